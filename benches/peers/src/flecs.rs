@@ -1,0 +1,344 @@
+//! Flecs as a [`Side`], driven through its C interface. All its `unsafe` is here.
+//!
+//! The blocks below rely on three facts. *World*: `raw` points to the world that `owner` keeps alive, and
+//! `FlecsWorld` is not shared between threads. *Ids*: an [`Id`] is only made by the world that it is used with,
+//! and workloads stop using ids of deleted entities. *Layout*: components are plain `repr(C)` values, registered
+//! with their own size and alignment.
+#![expect(
+    unsafe_code,
+    reason = "the C interface of Flecs is unsafe; calls are wrapped one by one here"
+)]
+
+use crate::side::{Link, Lookup, Side, SpawnLinked, Way};
+use flecs_ecs::{core::World, sys};
+use std::{ffi::c_void, mem, ptr, slice};
+
+/// An entity, a component or a pair, as Flecs counts them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Id(u64);
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Triple([f32; 3]);
+
+const PAIR: u64 = 1 << 63;
+const VALUE: Triple = Triple([1.0; 3]);
+
+/// A Flecs world with its typical calls.
+struct FlecsWorld {
+    raw: *mut sys::ecs_world_t,
+    _owner: World,
+}
+
+impl FlecsWorld {
+    fn new() -> Self {
+        let owner = World::new();
+        Self {
+            raw: owner.ptr_mut(),
+            _owner: owner,
+        }
+    }
+
+    #[inline]
+    fn entity(&mut self) -> Id {
+        // SAFETY: *World*.
+        Id(unsafe { sys::ecs_new(self.raw) })
+    }
+
+    fn component(&mut self) -> Id {
+        let entity = self.entity();
+        // SAFETY: the descriptor is a C struct for which all zeroes is the documented default.
+        let mut description: sys::ecs_component_desc_t = unsafe { mem::zeroed() };
+        description.entity = entity.0;
+        description.type_.size = size_of::<Triple>() as i32;
+        description.type_.alignment = align_of::<Triple>() as i32;
+        // SAFETY: *World*; the descriptor is valid for the call.
+        Id(unsafe { sys::ecs_component_init(self.raw, &raw const description) })
+    }
+
+    #[inline]
+    fn add(&mut self, entity: Id, id: Id) {
+        // SAFETY: *World*, *Ids*.
+        unsafe { sys::ecs_add_id(self.raw, entity.0, id.0) }
+    }
+
+    #[inline]
+    fn remove(&mut self, entity: Id, id: Id) {
+        // SAFETY: *World*, *Ids*.
+        unsafe { sys::ecs_remove_id(self.raw, entity.0, id.0) }
+    }
+
+    #[inline]
+    fn set(&mut self, entity: Id, component: Id, value: &Triple) {
+        // SAFETY: *World*, *Ids*, *Layout*; Flecs copies the value during the call.
+        unsafe {
+            sys::ecs_set_id(
+                self.raw,
+                entity.0,
+                component.0,
+                size_of::<Triple>(),
+                ptr::from_ref(value).cast(),
+            );
+        }
+    }
+
+    #[inline]
+    fn has(&self, entity: Id, id: Id) -> bool {
+        // SAFETY: *World*, *Ids*; a read-only call.
+        unsafe { sys::ecs_has_id(self.raw, entity.0, id.0) }
+    }
+
+    #[inline]
+    fn first_target(&self, entity: Id, relation: Id) -> Option<Id> {
+        // SAFETY: *World*, *Ids*; a read-only call.
+        let target = unsafe { sys::ecs_get_target(self.raw, entity.0, relation.0, 0) };
+        (target != 0).then_some(Id(target))
+    }
+
+    fn is_alive(&self, entity: Id) -> bool {
+        // SAFETY: *World*; the call accepts ids of deleted entities.
+        unsafe { sys::ecs_is_alive(self.raw, entity.0) }
+    }
+
+    fn delete(&mut self, entity: Id) {
+        // SAFETY: *World*, *Ids*.
+        unsafe { sys::ecs_delete(self.raw, entity.0) }
+    }
+
+    /// Runs `work` with its operations deferred, and applies them.
+    fn deferred(&mut self, work: impl FnOnce(&mut Self)) {
+        // SAFETY: *World*.
+        unsafe { sys::ecs_defer_begin(self.raw) };
+        work(self);
+        // SAFETY: *World*; closes the block opened above.
+        unsafe { sys::ecs_defer_end(self.raw) };
+    }
+
+    /// A new entity with two components and a pair, created in its final table.
+    #[inline]
+    fn entity_with(&mut self, components: [Id; 2], pair: Id) -> Id {
+        let add = [pair.0, 0];
+        let value = ptr::from_ref(&VALUE).cast_mut().cast::<c_void>();
+        // SAFETY: both are C structs for which all zeroes is the documented default, and ends the list.
+        let (mut set, mut description): ([sys::ecs_value_t; 3], sys::ecs_entity_desc_t) =
+            unsafe { (mem::zeroed(), mem::zeroed()) };
+        for (slot, component) in set.iter_mut().zip(components) {
+            slot.type_ = component.0;
+            slot.ptr = value;
+        }
+        description.add = add.as_ptr();
+        description.set = set.as_ptr();
+        // SAFETY: *World*, *Ids*, *Layout*; lists and values outlive the call, which only reads them.
+        Id(unsafe { sys::ecs_entity_init(self.raw, &raw const description) })
+    }
+
+    /// `count` new entities with two components and the same pair.
+    fn bulk(&mut self, components: [Id; 2], pair: Id, count: usize, spawned: &mut Vec<Id>) {
+        let values = vec![VALUE; count];
+        let column = values.as_ptr().cast_mut().cast::<c_void>();
+        let mut data = [column, column, ptr::null_mut()];
+        // SAFETY: a C struct for which all zeroes is the documented default.
+        let mut description: sys::ecs_bulk_desc_t = unsafe { mem::zeroed() };
+        description.count = count as i32;
+        description.ids[0] = components[0].0;
+        description.ids[1] = components[1].0;
+        description.ids[2] = pair.0;
+        description.data = data.as_mut_ptr();
+        // SAFETY: *World*, *Ids*, *Layout*; both columns hold `count` values, which are plain and get copied;
+        // Flecs returns `count` ids that stay valid until its next structural change.
+        let ids =
+            unsafe { slice::from_raw_parts(sys::ecs_bulk_init(self.raw, &raw const description), count) };
+        spawned.extend(ids.iter().copied().map(Id));
+    }
+}
+
+#[inline]
+fn pair(relation: Id, target: Id) -> Id {
+    Id(PAIR | (relation.0 << 32) | (target.0 & 0xFFFF_FFFF))
+}
+
+/// The kinds of relation that Flecs offers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Any number of targets; each pair has tables of its own. The default.
+    Fragmenting,
+    /// Any number of targets, in the second storage (`DontFragment`).
+    Sparse,
+    /// One target, fragmenting.
+    Exclusive,
+    /// One target, in the second storage.
+    SparseExclusive,
+    /// The built-in hierarchy, children created as in Flecs' manual: first the parent, then the components.
+    ChildOf,
+    /// The built-in hierarchy, children created with their components and then given a parent: this leaves no
+    /// empty tables behind for the steps in between.
+    ChildOfLast,
+}
+
+/// A Flecs world with one relation.
+pub(crate) struct Flecs {
+    world: FlecsWorld,
+    relation: Id,
+    wildcard: Id,
+    components: [Id; 2],
+    kind: Kind,
+    way: Way,
+}
+
+impl Flecs {
+    pub(crate) fn new(kind: Kind, way: Way) -> Self {
+        let mut world = FlecsWorld::new();
+        let components = [world.component(), world.component()];
+        // SAFETY: these are constants of the C library, initialized before `main`.
+        let (exclusive, sparse, child_of, any) = unsafe {
+            (
+                sys::EcsExclusive,
+                sys::EcsDontFragment,
+                sys::EcsChildOf,
+                sys::EcsWildcard,
+            )
+        };
+        let is_hierarchy = matches!(kind, Kind::ChildOf | Kind::ChildOfLast);
+        let relation = if is_hierarchy {
+            Id(child_of)
+        } else {
+            world.entity()
+        };
+        if matches!(kind, Kind::Exclusive | Kind::SparseExclusive) {
+            world.add(relation, Id(exclusive));
+        }
+        if matches!(kind, Kind::Sparse | Kind::SparseExclusive) {
+            world.add(relation, Id(sparse));
+        }
+        Self {
+            world,
+            relation,
+            wildcard: pair(relation, Id(any)),
+            components,
+            kind,
+            way,
+        }
+    }
+}
+
+impl Side for Flecs {
+    type Id = Id;
+
+    fn spawn_source(&mut self) -> Id {
+        let entity = self.world.entity();
+        for component in self.components {
+            self.world.set(entity, component, &VALUE);
+        }
+        entity
+    }
+
+    fn spawn_child(&mut self, parent: Id) -> Id {
+        if self.kind == Kind::ChildOfLast {
+            let child = self.spawn_source();
+            self.insert(child, parent);
+            return child;
+        }
+        let child = self.world.entity();
+        self.insert(child, parent);
+        for component in self.components {
+            self.world.set(child, component, &VALUE);
+        }
+        child
+    }
+
+    fn spawn_target(&mut self) -> Id {
+        self.world.entity()
+    }
+
+    fn despawn(&mut self, entity: Id) {
+        self.world.delete(entity);
+    }
+
+    fn is_alive(&self, entity: Id) -> bool {
+        self.world.is_alive(entity)
+    }
+
+    #[inline]
+    fn insert(&mut self, source: Id, target: Id) {
+        self.world.add(source, pair(self.relation, target));
+    }
+
+    #[inline]
+    fn remove(&mut self, source: Id, target: Id) {
+        self.world.remove(source, pair(self.relation, target));
+    }
+
+    #[inline]
+    fn has(&self, source: Id, target: Id) -> bool {
+        self.world.has(source, pair(self.relation, target))
+    }
+
+    fn insert_all(&mut self, links: &[Link<Id>]) {
+        let relation = self.relation;
+        let work = |world: &mut FlecsWorld| {
+            for &(source, target) in links {
+                world.add(source, pair(relation, target));
+            }
+        };
+        match self.way {
+            Way::Direct | Way::Batch => work(&mut self.world),
+            Way::Commands | Way::CommandBatch => self.world.deferred(work),
+        }
+    }
+
+    fn remove_all(&mut self, links: &[Link<Id>]) {
+        let relation = self.relation;
+        let work = |world: &mut FlecsWorld| {
+            for &(source, target) in links {
+                world.remove(source, pair(relation, target));
+            }
+        };
+        match self.way {
+            Way::Direct | Way::Batch => work(&mut self.world),
+            Way::Commands | Way::CommandBatch => self.world.deferred(work),
+        }
+    }
+}
+
+impl Lookup for Flecs {
+    fn count_pairs(&mut self, probes: &[Link<Id>]) -> usize {
+        probes
+            .iter()
+            .filter(|&&(source, target)| self.has(source, target))
+            .count()
+    }
+
+    fn count_related(&mut self, probes: &[Link<Id>]) -> usize {
+        probes
+            .iter()
+            .filter(|&&(source, _)| self.world.has(source, self.wildcard))
+            .count()
+    }
+
+    fn count_first_targets(&mut self, probes: &[Link<Id>]) -> usize {
+        let is_first =
+            |&&(source, target): &&Link<Id>| self.world.first_target(source, self.relation) == Some(target);
+        probes.iter().filter(is_first).count()
+    }
+}
+
+impl SpawnLinked for Flecs {
+    fn spawn_linked(&mut self, targets: &[Id], spawned: &mut Vec<Id>) {
+        match self.way {
+            Way::Direct | Way::Commands => {
+                for &target in targets {
+                    spawned.push(
+                        self.world
+                            .entity_with(self.components, pair(self.relation, target)),
+                    );
+                }
+            }
+            Way::Batch | Way::CommandBatch => {
+                for same in targets.chunk_by(Id::eq) {
+                    self.world
+                        .bulk(self.components, pair(self.relation, same[0]), same.len(), spawned);
+                }
+            }
+        }
+    }
+}

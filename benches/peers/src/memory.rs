@@ -1,0 +1,185 @@
+//! Bytes per pair, counted by the allocator.
+#![expect(
+    unsafe_code,
+    reason = "a global allocator is unsafe to implement; this one forwards to the system's"
+)]
+
+use crate::{
+    bevy::{COMPONENTS, LikesInList, LikesInSet},
+    ours::{self, DockedTo, Knows, Likes, OwnedBy},
+    random::Random,
+    side::Link,
+};
+use bevy_ecs::{entity::Entity, relationship::Relationship, world::World};
+use bevy_relations::prelude::*;
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    sync::atomic::{AtomicBool, AtomicIsize, Ordering},
+};
+
+static COUNTING: AtomicBool = AtomicBool::new(false);
+static LIVE: AtomicIsize = AtomicIsize::new(0);
+
+/// The system's allocator, which counts live bytes while [`footprints`] asks for it. Otherwise it costs a
+/// branch.
+#[derive(Debug)]
+pub struct CountingAllocator;
+
+fn count(bytes: isize) {
+    if COUNTING.load(Ordering::Relaxed) {
+        LIVE.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: every method forwards to `System` with its arguments unchanged; counting neither allocates nor
+// unwinds.
+unsafe impl GlobalAlloc for CountingAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        count(new_size as isize - layout.size() as isize);
+        // SAFETY: the caller keeps the contract of `realloc`, and `block` came from `System`.
+        unsafe { System.realloc(block, layout, new_size) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        count(-(layout.size() as isize));
+        // SAFETY: the caller keeps the contract of `dealloc`, and `block` came from `System`.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+/// By how many bytes the live heap grows during `work`.
+fn growth(work: impl FnOnce()) -> f64 {
+    LIVE.store(0, Ordering::Relaxed);
+    COUNTING.store(true, Ordering::Relaxed);
+    work();
+    COUNTING.store(false, Ordering::Relaxed);
+    LIVE.load(Ordering::Relaxed) as f64
+}
+
+/// How many bytes something takes.
+#[derive(Debug)]
+pub struct Footprint {
+    /// What was linked to what.
+    pub subject: String,
+    /// Who keeps the pairs.
+    pub contestant: &'static str,
+    /// Bytes per pair, or per entity for participants.
+    pub bytes: f64,
+    /// The limit, where there is one.
+    pub at_most: Option<f64>,
+}
+
+/// Measures the pairs between `size` sources and a thousand targets, and between `size` sources with a target
+/// each. Zero everywhere unless [`CountingAllocator`] is the global allocator.
+pub fn footprints(size: usize) -> Vec<Footprint> {
+    [(1_000, "1,000 targets"), (size, "a target each")]
+        .into_iter()
+        .flat_map(|(targets, shape)| {
+            let mut rows = Vec::new();
+            rows.extend(of_relation::<DockedTo, OwnedBy>(
+                size,
+                targets,
+                ("exclusive", 32.0),
+                shape,
+            ));
+            rows.extend(of_relation::<Likes, Knows>(size, targets, ("many", 40.0), shape));
+            rows.push(of_relationship::<LikesInList>(size, targets, "bevy", shape));
+            rows.push(of_relationship::<LikesInSet>(size, targets, "bevy set", shape));
+            rows
+        })
+        .collect()
+}
+
+/// The first relation makes participants of the entities; a second one with the same pairs shows what a pair
+/// costs by itself.
+fn of_relation<First, Second>(
+    size: usize,
+    targets: usize,
+    (kind, at_most): (&str, f64),
+    shape: &str,
+) -> [Footprint; 2]
+where
+    First: Relation + Default,
+    Second: Relation + Default,
+{
+    let mut world = ours::world();
+    let (source, target) = (world.spawn_empty().id(), world.spawn_empty().id());
+    // Relations register on their first use, which is not what is measured.
+    insert::<First>(&mut world, &[(source, target)]);
+    insert::<Second>(&mut world, &[(source, target)]);
+    let links = links(&mut world, size, targets);
+    let both = growth(|| insert::<First>(&mut world, &links));
+    let pairs = growth(|| insert::<Second>(&mut world, &links));
+    [
+        Footprint {
+            subject: format!("pair, {kind}, {shape}"),
+            contestant: "ours",
+            bytes: pairs / size as f64,
+            at_most: Some(at_most),
+        },
+        Footprint {
+            subject: format!("participant, {kind}, {shape}"),
+            contestant: "ours",
+            bytes: (both - pairs) / (size + targets) as f64,
+            at_most: Some(48.0),
+        },
+    ]
+}
+
+/// Bevy keeps pairs in components: what the sources and targets grow by, per pair.
+fn of_relationship<R: Relationship>(
+    size: usize,
+    targets: usize,
+    contestant: &'static str,
+    shape: &str,
+) -> Footprint {
+    let mut world = World::new();
+    let links = links(&mut world, size, targets);
+    let bytes = growth(|| {
+        for &(source, target) in &links {
+            world.entity_mut(source).insert(R::from(target));
+        }
+    });
+    Footprint {
+        subject: format!("pair, {shape}"),
+        contestant,
+        bytes: bytes / size as f64,
+        at_most: None,
+    }
+}
+
+fn insert<R: Relation + Default>(world: &mut World, links: &[Link<Entity>]) {
+    for &(source, target) in links {
+        world
+            .insert_pair(source, R::default(), target)
+            .expect("both entities are alive");
+    }
+}
+
+/// Random targets, or, if there are as many as sources, each its own.
+fn links(world: &mut World, size: usize, targets: usize) -> Vec<Link<Entity>> {
+    let sources: Vec<_> = (0..size).map(|_| world.spawn(COMPONENTS).id()).collect();
+    let all: Vec<_> = (0..targets).map(|_| world.spawn_empty().id()).collect();
+    let mut random = Random::new(9);
+    let choices = if targets == size {
+        random.permutation(size)
+    } else {
+        random.choices(size, targets)
+    };
+    sources
+        .into_iter()
+        .zip(choices.into_iter().map(|index| all[index]))
+        .collect()
+}

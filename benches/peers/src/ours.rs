@@ -1,0 +1,223 @@
+//! `bevy_relations` as a [`Side`].
+
+use crate::{
+    bevy::COMPONENTS,
+    side::{Link, Lookup, Side, SpawnLinked, Way},
+};
+use bevy_app::App;
+use bevy_ecs::{
+    entity::Entity,
+    system::{Commands, SystemState},
+    world::{CommandQueue, World},
+};
+use bevy_relations::prelude::*;
+use std::mem;
+
+/// A tag relation with any number of targets.
+#[derive(Relation, Default)]
+pub(crate) struct Likes;
+
+/// Another one.
+#[derive(Relation, Default)]
+pub(crate) struct Knows;
+
+/// A tag relation with one target.
+#[derive(Relation, Default)]
+#[relation(exclusive)]
+pub(crate) struct DockedTo;
+
+/// Another one.
+#[derive(Relation, Default)]
+#[relation(exclusive)]
+pub(crate) struct OwnedBy;
+
+/// A hierarchy: sources go with their target.
+#[derive(Relation, Default)]
+#[relation(traversable, exclusive, on_target_despawn = Despawn)]
+pub(crate) struct MountedOn;
+
+/// A world as our plugin leaves it.
+pub(crate) fn world() -> World {
+    let mut app = App::empty();
+    app.add_plugins(RelationsPlugin);
+    app.finish();
+    app.cleanup();
+    mem::take(app.world_mut())
+}
+
+/// A world with the relation `R`.
+pub(crate) struct Ours<R: Relation> {
+    world: World,
+    reader: SystemState<Pairs<'static, 'static, R>>,
+    queue: CommandQueue,
+    way: Way,
+}
+
+impl<R: Relation + Default> Ours<R> {
+    pub(crate) fn new(way: Way) -> Self {
+        let mut world = world();
+        let reader = SystemState::new(&mut world);
+        Self {
+            world,
+            reader,
+            queue: CommandQueue::default(),
+            way,
+        }
+    }
+
+    fn pairs(&mut self) -> Pairs<'_, '_, R> {
+        self.reader
+            .get(&self.world)
+            .expect("the plugin provides what the parameter needs")
+    }
+}
+
+impl<R: Relation + Default> Side for Ours<R> {
+    type Id = Entity;
+
+    fn spawn_source(&mut self) -> Entity {
+        self.world.spawn(COMPONENTS).id()
+    }
+
+    fn spawn_child(&mut self, parent: Entity) -> Entity {
+        let (position, velocity) = COMPONENTS;
+        self.world
+            .spawn((position, velocity, pairs![(R::default(), parent)]))
+            .id()
+    }
+
+    fn spawn_target(&mut self) -> Entity {
+        self.world.spawn_empty().id()
+    }
+
+    fn despawn(&mut self, entity: Entity) {
+        self.world.despawn(entity);
+    }
+
+    fn is_alive(&self, entity: Entity) -> bool {
+        self.world.get_entity(entity).is_ok()
+    }
+
+    #[inline]
+    fn insert(&mut self, source: Entity, target: Entity) {
+        self.world
+            .insert_pair(source, R::default(), target)
+            .expect("both entities are alive");
+    }
+
+    #[inline]
+    fn remove(&mut self, source: Entity, target: Entity) {
+        self.world.remove_pair::<R>(source, target);
+    }
+
+    fn has(&self, source: Entity, target: Entity) -> bool {
+        self.world.has_pair::<R>(source, target)
+    }
+
+    fn insert_all(&mut self, links: &[Link<Entity>]) {
+        match self.way {
+            Way::Direct => links
+                .iter()
+                .for_each(|&(source, target)| self.insert(source, target)),
+            Way::Batch => self
+                .world
+                .insert_pairs(
+                    links
+                        .iter()
+                        .map(|&(source, target)| (source, R::default(), target)),
+                )
+                .expect("all entities are alive"),
+            Way::Commands => {
+                let mut commands = Commands::new(&mut self.queue, &self.world);
+                for &(source, target) in links {
+                    commands.entity(source).insert_pair(R::default(), target);
+                }
+                self.queue.apply(&mut self.world);
+            }
+            Way::CommandBatch => {
+                let mut commands = Commands::new(&mut self.queue, &self.world);
+                let mut batch = commands.pairs::<R>();
+                for &(source, target) in links {
+                    batch.insert(source, R::default(), target);
+                }
+                drop(batch);
+                self.queue.apply(&mut self.world);
+            }
+        }
+    }
+
+    fn remove_all(&mut self, links: &[Link<Entity>]) {
+        match self.way {
+            Way::Direct => links
+                .iter()
+                .for_each(|&(source, target)| self.remove(source, target)),
+            Way::Batch => {
+                self.world.remove_pair_batch::<R>(links.iter().copied());
+            }
+            Way::Commands => {
+                let mut commands = Commands::new(&mut self.queue, &self.world);
+                for &(source, target) in links {
+                    commands.entity(source).remove_pair::<R>(target);
+                }
+                self.queue.apply(&mut self.world);
+            }
+            Way::CommandBatch => {
+                let mut commands = Commands::new(&mut self.queue, &self.world);
+                let mut batch = commands.pairs::<R>();
+                for &(source, target) in links {
+                    batch.remove(source, target);
+                }
+                drop(batch);
+                self.queue.apply(&mut self.world);
+            }
+        }
+    }
+
+    fn despawn_tree(&mut self, root: Entity) {
+        self.world
+            .despawn_with_dependents(root)
+            .expect("nothing forbids it");
+    }
+}
+
+impl<R: Relation + Default> Lookup for Ours<R> {
+    fn count_pairs(&mut self, probes: &[Link<Entity>]) -> usize {
+        let pairs = self.pairs();
+        probes
+            .iter()
+            .filter(|&&(source, target)| pairs.has(source, target))
+            .count()
+    }
+
+    fn count_related(&mut self, probes: &[Link<Entity>]) -> usize {
+        let pairs = self.pairs();
+        probes
+            .iter()
+            .filter(|&&(source, _)| pairs.has_any(source))
+            .count()
+    }
+
+    fn count_first_targets(&mut self, probes: &[Link<Entity>]) -> usize {
+        let pairs = self.pairs();
+        probes
+            .iter()
+            .filter(|&&(source, target)| pairs.target(source) == Some(target))
+            .count()
+    }
+}
+
+impl<R: Relation + Default> SpawnLinked for Ours<R> {
+    fn spawn_linked(&mut self, targets: &[Entity], spawned: &mut Vec<Entity>) {
+        match self.way {
+            Way::Direct | Way::Commands => {
+                for &target in targets {
+                    spawned.push(self.spawn_child(target));
+                }
+            }
+            Way::Batch | Way::CommandBatch => {
+                let bundles = targets.iter().map(|&target| (COMPONENTS, R::default(), target));
+                spawned.extend(self.world.spawn_batch_with_pair(bundles));
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Constant-time lookups, the way systems do them, in random order.
+
+use super::{TARGETS, shuffled_sources};
+use crate::{
+    bevy::{Bevy, LikesInSet},
+    flecs::{Flecs, Kind},
+    harness::{Contestant, Stopwatch, Workload},
+    ours::{Likes, Ours},
+    random::Random,
+    side::{Link, Lookup, Way},
+};
+
+/// `has(R, T)`: half of the questions are about a pair that the entity has if it has any.
+pub(super) fn pair(size: usize) -> Workload {
+    workload(Question::Pair, size, 3.0)
+}
+
+/// `has(R, *)`.
+pub(super) fn any(size: usize) -> Workload {
+    workload(Question::Any, size, 4.0)
+}
+
+/// The first target.
+pub(super) fn first_target(size: usize) -> Workload {
+    workload(Question::FirstTarget, size, 3.0)
+}
+
+#[derive(Clone, Copy)]
+enum Question {
+    Pair,
+    Any,
+    FirstTarget,
+}
+
+fn workload(question: Question, size: usize, at_least: f64) -> Workload {
+    let id = match question {
+        Question::Pair => "has_pair",
+        Question::Any => "has_any",
+        Question::FirstTarget => "first_target",
+    };
+    let contestants = vec![
+        lookup("flecs", question, size, || {
+            Flecs::new(Kind::Fragmenting, Way::Direct)
+        }),
+        lookup("bevy", question, size, || Bevy::<LikesInSet>::new(Way::Direct)),
+        lookup("ours", question, size, || Ours::<Likes>::new(Way::Direct)).goal("flecs", at_least),
+    ];
+    Workload {
+        id,
+        size,
+        elements: repeats(size) * size,
+        contestants,
+    }
+}
+
+fn repeats(size: usize) -> usize {
+    (100_000 / size).max(1)
+}
+
+/// Two thirds of the entities have one of a thousand targets each.
+fn lookup<S: Lookup>(name: &'static str, question: Question, size: usize, new: fn() -> S) -> Contestant {
+    Contestant::new(name, move || {
+        let mut side = new();
+        let sources = shuffled_sources(&mut side, size, 3);
+        let targets = side.spawn_targets(TARGETS);
+        let mut random = Random::new(4);
+        let own = random.choices(size, TARGETS);
+        let other = random.choices(size, TARGETS);
+        let mut probes: Vec<Link<S::Id>> = Vec::with_capacity(size);
+        for (index, &source) in sources.iter().enumerate() {
+            if index % 3 != 0 {
+                side.insert(source, targets[own[index]]);
+            }
+            let asks_for_another = matches!(question, Question::Pair) && random.below(2) == 0;
+            probes.push((
+                source,
+                targets[if asks_for_another {
+                    other[index]
+                } else {
+                    own[index]
+                }],
+            ));
+        }
+        // Linked in one random order, looked up in another.
+        let order = random.permutation(size);
+        let probes: Vec<_> = order.into_iter().map(|index| probes[index]).collect();
+        move |watch: &mut Stopwatch| {
+            let found = watch.time(|| {
+                let mut found = 0;
+                for _ in 0..repeats(size) {
+                    found += match question {
+                        Question::Pair => side.count_pairs(&probes),
+                        Question::Any => side.count_related(&probes),
+                        Question::FirstTarget => side.count_first_targets(&probes),
+                    };
+                }
+                found
+            });
+            found as u64
+        }
+    })
+}

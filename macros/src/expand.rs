@@ -1,0 +1,186 @@
+//! Writes the implementation of `Relation`.
+
+use crate::parse::{Item, Value};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{DeriveInput, ExprPath, Generics, parse_quote};
+
+/// `impl Relation`, and `impl ExclusiveRelation` if the items say so.
+pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream {
+    let ident = &input.ident;
+    let generics = bounded(input.generics.clone());
+    let (parameters, arguments, bounds) = generics.split_for_impl();
+    let facts = items.iter().map(fact);
+    let refine = items.iter().find_map(|item| match &item.value {
+        Value::Function(path) => Some(refine(path)),
+        _ => None,
+    });
+    let info = info();
+    let exclusive = items
+        .iter()
+        .any(|item| matches!(item.name(), "exclusive" | "union"))
+        .then(|| {
+            quote! {
+                #[automatically_derived]
+                impl #parameters ::bevy_relations::ExclusiveRelation for #ident #arguments #bounds {}
+            }
+        });
+    quote! {
+        #[automatically_derived]
+        impl #parameters ::bevy_relations::Relation for #ident #arguments #bounds {
+            type Component = ();
+
+            fn traits() -> ::bevy_relations::RelationTraits {
+                ::bevy_relations::RelationTraits::new() #(#facts)*
+            }
+
+            #refine
+
+            #info
+
+            fn register(
+                world: &mut ::bevy_relations::__private::World,
+            ) -> ::bevy_relations::__private::Entity {
+                ::bevy_relations::__private::register::<Self>(world)
+            }
+        }
+        #exclusive
+    }
+}
+
+/// What the supertraits of `Relation` ask for, so that a generic type need not repeat it.
+fn bounded(mut generics: Generics) -> Generics {
+    if generics.type_params().next().is_some() || generics.lifetimes().next().is_some() {
+        let bounds = &mut generics.make_where_clause().predicates;
+        bounds.push(parse_quote!(Self: ::core::marker::Send + ::core::marker::Sync + 'static));
+    }
+    generics
+}
+
+/// The call of the `RelationTraits` builder that declares the item. Points at the item, where a type that is
+/// not a relation will be reported.
+fn fact(item: &Item) -> TokenStream {
+    let span = Span::call_site().located_at(item.span());
+    match &item.value {
+        Value::Nothing => {
+            let method = flag_method(item.name());
+            quote_spanned!(span=> .#method())
+        }
+        Value::Type(parent) => quote_spanned!(span=> .one_of_type::<#parent>()),
+        Value::Types(relations) => quote_spanned!(span=> #(.with::<#relations>())*),
+        Value::Variant(choice, variant) => {
+            let method = format_ident!("{}", item.name());
+            let choice = format_ident!("{}", choice.path);
+            quote!(.#method(::bevy_relations::#choice::#variant))
+        }
+        Value::Function(_) => TokenStream::new(),
+    }
+}
+
+/// A flag is spelled like its method, unless Rust keeps the word for itself.
+fn flag_method(name: &str) -> Ident {
+    match name {
+        "final" => format_ident!("is_final"),
+        name => format_ident!("{name}"),
+    }
+}
+
+/// Calls the function of `on_insert`. It is a function pointer first, because then the error about a wrong
+/// signature points at its path and spells the right one.
+fn refine(path: &ExprPath) -> TokenStream {
+    quote! {
+        fn refine(
+            &mut self,
+            pair: &::bevy_relations::PairContext<'_>,
+        ) -> ::core::result::Result<(), ::bevy_relations::PairRefusal> {
+            let refine: fn(
+                &mut Self,
+                &::bevy_relations::PairContext<'_>,
+            ) -> ::core::result::Result<(), ::bevy_relations::PairRefusal> = #path;
+            refine(self, pair)
+        }
+    }
+}
+
+/// `Relation::info`. The probes find out whether the type is `Default` and `Clone` by the method that
+/// resolves: the trait without the bound is one `&` further away.
+fn info() -> TokenStream {
+    quote! {
+        fn info() -> ::bevy_relations::__private::RelationInfo<Self> {
+            use ::bevy_relations::__private::{
+                ProbeClone as _, ProbeCloneFallback as _, ProbeDefault as _, ProbeDefaultFallback as _,
+            };
+            static HINT: ::bevy_relations::__private::RelationHint =
+                ::bevy_relations::__private::RelationHint::new();
+            ::bevy_relations::__private::RelationInfo {
+                hint: &HINT,
+                default: (&::bevy_relations::__private::Probe::<Self>::NEW).default_fn(),
+                clone: (&::bevy_relations::__private::Probe::<Self>::NEW).clone_fn(),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::errors::Errors;
+    use quote::quote;
+    use syn::{DeriveInput, parse_quote};
+
+    fn expansion(input: DeriveInput) -> String {
+        let mut errors = Errors::default();
+        let items = crate::parse::declaration(&input, &mut errors);
+        assert_eq!(errors.messages(), Vec::<String>::new());
+        super::implementation(&input, &items).to_string()
+    }
+
+    #[test]
+    fn facts_are_declared_in_the_order_in_which_they_are_written() {
+        let expansion = expansion(parse_quote! {
+            #[relation(final, with(A, B), one_of, on_instantiate = Inherit)]
+            #[relation(on_target_despawn = Despawn)]
+            struct Likes;
+        });
+        let calls = quote! {
+            ::bevy_relations::RelationTraits::new()
+                .is_final()
+                .with::<A>()
+                .with::<B>()
+                .one_of()
+                .on_instantiate(::bevy_relations::OnInstantiate::Inherit)
+                .on_target_despawn(::bevy_relations::CleanupPolicy::Despawn)
+        };
+        assert!(expansion.contains(&calls.to_string()), "{expansion}");
+    }
+
+    #[test]
+    fn a_generic_type_keeps_its_bounds_and_gets_those_of_the_trait() {
+        let expansion = expansion(parse_quote! {
+            #[relation(exclusive)]
+            struct Likes<'a, T: Copy, const N: usize = 3>(&'a [T; N]) where T: Ord;
+        });
+        let head = quote! {
+            impl<'a, T: Copy, const N: usize> ::bevy_relations::Relation for Likes<'a, T, N>
+            where T: Ord, Self: ::core::marker::Send + ::core::marker::Sync + 'static
+        };
+        assert!(expansion.contains(&head.to_string()), "{expansion}");
+        assert!(
+            expansion.contains(&head.to_string().replace("Relation", "ExclusiveRelation")),
+            "{expansion}"
+        );
+    }
+
+    #[test]
+    fn only_exclusive_and_union_relations_are_exclusive() {
+        assert!(expansion(parse_quote! { #[relation(union)] struct Mood; }).contains("ExclusiveRelation"));
+        assert!(!expansion(parse_quote! { #[relation(acyclic)] struct Mood; }).contains("ExclusiveRelation"));
+    }
+
+    #[test]
+    fn a_function_is_called_only_if_one_is_named() {
+        let refining = expansion(parse_quote! { #[relation(on_insert = checks::ripe)] struct Eats(f32); });
+        assert!(refining.contains("= checks :: ripe ;"), "{refining}");
+        assert!(!expansion(parse_quote! { struct Eats(f32); }).contains("refine"));
+    }
+}

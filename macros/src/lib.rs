@@ -1,0 +1,49 @@
+//! The derive macro of `bevy_relations`.
+//!
+//! `#[derive(Relation)]` makes a struct or an enum a relation; `#[relation(..)]` declares the facts about it.
+//! A declaration goes through four modules: `attribute` knows every attribute and what it takes, `parse`
+//! turns the text into items, `check` finds items that contradict each other or the type, and `expand`
+//! writes the implementation. Every mistake becomes a compile error at the item that makes it, and all
+//! mistakes of a type are reported at once.
+//!
+//! A new attribute needs a row in `attribute::ATTRIBUTES`; a flag needs nothing else, as long as it is
+//! spelled like its method of `RelationTraits`.
+
+mod attribute;
+mod check;
+mod errors;
+mod expand;
+mod parse;
+mod spelling;
+
+use errors::Errors;
+use proc_macro2::TokenStream;
+use syn::{Data, DeriveInput, parse_macro_input};
+
+/// Makes a struct or an enum a `Relation`.
+///
+/// A type without fields is a tag relation; the pairs of any other relation carry a value of the type. Facts
+/// are declared with `#[relation(..)]`, as listed at the trait. Several `#[relation(..)]` on one type add up.
+///
+/// Generic types are relations for every choice of parameters that is `Send + Sync + 'static`. A relation
+/// declared `exclusive` or `union` also gets `ExclusiveRelation`.
+#[proc_macro_derive(Relation, attributes(relation))]
+pub fn derive_relation(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    relation(&parse_macro_input!(input as DeriveInput)).into()
+}
+
+/// The implementation, preceded by what is wrong with the declaration.
+///
+/// The implementation is there even after errors: without it, every use of the type would be one more error.
+fn relation(input: &DeriveInput) -> TokenStream {
+    if let Data::Union(data) = &input.data {
+        let message = "a union cannot be a relation; make it a struct or an enum";
+        return syn::Error::new_spanned(data.union_token, message).into_compile_error();
+    }
+    let mut errors = Errors::default();
+    let items = parse::declaration(input, &mut errors);
+    check::declaration(input, &items, &mut errors);
+    let mut expansion = errors.into_compile_errors();
+    expansion.extend(expand::implementation(input, &items));
+    expansion
+}

@@ -1,0 +1,72 @@
+//! Guesses which known name a misspelled one was meant to be.
+
+/// The known name nearest to `name`, if one is near.
+pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let name = folded(name);
+    let (edits, nearest) = known
+        .iter()
+        .map(|known| (distance(&name, &folded(known)), *known))
+        .min()?;
+    (edits <= allowed(nearest)).then_some(nearest)
+}
+
+/// How many edits away a name may be and still be a likely slip: one per three letters.
+fn allowed(known: &str) -> usize {
+    (known.len() / 3).min(3)
+}
+
+/// The letters of a name, whichever case convention it follows and however it is quoted or qualified.
+fn folded(name: &str) -> Vec<char> {
+    let last = name.rsplit("::").next().unwrap_or(name);
+    last.chars()
+        .filter(|c| c.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+/// Insertions, removals and replacements of a letter that turn `a` into `b` (Levenshtein's distance).
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    fn guess(name: &str) -> Option<&str> {
+        nearest(name, &["exclusive", "tag", "on_target_despawn", "Despawn"])
+    }
+
+    #[test]
+    fn a_slip_of_the_keyboard_is_recognised() {
+        assert_eq!(guess("exlusive"), Some("exclusive"));
+        assert_eq!(guess("on_target_despwan"), Some("on_target_despawn"));
+    }
+
+    #[test]
+    fn another_case_convention_is_recognised() {
+        assert_eq!(guess("OnTargetDespawn"), Some("on_target_despawn"));
+    }
+
+    #[test]
+    fn a_quoted_or_qualified_name_is_recognised() {
+        assert_eq!(guess("\"Despawn\""), Some("Despawn"));
+        assert_eq!(guess("CleanupPolicy :: Despawn"), Some("Despawn"));
+    }
+
+    #[test]
+    fn a_name_that_is_far_from_all_gets_no_guess() {
+        assert_eq!(guess("cascade"), None);
+        assert_eq!(guess("map"), None);
+    }
+}

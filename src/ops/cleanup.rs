@@ -1,0 +1,333 @@
+//! What a despawn leaves behind: nothing.
+//!
+//! While an entity is being despawned, and still lives, its pairs are removed on both sides; entities that go
+//! with it are put on a list. One command works the list off, leaves first, in a loop: however deep the
+//! relations go, the stack does not grow.
+
+use super::{
+    error::{DespawnError, PairRole, report, to_bevy},
+    plan::StoredPair,
+    remove,
+};
+use crate::{
+    access,
+    id::RelationId,
+    relation::{CleanupPolicy, TAGGED},
+    store::PairStore,
+};
+use alloc::vec::Vec;
+use bevy_ecs::{
+    entity::Entity,
+    world::{DeferredWorld, World},
+};
+
+/// What [`leave`] found that the short way cannot do.
+#[derive(Default)]
+struct Departure {
+    pairs: Vec<StoredPair>,
+    refusals: Vec<DespawnError>,
+}
+
+/// A participant is being despawned by Bevy.
+pub(super) fn on_despawn(mut world: DeferredWorld, entity: Entity) {
+    let Some(store) = access::deferred_store(&mut world) else { return };
+    if !store.participants.is_marked(entity) {
+        return;
+    }
+    let departure = leave(store, entity);
+    if !departure.pairs.is_empty() {
+        remove::remove(&mut world, &departure.pairs);
+    }
+    if let Some(store) = access::deferred_store(&mut world) {
+        forget(store, entity);
+    }
+    schedule(&mut world);
+    report_all(&mut world, departure.refusals);
+}
+
+/// A target of one adopted relation is being despawned by Bevy.
+pub(super) fn on_target_despawn(world: &mut DeferredWorld, relation: RelationId, entity: Entity) {
+    let Some(store) = access::deferred_store(world) else { return };
+    let mut departure = Departure::default();
+    leave_as_target(store, relation, entity, &mut departure);
+    remove::remove(world, &departure.pairs);
+    // Queued before Bevy's own commands for the sources, which would go down one stack frame per level.
+    schedule(world);
+    report_all(world, departure.refusals);
+}
+
+/// Takes `entity` out of all its pairs: removes those without value or observer at once, lists the others.
+fn leave(store: &mut PairStore, entity: Entity) -> Departure {
+    let mut departure = Departure::default();
+    for relation in store.participants.relations(entity) {
+        leave_as_source(store, relation, entity, &mut departure);
+        leave_as_target(store, relation, entity, &mut departure);
+    }
+    if store.participants.is_relation(entity) {
+        leave_as_relation(store, entity, &mut departure);
+    }
+    if !departure.pairs.is_empty() {
+        departure.pairs = remove::with_mirrors(store, departure.pairs);
+    }
+    departure
+}
+
+/// Whether pairs of a relation can go without anybody hearing of it and without a value to drop.
+#[inline]
+fn goes_silently(store: &PairStore, relation: RelationId) -> bool {
+    let index = store.relation(relation);
+    !index.symmetric && !index.reverse.extras.rows && !store.listeners.any[1]
+}
+
+#[inline]
+fn leave_as_source(store: &mut PairStore, relation: RelationId, entity: Entity, departure: &mut Departure) {
+    if goes_silently(store, relation) {
+        let index = store.relation_mut(relation);
+        while let Some(target) = index.first_target(entity) {
+            index.unlink(entity, target);
+        }
+    } else {
+        let targets = store.relation(relation).targets(entity);
+        departure.pairs.extend(targets.map(|target| StoredPair { source: entity, relation, target }));
+    }
+}
+
+#[inline]
+fn leave_as_target(store: &mut PairStore, relation: RelationId, entity: Entity, departure: &mut Departure) {
+    if store.relation(relation).reverse.list(entity).is_none() {
+        return;
+    }
+    match target_policy(store, relation, entity) {
+        CleanupPolicy::Remove => {}
+        CleanupPolicy::Despawn => {
+            let PairStore { relations, cascade, .. } = store;
+            cascade.pending.extend(relations[relation.index()].sources(entity));
+        }
+        CleanupPolicy::Panic => departure.refusals.extend(in_use_as_target(store, relation, entity, entity)),
+    }
+    if goes_silently(store, relation) {
+        store.relation_mut(relation).unlink_target(entity);
+    } else {
+        let sources = store.relation(relation).sources(entity);
+        departure.pairs.extend(sources.map(|source| StoredPair { source, relation, target: entity }));
+    }
+}
+
+/// What happens to those that point to `entity`. A tag decides for itself.
+fn target_policy(store: &PairStore, relation: RelationId, entity: Entity) -> CleanupPolicy {
+    if relation != TAGGED {
+        return store.relation(relation).on_target_despawn;
+    }
+    match store.registry.of_entity(entity) {
+        Some(tag) => relation_policy(store, tag),
+        None => CleanupPolicy::Remove,
+    }
+}
+
+/// What happens to the pairs of a relation that goes. One that stands for a Rust type is not meant to go.
+fn relation_policy(store: &PairStore, relation: RelationId) -> CleanupPolicy {
+    let entry = store.registry.entry(relation);
+    let default = if entry.type_id.is_some() { CleanupPolicy::Panic } else { CleanupPolicy::Remove };
+    entry.traits.relation_policy().unwrap_or(default)
+}
+
+/// The entity of a relation goes, and with it all pairs of the relation. Pairs kept in components stay: the
+/// relation gets another entity on its next use, as every relation type does.
+fn leave_as_relation(store: &mut PairStore, entity: Entity, departure: &mut Departure) {
+    let Some(relation) = store.registry.of_entity(entity) else { return };
+    let policy = relation_policy(store, relation);
+    if policy == CleanupPolicy::Panic {
+        departure.refusals.extend(in_use_as_relation(store, relation, entity));
+    }
+    if store.registry.entry(relation).adopted.is_some() {
+        return;
+    }
+    let pairs: Vec<_> = store.relation(relation).iter().collect();
+    if policy == CleanupPolicy::Despawn {
+        store.cascade.pending.extend(pairs.iter().map(|&(source, _)| source));
+    }
+    departure.pairs.extend(pairs.into_iter().map(|(source, target)| StoredPair { source, relation, target }));
+}
+
+fn in_use_as_target(
+    store: &PairStore,
+    relation: RelationId,
+    used: Entity,
+    entity: Entity,
+) -> Option<DespawnError> {
+    let source_entity = store.relation(relation).sources(used).next()?;
+    let tag = (relation == TAGGED).then(|| store.registry.name_of(used));
+    Some(DespawnError::InUse {
+        entity,
+        used,
+        role: if tag.is_some() { PairRole::Relation } else { PairRole::Target },
+        relation: tag.unwrap_or_else(|| store.registry.entry(relation).name()),
+        target: used,
+        source_entity,
+    })
+}
+
+fn in_use_as_relation(store: &PairStore, relation: RelationId, entity: Entity) -> Option<DespawnError> {
+    let (source_entity, target) = store.relation(relation).iter().next()?;
+    let entry = store.registry.entry(relation);
+    let (used, relation) = (entry.entity, entry.name());
+    Some(DespawnError::InUse { entity, used, role: PairRole::Relation, relation, target, source_entity })
+}
+
+/// Forgets an entity that has left all its pairs.
+fn forget(store: &mut PairStore, entity: Entity) {
+    if store.participants.is_relation(entity)
+        && let Some(relation) = store.registry.of_entity(entity)
+        && store.registry.entry(relation).type_id.is_none()
+    {
+        store.registry.remove(relation);
+    }
+    store.participants.forget(entity);
+    if store.listeners.narrow.is_empty() {
+        return;
+    }
+    let keys = &mut store.registry.free_keys;
+    store.listeners.narrow.retain(|&(relation, target), key| {
+        let gone = target == entity || relation == Some(entity);
+        if gone {
+            keys.push(*key);
+        }
+        !gone
+    });
+}
+
+/// Queues the command that works the list of dependents off, unless somebody does so already.
+fn schedule(world: &mut DeferredWorld) {
+    let Some(store) = access::deferred_store(world) else { return };
+    if !store.cascade.scheduled && !store.cascade.pending.is_empty() {
+        store.cascade.scheduled = true;
+        world.commands().queue(|world: &mut World| Drain::new(world).run());
+    }
+}
+
+/// Bevy's own despawn cannot be refused: it is reported.
+fn report_all(world: &mut DeferredWorld, refusals: Vec<DespawnError>) {
+    for error in refusals {
+        report(world.commands(), to_bevy(error));
+    }
+}
+
+/// Works the list of dependents off. Lets go of the list when dropped, also by a panic in a user's observer.
+struct Drain<'w>(&'w mut World);
+
+impl<'w> Drain<'w> {
+    fn new(world: &'w mut World) -> Self {
+        if let Some(store) = access::store_mut(world) {
+            store.cascade.scheduled = true;
+        }
+        Self(world)
+    }
+
+    fn run(self) {
+        while let Some(store) = access::store_mut(self.0) {
+            let pending = core::mem::take(&mut store.cascade.pending);
+            if pending.is_empty() {
+                return;
+            }
+            for entity in collect_cascade(store, pending) {
+                // An observer may have despawned it.
+                let _ = self.0.try_despawn(entity);
+            }
+        }
+    }
+}
+
+impl Drop for Drain<'_> {
+    fn drop(&mut self) {
+        if let Some(store) = access::store_mut(self.0) {
+            store.cascade.scheduled = false;
+        }
+    }
+}
+
+/// `roots` and everything that goes with them: each entity once, dependents before what they depend on where
+/// they form no cycle, the last source of a target first.
+fn collect_cascade(store: &mut PairStore, roots: Vec<Entity>) -> Vec<Entity> {
+    enum Visit {
+        Enter(Entity),
+        Leave(Entity),
+    }
+    let mut order = Vec::with_capacity(roots.len());
+    let mut stack: Vec<Visit> = roots.into_iter().map(Visit::Enter).collect();
+    while let Some(visit) = stack.pop() {
+        match visit {
+            Visit::Enter(entity) => {
+                if store.participants.visit(entity) {
+                    stack.push(Visit::Leave(entity));
+                    for_each_dependent(store, entity, |dependent| stack.push(Visit::Enter(dependent)));
+                }
+            }
+            Visit::Leave(entity) => order.push(entity),
+        }
+    }
+    for &entity in &order {
+        store.participants.unvisit(entity);
+    }
+    order
+}
+
+/// The entities that go when `entity` goes.
+fn for_each_dependent(store: &PairStore, entity: Entity, mut f: impl FnMut(Entity)) {
+    for relation in store.participants.relations(entity) {
+        if store.relation(relation).reverse.list(entity).is_some()
+            && target_policy(store, relation, entity) == CleanupPolicy::Despawn
+        {
+            store.relation(relation).sources(entity).for_each(&mut f);
+        }
+    }
+    if store.participants.is_relation(entity)
+        && let Some(relation) = store.registry.of_entity(entity)
+        && relation_policy(store, relation) == CleanupPolicy::Despawn
+    {
+        store.relation(relation).iter().for_each(|(source, _)| f(source));
+    }
+}
+
+/// Despawns `entity` and everything that goes with it, dependents first.
+pub(crate) fn despawn_with_dependents(world: &mut World, entity: Entity) -> Result<(), DespawnError> {
+    if !world.entities().contains_spawned(entity) {
+        return Err(DespawnError::Dead { entity });
+    }
+    let order = match access::store_mut(world) {
+        Some(store) => collect_cascade(store, alloc::vec![entity]),
+        None => Vec::new(),
+    };
+    if let Some(store) = access::store(world) {
+        refuse(store, entity, &order)?;
+    }
+    let drain = Drain::new(world);
+    for dependent in order {
+        let _ = drain.0.try_despawn(dependent);
+    }
+    // It takes part in nothing, or an observer has brought it back into pairs.
+    let _ = drain.0.try_despawn(entity);
+    drain.run();
+    Ok(())
+}
+
+/// Whether a policy stands in the way of despawning `order`.
+fn refuse(store: &PairStore, entity: Entity, order: &[Entity]) -> Result<(), DespawnError> {
+    for &used in order {
+        for relation in store.participants.relations(used) {
+            if store.relation(relation).reverse.list(used).is_some()
+                && target_policy(store, relation, used) == CleanupPolicy::Panic
+                && let Some(error) = in_use_as_target(store, relation, used, entity)
+            {
+                return Err(error);
+            }
+        }
+        if store.participants.is_relation(used)
+            && let Some(relation) = store.registry.of_entity(used)
+            && relation_policy(store, relation) == CleanupPolicy::Panic
+            && let Some(error) = in_use_as_relation(store, relation, entity)
+        {
+            return Err(error);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,266 @@
+//! Why an operation was refused.
+
+use crate::{
+    id::PairId,
+    relation::{PairRefusal, RelationName, TraitConflict},
+    traverse::EntityPath,
+};
+use bevy_ecs::{
+    entity::Entity,
+    error::{BevyError, Result, Severity},
+    system::Commands,
+    world::World,
+};
+use alloc::vec::Vec;
+use core::fmt;
+use thiserror::Error;
+
+/// The position of an entity in a pair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PairRole {
+    /// The entity that has the pair.
+    Source,
+    /// The first element.
+    Relation,
+    /// The second element.
+    Target,
+}
+
+impl fmt::Display for PairRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Source => "source",
+            Self::Relation => "relation",
+            Self::Target => "target",
+        })
+    }
+}
+
+/// The pair that was to be inserted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AttemptedPair {
+    /// The entity that was to get the pair.
+    pub source_entity: Entity,
+    /// The relation.
+    pub relation: RelationName,
+    /// The target.
+    pub target: Entity,
+}
+
+impl fmt::Display for AttemptedPair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({}, {}) on {}", self.relation, self.target, self.source_entity)
+    }
+}
+
+/// Why a pair was not inserted. Nothing has changed.
+#[derive(Clone, PartialEq, Debug, Error)]
+#[non_exhaustive]
+pub enum InsertPairError {
+    /// One of the three entities is not alive.
+    #[error("cannot insert {pair}: the {dead} is not alive")]
+    Dead {
+        /// The pair.
+        pair: AttemptedPair,
+        /// Which of the three.
+        dead: PairRole,
+    },
+    /// An element is `*` or `_`.
+    #[error("cannot insert {pair} on {source_entity}: a stored pair names two entities")]
+    Wildcard {
+        /// The entity that was to get the pair.
+        source_entity: Entity,
+        /// The pair.
+        pair: PairId,
+    },
+    /// The relation is acyclic.
+    #[error("{pair} would close the cycle {path}")]
+    Cycle {
+        /// The pair.
+        pair: AttemptedPair,
+        /// From the source over the target back to the source.
+        path: EntityPath,
+    },
+    /// The relation is [`IsA`](crate::IsA) and the target is final.
+    #[error("cannot insert {pair}: the target is final, nothing may inherit from it")]
+    Final {
+        /// The pair.
+        pair: AttemptedPair,
+    },
+    /// The relation only accepts children of one entity.
+    #[error("cannot insert {pair}: the target must be a child of {parent}")]
+    NotOneOf {
+        /// The pair.
+        pair: AttemptedPair,
+        /// Whose children are accepted.
+        parent: Entity,
+    },
+    /// The value has the wrong type.
+    #[error("cannot insert {pair}: its value must be a `{expected}`, not a `{found}`")]
+    WrongValueType {
+        /// The pair.
+        pair: AttemptedPair,
+        /// The type of values of this pair.
+        expected: &'static str,
+        /// The type of the given value.
+        found: &'static str,
+    },
+    /// A value was given for a pair that carries none.
+    #[error("cannot insert {pair}: it is a tag pair, but a `{found}` was given as its value")]
+    UnexpectedValue {
+        /// The pair.
+        pair: AttemptedPair,
+        /// The type of the given value.
+        found: &'static str,
+    },
+    /// No value was given for a pair that carries one, and the type has no `Default`.
+    #[error("cannot insert {pair}: it needs a value, and `{expected}` has no default")]
+    MissingValue {
+        /// The pair.
+        pair: AttemptedPair,
+        /// The type of values of this pair.
+        expected: &'static str,
+    },
+    /// [`Relation::refine`](crate::Relation::refine) said no.
+    #[error("{pair} was refused: {reason}")]
+    Refused {
+        /// The pair.
+        pair: AttemptedPair,
+        /// Its reason.
+        reason: PairRefusal,
+    },
+    /// The source is its own target, and the relation, a Bevy relationship, does not allow that.
+    #[error("cannot insert {pair}: the relationship may not point to its own entity")]
+    SelfReference {
+        /// The pair.
+        pair: AttemptedPair,
+    },
+    /// The relation could not be registered.
+    #[error(transparent)]
+    Traits(#[from] TraitsError),
+}
+
+/// Why traits were not accepted. Nothing has changed.
+#[derive(Clone, PartialEq, Debug, Error)]
+#[non_exhaustive]
+pub enum TraitsError {
+    /// Two traits contradict.
+    #[error("traits of {relation} were rejected: {conflict}")]
+    Conflict {
+        /// The relation.
+        relation: RelationName,
+        /// The two.
+        conflict: TraitConflict,
+    },
+    /// The relation has been used: its traits cannot change any more.
+    #[error("traits of {relation} cannot change: it has been used in a pair")]
+    Frozen {
+        /// The relation.
+        relation: RelationName,
+    },
+    /// A relation would come along with itself.
+    #[error("traits of {relation} were rejected: `with` leads back to it over {path}")]
+    WithCycle {
+        /// The relation.
+        relation: RelationName,
+        /// From the relation over what comes along back to it.
+        path: EntityPath,
+    },
+    /// The entity is not alive.
+    #[error("traits were given to {entity}, which is not alive")]
+    Dead {
+        /// The entity.
+        entity: Entity,
+    },
+    /// A component named in the traits is not what they need.
+    #[error("{entity}, named in the traits of {relation}, is not alive")]
+    DeadReference {
+        /// The relation.
+        relation: RelationName,
+        /// The entity named in its traits.
+        entity: Entity,
+    },
+}
+
+/// Pairs of a batch that were refused; the others were inserted.
+#[derive(Clone, PartialEq, Debug, Error)]
+#[error("{} of the pairs were refused, the first because: {}", refused.len(), refused[0].1)]
+pub struct InsertPairsError {
+    /// Number within the batch, and the reason.
+    pub refused: Vec<(usize, InsertPairError)>,
+}
+
+/// Why an entity was not despawned. Nothing has changed.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum DespawnError {
+    /// It is not alive.
+    #[error("{entity} cannot be despawned: it is not alive")]
+    Dead {
+        /// The entity.
+        entity: Entity,
+    },
+    /// It, or something that would go with it, is in use, and the policy says to refuse.
+    #[error("{entity} cannot be despawned: {used} is in use as {role} of ({relation}, {target}) on {source_entity}, with the policy `Panic`")]
+    InUse {
+        /// The entity that was to be despawned.
+        entity: Entity,
+        /// The entity in use.
+        used: Entity,
+        /// As what it is in use.
+        role: PairRole,
+        /// The relation of the pair that uses it.
+        relation: RelationName,
+        /// The target of that pair.
+        target: Entity,
+        /// The source of that pair.
+        source_entity: Entity,
+    },
+}
+
+/// Why the sources of a target were not put in order. Nothing has changed.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum ReorderError {
+    /// The relation does not keep order.
+    #[error("the sources of {target} have no order: {relation} is not declared `ordered`")]
+    NotOrdered {
+        /// The relation.
+        relation: RelationName,
+        /// The target.
+        target: Entity,
+    },
+    /// The given entities are not exactly the sources of the target.
+    #[error("the new order of the sources of {target} in {relation} is not a permutation of them")]
+    NotAPermutation {
+        /// The relation.
+        relation: RelationName,
+        /// The target.
+        target: Entity,
+    },
+    /// The relation was never used.
+    #[error("{entity} is no relation")]
+    NotARelation {
+        /// The entity.
+        entity: Entity,
+    },
+    /// The order is that of Bevy's own collection.
+    #[error("the sources of {target} in {relation} are kept in order by Bevy's relationship: sort that")]
+    Adopted {
+        /// The relation.
+        relation: RelationName,
+        /// The target.
+        target: Entity,
+    },
+}
+
+/// Gives an error to Bevy's error handler, when commands are applied next.
+pub(crate) fn report(mut commands: Commands<'_, '_>, error: impl Into<BevyError>) {
+    let error = error.into();
+    commands.queue(move |_: &mut World| -> Result { Err(error) });
+}
+
+/// For Bevy's error handler. Without a severity its default handler would panic.
+pub(crate) fn to_bevy(error: impl core::error::Error + Send + Sync + 'static) -> BevyError {
+    BevyError::new(Severity::Error, error)
+}

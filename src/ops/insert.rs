@@ -1,0 +1,237 @@
+//! Inserting pairs.
+
+use super::{
+    bootstrap::{relation_id, relation_id_of},
+    error::{InsertPairError, InsertPairsError, PairRole, TraitsError},
+    event::{self, Kind},
+    participant,
+    plan::{Given, Insertion, Plan, Source, StoredPair, attempted, freeze, plan},
+    remove,
+};
+use crate::{
+    access,
+    id::{PairId, Slot},
+    relation::{Relation, Value},
+    store::{NO_ROW, Simple},
+};
+use alloc::{boxed::Box, vec::Vec};
+use bevy_ecs::{
+    entity::Entity,
+    world::{DeferredWorld, World},
+};
+use core::any::{TypeId, type_name};
+
+/// Inserts a pair of relation type `R`: writes it down if that is all there is to it, else goes by the rules.
+#[inline]
+pub(crate) fn insert_typed<R: Relation>(
+    world: &mut World,
+    source: Entity,
+    value: R,
+    target: Entity,
+) -> Result<(), InsertPairError> {
+    if size_of::<R>() == 0
+        && let Some(store) = access::store_mut(world)
+        && let Some(relation) = store.registry.of_type::<R>()
+        && let Simple::Done = store.insert_simple(relation, source, target)
+    {
+        return Ok(());
+    }
+    insert_typed_by_rules(world, source, value, target)
+}
+
+#[inline(never)]
+fn insert_typed_by_rules<R: Relation>(
+    world: &mut World,
+    source: Entity,
+    value: R,
+    target: Entity,
+) -> Result<(), InsertPairError> {
+    let relation = relation_id::<R>(world);
+    let mut slot = Some(value);
+    insert_slot(world, StoredPair { source, relation, target }, &mut slot)
+}
+
+/// Inserts a pair with the value in `slot`; a type without fields is no value.
+pub(crate) fn insert_slot<T: Send + Sync + 'static>(
+    world: &mut World,
+    pair: StoredPair,
+    slot: &mut Option<T>,
+) -> Result<(), InsertPairError> {
+    let mut given =
+        Given { type_id: TypeId::of::<T>(), name: type_name::<T>(), value: Value::Slot(slot) };
+    insert(world, pair, (size_of::<T>() > 0).then_some(&mut given))
+}
+
+/// The relation and target of a pair named by its entities.
+pub(crate) fn resolve_pair(
+    world: &mut World,
+    source_entity: Entity,
+    relation: Slot,
+    target: Slot,
+) -> Result<StoredPair, InsertPairError> {
+    let (Slot::Entity(relation), Slot::Entity(target)) = (relation, target) else {
+        let pair = PairId::new(relation, target);
+        return Err(InsertPairError::Wildcard { source_entity, pair });
+    };
+    let relation = relation_id_of(world, relation).map_err(|error| match error {
+        TraitsError::Dead { entity } => {
+            let relation = super::bootstrap::ensure_store(world).registry.name_of(entity);
+            let pair = super::error::AttemptedPair { source_entity, relation, target };
+            InsertPairError::Dead { pair, dead: PairRole::Relation }
+        }
+        error => error.into(),
+    })?;
+    Ok(StoredPair { source: source_entity, relation, target })
+}
+
+/// Inserts a pair by the rules: plans, applies, tells observers.
+///
+/// # Errors
+/// Whatever rule is broken; then nothing has changed.
+pub(crate) fn insert(
+    world: &mut World,
+    pair: StoredPair,
+    mut given: Option<&mut Given<'_>>,
+) -> Result<(), InsertPairError> {
+    if given.is_none() && join_both(world, pair)? && retry_simple(world, pair) {
+        return Ok(());
+    }
+    let plan = plan(world, pair, given.as_deref_mut())?;
+    apply(world, plan, given);
+    Ok(())
+}
+
+/// Makes both ends of a pair without rules take part. False if the relation has rules to be checked first.
+fn join_both(world: &mut World, pair: StoredPair) -> Result<bool, InsertPairError> {
+    let Some(store) = access::store(world) else { return Ok(false) };
+    let index = store.relation(pair.relation);
+    if !index.simple || index.acyclic {
+        return Ok(false);
+    }
+    let entities = world.entities();
+    for (entity, dead) in [(pair.source, PairRole::Source), (pair.target, PairRole::Target)] {
+        if !entities.contains_spawned(entity) {
+            return Err(InsertPairError::Dead { pair: attempted(store, pair), dead });
+        }
+    }
+    participant::join(world, pair.source, pair.relation);
+    participant::join(world, pair.target, pair.relation);
+    Ok(true)
+}
+
+fn retry_simple(world: &mut World, pair: StoredPair) -> bool {
+    access::store_mut(world).is_some_and(|store| {
+        matches!(store.insert_simple(pair.relation, pair.source, pair.target), Simple::Done)
+    })
+}
+
+/// Carries out a plan: removals, then insertions, each with its events.
+fn apply(world: &mut World, plan: Plan, mut given: Option<&mut Given<'_>>) {
+    for insertion in plan.insertions.iter().chain(&plan.adopted) {
+        let StoredPair { source, relation, target } = insertion.pair;
+        freeze(world, relation);
+        if !insertion.replaced {
+            participant::join(world, source, relation);
+            participant::join(world, target, relation);
+        }
+    }
+    let mut deferred = DeferredWorld::from(&mut *world);
+    let removed = remove::remove(&mut deferred, &plan.removals);
+    let mut row = NO_ROW;
+    let mut events = Vec::new();
+    let listening = event::listening(&deferred, Kind::Inserted);
+    for insertion in plan.insertions {
+        if listening {
+            events.push((insertion.pair, insertion.replaced));
+        }
+        row = apply_one(&mut deferred, insertion, given.as_deref_mut(), row);
+    }
+    for (pair, replaced) in events {
+        event::fire(&mut deferred, Kind::Inserted, pair, replaced);
+    }
+    if listening || removed {
+        world.flush();
+    }
+    for insertion in plan.adopted {
+        apply_adopted(world, insertion, given.as_deref_mut());
+    }
+}
+
+/// Writes one pair down and gives the row of its value.
+fn apply_one(
+    world: &mut DeferredWorld<'_>,
+    insertion: Insertion,
+    given: Option<&mut Given<'_>>,
+    last_row: u32,
+) -> u32 {
+    let Insertion { pair, value, kind, replaced } = insertion;
+    let StoredPair { source, relation, target } = pair;
+    let tick = world.change_tick();
+    let old_row = access::deferred_store(world)
+        .filter(|_| replaced)
+        .and_then(|store| store.relation(relation).row(source, target));
+    let row = match (kind, take_value(value, given), old_row) {
+        (Some(kind), Some(value), Some(row)) => {
+            (kind.replace)(world, row, value);
+            row
+        }
+        (Some(kind), Some(value), None) => (kind.insert)(world, value),
+        (Some(_), None, _) => last_row,
+        (None, ..) => NO_ROW,
+    };
+    let Some(store) = access::deferred_store(world) else { return row };
+    let index = store.relation_mut(relation);
+    if !replaced {
+        index.link(source, target);
+        if row != NO_ROW {
+            index.set_row(source, target, row);
+        }
+    }
+    index.version += u64::from(replaced);
+    index.stamp(source, target, tick, !replaced);
+    row
+}
+
+/// Inserts the component that keeps the pair; its observer writes the pair down.
+fn apply_adopted(world: &mut World, insertion: Insertion, given: Option<&mut Given<'_>>) {
+    let StoredPair { source, relation, target } = insertion.pair;
+    let Some(adopted) = access::store(world).and_then(|store| store.registry.entry(relation).adopted) else { return };
+    (adopted.insert)(world, source, target, take_value(insertion.value, given));
+}
+
+/// The value that goes with a planned pair, if it brings one.
+fn take_value<'a>(source: Source, given: Option<&'a mut Given<'_>>) -> Option<Value<'a>> {
+    match source {
+        Source::Nothing | Source::Shared => None,
+        Source::Default(value) => Some(Value::Boxed(value)),
+        Source::Given => given.map(|given| match &mut given.value {
+            Value::Slot(slot) => Value::Slot(&mut **slot),
+            Value::Boxed(value) => Value::Boxed(core::mem::replace(value, Box::new(()))),
+        }),
+    }
+}
+
+/// Inserts many pairs of one relation, in order. Those that are refused do not keep the others out.
+pub(crate) fn insert_batch<R: Relation>(
+    world: &mut World,
+    pairs: impl IntoIterator<Item = (Entity, R, Entity)>,
+) -> Result<(), InsertPairsError> {
+    let relation = relation_id::<R>(world);
+    let mut refused = Vec::new();
+    let mut pairs = pairs.into_iter().enumerate();
+    loop {
+        // The store is found once for as long a run of pairs as has nothing else to it.
+        let involved = match access::store_mut(world) {
+            Some(store) if size_of::<R>() == 0 => pairs.find(|(_, (source, _, target))| {
+                matches!(store.insert_simple(relation, *source, *target), Simple::Involved)
+            }),
+            _ => pairs.next(),
+        };
+        let Some((number, (source, value, target))) = involved else { break };
+        let pair = StoredPair { source, relation, target };
+        if let Err(error) = insert_slot(world, pair, &mut Some(value)) {
+            refused.push((number, error));
+        }
+    }
+    if refused.is_empty() { Ok(()) } else { Err(InsertPairsError { refused }) }
+}

@@ -1,0 +1,403 @@
+//! Pairs on [`World`].
+
+use super::{
+    bootstrap, bundle, cleanup,
+    error::{DespawnError, InsertPairError, InsertPairsError, ReorderError, TraitsError},
+    event, insert,
+    participant::Participant,
+    remove,
+};
+use crate::{
+    access,
+    id::{PairId, Slot},
+    relation::{Relation, RelationTraits, TAGGED},
+    store::PairInvariantError,
+};
+use alloc::{borrow::Cow, vec::Vec};
+use bevy_ecs::{
+    bundle::{Bundle, NoBundleEffect},
+    entity::{Entity, EntityHashSet},
+    observer::IntoObserver,
+    world::World,
+};
+use core::any::TypeId;
+
+/// Changing pairs, directly on the [`World`].
+///
+/// Everything here takes effect at once. The same verbs exist on
+/// [`EntityWorldMut`](crate::EntityWorldMutPairExt) and, deferred, on
+/// [`EntityCommands`](crate::EntityCommandsPairExt). Reading is on [`WorldPairReadExt`](crate::WorldPairReadExt).
+pub trait WorldPairExt {
+    /// Inserts the pair `(relation, target)` on `source`, with `relation` as its value if it has fields.
+    ///
+    /// A tag pair that is there already stays as it is; the value of a data pair is replaced. Everything that
+    /// the relation's traits bring along happens too.
+    ///
+    /// # Errors
+    /// See [`InsertPairError`]. Nothing has changed then.
+    ///
+    /// # Complexity
+    /// Constant, whatever the number of sources or targets. An acyclic relation also takes a step per pair
+    /// above `target`, if `source` has sources of its own.
+    fn insert_pair<R: Relation>(&mut self, source: Entity, relation: R, target: Entity) -> Result<(), InsertPairError>;
+
+    /// [`insert_pair`](Self::insert_pair) for any relation. A pair that carries a value gets its default.
+    ///
+    /// # Errors
+    /// See [`InsertPairError`]; `*` and `_` are errors too.
+    fn insert_pair_by_id(
+        &mut self,
+        source: Entity,
+        relation: impl Into<Slot>,
+        target: impl Into<Slot>,
+    ) -> Result<(), InsertPairError>;
+
+    /// [`insert_pair_by_id`](Self::insert_pair_by_id) with a value.
+    ///
+    /// # Errors
+    /// See [`InsertPairError`]; a value of another type than the pair carries is an error.
+    fn insert_pair_value_by_id<V: Send + Sync + 'static>(
+        &mut self,
+        source: Entity,
+        relation: impl Into<Slot>,
+        target: impl Into<Slot>,
+        value: V,
+    ) -> Result<(), InsertPairError>;
+
+    /// Inserts a pair whose target is the entity that stands for the type `T`.
+    ///
+    /// The value is of type `R` if the relation has fields, else of type `T`, else `()`:
+    /// `world.insert_pair_to::<Begin, Position>(source, Position::ZERO)`.
+    ///
+    /// # Errors
+    /// See [`InsertPairError`].
+    fn insert_pair_to<R: Relation, T: Send + Sync + 'static>(
+        &mut self,
+        source: Entity,
+        value: impl Send + Sync + 'static,
+    ) -> Result<(), InsertPairError>;
+
+    /// Inserts many pairs of one relation, in order: several times faster than one by one.
+    ///
+    /// # Errors
+    /// Lists the pairs that were refused; the others have been inserted.
+    fn insert_pairs<R: Relation>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (Entity, R, Entity)>,
+    ) -> Result<(), InsertPairsError>;
+
+    /// Removes the pair with exactly this target. True if it was there.
+    ///
+    /// # Complexity
+    /// Constant on average, whatever the number of sources or targets.
+    fn remove_pair<R: Relation>(&mut self, source: Entity, target: Entity) -> bool;
+
+    /// Removes all pairs of the relation from `source` and gives their number.
+    fn remove_pairs<R: Relation>(&mut self, source: Entity) -> usize;
+
+    /// Removes the pairs that fit `pair` from `source` and gives their number: `(R, T)`, all of a relation
+    /// `(R, *)`, all with a target `(*, T)`, or everything `(*, *)`.
+    fn remove_pairs_by_id(&mut self, source: Entity, pair: PairId) -> usize;
+
+    /// Removes the pairs that fit `pair` from every source and gives their number.
+    fn remove_pairs_everywhere(&mut self, pair: PairId) -> usize;
+
+    /// Removes many pairs of one relation, in order: several times faster than one by one. Gives the number
+    /// of those that were there.
+    fn remove_pair_batch<R: Relation>(&mut self, pairs: impl IntoIterator<Item = (Entity, Entity)>) -> usize;
+
+    /// Removes every pair. Pairs kept in Bevy's relationship components go with the components. The relations
+    /// stay registered, and their traits can be set again.
+    fn clear_pairs(&mut self);
+
+    /// Despawns every entity that has a pair that fits `pair`, with what depends on it. Gives the number of
+    /// those that had the pair.
+    ///
+    /// # Errors
+    /// If a policy `Panic` stands in the way of one of them: those before it are gone.
+    fn despawn_with_pair(&mut self, pair: PairId) -> Result<usize, DespawnError>;
+
+    /// Despawns `entity` and all that goes with it by the cleanup policies, dependents first.
+    ///
+    /// In contrast to Bevy's `despawn` it looks at the whole cascade before it starts, so that a policy
+    /// `Panic` can refuse it, and the root goes last.
+    ///
+    /// # Errors
+    /// If the entity is dead, or a policy stands in the way. Nothing has changed then.
+    fn despawn_with_dependents(&mut self, entity: Entity) -> Result<(), DespawnError>;
+
+    /// Spawns entities, each with a bundle and a pair, like Bevy's `spawn_batch`, which accepts no pairs.
+    ///
+    /// A pair that is refused goes to Bevy's error handler.
+    fn spawn_batch_with_pair<B, R>(&mut self, batch: impl IntoIterator<Item = (B, R, Entity)>) -> Vec<Entity>
+    where
+        B: Bundle<Effect: NoBundleEffect>,
+        R: Relation;
+
+    /// Makes `tag` a tag of `source`: an entity that serves as a mark without a target.
+    ///
+    /// # Errors
+    /// See [`InsertPairError`].
+    fn insert_tag(&mut self, source: Entity, tag: Entity) -> Result<(), InsertPairError>;
+
+    /// Takes a tag away. True if it was there.
+    fn remove_tag(&mut self, source: Entity, tag: Entity) -> bool;
+
+    /// Registers relation type `R`, as its first use does, and gives its entity.
+    ///
+    /// # Errors
+    /// If its traits are rejected.
+    fn register_relation<R: Relation>(&mut self) -> Result<Entity, TraitsError>;
+
+    /// Spawns a relation that has no Rust type.
+    ///
+    /// # Errors
+    /// If the traits are rejected; nothing is spawned then.
+    fn spawn_relation(
+        &mut self,
+        name: impl Into<Cow<'static, str>>,
+        traits: RelationTraits,
+    ) -> Result<Entity, TraitsError>;
+
+    /// Adds facts about a relation, a tag, or the entity of a type, before its first pair.
+    ///
+    /// # Errors
+    /// If they contradict each other or what is known, or come too late.
+    fn set_traits(&mut self, entity: Entity, traits: RelationTraits) -> Result<(), TraitsError>;
+
+    /// The entity that stands for the type `T`, made if there is none. For a relation type it is the relation.
+    fn entity_of<T: Send + Sync + 'static>(&mut self) -> Entity;
+
+    /// Puts the sources of a target of an `ordered` relation into the given order.
+    ///
+    /// # Errors
+    /// If the relation keeps no order, or `order` is not a permutation of the sources.
+    fn order_sources<R: Relation>(&mut self, target: Entity, order: &[Entity]) -> Result<(), ReorderError>;
+
+    /// [`order_sources`](Self::order_sources) for any relation.
+    ///
+    /// # Errors
+    /// As there, and if `relation` is no relation.
+    fn order_sources_by_id(&mut self, relation: Entity, target: Entity, order: &[Entity]) -> Result<(), ReorderError>;
+
+    /// Starts to keep, for each pair of the relation, when it was inserted and changed. Pairs that exist count
+    /// as inserted now.
+    fn track_pair_changes<R: Relation>(&mut self);
+
+    /// Adds an observer of the pairs that fit `pair` and gives its entity. The observer must be one of
+    /// `On<PairInserted<Wildcard>>` or `On<PairRemoved<Wildcard>>`; this narrows it.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # let mut world = World::new();
+    /// # let (likes, alice, bob) = (world.spawn_empty().id(), world.spawn_empty().id(), world.spawn_empty().id());
+    /// world.observe_pairs(PairId::new(likes, alice), |on: On<PairInserted<Wildcard>>, mut commands: Commands| {
+    ///     commands.entity(on.source).insert(Name::new("likes alice"));
+    /// });
+    /// world.insert_pair_by_id(bob, likes, alice)?;
+    /// assert!(world.entity(bob).contains::<Name>());
+    /// # Ok::<(), bevy_ecs::error::BevyError>(())
+    /// ```
+    fn observe_pairs<M>(&mut self, pair: PairId, observer: impl IntoObserver<M>) -> Entity;
+
+    /// Makes the depths of all traversable relations constant to read again, after entities with sources of
+    /// their own were moved. [`RelationsPlugin`](crate::RelationsPlugin) does so once per frame.
+    fn settle_depths(&mut self);
+
+    /// Verifies every [`Invariant`](crate::Invariant) of the pair store.
+    ///
+    /// # Errors
+    /// The first that is broken: a bug in this crate.
+    fn check_pairs(&self) -> Result<(), PairInvariantError>;
+}
+
+impl WorldPairExt for World {
+    #[inline]
+    fn insert_pair<R: Relation>(&mut self, source: Entity, relation: R, target: Entity) -> Result<(), InsertPairError> {
+        insert::insert_typed(self, source, relation, target)
+    }
+
+    fn insert_pair_by_id(
+        &mut self,
+        source: Entity,
+        relation: impl Into<Slot>,
+        target: impl Into<Slot>,
+    ) -> Result<(), InsertPairError> {
+        let pair = insert::resolve_pair(self, source, relation.into(), target.into())?;
+        insert::insert(self, pair, None)
+    }
+
+    fn insert_pair_value_by_id<V: Send + Sync + 'static>(
+        &mut self,
+        source: Entity,
+        relation: impl Into<Slot>,
+        target: impl Into<Slot>,
+        value: V,
+    ) -> Result<(), InsertPairError> {
+        let pair = insert::resolve_pair(self, source, relation.into(), target.into())?;
+        insert::insert_slot(self, pair, &mut Some(value))
+    }
+
+    fn insert_pair_to<R: Relation, T: Send + Sync + 'static>(
+        &mut self,
+        source: Entity,
+        value: impl Send + Sync + 'static,
+    ) -> Result<(), InsertPairError> {
+        bundle::insert_to::<R, T, _>(self, source, value)
+    }
+
+    fn insert_pairs<R: Relation>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (Entity, R, Entity)>,
+    ) -> Result<(), InsertPairsError> {
+        insert::insert_batch(self, pairs)
+    }
+
+    #[inline]
+    fn remove_pair<R: Relation>(&mut self, source: Entity, target: Entity) -> bool {
+        remove::remove_typed::<R>(self, source, target)
+    }
+
+    fn remove_pairs<R: Relation>(&mut self, source: Entity) -> usize {
+        let Some(relation) = access::store(self).and_then(|store| store.registry.entity_of(TypeId::of::<R>())) else {
+            return 0;
+        };
+        self.remove_pairs_by_id(source, PairId::any_target(relation))
+    }
+
+    fn remove_pairs_by_id(&mut self, source: Entity, pair: PairId) -> usize {
+        let Some(store) = access::store(self) else { return 0 };
+        let pairs = remove::select(store, Some(source), pair);
+        remove::remove_selected(self, pairs)
+    }
+
+    fn remove_pairs_everywhere(&mut self, pair: PairId) -> usize {
+        let Some(store) = access::store(self) else { return 0 };
+        let pairs = remove::select(store, None, pair);
+        remove::remove_selected(self, pairs)
+    }
+
+    fn remove_pair_batch<R: Relation>(&mut self, pairs: impl IntoIterator<Item = (Entity, Entity)>) -> usize {
+        remove::remove_batch::<R>(self, pairs)
+    }
+
+    fn clear_pairs(&mut self) {
+        self.remove_pairs_everywhere(PairId::ALL);
+        let Some(store) = access::store(self) else { return };
+        let tags = remove::select(store, None, PairId::any_target(store.registry.entry(TAGGED).entity));
+        remove::remove_selected(self, tags);
+        let store = bootstrap::ensure_store(self);
+        let ids: Vec<_> = store.registry.ids().collect();
+        for id in ids {
+            let entry = store.registry.entry_mut(id);
+            entry.frozen = entry.adopted.is_some();
+            store.refresh_simple(id);
+        }
+    }
+
+    fn despawn_with_pair(&mut self, pair: PairId) -> Result<usize, DespawnError> {
+        let Some(store) = access::store(self) else { return Ok(0) };
+        let pairs = remove::select(store, None, pair);
+        let sources: EntityHashSet = pairs.iter().map(|pair| pair.source).collect();
+        let mut ordered = sources.clone();
+        for pair in &pairs {
+            if ordered.remove(&pair.source) && self.entities().contains_spawned(pair.source) {
+                cleanup::despawn_with_dependents(self, pair.source)?;
+            }
+        }
+        Ok(sources.len())
+    }
+
+    fn despawn_with_dependents(&mut self, entity: Entity) -> Result<(), DespawnError> {
+        cleanup::despawn_with_dependents(self, entity)
+    }
+
+    fn spawn_batch_with_pair<B, R>(&mut self, batch: impl IntoIterator<Item = (B, R, Entity)>) -> Vec<Entity>
+    where
+        B: Bundle<Effect: NoBundleEffect>,
+        R: Relation,
+    {
+        bundle::spawn_batch(self, batch)
+    }
+
+    fn insert_tag(&mut self, source: Entity, tag: Entity) -> Result<(), InsertPairError> {
+        let relation = bootstrap::ensure_store(self).registry.entry(TAGGED).entity;
+        self.insert_pair_by_id(source, relation, tag)
+    }
+
+    fn remove_tag(&mut self, source: Entity, target: Entity) -> bool {
+        let pair = super::plan::StoredPair { source, relation: TAGGED, target };
+        remove::remove_stored(self, pair)
+    }
+
+    fn register_relation<R: Relation>(&mut self) -> Result<Entity, TraitsError> {
+        bootstrap::try_register::<R>(self)
+    }
+
+    fn spawn_relation(
+        &mut self,
+        name: impl Into<Cow<'static, str>>,
+        traits: RelationTraits,
+    ) -> Result<Entity, TraitsError> {
+        bootstrap::spawn_relation(self, name.into(), traits)
+    }
+
+    fn set_traits(&mut self, entity: Entity, traits: RelationTraits) -> Result<(), TraitsError> {
+        bootstrap::set_traits(self, entity, traits)
+    }
+
+    fn entity_of<T: Send + Sync + 'static>(&mut self) -> Entity {
+        bootstrap::entity_of::<T>(self)
+    }
+
+    fn order_sources<R: Relation>(&mut self, target: Entity, order: &[Entity]) -> Result<(), ReorderError> {
+        let relation = bootstrap::relation_id::<R>(self);
+        let relation = bootstrap::ensure_store(self).registry.entry(relation).entity;
+        self.order_sources_by_id(relation, target, order)
+    }
+
+    fn order_sources_by_id(&mut self, entity: Entity, target: Entity, order: &[Entity]) -> Result<(), ReorderError> {
+        let store = bootstrap::ensure_store(self);
+        let Some(id) = store.registry.of_entity(entity) else { return Err(ReorderError::NotARelation { entity }) };
+        let entry = store.registry.entry(id);
+        if entry.adopted.is_some() {
+            return Err(ReorderError::Adopted { relation: entry.name(), target });
+        }
+        if !entry.traits.is_ordered() {
+            return Err(ReorderError::NotOrdered { relation: entry.name(), target });
+        }
+        let mut left: EntityHashSet = store.relation(id).sources(target).collect();
+        let all_known = order.iter().all(|source| left.remove(source));
+        if !all_known || !left.is_empty() {
+            return Err(ReorderError::NotAPermutation { relation: entry.name(), target });
+        }
+        store.relation_mut(id).reorder(target, order);
+        Ok(())
+    }
+
+    fn track_pair_changes<R: Relation>(&mut self) {
+        let relation = bootstrap::relation_id::<R>(self);
+        let tick = self.change_tick();
+        bootstrap::ensure_store(self).relation_mut(relation).track(tick);
+    }
+
+    fn observe_pairs<M>(&mut self, pair: PairId, observer: impl IntoObserver<M>) -> Entity {
+        event::observe(self, pair, observer)
+    }
+
+    fn settle_depths(&mut self) {
+        if let Some(store) = access::store_mut(self) {
+            store.settle_depths();
+        }
+    }
+
+    fn check_pairs(&self) -> Result<(), PairInvariantError> {
+        match access::store(self) {
+            Some(store) => store.check(self, |entity| {
+                self.get_entity(entity).is_ok_and(|entity| entity.contains::<Participant>())
+            }),
+            None => Ok(()),
+        }
+    }
+}

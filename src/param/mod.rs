@@ -1,0 +1,7 @@
+//! System parameters that read pairs, and reading on the world.
+
+mod pairs;
+mod world;
+
+pub use pairs::Pairs;
+pub use world::WorldPairReadExt;

@@ -1,0 +1,175 @@
+//! The system parameter [`Pairs`].
+#![expect(unsafe_code, reason = "Bevy's `SystemParam` is an unsafe trait")]
+
+use crate::{
+    access,
+    id::RelationId,
+    ops::relation_id,
+    relation::Relation,
+    store::{PairData, PairStore},
+    traverse::{ChildrenAccess, RelationView},
+};
+use bevy_ecs::{
+    change_detection::{Res, Tick},
+    entity::Entity,
+    hierarchy::{ChildOf, Children},
+    query::QueryState,
+    system::{Query, ReadOnlySystemParam, SystemAccess, SystemMeta, SystemParam, SystemParamValidationError},
+    world::{World, unsafe_world_cell::UnsafeWorldCell},
+};
+use core::{
+    any::{Any, TypeId},
+    ops::Deref,
+};
+
+/// Reads the pairs of relation type `R`: a system parameter.
+///
+/// Topology is read through [`RelationView`], to which this dereferences; values with [`get`](Self::get).
+/// Everything here sees disabled entities too.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Relation)]
+/// #[relation(exclusive)]
+/// struct DockedTo;
+///
+/// fn report(docked: Pairs<DockedTo>, stations: Query<(Entity, &Name)>) {
+///     for (station, name) in &stations {
+///         println!("{name}: {} ships", docked.source_count(station));
+///     }
+/// }
+/// # let mut world = World::new();
+/// # world.run_system_cached(report).unwrap();
+/// ```
+///
+/// The world gives one as well: [`WorldPairReadExt::pairs`](crate::WorldPairReadExt::pairs).
+pub struct Pairs<'w, 's, R: Relation> {
+    view: RelationView<'w, 's>,
+    values: Values<'w, 's, R>,
+}
+
+/// Where the values of pairs of `R` are.
+enum Values<'w, 's, R: Relation> {
+    Nowhere,
+    Column(&'w PairData<R>, &'w PairStore, RelationId),
+    Component(Query<'w, 's, R::Component>),
+    World(&'w World),
+}
+
+impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
+    const NONE: Self = Self { view: RelationView::NONE, values: Values::Nowhere };
+
+    /// Assembles the parameter from what was fetched of the world.
+    fn new(
+        store: Option<&'w PairStore>,
+        column: Option<&'w PairData<R>>,
+        children: Option<ChildrenAccess<'w, 's>>,
+        adopted: Values<'w, 's, R>,
+    ) -> Self {
+        let Some(store) = store else { return Self::NONE };
+        let Some(id) = store.registry.of_type::<R>() else { return Self::NONE };
+        let values = match column {
+            _ if store.registry.entry(id).adopted.is_some() => adopted,
+            Some(column) => Values::Column(column, store, id),
+            None => Values::Nowhere,
+        };
+        Self { view: RelationView::new(Some(store.relation(id)), children), values }
+    }
+
+    pub(super) fn of_world(world: &'w World) -> Self {
+        let children = is_child_of::<R>().then_some(ChildrenAccess::World(world));
+        Self::new(access::store(world), world.get_resource(), children, Values::World(world))
+    }
+
+    /// The value of a pair. `None` if there is no such pair, or if the relation has no values.
+    ///
+    /// # Complexity
+    /// Constant.
+    pub fn get(&self, source: Entity, target: Entity) -> Option<&R> {
+        match &self.values {
+            Values::Column(column, store, id) => column.get(store.relation(*id).row(source, target)?),
+            Values::Component(query) if self.has(source, target) => R::value_in(query.get(source).ok()?),
+            Values::World(world) if self.has(source, target) => {
+                let store = access::store(world)?;
+                let adopted = store.registry.entry(store.registry.of_type::<R>()?).adopted?;
+                ((adopted.get)(world, source)? as &dyn Any).downcast_ref()
+            }
+            _ => None,
+        }
+    }
+}
+
+/// `Children` is read for its order.
+fn is_child_of<R: Relation>() -> bool {
+    TypeId::of::<R>() == TypeId::of::<ChildOf>()
+}
+
+impl<'w, 's, R: Relation> Deref for Pairs<'w, 's, R> {
+    type Target = RelationView<'w, 's>;
+
+    #[inline]
+    fn deref(&self) -> &RelationView<'w, 's> {
+        &self.view
+    }
+}
+
+/// What is fetched for every relation.
+type Fetched<R> = (
+    Option<Res<'static, PairStore>>,
+    Option<Res<'static, PairData<R>>>,
+    Query<'static, 'static, <R as Relation>::Component>,
+);
+
+/// State of [`Pairs`].
+#[doc(hidden)]
+pub struct PairsState<R: Relation> {
+    fetched: <Fetched<R> as SystemParam>::State,
+    children: Option<QueryState<&'static Children>>,
+}
+
+// SAFETY: every access goes through `Fetched` and a query for `Children`, whose own implementations declare it
+// in `init_access` and perform it in `get_param`. Test: `pairs_conflict_with_what_writes_their_values`.
+unsafe impl<R: Relation> SystemParam for Pairs<'_, '_, R> {
+    type State = PairsState<R>;
+    type Item<'w, 's> = Pairs<'w, 's, R>;
+
+    fn init_state(world: &mut World) -> Self::State {
+        relation_id::<R>(world);
+        PairsState {
+            fetched: <Fetched<R>>::init_state(world),
+            children: is_child_of::<R>().then(|| QueryState::new(world)),
+        }
+    }
+
+    fn init_access(state: &Self::State, meta: &mut SystemMeta, access: &mut SystemAccess, world: &mut World) {
+        <Fetched<R>>::init_access(&state.fetched, meta, access, world);
+        if let Some(children) = &state.children {
+            <Query<&'static Children>>::init_access(children, meta, access, world);
+        }
+    }
+
+    unsafe fn get_param<'w, 's>(
+        state: &'s mut Self::State,
+        meta: &SystemMeta,
+        world: UnsafeWorldCell<'w>,
+        tick: Tick,
+    ) -> Result<Self::Item<'w, 's>, SystemParamValidationError> {
+        // SAFETY: the access was declared by the same parameter in `init_access`, and `world` is the world of
+        // this state, as the caller promises.
+        let (store, column, query) = unsafe { <Fetched<R>>::get_param(&mut state.fetched, meta, world, tick)? };
+        let children = match &mut state.children {
+            // SAFETY: as above.
+            Some(children) => Some(ChildrenAccess::Query(unsafe {
+                <Query<&'static Children>>::get_param(children, meta, world, tick)?
+            })),
+            None => None,
+        };
+        let (store, column) = (store.map(Res::into_inner), column.map(Res::into_inner));
+        Ok(Pairs::new(store, column, children, Values::Component(query)))
+    }
+}
+
+// SAFETY: all of the fetched parameters only read.
+unsafe impl<R: Relation> ReadOnlySystemParam for Pairs<'_, '_, R> {}

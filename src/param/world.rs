@@ -1,0 +1,165 @@
+//! Reading pairs on [`World`].
+
+use super::Pairs;
+use crate::{
+    access,
+    id::PairId,
+    ops::select,
+    relation::{CHILD_OF, Relation, RelationName, RelationTraits, TAGGED},
+    store::Targets,
+    traverse::{ChildrenAccess, RelationView},
+};
+use alloc::vec::Vec;
+use bevy_ecs::{component::Component, entity::Entity, world::World};
+use core::any::{Any, TypeId};
+
+/// Reading pairs, directly on the [`World`]. A relation that was never used has no pairs; a dead entity has
+/// none either.
+pub trait WorldPairReadExt {
+    /// The pairs of relation type `R`, as the system parameter of the same name gives them.
+    fn pairs<R: Relation>(&self) -> Pairs<'_, '_, R>;
+
+    /// The pairs of any relation.
+    fn pairs_by_id(&self, relation: Entity) -> RelationView<'_, '_>;
+
+    /// Whether `source` has the pair.
+    fn has_pair<R: Relation>(&self, source: Entity, target: Entity) -> bool;
+
+    /// Whether `source` has a pair that fits `pair`.
+    ///
+    /// # Complexity
+    /// Constant, but for `(*, T)`, which takes a step per relation in which `source` takes part.
+    fn has_pair_by_id(&self, source: Entity, pair: PairId) -> bool;
+
+    /// The value of a pair. `None` if there is no such pair, or if it carries no value.
+    fn pair_value<R: Relation>(&self, source: Entity, target: Entity) -> Option<&R>;
+
+    /// The value of a pair of any relation. `None` also if it is not a `V`.
+    fn pair_value_by_id<V: Send + Sync + 'static>(&self, source: Entity, relation: Entity, target: Entity)
+    -> Option<&V>;
+
+    /// Every pair that `source` has, relation by relation. Tags are not pairs.
+    ///
+    /// # Complexity
+    /// A step per relation in which `source` takes part, and per pair.
+    fn pairs_of(&self, source: Entity) -> Vec<PairId>;
+
+    /// Every pair in which `target` is the target, as source and relation.
+    ///
+    /// # Complexity
+    /// A step per relation in which `target` takes part, and per pair.
+    fn pairs_to(&self, target: Entity) -> Vec<(Entity, Entity)>;
+
+    /// The nearest entity up the relation, along first targets, that has the component, `entity` first.
+    fn target_with<R: Relation, C: Component>(&self, entity: Entity) -> Option<Entity>;
+
+    /// Whether `source` has the tag.
+    fn has_tag(&self, source: Entity, tag: Entity) -> bool;
+
+    /// The tags of `source`, in insertion order.
+    fn tags(&self, source: Entity) -> Targets<'_>;
+
+    /// The entity that stands for the type `T`, if there is one yet.
+    fn get_entity_of<T: 'static>(&self) -> Option<Entity>;
+
+    /// What is known of a relation, a tag or a type entity, if anything is.
+    fn traits_of(&self, entity: Entity) -> Option<&RelationTraits>;
+
+    /// The name of a relation for messages: that of its type, or the one given when it was spawned.
+    fn relation_name(&self, relation: Entity) -> Option<RelationName>;
+}
+
+impl WorldPairReadExt for World {
+    #[inline]
+    fn pairs<R: Relation>(&self) -> Pairs<'_, '_, R> {
+        Pairs::of_world(self)
+    }
+
+    fn pairs_by_id(&self, relation: Entity) -> RelationView<'_, '_> {
+        let Some(store) = access::store(self) else { return RelationView::NONE };
+        let Some(id) = store.registry.of_entity(relation) else { return RelationView::NONE };
+        let children = (id == CHILD_OF).then_some(ChildrenAccess::World(self));
+        RelationView::new(Some(store.relation(id)), children)
+    }
+
+    fn has_pair<R: Relation>(&self, source: Entity, target: Entity) -> bool {
+        self.pairs::<R>().has(source, target)
+    }
+
+    fn has_pair_by_id(&self, source: Entity, pair: PairId) -> bool {
+        if let Some((relation, target)) = pair.entities() {
+            return self.pairs_by_id(relation).has(source, target);
+        }
+        match pair.relation().entity() {
+            Some(relation) => self.pairs_by_id(relation).has_any(source),
+            None => access::store(self).is_some_and(|store| {
+                let mut relations = store.relations_of(source).filter(|&relation| relation != TAGGED);
+                relations.any(|relation| match pair.target().entity() {
+                    Some(target) => store.relation(relation).has(source, target),
+                    None => true,
+                })
+            }),
+        }
+    }
+
+    fn pair_value<R: Relation>(&self, source: Entity, target: Entity) -> Option<&R> {
+        let relation = self.get_entity_of::<R>()?;
+        self.pair_value_by_id(source, relation, target)
+    }
+
+    fn pair_value_by_id<V: Send + Sync + 'static>(
+        &self,
+        source: Entity,
+        relation: Entity,
+        target: Entity,
+    ) -> Option<&V> {
+        let store = access::store(self)?;
+        let id = store.registry.of_entity(relation)?;
+        let value = match store.registry.entry(id).adopted {
+            Some(adopted) if store.relation(id).has(source, target) => (adopted.get)(self, source)?,
+            Some(_) => return None,
+            None => (store.data_kind(id, target)?.get)(self, store.relation(id).row(source, target)?)?,
+        };
+        (value as &dyn Any).downcast_ref()
+    }
+
+    fn pairs_of(&self, source: Entity) -> Vec<PairId> {
+        let Some(store) = access::store(self) else { return Vec::new() };
+        let pairs = select(store, Some(source), PairId::ALL).into_iter();
+        pairs.map(|pair| PairId::new(store.registry.entry(pair.relation).entity, pair.target)).collect()
+    }
+
+    fn pairs_to(&self, target: Entity) -> Vec<(Entity, Entity)> {
+        let Some(store) = access::store(self) else { return Vec::new() };
+        let pairs = select(store, None, PairId::any_relation(target)).into_iter();
+        pairs.map(|pair| (pair.source, store.registry.entry(pair.relation).entity)).collect()
+    }
+
+    fn target_with<R: Relation, C: Component>(&self, entity: Entity) -> Option<Entity> {
+        let pairs = self.pairs::<R>();
+        core::iter::once(entity).chain(pairs.ancestors(entity)).find(|&entity| self.get::<C>(entity).is_some())
+    }
+
+    fn has_tag(&self, source: Entity, tag: Entity) -> bool {
+        access::store(self).is_some_and(|store| store.relation(TAGGED).has(source, tag))
+    }
+
+    fn tags(&self, source: Entity) -> Targets<'_> {
+        access::store(self).map_or_else(Targets::none, |store| store.relation(TAGGED).targets(source))
+    }
+
+    fn get_entity_of<T: 'static>(&self) -> Option<Entity> {
+        let entity = access::store(self)?.registry.entity_of(TypeId::of::<T>())?;
+        self.entities().contains_spawned(entity).then_some(entity)
+    }
+
+    fn traits_of(&self, entity: Entity) -> Option<&RelationTraits> {
+        let registry = &access::store(self)?.registry;
+        Some(&registry.entry(registry.of_entity(entity)?).traits)
+    }
+
+    fn relation_name(&self, relation: Entity) -> Option<RelationName> {
+        let registry = &access::store(self)?.registry;
+        Some(registry.entry(registry.of_entity(relation)?).name())
+    }
+}

@@ -1,0 +1,106 @@
+//! The plugin, and adopting Bevy's relationships.
+
+use crate::{
+    ops::{TraitsError, WorldPairExt, adopt, ensure_store, relation_id},
+    relation::{Relation, RelationTraits},
+    store::PairStore,
+};
+use bevy_app::{App, First, Plugin};
+use bevy_ecs::{change_detection::{DetectChangesMut, ResMut}, entity::Entity, relationship::Relationship, world::World};
+
+/// Adds relations to an app.
+///
+/// A world takes relations into use by itself, on their first use. The plugin does so from the start, so that
+/// parents and children are known as pairs of [`ChildOf`](bevy_ecs::hierarchy::ChildOf) from their first day,
+/// and keeps reads of depths constant by settling them in [`First`].
+pub struct RelationsPlugin;
+
+impl Plugin for RelationsPlugin {
+    fn build(&self, app: &mut App) {
+        ensure_store(app.world_mut());
+        app.add_systems(First, settle_depths);
+    }
+}
+
+fn settle_depths(store: Option<ResMut<PairStore>>) {
+    if let Some(mut store) = store {
+        store.bypass_change_detection().settle_depths();
+    }
+}
+
+/// Registering relations on an [`App`] or [`World`].
+pub trait AdoptRelationshipExt: Sized {
+    /// Makes a Bevy relationship component take part as a relation: exclusive, `Despawn` on the despawn of a
+    /// target if it is a linked spawn, and traversable unless it allows an entity to point to itself.
+    ///
+    /// Writing the component shows as a pair at once, and inserting a pair writes the component. Further
+    /// fields of the component are the value of the pair.
+    ///
+    /// ```
+    /// use bevy_app::prelude::*;
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_relations::prelude::*;
+    ///
+    /// #[derive(Component)]
+    /// #[relationship(relationship_target = Crew)]
+    /// struct CrewOf(Entity);
+    ///
+    /// #[derive(Component)]
+    /// #[relationship_target(relationship = CrewOf)]
+    /// struct Crew(Vec<Entity>);
+    ///
+    /// let mut app = App::new();
+    /// app.add_plugins(RelationsPlugin).adopt_relationship::<CrewOf>();
+    /// let ship = app.world_mut().spawn_empty().id();
+    /// let cook = app.world_mut().spawn(CrewOf(ship)).id();
+    /// assert!(app.world().has_pair::<CrewOf>(cook, ship));
+    /// ```
+    fn adopt_relationship<C: Relationship>(&mut self) -> &mut Self;
+
+    /// [`adopt_relationship`](Self::adopt_relationship) with other traits than `traversable`.
+    ///
+    /// # Errors
+    /// If the traits contradict what the relationship is, or if it takes part already with other traits.
+    fn adopt_relationship_with<C: Relationship>(&mut self, traits: RelationTraits) -> Result<Entity, TraitsError>;
+}
+
+impl AdoptRelationshipExt for World {
+    fn adopt_relationship<C: Relationship>(&mut self) -> &mut Self {
+        relation_id::<C>(self);
+        self
+    }
+
+    fn adopt_relationship_with<C: Relationship>(&mut self, traits: RelationTraits) -> Result<Entity, TraitsError> {
+        adopt::<C>(self, traits)
+    }
+}
+
+impl AdoptRelationshipExt for App {
+    fn adopt_relationship<C: Relationship>(&mut self) -> &mut Self {
+        self.world_mut().adopt_relationship::<C>();
+        self
+    }
+
+    fn adopt_relationship_with<C: Relationship>(&mut self, traits: RelationTraits) -> Result<Entity, TraitsError> {
+        self.world_mut().adopt_relationship_with::<C>(traits)
+    }
+}
+
+/// Registering relations on an [`App`].
+pub trait AppRelationExt {
+    /// Registers relation type `R`, as its first use does: for names in texts and for reflection, which need to
+    /// know a relation before it is used.
+    ///
+    /// # Panics
+    /// If its traits are rejected, see [`WorldPairExt::register_relation`].
+    fn register_relation<R: Relation>(&mut self) -> &mut Self;
+}
+
+impl AppRelationExt for App {
+    fn register_relation<R: Relation>(&mut self) -> &mut Self {
+        if let Err(error) = self.world_mut().register_relation::<R>() {
+            panic!("{error}");
+        }
+        self
+    }
+}

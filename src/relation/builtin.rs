@@ -1,0 +1,37 @@
+//! Relations and tags that every world has.
+
+use bevy_ecs::component::Component;
+use bevy_relations_macros::Relation;
+
+use crate::id::RelationId;
+
+// Numbers of the relations that every world registers first.
+pub(crate) const TAGGED: RelationId = RelationId(0);
+pub(crate) const IS_A: RelationId = RelationId(1);
+pub(crate) const SLOT_OF: RelationId = RelationId(2);
+pub(crate) const CHILD_OF: RelationId = RelationId(3);
+
+/// `(IsA, base)`: the source is a kind of `base`, or an instance of it.
+///
+/// Transitive, reflexive and acyclic; an entity may have several bases, of which the first comes first.
+#[derive(Relation, Clone, Copy, Debug)]
+#[relation(transitive, reflexive, on_instantiate = DontInherit)]
+pub struct IsA;
+
+/// `(SlotOf, prefab)`: the source is a child of a prefab that instances offer under its own name.
+#[derive(Relation, Clone, Copy, Debug)]
+#[relation(exclusive, on_instantiate = DontInherit)]
+pub struct SlotOf;
+
+/// `(Tagged, tag)`: how an entity that serves as a tag is stored. Never listed among an entity's pairs.
+#[derive(Relation, Clone, Copy, Debug)]
+#[relation(tag)]
+pub(crate) struct Tagged;
+
+/// Marks an entity from which instances are made.
+#[derive(Component, Clone, Copy, Default, Debug)]
+pub struct Prefab;
+
+/// Stands for every relation: `On<PairInserted<Wildcard>>` observes them all.
+#[derive(Clone, Copy, Debug)]
+pub struct Wildcard;

@@ -1,0 +1,153 @@
+//! Values that pairs carry: what a type can do ([`RelationInfo`]), and what may look at a value before it is
+//! stored ([`PairContext`], [`PairRefusal`]).
+
+use alloc::{borrow::Cow, boxed::Box, string::String};
+use bevy_ecs::{entity::Entity, world::World};
+use core::{
+    any::Any,
+    fmt,
+    marker::PhantomData,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+/// A value whose type is known at run time only.
+pub(crate) type BoxedValue = Box<dyn Any + Send + Sync>;
+
+/// Where a value is about to be stored; given to [`Relation::refine`](super::Relation::refine).
+pub struct PairContext<'w> {
+    /// The world as it is before the insertion.
+    pub world: &'w World,
+    /// The entity that gets the pair.
+    pub source: Entity,
+    /// The entity of the relation.
+    pub relation: Entity,
+    /// The target of the pair.
+    pub target: Entity,
+}
+
+/// Why [`Relation::refine`](super::Relation::refine) does not accept a value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PairRefusal(Cow<'static, str>);
+
+impl PairRefusal {
+    /// A refusal with a reason to show to the developer.
+    pub fn new(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self(reason.into())
+    }
+}
+
+impl From<&'static str> for PairRefusal {
+    fn from(reason: &'static str) -> Self {
+        Self::new(reason)
+    }
+}
+
+impl From<String> for PairRefusal {
+    fn from(reason: String) -> Self {
+        Self::new(reason)
+    }
+}
+
+impl fmt::Display for PairRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A value of a run-time relation that is known by reflection only, for example one made by a script.
+///
+/// Declare it with [`RelationTraits::reflected_data`](super::RelationTraits::reflected_data).
+#[cfg(feature = "bevy_reflect")]
+pub struct ReflectedData(pub Box<dyn bevy_reflect::PartialReflect>);
+
+#[cfg(feature = "bevy_reflect")]
+impl fmt::Debug for ReflectedData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.debug(f)
+    }
+}
+
+/// Where a relation type was found the last time, in whichever world. A guess that is always checked.
+pub struct RelationHint(AtomicU32);
+
+impl RelationHint {
+    /// No guess yet.
+    #[expect(clippy::new_without_default, reason = "made by the derive macro, in a static")]
+    pub const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed) as usize
+    }
+
+    pub(crate) fn set(&self, index: usize) {
+        if let Ok(index) = u32::try_from(index) {
+            self.0.store(index, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What the derive macro found out about a relation type.
+pub struct RelationInfo<R> {
+    /// See [`RelationHint`].
+    pub hint: &'static RelationHint,
+    /// `R::default`, if there is one.
+    pub default: Option<fn() -> R>,
+    /// `R::clone`, if there is one.
+    pub clone: Option<fn(&R) -> R>,
+}
+
+/// Finds out at compile time whether a type implements a trait: a method of the type itself is preferred to
+/// one of a reference to it.
+pub struct Probe<T>(PhantomData<T>);
+
+impl<T> Probe<T> {
+    /// The probe for `T`.
+    pub const NEW: Self = Self(PhantomData);
+}
+
+/// The type has `Default`.
+pub trait ProbeDefault<T> {
+    /// `T::default`.
+    fn default_fn(&self) -> Option<fn() -> T>;
+}
+
+impl<T: Default> ProbeDefault<T> for Probe<T> {
+    fn default_fn(&self) -> Option<fn() -> T> {
+        Some(T::default)
+    }
+}
+
+/// The type may lack `Default`.
+pub trait ProbeDefaultFallback<T> {
+    /// Nothing.
+    fn default_fn(&self) -> Option<fn() -> T> {
+        None
+    }
+}
+
+impl<T> ProbeDefaultFallback<T> for &Probe<T> {}
+
+/// The type has `Clone`.
+pub trait ProbeClone<T> {
+    /// `T::clone`.
+    fn clone_fn(&self) -> Option<fn(&T) -> T>;
+}
+
+impl<T: Clone> ProbeClone<T> for Probe<T> {
+    fn clone_fn(&self) -> Option<fn(&T) -> T> {
+        Some(T::clone)
+    }
+}
+
+/// The type may lack `Clone`.
+pub trait ProbeCloneFallback<T> {
+    /// Nothing.
+    fn clone_fn(&self) -> Option<fn(&T) -> T> {
+        None
+    }
+}
+
+impl<T> ProbeCloneFallback<T> for &Probe<T> {}

@@ -1,0 +1,114 @@
+//! What a relation is: the [`Relation`] trait that a Rust type implements to become one, the facts declared
+//! about it ([`RelationTraits`]), and the registry that knows every relation of a world.
+//!
+//! A relation is always an entity. For a Rust type that entity is made when the type is first used; a
+//! run-time relation is any entity used in the first position of a pair. Facts about a relation are declared
+//! once, before its first pair, and then hold for as long as the relation lives.
+//!
+//! A new relation trait goes here: its flag and its contradictions into `traits.rs`, the attribute into the
+//! derive macro, and the rule itself into `ops::plan`, the one place that decides what an insertion means.
+
+mod builtin;
+mod data;
+mod registry;
+mod traits;
+
+pub use builtin::{IsA, Prefab, SlotOf, Wildcard};
+pub(crate) use builtin::{CHILD_OF, IS_A, SLOT_OF, TAGGED, Tagged};
+#[cfg(feature = "bevy_reflect")]
+pub use data::ReflectedData;
+pub use data::{PairContext, PairRefusal};
+pub use registry::RelationName;
+pub use traits::{CleanupPolicy, OnInstantiate, RelationTraits, TraitConflict};
+
+pub(crate) use data::BoxedValue;
+pub(crate) use registry::{Adopted, DataKind, Registry, TypeEntry, Value, short_name};
+pub(crate) use traits::{DataRef, IdRef, OneOf, TypeRef};
+
+pub use data::{
+    Probe, ProbeClone, ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, RelationHint, RelationInfo,
+};
+
+use bevy_ecs::{entity::Entity, query::ReadOnlyQueryData, world::World};
+
+/// A Rust type that is a relation.
+///
+/// Derive it. A unit struct is a tag relation; a struct with fields is a relation whose pairs carry a value
+/// of that struct. Traits are declared with the `#[relation(..)]` attribute:
+///
+/// ```
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Relation)]
+/// #[relation(exclusive, traversable, on_target_despawn = Despawn)]
+/// struct MountedOn;
+///
+/// #[derive(Relation, Clone, Default)]
+/// struct Eats {
+///     grams: f32,
+/// }
+/// ```
+///
+/// | attribute | meaning |
+/// |---|---|
+/// | `exclusive`, `union` | one target per source |
+/// | `symmetric` | inserted and removed in both directions |
+/// | `transitive`, `reflexive`, `acyclic`, `traversable` | see [`RelationTraits`] |
+/// | `tag`, `final`, `ordered`, `transient` | see [`RelationTraits`] |
+/// | `one_of`, `one_of = Parent` | targets must be children of the relation, or of `Parent`'s entity |
+/// | `with = Other`, `with(A, B)` | relations that come along with the same target |
+/// | `on_instantiate = Override \| Inherit \| DontInherit` | what instances of a prefab get |
+/// | `on_relation_despawn = Remove \| Despawn \| Panic` | [`CleanupPolicy`] when the relation goes |
+/// | `on_target_despawn = Remove \| Despawn \| Panic` | [`CleanupPolicy`] when a target goes |
+/// | `on_insert = function` | [`Relation::refine`] |
+///
+/// Every Bevy [`Relationship`](bevy_ecs::relationship::Relationship) component is a `Relation` too, so that
+/// it can be named in the same places; it takes part once it is
+/// [adopted](crate::AdoptRelationshipExt::adopt_relationship). [`ChildOf`](bevy_ecs::hierarchy::ChildOf)
+/// always is.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a `Relation`",
+    label = "not a relation",
+    note = "consider annotating `{Self}` with `#[derive(Relation)]`"
+)]
+pub trait Relation: Send + Sync + Sized + 'static {
+    /// Read access to values that live in a component of the source instead of the pair store.
+    #[doc(hidden)]
+    type Component: ReadOnlyQueryData + 'static;
+
+    /// The declared facts about this relation.
+    fn traits() -> RelationTraits {
+        RelationTraits::new()
+    }
+
+    /// Called with the value of a pair before it is stored: may adjust it, or refuse the pair.
+    ///
+    /// Runs before anything changes, for new pairs and for replaced values, whichever way they are inserted.
+    /// Set it with `#[relation(on_insert = function)]`.
+    ///
+    /// # Errors
+    /// A [`PairRefusal`] turns the insertion into
+    /// [`InsertPairError::Refused`](crate::InsertPairError::Refused).
+    #[expect(unused_variables, reason = "the default accepts every value as it is")]
+    fn refine(&mut self, pair: &PairContext<'_>) -> Result<(), PairRefusal> {
+        Ok(())
+    }
+
+    /// What the derive macro found out about the type.
+    #[doc(hidden)]
+    fn info() -> RelationInfo<Self>;
+
+    /// Registers the relation in `world` unless it is registered, and gives its entity.
+    #[doc(hidden)]
+    fn register(world: &mut World) -> Entity;
+
+    /// The value of a pair, from the component of the source that holds it.
+    #[doc(hidden)]
+    fn value_in<'a>(_component: <Self::Component as bevy_ecs::query::QueryData>::Item<'a, '_>) -> Option<&'a Self> {
+        None
+    }
+}
+
+/// A [`Relation`] of which a source has at most one target. Implemented by the derive macro for relations
+/// declared `exclusive` or `union`, and by every Bevy relationship.
+pub trait ExclusiveRelation: Relation {}

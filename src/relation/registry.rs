@@ -1,0 +1,269 @@
+//! The relations of a world: by type, by entity, by name.
+
+use super::{BoxedValue, PairContext, PairRefusal, Relation, RelationTraits};
+use crate::id::RelationId;
+use alloc::{borrow::Cow, string::String, vec::Vec};
+use bevy_ecs::{
+    component::ComponentId,
+    entity::{Entity, EntityHashMap},
+    world::{DeferredWorld, World},
+};
+use bevy_platform::collections::HashMap;
+use core::{
+    any::{Any, TypeId},
+    fmt,
+};
+
+/// The name of a relation and its entity, for messages.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RelationName {
+    /// Short type name, name given at run time, or nothing.
+    pub(crate) name: Option<Cow<'static, str>>,
+    /// The relation.
+    pub(crate) entity: Entity,
+}
+
+impl RelationName {
+    /// The entity of the relation.
+    pub fn entity(&self) -> Entity {
+        self.entity
+    }
+}
+
+impl fmt::Display for RelationName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => f.write_str(name),
+            None => write!(f, "{}", self.entity),
+        }
+    }
+}
+
+/// A type of values in a data column, and how to work the column without knowing the type.
+#[derive(Clone, Copy)]
+pub(crate) struct DataKind {
+    pub(crate) type_id: TypeId,
+    pub(crate) name: &'static str,
+    /// Stores a value (an `Option<T>` that is taken, or a `T`) and gives its row.
+    pub(crate) insert: fn(&mut DeferredWorld<'_>, Value<'_>) -> u32,
+    /// Stores a value in an existing row.
+    pub(crate) replace: fn(&mut DeferredWorld<'_>, u32, Value<'_>),
+    /// Drops the value in a row.
+    pub(crate) remove: fn(&mut DeferredWorld<'_>, u32),
+    /// The value in a row.
+    pub(crate) get: for<'w> fn(&'w World, u32) -> Option<&'w (dyn Any + Send + Sync)>,
+    /// How many values there are.
+    pub(crate) len: fn(&World) -> usize,
+    /// Makes the column.
+    pub(crate) init: fn(&mut World),
+    /// A default value, if the type has one.
+    pub(crate) default: fn() -> Option<BoxedValue>,
+    /// A copy of a value, if the type can be copied.
+    pub(crate) clone: fn(&dyn Any) -> Option<BoxedValue>,
+}
+
+/// A value on its way into a column.
+pub(crate) enum Value<'a> {
+    /// An `Option<T>` to take from.
+    Slot(&'a mut (dyn Any + Send + Sync)),
+    Boxed(BoxedValue),
+}
+
+/// Checks a value before it is stored.
+pub(crate) type RefineFn = fn(&mut Value<'_>, &PairContext<'_>) -> Result<(), PairRefusal>;
+
+/// How pairs of a relation are kept in a Bevy relationship component.
+#[derive(Clone, Copy)]
+pub(crate) struct Adopted {
+    /// Inserts the component, or points the existing one at the target; takes a value if given.
+    pub(crate) insert: fn(&mut World, Entity, Entity, Option<Value<'_>>),
+    /// Removes the component.
+    pub(crate) remove: fn(&mut World, Entity),
+    /// The component of an entity.
+    pub(crate) get: for<'w> fn(&'w World, Entity) -> Option<&'w (dyn Any + Send + Sync)>,
+    /// The type of the component.
+    pub(crate) kind: DataKind,
+    /// It has fields beside its target.
+    pub(crate) has_fields: bool,
+    pub(crate) allow_self: bool,
+}
+
+/// What is known of one relation.
+pub(crate) struct RelationEntry {
+    /// False once the relation is gone and its number waits for another.
+    pub(crate) in_use: bool,
+    /// Its entity. A type's entity may have been despawned; it is made anew on the next use.
+    pub(crate) entity: Entity,
+    pub(crate) type_id: Option<TypeId>,
+    pub(crate) name: Option<Cow<'static, str>>,
+    pub(crate) traits: RelationTraits,
+    /// The values of its pairs, if the relation itself says what they are.
+    pub(crate) data: Option<DataKind>,
+    pub(crate) refine: Option<RefineFn>,
+    pub(crate) adopted: Option<Adopted>,
+    /// Relations that come along.
+    pub(crate) with: Vec<RelationId>,
+    /// Whose children the targets must be.
+    pub(crate) one_of: Option<Entity>,
+    /// Pairs have been inserted, or it is built in: traits cannot change any more.
+    pub(crate) frozen: bool,
+    /// Observers of pairs of this relation watch this id.
+    pub(crate) key: Option<ComponentId>,
+}
+
+impl RelationEntry {
+    pub(crate) fn name(&self) -> RelationName {
+        RelationName { name: self.name.clone(), entity: self.entity }
+    }
+
+    fn free() -> Self {
+        Self {
+            in_use: false,
+            entity: Entity::PLACEHOLDER,
+            type_id: None,
+            name: None,
+            traits: RelationTraits::new(),
+            data: None,
+            refine: None,
+            adopted: None,
+            with: Vec::new(),
+            one_of: None,
+            frozen: false,
+            key: None,
+        }
+    }
+}
+
+/// A type that stands for an entity without being a relation.
+pub(crate) struct TypeEntry {
+    pub(crate) entity: Entity,
+    /// The values of pairs that have the type as their target.
+    pub(crate) data: Option<DataKind>,
+}
+
+/// Every relation of a world.
+#[derive(Default)]
+pub(crate) struct Registry {
+    pub(crate) entries: Vec<RelationEntry>,
+    by_entity: EntityHashMap<RelationId>,
+    by_type: HashMap<TypeId, RelationId>,
+    pub(crate) types: HashMap<TypeId, TypeEntry>,
+    pub(crate) type_entities: EntityHashMap<TypeId>,
+    free: Vec<RelationId>,
+    /// Keys of relations that are gone: Bevy never frees a `ComponentId`.
+    pub(crate) free_keys: Vec<ComponentId>,
+}
+
+impl Registry {
+    #[inline]
+    pub(crate) fn entry(&self, id: RelationId) -> &RelationEntry {
+        &self.entries[id.index()]
+    }
+
+    #[inline]
+    pub(crate) fn entry_mut(&mut self, id: RelationId) -> &mut RelationEntry {
+        &mut self.entries[id.index()]
+    }
+
+    /// The number of relation type `R`, if it is registered.
+    #[inline]
+    pub(crate) fn of_type<R: Relation>(&self) -> Option<RelationId> {
+        let hint = R::info().hint;
+        let guess = hint.get();
+        if let Some(entry) = self.entries.get(guess)
+            && entry.type_id == Some(TypeId::of::<R>())
+        {
+            return Some(RelationId(guess as u32));
+        }
+        let id = self.of_type_id(TypeId::of::<R>())?;
+        hint.set(id.index());
+        Some(id)
+    }
+
+    pub(crate) fn of_type_id(&self, type_id: TypeId) -> Option<RelationId> {
+        self.by_type.get(&type_id).copied()
+    }
+
+    pub(crate) fn of_entity(&self, entity: Entity) -> Option<RelationId> {
+        self.by_entity.get(&entity).copied()
+    }
+
+    /// The entity that stands for a type, if there is one.
+    pub(crate) fn entity_of(&self, type_id: TypeId) -> Option<Entity> {
+        match self.of_type_id(type_id) {
+            Some(id) => Some(self.entry(id).entity),
+            None => self.types.get(&type_id).map(|entry| entry.entity),
+        }
+    }
+
+    /// Adds a relation and gives its number.
+    pub(crate) fn add(&mut self, entity: Entity, type_id: Option<TypeId>) -> RelationId {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(RelationEntry::free());
+            RelationId(self.entries.len() as u32 - 1)
+        });
+        let entry = self.entry_mut(id);
+        entry.in_use = true;
+        entry.entity = entity;
+        entry.type_id = type_id;
+        self.by_entity.insert(entity, id);
+        if let Some(type_id) = type_id {
+            self.by_type.insert(type_id, id);
+        }
+        id
+    }
+
+    /// Gives the relation another entity, after its own was despawned.
+    pub(crate) fn set_entity(&mut self, id: RelationId, entity: Entity) {
+        let old = core::mem::replace(&mut self.entry_mut(id).entity, entity);
+        self.by_entity.remove(&old);
+        self.by_entity.insert(entity, id);
+    }
+
+    /// Forgets a relation. Its number will serve another, and so will its key if it is a run-time relation.
+    pub(crate) fn remove(&mut self, id: RelationId) {
+        let entry = core::mem::replace(self.entry_mut(id), RelationEntry::free());
+        self.by_entity.remove(&entry.entity);
+        match entry.type_id {
+            Some(type_id) => {
+                self.by_type.remove(&type_id);
+            }
+            None => self.free_keys.extend(entry.key),
+        }
+        for other in &mut self.entries {
+            other.with.retain(|&with| with != id);
+        }
+        self.free.push(id);
+    }
+
+    /// Every relation in use.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = RelationId> + use<'_> {
+        let used = self.entries.iter().enumerate().filter(|(_, entry)| entry.in_use);
+        used.map(|(index, _)| RelationId(index as u32))
+    }
+
+    /// A name for messages about any entity in the first position of a pair.
+    pub(crate) fn name_of(&self, relation: Entity) -> RelationName {
+        match self.of_entity(relation) {
+            Some(id) => self.entry(id).name(),
+            None => RelationName { name: None, entity: relation },
+        }
+    }
+}
+
+/// The last part of a type path, with the last parts of its arguments: `a::B<c::D>` is `B<D>`.
+pub(crate) fn short_name(path: &'static str) -> Cow<'static, str> {
+    if !path.contains("::") {
+        return Cow::Borrowed(path);
+    }
+    let mut short = String::new();
+    let mut rest = path;
+    while let Some(end) = rest.find(['<', '>', ',', ' ', '(', ')', '[', ']', ';', '&']) {
+        let word = &rest[..end];
+        short.push_str(word.rsplit("::").next().unwrap_or(word));
+        short.push_str(&rest[end..=end]);
+        rest = &rest[end + 1..];
+    }
+    short.push_str(rest.rsplit("::").next().unwrap_or(rest));
+    Cow::Owned(short)
+}

@@ -1,0 +1,374 @@
+//! Relation traits: the facts that can be declared about a relation, and which of them contradict.
+
+use super::Relation;
+use alloc::vec::Vec;
+use bevy_ecs::{entity::Entity, world::World};
+use core::any::TypeId;
+use core::fmt;
+use smallvec::SmallVec;
+use thiserror::Error;
+
+/// What happens to pairs when an entity they mention is despawned.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum CleanupPolicy {
+    /// The pairs are removed; their sources live on. The default.
+    Remove,
+    /// The sources of the pairs are despawned as well.
+    Despawn,
+    /// The despawn is refused by [`despawn_with_dependents`](crate::WorldPairExt::despawn_with_dependents).
+    /// Bevy's own despawn cannot be refused: it completes as `Remove` and reports an error.
+    Panic,
+}
+
+/// What an instance of a prefab gets of a component or pair of the prefab.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum OnInstantiate {
+    /// A copy of its own. The default.
+    #[default]
+    Override,
+    /// The prefab's, shared through [`IsA`](super::IsA).
+    Inherit,
+    /// Nothing.
+    DontInherit,
+}
+
+/// A Rust type that stands for an entity, named before a world exists.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TypeRef {
+    pub(crate) id: TypeId,
+    /// Set for relation types, which need more than an entity.
+    pub(crate) register: Option<fn(&mut World) -> Entity>,
+}
+
+impl TypeRef {
+    pub(crate) fn of<T: 'static>() -> Self {
+        Self { id: TypeId::of::<T>(), register: None }
+    }
+
+    pub(crate) fn relation<R: Relation>() -> Self {
+        Self { register: Some(R::register), ..Self::of::<R>() }
+    }
+}
+
+impl PartialEq for TypeRef {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+/// An entity, or the type that stands for one.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum IdRef {
+    Entity(Entity),
+    Type(TypeRef),
+}
+
+/// Whose children the targets of a `OneOf` relation must be.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum OneOf {
+    /// The relation's own.
+    Relation,
+    Parent(IdRef),
+}
+
+/// Two declared facts that cannot both hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("`{first}` contradicts `{second}`")]
+pub struct TraitConflict {
+    /// One of the two, as spelled in `#[relation(..)]`.
+    pub first: &'static str,
+    /// The other.
+    pub second: &'static str,
+}
+
+const EXCLUSIVE: u16 = 1;
+const SYMMETRIC: u16 = 1 << 1;
+const TRANSITIVE: u16 = 1 << 2;
+const REFLEXIVE: u16 = 1 << 3;
+const ACYCLIC: u16 = 1 << 4;
+const TRAVERSABLE: u16 = 1 << 5;
+const TAG: u16 = 1 << 6;
+const FINAL: u16 = 1 << 7;
+const ORDERED: u16 = 1 << 8;
+const TRANSIENT: u16 = 1 << 9;
+const UNION: u16 = 1 << 10;
+const INHERITABLE: u16 = 1 << 11;
+
+/// The facts declared about a relation (or about a tag or type entity).
+///
+/// Typed relations declare them with `#[relation(..)]`; for a run-time relation they are given to
+/// [`spawn_relation`](crate::WorldPairExt::spawn_relation) or
+/// [`set_traits`](crate::WorldPairExt::set_traits) before its first pair.
+///
+/// ```
+/// # use bevy_relations::prelude::*;
+/// let mut world = bevy_ecs::world::World::new();
+/// let married_to = world.spawn_relation("MarriedTo", RelationTraits::new().exclusive().symmetric())?;
+/// # let (romeo, juliet) = (world.spawn_empty().id(), world.spawn_empty().id());
+/// world.insert_pair_by_id(romeo, married_to, juliet)?;
+/// assert!(world.has_pair_by_id(juliet, PairId::new(married_to, romeo)));
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
+#[derive(Clone, Default, Debug, PartialEq)]
+pub struct RelationTraits {
+    flags: u16,
+    with: SmallVec<[IdRef; 1]>,
+    one_of: Option<OneOf>,
+    on_instantiate: Option<OnInstantiate>,
+    on_relation_despawn: Option<CleanupPolicy>,
+    on_target_despawn: Option<CleanupPolicy>,
+    data: Option<DataRef>,
+    conflict: Option<TraitConflict>,
+}
+
+/// The type of the values that pairs of a run-time relation carry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DataRef {
+    pub(crate) id: TypeId,
+    /// Makes the column for the type; the store lies above this layer.
+    pub(crate) kind: fn() -> super::DataKind,
+}
+
+impl PartialEq for DataRef {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+macro_rules! flags {
+    ($($(#[$doc:meta])* $name:ident / $query:ident: $bits:expr;)*) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(mut self) -> Self {
+            self.flags |= $bits;
+            self
+        }
+
+        pub(crate) fn $query(&self) -> bool {
+            let bits: u16 = $bits;
+            // A trait's own bit is the lowest one; what it implies comes with it.
+            self.flags & bits == bits
+        }
+    )*};
+}
+
+impl RelationTraits {
+    /// No facts: many targets per source, every cleanup policy `Remove`.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    flags! {
+        /// One target per source: a new target replaces the old one.
+        exclusive / is_exclusive: EXCLUSIVE;
+        /// As [`exclusive`](Self::exclusive). The name is kept because users of Flecs know it.
+        union / is_union: UNION | EXCLUSIVE;
+        /// Inserting `(R, y)` on `x` inserts `(R, x)` on `y`; removal mirrors too.
+        symmetric / is_symmetric: SYMMETRIC;
+        /// Expressions that ask for `(R, t)` also match what reaches `t` over `R`. Implies
+        /// [`traversable`](Self::traversable).
+        transitive / is_transitive: TRANSITIVE | TRAVERSABLE | ACYCLIC;
+        /// Expressions treat `(R, x)` as true of `x` itself.
+        reflexive / is_reflexive: REFLEXIVE;
+        /// A pair that would close a cycle is refused.
+        acyclic / is_acyclic: ACYCLIC;
+        /// The relation may be walked and followed upwards. Implies [`acyclic`](Self::acyclic).
+        traversable / is_traversable: TRAVERSABLE | ACYCLIC;
+        /// Pairs never hold data.
+        tag / is_tag: TAG;
+        /// Nothing may have the pair ([`IsA`](super::IsA), this).
+        is_final / has_final: FINAL;
+        /// Sources of a target keep insertion order and can be reordered.
+        ordered / is_ordered: ORDERED;
+        /// Left out of snapshots.
+        transient / is_transient: TRANSIENT;
+        /// Lifts the `final` that components have by default.
+        inheritable / is_inheritable: INHERITABLE;
+    }
+
+    /// Inserting a pair of this relation inserts one of `R` with the same target.
+    #[must_use]
+    pub fn with<R: Relation>(mut self) -> Self {
+        self.with.push(IdRef::Type(TypeRef::relation::<R>()));
+        self
+    }
+
+    /// [`with`](Self::with) for a run-time relation, or for a tag if this is one.
+    #[must_use]
+    pub fn with_id(mut self, relation: Entity) -> Self {
+        self.with.push(IdRef::Entity(relation));
+        self
+    }
+
+    /// Targets must be children of the relation's entity.
+    #[must_use]
+    pub fn one_of(mut self) -> Self {
+        self.set_one_of(OneOf::Relation);
+        self
+    }
+
+    /// Targets must be children of `parent`.
+    #[must_use]
+    pub fn one_of_id(mut self, parent: Entity) -> Self {
+        self.set_one_of(OneOf::Parent(IdRef::Entity(parent)));
+        self
+    }
+
+    /// Targets must be children of the entity that stands for `T`.
+    #[must_use]
+    pub fn one_of_type<T: Send + Sync + 'static>(mut self) -> Self {
+        self.set_one_of(OneOf::Parent(IdRef::Type(TypeRef::of::<T>())));
+        self
+    }
+
+    fn set_one_of(&mut self, one_of: OneOf) {
+        if self.one_of.is_some_and(|old| old != one_of) {
+            self.conflict = Some(TraitConflict { first: "one_of", second: "one_of" });
+        }
+        self.one_of = Some(one_of);
+    }
+
+    /// What instances of a prefab get.
+    #[must_use]
+    pub fn on_instantiate(mut self, rule: OnInstantiate) -> Self {
+        merge(&mut self.on_instantiate, Some(rule), "on_instantiate", &mut self.conflict);
+        self
+    }
+
+    /// What happens to the pairs of this relation when the relation is despawned.
+    #[must_use]
+    pub fn on_relation_despawn(mut self, policy: CleanupPolicy) -> Self {
+        merge(&mut self.on_relation_despawn, Some(policy), "on_relation_despawn", &mut self.conflict);
+        self
+    }
+
+    /// What happens to the sources of a target when the target is despawned.
+    #[must_use]
+    pub fn on_target_despawn(mut self, policy: CleanupPolicy) -> Self {
+        merge(&mut self.on_target_despawn, Some(policy), "on_target_despawn", &mut self.conflict);
+        self
+    }
+
+    pub(crate) fn set_data(&mut self, data: DataRef) {
+        merge(&mut self.data, Some(data), "data", &mut self.conflict);
+    }
+
+    /// Adds the facts of `other` to these.
+    ///
+    /// # Errors
+    /// Two facts that contradict; `self` is then unspecified.
+    pub(crate) fn merge(&mut self, other: Self) -> Result<(), TraitConflict> {
+        self.flags |= other.flags;
+        for with in other.with {
+            if !self.with.contains(&with) {
+                self.with.push(with);
+            }
+        }
+        if let Some(one_of) = other.one_of {
+            self.set_one_of(one_of);
+        }
+        self.conflict = self.conflict.or(other.conflict);
+        let conflict = &mut self.conflict;
+        merge(&mut self.on_instantiate, other.on_instantiate, "on_instantiate", conflict);
+        merge(&mut self.on_relation_despawn, other.on_relation_despawn, "on_relation_despawn", conflict);
+        merge(&mut self.on_target_despawn, other.on_target_despawn, "on_target_despawn", conflict);
+        merge(&mut self.data, other.data, "data", conflict);
+        self.check()
+    }
+
+    /// Finds facts that contradict.
+    pub(crate) fn check(&self) -> Result<(), TraitConflict> {
+        if let Some(conflict) = self.conflict {
+            return Err(conflict);
+        }
+        let clash = |first, second| Err(TraitConflict { first, second });
+        if self.is_symmetric() {
+            if self.is_transitive() {
+                return clash("symmetric", "transitive");
+            }
+            if self.is_traversable() {
+                return clash("symmetric", "traversable");
+            }
+            if self.is_acyclic() {
+                return clash("symmetric", "acyclic");
+            }
+        }
+        if self.is_tag() && self.data.is_some() {
+            return clash("tag", "data");
+        }
+        if self.has_final() && self.is_inheritable() {
+            return clash("final", "inheritable");
+        }
+        Ok(())
+    }
+
+    pub(crate) fn one_of_rule(&self) -> Option<OneOf> {
+        self.one_of
+    }
+
+    pub(crate) fn with_refs(&self) -> &[IdRef] {
+        &self.with
+    }
+
+    pub(crate) fn data_ref(&self) -> Option<DataRef> {
+        self.data
+    }
+
+    /// What instances of a prefab get: of this component, or of pairs of this relation.
+    pub fn instantiate_rule(&self) -> OnInstantiate {
+        self.on_instantiate.unwrap_or_default()
+    }
+
+    pub(crate) fn relation_policy(&self) -> Option<CleanupPolicy> {
+        self.on_relation_despawn
+    }
+
+    pub(crate) fn target_policy(&self) -> CleanupPolicy {
+        self.on_target_despawn.unwrap_or(CleanupPolicy::Remove)
+    }
+
+    /// The declared facts, spelled as in `#[relation(..)]`.
+    pub fn names(&self) -> Vec<&'static str> {
+        let flags = [
+            (self.is_exclusive(), "exclusive"),
+            (self.is_union(), "union"),
+            (self.is_symmetric(), "symmetric"),
+            (self.is_transitive(), "transitive"),
+            (self.is_reflexive(), "reflexive"),
+            (self.is_acyclic(), "acyclic"),
+            (self.is_traversable(), "traversable"),
+            (self.is_tag(), "tag"),
+            (self.has_final(), "final"),
+            (self.is_ordered(), "ordered"),
+            (self.is_transient(), "transient"),
+            (self.is_inheritable(), "inheritable"),
+            (self.one_of.is_some(), "one_of"),
+            (!self.with.is_empty(), "with"),
+            (self.on_instantiate.is_some(), "on_instantiate"),
+            (self.on_relation_despawn.is_some(), "on_relation_despawn"),
+            (self.on_target_despawn.is_some(), "on_target_despawn"),
+            (self.data.is_some(), "data"),
+        ];
+        flags.into_iter().filter_map(|(set, name)| set.then_some(name)).collect()
+    }
+}
+
+impl fmt::Display for RelationTraits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.names().join(", "))
+    }
+}
+
+/// Sets `slot`, or notes the conflict if it already holds another value.
+fn merge<T: PartialEq + Copy>(
+    slot: &mut Option<T>,
+    new: Option<T>,
+    name: &'static str,
+    conflict: &mut Option<TraitConflict>,
+) {
+    let Some(new) = new else { return };
+    if slot.is_some_and(|old| old != new) {
+        *conflict = Some(TraitConflict { first: name, second: name });
+    }
+    *slot = Some(new);
+}

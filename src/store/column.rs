@@ -1,0 +1,157 @@
+//! Data columns: the values that pairs carry, one column per type, in a resource of its own, so that systems
+//! that write values run beside systems that read topology.
+
+use crate::relation::{BoxedValue, DataKind, DataRef, Relation, RelationTraits, Value};
+use alloc::{boxed::Box, vec::Vec};
+use bevy_ecs::resource::Resource;
+use core::any::{Any, TypeId, type_name};
+
+/// The values of type `T` of all pairs. A row keeps its number while its pair lives.
+#[derive(Resource)]
+pub(crate) struct PairData<T: Send + Sync + 'static> {
+    values: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T: Send + Sync + 'static> Default for PairData<T> {
+    fn default() -> Self {
+        Self { values: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T: Send + Sync + 'static> PairData<T> {
+    #[inline]
+    pub(crate) fn get(&self, row: u32) -> Option<&T> {
+        self.values.get(row as usize)?.as_ref()
+    }
+
+    fn insert(&mut self, value: T) -> u32 {
+        match self.free.pop() {
+            Some(row) => {
+                self.values[row as usize] = Some(value);
+                row
+            }
+            None => {
+                self.values.push(Some(value));
+                self.values.len() as u32 - 1
+            }
+        }
+    }
+
+    fn remove(&mut self, row: u32) -> Option<T> {
+        let value = self.values.get_mut(row as usize)?.take();
+        if value.is_some() {
+            self.free.push(row);
+        }
+        value
+    }
+
+    /// How to work this column without knowing `T`.
+    pub(crate) fn kind() -> DataKind {
+        DataKind {
+            type_id: TypeId::of::<T>(),
+            name: type_name::<T>(),
+            insert: |world, value| match (world.get_resource_mut::<Self>(), unpack(value)) {
+                (Some(mut column), Some(value)) => column.insert(value),
+                _ => super::NO_ROW,
+            },
+            replace: |world, row, value| {
+                if let (Some(mut column), Some(value)) = (world.get_resource_mut::<Self>(), unpack(value))
+                    && let Some(slot) = column.values.get_mut(row as usize)
+                {
+                    *slot = Some(value);
+                }
+            },
+            remove: |world, row| {
+                // Dropped outside the borrow: a value's `Drop` is the user's code.
+                let value = world.get_resource_mut::<Self>().and_then(|mut column| column.remove(row));
+                drop(value);
+            },
+            get: |world, row| {
+                let value: &T = world.get_resource::<Self>()?.get(row)?;
+                Some(value)
+            },
+            len: |world| {
+                world.get_resource::<Self>().map_or(0, |column| column.values.len() - column.free.len())
+            },
+            init: |world| {
+                world.init_resource::<Self>();
+            },
+            default: || None,
+            clone: |_| None,
+        }
+    }
+
+    /// [`kind`](Self::kind) of values that can be copied.
+    fn kind_cloned() -> DataKind
+    where
+        T: Clone,
+    {
+        DataKind {
+            clone: |value| value.downcast_ref::<T>().map(|value| Box::new(value.clone()) as BoxedValue),
+            ..Self::kind()
+        }
+    }
+
+    /// [`kind`](Self::kind) of values that can be copied and made.
+    fn kind_defaulted() -> DataKind
+    where
+        T: Clone + Default,
+    {
+        DataKind { default: || Some(Box::new(T::default())), ..Self::kind_cloned() }
+    }
+}
+
+impl<R: Relation> PairData<R> {
+    /// [`kind`](Self::kind) of the values of a relation type, which knows whether they can be copied and made.
+    pub(crate) fn kind_of_relation() -> DataKind {
+        DataKind {
+            default: || R::info().default.map(|make| Box::new(make()) as BoxedValue),
+            clone: |value| {
+                let clone = R::info().clone?;
+                value.downcast_ref::<R>().map(|value| Box::new(clone(value)) as BoxedValue)
+            },
+            ..Self::kind()
+        }
+    }
+}
+
+/// The value, if it is a `T`. The caller has checked the type.
+pub(crate) fn unpack<T: Send + Sync + 'static>(value: Value<'_>) -> Option<T> {
+    match value {
+        Value::Slot(slot) => (slot as &mut dyn Any).downcast_mut::<Option<T>>()?.take(),
+        Value::Boxed(value) => (value as Box<dyn Any>).downcast::<T>().ok().map(|value| *value),
+    }
+}
+
+impl RelationTraits {
+    /// Pairs of this run-time relation carry a value of type `T`, which must be given at insertion.
+    #[must_use]
+    pub fn data<T: Clone + Send + Sync + 'static>(mut self) -> Self {
+        self.set_data(DataRef { id: TypeId::of::<T>(), kind: PairData::<T>::kind_cloned });
+        self
+    }
+
+    /// Pairs of this run-time relation carry a value of type `T`, its default if none is given.
+    #[must_use]
+    pub fn data_or_default<T: Clone + Default + Send + Sync + 'static>(mut self) -> Self {
+        self.set_data(DataRef { id: TypeId::of::<T>(), kind: PairData::<T>::kind_defaulted });
+        self
+    }
+
+    /// Pairs of this run-time relation carry a value that is known by reflection only.
+    #[cfg(feature = "bevy_reflect")]
+    #[must_use]
+    pub fn reflected_data(mut self) -> Self {
+        use crate::relation::ReflectedData;
+        let kind = || DataKind {
+            clone: |value| {
+                let copy = value.downcast_ref::<ReflectedData>()?.0.to_dynamic().ok()?;
+                Some(Box::new(ReflectedData(copy)))
+            },
+            ..PairData::<ReflectedData>::kind()
+        };
+        self.set_data(DataRef { id: TypeId::of::<ReflectedData>(), kind });
+        self
+    }
+}

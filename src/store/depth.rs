@@ -1,0 +1,159 @@
+//! How deep entities lie in a traversable relation.
+//!
+//! An entity without targets has depth 0; any other lies one below its deepest target. Linking a leaf updates
+//! its depth at once. Linking an entity that has sources of its own would change its whole subtree, which may
+//! be a hub: that is put off until [`Depths::settle`], and reads walk up meanwhile.
+
+use super::{forward::Forward, pages::Pages, reverse::Reverse};
+use alloc::vec::Vec;
+use bevy_ecs::entity::{Entity, EntityHashMap};
+
+/// More moved subtrees than this are not remembered one by one.
+const MAX_STALE: usize = 1024;
+
+/// The depths of one relation.
+#[derive(Default)]
+pub(crate) struct Depths {
+    /// By entity index; right for every entity that has pairs and lies below no stale one.
+    depths: Pages<u32>,
+    stale: Vec<Entity>,
+    all_stale: bool,
+}
+
+impl Depths {
+    /// Whether every stored depth is right.
+    #[inline]
+    fn settled(&self) -> bool {
+        self.stale.is_empty() && !self.all_stale
+    }
+
+    fn mark(&mut self, entity: Entity) {
+        if self.all_stale || self.stale.last() == Some(&entity) {
+            return;
+        }
+        self.stale.push(entity);
+        if self.stale.len() > MAX_STALE {
+            self.all_stale = true;
+            self.stale.clear();
+        }
+    }
+
+    /// One below the deepest of the targets, by stored depths.
+    fn below_targets(&self, forward: &Forward, reverse: &Reverse, entity: Entity) -> u32 {
+        let targets = forward.targets(reverse, entity);
+        targets.map(|target| self.stored(forward, target) + 1).max().unwrap_or(0)
+    }
+
+    /// The stored depth; an entity without targets has none stored.
+    #[inline]
+    fn stored(&self, forward: &Forward, entity: Entity) -> u32 {
+        if forward.has_any(entity) { self.depths.get(entity.index_u32()) } else { 0 }
+    }
+
+    fn update(&mut self, entity: Entity, old: u32, new: u32, has_sources: bool) {
+        if has_sources && old != new {
+            self.mark(entity);
+        } else if !self.settled() {
+            // What it was computed from may be wrong.
+            self.mark(entity);
+        }
+        *self.depths.get_mut(entity.index_u32()) = new;
+    }
+
+    #[inline]
+    pub(crate) fn linked(&mut self, forward: &Forward, reverse: &Reverse, source: Entity, target: Entity) {
+        let first = forward.len(source) == 1;
+        let old = if first { 0 } else { self.depths.get(source.index_u32()) };
+        let new = old.max(self.stored(forward, target) + 1);
+        self.update(source, old, new, reverse.list(source).is_some());
+    }
+
+    #[inline]
+    pub(crate) fn unlinked(&mut self, forward: &Forward, reverse: &Reverse, source: Entity) {
+        let old = self.depths.get(source.index_u32());
+        let new = self.below_targets(forward, reverse, source);
+        if new == 0 && reverse.list(source).is_none() {
+            return;
+        }
+        self.update(source, old, new, reverse.list(source).is_some());
+    }
+
+    /// The depth of an entity.
+    ///
+    /// # Complexity
+    /// Constant, unless subtrees were moved since the last [`settle`](Self::settle): then proportional to
+    /// the number of ancestors.
+    pub(crate) fn get(&self, forward: &Forward, reverse: &Reverse, entity: Entity) -> u32 {
+        if self.settled() {
+            return self.stored(forward, entity);
+        }
+        let mut known: EntityHashMap<u32> = EntityHashMap::default();
+        let mut stack = alloc::vec![entity];
+        while let Some(&top) = stack.last() {
+            let before = stack.len();
+            let mut depth = 0;
+            for target in forward.targets(reverse, top) {
+                match known.get(&target) {
+                    Some(above) => depth = depth.max(above + 1),
+                    None => stack.push(target),
+                }
+            }
+            if stack.len() == before {
+                known.insert(top, depth);
+                stack.pop();
+            }
+        }
+        known[&entity]
+    }
+
+    /// Makes every stored depth right again: once per frame is enough to keep reads constant.
+    ///
+    /// # Complexity
+    /// Proportional to the subtrees that were moved; to the whole relation after more than a thousand moves.
+    pub(crate) fn settle(&mut self, forward: &Forward, reverse: &Reverse) {
+        if self.settled() {
+            return;
+        }
+        let mut roots = core::mem::take(&mut self.stale);
+        if core::mem::take(&mut self.all_stale) {
+            roots = forward.sources();
+        }
+        // Everything below the moved subtrees' roots, with the number of targets still to be visited.
+        let mut waiting: EntityHashMap<u32> = EntityHashMap::default();
+        while let Some(entity) = roots.pop() {
+            if forward.has_any(entity) || reverse.list(entity).is_some() {
+                if waiting.insert(entity, 0).is_none() {
+                    roots.extend(reverse.sources(entity));
+                }
+            }
+        }
+        let affected: Vec<Entity> = waiting.keys().copied().collect();
+        for &entity in &affected {
+            let above = forward.targets(reverse, entity).filter(|target| waiting.contains_key(target)).count();
+            waiting.insert(entity, above as u32);
+        }
+        let mut ready: Vec<Entity> = affected.into_iter().filter(|entity| waiting[entity] == 0).collect();
+        while let Some(entity) = ready.pop() {
+            if forward.has_any(entity) {
+                *self.depths.get_mut(entity.index_u32()) = self.below_targets(forward, reverse, entity);
+            }
+            for source in reverse.sources(entity) {
+                if let Some(left) = waiting.get_mut(&source) {
+                    *left -= 1;
+                    if *left == 0 {
+                        ready.push(source);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stored depths that are wrong although nothing is stale.
+    pub(crate) fn wrong(&self, forward: &Forward, reverse: &Reverse) -> Option<Entity> {
+        if !self.settled() {
+            return None;
+        }
+        let mut sources = forward.sources().into_iter();
+        sources.find(|&source| self.stored(forward, source) != self.below_targets(forward, reverse, source))
+    }
+}

@@ -1,0 +1,444 @@
+//! The forward index of a relation: from a source to its targets.
+//!
+//! Two layouts behind one interface. An exclusive relation keeps eight bytes per source (and four cold ones);
+//! any other keeps sixteen, enough for one pair, and moves a source with more pairs to a list of its own.
+//! Each pair remembers its place in the target's list of sources, which makes unlinking independent of the
+//! number of sources.
+
+use super::{holes::Holes, pages::Pages, reverse::{Reverse, live_places}};
+use alloc::{boxed::Box, vec::Vec};
+use bevy_ecs::entity::{Entity, EntityGeneration, EntityHashMap, EntityIndex};
+
+/// Lists longer than this find a target by hash.
+const LINEAR: usize = 16;
+
+#[inline]
+fn generation(entity: Entity) -> u32 {
+    entity.generation().to_bits()
+}
+
+/// One pair in the list of a source.
+#[derive(Clone, Copy)]
+pub(crate) struct Edge {
+    pub(crate) target: Entity,
+    /// Place in the target's list of sources.
+    place: u32,
+}
+
+/// The targets of one source of a relation that is not exclusive. Keeps insertion order.
+#[derive(Default)]
+pub(crate) struct TargetList {
+    edges: Vec<Edge>,
+    long: Option<Box<LongList>>,
+}
+
+/// What only long lists have.
+#[derive(Default)]
+struct LongList {
+    by_target: EntityHashMap<u32>,
+    holes: Holes,
+}
+
+impl TargetList {
+    fn find(&self, target: Entity) -> Option<usize> {
+        match &self.long {
+            Some(long) => long.by_target.get(&target).map(|&at| at as usize),
+            None => self.edges.iter().position(|edge| edge.target == target),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.edges.len() - self.holes().map_or(0, Holes::count)
+    }
+
+    fn holes(&self) -> Option<&Holes> {
+        self.long.as_deref().map(|long| &long.holes)
+    }
+
+    fn push(&mut self, edge: Edge) {
+        if let Some(long) = &mut self.long {
+            long.by_target.insert(edge.target, self.edges.len() as u32);
+        }
+        self.edges.push(edge);
+        if self.long.is_none() && self.edges.len() > LINEAR {
+            self.long = Some(Box::default());
+            self.index();
+        }
+    }
+
+    fn index(&mut self) {
+        if let Some(long) = &mut self.long {
+            long.by_target.clear();
+            long.by_target.extend(self.edges.iter().enumerate().map(|(at, edge)| (edge.target, at as u32)));
+        }
+    }
+
+    /// Removes an edge and gives its place in the target's list.
+    fn remove(&mut self, at: usize) -> u32 {
+        let edge = self.edges[at];
+        let Some(long) = &mut self.long else {
+            self.edges.remove(at);
+            return edge.place;
+        };
+        long.by_target.remove(&edge.target);
+        let len = self.edges.len() - long.holes.punch(at, self.edges.len());
+        self.edges.truncate(len);
+        if len == 0 {
+            self.long = None;
+        } else if long.holes.should_close(len) {
+            let mut live = live_places(&long.holes);
+            self.edges.retain(|_| live());
+            drop(live);
+            long.holes.clear();
+            self.index();
+        }
+        edge.place
+    }
+}
+
+/// The slot of a source of a relation that is not exclusive.
+#[derive(Clone, Copy)]
+struct ManySlot {
+    /// Bits of the only target, or the number of the source's list.
+    word: u64,
+    /// Place in the only target's list of sources, or [`LIST`] or [`EMPTY`].
+    place: u32,
+    /// Of the source.
+    generation: u32,
+}
+
+/// The slot's word is the number of a list.
+const LIST: u32 = u32::MAX;
+/// The source has no pair.
+const EMPTY: u32 = u32::MAX - 1;
+
+impl Default for ManySlot {
+    fn default() -> Self {
+        Self { word: 0, place: EMPTY, generation: 0 }
+    }
+}
+
+/// Forward index of an exclusive relation.
+#[derive(Default)]
+pub(crate) struct ExclusiveForward {
+    /// Source generation in the high half, target index + 1 in the low half; 0 means no target.
+    words: Pages<u64>,
+    /// Place in the target's list of sources.
+    places: Pages<u32>,
+}
+
+impl ExclusiveForward {
+    #[inline]
+    fn word(source: Entity, target: Entity) -> u64 {
+        u64::from(generation(source)) << 32 | u64::from(target.index_u32() + 1)
+    }
+
+    /// The index of the source's target.
+    #[inline]
+    fn target_index(&self, source: Entity) -> Option<u32> {
+        let word = self.words.get(source.index_u32());
+        (word as u32 != 0 && (word >> 32) as u32 == generation(source)).then(|| word as u32 - 1)
+    }
+
+    #[inline]
+    fn target(&self, reverse: &Reverse, source: Entity) -> Option<Entity> {
+        let list = reverse.list_of_index(self.target_index(source)?)?;
+        Some(reverse.lists[list].target)
+    }
+}
+
+/// Forward index of any other relation.
+#[derive(Default)]
+pub(crate) struct ManyForward {
+    slots: Pages<ManySlot>,
+    lists: Vec<TargetList>,
+    free: Vec<u32>,
+}
+
+/// What a source of a relation that is not exclusive has.
+enum Held<'a> {
+    None,
+    One(Entity, u32),
+    List(&'a TargetList),
+}
+
+impl ManyForward {
+    #[inline]
+    fn held(&self, source: Entity) -> Held<'_> {
+        let slot = self.slots.get(source.index_u32());
+        if slot.place == EMPTY || slot.generation != generation(source) {
+            Held::None
+        } else if slot.place == LIST {
+            Held::List(&self.lists[slot.word as usize])
+        } else {
+            Held::One(Entity::from_bits(slot.word), slot.place)
+        }
+    }
+
+    #[inline]
+    fn insert(&mut self, source: Entity, target: Entity, place: u32) {
+        let slot = self.slots.get_mut(source.index_u32());
+        if slot.place == EMPTY {
+            *slot = ManySlot { word: target.to_bits(), place, generation: generation(source) };
+        } else if slot.place == LIST {
+            self.lists[slot.word as usize].push(Edge { target, place });
+        } else {
+            let first = Edge { target: Entity::from_bits(slot.word), place: slot.place };
+            let list = self.free.pop().unwrap_or_else(|| {
+                self.lists.push(TargetList::default());
+                self.lists.len() as u32 - 1
+            });
+            slot.word = u64::from(list);
+            slot.place = LIST;
+            let list = &mut self.lists[list as usize];
+            list.push(first);
+            list.push(Edge { target, place });
+        }
+    }
+
+    #[inline]
+    fn remove(&mut self, source: Entity, target: Entity) -> Option<u32> {
+        let slot = self.slots.existing_mut(source.index_u32())?;
+        if slot.place == EMPTY || slot.generation != generation(source) {
+            return None;
+        }
+        if slot.place != LIST {
+            if slot.word != target.to_bits() {
+                return None;
+            }
+            return Some(core::mem::replace(&mut slot.place, EMPTY));
+        }
+        let number = slot.word as usize;
+        let list = &mut self.lists[number];
+        let place = list.remove(list.find(target)?);
+        // A list keeps its place until it is empty: a source that once had several pairs may have them again.
+        if list.edges.is_empty() {
+            slot.place = EMPTY;
+            *list = TargetList::default();
+            self.free.push(number as u32);
+        }
+        Some(place)
+    }
+
+    #[inline]
+    fn set_place(&mut self, source: Entity, target: Entity, place: u32) {
+        let Some(slot) = self.slots.existing_mut(source.index_u32()) else { return };
+        if slot.place == LIST {
+            let list = &mut self.lists[slot.word as usize];
+            if let Some(at) = list.find(target) {
+                list.edges[at].place = place;
+            }
+        } else {
+            slot.place = place;
+        }
+    }
+}
+
+/// From a source to its targets.
+pub(crate) enum Forward {
+    Exclusive(ExclusiveForward),
+    Many(ManyForward),
+}
+
+impl Forward {
+    pub(crate) fn new(exclusive: bool) -> Self {
+        if exclusive { Self::Exclusive(ExclusiveForward::default()) } else { Self::Many(ManyForward::default()) }
+    }
+
+    /// The place of `source` in the list of `target`, if there is such a pair.
+    #[inline]
+    pub(crate) fn find(&self, reverse: &Reverse, source: Entity, target: Entity) -> Option<u32> {
+        match self {
+            Self::Exclusive(forward) => {
+                let word = forward.words.get(source.index_u32());
+                (word == ExclusiveForward::word(source, target) && reverse.list(target).is_some())
+                    .then(|| forward.places.get(source.index_u32()))
+            }
+            Self::Many(forward) => match forward.held(source) {
+                Held::None => None,
+                Held::One(own, place) => (own == target).then_some(place),
+                Held::List(list) => list.find(target).map(|at| list.edges[at].place),
+            },
+        }
+    }
+
+    /// Number of targets.
+    #[inline]
+    pub(crate) fn len(&self, source: Entity) -> usize {
+        match self {
+            Self::Exclusive(forward) => usize::from(forward.target_index(source).is_some()),
+            Self::Many(forward) => match forward.held(source) {
+                Held::None => 0,
+                Held::One(..) => 1,
+                Held::List(list) => list.len(),
+            },
+        }
+    }
+
+    #[inline]
+    pub(crate) fn has_any(&self, source: Entity) -> bool {
+        match self {
+            Self::Exclusive(forward) => forward.target_index(source).is_some(),
+            Self::Many(forward) => !matches!(forward.held(source), Held::None),
+        }
+    }
+
+    /// The target inserted first.
+    #[inline]
+    pub(crate) fn first(&self, reverse: &Reverse, source: Entity) -> Option<Entity> {
+        match self {
+            Self::Exclusive(forward) => forward.target(reverse, source),
+            Self::Many(forward) => match forward.held(source) {
+                Held::None => None,
+                Held::One(target, _) => Some(target),
+                Held::List(list) => {
+                    let at = list.holes().map_or(Some(0), |holes| holes.first_live(list.edges.len()))?;
+                    list.edges.get(at).map(|edge| edge.target)
+                }
+            },
+        }
+    }
+
+    pub(crate) fn nth(&self, reverse: &Reverse, source: Entity, nth: usize) -> Option<Entity> {
+        match self {
+            Self::Exclusive(forward) if nth == 0 => forward.target(reverse, source),
+            Self::Exclusive(_) => None,
+            Self::Many(forward) => match forward.held(source) {
+                Held::None => None,
+                Held::One(target, _) => (nth == 0).then_some(target),
+                Held::List(list) => {
+                    let len = list.edges.len();
+                    let at = list.holes().map_or(Some(nth), |holes| holes.nth_live(nth, len))?;
+                    list.edges.get(at).map(|edge| edge.target)
+                }
+            },
+        }
+    }
+
+    /// All targets, in insertion order.
+    #[inline]
+    pub(crate) fn targets(&self, reverse: &Reverse, source: Entity) -> Targets<'_> {
+        match self {
+            Self::Exclusive(forward) => Targets::one(forward.target(reverse, source)),
+            Self::Many(forward) => match forward.held(source) {
+                Held::None => Targets::none(),
+                Held::One(target, _) => Targets::one(Some(target)),
+                Held::List(list) => Targets {
+                    one: None,
+                    edges: &list.edges,
+                    holes: list.holes(),
+                    next: 0,
+                    left: list.len(),
+                },
+            },
+        }
+    }
+
+    /// Remembers a pair that is not there yet.
+    #[inline]
+    pub(crate) fn insert(&mut self, source: Entity, target: Entity, place: u32) {
+        match self {
+            Self::Exclusive(forward) => {
+                *forward.words.get_mut(source.index_u32()) = ExclusiveForward::word(source, target);
+                *forward.places.get_mut(source.index_u32()) = place;
+            }
+            Self::Many(forward) => forward.insert(source, target, place),
+        }
+    }
+
+    /// Forgets a pair that is known to be there, if the relation is exclusive; finds out, if not.
+    #[inline]
+    pub(crate) fn remove(&mut self, source: Entity, target: Entity) -> Option<u32> {
+        match self {
+            Self::Exclusive(forward) => {
+                let word = forward.words.existing_mut(source.index_u32())?;
+                if *word != ExclusiveForward::word(source, target) {
+                    return None;
+                }
+                *word = 0;
+                Some(forward.places.get(source.index_u32()))
+            }
+            Self::Many(forward) => forward.remove(source, target),
+        }
+    }
+
+    /// Notes that a pair has moved to another place in its target's list.
+    #[inline]
+    pub(crate) fn set_place(&mut self, source: Entity, target: Entity, place: u32) {
+        match self {
+            Self::Exclusive(forward) => *forward.places.get_mut(source.index_u32()) = place,
+            Self::Many(forward) => forward.set_place(source, target, place),
+        }
+    }
+
+    /// Indices of entities that are sources, for the invariant checker.
+    pub(crate) fn sources(&self) -> Vec<Entity> {
+        let entity = |index, generation| {
+            let generation = EntityGeneration::from_bits(generation);
+            EntityIndex::from_raw_u32(index).map(|index| Entity::from_index_and_generation(index, generation))
+        };
+        match self {
+            Self::Exclusive(forward) => {
+                let used = forward.words.iter().filter(|(_, word)| *word as u32 != 0);
+                used.filter_map(|(index, word)| entity(index, (word >> 32) as u32)).collect()
+            }
+            Self::Many(forward) => {
+                let used = forward.slots.iter().filter(|(_, slot)| slot.place != EMPTY);
+                used.filter_map(|(index, slot)| entity(index, slot.generation)).collect()
+            }
+        }
+    }
+}
+
+/// Iterator over the targets of a source, in insertion order.
+#[derive(Clone)]
+pub struct Targets<'w> {
+    one: Option<Entity>,
+    edges: &'w [Edge],
+    holes: Option<&'w Holes>,
+    next: usize,
+    left: usize,
+}
+
+impl Targets<'_> {
+    #[inline]
+    pub(crate) fn none() -> Self {
+        Self::one(None)
+    }
+
+    #[inline]
+    pub(crate) fn one(target: Option<Entity>) -> Self {
+        Targets { one: target, edges: &[], holes: None, next: 0, left: usize::from(target.is_some()) }
+    }
+}
+
+impl Iterator for Targets<'_> {
+    type Item = Entity;
+
+    #[inline]
+    fn next(&mut self) -> Option<Entity> {
+        self.left = self.left.checked_sub(1)?;
+        if let Some(one) = self.one {
+            return Some(one);
+        }
+        if let Some(holes) = self.holes {
+            while holes.is_hole(self.next) {
+                self.next += 1;
+            }
+        }
+        self.next += 1;
+        Some(self.edges[self.next - 1].target)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Targets<'_> {}
+
+impl core::fmt::Debug for Targets<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}

@@ -1,0 +1,223 @@
+//! All pairs of one relation: forward and reverse index, depths, version.
+
+use super::{
+    depth::Depths,
+    forward::{Forward, Targets},
+    reverse::{Extras, Moved, NO_ROW, Reverse, Sources},
+    ticks::PairTicks,
+};
+use crate::relation::{CleanupPolicy, RelationTraits};
+use alloc::vec::Vec;
+use bevy_ecs::{change_detection::Tick, entity::Entity};
+use smallvec::SmallVec;
+
+/// The pairs of one relation.
+pub(crate) struct RelationIndex {
+    pub(crate) forward: Forward,
+    pub(crate) reverse: Reverse,
+    pub(crate) depths: Option<Depths>,
+    /// Counts changes of any kind.
+    pub(crate) version: u64,
+    /// Number of pairs.
+    pub(crate) len: usize,
+    /// One target per source.
+    pub(crate) exclusive: bool,
+    /// Insertion and removal follow no rule but `exclusive`, `ordered` and `acyclic`, and no value is stored:
+    /// see [`PairStore::insert_simple`](super::PairStore::insert_simple).
+    pub(crate) simple: bool,
+    pub(crate) acyclic: bool,
+    pub(crate) symmetric: bool,
+    /// What happens to the sources of a target that goes.
+    pub(crate) on_target_despawn: CleanupPolicy,
+}
+
+impl RelationIndex {
+    /// An empty index, laid out for a relation with these traits.
+    pub(crate) fn new(traits: &RelationTraits) -> Self {
+        let mut reverse = Reverse::default();
+        reverse.extras.ordered = traits.is_ordered();
+        Self {
+            forward: Forward::new(traits.is_exclusive()),
+            reverse,
+            depths: traits.is_traversable().then(Depths::default),
+            version: 0,
+            len: 0,
+            exclusive: traits.is_exclusive(),
+            simple: false,
+            acyclic: traits.is_acyclic(),
+            symmetric: traits.is_symmetric(),
+            on_target_despawn: traits.target_policy(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn has(&self, source: Entity, target: Entity) -> bool {
+        self.forward.find(&self.reverse, source, target).is_some()
+    }
+
+    #[inline]
+    pub(crate) fn has_any(&self, source: Entity) -> bool {
+        self.forward.has_any(source)
+    }
+
+    #[inline]
+    pub(crate) fn first_target(&self, source: Entity) -> Option<Entity> {
+        self.forward.first(&self.reverse, source)
+    }
+
+    #[inline]
+    pub(crate) fn targets(&self, source: Entity) -> Targets<'_> {
+        self.forward.targets(&self.reverse, source)
+    }
+
+    #[inline]
+    pub(crate) fn sources(&self, target: Entity) -> Sources<'_> {
+        self.reverse.sources(target)
+    }
+
+    #[inline]
+    pub(crate) fn source_count(&self, target: Entity) -> usize {
+        self.reverse.list(target).map_or(0, |list| self.reverse.len(list))
+    }
+
+    /// Every pair, target by target.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Entity, Entity)> + use<'_> {
+        self.reverse
+            .targets()
+            .flat_map(|(target, _)| self.sources(target).map(move |source| (source, target)))
+    }
+
+    /// Adds a pair that is not there. An exclusive relation must have no target for the source.
+    #[inline]
+    pub(crate) fn link(&mut self, source: Entity, target: Entity) {
+        let (_, place) = self.reverse.push(target, source);
+        self.forward.insert(source, target, place);
+        self.version += 1;
+        self.len += 1;
+        if let Some(depths) = &mut self.depths {
+            depths.linked(&self.forward, &self.reverse, source, target);
+        }
+    }
+
+    /// Removes a pair; gives the row of its value, or [`NO_ROW`]. `None` if there is no such pair.
+    #[inline]
+    pub(crate) fn unlink(&mut self, source: Entity, target: Entity) -> Option<u32> {
+        let list = self.reverse.list(target)?;
+        let place = self.forward.remove(source, target)?;
+        let row = self.row_at(list, place);
+        match self.reverse.remove(list, place) {
+            Moved::Nothing => {}
+            Moved::Last(last) => self.forward.set_place(last, target, place),
+            Moved::All => self.renumber(list, target),
+        }
+        self.version += 1;
+        self.len -= 1;
+        if let Some(depths) = &mut self.depths {
+            depths.unlinked(&self.forward, &self.reverse, source);
+        }
+        Some(row)
+    }
+
+    /// Removes all pairs of a target; gives the sources in order and the rows of their values.
+    pub(crate) fn unlink_target(&mut self, target: Entity) -> Option<(SmallVec<[Entity; 2]>, Vec<u32>)> {
+        let (sources, rows) = self.reverse.take(target)?;
+        for &source in &sources {
+            self.forward.remove(source, target);
+        }
+        self.version += 1;
+        self.len -= sources.len();
+        if let Some(depths) = &mut self.depths {
+            for &source in &sources {
+                depths.unlinked(&self.forward, &self.reverse, source);
+            }
+        }
+        Some((sources, rows))
+    }
+
+    /// Tells the forward index the places of all sources of a list.
+    fn renumber(&mut self, list: usize, target: Entity) {
+        for (place, &source) in self.reverse.lists[list].sources.iter().enumerate() {
+            self.forward.set_place(source, target, place as u32);
+        }
+    }
+
+    /// Puts the sources of a target into another order. `order` must be a permutation of them.
+    pub(crate) fn reorder(&mut self, target: Entity, order: &[Entity]) {
+        let Some(list) = self.reverse.list(target) else { return };
+        if self.reverse.extras.ordered {
+            self.reverse.close_up(list);
+            self.renumber(list, target);
+        }
+        let places: Vec<usize> = order
+            .iter()
+            .filter_map(|&source| self.forward.find(&self.reverse, source, target))
+            .map(|place| place as usize)
+            .collect();
+        self.reverse.lists[list].sources = SmallVec::from_slice(order);
+        if let Some(extra) = self.reverse.extra.get_mut(list) {
+            if self.reverse.extras.rows {
+                extra.rows = places.iter().map(|&place| extra.rows[place]).collect();
+            }
+            if self.reverse.extras.ticks {
+                extra.ticks = places.iter().map(|&place| extra.ticks[place]).collect();
+            }
+        }
+        self.renumber(list, target);
+        self.version += 1;
+    }
+
+    #[inline]
+    fn row_at(&self, list: usize, place: u32) -> u32 {
+        if self.reverse.extras.rows { self.reverse.extra[list].rows[place as usize] } else { NO_ROW }
+    }
+
+    fn place(&self, source: Entity, target: Entity) -> Option<(usize, usize)> {
+        let place = self.forward.find(&self.reverse, source, target)?;
+        Some((self.reverse.list(target)?, place as usize))
+    }
+
+    /// The row of a pair's value.
+    pub(crate) fn row(&self, source: Entity, target: Entity) -> Option<u32> {
+        let (list, place) = self.place(source, target)?;
+        match self.row_at(list, place as u32) {
+            NO_ROW => None,
+            row => Some(row),
+        }
+    }
+
+    pub(crate) fn set_row(&mut self, source: Entity, target: Entity, row: u32) {
+        if !self.reverse.extras.rows {
+            self.reverse.enable(Extras { rows: true, ..Extras::default() }, PairTicks::default());
+        }
+        if let Some((list, place)) = self.place(source, target) {
+            self.reverse.extra[list].rows[place] = row;
+        }
+    }
+
+    /// Starts to keep ticks; pairs that exist count as inserted at `tick`.
+    pub(crate) fn track(&mut self, tick: Tick) {
+        if !self.reverse.extras.ticks {
+            self.reverse.enable(Extras { ticks: true, ..Extras::default() }, PairTicks::new(tick));
+            self.simple = false;
+        }
+    }
+
+    pub(crate) fn ticks(&self, source: Entity, target: Entity) -> Option<PairTicks> {
+        let (list, place) = self.place(source, target)?;
+        self.reverse.extra.get(list)?.ticks.get(place).copied()
+    }
+
+    /// Stamps a pair as inserted, or as changed.
+    pub(crate) fn stamp(&mut self, source: Entity, target: Entity, tick: Tick, inserted: bool) {
+        if !self.reverse.extras.ticks {
+            return;
+        }
+        if let Some((list, place)) = self.place(source, target) {
+            let ticks = &mut self.reverse.extra[list].ticks[place];
+            ticks.changed = tick;
+            if inserted {
+                ticks.inserted = tick;
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The pair store: every pair of a world, in one resource beside Bevy's own storage.
+//!
+//! For each relation there is a *forward* index (from a source to its targets) and a *reverse* index (from a
+//! target to its sources). The two always mirror each other; a pair remembers its place in both, so that
+//! linking and unlinking cost the same however many sources a target has. Values live in [`column`]s. Traits
+//! change rules, never storage: what a query returns does not depend on the layout.
+//!
+//! This layer keeps the indices consistent and knows no rules: which pairs may be inserted, what comes along
+//! with them, and who hears of it is decided in [`ops`](crate::ops), the only caller of the methods that
+//! change something.
+//!
+//! # Invariants
+//!
+//! [`PairStore::check`] verifies, by name: *Mirror*, *Exclusive*, *Symmetric*, *Alive*, *Acyclic*, *Depth*,
+//! *Data*, *Roles*.
+
+mod check;
+mod column;
+mod depth;
+mod forward;
+mod holes;
+mod index;
+mod pages;
+mod participants;
+mod reverse;
+mod ticks;
+
+pub use check::{Invariant, PairInvariantError};
+pub use forward::Targets;
+pub use reverse::Sources;
+pub use ticks::PairTicks;
+
+pub(crate) use column::{PairData, unpack};
+pub(crate) use index::RelationIndex;
+pub(crate) use participants::Participants;
+pub(crate) use reverse::NO_ROW;
+
+use crate::{
+    id::RelationId,
+    relation::{DataKind, IS_A, Registry, RelationTraits},
+};
+use alloc::vec::Vec;
+use bevy_ecs::{component::ComponentId, entity::Entity, event::EventKey, resource::Resource};
+use bevy_platform::collections::HashMap;
+
+/// Whether anybody observes pair events, so that nothing is built for nobody.
+#[derive(Default)]
+pub(crate) struct Listeners {
+    /// The event of a kind, once it is known.
+    pub(crate) keys: Option<[EventKey; 2]>,
+    /// Somebody observes `PairInserted`, `PairRemoved`.
+    pub(crate) any: [bool; 2],
+    /// Ids that stand for one pair, or for one target, watched by narrowed observers.
+    pub(crate) narrow: HashMap<(Option<Entity>, Entity), ComponentId>,
+}
+
+/// Entities that are to be despawned because of one that was.
+#[derive(Default)]
+pub(crate) struct Cascade {
+    pub(crate) pending: Vec<Entity>,
+    /// Somebody will take care of `pending`.
+    pub(crate) scheduled: bool,
+}
+
+/// Every pair of a world.
+#[derive(Resource, Default)]
+pub(crate) struct PairStore {
+    pub(crate) registry: Registry,
+    /// By [`RelationId`], in parallel with the registry's entries.
+    pub(crate) relations: Vec<RelationIndex>,
+    pub(crate) participants: Participants,
+    pub(crate) listeners: Listeners,
+    pub(crate) cascade: Cascade,
+}
+
+/// What came of an attempt at the short way.
+pub(crate) enum Simple {
+    Done,
+    /// Rules, values, observers or newcomers are involved: the long way must be taken.
+    Involved,
+}
+
+impl PairStore {
+    #[inline]
+    pub(crate) fn relation(&self, id: RelationId) -> &RelationIndex {
+        &self.relations[id.index()]
+    }
+
+    #[inline]
+    pub(crate) fn relation_mut(&mut self, id: RelationId) -> &mut RelationIndex {
+        &mut self.relations[id.index()]
+    }
+
+    /// Makes the index of a relation whose traits are settled as far as its layout goes.
+    pub(crate) fn lay_out(&mut self, id: RelationId) {
+        let index = RelationIndex::new(&self.registry.entry(id).traits);
+        if id.index() < self.relations.len() {
+            self.relations[id.index()] = index;
+        } else {
+            debug_assert_eq!(id.index(), self.relations.len(), "numbers are dense");
+            self.relations.push(index);
+        }
+        self.refresh_simple(id);
+    }
+
+    /// Finds out whether the relation can take the short way.
+    pub(crate) fn refresh_simple(&mut self, id: RelationId) {
+        let entry = self.registry.entry(id);
+        let traits: &RelationTraits = &entry.traits;
+        let simple = entry.frozen
+            && entry.data.is_none()
+            && entry.adopted.is_none()
+            && entry.refine.is_none()
+            && entry.with.is_empty()
+            && traits.one_of_rule().is_none()
+            && !traits.is_symmetric()
+            && id != IS_A;
+        let tracked = self.relation(id).reverse.extras.ticks;
+        self.relation_mut(id).simple = simple && !tracked;
+    }
+
+    /// Inserts a pair without a value, if that takes no more than writing it down: both ends take part in the
+    /// relation already, no rule applies and nobody listens.
+    #[inline]
+    pub(crate) fn insert_simple(&mut self, id: RelationId, source: Entity, target: Entity) -> Simple {
+        let index = &mut self.relations[id.index()];
+        if !index.simple
+            || self.listeners.any != [false; 2]
+            || !self.participants.is_ready(source, id)
+            || !self.participants.is_ready(target, id)
+            // Only an entity that has sources of its own can close a cycle.
+            || (index.acyclic && (source == target || index.reverse.list(source).is_some()))
+        {
+            return Simple::Involved;
+        }
+        if index.exclusive {
+            match index.first_target(source) {
+                Some(old) if old == target => return Simple::Done,
+                Some(old) => {
+                    index.unlink(source, old);
+                }
+                None => {}
+            }
+        } else if index.has(source, target) {
+            return Simple::Done;
+        }
+        index.link(source, target);
+        Simple::Done
+    }
+
+    /// Removes a pair under the same conditions. Gives `None` if the long way must be taken, else whether there was one.
+    #[inline]
+    pub(crate) fn remove_simple(&mut self, id: RelationId, source: Entity, target: Entity) -> Option<bool> {
+        let index = &mut self.relations[id.index()];
+        if !index.simple || index.reverse.extras.rows || self.listeners.any[1] {
+            return None;
+        }
+        Some(index.unlink(source, target).is_some())
+    }
+
+    /// What values a pair of this relation and target carries, by the rules of which the first that applies
+    /// counts: the relation says so; it is declared a tag; the target stands for a type with fields.
+    pub(crate) fn data_kind(&self, id: RelationId, target: Entity) -> Option<DataKind> {
+        let entry = self.registry.entry(id);
+        if entry.data.is_some() || entry.adopted.is_some() || entry.traits.is_tag() {
+            return entry.data;
+        }
+        if !self.participants.is_data_target(target) {
+            return None;
+        }
+        match self.registry.of_entity(target) {
+            Some(relation) => self.registry.entry(relation).data,
+            None => self.registry.types.get(self.registry.type_entities.get(&target)?)?.data,
+        }
+    }
+
+    /// Makes every stored depth right.
+    pub(crate) fn settle_depths(&mut self) {
+        for index in &mut self.relations {
+            if let Some(depths) = &mut index.depths {
+                depths.settle(&index.forward, &index.reverse);
+            }
+        }
+    }
+
+    /// The relations in which `entity` has pairs as a source.
+    pub(crate) fn relations_of(&self, entity: Entity) -> impl Iterator<Item = RelationId> + use<'_> {
+        let relations = self.participants.relations(entity);
+        relations.filter(move |&id| self.relation(id).has_any(entity))
+    }
+}

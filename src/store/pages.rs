@@ -1,0 +1,63 @@
+//! An array by entity index, in pages that are made on demand.
+
+use alloc::{boxed::Box, vec::Vec};
+
+const BITS: u32 = 10;
+const LEN: usize = 1 << BITS;
+
+/// A sparse array of small values; everything that was never written is `T::default()`.
+pub(crate) struct Pages<T> {
+    pages: Vec<Option<Box<[T; LEN]>>>,
+}
+
+impl<T> Default for Pages<T> {
+    fn default() -> Self {
+        Self { pages: Vec::new() }
+    }
+}
+
+impl<T: Copy + Default> Pages<T> {
+    #[inline]
+    pub(crate) fn get(&self, index: u32) -> T {
+        match self.pages.get((index >> BITS) as usize) {
+            Some(Some(page)) => page[index as usize & (LEN - 1)],
+            _ => T::default(),
+        }
+    }
+
+    /// The value to write to, making its page if there is none.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, index: u32) -> &mut T {
+        let page = (index >> BITS) as usize;
+        if !matches!(self.pages.get(page), Some(Some(_))) {
+            self.make(page);
+        }
+        match &mut self.pages[page] {
+            Some(page) => &mut page[index as usize & (LEN - 1)],
+            None => unreachable!("made above"),
+        }
+    }
+
+    /// The value to write to, if its page exists.
+    #[inline]
+    pub(crate) fn existing_mut(&mut self, index: u32) -> Option<&mut T> {
+        let page = self.pages.get_mut((index >> BITS) as usize)?.as_mut()?;
+        Some(&mut page[index as usize & (LEN - 1)])
+    }
+
+    #[cold]
+    fn make(&mut self, page: usize) {
+        if page >= self.pages.len() {
+            self.pages.resize_with(page + 1, || None);
+        }
+        self.pages[page] = Some(Box::new([T::default(); LEN]));
+    }
+
+    /// Every value that may have been written, by index.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, T)> + use<'_, T> {
+        self.pages.iter().enumerate().flat_map(|(number, page)| {
+            let values = page.iter().flat_map(|page| page.iter().copied());
+            values.enumerate().map(move |(offset, value)| ((number << BITS | offset) as u32, value))
+        })
+    }
+}

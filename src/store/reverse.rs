@@ -1,0 +1,305 @@
+//! The reverse index of a relation: from a target to its sources.
+
+use super::{holes::Holes, pages::Pages, ticks::PairTicks};
+use alloc::vec::Vec;
+use bevy_ecs::entity::Entity;
+use smallvec::SmallVec;
+
+/// The pair has no value in a column.
+pub(crate) const NO_ROW: u32 = u32::MAX;
+
+/// The sources of one target.
+pub(crate) struct SourceList {
+    pub(crate) target: Entity,
+    pub(crate) sources: SmallVec<[Entity; 2]>,
+}
+
+/// What belongs to the pairs of one list beyond their sources, place by place. Only some relations need it.
+#[derive(Default)]
+pub(crate) struct ListExtra {
+    /// Rows in a data column.
+    pub(crate) rows: Vec<u32>,
+    pub(crate) ticks: Vec<PairTicks>,
+    /// Only for relations that keep order.
+    pub(crate) holes: Holes,
+}
+
+/// Which parts of [`ListExtra`] a relation has.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Extras {
+    pub(crate) rows: bool,
+    pub(crate) ticks: bool,
+    pub(crate) ordered: bool,
+}
+
+impl Extras {
+    #[inline]
+    fn any(self) -> bool {
+        self.rows || self.ticks || self.ordered
+    }
+}
+
+/// What a removal from a list means for the forward index.
+pub(crate) enum Moved {
+    Nothing,
+    /// This source now stands at the place of the removed one.
+    Last(Entity),
+    /// The list was closed up: every source may stand elsewhere.
+    All,
+}
+
+/// From a target to its sources, with a place for each that the forward index remembers.
+#[derive(Default)]
+pub(crate) struct Reverse {
+    /// By target index: number of the list, plus one.
+    slots: Pages<u32>,
+    pub(crate) lists: Vec<SourceList>,
+    pub(crate) extra: Vec<ListExtra>,
+    free: Vec<u32>,
+    pub(crate) extras: Extras,
+}
+
+impl Reverse {
+    /// The list of a target index, whatever the generation; for targets known to be right.
+    #[inline]
+    pub(crate) fn list_of_index(&self, target: u32) -> Option<usize> {
+        match self.slots.get(target) {
+            0 => None,
+            slot => Some(slot as usize - 1),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn list(&self, target: Entity) -> Option<usize> {
+        let list = self.list_of_index(target.index_u32())?;
+        (self.lists[list].target == target).then_some(list)
+    }
+
+    /// Number of sources in a list.
+    #[inline]
+    pub(crate) fn len(&self, list: usize) -> usize {
+        self.lists[list].sources.len() - self.holes(list).map_or(0, Holes::count)
+    }
+
+    #[inline]
+    pub(crate) fn holes(&self, list: usize) -> Option<&Holes> {
+        self.extras.ordered.then(|| &self.extra[list].holes)
+    }
+
+    /// The sources of a target.
+    #[inline]
+    pub(crate) fn sources(&self, target: Entity) -> Sources<'_> {
+        match self.list(target) {
+            Some(list) => Sources::new(&self.lists[list].sources, self.holes(list), self.len(list)),
+            None => Sources::none(),
+        }
+    }
+
+    /// Appends a source to the list of `target` and gives list and place.
+    #[inline]
+    pub(crate) fn push(&mut self, target: Entity, source: Entity) -> (usize, u32) {
+        let slot = self.slots.get_mut(target.index_u32());
+        let list = if *slot == 0 {
+            let list = match self.free.pop() {
+                Some(free) => {
+                    self.lists[free as usize].target = target;
+                    free
+                }
+                None => {
+                    self.lists.push(SourceList { target, sources: SmallVec::new() });
+                    self.lists.len() as u32 - 1
+                }
+            };
+            *slot = list + 1;
+            if self.extras.any() && self.extra.len() < self.lists.len() {
+                self.extra.resize_with(self.lists.len(), ListExtra::default);
+            }
+            list as usize
+        } else {
+            *slot as usize - 1
+        };
+        let sources = &mut self.lists[list].sources;
+        let place = sources.len() as u32;
+        sources.push(source);
+        if self.extras.any() {
+            let extra = &mut self.extra[list];
+            if self.extras.rows {
+                extra.rows.push(NO_ROW);
+            }
+            if self.extras.ticks {
+                extra.ticks.push(PairTicks::default());
+            }
+        }
+        (list, place)
+    }
+
+    /// Removes the source at `place`.
+    #[inline]
+    pub(crate) fn remove(&mut self, list: usize, place: u32) -> Moved {
+        if self.extras.ordered {
+            return self.remove_in_order(list, place as usize);
+        }
+        let sources = &mut self.lists[list].sources;
+        sources.swap_remove(place as usize);
+        let moved = sources.get(place as usize).map_or(Moved::Nothing, |&last| Moved::Last(last));
+        if self.extras.any() {
+            let extra = &mut self.extra[list];
+            if self.extras.rows {
+                extra.rows.swap_remove(place as usize);
+            }
+            if self.extras.ticks {
+                extra.ticks.swap_remove(place as usize);
+            }
+        }
+        if sources.is_empty() {
+            self.release(list);
+        }
+        moved
+    }
+
+    fn remove_in_order(&mut self, list: usize, place: usize) -> Moved {
+        let extra = &mut self.extra[list];
+        let sources = &mut self.lists[list].sources;
+        let len = sources.len() - extra.holes.punch(place, sources.len());
+        sources.truncate(len);
+        if self.extras.rows {
+            extra.rows.truncate(len);
+        }
+        if self.extras.ticks {
+            extra.ticks.truncate(len);
+        }
+        if len == 0 {
+            self.release(list);
+            Moved::Nothing
+        } else if extra.holes.should_close(len) {
+            self.close_up(list);
+            Moved::All
+        } else {
+            Moved::Nothing
+        }
+    }
+
+    /// Drops the holes of a list.
+    pub(crate) fn close_up(&mut self, list: usize) {
+        let extra = &mut self.extra[list];
+        let sources = &mut self.lists[list].sources;
+        let holes = core::mem::take(&mut extra.holes);
+        let (mut live_source, mut live_row, mut live_tick) =
+            (live_places(&holes), live_places(&holes), live_places(&holes));
+        sources.retain(|_| live_source());
+        // Empty unless the relation has rows or ticks.
+        extra.rows.retain(|_| live_row());
+        extra.ticks.retain(|_| live_tick());
+    }
+
+    /// Takes all sources of a target away at once, with the rows of their values.
+    pub(crate) fn take(&mut self, target: Entity) -> Option<(SmallVec<[Entity; 2]>, Vec<u32>)> {
+        let list = self.list(target)?;
+        if self.extras.ordered {
+            self.close_up(list);
+        }
+        let sources = core::mem::take(&mut self.lists[list].sources);
+        let rows = self.extra.get_mut(list).map_or_else(Vec::new, |extra| core::mem::take(&mut extra.rows));
+        self.release(list);
+        Some((sources, rows))
+    }
+
+    /// Gives an empty list back.
+    fn release(&mut self, list: usize) {
+        let index = self.lists[list].target.index_u32();
+        *self.slots.get_mut(index) = 0;
+        self.free.push(list as u32);
+        // A list that was long gives its memory back; short ones are kept for the next target.
+        if self.lists[list].sources.capacity() > 64 {
+            self.lists[list].sources = SmallVec::new();
+        }
+        if let Some(extra) = self.extra.get_mut(list) {
+            *extra = ListExtra::default();
+        }
+    }
+
+    /// Starts to keep rows, ticks or order, for existing pairs too.
+    pub(crate) fn enable(&mut self, extras: Extras, tick: PairTicks) {
+        self.extra.resize_with(self.lists.len(), ListExtra::default);
+        for (list, extra) in self.lists.iter().zip(&mut self.extra) {
+            if extras.rows && !self.extras.rows {
+                extra.rows.resize(list.sources.len(), NO_ROW);
+            }
+            if extras.ticks && !self.extras.ticks {
+                extra.ticks.resize(list.sources.len(), tick);
+            }
+        }
+        self.extras.rows |= extras.rows;
+        self.extras.ticks |= extras.ticks;
+        self.extras.ordered |= extras.ordered;
+    }
+
+    /// Targets that have sources, with their lists.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = (Entity, usize)> + use<'_> {
+        self.lists
+            .iter()
+            .enumerate()
+            .filter(|(_, list)| !list.sources.is_empty())
+            .map(|(number, list)| (list.target, number))
+    }
+}
+
+/// Says of one place after the other whether it is live.
+pub(super) fn live_places(holes: &Holes) -> impl FnMut() -> bool + use<'_> {
+    let mut next = 0;
+    move || {
+        next += 1;
+        !holes.is_hole(next - 1)
+    }
+}
+
+/// Iterator over the sources of a target. In insertion order if the relation is `Ordered`.
+#[derive(Clone)]
+pub struct Sources<'w> {
+    sources: &'w [Entity],
+    holes: Option<&'w Holes>,
+    next: usize,
+    left: usize,
+}
+
+impl<'w> Sources<'w> {
+    #[inline]
+    pub(crate) fn none() -> Self {
+        Self::new(&[], None, 0)
+    }
+
+    #[inline]
+    pub(crate) fn new(sources: &'w [Entity], holes: Option<&'w Holes>, left: usize) -> Self {
+        let holes = holes.filter(|holes| holes.count() > 0);
+        Self { sources, holes, next: 0, left }
+    }
+}
+
+impl Iterator for Sources<'_> {
+    type Item = Entity;
+
+    #[inline]
+    fn next(&mut self) -> Option<Entity> {
+        self.left = self.left.checked_sub(1)?;
+        if let Some(holes) = self.holes {
+            while holes.is_hole(self.next) {
+                self.next += 1;
+            }
+        }
+        self.next += 1;
+        Some(self.sources[self.next - 1])
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Sources<'_> {}
+
+impl core::fmt::Debug for Sources<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}

@@ -1,0 +1,24 @@
+//! When pairs were inserted and changed.
+
+use bevy_ecs::change_detection::{CheckChangeTicks, Tick};
+
+/// When a pair was inserted, and when its value last changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PairTicks {
+    /// The change tick of the world at the insertion.
+    pub inserted: Tick,
+    /// The change tick of the world at the insertion or the last replacement of the value.
+    pub changed: Tick,
+}
+
+impl PairTicks {
+    pub(crate) fn new(tick: Tick) -> Self {
+        Self { inserted: tick, changed: tick }
+    }
+
+    /// Keeps old ticks from seeming new once the world's counter wraps around.
+    pub(crate) fn clamp(&mut self, check: CheckChangeTicks) {
+        self.inserted.check_tick(check);
+        self.changed.check_tick(check);
+    }
+}

@@ -1,0 +1,15 @@
+//! Following pairs: up to ancestors, down to descendants, and whether a new pair would close a cycle.
+//!
+//! Every walk visits each entity once and ends, on any relation. Walks see stored pairs only; what follows
+//! from transitivity or inheritance belongs to expressions.
+
+mod cycle;
+mod view;
+mod walk;
+
+pub use cycle::EntityPath;
+pub use view::RelationView;
+pub use walk::{Ancestors, Descendants};
+
+pub(crate) use cycle::path_up;
+pub(crate) use view::ChildrenAccess;

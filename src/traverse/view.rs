@@ -1,0 +1,207 @@
+//! Reading the pairs of one relation.
+
+use super::walk::{Ancestors, Descendants};
+use crate::store::{PairTicks, RelationIndex, Sources, Targets};
+use bevy_ecs::{entity::Entity, hierarchy::Children, system::Query, world::World};
+
+/// How to read `Children`, whose order the user may change without telling anyone.
+#[derive(Clone, Copy)]
+pub(crate) enum ChildrenAccess<'w, 's> {
+    World(&'w World),
+    Query(Query<'w, 's, &'static Children>),
+}
+
+impl<'w, 's> ChildrenAccess<'w, 's> {
+    fn get(self, parent: Entity) -> Option<&'w [Entity]> {
+        match self {
+            Self::World(world) => world.get::<Children>(parent).map(|children| &**children),
+            Self::Query(query) => query.get_inner(parent).ok().map(|children| &**children),
+        }
+    }
+}
+
+/// The pairs of one relation, of whatever kind it is.
+///
+/// [`Pairs`](crate::Pairs) gives one for a relation type in a system, [`WorldPairExt::pairs_by_id`]
+/// for any relation of a world. A relation that was never used has no pairs.
+///
+/// [`WorldPairExt::pairs_by_id`]: crate::WorldPairExt::pairs_by_id
+#[derive(Clone, Copy)]
+pub struct RelationView<'w, 's> {
+    index: Option<&'w RelationIndex>,
+    children: Option<ChildrenAccess<'w, 's>>,
+}
+
+impl<'w, 's> RelationView<'w, 's> {
+    /// The view of a relation that was never used.
+    pub(crate) const NONE: Self = Self { index: None, children: None };
+
+    #[inline]
+    pub(crate) fn new(index: Option<&'w RelationIndex>, children: Option<ChildrenAccess<'w, 's>>) -> Self {
+        Self { index, children }
+    }
+
+    /// Whether `source` has the pair with `target`. Constant time.
+    #[inline]
+    pub fn has(&self, source: Entity, target: Entity) -> bool {
+        self.index.is_some_and(|index| index.has(source, target))
+    }
+
+    /// Whether `source` has a pair with any target: `(R, *)`. Constant time.
+    #[inline]
+    pub fn has_any(&self, source: Entity) -> bool {
+        self.index.is_some_and(|index| index.has_any(source))
+    }
+
+    /// Whether `target` is the target of any pair. Constant time.
+    #[inline]
+    pub fn is_target(&self, target: Entity) -> bool {
+        self.index.is_some_and(|index| index.reverse.list(target).is_some())
+    }
+
+    /// The first target of `source` in insertion order. Constant time.
+    #[inline]
+    pub fn target(&self, source: Entity) -> Option<Entity> {
+        self.index?.first_target(source)
+    }
+
+    /// The target number `nth` of `source` in insertion order, from 0.
+    ///
+    /// # Complexity
+    /// Constant. After removals from among more than 16 targets, a step per 64 of them.
+    pub fn nth_target(&self, source: Entity, nth: usize) -> Option<Entity> {
+        let index = self.index?;
+        index.forward.nth(&index.reverse, source, nth)
+    }
+
+    /// All targets of `source`, in insertion order.
+    #[inline]
+    pub fn targets(&self, source: Entity) -> Targets<'w> {
+        self.index.map_or_else(Targets::none, |index| index.targets(source))
+    }
+
+    /// Number of targets of `source`. Constant time.
+    #[inline]
+    pub fn target_count(&self, source: Entity) -> usize {
+        self.index.map_or(0, |index| index.forward.len(source))
+    }
+
+    /// All sources of `target`. In insertion order, or the order given by the user, if the relation is
+    /// ordered; in that of [`Children`] for `ChildOf`; in any order otherwise.
+    #[inline]
+    pub fn sources(&self, target: Entity) -> Sources<'w> {
+        if let Some(children) = self.children {
+            let children = children.get(target).unwrap_or(&[]);
+            // While a parent is being despawned, or a link is in the making, the two sides differ.
+            if children.len() == self.source_count(target) {
+                return Sources::new(children, None, children.len());
+            }
+        }
+        self.index.map_or_else(Sources::none, |index| index.sources(target))
+    }
+
+    /// Number of sources of `target`. Constant time.
+    #[inline]
+    pub fn source_count(&self, target: Entity) -> usize {
+        self.index.map_or(0, |index| index.source_count(target))
+    }
+
+    /// Number of pairs. Constant time.
+    pub fn len(&self) -> usize {
+        self.index.map_or(0, |index| index.len)
+    }
+
+    /// Whether there is no pair at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Every pair as `(source, target)`, target by target.
+    pub fn iter(&self) -> impl Iterator<Item = (Entity, Entity)> + use<'w> {
+        self.index.into_iter().flat_map(RelationIndex::iter)
+    }
+
+    /// Counts changes to the pairs of this relation: two reads that give the same number saw the same pairs.
+    pub fn version(&self) -> u64 {
+        self.index.map_or(0, |index| index.version)
+    }
+
+    /// When a pair was inserted and changed, once ticks are
+    /// [kept](crate::WorldPairExt::track_pair_changes) for the relation.
+    pub fn ticks(&self, source: Entity, target: Entity) -> Option<PairTicks> {
+        self.index?.ticks(source, target)
+    }
+
+    /// The entities above `entity`, nearest first, following first targets. `entity` itself is not among them.
+    ///
+    /// # Complexity
+    /// One step per ancestor. A relation that is not acyclic also remembers whom it has met, to end.
+    pub fn ancestors(&self, entity: Entity) -> Ancestors<'w, 's> {
+        Ancestors::new(*self, entity)
+    }
+
+    /// The last of the [`ancestors`](Self::ancestors), or `entity` itself if it has none.
+    pub fn root(&self, entity: Entity) -> Entity {
+        self.ancestors(entity).last().unwrap_or(entity)
+    }
+
+    /// Whether `ancestor` is reached from `entity` along any pairs. An entity is not its own ancestor, unless
+    /// it lies on a cycle.
+    ///
+    /// # Complexity
+    /// At most one step per pair above `entity`.
+    pub fn is_ancestor(&self, ancestor: Entity, entity: Entity) -> bool {
+        let Some(index) = self.index else { return false };
+        index.targets(entity).any(|target| super::path_up(index, target, ancestor).is_some())
+    }
+
+    /// The entities below `entity`, depth first, a target's sources in the order of
+    /// [`sources`](Self::sources), each once.
+    ///
+    /// ```
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_ecs::prelude::*;
+    /// # let mut world = World::new();
+    /// # let root = world.spawn_empty().id();
+    /// # let child = world.spawn(ChildOf(root)).id();
+    /// # let grandchild = world.spawn(ChildOf(child)).id();
+    /// let tree = world.pairs::<ChildOf>();
+    /// let below: Vec<_> = tree.descendants(root).collect();
+    /// assert_eq!(below, [(child, 1), (grandchild, 2)]);
+    ///
+    /// // Leaves out what lies below entities of no interest.
+    /// let mut walk = tree.descendants(root);
+    /// while let Some((entity, depth)) = walk.next() {
+    ///     assert_eq!((entity, depth), (child, 1));
+    ///     walk.prune();
+    /// }
+    /// ```
+    ///
+    /// # Complexity
+    /// One step per pair below `entity`. A relation of which an entity can be reached in two ways also
+    /// remembers whom it has met.
+    pub fn descendants(&self, entity: Entity) -> Descendants<'w, 's> {
+        Descendants::new(*self, entity)
+    }
+
+    /// How deep `entity` lies: 0 without targets, else one more than its deepest target. `None` if the
+    /// relation is not traversable.
+    ///
+    /// # Complexity
+    /// Constant, unless entities with sources of their own were moved in this frame: then one step per
+    /// ancestor.
+    pub fn depth(&self, entity: Entity) -> Option<u32> {
+        let index = self.index?;
+        Some(index.depths.as_ref()?.get(&index.forward, &index.reverse, entity))
+    }
+
+    /// Whether walks can meet an entity twice.
+    pub(super) fn may_meet_again(&self) -> bool {
+        self.index.is_some_and(|index| !(index.exclusive && index.acyclic))
+    }
+
+    /// Whether walks up along first targets can meet an entity twice.
+    pub(super) fn may_cycle(&self) -> bool {
+        self.index.is_some_and(|index| !index.acyclic)
+    }
+}

@@ -1,0 +1,3 @@
+//! Behaviour, seen from outside: one binary, a module per topic.
+
+mod smoke;

@@ -1,0 +1,48 @@
+use bevy_ecs::prelude::*;
+use bevy_relations::prelude::*;
+
+#[derive(Relation)]
+struct Likes;
+
+#[derive(Relation, Clone, Debug, PartialEq)]
+struct Eats {
+    grams: f32,
+}
+
+#[derive(Relation)]
+#[relation(exclusive, traversable, on_target_despawn = Despawn)]
+struct MountedOn;
+
+#[test]
+fn a_pair_is_there_after_insertion_and_gone_after_removal() {
+    let mut world = World::new();
+    let (bob, alice) = (world.spawn_empty().id(), world.spawn_empty().id());
+    world.insert_pair(bob, Likes, alice).unwrap();
+    world.insert_pair(bob, Eats { grams: 2.0 }, alice).unwrap();
+    world.check_pairs().unwrap();
+    assert!(world.has_pair::<Likes>(bob, alice));
+    assert_eq!(world.pair_value::<Eats>(bob, alice), Some(&Eats { grams: 2.0 }));
+    assert!(world.remove_pair::<Likes>(bob, alice));
+    assert!(!world.has_pair::<Likes>(bob, alice));
+    world.despawn(alice);
+    world.check_pairs().unwrap();
+    assert!(world.pairs_of(bob).is_empty());
+}
+
+#[test]
+fn trees_go_with_their_root() {
+    let mut world = World::new();
+    let root = world.spawn_empty().id();
+    let mut at = root;
+    for _ in 0..100 {
+        let next = world.spawn(pairs![(MountedOn, at)]).id();
+        world.spawn((ChildOf(next), Pair(Likes, root)));
+        at = next;
+    }
+    world.check_pairs().unwrap();
+    assert_eq!(world.pairs::<MountedOn>().descendants(root).count(), 100);
+    let before = world.entities().count_spawned();
+    world.despawn(root);
+    assert_eq!(world.entities().count_spawned(), before - 201);
+    world.check_pairs().unwrap();
+}

@@ -1,0 +1,3 @@
+use bevy_relations::store::PairStore;
+
+fn main() {}

@@ -1,0 +1,19 @@
+use bevy_relations::prelude::*;
+
+#[derive(Relation)]
+#[relation(on_target_despawn = Delete)]
+struct MountedOn;
+
+#[derive(Relation)]
+#[relation(on_relation_despawn = despawn)]
+struct Holds;
+
+#[derive(Relation)]
+#[relation(on_target_despawn = "Panic")]
+struct PartOf;
+
+#[derive(Relation)]
+#[relation(on_instantiate = Share)]
+struct Likes;
+
+fn main() {}
