@@ -1,3 +1,5 @@
 //! Behaviour, seen from outside: one binary, a module per topic.
 
+mod common;
 mod smoke;
+mod traits;
