@@ -326,6 +326,21 @@ fn with_brings_tags_along_with_a_tag() {
 }
 
 #[test]
+fn with_brings_tags_along_also_after_other_tags() {
+    let mut world = World::new();
+    let [source, plain, companion] = spawn(&mut world);
+    let tag = relation(&mut world, RelationTraits::new().with_id(companion));
+    for first in [plain, companion] {
+        world.insert_tag(source, first).unwrap();
+        world.remove_tag(source, first);
+    }
+    world.insert_tag(plain, tag).unwrap();
+    world.remove_pairs_everywhere(PairId::ALL);
+    world.insert_tag(source, tag).unwrap();
+    assert_eq!(world.tags(source).collect::<Vec<_>>(), [tag, companion]);
+}
+
+#[test]
 fn a_pair_whose_companion_is_refused_is_refused_as_a_whole() {
     let mut world = World::new();
     let acyclic = relation(&mut world, RelationTraits::new().acyclic());
