@@ -58,8 +58,8 @@ impl Verb {
             Self::DespawnAll => world.despawn_all::<With<Victim>>(),
             Self::DespawnAllWhere => world.despawn_all_where::<Has<Victim>, ()>(|victim| victim),
             Self::CommandsDespawnAll => world.commands().despawn_all::<With<Victim>>(),
-            Self::Dependents => drop(world.despawn_with_dependents(entity)),
-            Self::EntityDependents => drop(world.entity_mut(entity).despawn_with_dependents()),
+            Self::Dependents => _ = world.despawn_with_dependents(entity),
+            Self::EntityDependents => _ = world.entity_mut(entity).despawn_with_dependents(),
             Self::CommandsDependents => world.commands().entity(entity).despawn_with_dependents(),
         }
         world.flush();

@@ -301,8 +301,8 @@ fn a_relation_type_gets_another_entity_after_its_own_was_despawned() {
         match round {
             0 => world.insert_pair(bob, Eats { grams: 2 }, alice).unwrap(),
             1 => world.insert_pairs([(bob, Eats { grams: 2 }, alice)]).unwrap(),
-            2 => drop(world.entity_of::<Eats>()),
-            _ => drop(world.commands().entity(bob).insert_pair(Eats { grams: 2 }, alice)),
+            2 => _ = world.entity_of::<Eats>(),
+            _ => _ = world.commands().entity(bob).insert_pair(Eats { grams: 2 }, alice),
         };
         if round == 2 {
             world.insert_pair(bob, Eats { grams: 2 }, alice).unwrap();
@@ -327,8 +327,8 @@ fn tag_relations_come_back_too_by_the_fast_ways() {
         match way {
             0 => world.insert_pair(bob, Likes, eve).unwrap(),
             1 => world.insert_pairs([(bob, Likes, eve)]).unwrap(),
-            2 => drop(world.entity_mut(bob).insert(Pair(Likes, eve))),
-            _ => drop(world.commands().pairs::<Likes>().insert(bob, Likes, eve)),
+            2 => _ = world.entity_mut(bob).insert(Pair(Likes, eve)),
+            _ => _ = world.commands().pairs::<Likes>().insert(bob, Likes, eve),
         }
         world.flush();
         let new = world.get_entity_of::<Likes>();
