@@ -223,16 +223,15 @@ fn check_order(graph: &Graph, root: usize, verb: Verb, order: &[usize], dead: &H
         assert_eq!(order[0], root, "Bevy despawns the root first: {order:?} by {case}");
     }
     for edge in &graph.edges {
-        // The pairs of a relation that went first say nothing any more.
-        if edge.1 == first && first.is_some() {
+        // Pairs of the root go with it, and say nothing any more when the others are put in order.
+        if first.is_some_and(|root| Graph::mentions(edge, &HashSet::from([root]))) {
             continue;
         }
         let on = [Some((edge.2, edge.1.map_or(graph.policies(edge.2).0, |relation| graph.policies(relation).1))),
             edge.1.map(|relation| (relation, graph.policies(relation).0))];
         for (used, policy) in on.into_iter().flatten() {
             let both = dead.contains(&edge.0) && dead.contains(&used) && edge.0 != used;
-            let without_root = Some(edge.0) != first && Some(used) != first;
-            if policy == CleanupPolicy::Despawn && both && without_root && !graph.depends(used, edge.0, first) {
+            if policy == CleanupPolicy::Despawn && both && !graph.depends(used, edge.0, first) {
                 assert!(place(edge.0) < place(used), "{} before {used}: {order:?} by {case}", edge.0);
             }
         }

@@ -4,6 +4,7 @@ mod adoption;
 mod cleanup;
 mod cleanup_model;
 mod common;
+mod event_adopted;
 mod event_observers;
 mod events;
 mod lifecycle;
