@@ -1,6 +1,15 @@
 //! Behaviour, seen from outside: one binary, a module per topic.
 
+mod adoption;
+mod cleanup;
+mod cleanup_model;
 mod common;
+mod common_world;
+mod event_adopted;
+mod event_observers;
+mod events;
+mod lifecycle;
 mod model;
+mod scale;
 mod smoke;
 mod traits;
