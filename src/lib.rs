@@ -20,17 +20,17 @@ pub use bevy_relations_macros::Relation;
 pub use id::{PairId, Slot};
 pub use ops::{
     AttemptedPair, BundleList, CommandsPairExt, DespawnError, EntityCommandsPairExt, EntityWorldMutPairExt,
-    InsertPairError, InsertPairsError, Pair, PairBatch, PairInserted, PairInsertedEvent, PairList, PairPattern,
-    PairRemoved, PairRemovedEvent, PairRole, PairTarget, PairsBundle, ReorderError, SourcesBundle, TraitsError,
-    TypeTarget, WorldPairExt,
+    InsertPairError, InsertPairsError, Pair, PairBatch, PairInserted, PairInsertedEvent, PairList,
+    PairPattern, PairRemoved, PairRemovedEvent, PairRole, PairTarget, PairsBundle, ReorderError,
+    SourcesBundle, TraitsError, TypeTarget, WorldPairExt,
 };
 pub use param::{Pairs, WorldPairReadExt};
 pub use plugin::{AdoptRelationshipExt, AppRelationExt, RelationsPlugin};
 #[cfg(feature = "bevy_reflect")]
 pub use relation::ReflectedData;
 pub use relation::{
-    CleanupPolicy, ExclusiveRelation, IsA, OnInstantiate, PairContext, PairRefusal, Prefab, Relation, RelationName,
-    RelationTraits, SlotOf, TraitConflict, Wildcard,
+    CleanupPolicy, ExclusiveRelation, IsA, OnInstantiate, PairContext, PairRefusal, Prefab, Relation,
+    RelationName, RelationTraits, SlotOf, TraitConflict, Wildcard,
 };
 pub use store::{Invariant, PairInvariantError, PairTicks, Sources, Targets};
 pub use traverse::{Ancestors, Descendants, EntityPath, RelationView};
@@ -39,9 +39,9 @@ pub use traverse::{Ancestors, Descendants, EntityPath, RelationView};
 pub mod prelude {
     pub use crate::{
         AdoptRelationshipExt, AppRelationExt, CleanupPolicy, CommandsPairExt, EntityCommandsPairExt,
-        EntityWorldMutPairExt, ExclusiveRelation, IsA, OnInstantiate, Pair, PairContext, PairId, PairInserted,
-        PairRefusal, PairRemoved, Pairs, Prefab, Relation, RelationTraits, RelationsPlugin, Slot, SlotOf, TypeTarget,
-        Wildcard, WorldPairExt, WorldPairReadExt, pairs, sources,
+        EntityWorldMutPairExt, ExclusiveRelation, IsA, OnInstantiate, Pair, PairContext, PairId,
+        PairInserted, PairRefusal, PairRemoved, Pairs, Prefab, Relation, RelationTraits, RelationsPlugin,
+        Slot, SlotOf, TypeTarget, Wildcard, WorldPairExt, WorldPairReadExt, pairs, sources,
     };
 }
 
@@ -51,7 +51,8 @@ pub mod __private {
     pub use crate::{
         ops::register,
         relation::{
-            Probe, ProbeClone, ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, RelationHint, RelationInfo,
+            Probe, ProbeClone, ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, RelationHint,
+            RelationInfo,
         },
     };
     pub use bevy_ecs::{entity::Entity, world::World};

@@ -6,7 +6,12 @@ use crate::{
     store::PairStore,
 };
 use bevy_app::{App, First, Plugin};
-use bevy_ecs::{change_detection::{DetectChangesMut, ResMut}, entity::Entity, relationship::Relationship, world::World};
+use bevy_ecs::{
+    change_detection::{DetectChangesMut, ResMut},
+    entity::Entity,
+    relationship::Relationship,
+    world::World,
+};
 
 /// Adds relations to an app.
 ///
@@ -61,7 +66,10 @@ pub trait AdoptRelationshipExt: Sized {
     ///
     /// # Errors
     /// If the traits contradict what the relationship is, or if it takes part already with other traits.
-    fn adopt_relationship_with<C: Relationship>(&mut self, traits: RelationTraits) -> Result<Entity, TraitsError>;
+    fn adopt_relationship_with<C: Relationship>(
+        &mut self,
+        traits: RelationTraits,
+    ) -> Result<Entity, TraitsError>;
 }
 
 impl AdoptRelationshipExt for World {
@@ -70,7 +78,10 @@ impl AdoptRelationshipExt for World {
         self
     }
 
-    fn adopt_relationship_with<C: Relationship>(&mut self, traits: RelationTraits) -> Result<Entity, TraitsError> {
+    fn adopt_relationship_with<C: Relationship>(
+        &mut self,
+        traits: RelationTraits,
+    ) -> Result<Entity, TraitsError> {
         adopt::<C>(self, traits)
     }
 }
@@ -81,7 +92,10 @@ impl AdoptRelationshipExt for App {
         self
     }
 
-    fn adopt_relationship_with<C: Relationship>(&mut self, traits: RelationTraits) -> Result<Entity, TraitsError> {
+    fn adopt_relationship_with<C: Relationship>(
+        &mut self,
+        traits: RelationTraits,
+    ) -> Result<Entity, TraitsError> {
         self.world_mut().adopt_relationship_with::<C>(traits)
     }
 }

@@ -59,37 +59,16 @@ pub(crate) const ATTRIBUTES: &[Attribute] = &[
     flag("final"),
     flag("ordered"),
     flag("transient"),
-    Attribute {
-        name: "one_of",
-        takes: Takes::OptionalType,
-    },
-    Attribute {
-        name: "with",
-        takes: Takes::Types,
-    },
-    Attribute {
-        name: "on_instantiate",
-        takes: Takes::Variant(&INSTANTIATION),
-    },
-    Attribute {
-        name: "on_relation_despawn",
-        takes: Takes::Variant(&POLICY),
-    },
-    Attribute {
-        name: "on_target_despawn",
-        takes: Takes::Variant(&POLICY),
-    },
-    Attribute {
-        name: "on_insert",
-        takes: Takes::Function,
-    },
+    Attribute { name: "one_of", takes: Takes::OptionalType },
+    Attribute { name: "with", takes: Takes::Types },
+    Attribute { name: "on_instantiate", takes: Takes::Variant(&INSTANTIATION) },
+    Attribute { name: "on_relation_despawn", takes: Takes::Variant(&POLICY) },
+    Attribute { name: "on_target_despawn", takes: Takes::Variant(&POLICY) },
+    Attribute { name: "on_insert", takes: Takes::Function },
 ];
 
 const fn flag(name: &'static str) -> Attribute {
-    Attribute {
-        name,
-        takes: Takes::Nothing,
-    }
+    Attribute { name, takes: Takes::Nothing }
 }
 
 impl Attribute {
@@ -112,10 +91,7 @@ impl Attribute {
             }
             Takes::Types => format!("`{name}` needs a relation; write `{name} = Other` or `{name}(A, B)`"),
             Takes::Variant(choice) => {
-                let spelled = choice
-                    .variants
-                    .iter()
-                    .map(|variant| format!("{name} = {variant}"));
+                let spelled = choice.variants.iter().map(|variant| format!("{name} = {variant}"));
                 format!("`{name}` needs a {}; write {}", choice.noun, list(spelled, "or"))
             }
             Takes::Function => format!("`{name}` needs a function; write `{name} = path::to::function`"),

@@ -26,10 +26,8 @@ pub(crate) fn declaration(input: &DeriveInput, items: &[Item], errors: &mut Erro
 fn check_relations(input: &DeriveInput, relations: &[TypePath], errors: &mut Errors) {
     for (index, relation) in relations.iter().enumerate() {
         if is_the_type_itself(relation, input) {
-            errors.at(
-                relation,
-                "a relation cannot come along with itself; name another one, or leave it out",
-            );
+            errors
+                .at(relation, "a relation cannot come along with itself; name another one, or leave it out");
         } else if relations[..index].iter().any(|earlier| same(earlier, relation)) {
             errors.at(relation, "this relation is in the list already; leave it out");
         }
@@ -75,11 +73,7 @@ fn contradicts_data(item: &Item, input: &DeriveInput) -> Option<String> {
     let ident = &input.ident;
     match (item.name(), holds_data(&input.data)) {
         ("tag", true) => {
-            let what = if matches!(input.data, Data::Enum(_)) {
-                "variants"
-            } else {
-                "fields"
-            };
+            let what = if matches!(input.data, Data::Enum(_)) { "variants" } else { "fields" };
             Some(format!(
                 "pairs of a `tag` never hold data, but `{ident}` has {what}; remove `tag`, or the {what}"
             ))
@@ -104,11 +98,7 @@ fn holds_data(data: &Data) -> bool {
 /// Whether a field of this type is no data: `PhantomData<..>` or `()`.
 fn is_marker(field: &Type) -> bool {
     match field {
-        Type::Path(path) => path
-            .path
-            .segments
-            .last()
-            .is_some_and(|segment| segment.ident == "PhantomData"),
+        Type::Path(path) => path.path.segments.last().is_some_and(|segment| segment.ident == "PhantomData"),
         Type::Tuple(tuple) => tuple.elems.is_empty(),
         // A fragment of `macro_rules!` is in an invisible group.
         Type::Group(group) => is_marker(&group.elem),
@@ -145,12 +135,7 @@ mod tests {
         };
         let messages = messages(input);
         assert_eq!(messages.len(), 3, "{messages:?}");
-        assert!(
-            messages
-                .iter()
-                .all(|message| message.contains("contradicts `symmetric`")),
-            "{messages:?}"
-        );
+        assert!(messages.iter().all(|message| message.contains("contradicts `symmetric`")), "{messages:?}");
     }
 
     #[test]

@@ -17,15 +17,12 @@ pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream
         _ => None,
     });
     let info = info();
-    let exclusive = items
-        .iter()
-        .any(|item| matches!(item.name(), "exclusive" | "union"))
-        .then(|| {
-            quote! {
-                #[automatically_derived]
-                impl #parameters ::bevy_relations::ExclusiveRelation for #ident #arguments #bounds {}
-            }
-        });
+    let exclusive = items.iter().any(|item| matches!(item.name(), "exclusive" | "union")).then(|| {
+        quote! {
+            #[automatically_derived]
+            impl #parameters ::bevy_relations::ExclusiveRelation for #ident #arguments #bounds {}
+        }
+    });
     quote! {
         #[automatically_derived]
         impl #parameters ::bevy_relations::Relation for #ident #arguments #bounds {

@@ -48,25 +48,17 @@ pub(crate) fn declaration(input: &DeriveInput, errors: &mut Errors) -> Vec<Item>
             Ok(())
         });
         if parsed.is_err() {
-            errors.at(
-                &attribute.meta,
-                "`relation` needs a list of attributes; write `#[relation(..)]`",
-            );
+            errors.at(&attribute.meta, "`relation` needs a list of attributes; write `#[relation(..)]`");
         }
     }
     for attribute in misplaced_attributes(&input.data) {
-        errors.at(
-            attribute,
-            "`#[relation(..)]` is about the whole type; put it above the type",
-        );
+        errors.at(attribute, "`#[relation(..)]` is about the whole type; put it above the type");
     }
     items
 }
 
 fn relation_attributes(attributes: &[RustAttribute]) -> impl Iterator<Item = &RustAttribute> {
-    attributes
-        .iter()
-        .filter(|attribute| attribute.path().is_ident("relation"))
+    attributes.iter().filter(|attribute| attribute.path().is_ident("relation"))
 }
 
 /// Rust accepts the attribute on fields and variants, where it would say nothing.
@@ -104,11 +96,7 @@ fn parse_item(input: ParseStream<'_>) -> syn::Result<Item> {
     if !input.peek(Ident::peek_any) {
         let message = "expected the name of an attribute, like `exclusive`";
         let rest = rest_of_item(input);
-        return Err(if rest.is_empty() {
-            input.error(message)
-        } else {
-            Error::new_spanned(rest, message)
-        });
+        return Err(if rest.is_empty() { input.error(message) } else { Error::new_spanned(rest, message) });
     }
     // `final` is a keyword of Rust.
     let name = Ident::parse_any(input)?;
@@ -118,16 +106,9 @@ fn parse_item(input: ParseStream<'_>) -> syn::Result<Item> {
     let tokens = quote!(#name #written);
     let rest = rest_of_item(input);
     if rest.is_empty() {
-        Ok(Item {
-            attribute,
-            value,
-            tokens,
-        })
+        Ok(Item { attribute, value, tokens })
     } else {
-        Err(Error::new_spanned(
-            rest,
-            format!("expected `,` behind `{tokens}`"),
-        ))
+        Err(Error::new_spanned(rest, format!("expected `,` behind `{tokens}`")))
     }
 }
 
@@ -182,9 +163,7 @@ fn assigned_value<T: Parse>(input: ParseStream<'_>, attribute: &Attribute, name:
     if input.is_empty() || input.peek(Token![,]) {
         return Err(Error::new_spanned(quote!(#name #equals), attribute.needs()));
     }
-    input
-        .parse()
-        .map_err(|error| Error::new(error.span(), attribute.needs()))
+    input.parse().map_err(|error| Error::new(error.span(), attribute.needs()))
 }
 
 fn listed_types(
@@ -200,10 +179,7 @@ fn listed_types(
     if types.is_empty() {
         return Err(Error::new_spanned(quote!(#name #list), attribute.needs()));
     }
-    Ok((
-        Value::Types(types.into_iter().collect()),
-        list.into_token_stream(),
-    ))
+    Ok((Value::Types(types.into_iter().collect()), list.into_token_stream()))
 }
 
 fn assigned_variant(
@@ -217,9 +193,7 @@ fn assigned_variant(
     if value.is_empty() {
         return Err(Error::new_spanned(quote!(#name #equals), attribute.needs()));
     }
-    let variant = choice
-        .find(&value.to_string())
-        .map_err(|message| Error::new_spanned(&value, message))?;
+    let variant = choice.find(&value.to_string()).map_err(|message| Error::new_spanned(&value, message))?;
     let variant = Ident::new(variant, value.span());
     Ok((Value::Variant(choice, variant), quote!(= #value)))
 }
@@ -243,20 +217,12 @@ mod tests {
     fn parsed(input: DeriveInput) -> (Vec<String>, Vec<String>) {
         let mut errors = Errors::default();
         let items = declaration(&input, &mut errors);
-        (
-            items
-                .iter()
-                .map(|item| quote::quote!(#item).to_string())
-                .collect(),
-            errors.messages(),
-        )
+        (items.iter().map(|item| quote::quote!(#item).to_string()).collect(), errors.messages())
     }
 
     fn only_message(input: DeriveInput) -> String {
         let (_, messages) = parsed(input);
-        let [message] = messages.as_slice() else {
-            panic!("not one message: {messages:?}")
-        };
+        let [message] = messages.as_slice() else { panic!("not one message: {messages:?}") };
         message.clone()
     }
 
@@ -295,32 +261,20 @@ mod tests {
     #[test]
     fn an_unknown_attribute_is_answered_with_the_known_ones() {
         let message = only_message(parse_quote! { #[relation(exlusive)] struct MountedOn; });
-        assert!(
-            message.starts_with("unknown attribute `exlusive`; did you mean `exclusive`?"),
-            "{message}"
-        );
-        assert!(
-            message.ends_with("`on_target_despawn` and `on_insert`"),
-            "{message}"
-        );
+        assert!(message.starts_with("unknown attribute `exlusive`; did you mean `exclusive`?"), "{message}");
+        assert!(message.ends_with("`on_target_despawn` and `on_insert`"), "{message}");
     }
 
     #[test]
     fn an_attribute_without_a_list_is_a_mistake() {
         let message = only_message(parse_quote! { #[relation] struct MountedOn; });
-        assert_eq!(
-            message,
-            "`relation` needs a list of attributes; write `#[relation(..)]`"
-        );
+        assert_eq!(message, "`relation` needs a list of attributes; write `#[relation(..)]`");
     }
 
     #[test]
     fn an_attribute_on_a_field_is_a_mistake() {
         let message = only_message(parse_quote! { struct Eats { #[relation(tag)] grams: f32 } });
-        assert_eq!(
-            message,
-            "`#[relation(..)]` is about the whole type; put it above the type"
-        );
+        assert_eq!(message, "`#[relation(..)]` is about the whole type; put it above the type");
     }
 
     #[test]
@@ -332,9 +286,6 @@ mod tests {
     #[test]
     fn an_empty_list_of_relations_is_a_missing_value() {
         let message = only_message(parse_quote! { #[relation(with())] struct Loves; });
-        assert_eq!(
-            message,
-            "`with` needs a relation; write `with = Other` or `with(A, B)`"
-        );
+        assert_eq!(message, "`with` needs a relation; write `with = Other` or `with(A, B)`");
     }
 }

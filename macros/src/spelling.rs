@@ -3,10 +3,7 @@
 /// The known name nearest to `name`, if one is near.
 pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let name = folded(name);
-    let (edits, nearest) = known
-        .iter()
-        .map(|known| (distance(&name, &folded(known)), *known))
-        .min()?;
+    let (edits, nearest) = known.iter().map(|known| (distance(&name, &folded(known)), *known)).min()?;
     (edits <= allowed(nearest)).then_some(nearest)
 }
 
@@ -18,10 +15,7 @@ fn allowed(known: &str) -> usize {
 /// The letters of a name, whichever case convention it follows and however it is quoted or qualified.
 fn folded(name: &str) -> Vec<char> {
     let last = name.rsplit("::").next().unwrap_or(name);
-    last.chars()
-        .filter(|c| c.is_alphanumeric())
-        .flat_map(char::to_lowercase)
-        .collect()
+    last.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// Insertions, removals and replacements of a letter that turn `a` into `b` (Levenshtein's distance).

@@ -8,7 +8,7 @@ use super::{
     bootstrap::{add_type_relation, apply_traits, ensure_store},
     cleanup,
     error::{TraitsError, to_bevy},
-    event::{self, Kind},
+    event::{self, Kind, Watch},
     insert,
     plan::{StoredPair, check_rules, freeze},
     remove,
@@ -16,21 +16,23 @@ use super::{
 use crate::{
     access,
     relation::{
-        Adopted, CleanupPolicy, ExclusiveRelation, Relation, RelationHint, RelationInfo, RelationTraits, Value,
+        Adopted, CleanupPolicy, ExclusiveRelation, Relation, RelationHint, RelationInfo, RelationTraits,
+        Value,
     },
-    store::{PairData, unpack},
+    store::{PairData, PairStore, unpack},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
     entity::Entity,
     error::Result,
-    lifecycle::{Despawn, Discard, Insert},
-    observer::On,
+    lifecycle::{DespawnEvent, DiscardEvent, InsertEvent},
     query::{QueryData, With},
     relationship::{Relationship, RelationshipTarget},
     world::{DeferredWorld, World},
 };
+use core::marker::PhantomData;
 
+#[diagnostic::do_not_recommend]
 impl<C: Relationship> Relation for C {
     type Component = Option<&'static C>;
 
@@ -64,7 +66,10 @@ impl<C: Relationship> ExclusiveRelation for C {}
 ///
 /// # Errors
 /// If the traits contradict those, or if `C` takes part already and has other traits.
-pub(crate) fn adopt<C: Relationship>(world: &mut World, traits: RelationTraits) -> Result<Entity, TraitsError> {
+pub(crate) fn adopt<C: Relationship>(
+    world: &mut World,
+    traits: RelationTraits,
+) -> Result<Entity, TraitsError> {
     let mut all = RelationTraits::new().exclusive().on_target_despawn(policy::<C>());
     let store = ensure_store(world);
     if let Some(id) = store.registry.of_type::<C>() {
@@ -107,49 +112,72 @@ fn policy<C: Relationship>() -> CleanupPolicy {
     if C::RelationshipTarget::LINKED_SPAWN { CleanupPolicy::Despawn } else { CleanupPolicy::Remove }
 }
 
+/// The component was inserted, or changed.
+struct Inserted<C>(PhantomData<C>);
+/// The component goes, or is about to be replaced.
+struct Discarded<C>(PhantomData<C>);
+/// A target, with all of its sources, is being despawned.
+struct TargetDespawned<C>(PhantomData<C>);
+
 /// Follows the component wherever it is written.
 fn watch<C: Relationship>(world: &mut World) {
-    world.add_observer(|on: On<Insert<C>>, mut world: DeferredWorld| inserted::<C>(&mut world, on.entity));
-    world.add_observer(|on: On<Discard<C>>, mut world: DeferredWorld| discarded::<C>(&mut world, on.entity));
-    world.add_observer(|on: On<Despawn<C::RelationshipTarget>>, mut world: DeferredWorld| {
-        let relation = access::store(&world).and_then(|store| store.registry.of_type::<C>());
-        if let Some(relation) = relation {
-            cleanup::on_target_despawn(&mut world, relation, on.entity);
-        }
-    });
+    event::watch::<InsertEvent, C, Inserted<C>>(world);
+    event::watch::<DiscardEvent, C, Discarded<C>>(world);
+    event::watch::<DespawnEvent, C::RelationshipTarget, TargetDespawned<C>>(world);
     world.flush();
 }
 
 /// Mirrors the components that are there already, in the order of Bevy's collections.
 fn absorb<C: Relationship>(world: &mut World) {
     let mut targets = world.query_filtered::<&C::RelationshipTarget, With<C::RelationshipTarget>>();
-    let sources: Vec<Entity> = targets.iter(world).flat_map(|target| target.iter().collect::<Vec<_>>()).collect();
+    let sources: Vec<Entity> =
+        targets.iter(world).flat_map(|target| target.iter().collect::<Vec<_>>()).collect();
     let mut world = DeferredWorld::from(world);
     for source in sources {
-        inserted::<C>(&mut world, source);
+        Inserted::<C>::run(&mut world, source);
     }
 }
 
-/// The pair that the component of `source` stands for.
-fn pair_of<C: Relationship>(world: &DeferredWorld, source: Entity) -> Option<StoredPair> {
+/// The pair that the component of `source` stands for, in the store.
+fn pair_of<'a, C: Relationship>(
+    world: &'a mut DeferredWorld<'_>,
+    source: Entity,
+) -> Option<(StoredPair, &'a mut PairStore)> {
     let target = world.get::<C>(source)?.get();
-    let relation = access::store(world)?.registry.of_type::<C>()?;
-    Some(StoredPair { source, relation, target })
-}
-
-/// The component was inserted on `source`, or changed.
-fn inserted<C: Relationship>(world: &mut DeferredWorld, source: Entity) {
-    let Some(pair) = pair_of::<C>(world, source) else { return };
-    let StoredPair { relation, target, .. } = pair;
     // Bevy itself removes these in the same flush, with a warning.
     if !world.entities().contains_spawned(target) || (source == target && !C::ALLOW_SELF_REFERENTIAL) {
-        return;
+        return None;
     }
+    let store = access::deferred_store(world)?;
+    let relation = store.registry.of_type::<C>()?;
+    Some((StoredPair { source, relation, target }, store))
+}
+
+impl<C: Relationship> Watch for Inserted<C> {
+    fn run(world: &mut DeferredWorld<'_>, source: Entity) {
+        let Some((pair, store)) = pair_of::<C>(world, source) else { return };
+        let StoredPair { relation, target, .. } = pair;
+        store.participants.join(source, relation);
+        store.participants.join(target, relation);
+        let listening = store.listeners.any != [false; 2];
+        let index = store.relation_mut(relation);
+        let may_cycle = index.acyclic && index.reverse.list(source).is_some();
+        if listening || index.unruly || may_cycle || index.has_any(source) {
+            inserted_by_rules::<C>(world, pair);
+        } else {
+            index.link(source, target);
+        }
+    }
+}
+
+/// What [`Inserted`] does if there are rules to check or observers to tell.
+fn inserted_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: StoredPair) {
+    let StoredPair { source, relation, target } = pair;
     let Some(store) = access::store(world) else { return };
     match store.relation(relation).first_target(source) {
         Some(old) if old == target => return,
+        // Hooks and observers of the old component were skipped.
         Some(old) => {
-            // Hooks and observers of the old component were skipped.
             remove::remove(world, &[StoredPair { target: old, ..pair }]);
         }
         None => {}
@@ -165,8 +193,6 @@ fn inserted<C: Relationship>(world: &mut DeferredWorld, source: Entity) {
     }
     let tick = world.change_tick();
     let Some(store) = access::deferred_store(world) else { return };
-    store.participants.join(source, relation);
-    store.participants.join(target, relation);
     let index = store.relation_mut(relation);
     index.link(source, target);
     index.stamp(source, target, tick, true);
@@ -181,16 +207,35 @@ fn inserted<C: Relationship>(world: &mut DeferredWorld, source: Entity) {
     }
 }
 
-/// The component of `source` goes, or is about to be replaced.
-fn discarded<C: Relationship>(world: &mut DeferredWorld, source: Entity) {
-    let Some(pair) = pair_of::<C>(world, source) else { return };
-    if access::store(world).is_some_and(|store| store.relation(pair.relation).has(source, pair.target)) {
-        remove::remove(world, &[pair]);
+impl<C: Relationship> Watch for Discarded<C> {
+    fn run(world: &mut DeferredWorld<'_>, source: Entity) {
+        let Some((pair, store)) = pair_of::<C>(world, source) else { return };
+        let listening = store.listeners.any[1];
+        let index = store.relation_mut(pair.relation);
+        if !listening {
+            index.unlink(source, pair.target);
+        } else if index.has(source, pair.target) {
+            remove::remove(world, &[pair]);
+        }
+    }
+}
+
+impl<C: Relationship> Watch for TargetDespawned<C> {
+    fn run(world: &mut DeferredWorld<'_>, target: Entity) {
+        let relation = access::store(world).and_then(|store| store.registry.of_type::<C>());
+        if let Some(relation) = relation {
+            cleanup::on_target_despawn(world, relation, target);
+        }
     }
 }
 
 /// Writes the component: the given one, pointed at the target, or the present one, whose other fields stay.
-fn insert_component<C: Relationship>(world: &mut World, source: Entity, target: Entity, value: Option<Value<'_>>) {
+fn insert_component<C: Relationship>(
+    world: &mut World,
+    source: Entity,
+    target: Entity,
+    value: Option<Value<'_>>,
+) {
     let Ok(mut source) = world.get_entity_mut(source) else { return };
     if let Some(mut component) = value.and_then(unpack::<C>) {
         component.set_risky(target);

@@ -6,8 +6,8 @@ use crate::{
     access,
     id::RelationId,
     relation::{
-        CHILD_OF, IS_A, IdRef, IsA, OneOf, Relation, RelationTraits, SLOT_OF, SlotOf, TAGGED, Tagged, TypeEntry,
-        TypeRef, Value, short_name,
+        CHILD_OF, IS_A, IdRef, IsA, OneOf, Relation, RelationTraits, SLOT_OF, SlotOf, TAGGED, Tagged,
+        TypeEntry, TypeRef, Value, short_name,
     },
     store::{PairData, PairStore},
     traverse::EntityPath,
@@ -21,6 +21,7 @@ use core::any::TypeId;
 pub(crate) struct TypeEntity;
 
 /// The store, made on first use.
+#[inline]
 pub(crate) fn ensure_store(world: &mut World) -> &mut PairStore {
     if access::store(world).is_none() {
         bootstrap(world);
@@ -41,7 +42,9 @@ fn bootstrap(world: &mut World) {
         unreachable!("built-in traits do not contradict: {error}");
     }
     debug_assert_eq!(ids.map(Some), [Some(TAGGED), Some(IS_A), Some(SLOT_OF)]);
-    debug_assert!(access::store(world).is_some_and(|store| store.registry.of_type::<ChildOf>() == Some(CHILD_OF)));
+    debug_assert!(
+        access::store(world).is_some_and(|store| store.registry.of_type::<ChildOf>() == Some(CHILD_OF))
+    );
 }
 
 /// The number of relation type `R`, which is registered if it is not, and given an entity if it lost its own.
@@ -102,7 +105,9 @@ pub(super) fn add_type_relation<R: Relation>(world: &mut World) -> (RelationId, 
         entry.data = Some(PairData::<R>::kind_of_relation());
         entry.refine = Some(|value, context| {
             let value = match value {
-                Value::Slot(slot) => (*slot as &mut dyn core::any::Any).downcast_mut::<Option<R>>().and_then(Option::as_mut),
+                Value::Slot(slot) => {
+                    (*slot as &mut dyn core::any::Any).downcast_mut::<Option<R>>().and_then(Option::as_mut)
+                }
                 Value::Boxed(value) => (&mut **value as &mut dyn core::any::Any).downcast_mut::<R>(),
             };
             value.map_or(Ok(()), |value| value.refine(context))
@@ -181,13 +186,21 @@ pub(crate) fn spawn_relation(
 }
 
 /// Adds facts about a relation, tag or type entity.
-pub(crate) fn set_traits(world: &mut World, entity: Entity, traits: RelationTraits) -> Result<(), TraitsError> {
+pub(crate) fn set_traits(
+    world: &mut World,
+    entity: Entity,
+    traits: RelationTraits,
+) -> Result<(), TraitsError> {
     let id = relation_id_of(world, entity)?;
     apply_traits(world, id, traits)
 }
 
 /// Adds facts to what is known of a relation. On an error nothing changes.
-pub(super) fn apply_traits(world: &mut World, id: RelationId, traits: RelationTraits) -> Result<(), TraitsError> {
+pub(super) fn apply_traits(
+    world: &mut World,
+    id: RelationId,
+    traits: RelationTraits,
+) -> Result<(), TraitsError> {
     let store = ensure_store(world);
     let entry = store.registry.entry(id);
     let relation = entry.name();
@@ -237,7 +250,11 @@ fn resolve(world: &mut World, id: RelationId, reference: IdRef) -> Result<Entity
 }
 
 /// The relations that come along with `id`, if they do not lead back to it.
-fn resolve_with(world: &mut World, id: RelationId, traits: &RelationTraits) -> Result<Vec<RelationId>, TraitsError> {
+fn resolve_with(
+    world: &mut World,
+    id: RelationId,
+    traits: &RelationTraits,
+) -> Result<Vec<RelationId>, TraitsError> {
     let mut with = Vec::new();
     for &reference in traits.with_refs() {
         let entity = resolve(world, id, reference)?;

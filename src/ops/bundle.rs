@@ -27,12 +27,22 @@ use core::{marker::PhantomData, mem::MaybeUninit};
 pub trait PairTarget: Send + Sync + 'static {
     /// Inserts the pair of `relation` and this target.
     #[doc(hidden)]
-    fn insert<R: Relation>(self, world: &mut World, source: Entity, relation: R) -> Result<(), InsertPairError>;
+    fn insert<R: Relation>(
+        self,
+        world: &mut World,
+        source: Entity,
+        relation: R,
+    ) -> Result<(), InsertPairError>;
 }
 
 impl PairTarget for Entity {
     #[inline]
-    fn insert<R: Relation>(self, world: &mut World, source: Entity, relation: R) -> Result<(), InsertPairError> {
+    fn insert<R: Relation>(
+        self,
+        world: &mut World,
+        source: Entity,
+        relation: R,
+    ) -> Result<(), InsertPairError> {
         insert_typed(world, source, relation, self)
     }
 }
@@ -44,7 +54,12 @@ impl PairTarget for Entity {
 pub struct TypeTarget<T>(pub T);
 
 impl<T: Send + Sync + 'static> PairTarget for TypeTarget<T> {
-    fn insert<R: Relation>(self, world: &mut World, source: Entity, relation: R) -> Result<(), InsertPairError> {
+    fn insert<R: Relation>(
+        self,
+        world: &mut World,
+        source: Entity,
+        relation: R,
+    ) -> Result<(), InsertPairError> {
         if size_of::<R>() > 0 && size_of::<T>() == 0 {
             let pair = type_pair::<R, T>(world, source);
             return insert_slot(world, pair, &mut Some(relation));
@@ -54,7 +69,10 @@ impl<T: Send + Sync + 'static> PairTarget for TypeTarget<T> {
 }
 
 /// The pair of a relation type and a type as its target.
-pub(crate) fn type_pair<R: Relation, T: Send + Sync + 'static>(world: &mut World, source: Entity) -> StoredPair {
+pub(crate) fn type_pair<R: Relation, T: Send + Sync + 'static>(
+    world: &mut World,
+    source: Entity,
+) -> StoredPair {
     let relation = relation_id::<R>(world);
     let target = entity_of::<T>(world);
     StoredPair { source, relation, target }
@@ -208,6 +226,7 @@ impl<L: PairList> DynamicBundle for PairsBundle<L> {
             return;
         }
         let source = entity.id();
+        // The bundle brought the marker, unless an observer of the bundle has cleared the entity since.
         let marked = entity.contains::<Participant>();
         entity.world_scope(|world| {
             ensure_store(world).participants.set_marked(source, marked);
@@ -217,7 +236,10 @@ impl<L: PairList> DynamicBundle for PairsBundle<L> {
 }
 
 /// Sources that are spawned beside their target, made by [`sources!`](crate::sources).
-pub struct SourcesBundle<R: Relation, L: BundleList>(#[doc(hidden)] pub L, #[doc(hidden)] pub PhantomData<fn() -> R>);
+pub struct SourcesBundle<R: Relation, L: BundleList>(
+    #[doc(hidden)] pub L,
+    #[doc(hidden)] pub PhantomData<fn() -> R>,
+);
 
 // SAFETY: no component ids are given, and `get_components` writes no component: the sources are an effect.
 // Test: `sources_are_spawned_beside_their_target`.
@@ -290,7 +312,10 @@ macro_rules! sources {
 /// Spawns many entities, each with a bundle and a pair, faster than one by one.
 ///
 /// Pairs that are refused go to Bevy's error handler; their entities are spawned all the same.
-pub(crate) fn spawn_batch<B, R>(world: &mut World, batch: impl IntoIterator<Item = (B, R, Entity)>) -> Vec<Entity>
+pub(crate) fn spawn_batch<B, R>(
+    world: &mut World,
+    batch: impl IntoIterator<Item = (B, R, Entity)>,
+) -> Vec<Entity>
 where
     B: Bundle<Effect: NoBundleEffect>,
     R: Relation,

@@ -59,6 +59,13 @@ pub(super) fn on_target_despawn(world: &mut DeferredWorld, relation: RelationId,
 /// Takes `entity` out of all its pairs: removes those without value or observer at once, lists the others.
 fn leave(store: &mut PairStore, entity: Entity) -> Departure {
     let mut departure = Departure::default();
+    if store.participants.is_relation(entity) {
+        // The pairs of a relation go with it, also those along which others depend on its own dependents:
+        // these are found as long as the pairs are there.
+        let mut dependents = collect_cascade(store, alloc::vec![entity]);
+        dependents.retain(|&dependent| dependent != entity);
+        store.cascade.pending.extend(dependents);
+    }
     for relation in store.participants.relations(entity) {
         leave_as_source(store, relation, entity, &mut departure);
         leave_as_target(store, relation, entity, &mut departure);
@@ -118,34 +125,29 @@ fn target_policy(store: &PairStore, relation: RelationId, entity: Entity) -> Cle
     if relation != TAGGED {
         return store.relation(relation).on_target_despawn;
     }
-    match store.registry.of_entity(entity) {
-        Some(tag) => relation_policy(store, tag),
-        None => CleanupPolicy::Remove,
-    }
+    relation_policy(store, entity)
 }
 
-/// What happens to the pairs of a relation that goes. One that stands for a Rust type is not meant to go.
-fn relation_policy(store: &PairStore, relation: RelationId) -> CleanupPolicy {
-    let entry = store.registry.entry(relation);
-    let default = if entry.type_id.is_some() { CleanupPolicy::Panic } else { CleanupPolicy::Remove };
-    entry.traits.relation_policy().unwrap_or(default)
+/// What happens to the pairs of a relation, or to those that have a tag, when it goes. An entity that stands for
+/// a Rust type is not meant to go.
+fn relation_policy(store: &PairStore, entity: Entity) -> CleanupPolicy {
+    let registry = &store.registry;
+    let declared = registry.of_entity(entity).and_then(|id| registry.entry(id).traits.relation_policy());
+    let is_type = registry.type_entities.contains_key(&entity);
+    declared.unwrap_or(if is_type { CleanupPolicy::Panic } else { CleanupPolicy::Remove })
 }
 
 /// The entity of a relation goes, and with it all pairs of the relation. Pairs kept in components stay: the
 /// relation gets another entity on its next use, as every relation type does.
 fn leave_as_relation(store: &mut PairStore, entity: Entity, departure: &mut Departure) {
     let Some(relation) = store.registry.of_entity(entity) else { return };
-    let policy = relation_policy(store, relation);
-    if policy == CleanupPolicy::Panic {
+    if relation_policy(store, entity) == CleanupPolicy::Panic {
         departure.refusals.extend(in_use_as_relation(store, relation, entity));
     }
     if store.registry.entry(relation).adopted.is_some() {
         return;
     }
     let pairs: Vec<_> = store.relation(relation).iter().collect();
-    if policy == CleanupPolicy::Despawn {
-        store.cascade.pending.extend(pairs.iter().map(|&(source, _)| source));
-    }
     departure.pairs.extend(pairs.into_iter().map(|(source, target)| StoredPair { source, relation, target }));
 }
 
@@ -282,7 +284,7 @@ fn for_each_dependent(store: &PairStore, entity: Entity, mut f: impl FnMut(Entit
     }
     if store.participants.is_relation(entity)
         && let Some(relation) = store.registry.of_entity(entity)
-        && relation_policy(store, relation) == CleanupPolicy::Despawn
+        && relation_policy(store, entity) == CleanupPolicy::Despawn
     {
         store.relation(relation).iter().for_each(|(source, _)| f(source));
     }
@@ -323,7 +325,7 @@ fn refuse(store: &PairStore, entity: Entity, order: &[Entity]) -> Result<(), Des
         }
         if store.participants.is_relation(used)
             && let Some(relation) = store.registry.of_entity(used)
-            && relation_policy(store, relation) == CleanupPolicy::Panic
+            && relation_policy(store, used) == CleanupPolicy::Panic
             && let Some(error) = in_use_as_relation(store, relation, entity)
         {
             return Err(error);

@@ -1,11 +1,6 @@
 //! Pairs on [`Commands`] and [`EntityCommands`].
 
-use super::{
-    error::to_bevy,
-    insert::insert_batch,
-    remove::remove_batch,
-    world::WorldPairExt,
-};
+use super::{error::to_bevy, insert::insert_batch, remove::remove_batch, world::WorldPairExt};
 use crate::{
     id::{PairId, Slot},
     relation::Relation,
@@ -95,26 +90,20 @@ impl EntityCommandsPairExt for EntityCommands<'_> {
 
     #[inline]
     fn remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self {
-        let source = self.id();
-        queue(self, move |world| {
+        queue_removal(self, move |world, source| {
             world.remove_pair::<R>(source, target);
-            Ok(())
         })
     }
 
     fn remove_pairs<R: Relation>(&mut self) -> &mut Self {
-        let source = self.id();
-        queue(self, move |world| {
+        queue_removal(self, |world, source| {
             world.remove_pairs::<R>(source);
-            Ok(())
         })
     }
 
     fn remove_pairs_by_id(&mut self, pair: PairId) -> &mut Self {
-        let source = self.id();
-        queue(self, move |world| {
+        queue_removal(self, move |world, source| {
             world.remove_pairs_by_id(source, pair);
-            Ok(())
         })
     }
 
@@ -124,10 +113,8 @@ impl EntityCommandsPairExt for EntityCommands<'_> {
     }
 
     fn remove_tag(&mut self, tag: Entity) -> &mut Self {
-        let source = self.id();
-        queue(self, move |world| {
+        queue_removal(self, move |world, source| {
             world.remove_tag(source, tag);
-            Ok(())
         })
     }
 
@@ -135,6 +122,20 @@ impl EntityCommandsPairExt for EntityCommands<'_> {
         let entity = self.id();
         queue(self, move |world| world.despawn_with_dependents(entity).map_err(to_bevy));
     }
+}
+
+/// Queues a removal. Unlike on the world it is an error if the entity is gone when the command is applied.
+#[inline]
+fn queue_removal<'a, 'w>(
+    entity: &'a mut EntityCommands<'w>,
+    removal: impl FnOnce(&mut World, Entity) + Send + 'static,
+) -> &'a mut EntityCommands<'w> {
+    let source = entity.id();
+    queue(entity, move |world| {
+        world.entities().get_spawned(source).map_err(to_bevy)?;
+        removal(world, source);
+        Ok(())
+    })
 }
 
 /// Queues a command of an entity. It finds the entity itself: looking it up beforehand, as
@@ -233,13 +234,14 @@ fn apply<R: Relation>(world: &mut World, changes: Vec<Change<R>>) -> Result {
         if let Err(error) = insert_batch(world, inserts) {
             refused.extend(error.refused.into_iter().map(|(number, error)| (done + number, error)));
         }
-        let removes = core::iter::from_fn(|| match changes.next_if(|change| matches!(change, Change::Remove(..)))? {
-            Change::Remove(source, target) => {
-                run += 1;
-                Some((source, target))
-            }
-            Change::Insert(..) => None,
-        });
+        let removes =
+            core::iter::from_fn(|| match changes.next_if(|change| matches!(change, Change::Remove(..)))? {
+                Change::Remove(source, target) => {
+                    run += 1;
+                    Some((source, target))
+                }
+                Change::Insert(..) => None,
+            });
         remove_batch::<R>(world, removes);
         done += run;
     }

@@ -16,7 +16,8 @@ pub trait EntityWorldMutPairExt: Sized {
     ///
     /// # Errors
     /// See [`InsertPairError`].
-    fn insert_pair<R: Relation>(&mut self, relation: R, target: Entity) -> Result<&mut Self, InsertPairError>;
+    fn insert_pair<R: Relation>(&mut self, relation: R, target: Entity)
+    -> Result<&mut Self, InsertPairError>;
 
     /// See [`WorldPairExt::insert_pair_by_id`].
     ///
@@ -82,7 +83,11 @@ macro_rules! on_world {
 }
 
 impl EntityWorldMutPairExt for EntityWorldMut<'_> {
-    fn insert_pair<R: Relation>(&mut self, relation: R, target: Entity) -> Result<&mut Self, InsertPairError> {
+    fn insert_pair<R: Relation>(
+        &mut self,
+        relation: R,
+        target: Entity,
+    ) -> Result<&mut Self, InsertPairError> {
         on_world!(self, source, world => world.insert_pair(source, relation, target))?;
         Ok(self)
     }

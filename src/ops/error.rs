@@ -5,13 +5,13 @@ use crate::{
     relation::{PairRefusal, RelationName, TraitConflict},
     traverse::EntityPath,
 };
+use alloc::vec::Vec;
 use bevy_ecs::{
     entity::Entity,
     error::{BevyError, Result, Severity},
     system::Commands,
     world::World,
 };
-use alloc::vec::Vec;
 use core::fmt;
 use thiserror::Error;
 
@@ -201,7 +201,9 @@ pub enum DespawnError {
         entity: Entity,
     },
     /// It, or something that would go with it, is in use, and the policy says to refuse.
-    #[error("{entity} cannot be despawned: {used} is in use as {role} of ({relation}, {target}) on {source_entity}, with the policy `Panic`")]
+    #[error(
+        "{entity} cannot be despawned: {used} is in use as {role} of ({relation}, {target}) on {source_entity}, with the policy `Panic`"
+    )]
     InUse {
         /// The entity that was to be despawned.
         entity: Entity,

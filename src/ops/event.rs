@@ -6,7 +6,10 @@
 //! listens.
 //!
 //! [`WorldPairExt::observe_pairs`]: crate::WorldPairExt::observe_pairs
-#![expect(unsafe_code, reason = "Bevy asks for unsafe to trigger an event from a hook, and for dynamic component ids")]
+#![expect(
+    unsafe_code,
+    reason = "Bevy asks for unsafe to trigger an event from a hook, and for dynamic component ids"
+)]
 
 use super::{bootstrap::ensure_store, plan::StoredPair};
 use crate::{
@@ -23,7 +26,8 @@ use bevy_ecs::{
     entity::Entity,
     event::{EntityComponentsTrigger, EntityEvent, EventPattern},
     lifecycle::Insert,
-    observer::{IntoObserver, Observer, On},
+    observer::{IntoObserver, Observer, On, TriggerContext},
+    ptr::PtrMut,
     system::Commands,
     world::{DeferredWorld, World},
 };
@@ -135,7 +139,8 @@ pub(crate) fn fire(world: &mut DeferredWorld<'_>, kind: Kind, pair: StoredPair, 
     let Some(store) = access::store(world) else { return };
     let Some(keys) = store.listeners.keys else { return };
     let (relation, components) = watched(store, pair);
-    let mut trigger = EntityComponentsTrigger { components: &components, old_archetype: None, new_archetype: None };
+    let mut trigger =
+        EntityComponentsTrigger { components: &components, old_archetype: None, new_archetype: None };
     let key = keys[kind as usize];
     match kind {
         Kind::Inserted => {
@@ -164,9 +169,40 @@ fn watched(store: &PairStore, pair: StoredPair) -> (Entity, SmallVec<[ComponentI
     (entry.entity, components)
 }
 
+/// What to do about an entity whenever something happens to one of its components.
+pub(super) trait Watch: 'static {
+    fn run(world: &mut DeferredWorld<'_>, entity: Entity);
+}
+
+/// Observes lifecycle event `E` of component `C` with a plain function: a system would cost more than
+/// mirroring a pair does.
+pub(super) fn watch<E: EntityEvent, C: Component, W: Watch>(world: &mut World) {
+    let key = world.register_event_key::<E>();
+    let component = world.register_component::<C>();
+    // SAFETY: the runner takes the event for an `E`, whose key this is.
+    // Test: `writing_through_either_api_shows_in_the_other`.
+    let observer = unsafe { Observer::with_dynamic_runner(run::<E, W>).with_event_key(key) };
+    world.spawn(observer.with_component(component));
+}
+
+/// # Safety
+/// The event must be an `E`.
+unsafe fn run<E: EntityEvent, W: Watch>(
+    mut world: DeferredWorld<'_>,
+    _observer: Entity,
+    _context: &TriggerContext,
+    event: PtrMut<'_>,
+    _trigger: PtrMut<'_>,
+) {
+    // SAFETY: promised by the caller.
+    let entity = unsafe { event.as_ref().deref::<E>() }.event_target();
+    W::run(&mut world, entity);
+}
+
 /// Keeps track of whether anybody listens, and of ticks that grow old.
 pub(super) fn watch_observers(world: &mut World) {
-    let keys = [world.register_event_key::<PairInsertedEvent>(), world.register_event_key::<PairRemovedEvent>()];
+    let keys =
+        [world.register_event_key::<PairInsertedEvent>(), world.register_event_key::<PairRemovedEvent>()];
     ensure_store(world).listeners.keys = Some(keys);
     refresh_listeners(world);
     // An observer registers itself in a command that was queued before this one.
@@ -175,7 +211,12 @@ pub(super) fn watch_observers(world: &mut World) {
         let check = *on.event();
         if let Some(store) = access::deferred_store(&mut world) {
             for index in &mut store.relations {
-                index.reverse.extra.iter_mut().flat_map(|extra| &mut extra.ticks).for_each(|ticks| ticks.clamp(check));
+                index
+                    .reverse
+                    .extra
+                    .iter_mut()
+                    .flat_map(|extra| &mut extra.ticks)
+                    .for_each(|ticks| ticks.clamp(check));
             }
         }
     });

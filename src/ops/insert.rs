@@ -57,8 +57,7 @@ pub(crate) fn insert_slot<T: Send + Sync + 'static>(
     pair: StoredPair,
     slot: &mut Option<T>,
 ) -> Result<(), InsertPairError> {
-    let mut given =
-        Given { type_id: TypeId::of::<T>(), name: type_name::<T>(), value: Value::Slot(slot) };
+    let mut given = Given { type_id: TypeId::of::<T>(), name: type_name::<T>(), value: Value::Slot(slot) };
     insert(world, pair, (size_of::<T>() > 0).then_some(&mut given))
 }
 
@@ -93,7 +92,7 @@ pub(crate) fn insert(
     pair: StoredPair,
     mut given: Option<&mut Given<'_>>,
 ) -> Result<(), InsertPairError> {
-    if given.is_none() && join_both(world, pair)? && retry_simple(world, pair) {
+    if given.is_none() && insert_simple(world, pair)? {
         return Ok(());
     }
     let plan = plan(world, pair, given.as_deref_mut())?;
@@ -101,28 +100,27 @@ pub(crate) fn insert(
     Ok(())
 }
 
-/// Makes both ends of a pair without rules take part. False if the relation has rules to be checked first.
-fn join_both(world: &mut World, pair: StoredPair) -> Result<bool, InsertPairError> {
+/// Makes newcomers take part, then tries the short way. False if rules have to be checked first.
+fn insert_simple(world: &mut World, pair: StoredPair) -> Result<bool, InsertPairError> {
+    let StoredPair { source, relation, target } = pair;
     let Some(store) = access::store(world) else { return Ok(false) };
-    let index = store.relation(pair.relation);
-    if !index.simple || index.acyclic {
+    if !store.relation(relation).simple {
         return Ok(false);
     }
-    let entities = world.entities();
-    for (entity, dead) in [(pair.source, PairRole::Source), (pair.target, PairRole::Target)] {
-        if !entities.contains_spawned(entity) {
+    let ends = [(PairRole::Source, source), (PairRole::Target, target)];
+    let newcomers = ends.map(|(_, entity)| !store.participants.is_marked(entity));
+    for ((dead, entity), newcomer) in ends.into_iter().zip(newcomers) {
+        if newcomer && !world.entities().contains_spawned(entity) {
             return Err(InsertPairError::Dead { pair: attempted(store, pair), dead });
         }
     }
-    participant::join(world, pair.source, pair.relation);
-    participant::join(world, pair.target, pair.relation);
-    Ok(true)
-}
-
-fn retry_simple(world: &mut World, pair: StoredPair) -> bool {
-    access::store_mut(world).is_some_and(|store| {
-        matches!(store.insert_simple(pair.relation, pair.source, pair.target), Simple::Done)
-    })
+    for ((_, entity), newcomer) in ends.into_iter().zip(newcomers) {
+        if newcomer {
+            participant::join(world, entity, relation);
+        }
+    }
+    let Some(store) = access::store_mut(world) else { return Ok(false) };
+    Ok(matches!(store.insert_simple(relation, source, target), Simple::Done))
 }
 
 /// Carries out a plan: removals, then insertions, each with its events.
@@ -195,7 +193,9 @@ fn apply_one(
 /// Inserts the component that keeps the pair; its observer writes the pair down.
 fn apply_adopted(world: &mut World, insertion: Insertion, given: Option<&mut Given<'_>>) {
     let StoredPair { source, relation, target } = insertion.pair;
-    let Some(adopted) = access::store(world).and_then(|store| store.registry.entry(relation).adopted) else { return };
+    let Some(adopted) = access::store(world).and_then(|store| store.registry.entry(relation).adopted) else {
+        return;
+    };
     (adopted.insert)(world, source, target, take_value(insertion.value, given));
 }
 

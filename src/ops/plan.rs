@@ -78,7 +78,11 @@ struct Planner<'a, 'v> {
 ///
 /// # Errors
 /// The first rule that is broken, by the pair itself or by one that comes along.
-pub(crate) fn plan(world: &World, pair: StoredPair, given: Option<&mut Given<'_>>) -> Result<Plan, InsertPairError> {
+pub(crate) fn plan(
+    world: &World,
+    pair: StoredPair,
+    given: Option<&mut Given<'_>>,
+) -> Result<Plan, InsertPairError> {
     let Some(store) = access::store(world) else { return Ok(Plan::default()) };
     let mut planner = Planner { world, store, given, plan: Plan::default(), queue: VecDeque::from([pair]) };
     let mut first = true;
@@ -146,7 +150,11 @@ impl Planner<'_, '_> {
     /// All three entities must be alive.
     fn alive(&self, pair: StoredPair) -> Result<(), InsertPairError> {
         let relation = self.store.registry.entry(pair.relation).entity;
-        let roles = [(PairRole::Source, pair.source), (PairRole::Relation, relation), (PairRole::Target, pair.target)];
+        let roles = [
+            (PairRole::Source, pair.source),
+            (PairRole::Relation, relation),
+            (PairRole::Target, pair.target),
+        ];
         match roles.into_iter().find(|&(_, entity)| !self.world.entities().contains_spawned(entity)) {
             None => Ok(()),
             Some((dead, _)) => Err(InsertPairError::Dead { pair: attempted(self.store, pair), dead }),
@@ -182,7 +190,8 @@ impl Planner<'_, '_> {
     /// made inheritable.
     fn is_final(&self, entity: Entity) -> bool {
         let registry = &self.store.registry;
-        let traits = registry.of_entity(entity).map(|id| (&registry.entry(id).traits, registry.entry(id).type_id));
+        let traits =
+            registry.of_entity(entity).map(|id| (&registry.entry(id).traits, registry.entry(id).type_id));
         match traits {
             Some((traits, _)) if traits.has_final() => true,
             Some((traits, type_id)) if type_id.is_some() || traits.is_inheritable() => false,
@@ -208,7 +217,9 @@ impl Planner<'_, '_> {
         let mut default = None;
         let value = match (kind, given) {
             (None, None) => return Ok(Source::Nothing),
-            (None, Some(given)) => return Err(InsertPairError::UnexpectedValue { pair: error(), found: given.name }),
+            (None, Some(given)) => {
+                return Err(InsertPairError::UnexpectedValue { pair: error(), found: given.name });
+            }
             (Some(kind), Some(given)) if kind.type_id != given.type_id => {
                 let (expected, found) = (kind.name, given.name);
                 return Err(InsertPairError::WrongValueType { pair: error(), expected, found });

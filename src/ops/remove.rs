@@ -50,16 +50,16 @@ pub(crate) fn drop_rows(world: &mut DeferredWorld<'_>, rows: impl IntoIterator<I
     }
 }
 
-/// The pairs with the other directions of symmetric ones.
+/// The pairs with the other directions of symmetric ones, each once.
 pub(crate) fn with_mirrors(store: &PairStore, pairs: Vec<StoredPair>) -> Vec<StoredPair> {
-    if !pairs.iter().any(|pair| store.registry.entry(pair.relation).traits.is_symmetric()) {
+    if pairs.len() < 2 && !pairs.iter().any(|pair| store.relation(pair.relation).symmetric) {
         return pairs;
     }
     let mut all: Vec<StoredPair> = Vec::with_capacity(pairs.len() * 2);
     let mut seen = bevy_platform::collections::HashSet::<(u32, Entity, Entity)>::default();
     for pair in pairs {
         let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
-        let symmetric = store.registry.entry(pair.relation).traits.is_symmetric();
+        let symmetric = store.relation(pair.relation).symmetric;
         for pair in [Some(pair), symmetric.then_some(mirror)].into_iter().flatten() {
             if seen.insert((pair.relation.0, pair.source, pair.target)) {
                 all.push(pair);
@@ -100,13 +100,19 @@ pub(crate) fn remove_typed<R: Relation>(world: &mut World, source: Entity, targe
 
 #[inline(never)]
 pub(crate) fn remove_stored(world: &mut World, pair: StoredPair) -> bool {
-    let there = access::store(world).is_some_and(|store| store.relation(pair.relation).has(pair.source, pair.target));
+    let there =
+        access::store(world).is_some_and(|store| store.relation(pair.relation).has(pair.source, pair.target));
     there && remove_selected(world, alloc::vec![pair]) > 0
 }
 
 /// Removes many pairs of one relation, in order. Gives the number of those that were there.
-pub(crate) fn remove_batch<R: Relation>(world: &mut World, pairs: impl IntoIterator<Item = (Entity, Entity)>) -> usize {
-    let Some(relation) = access::store(world).and_then(|store| store.registry.of_type::<R>()) else { return 0 };
+pub(crate) fn remove_batch<R: Relation>(
+    world: &mut World,
+    pairs: impl IntoIterator<Item = (Entity, Entity)>,
+) -> usize {
+    let Some(relation) = access::store(world).and_then(|store| store.registry.of_type::<R>()) else {
+        return 0;
+    };
     let mut pairs = pairs.into_iter();
     let mut count = 0;
     loop {
@@ -141,7 +147,8 @@ pub(crate) fn select(store: &PairStore, source: Option<Entity>, id: PairId) -> V
     if [id.relation(), id.target()].contains(&Slot::Any) {
         // At most one match per source, and per relation or target that is not `_`.
         let free = |slot: Slot| slot == Slot::Any;
-        let mut seen = bevy_platform::collections::HashSet::<(Entity, Option<u32>, Option<Entity>)>::default();
+        let mut seen =
+            bevy_platform::collections::HashSet::<(Entity, Option<u32>, Option<Entity>)>::default();
         pairs.retain(|pair| {
             let relation = (!free(id.relation())).then_some(pair.relation.0);
             let target = (!free(id.target())).then_some(pair.target);

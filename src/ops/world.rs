@@ -39,7 +39,12 @@ pub trait WorldPairExt {
     /// # Complexity
     /// Constant, whatever the number of sources or targets. An acyclic relation also takes a step per pair
     /// above `target`, if `source` has sources of its own.
-    fn insert_pair<R: Relation>(&mut self, source: Entity, relation: R, target: Entity) -> Result<(), InsertPairError>;
+    fn insert_pair<R: Relation>(
+        &mut self,
+        source: Entity,
+        relation: R,
+        target: Entity,
+    ) -> Result<(), InsertPairError>;
 
     /// [`insert_pair`](Self::insert_pair) for any relation. A pair that carries a value gets its default.
     ///
@@ -178,7 +183,12 @@ pub trait WorldPairExt {
     ///
     /// # Errors
     /// As there, and if `relation` is no relation.
-    fn order_sources_by_id(&mut self, relation: Entity, target: Entity, order: &[Entity]) -> Result<(), ReorderError>;
+    fn order_sources_by_id(
+        &mut self,
+        relation: Entity,
+        target: Entity,
+        order: &[Entity],
+    ) -> Result<(), ReorderError>;
 
     /// Starts to keep, for each pair of the relation, when it was inserted and changed. Pairs that exist count
     /// as inserted now.
@@ -214,7 +224,12 @@ pub trait WorldPairExt {
 
 impl WorldPairExt for World {
     #[inline]
-    fn insert_pair<R: Relation>(&mut self, source: Entity, relation: R, target: Entity) -> Result<(), InsertPairError> {
+    fn insert_pair<R: Relation>(
+        &mut self,
+        source: Entity,
+        relation: R,
+        target: Entity,
+    ) -> Result<(), InsertPairError> {
         insert::insert_typed(self, source, relation, target)
     }
 
@@ -260,7 +275,9 @@ impl WorldPairExt for World {
     }
 
     fn remove_pairs<R: Relation>(&mut self, source: Entity) -> usize {
-        let Some(relation) = access::store(self).and_then(|store| store.registry.entity_of(TypeId::of::<R>())) else {
+        let Some(relation) =
+            access::store(self).and_then(|store| store.registry.entity_of(TypeId::of::<R>()))
+        else {
             return 0;
         };
         self.remove_pairs_by_id(source, PairId::any_target(relation))
@@ -357,9 +374,16 @@ impl WorldPairExt for World {
         self.order_sources_by_id(relation, target, order)
     }
 
-    fn order_sources_by_id(&mut self, entity: Entity, target: Entity, order: &[Entity]) -> Result<(), ReorderError> {
+    fn order_sources_by_id(
+        &mut self,
+        entity: Entity,
+        target: Entity,
+        order: &[Entity],
+    ) -> Result<(), ReorderError> {
         let store = bootstrap::ensure_store(self);
-        let Some(id) = store.registry.of_entity(entity) else { return Err(ReorderError::NotARelation { entity }) };
+        let Some(id) = store.registry.of_entity(entity) else {
+            return Err(ReorderError::NotARelation { entity });
+        };
         let entry = store.registry.entry(id);
         if entry.adopted.is_some() {
             return Err(ReorderError::Adopted { relation: entry.name(), target });

@@ -158,7 +158,8 @@ unsafe impl<R: Relation> SystemParam for Pairs<'_, '_, R> {
     ) -> Result<Self::Item<'w, 's>, SystemParamValidationError> {
         // SAFETY: the access was declared by the same parameter in `init_access`, and `world` is the world of
         // this state, as the caller promises.
-        let (store, column, query) = unsafe { <Fetched<R>>::get_param(&mut state.fetched, meta, world, tick)? };
+        let (store, column, query) =
+            unsafe { <Fetched<R>>::get_param(&mut state.fetched, meta, world, tick)? };
         let children = match &mut state.children {
             // SAFETY: as above.
             Some(children) => Some(ChildrenAccess::Query(unsafe {

@@ -35,8 +35,12 @@ pub trait WorldPairReadExt {
     fn pair_value<R: Relation>(&self, source: Entity, target: Entity) -> Option<&R>;
 
     /// The value of a pair of any relation. `None` also if it is not a `V`.
-    fn pair_value_by_id<V: Send + Sync + 'static>(&self, source: Entity, relation: Entity, target: Entity)
-    -> Option<&V>;
+    fn pair_value_by_id<V: Send + Sync + 'static>(
+        &self,
+        source: Entity,
+        relation: Entity,
+        target: Entity,
+    ) -> Option<&V>;
 
     /// Every pair that `source` has, relation by relation. Tags are not pairs.
     ///
@@ -137,7 +141,9 @@ impl WorldPairReadExt for World {
 
     fn target_with<R: Relation, C: Component>(&self, entity: Entity) -> Option<Entity> {
         let pairs = self.pairs::<R>();
-        core::iter::once(entity).chain(pairs.ancestors(entity)).find(|&entity| self.get::<C>(entity).is_some())
+        core::iter::once(entity)
+            .chain(pairs.ancestors(entity))
+            .find(|&entity| self.get::<C>(entity).is_some())
     }
 
     fn has_tag(&self, source: Entity, tag: Entity) -> bool {

@@ -13,8 +13,8 @@ mod data;
 mod registry;
 mod traits;
 
-pub use builtin::{IsA, Prefab, SlotOf, Wildcard};
 pub(crate) use builtin::{CHILD_OF, IS_A, SLOT_OF, TAGGED, Tagged};
+pub use builtin::{IsA, Prefab, SlotOf, Wildcard};
 #[cfg(feature = "bevy_reflect")]
 pub use data::ReflectedData;
 pub use data::{PairContext, PairRefusal};
@@ -104,7 +104,9 @@ pub trait Relation: Send + Sync + Sized + 'static {
 
     /// The value of a pair, from the component of the source that holds it.
     #[doc(hidden)]
-    fn value_in<'a>(_component: <Self::Component as bevy_ecs::query::QueryData>::Item<'a, '_>) -> Option<&'a Self> {
+    fn value_in<'a>(
+        _component: <Self::Component as bevy_ecs::query::QueryData>::Item<'a, '_>,
+    ) -> Option<&'a Self> {
         None
     }
 }

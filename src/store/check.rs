@@ -60,7 +60,11 @@ struct Checker<'a> {
 
 impl PairStore {
     /// Verifies every invariant. Costs as much as reading the whole store several times.
-    pub(crate) fn check(&self, world: &World, is_marked: impl Fn(Entity) -> bool) -> Result<(), PairInvariantError> {
+    pub(crate) fn check(
+        &self,
+        world: &World,
+        is_marked: impl Fn(Entity) -> bool,
+    ) -> Result<(), PairInvariantError> {
         let mut rows: HashMap<TypeId, Vec<u32>> = HashMap::default();
         for id in self.registry.ids() {
             let checker = Checker { store: self, world, id };
@@ -76,7 +80,11 @@ impl PairStore {
     }
 
     /// Every value of every column belongs to exactly one pair, or to both directions of a symmetric one.
-    fn check_columns(&self, world: &World, rows: HashMap<TypeId, Vec<u32>>) -> Result<(), PairInvariantError> {
+    fn check_columns(
+        &self,
+        world: &World,
+        rows: HashMap<TypeId, Vec<u32>>,
+    ) -> Result<(), PairInvariantError> {
         let entries = self.registry.ids().map(|id| self.registry.entry(id));
         let of_relations = entries.filter_map(|entry| Some((entry.name(), entry.data?)));
         let of_targets = self.registry.types.values().filter_map(|entry| {
@@ -116,7 +124,8 @@ impl Checker<'_> {
                 let place = index.forward.find(&index.reverse, source, target);
                 let at_place = place.map(|place| index.reverse.lists[list].sources.get(place as usize));
                 if at_place != Some(Some(&source)) {
-                    return self.fail(Invariant::Mirror, format_args!("{source} -> {target} only in reverse"));
+                    return self
+                        .fail(Invariant::Mirror, format_args!("{source} -> {target} only in reverse"));
                 }
             }
         }
@@ -134,7 +143,10 @@ impl Checker<'_> {
         }
         if forward != reverse || forward != index.len {
             let len = index.len;
-            return self.fail(Invariant::Mirror, format_args!("{forward} forward, {reverse} reverse, {len} counted"));
+            return self.fail(
+                Invariant::Mirror,
+                format_args!("{forward} forward, {reverse} reverse, {len} counted"),
+            );
         }
         Ok(())
     }

@@ -129,7 +129,8 @@ impl Depths {
         }
         let affected: Vec<Entity> = waiting.keys().copied().collect();
         for &entity in &affected {
-            let above = forward.targets(reverse, entity).filter(|target| waiting.contains_key(target)).count();
+            let above =
+                forward.targets(reverse, entity).filter(|target| waiting.contains_key(target)).count();
             waiting.insert(entity, above as u32);
         }
         let mut ready: Vec<Entity> = affected.into_iter().filter(|entity| waiting[entity] == 0).collect();

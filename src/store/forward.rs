@@ -5,7 +5,11 @@
 //! Each pair remembers its place in the target's list of sources, which makes unlinking independent of the
 //! number of sources.
 
-use super::{holes::Holes, pages::Pages, reverse::{Reverse, live_places}};
+use super::{
+    holes::Holes,
+    pages::Pages,
+    reverse::{Reverse, live_places},
+};
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::entity::{Entity, EntityGeneration, EntityHashMap, EntityIndex};
 
@@ -242,7 +246,11 @@ pub(crate) enum Forward {
 
 impl Forward {
     pub(crate) fn new(exclusive: bool) -> Self {
-        if exclusive { Self::Exclusive(ExclusiveForward::default()) } else { Self::Many(ManyForward::default()) }
+        if exclusive {
+            Self::Exclusive(ExclusiveForward::default())
+        } else {
+            Self::Many(ManyForward::default())
+        }
     }
 
     /// The place of `source` in the list of `target`, if there is such a pair.
@@ -323,13 +331,9 @@ impl Forward {
             Self::Many(forward) => match forward.held(source) {
                 Held::None => Targets::none(),
                 Held::One(target, _) => Targets::one(Some(target)),
-                Held::List(list) => Targets {
-                    one: None,
-                    edges: &list.edges,
-                    holes: list.holes(),
-                    next: 0,
-                    left: list.len(),
-                },
+                Held::List(list) => {
+                    Targets { one: None, edges: &list.edges, holes: list.holes(), next: 0, left: list.len() }
+                }
             },
         }
     }

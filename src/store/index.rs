@@ -25,6 +25,8 @@ pub(crate) struct RelationIndex {
     /// Insertion and removal follow no rule but `exclusive`, `ordered` and `acyclic`, and no value is stored:
     /// see [`PairStore::insert_simple`](super::PairStore::insert_simple).
     pub(crate) simple: bool,
+    /// Pairs that are kept in components have rules beyond `acyclic` and `exclusive`, or ticks.
+    pub(crate) unruly: bool,
     pub(crate) acyclic: bool,
     pub(crate) symmetric: bool,
     /// What happens to the sources of a target that goes.
@@ -44,6 +46,7 @@ impl RelationIndex {
             len: 0,
             exclusive: traits.is_exclusive(),
             simple: false,
+            unruly: true,
             acyclic: traits.is_acyclic(),
             symmetric: traits.is_symmetric(),
             on_target_despawn: traits.target_policy(),
@@ -199,6 +202,7 @@ impl RelationIndex {
         if !self.reverse.extras.ticks {
             self.reverse.enable(Extras { ticks: true, ..Extras::default() }, PairTicks::new(tick));
             self.simple = false;
+            self.unruly = true;
         }
     }
 

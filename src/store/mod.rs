@@ -103,20 +103,20 @@ impl PairStore {
         self.refresh_simple(id);
     }
 
-    /// Finds out whether the relation can take the short way.
+    /// Finds out whether the relation can take the short ways.
     pub(crate) fn refresh_simple(&mut self, id: RelationId) {
         let entry = self.registry.entry(id);
         let traits: &RelationTraits = &entry.traits;
-        let simple = entry.frozen
-            && entry.data.is_none()
-            && entry.adopted.is_none()
-            && entry.refine.is_none()
-            && entry.with.is_empty()
-            && traits.one_of_rule().is_none()
-            && !traits.is_symmetric()
-            && id != IS_A;
-        let tracked = self.relation(id).reverse.extras.ticks;
-        self.relation_mut(id).simple = simple && !tracked;
+        let unruly = !entry.frozen
+            || !entry.with.is_empty()
+            || traits.one_of_rule().is_some()
+            || traits.is_symmetric()
+            || id == IS_A
+            || self.relation(id).reverse.extras.ticks;
+        let valued = entry.data.is_some() || entry.adopted.is_some();
+        let index = self.relation_mut(id);
+        index.unruly = unruly;
+        index.simple = !unruly && !valued;
     }
 
     /// Inserts a pair without a value, if that takes no more than writing it down: both ends take part in the
@@ -126,8 +126,8 @@ impl PairStore {
         let index = &mut self.relations[id.index()];
         if !index.simple
             || self.listeners.any != [false; 2]
-            || !self.participants.is_ready(source, id)
-            || !self.participants.is_ready(target, id)
+            || !self.participants.join_if_ready(source, id)
+            || !self.participants.join_if_ready(target, id)
             // Only an entity that has sources of its own can close a cycle.
             || (index.acyclic && (source == target || index.reverse.list(source).is_some()))
         {

@@ -47,15 +47,18 @@ impl Participants {
         self.record(entity).is_some_and(|record| record.flags & flag != 0)
     }
 
-    /// Whether `entity` is known to be alive and to take part in `relation` already, and is no data target:
-    /// nothing has to be noted for another pair.
+    /// Notes that `entity` takes part in `relation`, if it is known to be alive, and is no data target. False if
+    /// more has to be done for it to have a pair.
     #[inline]
-    pub(crate) fn is_ready(&self, entity: Entity, relation: RelationId) -> bool {
-        let record = self.records.get(entity.index_u32());
-        record.generation == entity.generation().to_bits()
+    pub(crate) fn join_if_ready(&mut self, entity: Entity, relation: RelationId) -> bool {
+        let Some(record) = self.records.existing_mut(entity.index_u32()) else { return false };
+        let ready = record.generation == entity.generation().to_bits()
             && record.flags & (LIVE | MARKED | DATA_TARGET) == LIVE | MARKED
-            && relation.0 < LAST_BIT
-            && record.relations >> relation.0 & 1 == 1
+            && relation.0 < LAST_BIT;
+        if ready {
+            record.relations |= 1 << relation.0;
+        }
+        ready
     }
 
     /// Whether `entity` is known to be alive and marked.

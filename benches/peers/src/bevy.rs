@@ -53,12 +53,7 @@ impl<R: Relationship> Bevy<R> {
     /// Works in a world that a plugin has prepared.
     pub(crate) fn in_world(mut world: World, way: Way) -> Self {
         let reader = SystemState::new(&mut world);
-        Self {
-            world,
-            reader,
-            queue: CommandQueue::default(),
-            way,
-        }
+        Self { world, reader, queue: CommandQueue::default(), way }
     }
 
     fn command(&mut self, links: &[Link<Entity>], each: impl Fn(&mut Commands<'_, '_>, Link<Entity>)) {
@@ -70,9 +65,7 @@ impl<R: Relationship> Bevy<R> {
     }
 
     fn query(&mut self) -> Query<'_, '_, &'static R> {
-        self.reader
-            .get(&self.world)
-            .expect("queries are always available")
+        self.reader.get(&self.world).expect("queries are always available")
     }
 }
 
@@ -111,19 +104,15 @@ impl<R: Relationship> Side for Bevy<R> {
     }
 
     fn has(&self, source: Entity, target: Entity) -> bool {
-        self.world
-            .get::<R>(source)
-            .is_some_and(|link| link.get() == target)
+        self.world.get::<R>(source).is_some_and(|link| link.get() == target)
     }
 
     fn insert_all(&mut self, links: &[Link<Entity>]) {
         match self.way {
-            Way::Direct => links
-                .iter()
-                .for_each(|&(source, target)| self.insert(source, target)),
-            Way::Batch => self
-                .world
-                .insert_batch(links.iter().map(|&(source, target)| (source, R::from(target)))),
+            Way::Direct => links.iter().for_each(|&(source, target)| self.insert(source, target)),
+            Way::Batch => {
+                self.world.insert_batch(links.iter().map(|&(source, target)| (source, R::from(target))))
+            }
             Way::Commands | Way::CommandBatch => self.command(links, |commands, (source, target)| {
                 commands.entity(source).insert(R::from(target));
             }),
@@ -132,9 +121,9 @@ impl<R: Relationship> Side for Bevy<R> {
 
     fn remove_all(&mut self, links: &[Link<Entity>]) {
         match self.way {
-            Way::Direct | Way::Batch => links
-                .iter()
-                .for_each(|&(source, target)| self.remove(source, target)),
+            Way::Direct | Way::Batch => {
+                links.iter().for_each(|&(source, target)| self.remove(source, target))
+            }
             Way::Commands | Way::CommandBatch => self.command(links, |commands, (source, _)| {
                 commands.entity(source).remove::<R>();
             }),
@@ -153,10 +142,7 @@ impl<R: Relationship> Lookup for Bevy<R> {
 
     fn count_related(&mut self, probes: &[Link<Entity>]) -> usize {
         let query = self.query();
-        probes
-            .iter()
-            .filter(|&&(source, _)| query.contains(source))
-            .count()
+        probes.iter().filter(|&&(source, _)| query.contains(source)).count()
     }
 
     fn count_first_targets(&mut self, probes: &[Link<Entity>]) -> usize {
@@ -174,9 +160,7 @@ impl<R: Relationship> SpawnLinked for Bevy<R> {
             }
             Way::Batch | Way::CommandBatch => {
                 let (position, velocity) = COMPONENTS;
-                let bundles = targets
-                    .iter()
-                    .map(move |&target| (position, velocity, R::from(target)));
+                let bundles = targets.iter().map(move |&target| (position, velocity, R::from(target)));
                 spawned.extend(self.world.spawn_batch(bundles));
             }
         }

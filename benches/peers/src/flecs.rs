@@ -4,10 +4,7 @@
 //! `FlecsWorld` is not shared between threads. *Ids*: an [`Id`] is only made by the world that it is used with,
 //! and workloads stop using ids of deleted entities. *Layout*: components are plain `repr(C)` values, registered
 //! with their own size and alignment.
-#![expect(
-    unsafe_code,
-    reason = "the C interface of Flecs is unsafe; calls are wrapped one by one here"
-)]
+#![expect(unsafe_code, reason = "the C interface of Flecs is unsafe; calls are wrapped one by one here")]
 
 use crate::side::{Link, Lookup, Side, SpawnLinked, Way};
 use flecs_ecs::{core::World, sys};
@@ -33,10 +30,7 @@ struct FlecsWorld {
 impl FlecsWorld {
     fn new() -> Self {
         let owner = World::new();
-        Self {
-            raw: owner.ptr_mut(),
-            _owner: owner,
-        }
+        Self { raw: owner.ptr_mut(), _owner: owner }
     }
 
     #[inline]
@@ -190,34 +184,17 @@ impl Flecs {
         let mut world = FlecsWorld::new();
         let components = [world.component(), world.component()];
         // SAFETY: these are constants of the C library, initialized before `main`.
-        let (exclusive, sparse, child_of, any) = unsafe {
-            (
-                sys::EcsExclusive,
-                sys::EcsDontFragment,
-                sys::EcsChildOf,
-                sys::EcsWildcard,
-            )
-        };
+        let (exclusive, sparse, child_of, any) =
+            unsafe { (sys::EcsExclusive, sys::EcsDontFragment, sys::EcsChildOf, sys::EcsWildcard) };
         let is_hierarchy = matches!(kind, Kind::ChildOf | Kind::ChildOfLast);
-        let relation = if is_hierarchy {
-            Id(child_of)
-        } else {
-            world.entity()
-        };
+        let relation = if is_hierarchy { Id(child_of) } else { world.entity() };
         if matches!(kind, Kind::Exclusive | Kind::SparseExclusive) {
             world.add(relation, Id(exclusive));
         }
         if matches!(kind, Kind::Sparse | Kind::SparseExclusive) {
             world.add(relation, Id(sparse));
         }
-        Self {
-            world,
-            relation,
-            wildcard: pair(relation, Id(any)),
-            components,
-            kind,
-            way,
-        }
+        Self { world, relation, wildcard: pair(relation, Id(any)), components, kind, way }
     }
 }
 
@@ -302,17 +279,11 @@ impl Side for Flecs {
 
 impl Lookup for Flecs {
     fn count_pairs(&mut self, probes: &[Link<Id>]) -> usize {
-        probes
-            .iter()
-            .filter(|&&(source, target)| self.has(source, target))
-            .count()
+        probes.iter().filter(|&&(source, target)| self.has(source, target)).count()
     }
 
     fn count_related(&mut self, probes: &[Link<Id>]) -> usize {
-        probes
-            .iter()
-            .filter(|&&(source, _)| self.world.has(source, self.wildcard))
-            .count()
+        probes.iter().filter(|&&(source, _)| self.world.has(source, self.wildcard)).count()
     }
 
     fn count_first_targets(&mut self, probes: &[Link<Id>]) -> usize {
@@ -327,16 +298,12 @@ impl SpawnLinked for Flecs {
         match self.way {
             Way::Direct | Way::Commands => {
                 for &target in targets {
-                    spawned.push(
-                        self.world
-                            .entity_with(self.components, pair(self.relation, target)),
-                    );
+                    spawned.push(self.world.entity_with(self.components, pair(self.relation, target)));
                 }
             }
             Way::Batch | Way::CommandBatch => {
                 for same in targets.chunk_by(Id::eq) {
-                    self.world
-                        .bulk(self.components, pair(self.relation, same[0]), same.len(), spawned);
+                    self.world.bulk(self.components, pair(self.relation, same[0]), same.len(), spawned);
                 }
             }
         }

@@ -53,11 +53,7 @@ impl Contestant {
     where
         F: FnMut(&mut Stopwatch) -> u64 + 'static,
     {
-        Self {
-            name,
-            goals: Vec::new(),
-            enter: Box::new(move || Box::new(enter())),
-        }
+        Self { name, goals: Vec::new(), enter: Box::new(move || Box::new(enter())) }
     }
 
     /// Demands that this contestant is at least `at_least` times as fast as `rival`.

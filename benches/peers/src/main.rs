@@ -1,7 +1,7 @@
 //! Compares `bevy_relations` with Flecs and with Bevy in paired, interleaved rounds, and prints a Markdown table.
 //!
 //! ```text
-//! cargo run --profile bench -p bevy_relations_peers -- [--only <part of a workload's name>] [--rounds N] [--quick]
+//! cargo run --profile bench -p bevy_relations_peers -- [--only <part of workload/size>] [--quick]
 //! ```
 
 use bevy_relations_peers::{
@@ -15,19 +15,21 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 /// What the command line asks for.
 struct Options {
     only: Option<String>,
+    contestant: Option<String>,
     rounds: usize,
     scale: Scale,
 }
 
 impl Options {
-    const USAGE: &str =
-        "usage: bevy_relations_peers [--only <workload substring>] [--rounds <number>] [--quick]";
+    const USAGE: &str = "usage: bevy_relations_peers [--only <part of workload/size>] \
+        [--contestant <name>] [--rounds <number>] [--quick]";
 
     fn from_arguments(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
-        let (mut only, mut rounds, mut scale) = (None, None, Scale::Full);
+        let (mut only, mut contestant, mut rounds, mut scale) = (None, None, None, Scale::Full);
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--only" => only = Some(arguments.next().ok_or("--only: which workload?")?),
+                "--contestant" => contestant = Some(arguments.next().ok_or("--contestant: who?")?),
                 "--rounds" => {
                     let number = arguments.next().ok_or("--rounds: how many?")?;
                     let number =
@@ -39,7 +41,7 @@ impl Options {
             }
         }
         let rounds = rounds.unwrap_or(if scale == Scale::Quick { 5 } else { 21 });
-        Ok(Self { only, rounds, scale })
+        Ok(Self { only, contestant, rounds, scale })
     }
 
     fn wants(&self, workload: &str) -> bool {
@@ -58,22 +60,18 @@ fn main() -> ExitCode {
     if cfg!(debug_assertions) {
         eprintln!("warning: not an optimized build; the ratios mean nothing (see README.md)");
     }
-    println!(
-        "Seed {SEED:#x}, {} rounds, medians in nanoseconds per element.\n",
-        options.rounds
-    );
+    println!("Seed {SEED:#x}, {} rounds, medians in nanoseconds per element.\n", options.rounds);
     print!("{}", table_head());
-    for workload in workloads(options.scale) {
-        if options.wants(workload.id) {
+    for mut workload in workloads(options.scale) {
+        if let Some(name) = &options.contestant {
+            workload.contestants.retain(|contestant| contestant.name() == name);
+        }
+        if options.wants(&format!("{}/{}", workload.id, workload.size)) {
             print!("{}", lap_rows(&workload, &compare(&workload, options.rounds)));
         }
     }
     if options.wants("memory") {
-        let size = if options.scale == Scale::Quick {
-            10_000
-        } else {
-            100_000
-        };
+        let size = if options.scale == Scale::Quick { 10_000 } else { 100_000 };
         println!("\n{}", footprint_table(&footprints(size)));
     }
     ExitCode::SUCCESS

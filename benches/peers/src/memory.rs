@@ -88,12 +88,7 @@ pub fn footprints(size: usize) -> Vec<Footprint> {
         .into_iter()
         .flat_map(|(targets, shape)| {
             let mut rows = Vec::new();
-            rows.extend(of_relation::<DockedTo, OwnedBy>(
-                size,
-                targets,
-                ("exclusive", 32.0),
-                shape,
-            ));
+            rows.extend(of_relation::<DockedTo, OwnedBy>(size, targets, ("exclusive", 32.0), shape));
             rows.extend(of_relation::<Likes, Knows>(size, targets, ("many", 40.0), shape));
             rows.push(of_relationship::<LikesInList>(size, targets, "bevy", shape));
             rows.push(of_relationship::<LikesInSet>(size, targets, "bevy set", shape));
@@ -152,19 +147,12 @@ fn of_relationship<R: Relationship>(
             world.entity_mut(source).insert(R::from(target));
         }
     });
-    Footprint {
-        subject: format!("pair, {shape}"),
-        contestant,
-        bytes: bytes / size as f64,
-        at_most: None,
-    }
+    Footprint { subject: format!("pair, {shape}"), contestant, bytes: bytes / size as f64, at_most: None }
 }
 
 fn insert<R: Relation + Default>(world: &mut World, links: &[Link<Entity>]) {
     for &(source, target) in links {
-        world
-            .insert_pair(source, R::default(), target)
-            .expect("both entities are alive");
+        world.insert_pair(source, R::default(), target).expect("both entities are alive");
     }
 }
 
@@ -173,13 +161,6 @@ fn links(world: &mut World, size: usize, targets: usize) -> Vec<Link<Entity>> {
     let sources: Vec<_> = (0..size).map(|_| world.spawn(COMPONENTS).id()).collect();
     let all: Vec<_> = (0..targets).map(|_| world.spawn_empty().id()).collect();
     let mut random = Random::new(9);
-    let choices = if targets == size {
-        random.permutation(size)
-    } else {
-        random.choices(size, targets)
-    };
-    sources
-        .into_iter()
-        .zip(choices.into_iter().map(|index| all[index]))
-        .collect()
+    let choices = if targets == size { random.permutation(size) } else { random.choices(size, targets) };
+    sources.into_iter().zip(choices.into_iter().map(|index| all[index])).collect()
 }

@@ -57,18 +57,11 @@ impl<R: Relation + Default> Ours<R> {
     pub(crate) fn new(way: Way) -> Self {
         let mut world = world();
         let reader = SystemState::new(&mut world);
-        Self {
-            world,
-            reader,
-            queue: CommandQueue::default(),
-            way,
-        }
+        Self { world, reader, queue: CommandQueue::default(), way }
     }
 
     fn pairs(&mut self) -> Pairs<'_, '_, R> {
-        self.reader
-            .get(&self.world)
-            .expect("the plugin provides what the parameter needs")
+        self.reader.get(&self.world).expect("the plugin provides what the parameter needs")
     }
 }
 
@@ -81,9 +74,7 @@ impl<R: Relation + Default> Side for Ours<R> {
 
     fn spawn_child(&mut self, parent: Entity) -> Entity {
         let (position, velocity) = COMPONENTS;
-        self.world
-            .spawn((position, velocity, pairs![(R::default(), parent)]))
-            .id()
+        self.world.spawn((position, velocity, pairs![(R::default(), parent)])).id()
     }
 
     fn spawn_target(&mut self) -> Entity {
@@ -100,9 +91,7 @@ impl<R: Relation + Default> Side for Ours<R> {
 
     #[inline]
     fn insert(&mut self, source: Entity, target: Entity) {
-        self.world
-            .insert_pair(source, R::default(), target)
-            .expect("both entities are alive");
+        self.world.insert_pair(source, R::default(), target).expect("both entities are alive");
     }
 
     #[inline]
@@ -116,16 +105,10 @@ impl<R: Relation + Default> Side for Ours<R> {
 
     fn insert_all(&mut self, links: &[Link<Entity>]) {
         match self.way {
-            Way::Direct => links
-                .iter()
-                .for_each(|&(source, target)| self.insert(source, target)),
+            Way::Direct => links.iter().for_each(|&(source, target)| self.insert(source, target)),
             Way::Batch => self
                 .world
-                .insert_pairs(
-                    links
-                        .iter()
-                        .map(|&(source, target)| (source, R::default(), target)),
-                )
+                .insert_pairs(links.iter().map(|&(source, target)| (source, R::default(), target)))
                 .expect("all entities are alive"),
             Way::Commands => {
                 let mut commands = Commands::new(&mut self.queue, &self.world);
@@ -148,9 +131,7 @@ impl<R: Relation + Default> Side for Ours<R> {
 
     fn remove_all(&mut self, links: &[Link<Entity>]) {
         match self.way {
-            Way::Direct => links
-                .iter()
-                .for_each(|&(source, target)| self.remove(source, target)),
+            Way::Direct => links.iter().for_each(|&(source, target)| self.remove(source, target)),
             Way::Batch => {
                 self.world.remove_pair_batch::<R>(links.iter().copied());
             }
@@ -174,35 +155,24 @@ impl<R: Relation + Default> Side for Ours<R> {
     }
 
     fn despawn_tree(&mut self, root: Entity) {
-        self.world
-            .despawn_with_dependents(root)
-            .expect("nothing forbids it");
+        self.world.despawn_with_dependents(root).expect("nothing forbids it");
     }
 }
 
 impl<R: Relation + Default> Lookup for Ours<R> {
     fn count_pairs(&mut self, probes: &[Link<Entity>]) -> usize {
         let pairs = self.pairs();
-        probes
-            .iter()
-            .filter(|&&(source, target)| pairs.has(source, target))
-            .count()
+        probes.iter().filter(|&&(source, target)| pairs.has(source, target)).count()
     }
 
     fn count_related(&mut self, probes: &[Link<Entity>]) -> usize {
         let pairs = self.pairs();
-        probes
-            .iter()
-            .filter(|&&(source, _)| pairs.has_any(source))
-            .count()
+        probes.iter().filter(|&&(source, _)| pairs.has_any(source)).count()
     }
 
     fn count_first_targets(&mut self, probes: &[Link<Entity>]) -> usize {
         let pairs = self.pairs();
-        probes
-            .iter()
-            .filter(|&&(source, target)| pairs.target(source) == Some(target))
-            .count()
+        probes.iter().filter(|&&(source, target)| pairs.target(source) == Some(target)).count()
     }
 }
 

@@ -42,20 +42,12 @@ impl Lap {
 /// # Panics
 /// If two checksums differ.
 pub fn compare(workload: &Workload, rounds: usize) -> Vec<Lap> {
-    let mut entered: Vec<_> = workload
-        .contestants
-        .iter()
-        .map(|contestant| contestant.enter())
-        .collect();
+    let mut entered: Vec<_> = workload.contestants.iter().map(|contestant| contestant.enter()).collect();
     let mut samples = vec![Vec::with_capacity(rounds); entered.len()];
     let mut referee = Referee::default();
     for round in 0..WARM_UP + rounds {
         for place in 0..entered.len() {
-            let turned = if round % 2 == 0 {
-                place
-            } else {
-                entered.len() - 1 - place
-            };
+            let turned = if round % 2 == 0 { place } else { entered.len() - 1 - place };
             let index = (turned + round / 2) % entered.len();
             let mut watch = Stopwatch::default();
             let checksum = entered[index](&mut watch);

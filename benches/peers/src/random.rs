@@ -12,9 +12,7 @@ pub struct Random {
 impl Random {
     /// A generator for one purpose. Generators with different streams are independent.
     pub fn new(stream: u64) -> Self {
-        let mut random = Self {
-            state: SEED ^ stream.wrapping_mul(0xA076_1D64_78BD_642F),
-        };
+        let mut random = Self { state: SEED ^ stream.wrapping_mul(0xA076_1D64_78BD_642F) };
         random.bits();
         random
     }

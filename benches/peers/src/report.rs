@@ -14,26 +14,19 @@ pub fn table_head() -> String {
 /// contestant is faster.
 pub fn lap_rows(workload: &Workload, laps: &[Lap]) -> String {
     let median_of = |name: &str| {
-        let index = workload
-            .contestants
-            .iter()
-            .position(|contestant| contestant.name() == name)?;
+        let index = workload.contestants.iter().position(|contestant| contestant.name() == name)?;
         Some(laps[index].median())
     };
     let mut rows = String::new();
     for (contestant, lap) in workload.contestants.iter().zip(laps) {
         let ratio = |rival: &str| median_of(rival).map(|median| median / lap.median());
-        let shown = |rival: &str| {
-            ratio(rival)
-                .map(|ratio| format!("{ratio:.2}x"))
-                .unwrap_or_default()
-        };
+        let shown = |rival: &str| ratio(rival).map(|ratio| format!("{ratio:.2}x")).unwrap_or_default();
         let mut goals = Vec::new();
         for goal in contestant.goals() {
-            let reached = ratio(goal.rival).is_some_and(|ratio| ratio >= goal.at_least);
+            let Some(ratio) = ratio(goal.rival) else { continue };
             goals.push(format!(
                 "{} {:.2}x of {}",
-                verdict(reached),
+                verdict(ratio >= goal.at_least),
                 goal.at_least,
                 goal.rival
             ));
@@ -57,15 +50,9 @@ pub fn lap_rows(workload: &Workload, laps: &[Lap]) -> String {
 pub fn footprint_table(footprints: &[Footprint]) -> String {
     let mut table = String::from("| memory | contestant | bytes | goal |\n|---|---|--:|---|\n");
     for footprint in footprints {
-        let Footprint {
-            subject,
-            contestant,
-            bytes,
-            at_most,
-        } = footprint;
-        let goal = at_most
-            .map(|limit| format!("{} at most {limit}", verdict(*bytes <= limit)))
-            .unwrap_or_default();
+        let Footprint { subject, contestant, bytes, at_most } = footprint;
+        let goal =
+            at_most.map(|limit| format!("{} at most {limit}", verdict(*bytes <= limit))).unwrap_or_default();
         writeln!(table, "| {subject} | {contestant} | {bytes:.1} | {goal} |")
             .expect("writing to a string cannot fail");
     }

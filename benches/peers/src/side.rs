@@ -72,10 +72,7 @@ pub(crate) trait Side: 'static {
     }
 
     fn count_links(&self, links: &[Link<Self::Id>]) -> usize {
-        links
-            .iter()
-            .filter(|&&(source, target)| self.has(source, target))
-            .count()
+        links.iter().filter(|&&(source, target)| self.has(source, target)).count()
     }
 }
 

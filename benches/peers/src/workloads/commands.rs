@@ -18,12 +18,7 @@ pub(super) fn one_target(size: usize) -> Workload {
         deferred("ours", size, || Ours::<Likes>::new(Way::Commands)).goal("flecs", 2.5),
         deferred("ours batch", size, || Ours::<Likes>::new(Way::CommandBatch)).goal("flecs", 8.0),
     ];
-    Workload {
-        id: "commands",
-        size,
-        elements: size * repeats(size),
-        contestants,
-    }
+    Workload { id: "commands", size, elements: size * repeats(size), contestants }
 }
 
 fn deferred<S: Side>(name: &'static str, size: usize, new: fn() -> S) -> Contestant {
@@ -32,9 +27,7 @@ fn deferred<S: Side>(name: &'static str, size: usize, new: fn() -> S) -> Contest
         let sources = side.spawn_sources(size);
         let links = round_robin(&sources, &[side.spawn_target()]);
         move |watch: &mut Stopwatch| {
-            (0..repeats(size))
-                .map(|_| insert_and_remove(&mut side, &links, watch))
-                .sum::<u64>()
+            (0..repeats(size)).map(|_| insert_and_remove(&mut side, &links, watch)).sum::<u64>()
         }
     })
 }

@@ -18,9 +18,7 @@ const FANOUT: usize = 5;
 pub(super) fn tree(size: usize) -> Workload {
     let contestants = vec![
         fell("flecs", size, || Flecs::new(Kind::ChildOf, Way::Direct)),
-        fell("flecs, parent last", size, || {
-            Flecs::new(Kind::ChildOfLast, Way::Direct)
-        }),
+        fell("flecs, parent last", size, || Flecs::new(Kind::ChildOfLast, Way::Direct)),
         fell("bevy", size, || Bevy::<ChildOf>::new(Way::Direct)),
         demanding(
             size,
@@ -28,31 +26,17 @@ pub(super) fn tree(size: usize) -> Workload {
             &[("flecs", 10.0), ("bevy", 1.2)],
         ),
     ];
-    Workload {
-        id: "despawn_tree",
-        size,
-        elements: size * repeats(size),
-        contestants,
-    }
+    Workload { id: "despawn_tree", size, elements: size * repeats(size), contestants }
 }
 
 /// Bevy's own despawn of a `ChildOf` tree, in a plain world and in one with our plugin.
 pub(super) fn child_of(size: usize) -> Workload {
     let contestants = vec![
-        fell("bevy", size, || {
-            Bevy::<ChildOf>::in_world(World::new(), Way::Direct)
-        }),
-        fell("bevy, our plugin", size, || {
-            Bevy::<ChildOf>::in_world(ours::world(), Way::Direct)
-        })
-        .goal("bevy", 0.9),
+        fell("bevy", size, || Bevy::<ChildOf>::in_world(World::new(), Way::Direct)),
+        fell("bevy, our plugin", size, || Bevy::<ChildOf>::in_world(ours::world(), Way::Direct))
+            .goal("bevy", 0.9),
     ];
-    Workload {
-        id: "despawn_child_of",
-        size,
-        elements: size * repeats(size),
-        contestants,
-    }
+    Workload { id: "despawn_child_of", size, elements: size * repeats(size), contestants }
 }
 
 /// The target of `size` pairs, which go while their sources stay.
@@ -60,26 +44,15 @@ pub(super) fn target(size: usize) -> Workload {
     let contestants = vec![
         forsake("flecs", size, || Flecs::new(Kind::Fragmenting, Way::Direct)),
         forsake("bevy", size, || Bevy::<LikesInSet>::new(Way::Direct)),
-        demanding(
-            size,
-            forsake("ours", size, || Ours::<Likes>::new(Way::Direct)),
-            &[("flecs", 2.0)],
-        ),
+        demanding(size, forsake("ours", size, || Ours::<Likes>::new(Way::Direct)), &[("flecs", 2.0)]),
     ];
-    Workload {
-        id: "despawn_target",
-        size,
-        elements: size * repeats(size),
-        contestants,
-    }
+    Workload { id: "despawn_target", size, elements: size * repeats(size), contestants }
 }
 
 /// The goals are set for large numbers of entities.
 fn demanding(size: usize, contestant: Contestant, goals: &[(&'static str, f64)]) -> Contestant {
     let goals = if size < 100_000 { &[] } else { goals };
-    goals.iter().fold(contestant, |contestant, &(rival, at_least)| {
-        contestant.goal(rival, at_least)
-    })
+    goals.iter().fold(contestant, |contestant, &(rival, at_least)| contestant.goal(rival, at_least))
 }
 
 /// The order in which the nodes of a tree are spawned: level by level, at random within a level.

@@ -16,12 +16,7 @@ pub(super) fn unlink(size: usize) -> Workload {
         leave("ours, hubs of 10", size, SMALL),
         leave("ours, one hub", size, size).goal("ours, hubs of 10", 1.0 / 3.0),
     ];
-    Workload {
-        id: "unlink_from_hub",
-        size,
-        elements: leavers(size),
-        contestants,
-    }
+    Workload { id: "unlink_from_hub", size, elements: leavers(size), contestants }
 }
 
 fn leavers(size: usize) -> usize {
@@ -34,23 +29,16 @@ fn leave(name: &'static str, size: usize, hub: usize) -> Contestant {
         // As many entities in both worlds: those that are no hub just stand by.
         let hubs = side.spawn_targets(size / SMALL);
         let sources = side.spawn_sources(size);
-        let links: Vec<_> = sources
-            .iter()
-            .enumerate()
-            .map(|(index, &source)| (source, hubs[index / hub]))
-            .collect();
+        let links: Vec<_> =
+            sources.iter().enumerate().map(|(index, &source)| (source, hubs[index / hub])).collect();
         let order = Random::new(7).permutation(size);
         for &index in &order {
             side.insert(links[index].0, links[index].1);
         }
         let mut random = Random::new(8);
         move |watch: &mut Stopwatch| {
-            let leavers: Vec<_> = random
-                .permutation(size)
-                .into_iter()
-                .take(leavers(size))
-                .map(|index| links[index])
-                .collect();
+            let leavers: Vec<_> =
+                random.permutation(size).into_iter().take(leavers(size)).map(|index| links[index]).collect();
             watch.time(|| leavers.iter().for_each(|&(source, hub)| side.remove(source, hub)));
             let left = side.count_links(&links) as u64;
             side.insert_all(&leavers);

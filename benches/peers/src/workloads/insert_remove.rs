@@ -21,27 +21,16 @@ pub(super) fn many_targets(size: usize) -> Workload {
 
 fn existing_targets(id: &'static str, size: usize, targets: usize) -> Workload {
     let contestants = vec![
-        toggle("flecs", size, targets, || {
-            Flecs::new(Kind::Fragmenting, Way::Direct)
-        }),
-        toggle("flecs DontFragment", size, targets, || {
-            Flecs::new(Kind::Sparse, Way::Direct)
-        }),
+        toggle("flecs", size, targets, || Flecs::new(Kind::Fragmenting, Way::Direct)),
+        toggle("flecs DontFragment", size, targets, || Flecs::new(Kind::Sparse, Way::Direct)),
         toggle("bevy", size, targets, || Bevy::<LikesInSet>::new(Way::Direct)),
-        toggle("bevy batch", size, targets, || {
-            Bevy::<LikesInSet>::new(Way::Batch)
-        }),
+        toggle("bevy batch", size, targets, || Bevy::<LikesInSet>::new(Way::Batch)),
         toggle("ours", size, targets, || Ours::<Likes>::new(Way::Direct))
             .goal("flecs", 3.0)
             .goal("bevy", 5.0),
         toggle("ours batch", size, targets, || Ours::<Likes>::new(Way::Batch)).goal("flecs", 8.0),
     ];
-    Workload {
-        id,
-        size,
-        elements: size * repeats(size),
-        contestants,
-    }
+    Workload { id, size, elements: size * repeats(size), contestants }
 }
 
 /// Each source has a target of its own, which was never a target before.
@@ -55,19 +44,9 @@ pub(super) fn fresh_targets(size: usize) -> Workload {
     ];
     // A sparse pair of Flecs takes some 57 KB when every source has another target.
     if size < 100_000 {
-        contestants.insert(
-            1,
-            fresh("flecs DontFragment", size, || {
-                Flecs::new(Kind::Sparse, Way::Direct)
-            }),
-        );
+        contestants.insert(1, fresh("flecs DontFragment", size, || Flecs::new(Kind::Sparse, Way::Direct)));
     }
-    Workload {
-        id: "insert_remove_fresh",
-        size,
-        elements: size,
-        contestants,
-    }
+    Workload { id: "insert_remove_fresh", size, elements: size, contestants }
 }
 
 fn toggle<S: Side>(name: &'static str, size: usize, targets: usize, new: fn() -> S) -> Contestant {
@@ -77,9 +56,7 @@ fn toggle<S: Side>(name: &'static str, size: usize, targets: usize, new: fn() ->
         let targets = side.spawn_targets(targets);
         let links = round_robin(&sources, &targets);
         move |watch: &mut Stopwatch| {
-            (0..repeats(size))
-                .map(|_| insert_and_remove(&mut side, &links, watch))
-                .sum::<u64>()
+            (0..repeats(size)).map(|_| insert_and_remove(&mut side, &links, watch)).sum::<u64>()
         }
     })
 }

@@ -39,18 +39,11 @@ fn workload(question: Question, size: usize, at_least: f64) -> Workload {
         Question::FirstTarget => "first_target",
     };
     let contestants = vec![
-        lookup("flecs", question, size, || {
-            Flecs::new(Kind::Fragmenting, Way::Direct)
-        }),
+        lookup("flecs", question, size, || Flecs::new(Kind::Fragmenting, Way::Direct)),
         lookup("bevy", question, size, || Bevy::<LikesInSet>::new(Way::Direct)),
         lookup("ours", question, size, || Ours::<Likes>::new(Way::Direct)).goal("flecs", at_least),
     ];
-    Workload {
-        id,
-        size,
-        elements: repeats(size) * size,
-        contestants,
-    }
+    Workload { id, size, elements: repeats(size) * size, contestants }
 }
 
 fn repeats(size: usize) -> usize {
@@ -72,14 +65,7 @@ fn lookup<S: Lookup>(name: &'static str, question: Question, size: usize, new: f
                 side.insert(source, targets[own[index]]);
             }
             let asks_for_another = matches!(question, Question::Pair) && random.below(2) == 0;
-            probes.push((
-                source,
-                targets[if asks_for_another {
-                    other[index]
-                } else {
-                    own[index]
-                }],
-            ));
+            probes.push((source, targets[if asks_for_another { other[index] } else { own[index] }]));
         }
         // Linked in one random order, looked up in another.
         let order = random.permutation(size);

@@ -44,10 +44,8 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
         despawn::child_of,
         despawn::target,
     ];
-    let mut workloads: Vec<_> = of_size
-        .into_iter()
-        .flat_map(|workload| sizes.iter().map(move |&size| workload(size)))
-        .collect();
+    let mut workloads: Vec<_> =
+        of_size.into_iter().flat_map(|workload| sizes.iter().map(move |&size| workload(size))).collect();
     workloads.push(hub::unlink(hub));
     workloads
 }
@@ -62,19 +60,11 @@ fn repeats(size: usize) -> usize {
 
 /// Links the sources to the targets in turn.
 fn round_robin<Id: Copy>(sources: &[Id], targets: &[Id]) -> Vec<Link<Id>> {
-    sources
-        .iter()
-        .copied()
-        .zip(targets.iter().copied().cycle())
-        .collect()
+    sources.iter().copied().zip(targets.iter().copied().cycle()).collect()
 }
 
 /// `size` sources in random order.
 fn shuffled_sources<S: Side>(side: &mut S, size: usize, stream: u64) -> Vec<S::Id> {
     let sources = side.spawn_sources(size);
-    Random::new(stream)
-        .permutation(size)
-        .into_iter()
-        .map(|index| sources[index])
-        .collect()
+    Random::new(stream).permutation(size).into_iter().map(|index| sources[index]).collect()
 }

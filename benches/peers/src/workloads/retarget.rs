@@ -18,9 +18,7 @@ pub(super) fn among_many(size: usize) -> Workload {
     let at_least = if size < 100_000 { 3.5 } else { 6.0 };
     let contestants = vec![
         retarget("flecs", size, || Flecs::new(Kind::Exclusive, Way::Direct)),
-        retarget("flecs DontFragment", size, || {
-            Flecs::new(Kind::SparseExclusive, Way::Direct)
-        }),
+        retarget("flecs DontFragment", size, || Flecs::new(Kind::SparseExclusive, Way::Direct)),
         retarget("bevy", size, || Bevy::<LikesInSet>::new(Way::Direct)),
         retarget("bevy batch", size, || Bevy::<LikesInSet>::new(Way::Batch)),
         retarget("ours", size, || Ours::<DockedTo>::new(Way::Direct))
@@ -28,12 +26,7 @@ pub(super) fn among_many(size: usize) -> Workload {
             .goal("bevy", 2.5),
         retarget("ours batch", size, || Ours::<DockedTo>::new(Way::Batch)),
     ];
-    Workload {
-        id: "retarget",
-        size,
-        elements: size * repeats(size),
-        contestants,
-    }
+    Workload { id: "retarget", size, elements: size * repeats(size), contestants }
 }
 
 fn retarget<S: Side>(name: &'static str, size: usize, new: fn() -> S) -> Contestant {
@@ -45,11 +38,7 @@ fn retarget<S: Side>(name: &'static str, size: usize, new: fn() -> S) -> Contest
         let assignments: Vec<Vec<_>> = (0..ASSIGNMENTS)
             .map(|_| random.choices(size, TARGETS))
             .map(|choices| {
-                sources
-                    .iter()
-                    .copied()
-                    .zip(choices.into_iter().map(|index| targets[index]))
-                    .collect()
+                sources.iter().copied().zip(choices.into_iter().map(|index| targets[index])).collect()
             })
             .collect();
         side.insert_all(&assignments[ASSIGNMENTS - 1]);

@@ -15,16 +15,9 @@ pub(super) fn one_by_one(size: usize) -> Workload {
         spawn("flecs", size, || Flecs::new(Kind::Fragmenting, Way::Direct)),
         spawn("bevy", size, || Bevy::<LikesInList>::new(Way::Direct)),
         spawn("bevy set", size, || Bevy::<LikesInSet>::new(Way::Direct)),
-        spawn("ours", size, || Ours::<Likes>::new(Way::Direct))
-            .goal("flecs", 3.0)
-            .goal("bevy", 1.1),
+        spawn("ours", size, || Ours::<Likes>::new(Way::Direct)).goal("flecs", 3.0).goal("bevy", 1.1),
     ];
-    Workload {
-        id: "spawn",
-        size,
-        elements: size * repeats(size),
-        contestants,
-    }
+    Workload { id: "spawn", size, elements: size * repeats(size), contestants }
 }
 
 /// One call for all of them, where there is one that takes targets. Flecs' bulk call takes one target at a
@@ -35,16 +28,9 @@ pub(super) fn batch(size: usize) -> Workload {
         spawn("flecs bulk", size, || Flecs::new(Kind::Fragmenting, Way::Batch)),
         spawn("bevy", size, || Bevy::<LikesInList>::new(Way::Batch)),
         spawn("bevy set", size, || Bevy::<LikesInSet>::new(Way::Batch)),
-        spawn("ours", size, || Ours::<Likes>::new(Way::Batch))
-            .goal("flecs", 5.0)
-            .goal("bevy", 2.0),
+        spawn("ours", size, || Ours::<Likes>::new(Way::Batch)).goal("flecs", 5.0).goal("bevy", 2.0),
     ];
-    Workload {
-        id: "spawn_batch",
-        size,
-        elements: size * repeats(size),
-        contestants,
-    }
+    Workload { id: "spawn_batch", size, elements: size * repeats(size), contestants }
 }
 
 /// A hundred sources per target, up to a thousand targets; despawned, newest first, between rounds.
