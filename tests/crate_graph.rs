@@ -15,10 +15,7 @@ type Edges = BTreeMap<Package, BTreeSet<Package>>;
 
 fn cargo(arguments: &[&str]) -> Output {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .args(arguments)
-        .arg("--locked");
+    cargo.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).arg("--locked");
     cargo.output().expect("cargo can be run")
 }
 
@@ -35,30 +32,18 @@ fn stderr(output: &Output) -> String {
 fn example() -> &'static Path {
     static EXAMPLE: OnceLock<PathBuf> = OnceLock::new();
     EXAMPLE.get_or_init(|| {
-        let built = cargo(&[
-            "build",
-            "--offline",
-            "--example",
-            "crate_graph",
-            "--message-format",
-            "json",
-        ]);
+        let built = cargo(&["build", "--offline", "--example", "crate_graph", "--message-format", "json"]);
         let messages = stdout(&built);
-        let messages = messages
-            .lines()
-            .map(|line| serde_json::from_str::<Value>(line).expect("Cargo writes JSON"));
-        let executable = messages
-            .filter_map(|message| message["executable"].as_str().map(PathBuf::from))
-            .last();
+        let messages =
+            messages.lines().map(|line| serde_json::from_str::<Value>(line).expect("Cargo writes JSON"));
+        let executable =
+            messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).next_back();
         executable.expect("an example has an executable")
     })
 }
 
 fn run(arguments: &[&str]) -> Output {
-    Command::new(example())
-        .args(arguments)
-        .output()
-        .expect("the example can be run")
+    Command::new(example()).args(arguments).output().expect("the example can be run")
 }
 
 /// What the example tells of one package, list by list.
@@ -76,24 +61,12 @@ impl Told {
         let text = stdout(&run(&["--package", &package.replace(' ', "@")]));
         assert!(text.starts_with(&format!("{package}, level ")), "{text}");
         let list = |heading: &str| {
-            let mut lines = text
-                .lines()
-                .skip_while(|line| !line.trim_start().starts_with(heading));
+            let mut lines = text.lines().skip_while(|line| !line.trim_start().starts_with(heading));
             let found = lines.next().unwrap_or_else(|| panic!("no `{heading}` in {text}"));
-            let count = found.trim_start()[heading.len()..]
-                .split(',')
-                .next()
-                .unwrap_or_default()
-                .trim();
-            let names: Vec<_> = lines
-                .map_while(|line| line.strip_prefix("    "))
-                .map(Package::from)
-                .collect();
-            assert_eq!(
-                names.len().to_string(),
-                count,
-                "the number before the list is its length"
-            );
+            let count = found.trim_start()[heading.len()..].split(',').next().unwrap_or_default().trim();
+            let names: Vec<_> =
+                lines.map_while(|line| line.strip_prefix("    ")).map(Package::from).collect();
+            assert_eq!(names.len().to_string(), count, "the number before the list is its length");
             names
         };
         let set = |heading| BTreeSet::from_iter(list(heading));
@@ -127,20 +100,15 @@ fn resolved() -> &'static Edges {
         let names: BTreeMap<_, _> = packages
             .iter()
             .map(|package| {
-                (
-                    text(&package["id"]),
-                    format!("{} {}", text(&package["name"]), text(&package["version"])),
-                )
+                (text(&package["id"]), format!("{} {}", text(&package["name"]), text(&package["version"])))
             })
             .collect();
         let nodes = array(&metadata["resolve"]["nodes"]);
         nodes
             .iter()
             .map(|node| {
-                let targets = array(&node["deps"])
-                    .iter()
-                    .map(|dep| names[&text(&dep["pkg"])].clone())
-                    .collect();
+                let targets =
+                    array(&node["deps"]).iter().map(|dep| names[&text(&dep["pkg"])].clone()).collect();
                 (names[&text(&node["id"])].clone(), targets)
             })
             .collect()
@@ -148,10 +116,7 @@ fn resolved() -> &'static Edges {
 }
 
 fn inverted(edges: &Edges) -> Edges {
-    let mut inverted: Edges = edges
-        .keys()
-        .map(|package| (package.clone(), BTreeSet::new()))
-        .collect();
+    let mut inverted: Edges = edges.keys().map(|package| (package.clone(), BTreeSet::new())).collect();
     for (source, targets) in edges {
         for target in targets {
             inverted.entry(target.clone()).or_default().insert(source.clone());
@@ -177,19 +142,9 @@ fn reached(edges: &Edges, start: &str) -> BTreeSet<Package> {
 /// What `cargo tree` lists, without the package itself.
 fn tree(package: &str, arguments: &[&str]) -> BTreeSet<Package> {
     let id = package.replace(' ', "@");
-    let common = [
-        "tree",
-        "--offline",
-        "--workspace",
-        "--all-features",
-        "--target",
-        "all",
-        "--prefix",
-        "none",
-    ];
-    let text = stdout(&cargo(
-        &[&common[..], &["--format", "{p}", "--invert", &id], arguments].concat(),
-    ));
+    let common =
+        ["tree", "--offline", "--workspace", "--all-features", "--target", "all", "--prefix", "none"];
+    let text = stdout(&cargo(&[&common[..], &["--format", "{p}", "--invert", &id], arguments].concat()));
     let names = text.lines().filter_map(|line| {
         let (name, version) = line.split_once(" v")?;
         Some(format!("{name} {}", version.split(' ').next()?))
@@ -204,20 +159,10 @@ fn every_answer_is_that_of_cargo_metadata() {
     // One package in three: a run takes a tenth of a second.
     for package in needs.keys().step_by(3) {
         let told = Told::about(package);
-        assert_eq!(
-            told.needs_directly, needs[package],
-            "what {package} needs directly"
-        );
+        assert_eq!(told.needs_directly, needs[package], "what {package} needs directly");
         assert_eq!(told.needs, reached(needs, package), "all that {package} needs");
-        assert_eq!(
-            told.direct_dependents, needed_by[package],
-            "who needs {package} directly"
-        );
-        assert_eq!(
-            told.dependents,
-            reached(&needed_by, package),
-            "all who need {package}"
-        );
+        assert_eq!(told.direct_dependents, needed_by[package], "who needs {package} directly");
+        assert_eq!(told.dependents, reached(&needed_by, package), "all who need {package}");
     }
 }
 
@@ -247,31 +192,15 @@ fn despawning_a_package_takes_along_all_that_depend_on_it_and_those_go_first() {
 fn whoever_depends_on_a_package_in_cargo_tree_does_so_here() {
     for package in resolved().keys().filter(|package| {
         let name = package.split(' ').next();
-        [
-            "bevy_ecs",
-            "bevy_platform",
-            "serde",
-            "syn",
-            "smallvec",
-            "windows-link",
-        ]
-        .map(Some)
-        .contains(&name)
+        ["bevy_ecs", "bevy_platform", "serde", "syn", "smallvec", "windows-link"].map(Some).contains(&name)
     }) {
         let told = Told::about(package);
         let seen = tree(package, &[]);
-        assert!(
-            !seen.is_empty() && seen.is_subset(&told.dependents),
-            "{package}: {seen:?}"
-        );
+        assert!(!seen.is_empty() && seen.is_subset(&told.dependents), "{package}: {seen:?}");
         let direct = tree(package, &["--depth", "1"]);
         assert!(direct.is_subset(&told.direct_dependents), "{package}: {direct:?}");
         if ["bevy_ecs", "smallvec"].contains(&package.split(' ').next().unwrap_or_default()) {
-            assert_eq!(
-                (seen, direct),
-                (told.dependents, told.direct_dependents),
-                "{package}"
-            );
+            assert_eq!((seen, direct), (told.dependents, told.direct_dependents), "{package}");
         }
     }
 }
@@ -282,28 +211,13 @@ fn the_tour_counts_packages_and_dependencies_and_shows_a_chain() {
     let text = stdout(&run(&[]));
     let dependencies: usize = needs.values().map(BTreeSet::len).sum();
     let first = text.lines().next().unwrap_or_default();
-    assert!(
-        first.ends_with(&format!(
-            ": {} packages, {dependencies} dependencies",
-            needs.len()
-        )),
-        "{text}"
-    );
+    assert!(first.ends_with(&format!(": {} packages, {dependencies} dependencies", needs.len())), "{text}");
     assert!(text.contains("  3 from this workspace\n"), "{text}");
 
-    let chain = text
-        .lines()
-        .find(|line| line.contains(" -> "))
-        .expect("there is a chain");
+    let chain = text.lines().find(|line| line.contains(" -> ")).expect("there is a chain");
     let chain: Vec<_> = chain.trim().split(" -> ").collect();
-    assert!(
-        chain.windows(2).all(|pair| needs[pair[0]].contains(pair[1])),
-        "{chain:?}"
-    );
-    assert!(
-        text.contains(&format!("the longest chain has {} packages", chain.len())),
-        "{text}"
-    );
+    assert!(chain.windows(2).all(|pair| needs[pair[0]].contains(pair[1])), "{chain:?}");
+    assert!(text.contains(&format!("the longest chain has {} packages", chain.len())), "{text}");
     assert_eq!(chain.len(), longest_chain(needs), "{chain:?}");
 }
 
@@ -312,20 +226,12 @@ fn longest_chain(edges: &Edges) -> usize {
         if let Some(&length) = known.get(package) {
             return length;
         }
-        let longest = edges[package]
-            .iter()
-            .map(|next| below(edges, next, known))
-            .max()
-            .unwrap_or(0);
+        let longest = edges[package].iter().map(|next| below(edges, next, known)).max().unwrap_or(0);
         known.insert(package.clone(), longest + 1);
         longest + 1
     }
     let mut known = BTreeMap::new();
-    edges
-        .keys()
-        .map(|package| below(edges, package, &mut known))
-        .max()
-        .unwrap_or(0)
+    edges.keys().map(|package| below(edges, package, &mut known)).max().unwrap_or(0)
 }
 
 #[test]
@@ -375,10 +281,7 @@ fn lockfile(packages: &[(&str, &str, &[&str])]) -> String {
 fn a_path_that_does_not_exist_is_refused() {
     let path = folder("missing").join("Cargo.lock");
     let message = complaint(&[path.to_str().expect("plain characters")]);
-    assert!(
-        message.contains("cannot read") && message.contains("Cargo.lock"),
-        "{message}"
-    );
+    assert!(message.contains("cannot read") && message.contains("Cargo.lock"), "{message}");
 }
 
 #[test]
@@ -391,10 +294,7 @@ fn a_folder_is_refused() {
 #[test]
 fn a_text_is_no_lockfile() {
     let message = complaint(&[&file("text", "poem.txt", "Roses are red,\nviolets are blue.\n")]);
-    assert!(
-        message.contains("poem.txt is not a complete Cargo.lock"),
-        "{message}"
-    );
+    assert!(message.contains("poem.txt is not a complete Cargo.lock"), "{message}");
 }
 
 #[test]
@@ -415,11 +315,8 @@ fn a_manifest_and_an_empty_file_are_no_lockfiles() {
 
 #[test]
 fn a_lockfile_cut_off_anywhere_is_refused_unless_the_rest_makes_sense() {
-    let whole = lockfile(&[
-        ("app", "1.0.0", &["middle"]),
-        ("middle", "1.0.0", &["leaf"]),
-        ("leaf", "1.0.0", &[]),
-    ]);
+    let whole =
+        lockfile(&[("app", "1.0.0", &["middle"]), ("middle", "1.0.0", &["leaf"]), ("leaf", "1.0.0", &[])]);
     for length in 0..whole.len() {
         let rest = &whole[..length];
         let output = run(&[&file("truncated", &format!("{length}.lock"), rest)]);
@@ -435,12 +332,7 @@ fn a_lockfile_cut_off_anywhere_is_refused_unless_the_rest_makes_sense() {
                 "cut off after {length} bytes"
             );
         } else {
-            assert_eq!(
-                output.status.code(),
-                Some(2),
-                "cut off after {length} bytes: {}",
-                stderr(&output)
-            );
+            assert_eq!(output.status.code(), Some(2), "cut off after {length} bytes: {}", stderr(&output));
         }
     }
     for length in [whole.len() / 3, whole.len() / 2, whole.len() * 3 / 4] {
@@ -459,20 +351,11 @@ fn a_dependency_that_is_not_listed_is_named() {
 #[test]
 fn an_unknown_package_is_refused_with_suggestions() {
     let message = complaint(&["--package", "no-such-package"]);
-    assert!(
-        message.contains("there is no package `no-such-package`"),
-        "{message}"
-    );
+    assert!(message.contains("there is no package `no-such-package`"), "{message}");
     let message = complaint(&["--package", "bevy"]);
-    assert!(
-        message.contains("did you mean") && message.contains("  bevy_ecs@0.20"),
-        "{message}"
-    );
+    assert!(message.contains("did you mean") && message.contains("  bevy_ecs@0.20"), "{message}");
     let message = complaint(&["--package", "bevy_ecs@0.1.0"]);
-    assert!(
-        message.contains("there is no package `bevy_ecs@0.1.0`"),
-        "{message}"
-    );
+    assert!(message.contains("there is no package `bevy_ecs@0.1.0`"), "{message}");
     complaint(&["--package", ""]);
     complaint(&["--package", "@"]);
 }
@@ -487,20 +370,13 @@ fn an_ambiguous_package_is_refused_with_all_candidates() {
     let path = file("ambiguous", "Cargo.lock", &text);
     let message = complaint(&[&path, "--package", "leaf"]);
     assert!(message.contains("may be any of"), "{message}");
-    assert!(
-        message.contains("\n  leaf@1.0.0 ") && message.contains("\n  leaf@2.0.0 "),
-        "{message}"
-    );
+    assert!(message.contains("\n  leaf@1.0.0 ") && message.contains("\n  leaf@2.0.0 "), "{message}");
     assert!(stdout(&run(&[&path, "--package", "leaf@2.0.0"])).starts_with("leaf 2.0.0, level 0\n"));
 }
 
 #[test]
 fn a_command_line_that_makes_no_sense_is_refused_with_the_usage() {
-    for arguments in [
-        &["--packages", "x"][..],
-        &["--package"],
-        &["one.lock", "two.lock"],
-    ] {
+    for arguments in [&["--packages", "x"][..], &["--package"], &["one.lock", "two.lock"]] {
         assert!(complaint(arguments).contains("Usage: crate_graph [PATH]"));
     }
 }
@@ -517,14 +393,8 @@ fn cycles_are_listed_and_everything_else_is_answered() {
     let tour = stdout(&run(&[&path]));
     assert!(tour.contains("4 packages, 3 dependencies"), "{tour}");
     assert!(tour.contains("since they close a cycle: 2\n"), "{tour}");
-    assert!(
-        tour.contains("    helper 1.0.0 -> lib 1.0.0 -> helper 1.0.0\n"),
-        "{tour}"
-    );
+    assert!(tour.contains("    helper 1.0.0 -> lib 1.0.0 -> helper 1.0.0\n"), "{tour}");
     assert!(tour.contains("    helper 1.0.0 -> helper 1.0.0\n"), "{tour}");
     let about = stdout(&run(&[&path, "--package", "util"]));
-    assert!(
-        about.contains("is needed in all by 2\n    app 1.0.0\n    lib 1.0.0\n"),
-        "{about}"
-    );
+    assert!(about.contains("is needed in all by 2\n    app 1.0.0\n    lib 1.0.0\n"), "{about}");
 }
