@@ -22,7 +22,7 @@ pub use ops::{
     AttemptedPair, BundleList, CommandsPairExt, DespawnError, EntityCommandsPairExt, EntityWorldMutPairExt,
     InsertPairError, InsertPairsError, Pair, PairBatch, PairInserted, PairInsertedEvent, PairList,
     PairPattern, PairRemoved, PairRemovedEvent, PairRole, PairTarget, PairsBundle, ReorderError,
-    SourcesBundle, TraitsError, TypeTarget, WorldPairExt,
+    SourcesBundle, TypeTarget, WorldPairExt,
 };
 pub use param::{Pairs, WorldPairReadExt};
 pub use plugin::{AdoptRelationshipExt, AppRelationExt, RelationsPlugin};
@@ -30,7 +30,7 @@ pub use plugin::{AdoptRelationshipExt, AppRelationExt, RelationsPlugin};
 pub use relation::ReflectedData;
 pub use relation::{
     CleanupPolicy, ExclusiveRelation, IsA, OnInstantiate, PairContext, PairRefusal, Prefab, Relation,
-    RelationName, RelationTraits, SlotOf, TraitConflict, Wildcard,
+    RelationName, RelationPath, RelationTraits, SlotOf, TraitConflict, TraitsError, Wildcard,
 };
 pub use store::{Invariant, PairInvariantError, PairTicks, Sources, Targets};
 pub use traverse::{Ancestors, Descendants, EntityPath, RelationView};

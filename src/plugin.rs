@@ -1,8 +1,8 @@
 //! The plugin, and adopting Bevy's relationships.
 
 use crate::{
-    ops::{TraitsError, WorldPairExt, adopt, ensure_store, relation_id},
-    relation::{Relation, RelationTraits},
+    ops::{WorldPairExt, adopt, ensure_store, relation_id},
+    relation::{Relation, RelationTraits, TraitsError},
     store::PairStore,
 };
 use bevy_app::{App, First, Plugin};

@@ -38,7 +38,7 @@ pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream
 
             fn register(
                 world: &mut ::bevy_relations::__private::World,
-            ) -> ::bevy_relations::__private::Entity {
+            ) -> ::core::result::Result<::bevy_relations::__private::Entity, ::bevy_relations::TraitsError> {
                 ::bevy_relations::__private::register::<Self>(world)
             }
         }

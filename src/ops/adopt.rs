@@ -7,7 +7,7 @@
 use super::{
     bootstrap::{add_type_relation, apply_traits, ensure_store},
     cleanup,
-    error::{TraitsError, to_bevy},
+    error::to_bevy,
     event::{self, Kind, Watch},
     insert,
     plan::{StoredPair, check_rules, freeze},
@@ -17,14 +17,14 @@ use crate::{
     access,
     relation::{
         Adopted, CleanupPolicy, ExclusiveRelation, Relation, RelationHint, RelationInfo, RelationTraits,
-        Value,
+        TraitsError, Value,
     },
     store::{PairData, PairStore, unpack},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
     entity::Entity,
-    error::Result,
+    error::BevyError,
     lifecycle::{DespawnEvent, DiscardEvent, InsertEvent},
     query::{QueryData, With},
     relationship::{Relationship, RelationshipTarget},
@@ -47,11 +47,8 @@ impl<C: Relationship> Relation for C {
         RelationInfo { hint: &HINT, default: None, clone: None }
     }
 
-    fn register(world: &mut World) -> Entity {
-        match adopt::<C>(world, C::traits()) {
-            Ok(entity) => entity,
-            Err(error) => panic!("{error}"),
-        }
+    fn register(world: &mut World) -> Result<Entity, TraitsError> {
+        adopt::<C>(world, C::traits())
     }
 
     fn value_in<'a>(component: <Self::Component as QueryData>::Item<'a, '_>) -> Option<&'a Self> {
@@ -77,7 +74,8 @@ pub(crate) fn adopt<C: Relationship>(
         let same = all.merge(traits).is_ok() && all == entry.traits;
         return if same { Ok(entry.entity) } else { Err(TraitsError::Frozen { relation: entry.name() }) };
     }
-    let (id, entity) = add_type_relation::<C>(world);
+    let added = add_type_relation::<C>(world);
+    let id = added.id;
     let adopted = Adopted {
         insert: insert_component::<C>,
         remove: |world, source| {
@@ -96,12 +94,10 @@ pub(crate) fn adopt<C: Relationship>(
     let entry = ensure_store(world).registry.entry_mut(id);
     entry.data = None;
     entry.adopted = Some(adopted);
-    let result = apply_traits(world, id, all).and_then(|()| apply_traits(world, id, traits));
-    if let Err(error) = result {
-        ensure_store(world).registry.remove(id);
-        world.despawn(entity);
-        return Err(error);
-    }
+    let entity = added.finish(world, |world, id| {
+        apply_traits(world, id, all)?;
+        apply_traits(world, id, traits)
+    })?;
     freeze(world, id);
     watch::<C>(world);
     absorb::<C>(world);
@@ -159,7 +155,7 @@ impl<C: Relationship> Watch for Inserted<C> {
         let StoredPair { relation, target, .. } = pair;
         store.participants.join(source, relation);
         store.participants.join(target, relation);
-        let listening = store.listeners.any != [false; 2];
+        let listening = store.listeners.anybody;
         let index = store.relation_mut(relation);
         let may_cycle = index.acyclic && index.reverse.list(source).is_some();
         if listening || index.unruly || may_cycle || index.has_any(source) {
@@ -183,7 +179,7 @@ fn inserted_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: Store
         None => {}
     }
     if let Err(error) = check_rules(world, pair) {
-        world.commands().queue(move |world: &mut World| -> Result {
+        world.commands().queue(move |world: &mut World| -> Result<(), BevyError> {
             if world.get::<C>(source).is_some_and(|component| component.get() == target) {
                 world.entity_mut(source).remove::<C>();
             }
@@ -201,7 +197,7 @@ fn inserted_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: Store
         event::fire(world, Kind::Inserted, pair, false);
     }
     for companion in companions {
-        world.commands().queue(move |world: &mut World| -> Result {
+        world.commands().queue(move |world: &mut World| -> Result<(), BevyError> {
             insert::insert(world, StoredPair { relation: companion, ..pair }, None).map_err(to_bevy)
         });
     }

@@ -1,20 +1,19 @@
 //! Bringing relations into a world: the store itself, relation types, run-time relations, and the entities
 //! that stand for types.
 
-use super::{adopt::adopt, error::TraitsError, event, participant};
+use super::{adopt::adopt, event, participant};
 use crate::{
     access,
     id::RelationId,
     relation::{
-        CHILD_OF, IS_A, IdRef, IsA, OneOf, Relation, RelationTraits, SLOT_OF, SlotOf, TAGGED, Tagged,
-        TypeEntry, TypeRef, Value, short_name,
+        CHILD_OF, IS_A, IdRef, IsA, OneOf, Relation, RelationPath, RelationTraits, SLOT_OF, SlotOf, TAGGED,
+        Tagged, TraitConflict, TraitsError, TypeEntry, TypeRef, Value, short_name,
     },
     store::{PairData, PairStore},
-    traverse::EntityPath,
 };
 use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::{component::Component, entity::Entity, hierarchy::ChildOf, world::World};
-use core::any::TypeId;
+use core::any::{Any, TypeId};
 
 /// Marks the entities that stand for Rust types.
 #[derive(Component)]
@@ -48,104 +47,171 @@ fn bootstrap(world: &mut World) {
 }
 
 /// The number of relation type `R`, which is registered if it is not, and given an entity if it lost its own.
-pub(crate) fn relation_id<R: Relation>(world: &mut World) -> RelationId {
-    let store = ensure_store(world);
-    if let Some(id) = store.registry.of_type::<R>() {
-        let entity = store.registry.entry(id).entity;
-        if !world.entities().contains_spawned(entity) {
-            replace_entity(world, id);
-        }
-        return id;
-    }
-    R::register(world);
-    match access::store(world).and_then(|store| store.registry.of_type::<R>()) {
+///
+/// # Errors
+/// If its declared traits are rejected.
+pub(crate) fn try_relation_id<R: Relation>(world: &mut World) -> Result<RelationId, TraitsError> {
+    let id = match ensure_store(world).registry.of_type::<R>() {
         Some(id) => id,
-        None => unreachable!("the relation was just registered"),
-    }
+        None => register_new::<R>(world)?,
+    };
+    revive(world, id);
+    Ok(id)
 }
 
-/// Registers relation type `R` with its declared traits, if it is not registered, and gives its entity.
+/// [`try_relation_id`] where a relation type must be right.
 ///
 /// # Panics
-/// If the declared traits are rejected, see [`try_register`]: a mistake in the program, not in its data.
-pub fn register<R: Relation>(world: &mut World) -> Entity {
-    match try_register::<R>(world) {
-        Ok(entity) => entity,
+/// If its declared traits are rejected: a mistake in the program, not in its data.
+pub(crate) fn relation_id<R: Relation>(world: &mut World) -> RelationId {
+    match try_relation_id::<R>(world) {
+        Ok(id) => id,
         Err(error) => panic!("{error}"),
     }
 }
 
-/// [`register`] with an error for what the derive macro cannot see: a `with` that leads back to the relation.
-pub(crate) fn try_register<R: Relation>(world: &mut World) -> Result<Entity, TraitsError> {
-    let store = ensure_store(world);
-    if let Some(id) = store.registry.of_type::<R>() {
-        return Ok(store.registry.entry(id).entity);
+/// Registers relation type `R`, however it wants to be, and gives its entity.
+///
+/// # Errors
+/// If its declared traits are rejected; then it, and what was registered along with it, is forgotten.
+pub fn register<R: Relation>(world: &mut World) -> Result<Entity, TraitsError> {
+    if let Some(id) = ensure_store(world).registry.of_type::<R>() {
+        return Ok(ensure_store(world).registry.entry(id).entity);
     }
-    let (id, entity) = add_type_relation::<R>(world);
-    if let Err(error) = apply_traits(world, id, R::traits()) {
-        ensure_store(world).registry.remove(id);
-        world.despawn(entity);
-        return Err(error);
-    }
-    Ok(entity)
+    let added = add_type_relation::<R>(world);
+    added.finish(world, |world, id| apply_traits(world, id, R::traits()))
 }
 
-/// Makes the entry of a relation type, without traits.
-pub(super) fn add_type_relation<R: Relation>(world: &mut World) -> (RelationId, Entity) {
-    let type_id = TypeId::of::<R>();
-    let known = ensure_store(world).registry.types.remove(&type_id);
-    let entity = known.map_or_else(|| world.spawn(TypeEntity).id(), |entry| entry.entity);
-    let key = event::key_of_type::<R>(world);
+/// A relation type whose traits are still to be declared.
+pub(super) struct AddedType {
+    pub(super) id: RelationId,
+    /// Its entity was used as a relation before.
+    known: bool,
+}
+
+impl AddedType {
+    /// Declares the traits, or takes the relation type back.
+    pub(super) fn finish(
+        self,
+        world: &mut World,
+        declare: impl FnOnce(&mut World, RelationId) -> Result<(), TraitsError>,
+    ) -> Result<Entity, TraitsError> {
+        match declare(world, self.id) {
+            Ok(()) => return Ok(ensure_store(world).registry.entry(self.id).entity),
+            Err(error) if self.known => {
+                ensure_store(world).registry.entry_mut(self.id).declared = false;
+                Err(error)
+            }
+            Err(error) => {
+                forget_type(world, self.id);
+                Err(error)
+            }
+        }
+    }
+}
+
+#[cold]
+fn register_new<R: Relation>(world: &mut World) -> Result<RelationId, TraitsError> {
+    let before: Vec<RelationId> = ensure_store(world).registry.declared().collect();
+    if let Err(error) = R::register(world) {
+        let along: Vec<RelationId> = ensure_store(world).registry.declared().collect();
+        for id in along.into_iter().filter(|id| !before.contains(id)) {
+            forget_type(world, id);
+        }
+        return Err(error);
+    }
+    match ensure_store(world).registry.of_type::<R>() {
+        Some(id) => Ok(id),
+        None => unreachable!("the relation was just registered"),
+    }
+}
+
+/// [`register`] from outside: with whatever comes along.
+pub(crate) fn register_relation<R: Relation>(world: &mut World) -> Result<Entity, TraitsError> {
+    let id = try_relation_id::<R>(world)?;
+    Ok(ensure_store(world).registry.entry(id).entity)
+}
+
+/// A relation type whose traits were rejected: its entity stands for the type, as before, and is no relation.
+fn forget_type(world: &mut World, id: RelationId) {
     let store = ensure_store(world);
-    let id = store.registry.add(entity, Some(type_id));
+    let entry = store.registry.entry(id);
+    let (entity, type_id, data) = (entry.entity, entry.type_id, entry.data);
+    store.registry.remove(id);
+    store.participants.set_relation(entity, false);
+    if let Some(type_id) = type_id {
+        store.registry.types.insert(type_id, TypeEntry { entity, data });
+    }
+}
+
+/// Makes the entry of a relation type, without traits; or completes the one that it got when its entity was used
+/// as a relation before the type was known to be one.
+pub(super) fn add_type_relation<R: Relation>(world: &mut World) -> AddedType {
+    let type_id = TypeId::of::<R>();
+    let key = event::key_of_type::<R>(world);
+    let entity = entity_of_type(world, TypeRef::of::<R>());
+    let store = ensure_store(world);
+    store.registry.types.remove(&type_id);
+    let known = store.registry.of_entity(entity);
+    let id = known.unwrap_or_else(|| store.registry.add(entity, Some(type_id)));
     let entry = store.registry.entry_mut(id);
+    entry.declared = true;
     entry.name = Some(short_name(core::any::type_name::<R>()));
-    entry.key = Some(key);
+    entry.key = entry.key.or(Some(key));
     if size_of::<R>() > 0 {
         entry.data = Some(PairData::<R>::kind_of_relation());
         entry.refine = Some(|value, context| {
             let value = match value {
                 Value::Slot(slot) => {
-                    (*slot as &mut dyn core::any::Any).downcast_mut::<Option<R>>().and_then(Option::as_mut)
+                    (*slot as &mut dyn Any).downcast_mut::<Option<R>>().and_then(Option::as_mut)
                 }
-                Value::Boxed(value) => (&mut **value as &mut dyn core::any::Any).downcast_mut::<R>(),
+                Value::Boxed(value) => (&mut **value as &mut dyn Any).downcast_mut::<R>(),
             };
             value.map_or(Ok(()), |value| value.refine(context))
         });
     }
-    settle_entity(world, id, entity);
-    (id, entity)
-}
-
-/// Lays out the index of a new relation and marks its entity.
-fn settle_entity(world: &mut World, id: RelationId, entity: Entity) {
-    ensure_store(world).lay_out(id);
+    if known.is_none() {
+        store.lay_out(id);
+    }
     mark_relation(world, id, entity);
+    AddedType { id, known: known.is_some() }
 }
 
 /// Notes that `entity` is the relation `id`.
 fn mark_relation(world: &mut World, id: RelationId, entity: Entity) {
     let store = ensure_store(world);
-    store.participants.set_relation(entity);
+    store.participants.set_relation(entity, true);
     let entry = store.registry.entry(id);
-    let data = entry.data;
-    if let Some(type_id) = entry.type_id {
-        store.registry.type_entities.insert(entity, type_id);
-        if data.is_some() {
+    if let Some(data) = entry.data {
+        if entry.type_id.is_some() {
             store.participants.set_data_target(entity);
         }
-    }
-    if let Some(data) = data {
         (data.init)(world);
     }
     participant::join(world, entity, id);
 }
 
 /// Gives a relation type whose entity was despawned another one.
+#[inline]
+pub(crate) fn revive(world: &mut World, id: RelationId) {
+    let Some(store) = access::store(world) else { return };
+    let entry = store.registry.entry(id);
+    if entry.type_id.is_some() && !world.entities().contains_spawned(entry.entity) {
+        replace_entity(world, id);
+    }
+}
+
 #[cold]
 fn replace_entity(world: &mut World, id: RelationId) {
     let entity = world.spawn(TypeEntity).id();
-    ensure_store(world).registry.set_entity(id, entity);
+    let store = ensure_store(world);
+    let type_id = store.registry.entry(id).type_id;
+    store.registry.set_entity(id, entity);
+    if let Some(type_id) = type_id {
+        store.registry.type_entities.insert(entity, type_id);
+        store.participants.set_type(entity);
+    }
+    store.refresh_simple(id);
     mark_relation(world, id, entity);
 }
 
@@ -161,8 +227,16 @@ pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<Relati
     if let Some(id) = store.registry.of_entity(entity) {
         return Ok(id);
     }
-    let id = store.registry.add(entity, None);
-    settle_entity(world, id, entity);
+    // The pairs of a type with fields carry values of that type, whether it is declared a relation or not.
+    let type_id = store.registry.type_entities.get(&entity).copied();
+    let data = store.kind_of_type_entity(entity);
+    let id = store.registry.add(entity, type_id);
+    store.registry.entry_mut(id).data = data;
+    if let Some(type_id) = type_id {
+        store.registry.types.remove(&type_id);
+    }
+    store.lay_out(id);
+    mark_relation(world, id, entity);
     Ok(id)
 }
 
@@ -201,19 +275,25 @@ pub(super) fn apply_traits(
     id: RelationId,
     traits: RelationTraits,
 ) -> Result<(), TraitsError> {
-    let store = ensure_store(world);
+    let alive = world.entities();
+    let Some(store) = access::store(world) else { return Ok(()) };
     let entry = store.registry.entry(id);
     let relation = entry.name();
-    if entry.frozen {
-        return Err(TraitsError::Frozen { relation });
-    }
     let mut merged = entry.traits.clone();
-    let typed_data = entry.type_id.is_some() && entry.data.is_some();
+    // A companion that has gone since is no companion any more.
+    merged.retain_with(|entity| alive.contains_spawned(entity));
+    let known = merged.clone();
     if let Err(conflict) = merged.merge(traits) {
         return Err(TraitsError::Conflict { relation, conflict });
     }
-    if typed_data && (merged.is_tag() || merged.data_ref().is_some()) {
-        let conflict = crate::relation::TraitConflict { first: "tag", second: "data" };
+    if merged == known {
+        return Ok(());
+    }
+    if is_used(store, id, &merged) {
+        return Err(TraitsError::Frozen { relation });
+    }
+    if entry.type_id.is_some() && entry.data.is_some() && (merged.is_tag() || merged.data_ref().is_some()) {
+        let conflict = TraitConflict { first: "tag", second: "data" };
         return Err(TraitsError::Conflict { relation, conflict });
     }
     let with = resolve_with(world, id, &merged)?;
@@ -236,6 +316,17 @@ pub(super) fn apply_traits(
     Ok(())
 }
 
+/// Whether it is too late for these traits: there have been pairs of the relation, or entities with the tag; or
+/// something inherits from what is to be final.
+fn is_used(store: &PairStore, id: RelationId, traits: &RelationTraits) -> bool {
+    let entry = store.registry.entry(id);
+    let is_target = |relation| store.relation(relation).reverse.list(entry.entity).is_some();
+    let is_built_in = |relation: RelationId| relation.index() < store.relations.len();
+    entry.frozen
+        || (is_built_in(TAGGED) && is_target(TAGGED))
+        || (traits.has_final() && !entry.traits.has_final() && is_built_in(IS_A) && is_target(IS_A))
+}
+
 /// The entity that a reference in traits means.
 fn resolve(world: &mut World, id: RelationId, reference: IdRef) -> Result<Entity, TraitsError> {
     match reference {
@@ -244,7 +335,7 @@ fn resolve(world: &mut World, id: RelationId, reference: IdRef) -> Result<Entity
             let relation = ensure_store(world).registry.entry(id).name();
             Err(TraitsError::DeadReference { relation, entity })
         }
-        IdRef::Type(TypeRef { register: Some(register), .. }) => Ok(register(world)),
+        IdRef::Type(TypeRef { register: Some(register), .. }) => register(world),
         IdRef::Type(type_ref) => Ok(entity_of_type(world, type_ref)),
     }
 }
@@ -266,9 +357,9 @@ fn resolve_with(
     while let Some(path) = paths.pop() {
         let last = path[path.len() - 1];
         if last == id {
-            let entities = path.iter().map(|&id| registry.entry(id).entity).collect();
+            let names = path.iter().map(|&id| registry.entry(id).name()).collect();
             let relation = registry.entry(id).name();
-            return Err(TraitsError::WithCycle { relation, path: EntityPath::new(entities) });
+            return Err(TraitsError::WithCycle { relation, path: RelationPath(names) });
         }
         for &next in &registry.entry(last).with {
             let mut longer = path.clone();
@@ -296,22 +387,24 @@ pub(crate) fn entity_of<T: Send + Sync + 'static>(world: &mut World) -> Entity {
 }
 
 fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
-    let known = ensure_store(world).registry.entity_of(type_ref.id);
-    if let Some(entity) = known
+    let registry = &ensure_store(world).registry;
+    if let Some(id) = registry.of_type_id(type_ref.id) {
+        revive(world, id);
+        return ensure_store(world).registry.entry(id).entity;
+    }
+    let known = registry.types.get(&type_ref.id).map(|entry| (entry.entity, entry.data));
+    if let Some((entity, _)) = known
         && world.entities().contains_spawned(entity)
     {
         return entity;
     }
-    if let Some(id) = ensure_store(world).registry.of_type_id(type_ref.id) {
-        replace_entity(world, id);
-        return ensure_store(world).registry.entry(id).entity;
-    }
     let entity = world.spawn((TypeEntity, participant::Participant)).id();
     let store = ensure_store(world);
-    let data = store.registry.types.get(&type_ref.id).and_then(|entry| entry.data);
+    let data = known.and_then(|(_, data)| data);
     store.registry.types.insert(type_ref.id, TypeEntry { entity, data });
     store.registry.type_entities.insert(entity, type_ref.id);
     store.participants.set_marked(entity, true);
+    store.participants.set_type(entity);
     if data.is_some() {
         store.participants.set_data_target(entity);
     }

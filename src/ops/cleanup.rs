@@ -5,6 +5,7 @@
 //! relations go, the stack does not grow.
 
 use super::{
+    bootstrap::revive,
     error::{DespawnError, PairRole, report, to_bevy},
     plan::StoredPair,
     remove,
@@ -25,7 +26,28 @@ use bevy_ecs::{
 #[derive(Default)]
 struct Departure {
     pairs: Vec<StoredPair>,
+    dependents: Vec<Entity>,
     refusals: Vec<DespawnError>,
+}
+
+impl Departure {
+    /// Removes the pairs, then puts the dependents on the list: an observer that panics leaves none on it.
+    fn finish(self, world: &mut DeferredWorld, then: impl FnOnce(&mut PairStore)) {
+        if !self.pairs.is_empty() {
+            remove::remove(world, &self.pairs);
+        }
+        let Some(store) = access::deferred_store(world) else { return };
+        then(store);
+        store.cascade.pending.extend(self.dependents);
+        if store.cascade.must_be_scheduled() {
+            store.cascade.scheduled = true;
+            world.commands().queue(|world: &mut World| Drain::new(world).run());
+        }
+        // Bevy's own despawn cannot be refused: it is reported.
+        for error in self.refusals {
+            report(world.commands(), to_bevy(error));
+        }
+    }
 }
 
 /// A participant is being despawned by Bevy.
@@ -34,44 +56,45 @@ pub(super) fn on_despawn(mut world: DeferredWorld, entity: Entity) {
     if !store.participants.is_marked(entity) {
         return;
     }
-    let departure = leave(store, entity);
-    if !departure.pairs.is_empty() {
-        remove::remove(&mut world, &departure.pairs);
+    let relation = relation_of(store, entity);
+    leave(store, entity).finish(&mut world, |store| forget(store, entity));
+    if let Some(relation) = relation {
+        // A type gets another entity at once; a run-time relation is forgotten by now.
+        world.commands().queue(move |world: &mut World| revive(world, relation));
     }
-    if let Some(store) = access::deferred_store(&mut world) {
-        forget(store, entity);
-    }
-    schedule(&mut world);
-    report_all(&mut world, departure.refusals);
 }
 
-/// A target of one adopted relation is being despawned by Bevy.
+/// A target of one adopted relation is being despawned by Bevy. Runs before Bevy queues its own commands for the
+/// sources, which would go down one stack frame per level.
 pub(super) fn on_target_despawn(world: &mut DeferredWorld, relation: RelationId, entity: Entity) {
     let Some(store) = access::deferred_store(world) else { return };
     let mut departure = Departure::default();
     leave_as_target(store, relation, entity, &mut departure);
-    remove::remove(world, &departure.pairs);
-    // Queued before Bevy's own commands for the sources, which would go down one stack frame per level.
-    schedule(world);
-    report_all(world, departure.refusals);
+    departure.finish(world, |_| {});
+}
+
+/// The relation that `entity` is.
+#[inline]
+fn relation_of(store: &PairStore, entity: Entity) -> Option<RelationId> {
+    if store.participants.is_relation(entity) { store.registry.of_entity(entity) } else { None }
 }
 
 /// Takes `entity` out of all its pairs: removes those without value or observer at once, lists the others.
 fn leave(store: &mut PairStore, entity: Entity) -> Departure {
     let mut departure = Departure::default();
-    if store.participants.is_relation(entity) {
+    let relation = relation_of(store, entity);
+    if relation.is_some() {
         // The pairs of a relation go with it, also those along which others depend on its own dependents:
         // these are found as long as the pairs are there.
-        let mut dependents = collect_cascade(store, alloc::vec![entity]);
-        dependents.retain(|&dependent| dependent != entity);
-        store.cascade.pending.extend(dependents);
+        departure.dependents = collect_cascade(store, alloc::vec![entity]);
+        departure.dependents.retain(|&dependent| dependent != entity);
     }
     for relation in store.participants.relations(entity) {
         leave_as_source(store, relation, entity, &mut departure);
         leave_as_target(store, relation, entity, &mut departure);
     }
-    if store.participants.is_relation(entity) {
-        leave_as_relation(store, entity, &mut departure);
+    if let Some(relation) = relation {
+        leave_as_relation(store, relation, entity, &mut departure);
     }
     if !departure.pairs.is_empty() {
         departure.pairs = remove::with_mirrors(store, departure.pairs);
@@ -106,10 +129,7 @@ fn leave_as_target(store: &mut PairStore, relation: RelationId, entity: Entity, 
     }
     match target_policy(store, relation, entity) {
         CleanupPolicy::Remove => {}
-        CleanupPolicy::Despawn => {
-            let PairStore { relations, cascade, .. } = store;
-            cascade.pending.extend(relations[relation.index()].sources(entity));
-        }
+        CleanupPolicy::Despawn => departure.dependents.extend(store.relation(relation).sources(entity)),
         CleanupPolicy::Panic => departure.refusals.extend(in_use_as_target(store, relation, entity, entity)),
     }
     if goes_silently(store, relation) {
@@ -139,8 +159,7 @@ fn relation_policy(store: &PairStore, entity: Entity) -> CleanupPolicy {
 
 /// The entity of a relation goes, and with it all pairs of the relation. Pairs kept in components stay: the
 /// relation gets another entity on its next use, as every relation type does.
-fn leave_as_relation(store: &mut PairStore, entity: Entity, departure: &mut Departure) {
-    let Some(relation) = store.registry.of_entity(entity) else { return };
+fn leave_as_relation(store: &PairStore, relation: RelationId, entity: Entity, departure: &mut Departure) {
     if relation_policy(store, entity) == CleanupPolicy::Panic {
         departure.refusals.extend(in_use_as_relation(store, relation, entity));
     }
@@ -178,11 +197,15 @@ fn in_use_as_relation(store: &PairStore, relation: RelationId, entity: Entity) -
 
 /// Forgets an entity that has left all its pairs.
 fn forget(store: &mut PairStore, entity: Entity) {
-    if store.participants.is_relation(entity)
-        && let Some(relation) = store.registry.of_entity(entity)
-        && store.registry.entry(relation).type_id.is_none()
-    {
-        store.registry.remove(relation);
+    if let Some(relation) = relation_of(store, entity) {
+        if store.registry.entry(relation).type_id.is_none() {
+            store.registry.remove(relation);
+        }
+        // Until it has an entity again.
+        store.relation_mut(relation).simple = false;
+    }
+    if store.participants.is_type(entity) {
+        store.registry.type_entities.remove(&entity);
     }
     store.participants.forget(entity);
     if store.listeners.narrow.is_empty() {
@@ -196,22 +219,6 @@ fn forget(store: &mut PairStore, entity: Entity) {
         }
         !gone
     });
-}
-
-/// Queues the command that works the list of dependents off, unless somebody does so already.
-fn schedule(world: &mut DeferredWorld) {
-    let Some(store) = access::deferred_store(world) else { return };
-    if !store.cascade.scheduled && !store.cascade.pending.is_empty() {
-        store.cascade.scheduled = true;
-        world.commands().queue(|world: &mut World| Drain::new(world).run());
-    }
-}
-
-/// Bevy's own despawn cannot be refused: it is reported.
-fn report_all(world: &mut DeferredWorld, refusals: Vec<DespawnError>) {
-    for error in refusals {
-        report(world.commands(), to_bevy(error));
-    }
 }
 
 /// Works the list of dependents off. Lets go of the list when dropped, also by a panic in a user's observer.
@@ -282,8 +289,7 @@ fn for_each_dependent(store: &PairStore, entity: Entity, mut f: impl FnMut(Entit
             store.relation(relation).sources(entity).for_each(&mut f);
         }
     }
-    if store.participants.is_relation(entity)
-        && let Some(relation) = store.registry.of_entity(entity)
+    if let Some(relation) = relation_of(store, entity)
         && relation_policy(store, entity) == CleanupPolicy::Despawn
     {
         store.relation(relation).iter().for_each(|(source, _)| f(source));
@@ -323,8 +329,7 @@ fn refuse(store: &PairStore, entity: Entity, order: &[Entity]) -> Result<(), Des
                 return Err(error);
             }
         }
-        if store.participants.is_relation(used)
-            && let Some(relation) = store.registry.of_entity(used)
+        if let Some(relation) = relation_of(store, used)
             && relation_policy(store, used) == CleanupPolicy::Panic
             && let Some(error) = in_use_as_relation(store, relation, entity)
         {

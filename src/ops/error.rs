@@ -2,7 +2,7 @@
 
 use crate::{
     id::PairId,
-    relation::{PairRefusal, RelationName, TraitConflict},
+    relation::{PairRefusal, RelationName, TraitsError},
     traverse::EntityPath,
 };
 use alloc::vec::Vec;
@@ -138,48 +138,6 @@ pub enum InsertPairError {
     /// The relation could not be registered.
     #[error(transparent)]
     Traits(#[from] TraitsError),
-}
-
-/// Why traits were not accepted. Nothing has changed.
-#[derive(Clone, PartialEq, Debug, Error)]
-#[non_exhaustive]
-pub enum TraitsError {
-    /// Two traits contradict.
-    #[error("traits of {relation} were rejected: {conflict}")]
-    Conflict {
-        /// The relation.
-        relation: RelationName,
-        /// The two.
-        conflict: TraitConflict,
-    },
-    /// The relation has been used: its traits cannot change any more.
-    #[error("traits of {relation} cannot change: it has been used in a pair")]
-    Frozen {
-        /// The relation.
-        relation: RelationName,
-    },
-    /// A relation would come along with itself.
-    #[error("traits of {relation} were rejected: `with` leads back to it over {path}")]
-    WithCycle {
-        /// The relation.
-        relation: RelationName,
-        /// From the relation over what comes along back to it.
-        path: EntityPath,
-    },
-    /// The entity is not alive.
-    #[error("traits were given to {entity}, which is not alive")]
-    Dead {
-        /// The entity.
-        entity: Entity,
-    },
-    /// A component named in the traits is not what they need.
-    #[error("{entity}, named in the traits of {relation}, is not alive")]
-    DeadReference {
-        /// The relation.
-        relation: RelationName,
-        /// The entity named in its traits.
-        entity: Entity,
-    },
 }
 
 /// Pairs of a batch that were refused; the others were inserted.

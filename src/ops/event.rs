@@ -28,7 +28,6 @@ use bevy_ecs::{
     lifecycle::Insert,
     observer::{IntoObserver, Observer, On, TriggerContext},
     ptr::PtrMut,
-    system::Commands,
     world::{DeferredWorld, World},
 };
 use core::{alloc::Layout, marker::PhantomData};
@@ -129,8 +128,17 @@ pub(super) fn key_of_type<R: Relation>(world: &mut World) -> ComponentId {
 
 /// Whether anybody may hear of an event.
 #[inline]
-pub(crate) fn listening(world: &DeferredWorld<'_>, kind: Kind) -> bool {
-    access::store(world).is_some_and(|store| store.listeners.any[kind as usize])
+pub(crate) fn listening(world: &mut DeferredWorld<'_>, kind: Kind) -> bool {
+    let may_be = |world: &DeferredWorld<'_>| {
+        access::store(world).is_some_and(|store| store.listeners.any[kind as usize])
+    };
+    if may_be(world) {
+        // Nobody tells when an observer goes.
+        refresh_listeners(world);
+        may_be(world)
+    } else {
+        false
+    }
 }
 
 /// Tells observers of a pair.
@@ -204,9 +212,12 @@ pub(super) fn watch_observers(world: &mut World) {
     let keys =
         [world.register_event_key::<PairInsertedEvent>(), world.register_event_key::<PairRemovedEvent>()];
     ensure_store(world).listeners.keys = Some(keys);
-    refresh_listeners(world);
-    // An observer registers itself in a command that was queued before this one.
-    world.add_observer(|_: On<Insert<Observer>>, mut commands: Commands| commands.queue(refresh_listeners));
+    // The first event finds out. There may even be an observer that is just being added: one whose parameters
+    // have brought relations into the world.
+    set_listening(&mut DeferredWorld::from(&mut *world), [true; 2]);
+    world.add_observer(|_: On<Insert<Observer>>, mut world: DeferredWorld| {
+        set_listening(&mut world, [true; 2])
+    });
     world.add_observer(|on: On<CheckChangeTicks>, mut world: DeferredWorld| {
         let check = *on.event();
         if let Some(store) = access::deferred_store(&mut world) {
@@ -223,7 +234,8 @@ pub(super) fn watch_observers(world: &mut World) {
     world.flush();
 }
 
-fn refresh_listeners(world: &mut World) {
+/// Finds out whether anybody listens.
+fn refresh_listeners(world: &mut DeferredWorld<'_>) {
     let Some(keys) = access::store(world).and_then(|store| store.listeners.keys) else { return };
     let any = keys.map(|key| {
         world.observers().try_get_observers(key).is_some_and(|observers| {
@@ -232,7 +244,14 @@ fn refresh_listeners(world: &mut World) {
                 || !observers.component_observers().is_empty()
         })
     });
-    ensure_store(world).listeners.any = any;
+    set_listening(world, any);
+}
+
+fn set_listening(world: &mut DeferredWorld<'_>, any: [bool; 2]) {
+    if let Some(store) = access::deferred_store(world) {
+        store.listeners.any = any;
+        store.listeners.anybody = any != [false; 2];
+    }
 }
 
 /// Adds an observer of the pairs that fit `pair`.

@@ -1,8 +1,8 @@
 //! Inserting pairs.
 
 use super::{
-    bootstrap::{relation_id, relation_id_of},
-    error::{InsertPairError, InsertPairsError, PairRole, TraitsError},
+    bootstrap::{relation_id, relation_id_of, revive, try_relation_id},
+    error::{InsertPairError, InsertPairsError, PairRole},
     event::{self, Kind},
     participant,
     plan::{Given, Insertion, Plan, Source, StoredPair, attempted, freeze, plan},
@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     access,
-    id::{PairId, Slot},
-    relation::{Relation, Value},
+    id::{PairId, RelationId, Slot},
+    relation::{Relation, TraitsError, Value},
     store::{NO_ROW, Simple},
 };
 use alloc::{boxed::Box, vec::Vec};
@@ -46,7 +46,7 @@ fn insert_typed_by_rules<R: Relation>(
     value: R,
     target: Entity,
 ) -> Result<(), InsertPairError> {
-    let relation = relation_id::<R>(world);
+    let relation = try_relation_id::<R>(world)?;
     let mut slot = Some(value);
     insert_slot(world, StoredPair { source, relation, target }, &mut slot)
 }
@@ -95,9 +95,23 @@ pub(crate) fn insert(
     if given.is_none() && insert_simple(world, pair)? {
         return Ok(());
     }
+    revive_all(world, pair.relation);
     let plan = plan(world, pair, given.as_deref_mut())?;
     apply(world, plan, given);
     Ok(())
+}
+
+/// Gives relation types that lost their entity another one: the relation itself and those that come along.
+fn revive_all(world: &mut World, relation: RelationId) {
+    revive(world, relation);
+    let companion = |world: &World, nth: usize| {
+        access::store(world).and_then(|store| store.registry.entry(relation).with.get(nth).copied())
+    };
+    let mut nth = 0;
+    while let Some(with) = companion(world, nth) {
+        revive_all(world, with);
+        nth += 1;
+    }
 }
 
 /// Makes newcomers take part, then tries the short way. False if rules have to be checked first.
@@ -137,7 +151,7 @@ fn apply(world: &mut World, plan: Plan, mut given: Option<&mut Given<'_>>) {
     let removed = remove::remove(&mut deferred, &plan.removals);
     let mut row = NO_ROW;
     let mut events = Vec::new();
-    let listening = event::listening(&deferred, Kind::Inserted);
+    let listening = event::listening(&mut deferred, Kind::Inserted);
     for insertion in plan.insertions {
         if listening {
             events.push((insertion.pair, insertion.replaced));

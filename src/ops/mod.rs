@@ -23,9 +23,7 @@ pub use bootstrap::register;
 pub use bundle::{BundleList, Pair, PairList, PairTarget, PairsBundle, SourcesBundle, TypeTarget};
 pub use commands::{CommandsPairExt, EntityCommandsPairExt, PairBatch};
 pub use entity::EntityWorldMutPairExt;
-pub use error::{
-    AttemptedPair, DespawnError, InsertPairError, InsertPairsError, PairRole, ReorderError, TraitsError,
-};
+pub use error::{AttemptedPair, DespawnError, InsertPairError, InsertPairsError, PairRole, ReorderError};
 pub use event::{PairInserted, PairInsertedEvent, PairPattern, PairRemoved, PairRemovedEvent};
 pub use world::WorldPairExt;
 

@@ -51,7 +51,7 @@ pub(crate) fn join(world: &mut World, entity: Entity, relation: RelationId) -> b
 
 /// The marker goes. Cleanup has already run if this is a despawn; otherwise the entity was cleared, or had
 /// components moved away or dropped, and the marker is put back: clearing removes the entity's own pairs, the
-/// other ways keep them.
+/// other ways keep them. Bevy's `retain` cannot be told from `clear` if it retains nothing.
 fn on_remove(mut world: DeferredWorld, context: HookContext) {
     let entity = context.entity;
     let Some(store) = access::deferred_store(&mut world) else { return };
@@ -59,9 +59,13 @@ fn on_remove(mut world: DeferredWorld, context: HookContext) {
         return;
     }
     store.participants.set_marked(entity, false);
+    let moved = store.participants.take_moved(entity);
+    let before = world.entity(entity).archetype().id();
     world.commands().queue(move |world: &mut World| {
         let Ok(entity_ref) = world.get_entity(entity) else { return };
-        let cleared = entity_ref.archetype().components().is_empty();
+        let before = world.archetypes().get(before);
+        let kept = before.is_some_and(|before| before.iter_components().any(|id| entity_ref.contains_id(id)));
+        let cleared = !moved && !kept;
         if let Some(store) = access::store_mut(world) {
             store.participants.set_marked(entity, true);
         }

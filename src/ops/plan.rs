@@ -120,7 +120,7 @@ impl Planner<'_, '_> {
         self.alive(pair)?;
         let index = self.store.relation(pair.relation);
         let there = index.has(pair.source, pair.target);
-        let kind = self.store.data_kind(pair.relation, pair.target);
+        let kind = self.store.data_kind(pair.relation, pair.source, pair.target);
         if !there {
             self.rules(pair)?;
         }
@@ -177,13 +177,24 @@ impl Planner<'_, '_> {
             return Err(InsertPairError::SelfReference { pair: error() });
         }
         if entry.traits.is_acyclic()
-            && let Some(path) = path_up(self.store.relation(pair.relation), pair.target, pair.source)
+            && let Some(path) = path_up(
+                self.store.relation(pair.relation),
+                &self.planned(pair.relation),
+                pair.target,
+                pair.source,
+            )
         {
             let mut entities = alloc::vec![pair.source];
             entities.extend(path.entities());
             return Err(InsertPairError::Cycle { pair: error(), path: EntityPath::new(entities) });
         }
         Ok(())
+    }
+
+    /// Pairs of a relation that will be there.
+    fn planned(&self, relation: RelationId) -> SmallVec<[(Entity, Entity); 2]> {
+        let pairs = self.plan.insertions.iter().map(|insertion| insertion.pair);
+        pairs.filter(|pair| pair.relation == relation).map(|pair| (pair.source, pair.target)).collect()
     }
 
     /// Whether nothing may inherit from `entity`: it is declared so, or it stands for a component and was not
@@ -270,6 +281,9 @@ impl Planner<'_, '_> {
             self.make_way(mirror.source, mirror);
         }
         self.plan.insertions.push(Insertion { pair: mirror, value: Source::Shared, kind, replaced: there });
+        if !there {
+            self.add_companions(mirror);
+        }
     }
 
     /// Relations, or tags, that come along.

@@ -33,7 +33,7 @@ pub(crate) fn remove(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) -> boo
         for &StoredPair { source, relation, target } in pairs {
             let row = store.relation_mut(relation).unlink(source, target).unwrap_or(NO_ROW);
             if row != NO_ROW
-                && let Some(kind) = store.data_kind(relation, target)
+                && let Some(kind) = store.data_kind(relation, source, target)
             {
                 rows.push((kind, row));
             }

@@ -2,7 +2,7 @@
 
 use super::{
     bootstrap, bundle, cleanup,
-    error::{DespawnError, InsertPairError, InsertPairsError, ReorderError, TraitsError},
+    error::{DespawnError, InsertPairError, InsertPairsError, ReorderError},
     event, insert,
     participant::Participant,
     remove,
@@ -10,7 +10,7 @@ use super::{
 use crate::{
     access,
     id::{PairId, Slot},
-    relation::{Relation, RelationTraits, TAGGED},
+    relation::{Relation, RelationTraits, TAGGED, TraitsError},
     store::PairInvariantError,
 };
 use alloc::{borrow::Cow, vec::Vec};
@@ -349,7 +349,7 @@ impl WorldPairExt for World {
     }
 
     fn register_relation<R: Relation>(&mut self) -> Result<Entity, TraitsError> {
-        bootstrap::try_register::<R>(self)
+        bootstrap::register_relation::<R>(self)
     }
 
     fn spawn_relation(

@@ -122,7 +122,9 @@ impl WorldPairReadExt for World {
         let value = match store.registry.entry(id).adopted {
             Some(adopted) if store.relation(id).has(source, target) => (adopted.get)(self, source)?,
             Some(_) => return None,
-            None => (store.data_kind(id, target)?.get)(self, store.relation(id).row(source, target)?)?,
+            None => {
+                (store.data_kind(id, source, target)?.get)(self, store.relation(id).row(source, target)?)?
+            }
         };
         (value as &dyn Any).downcast_ref()
     }

@@ -10,6 +10,7 @@
 
 mod builtin;
 mod data;
+mod error;
 mod registry;
 mod traits;
 
@@ -18,6 +19,7 @@ pub use builtin::{IsA, Prefab, SlotOf, Wildcard};
 #[cfg(feature = "bevy_reflect")]
 pub use data::ReflectedData;
 pub use data::{PairContext, PairRefusal};
+pub use error::{RelationPath, TraitsError};
 pub use registry::RelationName;
 pub use traits::{CleanupPolicy, OnInstantiate, RelationTraits, TraitConflict};
 
@@ -100,7 +102,7 @@ pub trait Relation: Send + Sync + Sized + 'static {
 
     /// Registers the relation in `world` unless it is registered, and gives its entity.
     #[doc(hidden)]
-    fn register(world: &mut World) -> Entity;
+    fn register(world: &mut World) -> Result<Entity, TraitsError>;
 
     /// The value of a pair, from the component of the source that holds it.
     #[doc(hidden)]

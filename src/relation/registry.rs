@@ -95,6 +95,8 @@ pub(crate) struct RelationEntry {
     /// Its entity. A type's entity may have been despawned; it is made anew on the next use.
     pub(crate) entity: Entity,
     pub(crate) type_id: Option<TypeId>,
+    /// The type has been registered as a relation. One that is only known by its entity may turn out to be one.
+    pub(crate) declared: bool,
     pub(crate) name: Option<Cow<'static, str>>,
     pub(crate) traits: RelationTraits,
     /// The values of its pairs, if the relation itself says what they are.
@@ -121,6 +123,7 @@ impl RelationEntry {
             in_use: false,
             entity: Entity::PLACEHOLDER,
             type_id: None,
+            declared: false,
             name: None,
             traits: RelationTraits::new(),
             data: None,
@@ -172,10 +175,11 @@ impl Registry {
         let guess = hint.get();
         if let Some(entry) = self.entries.get(guess)
             && entry.type_id == Some(TypeId::of::<R>())
+            && entry.declared
         {
             return Some(RelationId(guess as u32));
         }
-        let id = self.of_type_id(TypeId::of::<R>())?;
+        let id = self.of_type_id(TypeId::of::<R>()).filter(|&id| self.entry(id).declared)?;
         hint.set(id.index());
         Some(id)
     }
@@ -234,6 +238,11 @@ impl Registry {
             other.with.retain(|&with| with != id);
         }
         self.free.push(id);
+    }
+
+    /// Every relation type that is registered.
+    pub(crate) fn declared(&self) -> impl Iterator<Item = RelationId> + use<'_> {
+        self.ids().filter(|&id| self.entry(id).declared)
     }
 
     /// Every relation in use.

@@ -1,6 +1,6 @@
 //! Relation traits: the facts that can be declared about a relation, and which of them contradict.
 
-use super::Relation;
+use super::{Relation, TraitsError};
 use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, world::World};
 use core::any::TypeId;
@@ -37,7 +37,7 @@ pub enum OnInstantiate {
 pub(crate) struct TypeRef {
     pub(crate) id: TypeId,
     /// Set for relation types, which need more than an entity.
-    pub(crate) register: Option<fn(&mut World) -> Entity>,
+    pub(crate) register: Option<fn(&mut World) -> Result<Entity, TraitsError>>,
 }
 
 impl TypeRef {
@@ -308,6 +308,14 @@ impl RelationTraits {
 
     pub(crate) fn with_refs(&self) -> &[IdRef] {
         &self.with
+    }
+
+    /// Keeps the companions that are types, or entities of which `keep` is true.
+    pub(crate) fn retain_with(&mut self, keep: impl Fn(Entity) -> bool) {
+        self.with.retain(|with| match with {
+            IdRef::Entity(entity) => keep(*entity),
+            IdRef::Type(_) => true,
+        });
     }
 
     pub(crate) fn data_ref(&self) -> Option<DataRef> {

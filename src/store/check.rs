@@ -216,7 +216,7 @@ impl Checker<'_> {
         let index = self.store.relation(self.id);
         let symmetric = self.store.registry.entry(self.id).traits.is_symmetric();
         for (source, target) in index.iter() {
-            let kind = self.store.data_kind(self.id, target);
+            let kind = self.store.data_kind(self.id, source, target);
             match (kind, index.row(source, target)) {
                 (None, None) => {}
                 (Some(kind), Some(row)) => {

@@ -70,11 +70,11 @@ impl Depths {
 
     #[inline]
     pub(crate) fn unlinked(&mut self, forward: &Forward, reverse: &Reverse, source: Entity) {
-        let old = self.depths.get(source.index_u32());
-        let new = self.below_targets(forward, reverse, source);
-        if new == 0 && reverse.list(source).is_none() {
+        if reverse.list(source).is_none() && !forward.has_any(source) {
             return;
         }
+        let old = self.depths.get(source.index_u32());
+        let new = self.below_targets(forward, reverse, source);
         self.update(source, old, new, reverse.list(source).is_some());
     }
 

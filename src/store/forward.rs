@@ -179,14 +179,19 @@ impl ManyForward {
         }
     }
 
+    /// Adds a pair unless it is there. True if it was added.
     #[inline]
-    fn insert(&mut self, source: Entity, target: Entity, place: u32) {
+    fn insert(&mut self, reverse: &mut Reverse, source: Entity, target: Entity) -> bool {
         let slot = self.slots.get_mut(source.index_u32());
         if slot.place == EMPTY {
+            let place = reverse.push(target, source);
             *slot = ManySlot { word: target.to_bits(), place, generation: generation(source) };
-        } else if slot.place == LIST {
-            self.lists[slot.word as usize].push(Edge { target, place });
-        } else {
+            return true;
+        }
+        if slot.place != LIST {
+            if slot.word == target.to_bits() {
+                return false;
+            }
             let first = Edge { target: Entity::from_bits(slot.word), place: slot.place };
             let list = self.free.pop().unwrap_or_else(|| {
                 self.lists.push(TargetList::default());
@@ -194,10 +199,14 @@ impl ManyForward {
             });
             slot.word = u64::from(list);
             slot.place = LIST;
-            let list = &mut self.lists[list as usize];
-            list.push(first);
-            list.push(Edge { target, place });
+            self.lists[list as usize].push(first);
         }
+        let list = &mut self.lists[slot.word as usize];
+        if list.find(target).is_some() {
+            return false;
+        }
+        list.push(Edge { target, place: reverse.push(target, source) });
+        true
     }
 
     #[inline]
@@ -338,15 +347,21 @@ impl Forward {
         }
     }
 
-    /// Remembers a pair that is not there yet.
+    /// Adds a pair on both sides unless it is there. True if it was added. An exclusive relation must have no
+    /// other target for the source.
     #[inline]
-    pub(crate) fn insert(&mut self, source: Entity, target: Entity, place: u32) {
+    pub(crate) fn insert(&mut self, reverse: &mut Reverse, source: Entity, target: Entity) -> bool {
         match self {
             Self::Exclusive(forward) => {
-                *forward.words.get_mut(source.index_u32()) = ExclusiveForward::word(source, target);
-                *forward.places.get_mut(source.index_u32()) = place;
+                let word = forward.words.get_mut(source.index_u32());
+                if *word == ExclusiveForward::word(source, target) {
+                    return false;
+                }
+                *word = ExclusiveForward::word(source, target);
+                *forward.places.get_mut(source.index_u32()) = reverse.push(target, source);
+                true
             }
-            Self::Many(forward) => forward.insert(source, target, place),
+            Self::Many(forward) => forward.insert(reverse, source, target),
         }
     }
 

@@ -22,6 +22,8 @@ pub(crate) struct RelationIndex {
     pub(crate) len: usize,
     /// One target per source.
     pub(crate) exclusive: bool,
+    /// Its bit in the records of participants.
+    pub(crate) bit: u64,
     /// Insertion and removal follow no rule but `exclusive`, `ordered` and `acyclic`, and no value is stored:
     /// see [`PairStore::insert_simple`](super::PairStore::insert_simple).
     pub(crate) simple: bool,
@@ -35,7 +37,7 @@ pub(crate) struct RelationIndex {
 
 impl RelationIndex {
     /// An empty index, laid out for a relation with these traits.
-    pub(crate) fn new(traits: &RelationTraits) -> Self {
+    pub(crate) fn new(traits: &RelationTraits, bit: u64) -> Self {
         let mut reverse = Reverse::default();
         reverse.extras.ordered = traits.is_ordered();
         Self {
@@ -45,6 +47,7 @@ impl RelationIndex {
             version: 0,
             len: 0,
             exclusive: traits.is_exclusive(),
+            bit,
             simple: false,
             unruly: true,
             acyclic: traits.is_acyclic(),
@@ -90,16 +93,19 @@ impl RelationIndex {
             .flat_map(|(target, _)| self.sources(target).map(move |source| (source, target)))
     }
 
-    /// Adds a pair that is not there. An exclusive relation must have no target for the source.
+    /// Adds a pair unless it is there. True if it was added. An exclusive relation must have no other target for
+    /// the source.
     #[inline]
-    pub(crate) fn link(&mut self, source: Entity, target: Entity) {
-        let (_, place) = self.reverse.push(target, source);
-        self.forward.insert(source, target, place);
+    pub(crate) fn link(&mut self, source: Entity, target: Entity) -> bool {
+        if !self.forward.insert(&mut self.reverse, source, target) {
+            return false;
+        }
         self.version += 1;
         self.len += 1;
         if let Some(depths) = &mut self.depths {
             depths.linked(&self.forward, &self.reverse, source, target);
         }
+        true
     }
 
     /// Removes a pair; gives the row of its value, or [`NO_ROW`]. `None` if there is no such pair.

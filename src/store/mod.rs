@@ -50,8 +50,18 @@ pub(crate) struct Listeners {
     pub(crate) keys: Option<[EventKey; 2]>,
     /// Somebody observes `PairInserted`, `PairRemoved`.
     pub(crate) any: [bool; 2],
+    /// Somebody observes one of them.
+    pub(crate) anybody: bool,
     /// Ids that stand for one pair, or for one target, watched by narrowed observers.
     pub(crate) narrow: HashMap<(Option<Entity>, Entity), ComponentId>,
+}
+
+/// The copy of a pair on a clone, with the original's target.
+pub(crate) struct UnmappedClone {
+    pub(crate) original: Entity,
+    pub(crate) clone: Entity,
+    pub(crate) relation: RelationId,
+    pub(crate) target: Entity,
 }
 
 /// Entities that are to be despawned because of one that was.
@@ -60,6 +70,13 @@ pub(crate) struct Cascade {
     pub(crate) pending: Vec<Entity>,
     /// Somebody will take care of `pending`.
     pub(crate) scheduled: bool,
+}
+
+impl Cascade {
+    #[inline]
+    pub(crate) fn must_be_scheduled(&self) -> bool {
+        !self.scheduled && !self.pending.is_empty()
+    }
 }
 
 /// Every pair of a world.
@@ -71,6 +88,8 @@ pub(crate) struct PairStore {
     pub(crate) participants: Participants,
     pub(crate) listeners: Listeners,
     pub(crate) cascade: Cascade,
+    /// Pairs of clones whose targets may still be cloned.
+    pub(crate) unmapped: Vec<UnmappedClone>,
 }
 
 /// What came of an attempt at the short way.
@@ -93,7 +112,7 @@ impl PairStore {
 
     /// Makes the index of a relation whose traits are settled as far as its layout goes.
     pub(crate) fn lay_out(&mut self, id: RelationId) {
-        let index = RelationIndex::new(&self.registry.entry(id).traits);
+        let index = RelationIndex::new(&self.registry.entry(id).traits, participants::bit(id));
         if id.index() < self.relations.len() {
             self.relations[id.index()] = index;
         } else {
@@ -125,24 +144,19 @@ impl PairStore {
     pub(crate) fn insert_simple(&mut self, id: RelationId, source: Entity, target: Entity) -> Simple {
         let index = &mut self.relations[id.index()];
         if !index.simple
-            || self.listeners.any != [false; 2]
-            || !self.participants.join_if_ready(source, id)
-            || !self.participants.join_if_ready(target, id)
+            || self.listeners.anybody
+            || !self.participants.join_if_ready(source, index.bit)
+            || !self.participants.join_if_ready(target, index.bit)
             // Only an entity that has sources of its own can close a cycle.
             || (index.acyclic && (source == target || index.reverse.list(source).is_some()))
         {
             return Simple::Involved;
         }
-        if index.exclusive {
-            match index.first_target(source) {
-                Some(old) if old == target => return Simple::Done,
-                Some(old) => {
-                    index.unlink(source, old);
-                }
-                None => {}
-            }
-        } else if index.has(source, target) {
-            return Simple::Done;
+        if index.exclusive
+            && let Some(old) = index.first_target(source)
+            && old != target
+        {
+            index.unlink(source, old);
         }
         index.link(source, target);
         Simple::Done
@@ -158,19 +172,29 @@ impl PairStore {
         Some(index.unlink(source, target).is_some())
     }
 
-    /// What values a pair of this relation and target carries, by the rules of which the first that applies
-    /// counts: the relation says so; it is declared a tag; the target stands for a type with fields.
-    pub(crate) fn data_kind(&self, id: RelationId, target: Entity) -> Option<DataKind> {
+    /// What values a pair carries, by the rules of which the first that applies counts: the relation says so; it
+    /// is declared a tag; the target stands for a type with fields. Both directions of a symmetric pair carry
+    /// the same.
+    pub(crate) fn data_kind(&self, id: RelationId, source: Entity, target: Entity) -> Option<DataKind> {
         let entry = self.registry.entry(id);
         if entry.data.is_some() || entry.adopted.is_some() || entry.traits.is_tag() {
             return entry.data;
         }
-        if !self.participants.is_data_target(target) {
+        match self.kind_of_type_entity(target) {
+            None if entry.traits.is_symmetric() => self.kind_of_type_entity(source),
+            kind => kind,
+        }
+    }
+
+    /// The values of the type that `entity` stands for.
+    pub(crate) fn kind_of_type_entity(&self, entity: Entity) -> Option<DataKind> {
+        if !self.participants.is_data_target(entity) {
             return None;
         }
-        match self.registry.of_entity(target) {
+        let type_id = self.registry.type_entities.get(&entity)?;
+        match self.registry.of_type_id(*type_id) {
             Some(relation) => self.registry.entry(relation).data,
-            None => self.registry.types.get(self.registry.type_entities.get(&target)?)?.data,
+            None => self.registry.types.get(type_id)?.data,
         }
     }
 

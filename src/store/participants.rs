@@ -11,22 +11,45 @@ const LAST_BIT: u32 = 63;
 /// What is known of an entity that takes part.
 #[derive(Clone, Copy, Default)]
 struct Record {
-    generation: u32,
-    flags: u32,
+    /// The entity's generation in the high half, flags in the low half: one comparison tells most of what is asked.
+    head: u64,
     /// A bit per relation in which it is, or was, source or target.
     relations: u64,
 }
 
+impl Record {
+    #[inline]
+    fn is_of(self, entity: Entity) -> bool {
+        self.head & LIVE != 0 && self.head >> 32 == generation(entity)
+    }
+}
+
+#[inline]
+fn generation(entity: Entity) -> u64 {
+    u64::from(entity.generation().to_bits())
+}
+
 /// The record is in use.
-const LIVE: u32 = 1;
+const LIVE: u64 = 1;
 /// The entity has the hidden marker component, which vouches for the record.
-const MARKED: u32 = 1 << 1;
+const MARKED: u64 = 1 << 1;
 /// The entity is a relation.
-const RELATION: u32 = 1 << 2;
+const RELATION: u64 = 1 << 2;
 /// The entity stands for a type with fields: pairs that have it as target may carry that type.
-const DATA_TARGET: u32 = 1 << 3;
+const DATA_TARGET: u64 = 1 << 3;
 /// Visited by the cascade that is being collected.
-const VISITED: u32 = 1 << 4;
+const VISITED: u64 = 1 << 4;
+
+/// The bit of a relation in a record; 0 if it is beyond the bits.
+pub(crate) fn bit(relation: RelationId) -> u64 {
+    if relation.0 < LAST_BIT { 1 << relation.0 } else { 0 }
+}
+
+/// Components of the entity are being moved to another, which does not end its pairs.
+const MOVED: u64 = 1 << 5;
+
+/// The entity stands for a Rust type.
+const TYPE: u64 = 1 << 6;
 
 /// The roles of every entity.
 #[derive(Default)]
@@ -40,25 +63,23 @@ impl Participants {
     #[inline]
     fn record(&self, entity: Entity) -> Option<Record> {
         let record = self.records.get(entity.index_u32());
-        (record.flags & LIVE != 0 && record.generation == entity.generation().to_bits()).then_some(record)
+        record.is_of(entity).then_some(record)
     }
 
-    fn has(&self, entity: Entity, flag: u32) -> bool {
-        self.record(entity).is_some_and(|record| record.flags & flag != 0)
+    fn has(&self, entity: Entity, flag: u64) -> bool {
+        self.record(entity).is_some_and(|record| record.head & flag != 0)
     }
 
-    /// Notes that `entity` takes part in `relation`, if it is known to be alive, and is no data target. False if
-    /// more has to be done for it to have a pair.
+    /// Notes that `entity` takes part in the relation with this [`bit`], if it is known to be alive, and is no
+    /// data target. False if more has to be done for it to have a pair.
     #[inline]
-    pub(crate) fn join_if_ready(&mut self, entity: Entity, relation: RelationId) -> bool {
+    pub(crate) fn join_if_ready(&mut self, entity: Entity, bit: u64) -> bool {
         let Some(record) = self.records.existing_mut(entity.index_u32()) else { return false };
-        let ready = record.generation == entity.generation().to_bits()
-            && record.flags & (LIVE | MARKED | DATA_TARGET) == LIVE | MARKED
-            && relation.0 < LAST_BIT;
+        let ready = record.head & !(RELATION | VISITED | TYPE) == generation(entity) << 32 | LIVE | MARKED;
         if ready {
-            record.relations |= 1 << relation.0;
+            record.relations |= bit;
         }
-        ready
+        ready && bit != 0
     }
 
     /// Whether `entity` is known to be alive and marked.
@@ -71,6 +92,10 @@ impl Participants {
         self.has(entity, RELATION)
     }
 
+    pub(crate) fn is_type(&self, entity: Entity) -> bool {
+        self.has(entity, TYPE)
+    }
+
     #[inline]
     pub(crate) fn is_data_target(&self, entity: Entity) -> bool {
         self.has(entity, DATA_TARGET)
@@ -80,9 +105,8 @@ impl Participants {
     #[inline]
     fn ensure(&mut self, entity: Entity) -> &mut Record {
         let record = self.records.get_mut(entity.index_u32());
-        let generation = entity.generation().to_bits();
-        if record.flags & LIVE == 0 || record.generation != generation {
-            *record = Record { generation, flags: LIVE, relations: 0 };
+        if !record.is_of(entity) {
+            *record = Record { head: generation(entity) << 32 | LIVE, relations: 0 };
         }
         record
     }
@@ -90,18 +114,39 @@ impl Participants {
     pub(crate) fn set_marked(&mut self, entity: Entity, marked: bool) {
         let record = self.ensure(entity);
         if marked {
-            record.flags |= MARKED;
+            record.head |= MARKED;
         } else {
-            record.flags &= !MARKED;
+            record.head &= !MARKED;
         }
     }
 
-    pub(crate) fn set_relation(&mut self, entity: Entity) {
-        self.ensure(entity).flags |= RELATION;
+    pub(crate) fn set_relation(&mut self, entity: Entity, is_relation: bool) {
+        let record = self.ensure(entity);
+        if is_relation {
+            record.head |= RELATION;
+        } else {
+            record.head &= !RELATION;
+        }
+    }
+
+    pub(crate) fn set_type(&mut self, entity: Entity) {
+        self.ensure(entity).head |= TYPE;
+    }
+
+    pub(crate) fn set_moved(&mut self, entity: Entity) {
+        self.ensure(entity).head |= MOVED;
+    }
+
+    /// Whether the entity was noted by [`set_moved`](Self::set_moved) since this was asked last.
+    pub(crate) fn take_moved(&mut self, entity: Entity) -> bool {
+        let record = self.ensure(entity);
+        let moved = record.head & MOVED != 0;
+        record.head &= !MOVED;
+        moved
     }
 
     pub(crate) fn set_data_target(&mut self, entity: Entity) {
-        self.ensure(entity).flags |= DATA_TARGET;
+        self.ensure(entity).head |= DATA_TARGET;
     }
 
     /// Notes that the entity takes part in a relation.
@@ -127,7 +172,7 @@ impl Participants {
     #[inline]
     pub(crate) fn forget(&mut self, entity: Entity) {
         if let Some(record) = self.records.existing_mut(entity.index_u32())
-            && record.generation == entity.generation().to_bits()
+            && record.is_of(entity)
         {
             if record.relations >> LAST_BIT & 1 == 1 {
                 self.overflow.remove(&entity);
@@ -141,10 +186,9 @@ impl Participants {
     #[inline]
     pub(crate) fn visit(&mut self, entity: Entity) -> bool {
         let Some(record) = self.records.existing_mut(entity.index_u32()) else { return false };
-        let known = record.flags & LIVE != 0 && record.generation == entity.generation().to_bits();
-        let first = known && record.flags & VISITED == 0;
+        let first = record.is_of(entity) && record.head & VISITED == 0;
         if first {
-            record.flags |= VISITED;
+            record.head |= VISITED;
         }
         first
     }
@@ -152,7 +196,7 @@ impl Participants {
     #[inline]
     pub(crate) fn unvisit(&mut self, entity: Entity) {
         if let Some(record) = self.records.existing_mut(entity.index_u32()) {
-            record.flags &= !VISITED;
+            record.head &= !VISITED;
         }
     }
 }

@@ -95,12 +95,12 @@ impl Reverse {
         }
     }
 
-    /// Appends a source to the list of `target` and gives list and place.
+    /// Appends a source to the list of `target` and gives its place.
     #[inline]
-    pub(crate) fn push(&mut self, target: Entity, source: Entity) -> (usize, u32) {
+    pub(crate) fn push(&mut self, target: Entity, source: Entity) -> u32 {
         let slot = self.slots.get_mut(target.index_u32());
-        let list = if *slot == 0 {
-            let list = match self.free.pop() {
+        if *slot == 0 {
+            *slot = match self.free.pop() {
                 Some(free) => {
                     self.lists[free as usize].target = target;
                     free
@@ -109,47 +109,59 @@ impl Reverse {
                     self.lists.push(SourceList { target, sources: SmallVec::new() });
                     self.lists.len() as u32 - 1
                 }
-            };
-            *slot = list + 1;
-            if self.extras.any() && self.extra.len() < self.lists.len() {
-                self.extra.resize_with(self.lists.len(), ListExtra::default);
-            }
-            list as usize
-        } else {
-            *slot as usize - 1
-        };
+            } + 1;
+        }
+        let list = *slot as usize - 1;
         let sources = &mut self.lists[list].sources;
         let place = sources.len() as u32;
         sources.push(source);
         if self.extras.any() {
-            let extra = &mut self.extra[list];
-            if self.extras.rows {
-                extra.rows.push(NO_ROW);
-            }
-            if self.extras.ticks {
-                extra.ticks.push(PairTicks::default());
-            }
+            self.push_extra(list);
         }
-        (list, place)
+        place
+    }
+
+    fn push_extra(&mut self, list: usize) {
+        if self.extra.len() < self.lists.len() {
+            self.extra.resize_with(self.lists.len(), ListExtra::default);
+        }
+        let extra = &mut self.extra[list];
+        if self.extras.rows {
+            extra.rows.push(NO_ROW);
+        }
+        if self.extras.ticks {
+            extra.ticks.push(PairTicks::default());
+        }
     }
 
     /// Removes the source at `place`.
     #[inline]
     pub(crate) fn remove(&mut self, list: usize, place: u32) -> Moved {
+        if self.extras.any() {
+            return self.remove_with_extra(list, place);
+        }
+        let sources = &mut self.lists[list].sources;
+        sources.swap_remove(place as usize);
+        let moved = sources.get(place as usize).map_or(Moved::Nothing, |&last| Moved::Last(last));
+        if sources.is_empty() {
+            self.release(list);
+        }
+        moved
+    }
+
+    fn remove_with_extra(&mut self, list: usize, place: u32) -> Moved {
         if self.extras.ordered {
             return self.remove_in_order(list, place as usize);
         }
         let sources = &mut self.lists[list].sources;
         sources.swap_remove(place as usize);
         let moved = sources.get(place as usize).map_or(Moved::Nothing, |&last| Moved::Last(last));
-        if self.extras.any() {
-            let extra = &mut self.extra[list];
-            if self.extras.rows {
-                extra.rows.swap_remove(place as usize);
-            }
-            if self.extras.ticks {
-                extra.ticks.swap_remove(place as usize);
-            }
+        let extra = &mut self.extra[list];
+        if self.extras.rows {
+            extra.rows.swap_remove(place as usize);
+        }
+        if self.extras.ticks {
+            extra.ticks.swap_remove(place as usize);
         }
         if sources.is_empty() {
             self.release(list);

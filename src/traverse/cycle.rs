@@ -36,20 +36,29 @@ impl fmt::Display for EntityPath {
     }
 }
 
-/// A path from `from` up to `to`, both included, if there is one.
+/// A path from `from` up to `to`, both included, if there is one over the pairs of `index` and the `planned`
+/// ones, given as source and target.
 ///
 /// # Complexity
 /// At most one step per pair above `from`; a single comparison if `to` has no sources.
-pub(crate) fn path_up(index: &RelationIndex, from: Entity, to: Entity) -> Option<EntityPath> {
+pub(crate) fn path_up(
+    index: &RelationIndex,
+    planned: &[(Entity, Entity)],
+    from: Entity,
+    to: Entity,
+) -> Option<EntityPath> {
     if from == to {
         return Some(EntityPath(vec![from]));
     }
-    index.reverse.list(to)?;
+    if index.reverse.list(to).is_none() && !planned.iter().any(|&(_, target)| target == to) {
+        return None;
+    }
     // Who led to an entity; each is entered once.
     let mut below: EntityHashMap<Entity> = EntityHashMap::default();
     let mut stack = vec![from];
     while let Some(entity) = stack.pop() {
-        for target in index.targets(entity) {
+        let planned = planned.iter().filter(|(source, _)| *source == entity).map(|&(_, target)| target);
+        for target in index.targets(entity).chain(planned) {
             if target == to {
                 return Some(EntityPath(trace(&below, from, entity, to)));
             }

@@ -152,7 +152,7 @@ impl<'w, 's> RelationView<'w, 's> {
     /// At most one step per pair above `entity`.
     pub fn is_ancestor(&self, ancestor: Entity, entity: Entity) -> bool {
         let Some(index) = self.index else { return false };
-        index.targets(entity).any(|target| super::path_up(index, target, ancestor).is_some())
+        index.targets(entity).any(|target| super::path_up(index, &[], target, ancestor).is_some())
     }
 
     /// The entities below `entity`, depth first, a target's sources in the order of

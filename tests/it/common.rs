@@ -1,33 +1,83 @@
-//! What several modules need.
+//! What the tests of several modules share.
 
 use bevy_ecs::{
-    error::{BevyError, ErrorContext, FallbackErrorHandler},
-    world::World,
+    error::{BevyError, ErrorContext, FallbackErrorHandler, Severity},
+    prelude::*,
 };
-use std::cell::RefCell;
+use bevy_relations::prelude::*;
+use core::cell::RefCell;
 
 thread_local! {
-    static ERRORS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    static ERRORS: RefCell<Vec<(Severity, String)>> = const { RefCell::new(Vec::new()) };
 }
 
-fn record(error: BevyError, _: ErrorContext) {
-    ERRORS.with_borrow_mut(|errors| errors.push(error.to_string()));
-}
-
-/// A world whose error handler keeps the errors for [`take_reported_errors`].
-pub(crate) fn world_that_records_errors() -> World {
+/// A world whose error handler keeps what it is given for [`take_errors`].
+pub(crate) fn world_with_error_log() -> World {
+    fn keep(error: BevyError, _: ErrorContext) {
+        let text = error.to_string();
+        ERRORS.with_borrow_mut(|errors| errors.push((error.severity(), text)));
+    }
+    take_errors();
     let mut world = World::new();
-    record_errors_of(&mut world);
+    world.insert_resource(FallbackErrorHandler(keep));
     world
 }
 
-/// Replaces the error handler of the world by one that keeps the errors for [`take_reported_errors`].
-pub(crate) fn record_errors_of(world: &mut World) {
-    take_reported_errors();
-    world.insert_resource(FallbackErrorHandler(record));
+/// What the error handler was given in this thread since the last call.
+pub(crate) fn take_errors() -> Vec<(Severity, String)> {
+    ERRORS.take()
 }
 
-/// The errors that were given to Bevy's error handler on this thread since the last call.
-pub(crate) fn take_reported_errors() -> Vec<String> {
-    ERRORS.take()
+/// Some new entities.
+pub(crate) fn spawn<const N: usize>(world: &mut World) -> [Entity; N] {
+    [(); N].map(|()| world.spawn_empty().id())
+}
+
+/// A run-time relation.
+pub(crate) fn relation(world: &mut World, traits: RelationTraits) -> Entity {
+    world.spawn_relation("R", traits).unwrap()
+}
+
+/// Every entity that is alive, in order of its index.
+pub(crate) fn all_entities(world: &World) -> Vec<Entity> {
+    let archetypes = world.archetypes().iter();
+    let mut all: Vec<_> = archetypes.flat_map(|archetype| archetype.entities()).map(|entity| entity.id()).collect();
+    all.sort_unstable();
+    all
+}
+
+/// Everything that can be read of the pairs of a world: its entities, and for each its pairs as a source in
+/// order, its pairs as a target, and its tags.
+pub(crate) fn dump(world: &World) -> Vec<String> {
+    let describe = |entity| {
+        let mut to = world.pairs_to(entity);
+        to.sort_unstable();
+        format!("{entity}: has {:?}, is target of {to:?}, is {:?}", world.pairs_of(entity), world.tags(entity))
+    };
+    all_entities(world).into_iter().map(describe).collect()
+}
+
+/// Does something that must fail, and proves that nothing has changed.
+#[track_caller]
+pub(crate) fn refused<T: core::fmt::Debug, E: core::fmt::Debug>(
+    world: &mut World,
+    attempt: impl FnOnce(&mut World) -> Result<T, E>,
+) -> E {
+    let before = dump(world);
+    let error = attempt(world).expect_err("this must be refused");
+    assert_eq!(dump(world), before, "a refused operation has changed something");
+    world.check_pairs().unwrap();
+    error
+}
+
+/// The sources of a target, sorted.
+pub(crate) fn sources(world: &World, relation: Entity, target: Entity) -> Vec<Entity> {
+    let mut sources: Vec<_> = world.pairs_by_id(relation).sources(target).collect();
+    sources.sort_unstable();
+    sources
+}
+
+/// The targets of a source, in order.
+pub(crate) fn targets(world: &World, relation: Entity, source: Entity) -> Vec<Entity> {
+    world.pairs_by_id(relation).targets(source).collect()
 }

@@ -107,6 +107,10 @@ impl<R: Relationship> Side for Bevy<R> {
         self.world.get::<R>(source).is_some_and(|link| link.get() == target)
     }
 
+    fn end_frame(&mut self) {
+        self.world.clear_trackers();
+    }
+
     fn insert_all(&mut self, links: &[Link<Entity>]) {
         match self.way {
             Way::Direct => links.iter().for_each(|&(source, target)| self.insert(source, target)),

@@ -103,6 +103,10 @@ impl<R: Relation + Default> Side for Ours<R> {
         self.world.has_pair::<R>(source, target)
     }
 
+    fn end_frame(&mut self) {
+        self.world.clear_trackers();
+    }
+
     fn insert_all(&mut self, links: &[Link<Entity>]) {
         match self.way {
             Way::Direct => links.iter().for_each(|&(source, target)| self.insert(source, target)),

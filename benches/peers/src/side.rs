@@ -63,6 +63,9 @@ pub(crate) trait Side: 'static {
         self.despawn(root);
     }
 
+    /// What an app does once per frame: Bevy forgets which components were removed, which would pile up.
+    fn end_frame(&mut self) {}
+
     fn spawn_sources(&mut self, count: usize) -> Vec<Self::Id> {
         (0..count).map(|_| self.spawn_source()).collect()
     }

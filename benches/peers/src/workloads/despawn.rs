@@ -85,6 +85,7 @@ fn fell<S: Side>(name: &'static str, size: usize, new: fn() -> S) -> Contestant 
                 }
                 watch.time(|| side.despawn_tree(nodes[0]));
                 alive += nodes.iter().filter(|&&node| side.is_alive(node)).count() as u64;
+                side.end_frame();
             }
             alive
         }
@@ -107,6 +108,7 @@ fn forsake<S: Side>(name: &'static str, size: usize, new: fn() -> S) -> Contesta
                 assert!(!side.is_alive(target), "the target is still there");
                 let alive = sources.iter().filter(|&&source| side.is_alive(source)).count() as u64;
                 checksum += linked | alive << 32;
+                side.end_frame();
             }
             checksum
         }

@@ -80,5 +80,6 @@ pub(super) fn insert_and_remove<S: Side>(side: &mut S, links: &[Link<S::Id>], wa
     let linked = side.count_links(links) as u64;
     watch.time(|| side.remove_all(links));
     let left = side.count_links(links) as u64;
+    side.end_frame();
     linked | left << 32
 }

@@ -53,6 +53,7 @@ fn retarget<S: Side>(name: &'static str, size: usize, new: fn() -> S) -> Contest
                 let moved = links.iter().zip(before).filter(|(new, old)| new != old);
                 let stale = moved.filter(|(_, old)| side.has(old.0, old.1)).count() as u64;
                 checksum += side.count_links(links) as u64 | stale << 32;
+                side.end_frame();
             }
             checksum
         }

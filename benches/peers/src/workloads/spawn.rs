@@ -48,6 +48,7 @@ fn spawn<S: SpawnLinked>(name: &'static str, size: usize, new: fn() -> S) -> Con
                 let links: Vec<_> = spawned.iter().copied().zip(plan.iter().copied()).collect();
                 checksum += side.count_links(&links) as u64;
                 spawned.drain(..).rev().for_each(|entity| side.despawn(entity));
+                side.end_frame();
             }
             checksum
         }

@@ -1,0 +1,62 @@
+//! Why traits were rejected.
+
+use super::{RelationName, TraitConflict};
+use alloc::vec::Vec;
+use bevy_ecs::entity::Entity;
+use core::fmt;
+use thiserror::Error;
+
+/// Relations of which each brings the next one along.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RelationPath(pub(crate) Vec<RelationName>);
+
+impl fmt::Display for RelationPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (nth, relation) in self.0.iter().enumerate() {
+            write!(f, "{}{relation}", if nth == 0 { "" } else { " -> " })?;
+        }
+        Ok(())
+    }
+}
+
+/// Why traits were not accepted. Nothing has changed.
+#[derive(Clone, PartialEq, Debug, Error)]
+#[non_exhaustive]
+pub enum TraitsError {
+    /// Two traits contradict.
+    #[error("traits of {relation} were rejected: {conflict}")]
+    Conflict {
+        /// The relation.
+        relation: RelationName,
+        /// The two.
+        conflict: TraitConflict,
+    },
+    /// The relation has been used: its traits cannot change any more.
+    #[error("traits of {relation} cannot change: it has been used in a pair")]
+    Frozen {
+        /// The relation.
+        relation: RelationName,
+    },
+    /// A relation would come along with itself.
+    #[error("traits of {relation} were rejected: `with` leads back to it over {path}")]
+    WithCycle {
+        /// The relation.
+        relation: RelationName,
+        /// From the relation over what comes along back to it.
+        path: RelationPath,
+    },
+    /// The entity is not alive.
+    #[error("traits were given to {entity}, which is not alive")]
+    Dead {
+        /// The entity.
+        entity: Entity,
+    },
+    /// A component named in the traits is not what they need.
+    #[error("{entity}, named in the traits of {relation}, is not alive")]
+    DeadReference {
+        /// The relation.
+        relation: RelationName,
+        /// The entity named in its traits.
+        entity: Entity,
+    },
+}

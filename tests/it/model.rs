@@ -1,0 +1,148 @@
+//! Random histories, compared step by step with a naive evaluation of the rules.
+//!
+//! Deterministic. `PAIR_MODEL_CASES=5000 cargo test model` runs more histories, `PAIR_MODEL_SEED` others.
+
+mod ops;
+mod reference;
+mod run;
+
+use ops::{How, Op, Via};
+use proptest::{
+    bool::weighted,
+    collection::vec,
+    option,
+    prelude::*,
+    test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner},
+};
+use reference::{Given, Policy, Spec};
+use run::{Run, TYPED};
+
+fn policy() -> impl Strategy<Value = Policy> {
+    prop_oneof![6 => Just(Policy::Remove), 2 => Just(Policy::Despawn), 1 => Just(Policy::Panic)]
+}
+
+fn spec() -> impl Strategy<Value = Spec> {
+    let layout = (weighted(0.3), weighted(0.1), weighted(0.3), weighted(0.2), weighted(0.2), weighted(0.1));
+    let rules = (weighted(0.3), weighted(0.2), weighted(0.1), weighted(0.35), weighted(0.6));
+    (layout, rules, option::weighted(0.3, any::<u8>()), policy(), policy()).prop_map(
+        |(layout, rules, with, on_target, on_relation)| {
+            let (exclusive, union, symmetric, acyclic, traversable, transitive) = layout;
+            let (ordered, is_final, one_of, data, default) = rules;
+            Spec {
+                exclusive,
+                union,
+                symmetric,
+                // These contradict symmetric.
+                acyclic: acyclic && !symmetric,
+                traversable: traversable && !symmetric,
+                transitive: transitive && !symmetric,
+                ordered,
+                is_final,
+                one_of,
+                data,
+                default,
+                with: with.map(usize::from),
+                on_target,
+                on_relation,
+                ..Spec::default()
+            }
+        },
+    )
+}
+
+/// Several relations, of which each may bring an earlier one along.
+fn specs() -> impl Strategy<Value = Vec<Spec>> {
+    vec(spec(), 1..6).prop_map(|mut specs| {
+        for (number, spec) in specs.iter_mut().enumerate() {
+            spec.with = spec.with.map(|with| with % (TYPED + number)).filter(|_| std::env::var("NOWITH").is_err());
+        }
+        specs
+    })
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let via = || prop_oneof![Just(Via::World), Just(Via::Typed), Just(Via::EntityMut), Just(Via::Commands)];
+    let how = prop_oneof![
+        Just(How::Bevy),
+        Just(How::BevyCommands),
+        Just(How::WithDependents),
+        Just(How::WithDependentsCommands)
+    ];
+    let given = prop_oneof![
+        5 => Just(Given::Nothing),
+        4 => any::<u8>().prop_map(|number| Given::Number(u32::from(number))),
+        1 => Just(Given::WrongType)
+    ];
+    let n = any::<u8>;
+    let some = || option::weighted(0.6, any::<u8>());
+    let two = || vec((n(), n()), 0..5);
+    prop_oneof![
+        40 => (via(), n(), n(), n(), given)
+            .prop_map(|(via, source, rel, target, given)| Op::Insert { via, source, rel, target, given }),
+        10 => (via(), some(), some(), some())
+            .prop_map(|(via, source, rel, target)| Op::Remove { via, source, rel, target }),
+        4 => (via(), n(), n()).prop_map(|(via, source, tag)| Op::InsertTag { via, source, tag }),
+        2 => (via(), n(), n()).prop_map(|(via, source, tag)| Op::RemoveTag { via, source, tag }),
+        5 => (how, n()).prop_map(|(how, entity)| Op::Despawn { how, entity }),
+        1 => (some(), some()).prop_map(|(rel, target)| Op::DespawnWithPair { rel, target }),
+        2 => n().prop_map(|entity| Op::Clear { entity }),
+        1 => Just(Op::ClearPairs),
+        6 => (any::<bool>(), n(), n())
+            .prop_map(|(crew, source, target)| Op::WriteComponent { crew, source, target }),
+        2 => (any::<bool>(), n()).prop_map(|(crew, source)| Op::RemoveComponent { crew, source }),
+        4 => (vec(n(), 0..3), some(), some(), any::<bool>())
+            .prop_map(|(likes, eats, child_of, deferred)| Op::Spawn { likes, eats, child_of, deferred }),
+        2 => vec(n(), 0..4).prop_map(|targets| Op::SpawnBatch { targets }),
+        3 => (two(), two(), any::<bool>())
+            .prop_map(|(inserts, removes, deferred)| Op::Batch { inserts, removes, deferred }),
+        3 => n().prop_map(|entity| Op::Clone { entity }),
+        4 => (n(), n(), n(), weighted(0.2))
+            .prop_map(|(rel, target, rotate, wrong)| Op::Order { rel, target, rotate, wrong }),
+        1 => Just(Op::Settle),
+    ]
+}
+
+fn play(specs: &[Spec], ops: &[Op]) -> Result<(), String> {
+    let mut run = Run::new(specs);
+    run.compare()?;
+    for (number, op) in ops.iter().enumerate() {
+        let at = |error| format!("step {number}, {op:?}: {error}");
+        run.step(op).map_err(at)?;
+        run.compare().map_err(at)?;
+        if number % 8 == 7 {
+            run.compare_walks().map_err(at)?;
+        }
+    }
+    run.compare_walks()?;
+    bevy_relations::WorldPairExt::settle_depths(&mut run.world);
+    run.compare_walks().map_err(|error| format!("after settling depths: {error}"))?;
+    run.compare()
+}
+
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn random_histories_agree_with_a_naive_evaluation_of_the_rules() {
+    let config = Config {
+        cases: number("PAIR_MODEL_CASES", 120) as u32,
+        rng_seed: RngSeed::Fixed(number("PAIR_MODEL_SEED", 20)),
+        failure_persistence: None,
+        max_shrink_iters: 20_000,
+        ..Config::default()
+    };
+    let result = TestRunner::new(config).run(&(specs(), vec(op(), 1..60)), |(specs, ops)| {
+        play(&specs, &ops).map_err(TestCaseError::fail)
+    });
+    match result {
+        Ok(()) => {}
+        Err(TestError::Fail(reason, (specs, ops))) => {
+            let list = |lines: Vec<String>| lines.join("\n  ");
+            let specs = list(specs.iter().enumerate().map(|(n, spec)| format!("{}: {spec:?}", TYPED + n)).collect());
+            let ops = list(ops.iter().map(|op| format!("{op:?}")).collect());
+            panic!("{reason}\nrelations:\n  {specs}\noperations:\n  {ops}");
+        }
+        Err(TestError::Abort(reason)) => panic!("{reason}"),
+    }
+}
