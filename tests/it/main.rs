@@ -12,4 +12,6 @@ mod lifecycle;
 mod model;
 mod scale;
 mod smoke;
+mod storm;
 mod traits;
+mod worlds;
