@@ -17,7 +17,7 @@ use crate::{
     access,
     relation::{
         Adopted, CleanupPolicy, ExclusiveRelation, Relation, RelationHint, RelationInfo, RelationTraits,
-        TraitsError, Value,
+        TraitConflict, TraitsError, Value,
     },
     store::{PairData, PairStore, unpack},
 };
@@ -74,6 +74,14 @@ pub(crate) fn adopt<C: Relationship>(
         let same = all.merge(traits).is_ok() && all == entry.traits;
         return if same { Ok(entry.entity) } else { Err(TraitsError::Frozen { relation: entry.name() }) };
     }
+    let has_fields = size_of::<C>() > size_of::<Entity>();
+    let conflict = if traits.is_symmetric() {
+        Some(TraitConflict { first: "symmetric", second: "exclusive" })
+    } else if traits.is_tag() && has_fields {
+        Some(TraitConflict { first: "tag", second: "data" })
+    } else {
+        None
+    };
     let added = add_type_relation::<C>(world);
     let id = added.id;
     let adopted = Adopted {
@@ -88,13 +96,17 @@ pub(crate) fn adopt<C: Relationship>(
             Some(component)
         },
         kind: PairData::<C>::kind(),
-        has_fields: size_of::<C>() > size_of::<Entity>(),
+        has_fields,
         allow_self: C::ALLOW_SELF_REFERENTIAL,
     };
     let entry = ensure_store(world).registry.entry_mut(id);
     entry.data = None;
     entry.adopted = Some(adopted);
     let entity = added.finish(world, |world, id| {
+        if let Some(conflict) = conflict {
+            let relation = ensure_store(world).registry.entry(id).name();
+            return Err(TraitsError::Conflict { relation, conflict });
+        }
         apply_traits(world, id, all)?;
         apply_traits(world, id, traits)
     })?;
@@ -157,7 +169,7 @@ impl<C: Relationship> Watch for Inserted<C> {
         store.participants.join(target, relation);
         let listening = store.listeners.anybody;
         let index = store.relation_mut(relation);
-        let may_cycle = index.acyclic && index.reverse.list(source).is_some();
+        let may_cycle = index.acyclic && (source == target || index.reverse.list(source).is_some());
         if listening || index.unruly || may_cycle || index.has_any(source) {
             inserted_by_rules::<C>(world, pair);
         } else {
@@ -171,7 +183,7 @@ fn inserted_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: Store
     let StoredPair { source, relation, target } = pair;
     let Some(store) = access::store(world) else { return };
     match store.relation(relation).first_target(source) {
-        Some(old) if old == target => return,
+        Some(old) if old == target => return replaced(world, pair),
         // Hooks and observers of the old component were skipped.
         Some(old) => {
             remove::remove(world, &[StoredPair { target: old, ..pair }]);
@@ -203,9 +215,26 @@ fn inserted_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: Store
     }
 }
 
+/// The component has another value for the same target.
+fn replaced(world: &mut DeferredWorld<'_>, pair: StoredPair) {
+    let tick = world.change_tick();
+    let Some(store) = access::deferred_store(world) else { return };
+    if store.replacing == Some(pair.source) {
+        let index = store.relation_mut(pair.relation);
+        index.version += 1;
+        index.stamp(pair.source, pair.target, tick, false);
+        if event::listening(world, Kind::Inserted) {
+            event::fire(world, Kind::Inserted, pair, true);
+        }
+    }
+}
+
 impl<C: Relationship> Watch for Discarded<C> {
     fn run(world: &mut DeferredWorld<'_>, source: Entity) {
         let Some((pair, store)) = pair_of::<C>(world, source) else { return };
+        if store.replacing == Some(source) {
+            return;
+        }
         let listening = store.listeners.any[1];
         let index = store.relation_mut(pair.relation);
         if !listening {

@@ -9,7 +9,7 @@ use crate::{
         CHILD_OF, IS_A, IdRef, IsA, OneOf, Relation, RelationPath, RelationTraits, SLOT_OF, SlotOf, TAGGED,
         Tagged, TraitConflict, TraitsError, TypeEntry, TypeRef, Value, short_name,
     },
-    store::{PairData, PairStore},
+    store::{PairData, PairStore, type_ref},
 };
 use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::{component::Component, entity::Entity, hierarchy::ChildOf, world::World};
@@ -149,7 +149,7 @@ fn forget_type(world: &mut World, id: RelationId) {
 pub(super) fn add_type_relation<R: Relation>(world: &mut World) -> AddedType {
     let type_id = TypeId::of::<R>();
     let key = event::key_of_type::<R>(world);
-    let entity = entity_of_type(world, TypeRef::of::<R>());
+    let entity = entity_of_type(world, type_ref::<R>());
     let store = ensure_store(world);
     store.registry.types.remove(&type_id);
     let known = store.registry.of_entity(entity);
@@ -157,7 +157,7 @@ pub(super) fn add_type_relation<R: Relation>(world: &mut World) -> AddedType {
     let entry = store.registry.entry_mut(id);
     entry.declared = true;
     entry.name = Some(short_name(core::any::type_name::<R>()));
-    entry.key = entry.key.or(Some(key));
+    entry.keys.insert(0, key);
     if size_of::<R>() > 0 {
         entry.data = Some(PairData::<R>::kind_of_relation());
         entry.refine = Some(|value, context| {
@@ -372,18 +372,7 @@ fn resolve_with(
 
 /// The entity that stands for the type `T`, made if there is none.
 pub(crate) fn entity_of<T: Send + Sync + 'static>(world: &mut World) -> Entity {
-    let entity = entity_of_type(world, TypeRef::of::<T>());
-    let store = ensure_store(world);
-    if size_of::<T>() > 0
-        && let Some(entry) = store.registry.types.get_mut(&TypeId::of::<T>())
-        && entry.data.is_none()
-    {
-        let kind = PairData::<T>::kind();
-        entry.data = Some(kind);
-        store.participants.set_data_target(entity);
-        (kind.init)(world);
-    }
-    entity
+    entity_of_type(world, type_ref::<T>())
 }
 
 fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
@@ -392,21 +381,20 @@ fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
         revive(world, id);
         return ensure_store(world).registry.entry(id).entity;
     }
-    let known = registry.types.get(&type_ref.id).map(|entry| (entry.entity, entry.data));
-    if let Some((entity, _)) = known
-        && world.entities().contains_spawned(entity)
-    {
+    let known = registry.types.get(&type_ref.id).map(|entry| entry.entity);
+    if let Some(entity) = known.filter(|&entity| world.entities().contains_spawned(entity)) {
         return entity;
     }
     let entity = world.spawn((TypeEntity, participant::Participant)).id();
+    let data = type_ref.data.map(|kind| kind());
     let store = ensure_store(world);
-    let data = known.and_then(|(_, data)| data);
     store.registry.types.insert(type_ref.id, TypeEntry { entity, data });
     store.registry.type_entities.insert(entity, type_ref.id);
     store.participants.set_marked(entity, true);
     store.participants.set_type(entity);
-    if data.is_some() {
+    if let Some(data) = data {
         store.participants.set_data_target(entity);
+        (data.init)(world);
     }
     entity
 }

@@ -49,7 +49,8 @@ impl PairTarget for Entity {
 
 /// A Rust type as the target of a pair: `Pair(Begin, TypeTarget(Position::ZERO))`.
 ///
-/// If the relation has no fields and is not declared a tag, the pair carries the value.
+/// If the relation has no fields and is not declared a tag, the pair carries the value; if it has, the pair carries
+/// that of the relation.
 #[derive(Clone, Copy, Debug)]
 pub struct TypeTarget<T>(pub T);
 
@@ -60,7 +61,7 @@ impl<T: Send + Sync + 'static> PairTarget for TypeTarget<T> {
         source: Entity,
         relation: R,
     ) -> Result<(), InsertPairError> {
-        if size_of::<R>() > 0 && size_of::<T>() == 0 {
+        if size_of::<R>() > 0 {
             let pair = type_pair::<R, T>(world, source);
             return insert_slot(world, pair, &mut Some(relation));
         }

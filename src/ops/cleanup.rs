@@ -207,8 +207,9 @@ fn forget(store: &mut PairStore, entity: Entity) {
     if store.participants.is_type(entity) {
         store.registry.type_entities.remove(&entity);
     }
+    let narrowed = store.participants.is_narrowed(entity);
     store.participants.forget(entity);
-    if store.listeners.narrow.is_empty() {
+    if !narrowed {
         return;
     }
     let keys = &mut store.registry.free_keys;

@@ -168,7 +168,7 @@ pub(crate) fn fire(world: &mut DeferredWorld<'_>, kind: Kind, pair: StoredPair, 
 /// The entity of the pair's relation, and the ids under which observers may watch for the pair.
 fn watched(store: &PairStore, pair: StoredPair) -> (Entity, SmallVec<[ComponentId; 3]>) {
     let entry = store.registry.entry(pair.relation);
-    let mut components: SmallVec<[ComponentId; 3]> = entry.key.into_iter().collect();
+    let mut components: SmallVec<[ComponentId; 3]> = entry.keys.iter().copied().collect();
     if !store.listeners.narrow.is_empty() {
         for narrowed in [(Some(entry.entity), pair.target), (None, pair.target)] {
             components.extend(store.listeners.narrow.get(&narrowed).copied());
@@ -275,11 +275,11 @@ pub(crate) fn observe<M>(world: &mut World, pair: PairId, observer: impl IntoObs
 /// The id that observers of a relation watch.
 fn relation_key(world: &mut World, relation: Entity) -> Option<ComponentId> {
     let id = super::bootstrap::relation_id_of(world, relation).ok()?;
-    if let Some(key) = ensure_store(world).registry.entry(id).key {
+    if let Some(&key) = ensure_store(world).registry.entry(id).keys.first() {
         return Some(key);
     }
     let key = free_key(world);
-    ensure_store(world).registry.entry_mut(id).key = Some(key);
+    ensure_store(world).registry.entry_mut(id).keys.push(key);
     Some(key)
 }
 
@@ -288,7 +288,11 @@ fn narrow_key(world: &mut World, narrowed: (Option<Entity>, Entity)) -> Componen
         return key;
     }
     let key = free_key(world);
-    ensure_store(world).listeners.narrow.insert(narrowed, key);
+    let store = ensure_store(world);
+    store.listeners.narrow.insert(narrowed, key);
+    for entity in [narrowed.0, Some(narrowed.1)].into_iter().flatten() {
+        store.participants.set_narrowed(entity);
+    }
     key
 }
 

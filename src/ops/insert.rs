@@ -210,7 +210,16 @@ fn apply_adopted(world: &mut World, insertion: Insertion, given: Option<&mut Giv
     let Some(adopted) = access::store(world).and_then(|store| store.registry.entry(relation).adopted) else {
         return;
     };
+    set_replacing(world, insertion.replaced.then_some(source));
     (adopted.insert)(world, source, target, take_value(insertion.value, given));
+    set_replacing(world, None);
+}
+
+/// Tells the observers of the component that the pair stays and gets another value.
+fn set_replacing(world: &mut World, source: Option<Entity>) {
+    if let Some(store) = access::store_mut(world) {
+        store.replacing = source;
+    }
 }
 
 /// The value that goes with a planned pair, if it brings one.

@@ -14,7 +14,7 @@ use crate::{
     store::PairStore,
     traverse::{EntityPath, path_up},
 };
-use alloc::{collections::VecDeque, vec::Vec};
+use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, world::World};
 use core::any::TypeId;
 use smallvec::SmallVec;
@@ -71,7 +71,7 @@ struct Planner<'a, 'v> {
     given: Option<&'a mut Given<'v>>,
     plan: Plan,
     /// Pairs that come along and are still to be looked at.
-    queue: VecDeque<StoredPair>,
+    queue: SmallVec<[StoredPair; 2]>,
 }
 
 /// Checks a request against every rule.
@@ -84,11 +84,12 @@ pub(crate) fn plan(
     given: Option<&mut Given<'_>>,
 ) -> Result<Plan, InsertPairError> {
     let Some(store) = access::store(world) else { return Ok(Plan::default()) };
-    let mut planner = Planner { world, store, given, plan: Plan::default(), queue: VecDeque::from([pair]) };
-    let mut first = true;
-    while let Some(pair) = planner.queue.pop_front() {
-        planner.add(pair, first)?;
-        first = false;
+    let mut planner = Planner { world, store, given, plan: Plan::default(), queue: SmallVec::new() };
+    planner.add(pair, true)?;
+    let mut next = 0;
+    while let Some(&pair) = planner.queue.get(next) {
+        planner.add(pair, false)?;
+        next += 1;
     }
     Ok(planner.plan)
 }
@@ -99,7 +100,7 @@ pub(crate) fn plan(
 /// The first rule that is broken.
 pub(super) fn check_rules(world: &World, pair: StoredPair) -> Result<(), InsertPairError> {
     let Some(store) = access::store(world) else { return Ok(()) };
-    let planner = Planner { world, store, given: None, plan: Plan::default(), queue: VecDeque::new() };
+    let planner = Planner { world, store, given: None, plan: Plan::default(), queue: SmallVec::new() };
     planner.rules(pair)
 }
 
@@ -132,6 +133,9 @@ impl Planner<'_, '_> {
         let entry = self.store.registry.entry(pair.relation);
         if entry.adopted.is_some() {
             self.plan.adopted.push(insertion);
+            if !there {
+                self.add_companions(pair);
+            }
             return Ok(());
         }
         if !there {
@@ -222,9 +226,6 @@ impl Planner<'_, '_> {
         let error = || attempted(self.store, pair);
         let given = if first { self.given.as_deref_mut() } else { None };
         let kind = entry.adopted.map_or(kind, |adopted| Some(adopted.kind));
-        if there && entry.adopted.is_some_and(|adopted| !adopted.has_fields) {
-            return Ok(Source::Nothing);
-        }
         let mut default = None;
         let value = match (kind, given) {
             (None, None) => return Ok(Source::Nothing),
@@ -234,6 +235,10 @@ impl Planner<'_, '_> {
             (Some(kind), Some(given)) if kind.type_id != given.type_id => {
                 let (expected, found) = (kind.name, given.name);
                 return Err(InsertPairError::WrongValueType { pair: error(), expected, found });
+            }
+            // The component is there already and says nothing but its target.
+            (Some(_), _) if there && entry.adopted.is_some_and(|adopted| !adopted.has_fields) => {
+                return Ok(Source::Nothing);
             }
             (Some(_), Some(given)) => &mut given.value,
             (Some(_), None) if there => return Ok(Source::Nothing),

@@ -15,12 +15,12 @@ pub(crate) const CHILD_OF: RelationId = RelationId(3);
 ///
 /// Transitive, reflexive and acyclic; an entity may have several bases, of which the first comes first.
 #[derive(Relation, Clone, Copy, Debug)]
-#[relation(transitive, reflexive, on_instantiate = DontInherit)]
+#[relation(tag, transitive, reflexive, on_instantiate = DontInherit)]
 pub struct IsA;
 
 /// `(SlotOf, prefab)`: the source is a child of a prefab that instances offer under its own name.
 #[derive(Relation, Clone, Copy, Debug)]
-#[relation(exclusive, on_instantiate = DontInherit)]
+#[relation(tag, exclusive, on_instantiate = DontInherit)]
 pub struct SlotOf;
 
 /// `(Tagged, tag)`: how an entity that serves as a tag is stored. Never listed among an entity's pairs.

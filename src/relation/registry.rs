@@ -13,6 +13,7 @@ use core::{
     any::{Any, TypeId},
     fmt,
 };
+use smallvec::SmallVec;
 
 /// The name of a relation and its entity, for messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -109,8 +110,8 @@ pub(crate) struct RelationEntry {
     pub(crate) one_of: Option<Entity>,
     /// Pairs have been inserted, or it is built in: traits cannot change any more.
     pub(crate) frozen: bool,
-    /// Observers of pairs of this relation watch this id.
-    pub(crate) key: Option<ComponentId>,
+    /// Observers of pairs of this relation watch one of these ids: that of the type, if there is one, first.
+    pub(crate) keys: SmallVec<[ComponentId; 1]>,
 }
 
 impl RelationEntry {
@@ -132,7 +133,7 @@ impl RelationEntry {
             with: Vec::new(),
             one_of: None,
             frozen: false,
-            key: None,
+            keys: SmallVec::new(),
         }
     }
 }
@@ -232,7 +233,7 @@ impl Registry {
             Some(type_id) => {
                 self.by_type.remove(&type_id);
             }
-            None => self.free_keys.extend(entry.key),
+            None => self.free_keys.extend(entry.keys),
         }
         for other in &mut self.entries {
             other.with.retain(|&with| with != id);

@@ -1,6 +1,6 @@
 //! Relation traits: the facts that can be declared about a relation, and which of them contradict.
 
-use super::{Relation, TraitsError};
+use super::{DataKind, Relation, TraitsError};
 use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, world::World};
 use core::any::TypeId;
@@ -38,15 +38,17 @@ pub(crate) struct TypeRef {
     pub(crate) id: TypeId,
     /// Set for relation types, which need more than an entity.
     pub(crate) register: Option<fn(&mut World) -> Result<Entity, TraitsError>>,
+    /// The values of pairs that have the type as their target, if it has fields; the store lies above this layer.
+    pub(crate) data: Option<fn() -> DataKind>,
 }
 
 impl TypeRef {
-    pub(crate) fn of<T: 'static>() -> Self {
-        Self { id: TypeId::of::<T>(), register: None }
+    pub(crate) fn of<T: 'static>(data: Option<fn() -> DataKind>) -> Self {
+        Self { id: TypeId::of::<T>(), register: None, data }
     }
 
     pub(crate) fn relation<R: Relation>() -> Self {
-        Self { register: Some(R::register), ..Self::of::<R>() }
+        Self { register: Some(R::register), ..Self::of::<R>(None) }
     }
 }
 
@@ -126,7 +128,7 @@ pub struct RelationTraits {
 pub(crate) struct DataRef {
     pub(crate) id: TypeId,
     /// Makes the column for the type; the store lies above this layer.
-    pub(crate) kind: fn() -> super::DataKind,
+    pub(crate) kind: fn() -> DataKind,
 }
 
 impl PartialEq for DataRef {
@@ -214,14 +216,7 @@ impl RelationTraits {
         self
     }
 
-    /// Targets must be children of the entity that stands for `T`.
-    #[must_use]
-    pub fn one_of_type<T: Send + Sync + 'static>(mut self) -> Self {
-        self.set_one_of(OneOf::Parent(IdRef::Type(TypeRef::of::<T>())));
-        self
-    }
-
-    fn set_one_of(&mut self, one_of: OneOf) {
+    pub(crate) fn set_one_of(&mut self, one_of: OneOf) {
         if self.one_of.is_some_and(|old| old != one_of) {
             self.conflict = Some(TraitConflict { first: "one_of", second: "one_of" });
         }

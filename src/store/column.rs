@@ -1,7 +1,9 @@
 //! Data columns: the values that pairs carry, one column per type, in a resource of its own, so that systems
 //! that write values run beside systems that read topology.
 
-use crate::relation::{BoxedValue, DataKind, DataRef, Relation, RelationTraits, Value};
+use crate::relation::{
+    BoxedValue, DataKind, DataRef, IdRef, OneOf, Relation, RelationTraits, TypeRef, Value,
+};
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::resource::Resource;
 use core::any::{Any, TypeId, type_name};
@@ -124,7 +126,19 @@ pub(crate) fn unpack<T: Send + Sync + 'static>(value: Value<'_>) -> Option<T> {
     }
 }
 
+/// A type, with the values that pairs of it carry if it has fields.
+pub(crate) fn type_ref<T: Send + Sync + 'static>() -> TypeRef {
+    TypeRef::of::<T>((size_of::<T>() > 0).then_some(PairData::<T>::kind as fn() -> DataKind))
+}
+
 impl RelationTraits {
+    /// Targets must be children of the entity that stands for `T`.
+    #[must_use]
+    pub fn one_of_type<T: Send + Sync + 'static>(mut self) -> Self {
+        self.set_one_of(OneOf::Parent(IdRef::Type(type_ref::<T>())));
+        self
+    }
+
     /// Pairs of this run-time relation carry a value of type `T`, which must be given at insertion.
     #[must_use]
     pub fn data<T: Clone + Send + Sync + 'static>(mut self) -> Self {

@@ -30,14 +30,14 @@ pub use forward::Targets;
 pub use reverse::Sources;
 pub use ticks::PairTicks;
 
-pub(crate) use column::{PairData, unpack};
+pub(crate) use column::{PairData, type_ref, unpack};
 pub(crate) use index::RelationIndex;
 pub(crate) use participants::Participants;
 pub(crate) use reverse::NO_ROW;
 
 use crate::{
     id::RelationId,
-    relation::{DataKind, IS_A, Registry, RelationTraits},
+    relation::{DataKind, IS_A, Registry, RelationTraits, TAGGED},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{component::ComponentId, entity::Entity, event::EventKey, resource::Resource};
@@ -88,6 +88,8 @@ pub(crate) struct PairStore {
     pub(crate) participants: Participants,
     pub(crate) listeners: Listeners,
     pub(crate) cascade: Cascade,
+    /// The source of a pair kept in a component whose value is being replaced.
+    pub(crate) replacing: Option<Entity>,
     /// Pairs of clones whose targets may still be cloned.
     pub(crate) unmapped: Vec<UnmappedClone>,
 }
@@ -110,14 +112,20 @@ impl PairStore {
         &mut self.relations[id.index()]
     }
 
-    /// Makes the index of a relation whose traits are settled as far as its layout goes.
+    /// Makes the index of a relation whose traits are settled as far as its layout goes. One that was laid out
+    /// before has no pairs; what was asked of it still holds.
     pub(crate) fn lay_out(&mut self, id: RelationId) {
-        let index = RelationIndex::new(&self.registry.entry(id).traits, participants::bit(id));
-        if id.index() < self.relations.len() {
-            self.relations[id.index()] = index;
-        } else {
-            debug_assert_eq!(id.index(), self.relations.len(), "numbers are dense");
-            self.relations.push(index);
+        let mut index = RelationIndex::new(&self.registry.entry(id).traits, participants::bit(id));
+        match self.relations.get_mut(id.index()) {
+            Some(old) => {
+                index.version = old.version + 1;
+                index.reverse.extras.ticks = old.reverse.extras.ticks;
+                *old = index;
+            }
+            None => {
+                debug_assert_eq!(id.index(), self.relations.len(), "numbers are dense");
+                self.relations.push(index);
+            }
         }
         self.refresh_simple(id);
     }
@@ -131,6 +139,7 @@ impl PairStore {
             || traits.one_of_rule().is_some()
             || traits.is_symmetric()
             || id == IS_A
+            || id == TAGGED
             || self.relation(id).reverse.extras.ticks;
         let valued = entry.data.is_some() || entry.adopted.is_some();
         let index = self.relation_mut(id);

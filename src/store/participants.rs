@@ -51,6 +51,9 @@ const MOVED: u64 = 1 << 5;
 /// The entity stands for a Rust type.
 const TYPE: u64 = 1 << 6;
 
+/// An observer is narrowed to pairs that name the entity.
+const NARROWED: u64 = 1 << 7;
+
 /// The roles of every entity.
 #[derive(Default)]
 pub(crate) struct Participants {
@@ -75,7 +78,8 @@ impl Participants {
     #[inline]
     pub(crate) fn join_if_ready(&mut self, entity: Entity, bit: u64) -> bool {
         let Some(record) = self.records.existing_mut(entity.index_u32()) else { return false };
-        let ready = record.head & !(RELATION | VISITED | TYPE) == generation(entity) << 32 | LIVE | MARKED;
+        let ready =
+            record.head & !(RELATION | VISITED | TYPE | NARROWED) == generation(entity) << 32 | LIVE | MARKED;
         if ready {
             record.relations |= bit;
         }
@@ -131,6 +135,14 @@ impl Participants {
 
     pub(crate) fn set_type(&mut self, entity: Entity) {
         self.ensure(entity).head |= TYPE;
+    }
+
+    pub(crate) fn set_narrowed(&mut self, entity: Entity) {
+        self.ensure(entity).head |= NARROWED;
+    }
+
+    pub(crate) fn is_narrowed(&self, entity: Entity) -> bool {
+        self.has(entity, NARROWED)
     }
 
     pub(crate) fn set_moved(&mut self, entity: Entity) {

@@ -22,10 +22,10 @@ impl<'w, 's> ChildrenAccess<'w, 's> {
 
 /// The pairs of one relation, of whatever kind it is.
 ///
-/// [`Pairs`](crate::Pairs) gives one for a relation type in a system, [`WorldPairExt::pairs_by_id`]
+/// [`Pairs`](crate::Pairs) gives one for a relation type in a system, [`WorldPairReadExt::pairs_by_id`]
 /// for any relation of a world. A relation that was never used has no pairs.
 ///
-/// [`WorldPairExt::pairs_by_id`]: crate::WorldPairExt::pairs_by_id
+/// [`WorldPairReadExt::pairs_by_id`]: crate::WorldPairReadExt::pairs_by_id
 #[derive(Clone, Copy)]
 pub struct RelationView<'w, 's> {
     index: Option<&'w RelationIndex>,
@@ -162,6 +162,7 @@ impl<'w, 's> RelationView<'w, 's> {
     /// # use bevy_relations::prelude::*;
     /// # use bevy_ecs::prelude::*;
     /// # let mut world = World::new();
+    /// # world.register_relation::<ChildOf>().unwrap();
     /// # let root = world.spawn_empty().id();
     /// # let child = world.spawn(ChildOf(root)).id();
     /// # let grandchild = world.spawn(ChildOf(child)).id();

@@ -10,7 +10,7 @@ use crate::{
     random::Random,
     side::Link,
 };
-use bevy_ecs::{entity::Entity, relationship::Relationship, world::World};
+use bevy_ecs::{bundle::Bundle, entity::Entity, relationship::Relationship, world::World};
 use bevy_relations::prelude::*;
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -98,39 +98,73 @@ pub fn footprints(size: usize) -> Vec<Footprint> {
 }
 
 /// The first relation makes participants of the entities; a second one with the same pairs shows what a pair
-/// costs by itself.
+/// costs by itself. An entity that becomes a participant later leaves an empty place in its old archetype, so
+/// those that are spawned with their pair are measured too.
 fn of_relation<First, Second>(
     size: usize,
     targets: usize,
     (kind, at_most): (&str, f64),
     shape: &str,
-) -> [Footprint; 2]
+) -> [Footprint; 3]
 where
     First: Relation + Default,
     Second: Relation + Default,
 {
-    let mut world = ours::world();
-    let (source, target) = (world.spawn_empty().id(), world.spawn_empty().id());
-    // Relations register on their first use, which is not what is measured.
-    insert::<First>(&mut world, &[(source, target)]);
-    insert::<Second>(&mut world, &[(source, target)]);
+    let mut world = world_with::<First, Second>();
     let links = links(&mut world, size, targets);
     let both = growth(|| insert::<First>(&mut world, &links));
     let pairs = growth(|| insert::<Second>(&mut world, &links));
+
+    let plain = growth_of_spawning::<First, Second, _>(size, targets, |_| COMPONENTS);
+    let (position, velocity) = COMPONENTS;
+    let linked = growth_of_spawning::<First, Second, _>(size, targets, |target| {
+        (position, velocity, pairs![(First::default(), target)])
+    });
+
+    let row = |what: &str, bytes: f64, at_most: f64| Footprint {
+        subject: format!("{what}, {kind}, {shape}"),
+        contestant: "ours",
+        bytes,
+        at_most: Some(at_most),
+    };
     [
-        Footprint {
-            subject: format!("pair, {kind}, {shape}"),
-            contestant: "ours",
-            bytes: pairs / size as f64,
-            at_most: Some(at_most),
-        },
-        Footprint {
-            subject: format!("participant, {kind}, {shape}"),
-            contestant: "ours",
-            bytes: (both - pairs) / (size + targets) as f64,
-            at_most: Some(48.0),
-        },
+        row("pair", pairs / size as f64, at_most),
+        row("participant, linked later", (both - pairs) / (size + targets) as f64, 48.0),
+        row("participant, spawned with a pair", (linked - plain - pairs) / size as f64, 48.0),
     ]
+}
+
+/// A world that knows two relations: they register on their first use, which is not what is measured.
+fn world_with<First: Relation + Default, Second: Relation + Default>() -> World {
+    let mut world = ours::world();
+    let link = [(world.spawn_empty().id(), world.spawn_empty().id())];
+    insert::<First>(&mut world, &link);
+    insert::<Second>(&mut world, &link);
+    world
+}
+
+/// What `size` entities take, each spawned for one of the targets, which are participants already.
+fn growth_of_spawning<First, Second, B: Bundle>(
+    size: usize,
+    targets: usize,
+    bundle: impl Fn(Entity) -> B,
+) -> f64
+where
+    First: Relation + Default,
+    Second: Relation + Default,
+{
+    let mut world = world_with::<First, Second>();
+    let hub = world.spawn_empty().id();
+    let targets: Vec<_> = (0..targets).map(|_| world.spawn_empty().id()).collect();
+    for &target in &targets {
+        insert::<Second>(&mut world, &[(target, hub)]);
+    }
+    let choices = choices(size, targets.len());
+    growth(|| {
+        for &choice in &choices {
+            world.spawn(bundle(targets[choice]));
+        }
+    })
 }
 
 /// Bevy keeps pairs in components: what the sources and targets grow by, per pair.
@@ -156,11 +190,14 @@ fn insert<R: Relation + Default>(world: &mut World, links: &[Link<Entity>]) {
     }
 }
 
-/// Random targets, or, if there are as many as sources, each its own.
+/// Sources and random targets, or, if there are as many as sources, each its own.
 fn links(world: &mut World, size: usize, targets: usize) -> Vec<Link<Entity>> {
     let sources: Vec<_> = (0..size).map(|_| world.spawn(COMPONENTS).id()).collect();
-    let all: Vec<_> = (0..targets).map(|_| world.spawn_empty().id()).collect();
+    let targets: Vec<_> = (0..targets).map(|_| world.spawn_empty().id()).collect();
+    sources.into_iter().zip(choices(size, targets.len()).into_iter().map(|index| targets[index])).collect()
+}
+
+fn choices(size: usize, targets: usize) -> Vec<usize> {
     let mut random = Random::new(9);
-    let choices = if targets == size { random.permutation(size) } else { random.choices(size, targets) };
-    sources.into_iter().zip(choices.into_iter().map(|index| all[index])).collect()
+    if targets == size { random.permutation(size) } else { random.choices(size, targets) }
 }
