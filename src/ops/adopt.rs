@@ -7,10 +7,10 @@
 use super::{
     bootstrap::{add_type_relation, apply_traits, ensure_store},
     cleanup,
-    error::to_bevy,
+    error::{InsertPairError, to_bevy},
     event::{self, Kind, Watch},
     insert,
-    plan::{StoredPair, check_rules, freeze},
+    plan::{StoredPair, attempted, check_rules, freeze},
     remove,
 };
 use crate::{
@@ -163,7 +163,9 @@ fn pair_of<'a, C: Relationship>(
 
 impl<C: Relationship> Watch for Inserted<C> {
     fn run(world: &mut DeferredWorld<'_>, source: Entity) {
-        let Some((pair, store)) = pair_of::<C>(world, source) else { return };
+        let Some((pair, store)) = pair_of::<C>(world, source) else {
+            return refuse_self_reference::<C>(world, source);
+        };
         let StoredPair { relation, target, .. } = pair;
         store.participants.join(source, relation);
         store.participants.join(target, relation);
@@ -176,6 +178,25 @@ impl<C: Relationship> Watch for Inserted<C> {
             index.link(source, target);
         }
     }
+}
+
+/// Bevy removes a component that points to its own entity, unless its hooks are skipped.
+fn refuse_self_reference<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity) {
+    let points_to_itself =
+        move |world: &World| world.get::<C>(source).is_some_and(|component| component.get() == source);
+    if !points_to_itself(world) {
+        return;
+    }
+    world.commands().queue(move |world: &mut World| -> Result<(), BevyError> {
+        if !points_to_itself(world) {
+            return Ok(());
+        }
+        world.entity_mut(source).remove::<C>();
+        let Some(store) = access::store(world) else { return Ok(()) };
+        let Some(relation) = store.registry.of_type::<C>() else { return Ok(()) };
+        let pair = attempted(store, StoredPair { source, relation, target: source });
+        Err(to_bevy(InsertPairError::SelfReference { pair }))
+    });
 }
 
 /// What [`Inserted`] does if there are rules to check or observers to tell.

@@ -6,8 +6,8 @@ use crate::{
     access,
     id::RelationId,
     relation::{
-        CHILD_OF, IS_A, IdRef, IsA, OneOf, Relation, RelationPath, RelationTraits, SLOT_OF, SlotOf, TAGGED,
-        Tagged, TraitConflict, TraitsError, TypeEntry, TypeRef, Value, short_name,
+        CHILD_OF, CleanupPolicy, IS_A, IdRef, IsA, OneOf, Relation, RelationPath, RelationTraits, SLOT_OF,
+        SlotOf, TAGGED, Tagged, TraitConflict, TraitsError, TypeEntry, TypeRef, Value, short_name,
     },
     store::{PairData, PairStore, type_ref},
 };
@@ -97,7 +97,7 @@ impl AddedType {
         declare: impl FnOnce(&mut World, RelationId) -> Result<(), TraitsError>,
     ) -> Result<Entity, TraitsError> {
         match declare(world, self.id) {
-            Ok(()) => return Ok(ensure_store(world).registry.entry(self.id).entity),
+            Ok(()) => Ok(ensure_store(world).registry.entry(self.id).entity),
             Err(error) if self.known => {
                 ensure_store(world).registry.entry_mut(self.id).declared = false;
                 Err(error)
@@ -308,10 +308,12 @@ pub(super) fn apply_traits(
     }
     let store = ensure_store(world);
     let entry = store.registry.entry_mut(id);
+    let takes_along = merged.relation_policy() == Some(CleanupPolicy::Despawn);
     entry.traits = merged;
     entry.with = with;
     entry.one_of = one_of;
     entry.data = entry.data.or(data);
+    store.registry.relations_take_along |= takes_along;
     store.lay_out(id);
     Ok(())
 }

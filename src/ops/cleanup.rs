@@ -83,18 +83,19 @@ fn relation_of(store: &PairStore, entity: Entity) -> Option<RelationId> {
 fn leave(store: &mut PairStore, entity: Entity) -> Departure {
     let mut departure = Departure::default();
     let relation = relation_of(store, entity);
-    if relation.is_some() {
-        // The pairs of a relation go with it, also those along which others depend on its own dependents:
-        // these are found as long as the pairs are there.
+    if relation.is_some() || store.registry.relations_take_along {
+        // With a relation go all its pairs, also those along which others depend on its own dependents; and a
+        // pair of this entity may be the one for which a relation among the dependents takes its source along.
+        // They are found as long as the pairs are there.
         departure.dependents = collect_cascade(store, alloc::vec![entity]);
         departure.dependents.retain(|&dependent| dependent != entity);
     }
-    for relation in store.participants.relations(entity) {
-        leave_as_source(store, relation, entity, &mut departure);
-        leave_as_target(store, relation, entity, &mut departure);
-    }
     if let Some(relation) = relation {
         leave_as_relation(store, relation, entity, &mut departure);
+    }
+    for relation in store.participants.relations(entity) {
+        leave_as_target(store, relation, entity, &mut departure);
+        leave_as_source(store, relation, entity, &mut departure);
     }
     if !departure.pairs.is_empty() {
         departure.pairs = remove::with_mirrors(store, departure.pairs);

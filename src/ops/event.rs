@@ -216,7 +216,7 @@ pub(super) fn watch_observers(world: &mut World) {
     // have brought relations into the world.
     set_listening(&mut DeferredWorld::from(&mut *world), [true; 2]);
     world.add_observer(|_: On<Insert<Observer>>, mut world: DeferredWorld| {
-        set_listening(&mut world, [true; 2])
+        set_listening(&mut world, [true; 2]);
     });
     world.add_observer(|on: On<CheckChangeTicks>, mut world: DeferredWorld| {
         let check = *on.event();

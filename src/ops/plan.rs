@@ -197,7 +197,7 @@ impl Planner<'_, '_> {
 
     /// Pairs of a relation that will be there.
     fn planned(&self, relation: RelationId) -> SmallVec<[(Entity, Entity); 2]> {
-        let pairs = self.plan.insertions.iter().map(|insertion| insertion.pair);
+        let pairs = self.plan.insertions.iter().chain(&self.plan.adopted).map(|insertion| insertion.pair);
         pairs.filter(|pair| pair.relation == relation).map(|pair| (pair.source, pair.target)).collect()
     }
 

@@ -69,7 +69,7 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
         adopted: Values<'w, 's, R>,
     ) -> Self {
         let Some(store) = store else { return Self::NONE };
-        let Some(id) = store.registry.of_type::<R>() else { return Self::NONE };
+        let Some(id) = store.registry.known::<R>() else { return Self::NONE };
         let values = match column {
             _ if store.registry.entry(id).adopted.is_some() => adopted,
             Some(column) => Values::Column(column, store, id),

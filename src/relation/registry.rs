@@ -154,6 +154,8 @@ pub(crate) struct Registry {
     pub(crate) types: HashMap<TypeId, TypeEntry>,
     pub(crate) type_entities: EntityHashMap<TypeId>,
     free: Vec<RelationId>,
+    /// Some relation or tag takes the sources of its pairs along when it goes.
+    pub(crate) relations_take_along: bool,
     /// Keys of relations that are gone: Bevy never frees a `ComponentId`.
     pub(crate) free_keys: Vec<ComponentId>,
 }
@@ -183,6 +185,12 @@ impl Registry {
         let id = self.of_type_id(TypeId::of::<R>()).filter(|&id| self.entry(id).declared)?;
         hint.set(id.index());
         Some(id)
+    }
+
+    /// [`of_type`](Self::of_type), also of a type whose entity alone was used so far.
+    #[inline]
+    pub(crate) fn known<R: Relation>(&self) -> Option<RelationId> {
+        self.of_type::<R>().or_else(|| self.of_type_id(TypeId::of::<R>()))
     }
 
     pub(crate) fn of_type_id(&self, type_id: TypeId) -> Option<RelationId> {

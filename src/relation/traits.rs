@@ -32,12 +32,15 @@ pub enum OnInstantiate {
     DontInherit,
 }
 
+/// Registers a relation type and gives its entity.
+type RegisterFn = fn(&mut World) -> Result<Entity, TraitsError>;
+
 /// A Rust type that stands for an entity, named before a world exists.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TypeRef {
     pub(crate) id: TypeId,
     /// Set for relation types, which need more than an entity.
-    pub(crate) register: Option<fn(&mut World) -> Result<Entity, TraitsError>>,
+    pub(crate) register: Option<RegisterFn>,
     /// The values of pairs that have the type as their target, if it has fields; the store lies above this layer.
     pub(crate) data: Option<fn() -> DataKind>,
 }

@@ -240,7 +240,8 @@ impl Checker<'_> {
         for (source, target) in self.store.relation(self.id).iter() {
             for entity in [source, target] {
                 let known = self.store.participants.relations(entity).any(|id| id == self.id);
-                if !known || (!adopted && !(is_marked(entity) && self.store.participants.is_marked(entity))) {
+                let cleaned_up = adopted || (is_marked(entity) && self.store.participants.is_marked(entity));
+                if !known || !cleaned_up {
                     return self.fail(Invariant::Roles, format_args!("{entity} is not known to take part"));
                 }
             }

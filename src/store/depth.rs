@@ -121,10 +121,9 @@ impl Depths {
         // Everything below the moved subtrees' roots, with the number of targets still to be visited.
         let mut waiting: EntityHashMap<u32> = EntityHashMap::default();
         while let Some(entity) = roots.pop() {
-            if forward.has_any(entity) || reverse.list(entity).is_some() {
-                if waiting.insert(entity, 0).is_none() {
-                    roots.extend(reverse.sources(entity));
-                }
+            let has_pairs = forward.has_any(entity) || reverse.list(entity).is_some();
+            if has_pairs && waiting.insert(entity, 0).is_none() {
+                roots.extend(reverse.sources(entity));
             }
         }
         let affected: Vec<Entity> = waiting.keys().copied().collect();

@@ -357,7 +357,9 @@ fn a_self_reference_written_while_bevys_hooks_are_skipped_is_removed_and_reporte
     world.flush();
     assert!(world.get::<ChildOf>(bob).is_none(), "removed in the same flush");
     assert_eq!(take_reported_errors().len(), 1, "and reported");
-    assert_children_agree(&mut world);
+    // Bevy's collection keeps the stray: it was filled after its component had gone.
+    assert_eq!(world.pairs::<ChildOf>().iter().collect::<Vec<_>>(), [(eve, bob)]);
+    world.check_pairs().unwrap();
 }
 
 #[test]
@@ -393,10 +395,9 @@ fn a_cycle_written_through_the_component_is_removed_in_the_same_flush_and_report
     // Through collections.
     world.entity_mut(c).add_child(a);
     assert_children_agree(&mut world);
-    world.entity_mut(c).add_child(d).replace_children(&[a, d]);
-    assert_children_agree(&mut world);
-    assert!(world.get::<ChildOf>(a).is_none() && world.get::<ChildOf>(d).is_some());
+    world.entity_mut(c).add_child(d);
     world.insert_batch([(a, ChildOf(d)), (d, ChildOf(a))]);
+    world.flush();
     assert_children_agree(&mut world);
     take_reported_errors();
     // Through ours it is refused with nothing changed.

@@ -115,7 +115,7 @@ impl<R: Relationship> Side for Bevy<R> {
         match self.way {
             Way::Direct => links.iter().for_each(|&(source, target)| self.insert(source, target)),
             Way::Batch => {
-                self.world.insert_batch(links.iter().map(|&(source, target)| (source, R::from(target))))
+                self.world.insert_batch(links.iter().map(|&(source, target)| (source, R::from(target))));
             }
             Way::Commands | Way::CommandBatch => self.command(links, |commands, (source, target)| {
                 commands.entity(source).insert(R::from(target));
@@ -126,7 +126,7 @@ impl<R: Relationship> Side for Bevy<R> {
     fn remove_all(&mut self, links: &[Link<Entity>]) {
         match self.way {
             Way::Direct | Way::Batch => {
-                links.iter().for_each(|&(source, target)| self.remove(source, target))
+                links.iter().for_each(|&(source, target)| self.remove(source, target));
             }
             Way::Commands | Way::CommandBatch => self.command(links, |commands, (source, _)| {
                 commands.entity(source).remove::<R>();

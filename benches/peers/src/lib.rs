@@ -8,6 +8,7 @@
 //! binary of this package, which interleaves the contestants and prints the ratios between them.
 
 mod bevy;
+mod counting;
 mod flecs;
 mod harness;
 mod memory;
@@ -18,8 +19,9 @@ mod report;
 mod side;
 mod workloads;
 
+pub use counting::CountingAllocator;
 pub use harness::{Contestant, Goal, Referee, Round, Stopwatch, Workload};
-pub use memory::{CountingAllocator, Footprint, footprints};
+pub use memory::{Footprint, footprints};
 pub use paired::{Lap, compare};
 pub use random::{Random, SEED};
 pub use report::{footprint_table, lap_rows, table_head};
