@@ -87,7 +87,11 @@ fn pairs_can_be_spawned_and_inserted_with_components() {
     assert_eq!(world.pairs::<Likes>().targets(bob).collect::<Vec<_>>(), [alice, apple]);
     assert_eq!(world.pair_value::<Eats>(bob, apple), Some(&Eats { grams: 80 }));
     assert!(world.entity(bob).contains::<Name>() && world.entity(bob).contains::<Position>());
-    world.entity_mut(bob).insert((Pair(Eats { grams: 1 }, pear), Pair(Eats { grams: 2 }, apple), Pair(Follows, pear)));
+    world.entity_mut(bob).insert((
+        Pair(Eats { grams: 1 }, pear),
+        Pair(Eats { grams: 2 }, apple),
+        Pair(Follows, pear),
+    ));
     assert_eq!(world.pairs::<Follows>().target(bob), Some(pear));
     assert_eq!(world.pair_value::<Eats>(bob, apple), Some(&Eats { grams: 2 }));
     assert_eq!(world.pairs::<Eats>().targets(bob).collect::<Vec<_>>(), [apple, pear]);
@@ -98,7 +102,9 @@ fn pairs_can_be_spawned_and_inserted_with_components() {
 fn pairs_in_one_list_apply_in_order() {
     let mut world = World::new();
     let [alice, apple] = spawn(&mut world);
-    let bob = world.spawn((Name::new("Bob"), pairs![(Likes, apple), (Likes, alice), (Eats { grams: 8 }, apple)])).id();
+    let bob = world
+        .spawn((Name::new("Bob"), pairs![(Likes, apple), (Likes, alice), (Eats { grams: 8 }, apple)]))
+        .id();
     assert_eq!(world.pairs::<Likes>().targets(bob).collect::<Vec<_>>(), [apple, alice]);
     assert_eq!(world.pair_value::<Eats>(bob, apple), Some(&Eats { grams: 8 }));
     world.entity_mut(bob).insert(pairs![(Likes, bob), (Follows, alice), (Follows, apple)]);
@@ -115,12 +121,7 @@ fn pairs_in_one_list_apply_in_order() {
 #[test]
 fn a_type_can_be_the_target_of_a_pair_in_a_bundle() {
     let mut world = World::new();
-    let a = world
-        .spawn((
-            Pair(Likes, TypeTarget(Position(1))),
-            Pair(Eats { grams: 3 }, TypeTarget(())),
-        ))
-        .id();
+    let a = world.spawn((Pair(Likes, TypeTarget(Position(1))), Pair(Eats { grams: 3 }, TypeTarget(())))).id();
     let [likes, eats] = [world.entity_of::<Likes>(), world.entity_of::<Eats>()];
     let [position, unit] = [world.entity_of::<Position>(), world.entity_of::<()>()];
     assert_eq!(world.pair_value_by_id::<Position>(a, likes, position), Some(&Position(1)));
@@ -144,7 +145,8 @@ fn a_refused_pair_goes_to_the_error_handler_and_the_others_apply() {
     let mut world = world_with_error_log();
     let [alice, dead] = spawn(&mut world);
     world.despawn(dead);
-    let several = world.spawn((Name::new("Bob"), Pair(Likes, dead), Pair(Likes, alice), Pair(Eats { grams: 1 }, dead)));
+    let several =
+        world.spawn((Name::new("Bob"), Pair(Likes, dead), Pair(Likes, alice), Pair(Eats { grams: 1 }, dead)));
     let bob = several.id();
     assert_eq!(several.get::<Name>().map(Name::as_str), Some("Bob"));
     let errors = take_errors();
@@ -164,7 +166,8 @@ fn commands_spawn_pairs_too() {
     world.despawn(dead);
     let mut commands = world.commands();
     let bob = commands.spawn((Name::new("Bob"), Pair(Likes, alice), Pair(Likes, dead))).id();
-    let carol = commands.spawn(pairs![(Likes, bob), (Eats { grams: 1 }, alice)]).insert(Pair(Follows, bob)).id();
+    let carol =
+        commands.spawn(pairs![(Likes, bob), (Eats { grams: 1 }, alice)]).insert(Pair(Follows, bob)).id();
     world.flush();
     assert_eq!(take_errors().len(), 1);
     assert!(world.has_pair::<Likes>(bob, alice) && world.has_pair::<Likes>(carol, bob));
@@ -222,7 +225,8 @@ fn a_batch_spawns_each_entity_with_its_bundle_and_pair() {
     world.check_pairs().unwrap();
     let tags = world.spawn_batch_with_pair([((), Likes, alice), ((), Likes, dead)]);
     assert_eq!((take_errors().len(), world.pairs::<Likes>().len(), tags.len()), (1, 1, 2));
-    let both = world.spawn_batch_with_pair([((), Borders { length: 1 }, alice), ((), Borders { length: 2 }, alice)]);
+    let both =
+        world.spawn_batch_with_pair([((), Borders { length: 1 }, alice), ((), Borders { length: 2 }, alice)]);
     assert_eq!(world.pairs::<Borders>().targets(alice).collect::<Vec<_>>(), both);
     world.despawn(alice);
     world.check_pairs().unwrap();
@@ -237,14 +241,18 @@ fn sources_are_spawned_beside_their_target() {
         .id();
     let names = |world: &World| -> Vec<String> {
         let sources = world.pairs::<Follows>().sources(ship);
-        let mut names: Vec<_> = sources.filter_map(|source| Some(world.get::<Name>(source)?.to_string())).collect();
+        let mut names: Vec<_> =
+            sources.filter_map(|source| Some(world.get::<Name>(source)?.to_string())).collect();
         names.sort();
         names
     };
     assert_eq!(names(&world), ["gun", "radar"]);
     world.entity_mut(ship).insert(sources![Follows: (Name::new("mast"), sources![Likes: Position(9)])]);
     assert_eq!(names(&world), ["gun", "mast", "radar"]);
-    let mast = world.pairs::<Follows>().sources(ship).find(|&source| world.get::<Name>(source).unwrap().as_str() == "mast");
+    let mast = world
+        .pairs::<Follows>()
+        .sources(ship)
+        .find(|&source| world.get::<Name>(source).unwrap().as_str() == "mast");
     assert_eq!(world.pairs::<Likes>().source_count(mast.unwrap()), 1);
     world.commands().spawn(sources![Eats: Name::new("eater")]);
     world.flush();

@@ -1,6 +1,8 @@
 //! Every error, and that nothing has changed after it.
 
-use crate::common::{dump, refused, relation, reuse_index, spawn, take_errors, targets, world_with_error_log};
+use crate::common::{
+    dump, refused, relation, reuse_index, spawn, take_errors, targets, world_with_error_log,
+};
 use bevy_ecs::{error::Severity, prelude::*};
 use bevy_relations::{
     DespawnError, InsertPairError, InsertPairsError, PairRole, ReorderError, TraitsError, prelude::*,
@@ -77,12 +79,11 @@ fn a_dead_source_relation_or_target_is_named_in_the_error() {
     let [source, target, dead] = spawn(&mut world);
     world.insert_pair_by_id(source, r, target).unwrap();
     world.despawn(dead);
-    let cases = [(dead, r, target, PairRole::Source), (source, dead, target, PairRole::Relation), (
-        source,
-        r,
-        dead,
-        PairRole::Target,
-    )];
+    let cases = [
+        (dead, r, target, PairRole::Source),
+        (source, dead, target, PairRole::Relation),
+        (source, r, dead, PairRole::Target),
+    ];
     for (source, relation, target, role) in cases {
         let error = refused(&mut world, |world| world.insert_pair_by_id(source, relation, target));
         let InsertPairError::Dead { pair, dead: found } = &error else { panic!("{error}") };
@@ -174,7 +175,8 @@ fn a_value_of_the_wrong_type_is_refused_by_an_adopted_relationship_too() {
     let [parent, child] = spawn(&mut world);
     let child_of = world.entity_of::<ChildOf>();
     for there in [false, true] {
-        let error = refused(&mut world, |world| world.insert_pair_value_by_id(child, child_of, parent, 5_u32));
+        let error =
+            refused(&mut world, |world| world.insert_pair_value_by_id(child, child_of, parent, 5_u32));
         assert!(matches!(error, InsertPairError::WrongValueType { .. }), "there: {there}: {error}");
         world.insert_pair_by_id(child, child_of, parent).unwrap();
     }
@@ -483,8 +485,26 @@ fn adopting_again_with_other_traits_is_an_error() {
     });
     assert!(matches!(again, TraitsError::Frozen { .. }), "{again}");
     let contradiction = refused(&mut world, |world| {
-        world.adopt_relationship_with::<HeldBy>(RelationTraits::new().on_target_despawn(CleanupPolicy::Despawn))
+        world.adopt_relationship_with::<HeldBy>(
+            RelationTraits::new().on_target_despawn(CleanupPolicy::Despawn),
+        )
     });
     assert!(matches!(contradiction, TraitsError::Conflict { .. }), "{contradiction}");
     world.adopt_relationship_with::<HeldBy>(RelationTraits::new().ordered()).unwrap();
+}
+
+#[test]
+fn set_traits_of_a_dead_entity_or_with_a_dead_one_is_an_error() {
+    let mut world = World::new();
+    let [dead, alive] = spawn(&mut world);
+    world.despawn(dead);
+    world.register_relation::<Likes>().unwrap();
+    let error = refused(&mut world, |world| world.set_traits(dead, RelationTraits::new()));
+    assert_eq!(error, TraitsError::Dead { entity: dead });
+    for traits in [RelationTraits::new().with_id(dead), RelationTraits::new().one_of_id(dead)] {
+        let error = refused(&mut world, |world| world.set_traits(alive, traits.clone()));
+        assert!(matches!(error, TraitsError::DeadReference { entity, .. } if entity == dead), "{error}");
+        let error = refused(&mut world, |world| world.spawn_relation("R", traits));
+        assert!(matches!(error, TraitsError::DeadReference { entity, .. } if entity == dead), "{error}");
+    }
 }

@@ -133,14 +133,14 @@ fn random_histories_agree_with_a_naive_evaluation_of_the_rules() {
         max_shrink_iters: 20_000,
         ..Config::default()
     };
-    let result = TestRunner::new(config).run(&(specs(), vec(op(), 1..60)), |(specs, ops)| {
-        play(&specs, &ops).map_err(TestCaseError::fail)
-    });
+    let result = TestRunner::new(config)
+        .run(&(specs(), vec(op(), 1..60)), |(specs, ops)| play(&specs, &ops).map_err(TestCaseError::fail));
     match result {
         Ok(()) => {}
         Err(TestError::Fail(reason, (specs, ops))) => {
             let list = |lines: Vec<String>| lines.join("\n  ");
-            let specs = list(specs.iter().enumerate().map(|(n, spec)| format!("{}: {spec:?}", TYPED + n)).collect());
+            let specs =
+                list(specs.iter().enumerate().map(|(n, spec)| format!("{}: {spec:?}", TYPED + n)).collect());
             let ops = list(ops.iter().map(|op| format!("{op:?}")).collect());
             panic!("{reason}\nrelations:\n  {specs}\noperations:\n  {ops}");
         }

@@ -64,7 +64,8 @@ fn a_system_reads_what_the_world_reads() {
         assert_eq!((marks.len(), marks.has_any(a), marks.target(a), marks.depth(a)), (0, false, None, None));
     };
     check(&world.pairs(), &world.pairs(), &world.pairs());
-    let system = move |likes: Pairs<Likes>, eats: Pairs<Eats>, marks: Pairs<Marks>| check(&likes, &eats, &marks);
+    let system =
+        move |likes: Pairs<Likes>, eats: Pairs<Eats>, marks: Pairs<Marks>| check(&likes, &eats, &marks);
     world.run_system_once(system).unwrap();
     let likes = world.entity_of::<Likes>();
     let eats = world.entity_of::<Eats>();
@@ -96,8 +97,12 @@ fn reading_a_world_without_any_pair_finds_nothing() {
     let [a] = spawn(&mut world);
     let likes = world.pairs::<Likes>();
     assert!(!likes.has(a, a) && likes.is_empty() && likes.targets(a).next().is_none() && likes.root(a) == a);
-    assert!(likes.descendants(a).next().is_none() && likes.ancestors(a).next().is_none() && likes.version() == 0);
-    assert!(!world.has_pair_by_id(a, PairId::ALL) && world.pairs_of(a).is_empty() && world.pairs_to(a).is_empty());
+    assert!(
+        likes.descendants(a).next().is_none() && likes.ancestors(a).next().is_none() && likes.version() == 0
+    );
+    assert!(
+        !world.has_pair_by_id(a, PairId::ALL) && world.pairs_of(a).is_empty() && world.pairs_to(a).is_empty()
+    );
     assert!(world.pairs_by_id(a).is_empty() && world.tags(a).next().is_none() && !world.has_tag(a, a));
     assert!(world.traits_of(a).is_none() && world.get_entity_of::<Likes>().is_none());
     assert!(!world.remove_pair::<Likes>(a, a));
@@ -120,8 +125,13 @@ fn targets_keep_insertion_order_across_removals_among_many() {
         let compare = |world: &World, expected: &[Entity]| {
             let view = world.pairs_by_id(r);
             assert_eq!(targets(world, r, source), expected);
-            assert_eq!((view.target(source), view.target_count(source)), (expected.first().copied(), expected.len()));
-            for nth in [0, 1, 2, 15, 16, 17, 63, 64, 65, 700, expected.len().saturating_sub(1), expected.len()] {
+            assert_eq!(
+                (view.target(source), view.target_count(source)),
+                (expected.first().copied(), expected.len())
+            );
+            for nth in
+                [0, 1, 2, 15, 16, 17, 63, 64, 65, 700, expected.len().saturating_sub(1), expected.len()]
+            {
                 assert_eq!(view.nth_target(source, nth), expected.get(nth).copied(), "{nth} of {many}");
             }
             assert!(all.iter().all(|target| view.has(source, *target) == expected.contains(target)));
@@ -252,7 +262,8 @@ fn the_four_rules_say_what_a_pair_carries() {
     world.insert_pair_to::<Begin, Eats>(a, Eats { grams: 4 }).unwrap();
     world.insert_pair_to::<Begin, Velocity>(b, ()).unwrap_err();
     let [marker, velocity] = [world.entity_of::<Marker>(), world.entity_of::<Velocity>()];
-    let [begin, eats, marks] = [world.entity_of::<Begin>(), world.entity_of::<Eats>(), world.entity_of::<Marks>()];
+    let [begin, eats, marks] =
+        [world.entity_of::<Begin>(), world.entity_of::<Eats>(), world.entity_of::<Marks>()];
     world.insert_pair_value_by_id(a, plain, velocity, Velocity(5)).unwrap();
     let velocity_of = |r| world.pair_value_by_id::<Velocity>(a, r, velocity).map(|velocity| velocity.0);
     let grams_of = |r, target| world.pair_value_by_id::<Eats>(a, r, target).map(|eats| eats.grams);
@@ -360,7 +371,9 @@ fn walks_visit_each_entity_once_end_on_cycles_and_can_be_cut_short() {
     assert_eq!(likes.descendants(top).find(|&(entity, _)| entity == bottom), Some((bottom, 2)));
     assert_eq!(likes.ancestors(below).collect::<Vec<_>>(), [bottom, left, top]);
     assert_eq!((likes.root(below), likes.root(top)), (top, top));
-    assert!(likes.is_ancestor(right, below) && !likes.is_ancestor(below, right) && !likes.is_ancestor(top, top));
+    assert!(
+        likes.is_ancestor(right, below) && !likes.is_ancestor(below, right) && !likes.is_ancestor(top, top)
+    );
     world.insert_pair(top, Likes, below).unwrap();
     world.insert_pair(top, Likes, top).unwrap();
     let likes = world.pairs::<Likes>();

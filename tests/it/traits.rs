@@ -1,6 +1,6 @@
 //! Every relation trait: what it does, and what it refuses.
 
-use crate::common::{all_entities, relation, refused, sources, spawn, targets, world_with_error_log};
+use crate::common::{all_entities, refused, relation, sources, spawn, targets, world_with_error_log};
 use bevy_ecs::prelude::*;
 use bevy_relations::{InsertPairError, ReorderError, TraitConflict, TraitsError, prelude::*};
 
@@ -63,7 +63,11 @@ fn an_exclusive_relation_keeps_only_the_last_target() {
             world.check_pairs().unwrap();
         }
         assert!(sources(&world, r, c).is_empty());
-        assert_eq!(world.remove_pairs_by_id(a, PairId::new(r, c)), 0, "removal by the target it no longer has");
+        assert_eq!(
+            world.remove_pairs_by_id(a, PairId::new(r, c)),
+            0,
+            "removal by the target it no longer has"
+        );
         assert_eq!(world.remove_pairs_by_id(a, PairId::new(r, b)), 1);
     }
 }
@@ -126,7 +130,8 @@ fn both_directions_of_a_symmetric_data_pair_have_one_value() {
     let [a, b] = spawn(&mut world);
     world.insert_pair(a, Borders { length: 1 }, b).unwrap();
     let lengths = |world: &World| {
-        [(a, b), (b, a)].map(|(source, target)| world.pair_value::<Borders>(source, target).map(|value| value.length))
+        [(a, b), (b, a)]
+            .map(|(source, target)| world.pair_value::<Borders>(source, target).map(|value| value.length))
     };
     assert_eq!(lengths(&world), [Some(1); 2]);
     world.insert_pair(b, Borders { length: 2 }, a).unwrap();
@@ -295,7 +300,10 @@ fn one_of_may_name_another_parent() {
         let other = world.spawn(ChildOf(r)).id();
         world.insert_pair_by_id(source, r, child).unwrap();
         let error = refused(&mut world, |world| world.insert_pair_by_id(source, r, other));
-        assert!(matches!(error, InsertPairError::NotOneOf { parent: named, .. } if named == parent), "{error}");
+        assert!(
+            matches!(error, InsertPairError::NotOneOf { parent: named, .. } if named == parent),
+            "{error}"
+        );
     }
 }
 
@@ -304,7 +312,9 @@ fn with_brings_relations_along_recursively_with_the_same_target() {
     let mut world = World::new();
     let [a, b] = spawn(&mut world);
     world.insert_pair(a, Befriends, b).unwrap();
-    assert!(world.has_pair::<Knows>(a, b) && world.has_pair::<Respects>(a, b) && world.has_pair::<HasSeen>(a, b));
+    assert!(
+        world.has_pair::<Knows>(a, b) && world.has_pair::<Respects>(a, b) && world.has_pair::<HasSeen>(a, b)
+    );
     assert_eq!(world.pairs_of(a).len(), 4);
     world.remove_pair::<Befriends>(a, b);
     assert_eq!(world.pairs_of(a).len(), 3, "removal is not mirrored");
@@ -458,7 +468,10 @@ fn contradictory_traits_are_rejected_at_registration() {
         (new().tag().data::<u32>(), ("tag", "data")),
         (new().data::<u32>().data::<u64>(), ("data", "data")),
         (new().is_final().inheritable(), ("final", "inheritable")),
-        (new().on_target_despawn(Remove).on_target_despawn(Panic), ("on_target_despawn", "on_target_despawn")),
+        (
+            new().on_target_despawn(Remove).on_target_despawn(Panic),
+            ("on_target_despawn", "on_target_despawn"),
+        ),
         (
             new().on_relation_despawn(Despawn).on_relation_despawn(Panic),
             ("on_relation_despawn", "on_relation_despawn"),
@@ -545,22 +558,6 @@ fn traits_of_a_type_entity_leave_the_data_of_pairs_that_exist_alone() {
 }
 
 #[test]
-fn set_traits_of_a_dead_entity_or_with_a_dead_one_is_an_error() {
-    let mut world = World::new();
-    let [dead, alive] = spawn(&mut world);
-    world.despawn(dead);
-    world.register_relation::<Knows>().unwrap();
-    let error = refused(&mut world, |world| world.set_traits(dead, RelationTraits::new()));
-    assert_eq!(error, TraitsError::Dead { entity: dead });
-    for traits in [RelationTraits::new().with_id(dead), RelationTraits::new().one_of_id(dead)] {
-        let error = refused(&mut world, |world| world.set_traits(alive, traits.clone()));
-        assert!(matches!(error, TraitsError::DeadReference { entity, .. } if entity == dead), "{error}");
-        let error = refused(&mut world, |world| world.spawn_relation("R", traits));
-        assert!(matches!(error, TraitsError::DeadReference { entity, .. } if entity == dead), "{error}");
-    }
-}
-
-#[test]
 fn more_traits_can_be_added_after_a_companion_has_gone() {
     let mut world = World::new();
     let companion = relation(&mut world, RelationTraits::new());
@@ -576,9 +573,8 @@ fn more_traits_can_be_added_after_a_companion_has_gone() {
 fn the_built_in_relations_have_their_traits() {
     let mut world = World::new();
     let [is_a, child_of, slot_of] =
-        [world.entity_of::<IsA>(), world.entity_of::<ChildOf>(), world.entity_of::<SlotOf>()].map(|entity| {
-            world.traits_of(entity).map(RelationTraits::names).unwrap_or_default()
-        });
+        [world.entity_of::<IsA>(), world.entity_of::<ChildOf>(), world.entity_of::<SlotOf>()]
+            .map(|entity| world.traits_of(entity).map(RelationTraits::names).unwrap_or_default());
     for name in ["transitive", "reflexive", "acyclic", "traversable"] {
         assert!(is_a.contains(&name), "{name}");
     }

@@ -2,7 +2,7 @@
 
 use super::{
     reference::{Filter, Given, Id, Violation},
-    run::{Eats, Likes, MarriedTo, CrewOf, Run, CHILD_OF, CREW_OF, EATS, IS_A, LIKES, MARRIED_TO},
+    run::{CHILD_OF, CREW_OF, CrewOf, EATS, Eats, IS_A, LIKES, Likes, MARRIED_TO, MarriedTo, Run},
 };
 use crate::common::{reuse_index, take_errors};
 use bevy_ecs::{error::Severity, prelude::*};
@@ -29,23 +29,77 @@ pub(super) enum How {
 /// One step. Entities and relations are numbers that stand for one of those that there are.
 #[derive(Clone, Debug)]
 pub(super) enum Op {
-    Insert { via: Via, source: u8, rel: u8, target: u8, given: Given },
-    Remove { via: Via, source: Option<u8>, rel: Option<u8>, target: Option<u8> },
-    InsertTag { via: Via, source: u8, tag: u8 },
-    RemoveTag { via: Via, source: u8, tag: u8 },
-    Despawn { how: How, entity: u8 },
-    DespawnWithPair { rel: Option<u8>, target: Option<u8> },
-    Clear { entity: u8 },
+    Insert {
+        via: Via,
+        source: u8,
+        rel: u8,
+        target: u8,
+        given: Given,
+    },
+    Remove {
+        via: Via,
+        source: Option<u8>,
+        rel: Option<u8>,
+        target: Option<u8>,
+    },
+    InsertTag {
+        via: Via,
+        source: u8,
+        tag: u8,
+    },
+    RemoveTag {
+        via: Via,
+        source: u8,
+        tag: u8,
+    },
+    Despawn {
+        how: How,
+        entity: u8,
+    },
+    DespawnWithPair {
+        rel: Option<u8>,
+        target: Option<u8>,
+    },
+    Clear {
+        entity: u8,
+    },
     ClearPairs,
-    WriteComponent { crew: bool, source: u8, target: u8 },
-    RemoveComponent { crew: bool, source: u8 },
-    Spawn { likes: Vec<u8>, eats: Option<u8>, child_of: Option<u8>, deferred: bool },
-    SpawnBatch { targets: Vec<u8> },
-    Batch { inserts: Vec<(u8, u8)>, removes: Vec<(u8, u8)>, deferred: bool },
+    WriteComponent {
+        crew: bool,
+        source: u8,
+        target: u8,
+    },
+    RemoveComponent {
+        crew: bool,
+        source: u8,
+    },
+    Spawn {
+        likes: Vec<u8>,
+        eats: Option<u8>,
+        child_of: Option<u8>,
+        deferred: bool,
+    },
+    SpawnBatch {
+        targets: Vec<u8>,
+    },
+    Batch {
+        inserts: Vec<(u8, u8)>,
+        removes: Vec<(u8, u8)>,
+        deferred: bool,
+    },
     /// Spawns an entity with the index of one that is dead.
-    Reuse { entity: u8 },
-    Clone { entity: u8 },
-    Order { rel: u8, target: u8, rotate: u8, wrong: bool },
+    Reuse {
+        entity: u8,
+    },
+    Clone {
+        entity: u8,
+    },
+    Order {
+        rel: u8,
+        target: u8,
+        rotate: u8,
+        wrong: bool,
+    },
     Settle,
 }
 
@@ -89,7 +143,9 @@ fn kind(error: &InsertPairError) -> Option<Violation> {
 fn agree(actual: Result<(), InsertPairError>, expected: Result<(), Vec<Violation>>) -> Outcome {
     match (actual, expected) {
         (Ok(()), Ok(())) => Ok(()),
-        (Err(error), Err(violations)) if kind(&error).is_some_and(|kind| violations.contains(&kind)) => Ok(()),
+        (Err(error), Err(violations)) if kind(&error).is_some_and(|kind| violations.contains(&kind)) => {
+            Ok(())
+        }
         (actual, expected) => Err(format!("{actual:?} instead of {expected:?}")),
     }
 }
@@ -174,10 +230,13 @@ impl Run {
                 self.reference.remove_all(Filter { source: Some(source), rel: Some(rel), target: None });
                 heard(Heard::Nothing)
             }
-            Op::Spawn { likes, eats, child_of, deferred } => self.spawn_with(likes, *eats, *child_of, *deferred),
+            Op::Spawn { likes, eats, child_of, deferred } => {
+                self.spawn_with(likes, *eats, *child_of, *deferred)
+            }
             Op::SpawnBatch { targets } => {
                 let targets: Vec<Id> = targets.iter().map(|&target| self.pick(target)).collect();
-                let batch: Vec<_> = targets.iter().map(|&target| ((), Likes, self.entities[target])).collect();
+                let batch: Vec<_> =
+                    targets.iter().map(|&target| ((), Likes, self.entities[target])).collect();
                 let spawned = self.world.spawn_batch_with_pair(batch);
                 same("spawned", spawned.len(), targets.len())?;
                 let mut refused = false;
@@ -259,7 +318,9 @@ impl Run {
             (Some(source), Via::Typed, Some(target)) if filter.rel == Some(LIKES) => {
                 usize::from(world.remove_pair::<Likes>(source, target))
             }
-            (Some(source), Via::Typed, None) if filter.rel == Some(EATS) => world.remove_pairs::<Eats>(source),
+            (Some(source), Via::Typed, None) if filter.rel == Some(EATS) => {
+                world.remove_pairs::<Eats>(source)
+            }
             (Some(source), Via::Typed, Some(target)) if filter.rel == Some(CHILD_OF) => {
                 usize::from(world.remove_pair::<ChildOf>(source, target))
             }
@@ -342,9 +403,16 @@ impl Run {
         heard(Heard::Nothing)
     }
 
-    fn spawn_with(&mut self, likes: &[u8], eats: Option<u8>, child_of: Option<u8>, deferred: bool) -> Outcome {
+    fn spawn_with(
+        &mut self,
+        likes: &[u8],
+        eats: Option<u8>,
+        child_of: Option<u8>,
+        deferred: bool,
+    ) -> Outcome {
         let likes: Vec<Id> = likes.iter().map(|&target| self.pick(target)).collect();
-        let (eats, child_of) = (eats.map(|target| self.pick(target)), child_of.map(|target| self.pick(target)));
+        let (eats, child_of) =
+            (eats.map(|target| self.pick(target)), child_of.map(|target| self.pick(target)));
         let at = |id: Id| self.entities[id];
         let entity = match (likes[..].first().copied(), likes.get(1).copied(), eats, child_of) {
             (Some(a), Some(b), None, None) if deferred => {
@@ -361,7 +429,8 @@ impl Run {
         self.world.flush();
         let source = self.spawned(entity);
         let mut refused = false;
-        let mut add = |rel, target, given| refused |= self.reference.insert(rel, source, target, given).is_err();
+        let mut add =
+            |rel, target, given| refused |= self.reference.insert(rel, source, target, given).is_err();
         match (likes[..].first().copied(), likes.get(1).copied(), eats, child_of) {
             (Some(a), Some(b), None, None) if deferred => {
                 add(LIKES, a, Given::Nothing);
@@ -417,8 +486,10 @@ impl Run {
             self.world.flush();
             return heard(if refused.is_empty() { Heard::Nothing } else { Heard::Something });
         }
-        let result = self.world.insert_pairs(to_insert.into_iter().map(|(source, target)| (source, Likes, target)));
-        let actual = result.err().map_or_else(Vec::new, |error| error.refused.iter().map(|(n, _)| *n).collect());
+        let result =
+            self.world.insert_pairs(to_insert.into_iter().map(|(source, target)| (source, Likes, target)));
+        let actual =
+            result.err().map_or_else(Vec::new, |error| error.refused.iter().map(|(n, _)| *n).collect());
         same("refused", actual, refused)?;
         same("removed", self.world.remove_pair_batch::<Likes>(to_remove), removed)?;
         heard(Heard::Nothing)
@@ -433,8 +504,12 @@ impl Run {
         // In which order the targets of a clone stand is not promised where a pair brings another along.
         for rel in 0..self.reference.rels.len() {
             let relation = self.entities[self.reference.rels[rel].entity];
-            let actual: Vec<Id> =
-                self.world.pairs_by_id(relation).targets(clone).filter_map(|target| self.id(target)).collect();
+            let actual: Vec<Id> = self
+                .world
+                .pairs_by_id(relation)
+                .targets(clone)
+                .filter_map(|target| self.id(target))
+                .collect();
             self.reference.adopt_order(rel, id, &actual);
         }
         heard(if refused { Heard::Something } else { Heard::Nothing })

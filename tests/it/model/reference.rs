@@ -163,7 +163,8 @@ impl Reference {
     }
 
     pub(super) fn value(&self, rel: usize, source: Id, target: Id) -> Option<u32> {
-        let found = self.pairs.iter().find(|pair| (pair.rel, pair.source, pair.target) == (rel, source, target));
+        let found =
+            self.pairs.iter().find(|pair| (pair.rel, pair.source, pair.target) == (rel, source, target));
         found.and_then(|pair| pair.value)
     }
 
@@ -192,7 +193,13 @@ impl Reference {
     }
 
     /// Inserts a pair and what comes with it, or nothing.
-    pub(super) fn insert(&mut self, rel: usize, source: Id, target: Id, given: Given) -> Result<(), Vec<Violation>> {
+    pub(super) fn insert(
+        &mut self,
+        rel: usize,
+        source: Id,
+        target: Id,
+        given: Given,
+    ) -> Result<(), Vec<Violation>> {
         let mut scratch = self.clone();
         let mut violations = Vec::new();
         scratch.put(rel, source, target, given, &mut violations);
@@ -232,11 +239,13 @@ impl Reference {
         if spec.is_a && self.rel_of(target).is_some_and(|rel| self.rels[rel].spec.is_final) {
             violations.push(Violation::Final);
         }
-        if spec.one_of && !self.pairs.iter().any(|pair| {
-            self.rels[pair.rel].spec.adopted
-                && !self.rels[pair.rel].spec.one_to_one
-                && (pair.source, pair.target) == (target, entity)
-        }) {
+        if spec.one_of
+            && !self.pairs.iter().any(|pair| {
+                self.rels[pair.rel].spec.adopted
+                    && !self.rels[pair.rel].spec.one_to_one
+                    && (pair.source, pair.target) == (target, entity)
+            })
+        {
             violations.push(Violation::OneOf);
         }
         if spec.adopted && source == target {
@@ -390,14 +399,18 @@ impl Reference {
 
     /// Whether a policy stands in the way of despawning these.
     pub(super) fn panics(&self, gone: &BTreeSet<Id>) -> bool {
-        let target = self.pairs.iter().any(|pair| {
-            gone.contains(&pair.target) && self.rels[pair.rel].spec.on_target == Policy::Panic
-        });
+        let target = self
+            .pairs
+            .iter()
+            .any(|pair| gone.contains(&pair.target) && self.rels[pair.rel].spec.on_target == Policy::Panic);
         let relation = self.pairs.iter().any(|pair| {
             let rel = &self.rels[pair.rel];
             gone.contains(&rel.entity) && rel.spec.on_relation == Policy::Panic
         });
-        let tag = self.tags.iter().any(|(_, tag)| gone.contains(tag) && self.relation_policy(*tag) == Policy::Panic);
+        let tag = self
+            .tags
+            .iter()
+            .any(|(_, tag)| gone.contains(tag) && self.relation_policy(*tag) == Policy::Panic);
         target || relation || tag
     }
 
@@ -428,7 +441,8 @@ impl Reference {
                 refused |= self.insert(pair.rel, clone, target, given).is_err();
             }
         }
-        let tags: Vec<Id> = self.tags.iter().filter(|(source, _)| *source == original).map(|&(_, tag)| tag).collect();
+        let tags: Vec<Id> =
+            self.tags.iter().filter(|(source, _)| *source == original).map(|&(_, tag)| tag).collect();
         for tag in tags {
             let tag = if tag == original { clone } else { tag };
             refused |= self.insert_tag(clone, tag).is_err();

@@ -78,7 +78,8 @@ impl Run {
             Spec { exclusive: true, symmetric: true, ..Spec::default() },
         ];
         let reference = Reference::default();
-        let mut run = Self { world, reference, entities: Vec::new(), ids: BTreeMap::new(), plain: Vec::new() };
+        let mut run =
+            Self { world, reference, entities: Vec::new(), ids: BTreeMap::new(), plain: Vec::new() };
         for (entity, spec) in typed.into_iter().zip(of_types) {
             let id = run.reference.spawn();
             run.note(entity);
@@ -197,9 +198,14 @@ impl Run {
         for (rel, Rel { entity: relation, spec }) in reference.rels.iter().enumerate() {
             let view = world.pairs_by_id(e(*relation));
             let all = Filter { source: None, rel: Some(rel), target: None };
-            let stored: BTreeSet<_> = reference.select(all).into_iter().map(|(_, s, t)| (e(s), e(t))).collect();
+            let stored: BTreeSet<_> =
+                reference.select(all).into_iter().map(|(_, s, t)| (e(s), e(t))).collect();
             same!(("pairs of", rel), view.iter().collect::<BTreeSet<_>>(), stored.clone());
-            same!(("number of pairs of", rel), (view.len(), view.is_empty()), (stored.len(), stored.is_empty()));
+            same!(
+                ("number of pairs of", rel),
+                (view.len(), view.is_empty()),
+                (stored.len(), stored.is_empty())
+            );
             for (id, &entity) in entities.iter().enumerate() {
                 let targets: Vec<_> = reference.targets(rel, id).into_iter().map(e).collect();
                 same!(("targets of", id, rel), view.targets(entity).collect::<Vec<_>>(), &targets[..]);
@@ -224,7 +230,9 @@ impl Run {
             for &(source, target) in &stored {
                 let value = reference.value(rel, self.ids[&source], self.ids[&target]);
                 let actual = match rel {
-                    EATS => world.pair_value_by_id::<Eats>(source, e(*relation), target).map(|eats| eats.grams),
+                    EATS => {
+                        world.pair_value_by_id::<Eats>(source, e(*relation), target).map(|eats| eats.grams)
+                    }
                     _ => world.pair_value_by_id::<u32>(source, e(*relation), target).copied(),
                 };
                 same!(("value", source, rel, target), actual, value);
@@ -243,7 +251,8 @@ impl Run {
             for (source, _) in to {
                 same!(("(*, T)", id), world.has_pair_by_id(source, PairId::any_relation(entity)), true);
             }
-            let tags: Vec<_> = reference.tags.iter().filter(|(s, _)| *s == id).map(|&(_, tag)| e(tag)).collect();
+            let tags: Vec<_> =
+                reference.tags.iter().filter(|(s, _)| *s == id).map(|&(_, tag)| e(tag)).collect();
             same!(("tags", id), world.tags(entity).collect::<Vec<_>>(), tags);
         }
         Ok(())
@@ -283,7 +292,10 @@ impl Run {
                 let alive = self.reference.alive[*relation];
                 let depth = (spec.walks() && alive).then(|| self.reference.depth(rel, id));
                 if view.depth(entity) != depth {
-                    return Err(format!("depth of {id} in {rel}: {:?} instead of {depth:?}", view.depth(entity)));
+                    return Err(format!(
+                        "depth of {id} in {rel}: {:?} instead of {depth:?}",
+                        view.depth(entity)
+                    ));
                 }
             }
         }
