@@ -380,6 +380,16 @@ fn with_applies_to_both_directions_of_a_symmetric_pair() {
 }
 
 #[test]
+fn both_directions_of_a_companion_kept_in_a_component_are_a_cycle() {
+    let mut world = World::new();
+    let child_of = world.entity_of::<ChildOf>();
+    let r = relation(&mut world, RelationTraits::new().symmetric().with_id(child_of));
+    let [a, b] = spawn(&mut world);
+    let error = refused(&mut world, |world| world.insert_pair_by_id(a, r, b));
+    assert!(matches!(error, InsertPairError::Cycle { .. }), "{error}");
+}
+
+#[test]
 fn a_with_that_leads_back_is_rejected_with_its_path() {
     let mut world = World::new();
     let [a, b, c] = ["A", "B", "C"].map(|name| world.spawn_relation(name, RelationTraits::new()).unwrap());
