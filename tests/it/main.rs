@@ -15,4 +15,6 @@ mod model;
 mod reads;
 mod scale;
 mod smoke;
+mod storm;
 mod traits;
+mod worlds;
