@@ -508,3 +508,15 @@ fn set_traits_of_a_dead_entity_or_with_a_dead_one_is_an_error() {
         assert!(matches!(error, TraitsError::DeadReference { entity, .. } if entity == dead), "{error}");
     }
 }
+
+#[test]
+fn more_traits_can_be_added_after_a_companion_has_gone() {
+    let mut world = World::new();
+    let companion = relation(&mut world, RelationTraits::new());
+    let r = relation(&mut world, RelationTraits::new().with_id(companion));
+    world.despawn(companion);
+    world.set_traits(r, RelationTraits::new().exclusive()).unwrap();
+    let [a, b] = spawn(&mut world);
+    world.insert_pair_by_id(a, r, b).unwrap();
+    assert_eq!(world.pairs_of(a).len(), 1);
+}

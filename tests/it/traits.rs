@@ -568,18 +568,6 @@ fn traits_of_a_type_entity_leave_the_data_of_pairs_that_exist_alone() {
 }
 
 #[test]
-fn more_traits_can_be_added_after_a_companion_has_gone() {
-    let mut world = World::new();
-    let companion = relation(&mut world, RelationTraits::new());
-    let r = relation(&mut world, RelationTraits::new().with_id(companion));
-    world.despawn(companion);
-    world.set_traits(r, RelationTraits::new().exclusive()).unwrap();
-    let [a, b] = spawn(&mut world);
-    world.insert_pair_by_id(a, r, b).unwrap();
-    assert_eq!(world.pairs_of(a).len(), 1);
-}
-
-#[test]
 fn the_built_in_relations_have_their_traits() {
     let mut world = World::new();
     let [is_a, child_of, slot_of] =
