@@ -1,6 +1,7 @@
 //! What the tests of several modules share.
 
 use bevy_ecs::{
+    archetype::{Archetype, ArchetypeEntity},
     error::{BevyError, ErrorContext, FallbackErrorHandler, Severity},
     prelude::*,
 };
@@ -41,8 +42,7 @@ pub(crate) fn relation(world: &mut World, traits: RelationTraits) -> Entity {
 /// Every entity that is alive, in order of its index.
 pub(crate) fn all_entities(world: &World) -> Vec<Entity> {
     let archetypes = world.archetypes().iter();
-    let mut all: Vec<_> =
-        archetypes.flat_map(|archetype| archetype.entities()).map(|entity| entity.id()).collect();
+    let mut all: Vec<_> = archetypes.flat_map(Archetype::entities).map(ArchetypeEntity::id).collect();
     all.sort_unstable();
     all
 }

@@ -492,3 +492,31 @@ fn adopting_again_with_other_traits_is_an_error() {
     assert!(matches!(contradiction, TraitsError::Conflict { .. }), "{contradiction}");
     world.adopt_relationship_with::<HeldBy>(RelationTraits::new().ordered()).unwrap();
 }
+
+#[test]
+fn set_traits_of_a_dead_entity_or_with_a_dead_one_is_an_error() {
+    let mut world = World::new();
+    let [dead, alive] = spawn(&mut world);
+    world.despawn(dead);
+    world.register_relation::<Likes>().unwrap();
+    let error = refused(&mut world, |world| world.set_traits(dead, RelationTraits::new()));
+    assert_eq!(error, TraitsError::Dead { entity: dead });
+    for traits in [RelationTraits::new().with_id(dead), RelationTraits::new().one_of_id(dead)] {
+        let error = refused(&mut world, |world| world.set_traits(alive, traits.clone()));
+        assert!(matches!(error, TraitsError::DeadReference { entity, .. } if entity == dead), "{error}");
+        let error = refused(&mut world, |world| world.spawn_relation("R", traits));
+        assert!(matches!(error, TraitsError::DeadReference { entity, .. } if entity == dead), "{error}");
+    }
+}
+
+#[test]
+fn more_traits_can_be_added_after_a_companion_has_gone() {
+    let mut world = World::new();
+    let companion = relation(&mut world, RelationTraits::new());
+    let r = relation(&mut world, RelationTraits::new().with_id(companion));
+    world.despawn(companion);
+    world.set_traits(r, RelationTraits::new().exclusive()).unwrap();
+    let [a, b] = spawn(&mut world);
+    world.insert_pair_by_id(a, r, b).unwrap();
+    assert_eq!(world.pairs_of(a).len(), 1);
+}

@@ -127,7 +127,7 @@ fn number(variable: &str, default: u64) -> u64 {
 #[test]
 fn random_histories_agree_with_a_naive_evaluation_of_the_rules() {
     let config = Config {
-        cases: number("PAIR_MODEL_CASES", 120) as u32,
+        cases: number("PAIR_MODEL_CASES", 80) as u32,
         rng_seed: RngSeed::Fixed(number("PAIR_MODEL_SEED", 20)),
         failure_persistence: None,
         max_shrink_iters: 20_000,

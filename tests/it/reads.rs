@@ -307,7 +307,7 @@ fn an_entity_made_for_a_name_in_traits_stands_for_the_type_with_its_fields() {
     let mut world = World::new();
     let r = relation(&mut world, RelationTraits::new().one_of_type::<Velocity>());
     let plain = relation(&mut world, RelationTraits::new());
-    assert_eq!(world.traits_of(r).map(|traits| traits.names()), Some(vec!["one_of"]));
+    assert_eq!(world.traits_of(r).map(RelationTraits::names), Some(vec!["one_of"]));
     let [a] = spawn(&mut world);
     let velocity = world.get_entity_of::<Velocity>().unwrap();
     // Whether that is allowed or not, asking for the entity must not change what the pair carries.

@@ -380,6 +380,16 @@ fn with_applies_to_both_directions_of_a_symmetric_pair() {
 }
 
 #[test]
+fn both_directions_of_a_companion_kept_in_a_component_are_a_cycle() {
+    let mut world = World::new();
+    let child_of = world.entity_of::<ChildOf>();
+    let r = relation(&mut world, RelationTraits::new().symmetric().with_id(child_of));
+    let [a, b] = spawn(&mut world);
+    let error = refused(&mut world, |world| world.insert_pair_by_id(a, r, b));
+    assert!(matches!(error, InsertPairError::Cycle { .. }), "{error}");
+}
+
+#[test]
 fn a_with_that_leads_back_is_rejected_with_its_path() {
     let mut world = World::new();
     let [a, b, c] = ["A", "B", "C"].map(|name| world.spawn_relation(name, RelationTraits::new()).unwrap());
@@ -555,34 +565,6 @@ fn traits_of_a_type_entity_leave_the_data_of_pairs_that_exist_alone() {
     let _ = world.set_traits(position, RelationTraits::new().is_final());
     world.check_pairs().unwrap();
     assert!(world.pair_value_by_id::<Position>(a, r, position).is_some());
-}
-
-#[test]
-fn set_traits_of_a_dead_entity_or_with_a_dead_one_is_an_error() {
-    let mut world = World::new();
-    let [dead, alive] = spawn(&mut world);
-    world.despawn(dead);
-    world.register_relation::<Knows>().unwrap();
-    let error = refused(&mut world, |world| world.set_traits(dead, RelationTraits::new()));
-    assert_eq!(error, TraitsError::Dead { entity: dead });
-    for traits in [RelationTraits::new().with_id(dead), RelationTraits::new().one_of_id(dead)] {
-        let error = refused(&mut world, |world| world.set_traits(alive, traits.clone()));
-        assert!(matches!(error, TraitsError::DeadReference { entity, .. } if entity == dead), "{error}");
-        let error = refused(&mut world, |world| world.spawn_relation("R", traits));
-        assert!(matches!(error, TraitsError::DeadReference { entity, .. } if entity == dead), "{error}");
-    }
-}
-
-#[test]
-fn more_traits_can_be_added_after_a_companion_has_gone() {
-    let mut world = World::new();
-    let companion = relation(&mut world, RelationTraits::new());
-    let r = relation(&mut world, RelationTraits::new().with_id(companion));
-    world.despawn(companion);
-    world.set_traits(r, RelationTraits::new().exclusive()).unwrap();
-    let [a, b] = spawn(&mut world);
-    world.insert_pair_by_id(a, r, b).unwrap();
-    assert_eq!(world.pairs_of(a).len(), 1);
 }
 
 #[test]
