@@ -72,6 +72,19 @@ fn check(world: &mut World, doing: &str) {
     components.sort_unstable();
     pairs.sort_unstable();
     assert_eq!(components, pairs, "CrewOf after {doing}");
+    // Every value is where its pair is. One that is missing on purpose was given by default.
+    for (source, target) in world.pairs::<Weighs>().iter() {
+        assert!(
+            matches!(world.pair_value::<Weighs>(source, target), Some(Weighs(0 | 1 | 7))),
+            "after {doing}"
+        );
+    }
+    for (source, target) in world.pairs::<BoundTo>().iter() {
+        assert!(matches!(world.pair_value::<BoundTo>(source, target), Some(BoundTo(1))), "after {doing}");
+    }
+    for (source, target) in world.pairs::<CrewOf>().iter() {
+        assert!(matches!(world.pair_value::<CrewOf>(source, target), Some(CrewOf { wage: 1 | 2, .. })));
+    }
 }
 
 fn step(world: &mut World, random: &mut Random, entities: &mut Vec<Entity>) -> String {
