@@ -116,10 +116,10 @@ fn every_way_in_which_bevy_writes_children_shows_in_the_pairs() {
         Box::new(move |world| _ = world.entity_mut(a).insert(ChildOf(other))),
         Box::new(move |world| _ = world.entity_mut(a).insert_if_new(ChildOf(root))),
         Box::new(move |world| {
-            _ = world.entity_mut(a).modify_component(|parent: &mut ChildOf| parent.set_risky(root))
+            _ = world.entity_mut(a).modify_component(|parent: &mut ChildOf| parent.set_risky(root));
         }),
         Box::new(move |world| {
-            _ = world.spawn((Name::new("p"), children![Name::new("x"), (Name::new("y"), children![()])]))
+            _ = world.spawn((Name::new("p"), children![Name::new("x"), (Name::new("y"), children![()])]));
         }),
         Box::new(move |world| {
             world.entity_mut(root).with_children(|spawner| {
@@ -138,7 +138,7 @@ fn every_way_in_which_bevy_writes_children_shows_in_the_pairs() {
         Box::new(move |world| _ = world.entity_mut(root).detach_all_children().replace_children(&[a])),
         Box::new(move |world| _ = world.entity_mut(other).replace_children(&[b, c])),
         Box::new(move |world| {
-            _ = world.entity_mut(other).replace_children_with_difference(&[b], &[c, d], &[d])
+            _ = world.entity_mut(other).replace_children_with_difference(&[b], &[c, d], &[d]);
         }),
         Box::new(move |world| _ = world.entity_mut(other).detach_children(&[c])),
         Box::new(move |world| _ = world.entity_mut(root).detach_all_children()),
@@ -150,20 +150,20 @@ fn every_way_in_which_bevy_writes_children_shows_in_the_pairs() {
         Box::new(move |world| {
             _ = world
                 .spawn_batch((0..20).map(move |n| ChildOf(if n % 3 == 0 { root } else { other })))
-                .count()
+                .count();
         }),
         Box::new(move |world| {
-            world.insert_batch([(a, ChildOf(root)), (b, ChildOf(a)), (a, ChildOf(b))].into_iter().take(2))
+            world.insert_batch([(a, ChildOf(root)), (b, ChildOf(a)), (a, ChildOf(b))].into_iter().take(2));
         }),
         Box::new(move |world| world.insert_batch([(a, ChildOf(other)), (b, ChildOf(root))])),
         Box::new(move |world| world.insert_batch_if_new([(a, ChildOf(root)), (c, ChildOf(root))])),
-        Box::new(move |world| _ = world.commands().spawn_batch([ChildOf(root), ChildOf(a)])),
+        Box::new(move |world| world.commands().spawn_batch([ChildOf(root), ChildOf(a)])),
         Box::new(move |world| _ = world.commands().spawn(ChildOf(c))),
         Box::new(move |world| {
-            _ = world.commands().entity(root).add_child(a).insert_children(0, &[d]).with_child(())
+            _ = world.commands().entity(root).add_child(a).insert_children(0, &[d]).with_child(());
         }),
         Box::new(move |world| {
-            _ = world.commands().entity(c).insert(ChildOf(d)).insert(ChildOf(root)).remove::<ChildOf>()
+            _ = world.commands().entity(c).insert(ChildOf(d)).insert(ChildOf(root)).remove::<ChildOf>();
         }),
         Box::new(move |world| _ = world.commands().entity(root).detach_all_children()),
         Box::new(move |world| _ = world.entity_mut(root).insert_recursive::<Children>(Name::new("all"))),
@@ -182,7 +182,7 @@ fn every_way_in_which_bevy_writes_children_shows_in_the_pairs() {
         Box::new(move |world| _ = world.spawn((Pair(ChildOf(root), root), Pair(Likes, a)))),
         Box::new(move |world| assert!(world.remove_pairs_everywhere(PairId::any_relation(root)) >= 2)),
         Box::new(move |world| _ = world.entity_mut(a).despawn_related::<Children>()),
-        Box::new(move |world| world.clear_pairs()),
+        Box::new(WorldPairExt::clear_pairs),
     ];
     for (number, step) in steps.into_iter().enumerate() {
         step(&mut world);
@@ -456,7 +456,7 @@ fn adopting_twice_is_fine_with_the_same_traits_and_an_error_with_others() {
     let error =
         world.adopt_relationship_with::<CrewOf>(RelationTraits::new().traversable().ordered()).unwrap_err();
     assert!(matches!(error, TraitsError::Frozen { .. }), "{error}");
-    assert_eq!(app.adopt_relationship_with::<ChildOf>(ChildOf::traits().ordered()).is_ok(), true);
+    assert!(app.adopt_relationship_with::<ChildOf>(ChildOf::traits().ordered()).is_ok());
     app.adopt_relationship::<ChildOf>();
     assert!(app.adopt_relationship_with::<ChildOf>(RelationTraits::new()).is_err());
 }

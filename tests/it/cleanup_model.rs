@@ -309,7 +309,7 @@ fn every_relation_policy_holds_in_every_shape_by_every_verb() {
 #[test]
 fn every_relation_policy_of_a_tag_holds_for_those_that_have_the_tag() {
     for policy in POLICIES {
-        let edges = vec![(1, None, 0), (2, None, 0), (1, None, 2), (0, None, 3), (0, None, 0)];
+        let edges = [(1, None, 0), (2, None, 0), (1, None, 2), (0, None, 3), (0, None, 0)];
         for edges in [&edges[..1], &edges[..4], &edges[..]] {
             let relations = vec![(0, policy, CleanupPolicy::Remove)];
             let graph = Graph { nodes: 4, relations, edges: edges.to_vec() };

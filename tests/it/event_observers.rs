@@ -86,10 +86,10 @@ fn narrowing_works_for_relation_types_before_and_after_their_first_use() {
         world.observe_pairs(PairId::new(likes, alice), note_inserted("R,T"));
         world.observe_pairs(PairId::any_target(likes), note_inserted("R,*"));
         world.add_observer(|on: On<PairInserted<Likes>>, mut log: ResMut<Log>| {
-            log.0.push(("typed", on.source))
+            log.0.push(("typed", on.source));
         });
         world.add_observer(|on: On<PairInserted<Fears>>, mut log: ResMut<Log>| {
-            log.0.push(("fears", on.source))
+            log.0.push(("fears", on.source));
         });
         world.insert_pair(bob, Likes, alice).unwrap();
         assert_eq!(names(&mut world), ["R,*", "R,T", "typed"]);
@@ -165,7 +165,7 @@ fn despawned_observers_hear_nothing() {
         world.observe_pairs(PairId::ALL, note_inserted("*,*")),
         world
             .add_observer(|_: On<PairRemoved<Likes>>, mut log: ResMut<Log>| {
-                log.0.push(("out", Entity::PLACEHOLDER))
+                log.0.push(("out", Entity::PLACEHOLDER));
             })
             .id(),
     ];

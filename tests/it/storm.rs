@@ -72,6 +72,19 @@ fn check(world: &mut World, doing: &str) {
     components.sort_unstable();
     pairs.sort_unstable();
     assert_eq!(components, pairs, "CrewOf after {doing}");
+    // Every value is where its pair is. One that is missing on purpose was given by default.
+    for (source, target) in world.pairs::<Weighs>().iter() {
+        assert!(
+            matches!(world.pair_value::<Weighs>(source, target), Some(Weighs(0 | 1 | 7))),
+            "after {doing}"
+        );
+    }
+    for (source, target) in world.pairs::<BoundTo>().iter() {
+        assert!(matches!(world.pair_value::<BoundTo>(source, target), Some(BoundTo(1))), "after {doing}");
+    }
+    for (source, target) in world.pairs::<CrewOf>().iter() {
+        assert!(matches!(world.pair_value::<CrewOf>(source, target), Some(CrewOf { wage: 1 | 2, .. })));
+    }
 }
 
 fn step(world: &mut World, random: &mut Random, entities: &mut Vec<Entity>) -> String {
@@ -95,23 +108,21 @@ fn step(world: &mut World, random: &mut Random, entities: &mut Vec<Entity>) -> S
         19 => _ = world.remove_pairs_by_id(a, PairId::ALL),
         20 => _ = world.remove_pairs_everywhere(PairId::any_relation(b)),
         21 => _ = world.remove_pairs_everywhere(PairId::any_target(run_time)),
-        22..=23 => _ = world.get_entity_mut(a).map(|mut e| drop(e.insert(ChildOf(b)).id())),
-        24 => _ = world.get_entity_mut(a).map(|mut e| drop(e.remove::<ChildOf>().id())),
-        25 => _ = world.get_entity_mut(a).map(|mut e| drop(e.insert(CrewOf { ship: b, wage: 2 }).id())),
+        22..=23 => _ = world.get_entity_mut(a).map(|mut e| e.insert(ChildOf(b)).id()),
+        24 => _ = world.get_entity_mut(a).map(|mut e| e.remove::<ChildOf>().id()),
+        25 => _ = world.get_entity_mut(a).map(|mut e| e.insert(CrewOf { ship: b, wage: 2 }).id()),
         26 if world.get_entity(b).is_ok() && world.get_entity(c).is_ok() => {
-            _ = world.get_entity_mut(a).map(|mut e| drop(e.add_children(&[b, c]).id()));
+            _ = world.get_entity_mut(a).map(|mut e| e.add_children(&[b, c]).id());
         }
         27 if world.get_entity(b).is_ok() && a != b => {
-            _ = world.get_entity_mut(a).map(|mut e| drop(e.detach_all_children().add_child(b).id()));
+            _ = world.get_entity_mut(a).map(|mut e| e.detach_all_children().add_child(b).id());
         }
         28 => _ = world.try_despawn(a),
         29 => _ = world.despawn_with_dependents(a),
         30 => world.commands().entity(a).try_despawn(),
-        31 => _ = world.get_entity_mut(a).map(|mut e| drop(e.clear().id())),
+        31 => _ = world.get_entity_mut(a).map(|mut e| e.clear().id()),
         32 => {
-            _ = world
-                .get_entity_mut(a)
-                .map(|mut e| drop(e.retain::<(ChildOf, Children, CrewOf, Crew)>().id()))
+            _ = world.get_entity_mut(a).map(|mut e| e.retain::<(ChildOf, Children, CrewOf, Crew)>().id());
         }
         33 => {
             if let Ok(mut entity) = world.get_entity_mut(a) {
@@ -139,7 +150,7 @@ fn step(world: &mut World, random: &mut Random, entities: &mut Vec<Entity>) -> S
             assert!(world.despawn(relation));
         }
         42 => world.settle_depths(),
-        _ => _ = world.get_entity_mut(a).map(|mut e| drop(e.despawn_children().id())),
+        _ => _ = world.get_entity_mut(a).map(|mut e| e.despawn_children().id()),
     }
     world.flush();
     let alive: Vec<Entity> =

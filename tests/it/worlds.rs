@@ -108,6 +108,7 @@ fn after_clear_resources_the_store_comes_back_and_components_are_absorbed_again(
     world.insert_pair(alice, Likes, eve).unwrap();
     world.insert_pair(alice, MountedOn, eve).unwrap();
     world.insert_pair(bob, Owns(value.clone()), eve).unwrap();
+    assert_eq!(world.pair_value::<Owns>(bob, eve).map(|owns| &*owns.0), Some("apple"));
     world.check_pairs().unwrap();
     assert!(world.has_pair::<ChildOf>(bob, alice));
     assert!(!world.has_pair::<Likes>(bob, alice));
