@@ -10,6 +10,18 @@ use thiserror::Error;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RelationPath(pub(crate) Vec<RelationName>);
 
+impl RelationPath {
+    /// The relations along the path.
+    pub fn relations(&self) -> &[RelationName] {
+        &self.0
+    }
+
+    /// Their entities.
+    pub fn entities(&self) -> impl Iterator<Item = Entity> + use<'_> {
+        self.0.iter().map(RelationName::entity)
+    }
+}
+
 impl fmt::Display for RelationPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (nth, relation) in self.0.iter().enumerate() {

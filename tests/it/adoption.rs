@@ -52,8 +52,11 @@ struct Admirers(Vec<Entity>);
 /// Component and pairs of `C` agree on every entity.
 fn assert_mirrors<C: Relationship>(world: &mut World) {
     world.check_pairs().unwrap();
-    let mut components: Vec<(Entity, Entity)> =
-        world.query::<(Entity, &C)>().iter(world).map(|(source, component)| (source, component.get())).collect();
+    let mut components: Vec<(Entity, Entity)> = world
+        .query::<(Entity, &C)>()
+        .iter(world)
+        .map(|(source, component)| (source, component.get()))
+        .collect();
     let mut pairs: Vec<(Entity, Entity)> = world.pairs::<C>().iter().collect();
     components.sort_unstable();
     pairs.sort_unstable();
@@ -80,8 +83,11 @@ fn assert_agrees<C: Relationship>(world: &mut World) {
 /// The same, and the order of children.
 fn assert_children_agree(world: &mut World) {
     assert_agrees::<ChildOf>(world);
-    let parents: Vec<(Entity, Vec<Entity>)> =
-        world.query::<(Entity, &Children)>().iter(world).map(|(parent, children)| (parent, children.to_vec())).collect();
+    let parents: Vec<(Entity, Vec<Entity>)> = world
+        .query::<(Entity, &Children)>()
+        .iter(world)
+        .map(|(parent, children)| (parent, children.to_vec()))
+        .collect();
     for (parent, children) in parents {
         assert_eq!(world.pairs::<ChildOf>().sources(parent).collect::<Vec<_>>(), children);
     }
@@ -109,8 +115,12 @@ fn every_way_in_which_bevy_writes_children_shows_in_the_pairs() {
         Box::new(move |world| _ = world.entity_mut(a).insert(ChildOf(root))),
         Box::new(move |world| _ = world.entity_mut(a).insert(ChildOf(other))),
         Box::new(move |world| _ = world.entity_mut(a).insert_if_new(ChildOf(root))),
-        Box::new(move |world| _ = world.entity_mut(a).modify_component(|parent: &mut ChildOf| parent.set_risky(root))),
-        Box::new(move |world| _ = world.spawn((Name::new("p"), children![Name::new("x"), (Name::new("y"), children![()])]))),
+        Box::new(move |world| {
+            _ = world.entity_mut(a).modify_component(|parent: &mut ChildOf| parent.set_risky(root))
+        }),
+        Box::new(move |world| {
+            _ = world.spawn((Name::new("p"), children![Name::new("x"), (Name::new("y"), children![()])]))
+        }),
         Box::new(move |world| {
             world.entity_mut(root).with_children(|spawner| {
                 spawner.spawn_empty();
@@ -127,7 +137,9 @@ fn every_way_in_which_bevy_writes_children_shows_in_the_pairs() {
         Box::new(move |world| _ = world.entity_mut(root).replace_children(&[c, a])),
         Box::new(move |world| _ = world.entity_mut(root).detach_all_children().replace_children(&[a])),
         Box::new(move |world| _ = world.entity_mut(other).replace_children(&[b, c])),
-        Box::new(move |world| _ = world.entity_mut(other).replace_children_with_difference(&[b], &[c, d], &[d])),
+        Box::new(move |world| {
+            _ = world.entity_mut(other).replace_children_with_difference(&[b], &[c, d], &[d])
+        }),
         Box::new(move |world| _ = world.entity_mut(other).detach_children(&[c])),
         Box::new(move |world| _ = world.entity_mut(root).detach_all_children()),
         Box::new(move |world| _ = world.entity_mut(root).add_children(&[a, b, c, d])),
@@ -135,14 +147,24 @@ fn every_way_in_which_bevy_writes_children_shows_in_the_pairs() {
         Box::new(move |world| world.get_mut::<Children>(root).unwrap().sort_by(|x, y| y.cmp(x))),
         Box::new(move |world| _ = world.entity_mut(b).remove::<ChildOf>()),
         Box::new(move |world| _ = world.entity_mut(root).remove::<Children>()),
-        Box::new(move |world| _ = world.spawn_batch((0..20).map(move |n| ChildOf(if n % 3 == 0 { root } else { other }))).count()),
-        Box::new(move |world| world.insert_batch([(a, ChildOf(root)), (b, ChildOf(a)), (a, ChildOf(b))].into_iter().take(2))),
+        Box::new(move |world| {
+            _ = world
+                .spawn_batch((0..20).map(move |n| ChildOf(if n % 3 == 0 { root } else { other })))
+                .count()
+        }),
+        Box::new(move |world| {
+            world.insert_batch([(a, ChildOf(root)), (b, ChildOf(a)), (a, ChildOf(b))].into_iter().take(2))
+        }),
         Box::new(move |world| world.insert_batch([(a, ChildOf(other)), (b, ChildOf(root))])),
         Box::new(move |world| world.insert_batch_if_new([(a, ChildOf(root)), (c, ChildOf(root))])),
         Box::new(move |world| _ = world.commands().spawn_batch([ChildOf(root), ChildOf(a)])),
         Box::new(move |world| _ = world.commands().spawn(ChildOf(c))),
-        Box::new(move |world| _ = world.commands().entity(root).add_child(a).insert_children(0, &[d]).with_child(())),
-        Box::new(move |world| _ = world.commands().entity(c).insert(ChildOf(d)).insert(ChildOf(root)).remove::<ChildOf>()),
+        Box::new(move |world| {
+            _ = world.commands().entity(root).add_child(a).insert_children(0, &[d]).with_child(())
+        }),
+        Box::new(move |world| {
+            _ = world.commands().entity(c).insert(ChildOf(d)).insert(ChildOf(root)).remove::<ChildOf>()
+        }),
         Box::new(move |world| _ = world.commands().entity(root).detach_all_children()),
         Box::new(move |world| _ = world.entity_mut(root).insert_recursive::<Children>(Name::new("all"))),
         Box::new(move |world| _ = world.entity_mut(root).clear()),
@@ -178,7 +200,10 @@ fn sources_of_a_parent_are_in_the_order_of_children() {
     world.entity_mut(root).add_children(&[a, b, c]).insert_children(1, &[d]);
     let order = |world: &World| world.pairs::<ChildOf>().sources(root).collect::<Vec<_>>();
     assert_eq!(order(&world), [a, d, b, c]);
-    assert_eq!(world.pairs::<ChildOf>().descendants(root).map(|(entity, _)| entity).collect::<Vec<_>>(), [a, d, b, c]);
+    assert_eq!(
+        world.pairs::<ChildOf>().descendants(root).map(|(entity, _)| entity).collect::<Vec<_>>(),
+        [a, d, b, c]
+    );
     world.entity_mut(root).replace_children(&[c, a, b]);
     assert_eq!(order(&world), [c, a, b]);
     world.remove_pair::<ChildOf>(a, root);
@@ -186,7 +211,8 @@ fn sources_of_a_parent_are_in_the_order_of_children() {
     assert_eq!(order(&world), [c, b, a]);
     world.get_mut::<Children>(root).unwrap().swap(0, 2);
     assert_eq!(order(&world), [a, b, c]);
-    let ordered = world.run_system_once(move |pairs: Pairs<ChildOf>| pairs.sources(root).collect::<Vec<_>>()).unwrap();
+    let ordered =
+        world.run_system_once(move |pairs: Pairs<ChildOf>| pairs.sources(root).collect::<Vec<_>>()).unwrap();
     assert_eq!(ordered, [a, b, c]);
 }
 
@@ -426,7 +452,8 @@ fn adopting_twice_is_fine_with_the_same_traits_and_an_error_with_others() {
     world.adopt_relationship::<CrewOf>();
     assert_agrees::<CrewOf>(world);
     assert_eq!(world.adopt_relationship_with::<CrewOf>(CrewOf::traits()), Ok(world.entity_of::<CrewOf>()));
-    let error = world.adopt_relationship_with::<CrewOf>(RelationTraits::new().traversable().ordered()).unwrap_err();
+    let error =
+        world.adopt_relationship_with::<CrewOf>(RelationTraits::new().traversable().ordered()).unwrap_err();
     assert!(matches!(error, TraitsError::Frozen { .. }), "{error}");
     assert_eq!(app.adopt_relationship_with::<ChildOf>(ChildOf::traits().ordered()).is_ok(), true);
     app.adopt_relationship::<ChildOf>();
@@ -438,7 +465,10 @@ fn traits_that_contradict_what_the_relationship_is_are_refused() {
     let mut world = world_that_records_errors();
     let policy = CleanupPolicy::Despawn;
     let refused: [(&str, Result<Entity, TraitsError>); 5] = [
-        ("not linked, but despawn", world.adopt_relationship_with::<CrewOf>(RelationTraits::new().on_target_despawn(policy))),
+        (
+            "not linked, but despawn",
+            world.adopt_relationship_with::<CrewOf>(RelationTraits::new().on_target_despawn(policy)),
+        ),
         ("linked, but remove", {
             let traits = RelationTraits::new().on_target_despawn(CleanupPolicy::Remove);
             world.adopt_relationship_with::<GuestOf>(traits)
@@ -447,8 +477,14 @@ fn traits_that_contradict_what_the_relationship_is_are_refused() {
             let traits = RelationTraits::new().on_target_despawn(CleanupPolicy::Panic);
             world.adopt_relationship_with::<GuestOf>(traits)
         }),
-        ("symmetric: the other side has no component", world.adopt_relationship_with::<DrivenBy>(RelationTraits::new().symmetric())),
-        ("tag, with data in the component", world.adopt_relationship_with::<CrewOf>(RelationTraits::new().tag())),
+        (
+            "symmetric: the other side has no component",
+            world.adopt_relationship_with::<DrivenBy>(RelationTraits::new().symmetric()),
+        ),
+        (
+            "tag, with data in the component",
+            world.adopt_relationship_with::<CrewOf>(RelationTraits::new().tag()),
+        ),
     ];
     for (case, result) in &refused {
         assert!(matches!(result, Err(TraitsError::Conflict { .. })), "{case}: {result:?}");

@@ -197,7 +197,10 @@ fn an_entity_that_stands_for_a_type_is_not_despawned_while_in_use() {
             _ => world.insert_pair_value_by_id(bob, position, alice, Position(1.0)).unwrap(),
         }
         let result = world.despawn_with_dependents(entity);
-        assert!(matches!(result, Err(DespawnError::InUse { role: PairRole::Relation, .. })), "{number}: {result:?}");
+        assert!(
+            matches!(result, Err(DespawnError::InUse { role: PairRole::Relation, .. })),
+            "{number}: {result:?}"
+        );
         assert!(world.get_entity(entity).is_ok());
         world.despawn(entity);
         assert_eq!(take_reported_errors().len(), 1, "{number}");
@@ -276,9 +279,11 @@ fn lifecycle_observers_of_a_dependent_no_longer_see_the_pair_to_a_root_that_is_g
     world.add_observer(|on: On<Despawn<Gun>>, world: DeferredWorld| {
         assert!(!world.pairs::<MountedOn>().has_any(on.entity));
         assert!(!world.pairs::<ChildOf>().has_any(on.entity));
-        assert!(world.pairs_of(on.entity).iter().all(|pair| {
-            pair.target().entity().is_some_and(|target| world.get_entity(target).is_ok())
-        }));
+        assert!(
+            world.pairs_of(on.entity).iter().all(|pair| {
+                pair.target().entity().is_some_and(|target| world.get_entity(target).is_ok())
+            })
+        );
     });
     let root = world.spawn_empty().id();
     let other = world.spawn_empty().id();
@@ -445,4 +450,32 @@ fn an_entity_despawned_without_being_freed_comes_back_without_pairs() {
     world.despawn(hub);
     assert!(world.pairs_of(again).is_empty());
     world.check_pairs().unwrap();
+}
+
+#[derive(Component)]
+#[relationship(relationship_target = Parts)]
+struct PartOf(Entity);
+
+#[derive(Component)]
+#[relationship_target(relationship = PartOf, linked_spawn)]
+struct Parts(Vec<Entity>);
+
+#[test]
+fn a_relationship_that_was_not_adopted_pulls_its_subtree_down_and_the_pairs_go_with_it() {
+    let mut world = world_that_records_errors();
+    let onlooker = world.spawn_empty().id();
+    let root = world.spawn(Pair(Likes, onlooker)).id();
+    let (mut at, mut all) = (root, vec![root]);
+    for level in 0..100 {
+        let part = world.spawn((PartOf(at), Pair(Likes, root), Pair(MountedOn, at))).id();
+        let gun = world.spawn((Pair(MountedOn, part), Pair(Likes, at))).id();
+        world.insert_pair(onlooker, Likes, gun).unwrap();
+        all.extend([part, gun]);
+        at = if level % 5 == 4 { gun } else { part };
+    }
+    world.despawn(root);
+    assert!(all.iter().all(|&entity| world.get_entity(entity).is_err()));
+    assert!(world.pairs_of(onlooker).is_empty() && world.pairs::<MountedOn>().is_empty());
+    world.check_pairs().unwrap();
+    assert_eq!(take_reported_errors(), [""; 0]);
 }

@@ -197,7 +197,8 @@ fn check(graph: &Graph, root: usize, verb: Verb, listening: bool, data: bool) {
     } else if !dead.iter().any(|&node| in_the_way(node)) {
         assert!(errors.is_empty(), "{errors:?} by {case}");
     }
-    let gone: HashSet<usize> = (0..graph.nodes).filter(|&node| world.get_entity(nodes[node]).is_err()).collect();
+    let gone: HashSet<usize> =
+        (0..graph.nodes).filter(|&node| world.get_entity(nodes[node]).is_err()).collect();
     assert_eq!(gone, dead, "who is gone by {case}");
     for edge in &graph.edges {
         let (source, target) = (nodes[edge.0], nodes[edge.2]);
@@ -227,8 +228,10 @@ fn check_order(graph: &Graph, root: usize, verb: Verb, order: &[usize], dead: &H
         if first.is_some_and(|root| Graph::mentions(edge, &HashSet::from([root]))) {
             continue;
         }
-        let on = [Some((edge.2, edge.1.map_or(graph.policies(edge.2).0, |relation| graph.policies(relation).1))),
-            edge.1.map(|relation| (relation, graph.policies(relation).0))];
+        let on = [
+            Some((edge.2, edge.1.map_or(graph.policies(edge.2).0, |relation| graph.policies(relation).1))),
+            edge.1.map(|relation| (relation, graph.policies(relation).0)),
+        ];
         for (used, policy) in on.into_iter().flatten() {
             let both = dead.contains(&edge.0) && dead.contains(&used) && edge.0 != used;
             if policy == CleanupPolicy::Despawn && both && !graph.depends(used, edge.0, first) {
@@ -292,7 +295,8 @@ fn every_relation_policy_holds_in_every_shape_by_every_verb() {
     for (count, arrows) in shapes() {
         for policy in POLICIES {
             let edges = arrows.iter().map(|&(source, target)| (source, Some(count), target)).collect();
-            let graph = Graph { nodes: count + 1, relations: vec![(count, policy, CleanupPolicy::Remove)], edges };
+            let graph =
+                Graph { nodes: count + 1, relations: vec![(count, policy, CleanupPolicy::Remove)], edges };
             for verb in Verb::ALL {
                 for (listening, data) in [(false, false), (true, false), (false, true), (true, true)] {
                     check(&graph, count, verb, listening, data);
@@ -322,7 +326,14 @@ fn a_policy_applies_only_to_its_own_relation() {
     // 5 likes (4) and 6 is mounted on (7) the same target.
     for (likes, mounted) in POLICIES.into_iter().flat_map(|a| POLICIES.map(|b| (a, b))) {
         let relations = vec![(4, CleanupPolicy::Remove, likes), (7, CleanupPolicy::Remove, mounted)];
-        let edges = vec![(5, Some(4), 0), (6, Some(7), 0), (1, Some(4), 6), (2, Some(7), 5), (3, Some(4), 0), (3, Some(7), 0)];
+        let edges = vec![
+            (5, Some(4), 0),
+            (6, Some(7), 0),
+            (1, Some(4), 6),
+            (2, Some(7), 5),
+            (3, Some(4), 0),
+            (3, Some(7), 0),
+        ];
         let graph = Graph { nodes: 8, relations, edges };
         for verb in Verb::ALL {
             check(&graph, 0, verb, true, false);
@@ -345,8 +356,9 @@ fn random_graphs_of_entities_in_every_role_end_as_the_model_says() {
         // Panic seldom, or everything is refused.
         let policy = |number: usize| POLICIES[[0, 0, 1, 1, 1, 2][number]];
         let limit = if round % 3 == 0 { 6 } else { 5 };
-        let relations: Vec<_> =
-            (0..1 + random(3)).map(|relation| (relation, policy(random(limit)), policy(random(limit)))).collect();
+        let relations: Vec<_> = (0..1 + random(3))
+            .map(|relation| (relation, policy(random(limit)), policy(random(limit))))
+            .collect();
         let mut edges: Vec<Edge> = Vec::new();
         for _ in 0..random(2 * nodes) {
             let relation = (random(5) > 0).then(|| random(relations.len()));

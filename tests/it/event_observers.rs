@@ -33,11 +33,15 @@ fn names(world: &mut World) -> Vec<&'static str> {
     names
 }
 
-fn note_inserted(name: &'static str) -> impl Fn(On<PairInserted<Wildcard>>, ResMut<Log>) + Send + Sync + 'static {
+fn note_inserted(
+    name: &'static str,
+) -> impl Fn(On<PairInserted<Wildcard>>, ResMut<Log>) + Send + Sync + 'static {
     move |on, mut log| log.0.push((name, on.source))
 }
 
-fn note_removed(name: &'static str) -> impl Fn(On<PairRemoved<Wildcard>>, ResMut<Log>) + Send + Sync + 'static {
+fn note_removed(
+    name: &'static str,
+) -> impl Fn(On<PairRemoved<Wildcard>>, ResMut<Log>) + Send + Sync + 'static {
     move |on, mut log| log.0.push((name, on.source))
 }
 
@@ -81,8 +85,12 @@ fn narrowing_works_for_relation_types_before_and_after_their_first_use() {
         let likes = world.entity_of::<Likes>();
         world.observe_pairs(PairId::new(likes, alice), note_inserted("R,T"));
         world.observe_pairs(PairId::any_target(likes), note_inserted("R,*"));
-        world.add_observer(|on: On<PairInserted<Likes>>, mut log: ResMut<Log>| log.0.push(("typed", on.source)));
-        world.add_observer(|on: On<PairInserted<Fears>>, mut log: ResMut<Log>| log.0.push(("fears", on.source)));
+        world.add_observer(|on: On<PairInserted<Likes>>, mut log: ResMut<Log>| {
+            log.0.push(("typed", on.source))
+        });
+        world.add_observer(|on: On<PairInserted<Fears>>, mut log: ResMut<Log>| {
+            log.0.push(("fears", on.source))
+        });
         world.insert_pair(bob, Likes, alice).unwrap();
         assert_eq!(names(&mut world), ["R,*", "R,T", "typed"]);
         world.insert_pair(bob, Likes, eve).unwrap();
@@ -118,11 +126,15 @@ fn observers_added_later_hear_of_what_comes_then() {
     let [bob, alice, eve] = std::array::from_fn(|_| world.spawn_empty().id());
     world.insert_pair(bob, Likes, alice).unwrap();
     world.insert_pair(eve, DockedTo, alice).unwrap();
-    world.commands().add_observer(|on: On<PairInserted<Likes>>, mut log: ResMut<Log>| log.0.push(("in", on.source)));
+    world
+        .commands()
+        .add_observer(|on: On<PairInserted<Likes>>, mut log: ResMut<Log>| log.0.push(("in", on.source)));
     world.commands().entity(eve).insert_pair(Likes, alice);
     world.flush();
     assert_eq!(heard(&mut world), [("in", eve)]);
-    world.entity_mut(bob).observe(|on: On<PairRemoved<Likes>>, mut log: ResMut<Log>| log.0.push(("out", on.source)));
+    world
+        .entity_mut(bob)
+        .observe(|on: On<PairRemoved<Likes>>, mut log: ResMut<Log>| log.0.push(("out", on.source)));
     world.despawn(alice);
     assert_eq!(heard(&mut world), [("out", bob)]);
 }
@@ -132,7 +144,8 @@ fn an_observer_that_watches_several_entities_and_events_given_by_hand_is_told() 
     let mut world = world_with_log();
     let [bob, alice, eve] = std::array::from_fn(|_| world.spawn_empty().id());
     world.insert_pair(eve, Likes, eve).unwrap();
-    let mut observer = Observer::new(|on: On<PairInserted<Likes>>, mut log: ResMut<Log>| log.0.push(("in", on.source)));
+    let mut observer =
+        Observer::new(|on: On<PairInserted<Likes>>, mut log: ResMut<Log>| log.0.push(("in", on.source)));
     observer.watch_entity(bob);
     observer.watch_entity(alice);
     world.spawn(observer);
@@ -150,7 +163,11 @@ fn despawned_observers_hear_nothing() {
     let observers = [
         world.observe_pairs(PairId::new(likes, alice), note_inserted("R,T")),
         world.observe_pairs(PairId::ALL, note_inserted("*,*")),
-        world.add_observer(|_: On<PairRemoved<Likes>>, mut log: ResMut<Log>| log.0.push(("out", Entity::PLACEHOLDER))).id(),
+        world
+            .add_observer(|_: On<PairRemoved<Likes>>, mut log: ResMut<Log>| {
+                log.0.push(("out", Entity::PLACEHOLDER))
+            })
+            .id(),
     ];
     world.insert_pair(bob, Likes, alice).unwrap();
     assert_eq!(names(&mut world), ["*,*", "R,T"]);

@@ -241,8 +241,12 @@ fn cleanup_announces_every_pair_that_goes() {
     heard(&mut world);
     world.despawn(ship);
     let events = heard(&mut world);
-    let expected =
-        [Removed(gun, mounted, ship), Removed(bob, likes, ship), Removed(sight, mounted, gun), Removed(gun, likes, bob)];
+    let expected = [
+        Removed(gun, mounted, ship),
+        Removed(bob, likes, ship),
+        Removed(sight, mounted, gun),
+        Removed(gun, likes, bob),
+    ];
     assert_eq!(events.len(), 4, "{events:?}");
     assert!(expected.iter().all(|event| events.contains(event)), "{events:?}");
     assert!(events[..2].iter().all(|event| matches!(event, Removed(_, _, target) if *target == ship)));
@@ -265,8 +269,11 @@ fn batches_keep_the_callers_order() {
         batch.insert(entities[8], Likes, hub).remove(entities[3], hub).insert(entities[1], Likes, hub);
     }
     world.flush();
-    let expected =
-        [Inserted(entities[8], likes, hub), Removed(entities[3], likes, hub), Inserted(entities[1], likes, hub)];
+    let expected = [
+        Inserted(entities[8], likes, hub),
+        Removed(entities[3], likes, hub),
+        Inserted(entities[1], likes, hub),
+    ];
     assert_eq!(heard(&mut world), expected);
     let spawned = world.spawn_batch_with_pair((0..3).map(|_| ((), Likes, hub)));
     let expected: Vec<_> = spawned.iter().map(|&source| Inserted(source, likes, hub)).collect();

@@ -54,7 +54,7 @@ fn spec() -> impl Strategy<Value = Spec> {
 fn specs() -> impl Strategy<Value = Vec<Spec>> {
     vec(spec(), 1..6).prop_map(|mut specs| {
         for (number, spec) in specs.iter_mut().enumerate() {
-            spec.with = spec.with.map(|with| with % (TYPED + number)).filter(|_| std::env::var("NOWITH").is_err());
+            spec.with = spec.with.map(|with| with % (TYPED + number));
         }
         specs
     })
@@ -95,6 +95,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => vec(n(), 0..4).prop_map(|targets| Op::SpawnBatch { targets }),
         3 => (two(), two(), any::<bool>())
             .prop_map(|(inserts, removes, deferred)| Op::Batch { inserts, removes, deferred }),
+        2 => n().prop_map(|entity| Op::Reuse { entity }),
         3 => n().prop_map(|entity| Op::Clone { entity }),
         4 => (n(), n(), n(), weighted(0.2))
             .prop_map(|(rel, target, rotate, wrong)| Op::Order { rel, target, rotate, wrong }),

@@ -1,4 +1,4 @@
-//! A million of everything. Nothing here looks at a clock: where a step took time in proportion to the hub or to
+//! Very many of everything. Nothing here looks at a clock: where a step took time in proportion to the hub or to
 //! the chain, a test would do some 10^12 steps and not end.
 
 use bevy_ecs::{lifecycle::Despawn, prelude::*};
@@ -6,6 +6,9 @@ use bevy_relations::prelude::*;
 use std::thread;
 
 const MILLION: usize = 1_000_000;
+/// A million, too, but not in a dev build, where that would take minutes: the hubs there are smaller. What grows
+/// with the hub would still take 10^10 steps and more.
+const MANY: usize = if cfg!(debug_assertions) { 100_000 } else { MILLION };
 const KIB: usize = 1024;
 
 #[derive(Relation)]
@@ -71,38 +74,48 @@ fn chain(world: &mut World, length: usize) -> Vec<Entity> {
 #[test]
 fn a_chain_of_a_million_is_built_and_despawned_on_a_small_stack() {
     on_stack(256, || {
-        for ours in [false, true] {
-            let mut world = World::new();
-            let entities = chain(&mut world, MILLION);
-            let [root, last] = [entities[0], entities[MILLION - 1]];
-            assert_eq!(world.pairs::<MountedOn>().root(last), root);
-            assert_eq!(world.pairs::<MountedOn>().depth(last), Some(MILLION as u32 - 1));
-            world.insert_pair(root, MountedOn, last).unwrap_err();
-            let before = world.entities().count_spawned();
-            if ours {
-                world.despawn_with_dependents(root).unwrap();
-            } else {
-                assert!(world.despawn(root));
-            }
-            assert_eq!(before - world.entities().count_spawned(), MILLION as u32);
-            assert!(world.pairs::<MountedOn>().is_empty());
-            world.check_pairs().unwrap();
-        }
+        let mut world = World::new();
+        let entities = chain(&mut world, MILLION);
+        let [root, last] = [entities[0], entities[MILLION - 1]];
+        assert_eq!(world.pairs::<MountedOn>().depth(last), Some(MILLION as u32 - 1));
+        world.insert_pair(root, MountedOn, last).unwrap_err();
+        let before = world.entities().count_spawned();
+        assert!(world.despawn(root));
+        assert_eq!(before - world.entities().count_spawned(), MILLION as u32);
+        assert!(world.pairs::<MountedOn>().is_empty());
+        world.check_pairs().unwrap();
     });
 }
 
 #[test]
-fn a_chain_of_children_of_a_million_is_despawned_by_bevy_on_a_small_stack() {
+fn a_long_chain_is_walked_checked_and_despawned_with_dependents_on_a_small_stack() {
+    on_stack(256, || {
+        let mut world = World::new();
+        let entities = chain(&mut world, MANY);
+        let [root, last] = [entities[0], entities[MANY - 1]];
+        assert_eq!(world.pairs::<MountedOn>().root(last), root);
+        assert_eq!(world.pairs::<MountedOn>().descendants(root).count(), MANY - 1);
+        world.check_pairs().unwrap();
+        let before = world.entities().count_spawned();
+        world.despawn_with_dependents(root).unwrap();
+        assert_eq!(before - world.entities().count_spawned(), MANY as u32);
+        world.check_pairs().unwrap();
+    });
+}
+
+#[test]
+fn a_long_chain_of_children_is_despawned_by_bevy_on_a_small_stack() {
+    // Bevy alone overflows a stack of 2 MiB at some 1,400 levels.
     on_stack(256, || {
         let mut world = World::new();
         world.adopt_relationship::<ChildOf>();
-        let entities = spawn(&mut world, MILLION);
+        let entities = spawn(&mut world, MANY);
         for pair in entities.windows(2) {
             world.entity_mut(pair[1]).insert(ChildOf(pair[0]));
         }
         let before = world.entities().count_spawned();
         assert!(world.despawn(entities[0]));
-        assert_eq!(before - world.entities().count_spawned(), MILLION as u32);
+        assert_eq!(before - world.entities().count_spawned(), MANY as u32);
         world.check_pairs().unwrap();
     });
 }
@@ -112,7 +125,7 @@ fn deep_trees_of_mixed_relations_are_despawned_in_every_way_on_a_small_stack() {
     on_stack(256, || {
         let mut world = counting_world();
         world.adopt_relationship::<ChildOf>();
-        let length = 30_000;
+        let length = 10_000;
         for way in 0..7 {
             let entities: Vec<Entity> = world.spawn_batch((0..length).map(|_| Counted)).collect();
             for (number, pair) in entities.windows(2).enumerate() {
@@ -159,34 +172,34 @@ fn deep_trees_of_mixed_relations_are_despawned_in_every_way_on_a_small_stack() {
 fn a_chain_that_is_cut_and_moved_keeps_its_depths() {
     on_stack(256, || {
         let mut world = World::new();
-        let entities = chain(&mut world, 200_000);
+        let entities = chain(&mut world, 100_000);
         let top = world.spawn_empty().id();
         world.insert_pair(entities[0], MountedOn, top).unwrap();
         world.settle_depths();
-        assert_eq!(world.pairs::<MountedOn>().depth(entities[199_999]), Some(200_000));
-        world.remove_pair::<MountedOn>(entities[100_000], entities[99_999]);
+        assert_eq!(world.pairs::<MountedOn>().depth(entities[99_999]), Some(100_000));
+        world.remove_pair::<MountedOn>(entities[50_000], entities[49_999]);
         world.settle_depths();
-        assert_eq!(world.pairs::<MountedOn>().depth(entities[199_999]), Some(99_999));
+        assert_eq!(world.pairs::<MountedOn>().depth(entities[99_999]), Some(49_999));
         world.check_pairs().unwrap();
-        assert_eq!(world.pairs::<MountedOn>().descendants(entities[100_000]).count(), 99_999);
+        assert_eq!(world.pairs::<MountedOn>().descendants(entities[50_000]).count(), 49_999);
         world.despawn(top);
-        assert_eq!(world.pairs::<MountedOn>().len(), 99_999);
+        assert_eq!(world.pairs::<MountedOn>().len(), 49_999);
     });
 }
 
 #[test]
-fn a_million_sources_leave_a_hub_one_by_one_in_random_order() {
+fn very_many_sources_leave_a_hub_one_by_one_in_random_order() {
     let mut world = World::new();
     let hub = world.spawn_empty().id();
-    let sources = spawn(&mut world, MILLION);
+    let sources = spawn(&mut world, MANY);
     world.insert_pairs(sources.iter().map(|&source| (source, Likes, hub))).unwrap();
-    assert_eq!(world.pairs::<Likes>().source_count(hub), MILLION);
-    let order = shuffled(MILLION);
-    let (first, second) = order.split_at(MILLION / 2);
+    assert_eq!(world.pairs::<Likes>().source_count(hub), MANY);
+    let order = shuffled(MANY);
+    let (first, second) = order.split_at(MANY / 2);
     for &number in first {
         assert!(world.remove_pair::<Likes>(sources[number], hub));
     }
-    assert_eq!(world.pairs::<Likes>().source_count(hub), MILLION / 2);
+    assert_eq!(world.pairs::<Likes>().source_count(hub), MANY / 2);
     world.check_pairs().unwrap();
     for &number in second {
         assert!(world.despawn(sources[number]));
@@ -196,13 +209,13 @@ fn a_million_sources_leave_a_hub_one_by_one_in_random_order() {
 }
 
 #[test]
-fn a_hub_leaves_its_million_targets_one_by_one_in_random_order() {
+fn a_hub_leaves_its_very_many_targets_one_by_one_in_random_order() {
     let mut world = World::new();
     let hub = world.spawn_empty().id();
-    let targets = spawn(&mut world, MILLION);
+    let targets = spawn(&mut world, MANY);
     world.insert_pairs(targets.iter().map(|&target| (hub, Likes, target))).unwrap();
-    let order = shuffled(MILLION);
-    let (first, second) = order.split_at(MILLION / 2);
+    let order = shuffled(MANY);
+    let (first, second) = order.split_at(MANY / 2);
     for &number in first {
         assert!(world.remove_pair::<Likes>(hub, targets[number]));
     }
@@ -218,33 +231,37 @@ fn a_hub_leaves_its_million_targets_one_by_one_in_random_order() {
 }
 
 #[test]
-fn a_hub_of_a_million_is_despawned_with_its_pairs_or_with_its_sources() {
+fn a_hub_of_very_many_is_despawned_with_its_pairs_or_with_its_sources() {
     let mut world = World::new();
     let [hub, anchor] = [(); 2].map(|()| world.spawn_empty().id());
-    let sources = spawn(&mut world, MILLION);
+    let sources = spawn(&mut world, MANY);
     world.insert_pairs(sources.iter().map(|&source| (source, Likes, hub))).unwrap();
     world.insert_pairs(sources.iter().map(|&source| (source, BoundTo, anchor))).unwrap();
     assert!(world.despawn(hub));
     assert!(world.pairs::<Likes>().is_empty());
-    assert_eq!(world.pairs::<BoundTo>().source_count(anchor), MILLION);
+    assert_eq!(world.pairs::<BoundTo>().source_count(anchor), MANY);
     let before = world.entities().count_spawned();
     assert!(world.despawn(anchor));
-    assert_eq!(before - world.entities().count_spawned(), MILLION as u32 + 1);
+    assert_eq!(before - world.entities().count_spawned(), MANY as u32 + 1);
     world.check_pairs().unwrap();
 }
 
 #[test]
-fn a_hub_of_two_hundred_thousand_works_the_slow_way_too() {
+fn a_hub_of_fifty_thousand_works_the_slow_way_too() {
     // With values and an observer every pair goes by the rules.
-    let count = 200_000;
+    let count = 50_000;
     let mut world = counting_world();
-    world.add_observer(|on: On<PairRemoved<Weighs>>, weighs: Pairs<Weighs>, mut despawned: ResMut<Despawned>| {
-        assert!(weighs.get(on.source, on.target).is_some());
-        despawned.0 += 1;
-    });
+    world.add_observer(
+        |on: On<PairRemoved<Weighs>>, weighs: Pairs<Weighs>, mut despawned: ResMut<Despawned>| {
+            assert!(weighs.get(on.source, on.target).is_some());
+            despawned.0 += 1;
+        },
+    );
     let hub = world.spawn_empty().id();
     let sources = spawn(&mut world, count);
-    world.insert_pairs(sources.iter().zip(0..).map(|(&source, weight)| (source, Weighs(weight), hub))).unwrap();
+    world
+        .insert_pairs(sources.iter().zip(0..).map(|(&source, weight)| (source, Weighs(weight), hub)))
+        .unwrap();
     for &number in &shuffled(count)[..count / 2] {
         assert_eq!(world.pair_value::<Weighs>(sources[number], hub), Some(&Weighs(number as u32)));
         assert!(world.remove_pair::<Weighs>(sources[number], hub));
@@ -256,13 +273,13 @@ fn a_hub_of_two_hundred_thousand_works_the_slow_way_too() {
 }
 
 #[test]
-fn an_ordered_hub_of_a_million_keeps_its_order_through_random_removals() {
+fn an_ordered_hub_of_very_many_keeps_its_order_through_random_removals() {
     let mut world = World::new();
     let hub = world.spawn_empty().id();
-    let sources = spawn(&mut world, MILLION);
+    let sources = spawn(&mut world, MANY);
     world.insert_pairs(sources.iter().map(|&source| (source, ListedIn, hub))).unwrap();
-    let order = shuffled(MILLION);
-    let (first, second) = order.split_at(MILLION * 9 / 10);
+    let order = shuffled(MANY);
+    let (first, second) = order.split_at(MANY * 9 / 10);
     for &number in first {
         assert!(world.remove_pair::<ListedIn>(sources[number], hub));
     }
@@ -289,7 +306,8 @@ fn a_parent_of_forty_thousand_children_goes_in_reverse_order_of_its_collection()
     world.add_observer(|on: On<Despawn<Counted>>, mut order: ResMut<Order>| order.0.push(on.entity));
     for ours in [false, true] {
         let parent = world.spawn_empty().id();
-        let mut children: Vec<Entity> = world.spawn_batch((0..40_000).map(|_| (Counted, ChildOf(parent)))).collect();
+        let mut children: Vec<Entity> =
+            world.spawn_batch((0..40_000).map(|_| (Counted, ChildOf(parent)))).collect();
         if ours {
             world.despawn_with_dependents(parent).unwrap();
         } else {
@@ -302,14 +320,14 @@ fn a_parent_of_forty_thousand_children_goes_in_reverse_order_of_its_collection()
 
 #[test]
 fn many_narrowed_observers_do_not_slow_down_despawning_others() {
-    // Forgetting an entity must not look at every narrowed observer: that would be 10^10 steps.
+    // Forgetting an entity must not look at every narrowed observer: that would be 2 * 10^9 steps.
     let mut world = World::new();
-    let targets = spawn(&mut world, 50_000);
+    let targets = spawn(&mut world, 20_000);
     let hub = world.spawn_empty().id();
     for &target in &targets {
         world.observe_pairs(PairId::any_relation(target), |_: On<PairInserted<Wildcard>>| {});
     }
-    let sources = spawn(&mut world, 200_000);
+    let sources = spawn(&mut world, 100_000);
     world.insert_pairs(sources.iter().map(|&source| (source, Likes, hub))).unwrap();
     sources.into_iter().for_each(|source| assert!(world.despawn(source)));
     assert!(world.pairs::<Likes>().is_empty());

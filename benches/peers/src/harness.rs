@@ -1,12 +1,10 @@
 //! What a comparison is made of: workloads, contestants, a stopwatch and a referee.
 
-use std::{
-    fmt,
-    hint::black_box,
-    time::{Duration, Instant},
-};
+use cpu_time::ThreadTime;
+use std::{fmt, hint::black_box, time::Duration};
 
-/// Adds up the time of the measured parts of a round.
+/// Adds up the time of the measured parts of a round: the time that this thread has had the processor, since
+/// nothing here uses another thread, and what other programs do is none of our business.
 #[derive(Default, Debug)]
 pub struct Stopwatch {
     elapsed: Duration,
@@ -16,7 +14,7 @@ impl Stopwatch {
     /// Runs `work` with the watch running.
     #[inline(never)]
     pub fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        let start = Instant::now();
+        let start = ThreadTime::now();
         let result = black_box(work());
         self.elapsed += start.elapsed();
         result

@@ -4,7 +4,7 @@ use super::{
     reference::{Filter, Given, Id, Violation},
     run::{Eats, Likes, MarriedTo, CrewOf, Run, CHILD_OF, CREW_OF, EATS, IS_A, LIKES, MARRIED_TO},
 };
-use crate::common::take_errors;
+use crate::common::{reuse_index, take_errors};
 use bevy_ecs::{error::Severity, prelude::*};
 use bevy_relations::{InsertPairError, ReorderError, prelude::*};
 
@@ -42,6 +42,8 @@ pub(super) enum Op {
     Spawn { likes: Vec<u8>, eats: Option<u8>, child_of: Option<u8>, deferred: bool },
     SpawnBatch { targets: Vec<u8> },
     Batch { inserts: Vec<(u8, u8)>, removes: Vec<(u8, u8)>, deferred: bool },
+    /// Spawns an entity with the index of one that is dead.
+    Reuse { entity: u8 },
     Clone { entity: u8 },
     Order { rel: u8, target: u8, rotate: u8, wrong: bool },
     Settle,
@@ -186,6 +188,14 @@ impl Run {
                 heard(if refused { Heard::Something } else { Heard::Nothing })
             }
             Op::Batch { inserts, removes, deferred } => self.batch(inserts, removes, *deferred),
+            &Op::Reuse { entity } => {
+                let id = self.pick(entity);
+                if !self.reference.alive[id] && !self.world.entities().contains_spawned(self.current(id)) {
+                    let entity = reuse_index(&mut self.world, self.entities[id]);
+                    self.spawned(entity);
+                }
+                heard(Heard::Nothing)
+            }
             &Op::Clone { entity } => self.clone_one(self.pick(entity)),
             &Op::Order { rel, target, rotate, wrong } => {
                 self.order(self.pick_rel(rel), self.pick(target), usize::from(rotate), wrong)

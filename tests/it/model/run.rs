@@ -150,6 +150,12 @@ impl Run {
         self.ids.get(&entity).copied()
     }
 
+    /// The latest entity with the index of this one, alive or not.
+    pub(super) fn current(&self, id: Id) -> Entity {
+        let same = |entity: &&Entity| entity.index() == self.entities[id].index();
+        self.entities.iter().rev().find(same).copied().unwrap_or(self.entities[id])
+    }
+
     /// The entity that a number stands for: mostly one of the last, sometimes a run-time relation.
     pub(super) fn pick(&self, number: u8) -> Id {
         let number = usize::from(number);
