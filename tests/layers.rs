@@ -55,11 +55,7 @@ impl fmt::Display for Complaint {
 
 impl Source {
     fn new(module: &str, text: &str) -> Self {
-        Self {
-            module: module.to_owned(),
-            text: text.to_owned(),
-            code: without_comments_and_literals(text),
-        }
+        Self { module: module.to_owned(), text: text.to_owned(), code: without_comments_and_literals(text) }
     }
 
     /// The first part of the module's path.
@@ -69,11 +65,7 @@ impl Source {
 
     fn complaint(&self, offset: usize, what: impl Into<String>) -> Complaint {
         let line = self.code[..offset].matches('\n').count() + 1;
-        Complaint {
-            module: self.module.clone(),
-            line,
-            what: what.into(),
-        }
+        Complaint { module: self.module.clone(), line, what: what.into() }
     }
 
     /// Every mention of `word` in the code, as the offset of what follows it.
@@ -99,11 +91,7 @@ impl Source {
             }
         }
         // `super::` that leaves the top-level module.
-        let depth = if self.module == ROOT {
-            0
-        } else {
-            self.module.split('/').count()
-        };
+        let depth = if self.module == ROOT { 0 } else { self.module.split('/').count() };
         for end in self.words("super") {
             let supers = 1 + self.code[..end - "super".len()]
                 .trim_end()
@@ -123,11 +111,8 @@ impl Source {
 
 /// The names right below a path that ends at `end`: one, or those of a group.
 fn first_names(code: &str, end: usize, names: &mut Vec<(usize, String)>) {
-    let identifier = |text: &str| {
-        text.chars()
-            .take_while(|&c| c == '_' || c.is_alphanumeric())
-            .collect::<String>()
-    };
+    let identifier =
+        |text: &str| text.chars().take_while(|&c| c == '_' || c.is_alphanumeric()).collect::<String>();
     let rest = code[end..].trim_start();
     let Some(path) = rest.strip_prefix("::") else {
         return;
@@ -168,10 +153,7 @@ fn without_comments_and_literals(text: &str) -> String {
     let blank = |code: &mut String, removed: &str| {
         for c in removed.chars() {
             // One blank per byte: offsets stay what they are.
-            code.extend(std::iter::repeat_n(
-                if c == '\n' { '\n' } else { ' ' },
-                c.len_utf8(),
-            ));
+            code.extend(std::iter::repeat_n(if c == '\n' { '\n' } else { ' ' }, c.len_utf8()));
         }
     };
     while let Some(c) = rest.chars().next() {
@@ -220,9 +202,7 @@ fn literal_length(text: &str, before: Option<char>) -> usize {
         if raw[hashes..].starts_with('"') {
             let end = format!("\"{}", "#".repeat(hashes));
             let start = text.len() - raw.len() + hashes + 1;
-            return text[start..]
-                .find(&end)
-                .map_or(text.len(), |at| start + at + end.len());
+            return text[start..].find(&end).map_or(text.len(), |at| start + at + end.len());
         }
     }
     if text.starts_with('"') {
@@ -282,10 +262,7 @@ fn check_layers(source: &Source) -> Vec<Complaint> {
 /// `unsafe` where it may not stand, or without a reason.
 fn check_unsafe(source: &Source) -> Vec<Complaint> {
     let allowed = UNSAFE.iter().any(|&module| {
-        source
-            .module
-            .strip_prefix(module)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        source.module.strip_prefix(module).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     });
     let mut complaints = Vec::new();
     for end in source.words("unsafe") {
@@ -312,10 +289,8 @@ fn has_a_reason(source: &Source, offset: usize) -> bool {
         let code = code[at].trim();
         code.is_empty() || code.ends_with([';', '{', '}', ','])
     });
-    let mut comments = comment
-        .into_iter()
-        .chain(above)
-        .take_while(|&at| lines[at].trim_start().starts_with("//"));
+    let mut comments =
+        comment.into_iter().chain(above).take_while(|&at| lines[at].trim_start().starts_with("//"));
     comments.any(|at| lines[at].contains("SAFETY:"))
 }
 
@@ -341,32 +316,20 @@ fn sources() -> Vec<Source> {
             if path.is_dir() {
                 ahead.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let below = path
-                    .strip_prefix(&root)
-                    .expect("below the root")
-                    .with_extension("");
+                let below = path.strip_prefix(&root).expect("below the root").with_extension("");
                 let module = below.to_str().expect("plain characters").replace('\\', "/");
                 let module = module.strip_suffix("/mod").unwrap_or(&module);
-                sources.push(Source::new(
-                    module,
-                    &fs::read_to_string(&path).expect("a source can be read"),
-                ));
+                sources.push(Source::new(module, &fs::read_to_string(&path).expect("a source can be read")));
             }
         }
     }
-    assert!(
-        sources.iter().any(|source| source.module == ROOT),
-        "these are not the sources"
-    );
+    assert!(sources.iter().any(|source| source.module == ROOT), "these are not the sources");
     sources
 }
 
 fn assert_none(check: fn(&Source) -> Vec<Complaint>) {
-    let complaints: Vec<String> = sources()
-        .iter()
-        .flat_map(check)
-        .map(|complaint| complaint.to_string())
-        .collect();
+    let complaints: Vec<String> =
+        sources().iter().flat_map(check).map(|complaint| complaint.to_string()).collect();
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
 }
 
@@ -387,10 +350,7 @@ fn no_source_is_longer_than_600_lines() {
 
 /// The lines of the complaints about a made-up source.
 fn lines(check: fn(&Source) -> Vec<Complaint>, module: &str, text: &str) -> Vec<usize> {
-    check(&Source::new(module, text))
-        .into_iter()
-        .map(|complaint| complaint.line)
-        .collect()
+    check(&Source::new(module, text)).into_iter().map(|complaint| complaint.line).collect()
 }
 
 #[test]
@@ -415,20 +375,10 @@ impl crate :: ops :: Insert for X {}
         [&expected[..4], &[11, 11], &expected[5..]].concat()
     );
     // A file right below the root needs only one `super`.
-    assert_eq!(
-        lines(
-            check_layers,
-            "access",
-            "use super::{\n    store::Store,\n    ops::insert};"
-        ),
-        [3]
-    );
+    assert_eq!(lines(check_layers, "access", "use super::{\n    store::Store,\n    ops::insert};"), [3]);
     assert_eq!(lines(check_layers, "unheard_of", ""), [1]);
     let sideways = check_layers(&Source::new("traverse/walk", "use crate::access::store;"));
-    assert_eq!(
-        sideways[0].to_string(),
-        "traverse/walk:1: `traverse` of layer 3 imports `access` of layer 3"
-    );
+    assert_eq!(sideways[0].to_string(), "traverse/walk:1: `traverse` of layer 3 imports `access` of layer 3");
 }
 
 #[test]
@@ -451,14 +401,7 @@ macro_rules! m { () => { $crate::ops::insert() } }
 fn g() { mycrate::ops::f(); crate_::ops::f() }
 "##;
     assert_eq!(lines(check_layers, "traverse/walk", good), []);
-    assert_eq!(
-        lines(
-            check_layers,
-            "lib",
-            "mod ops;\nuse crate::plugin::X;\npub use ops::Pair;"
-        ),
-        []
-    );
+    assert_eq!(lines(check_layers, "lib", "mod ops;\nuse crate::plugin::X;\npub use ops::Pair;"), []);
 }
 
 #[test]
@@ -514,21 +457,13 @@ fn read(path: &str) -> String {
 #[test]
 fn the_commands_of_the_readme_are_those_that_the_checks_run() {
     let checks = read(".ci/run");
-    let checked: BTreeSet<&str> = checks
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("run "))
-        .collect();
+    let checked: BTreeSet<&str> =
+        checks.lines().filter_map(|line| line.trim().strip_prefix("run ")).collect();
     let readme = read("README.md");
     let promised = commands(&readme);
-    assert!(
-        promised.starts_with(&["cargo run --example crate_graph", "cargo test"]),
-        "{promised:?}"
-    );
+    assert!(promised.starts_with(&["cargo run --example crate_graph", "cargo test"]), "{promised:?}");
     for command in promised {
-        assert!(
-            checked.contains(command),
-            "`{command}` is in the README, but not in .ci/run"
-        );
+        assert!(checked.contains(command), "`{command}` is in the README, but not in .ci/run");
     }
 }
 
@@ -536,18 +471,12 @@ fn the_commands_of_the_readme_are_those_that_the_checks_run() {
 fn the_layers_in_the_contributing_guide_are_these() {
     let guide = read("CONTRIBUTING.md");
     for (number, modules) in LAYERS.iter().enumerate() {
-        for module in modules
-            .iter()
-            .filter(|module| sources().iter().any(|source| source.top() == **module))
+        for module in modules.iter().filter(|module| sources().iter().any(|source| source.top() == **module))
         {
-            let row = guide
-                .lines()
-                .find(|line| line.contains(&format!("`{module}`")) && line.starts_with('|'));
+            let row =
+                guide.lines().find(|line| line.contains(&format!("`{module}`")) && line.starts_with('|'));
             let row = row.unwrap_or_else(|| panic!("`{module}` is in no row of the table"));
-            assert!(
-                row.starts_with(&format!("| {number} |")),
-                "`{module}` belongs to layer {number}: {row}"
-            );
+            assert!(row.starts_with(&format!("| {number} |")), "`{module}` belongs to layer {number}: {row}");
         }
     }
 }

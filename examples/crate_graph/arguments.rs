@@ -31,18 +31,15 @@ impl Arguments {
             if text == "--help" || text == "-h" {
                 return Ok(None);
             } else if text == "--package" || text == "-p" {
-                let package = arguments
-                    .next()
-                    .ok_or_else(|| Failure::Usage(format!("`{text}` needs a package")))?;
+                let package =
+                    arguments.next().ok_or_else(|| Failure::Usage(format!("`{text}` needs a package")))?;
                 parsed.package = Some(package.to_string_lossy().into_owned());
             } else if let Some(package) = text.strip_prefix("--package=") {
                 parsed.package = Some(package.to_owned());
             } else if text.starts_with('-') {
                 return Err(Failure::Usage(format!("there is no option `{text}`")));
             } else if parsed.path.is_some() {
-                return Err(Failure::Usage(format!(
-                    "one path is enough, but there is also `{text}`"
-                )));
+                return Err(Failure::Usage(format!("one path is enough, but there is also `{text}`")));
             } else {
                 parsed.path = Some(argument.into());
             }
@@ -57,13 +54,8 @@ impl Arguments {
         }
         // Cargo sets the variable for what it runs.
         let start = env::var_os("CARGO_MANIFEST_DIR").map_or_else(env::current_dir, |dir| Ok(dir.into()));
-        let start = start.map_err(|reason| Failure::Unreadable {
-            path: ".".into(),
-            reason,
-        })?;
+        let start = start.map_err(|reason| Failure::Unreadable { path: ".".into(), reason })?;
         let mut candidates = start.ancestors().map(|dir: &Path| dir.join("Cargo.lock"));
-        candidates
-            .find(|path| path.is_file())
-            .ok_or(Failure::NotFound(start.clone()))
+        candidates.find(|path| path.is_file()).ok_or(Failure::NotFound(start.clone()))
     }
 }

@@ -16,10 +16,7 @@ pub(crate) enum Failure {
     Unreadable { path: PathBuf, reason: io::Error },
     #[error("{} is not a complete Cargo.lock: {reason}", path.display())]
     NotALockfile { path: PathBuf, reason: String },
-    #[error(
-        "there is no package `{wanted}`{}",
-        list("; did you mean one of these?", similar)
-    )]
+    #[error("there is no package `{wanted}`{}", list("; did you mean one of these?", similar))]
     UnknownPackage { wanted: String, similar: Vec<String> },
     #[error("`{wanted}` may be any of several packages:{}", list("", candidates))]
     AmbiguousPackage { wanted: String, candidates: Vec<String> },
@@ -35,9 +32,5 @@ impl From<BevyError> for Failure {
 
 fn list(heading: &str, items: &[String]) -> String {
     let lines: String = items.iter().map(|item| format!("\n  {item}")).collect();
-    if lines.is_empty() {
-        lines
-    } else {
-        format!("{heading}{lines}")
-    }
+    if lines.is_empty() { lines } else { format!("{heading}{lines}") }
 }

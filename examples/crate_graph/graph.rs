@@ -45,25 +45,12 @@ impl Graph {
     fn in_world(mut world: World, locked: &[LockedPackage]) -> Result<Self, BevyError> {
         let mut origins = BTreeMap::new();
         let mut packages = Vec::new();
-        for LockedPackage {
-            name,
-            version,
-            origin,
-            ..
-        } in locked
-        {
-            let origin = *origins
-                .entry(origin)
-                .or_insert_with(|| world.spawn(Name::new(origin.clone())).id());
-            let package = Package {
-                name: name.clone(),
-                version: version.clone(),
-            };
-            let package = world.spawn((
-                Name::new(format!("{name} {version}")),
-                package,
-                pairs![(ComesFrom, origin)],
-            ));
+        for LockedPackage { name, version, origin, .. } in locked {
+            let origin =
+                *origins.entry(origin).or_insert_with(|| world.spawn(Name::new(origin.clone())).id());
+            let package = Package { name: name.clone(), version: version.clone() };
+            let package =
+                world.spawn((Name::new(format!("{name} {version}")), package, pairs![(ComesFrom, origin)]));
             packages.push(package.id());
         }
 
@@ -89,11 +76,7 @@ impl Graph {
             count,
             "a dependency is a pair, or refused"
         );
-        Ok(Self {
-            world,
-            packages,
-            cycles,
-        })
+        Ok(Self { world, packages, cycles })
     }
 
     /// Runs one of the systems below.
@@ -119,37 +102,21 @@ impl Graph {
         // The same relation under a harder rule: facts can be added until the first pair.
         let mut world = World::new();
         let depends_on = world.register_relation::<DependsOn>()?;
-        world.set_traits(
-            depends_on,
-            RelationTraits::new().on_target_despawn(CleanupPolicy::Despawn),
-        )?;
+        world.set_traits(depends_on, RelationTraits::new().on_target_despawn(CleanupPolicy::Despawn))?;
         let mut copy = Self::in_world(world, packages)?;
 
         #[derive(Resource, Default)]
         struct Gone(Vec<Entity>);
         copy.world.init_resource::<Gone>();
-        copy.world
-            .add_observer(|on: On<Despawn<Package>>, mut gone: ResMut<Gone>| gone.0.push(on.entity));
+        copy.world.add_observer(|on: On<Despawn<Package>>, mut gone: ResMut<Gone>| gone.0.push(on.entity));
 
-        let here_from_copy: HashMap<_, _> = copy
-            .packages
-            .iter()
-            .copied()
-            .zip(self.packages.iter().copied())
-            .collect();
-        let copied = copy.packages[self
-            .packages
-            .iter()
-            .position(|&entity| entity == package)
-            .expect("is one of ours")];
+        let here_from_copy: HashMap<_, _> =
+            copy.packages.iter().copied().zip(self.packages.iter().copied()).collect();
+        let copied = copy.packages
+            [self.packages.iter().position(|&entity| entity == package).expect("is one of ours")];
         copy.world.despawn_with_dependents(copied)?;
         copy.world.check_pairs()?;
-        let gone = copy
-            .world
-            .resource::<Gone>()
-            .0
-            .iter()
-            .map(|entity| here_from_copy[entity]);
+        let gone = copy.world.resource::<Gone>().0.iter().map(|entity| here_from_copy[entity]);
         Ok(gone.collect())
     }
 
@@ -229,9 +196,8 @@ pub(crate) fn find(
         None => (&*wanted, None),
     };
     let named = packages.iter().filter(|(_, package)| package.name == name);
-    let found: Vec<_> = named
-        .filter(|(_, package)| version.is_none_or(|version| package.version == version))
-        .collect();
+    let found: Vec<_> =
+        named.filter(|(_, package)| version.is_none_or(|version| package.version == version)).collect();
     if let [(entity, _)] = found[..] {
         return Ok(entity);
     }
@@ -245,9 +211,7 @@ pub(crate) fn find(
         candidates.sort();
         return Err(Failure::AmbiguousPackage { wanted, candidates });
     }
-    let alike = packages
-        .iter()
-        .filter(|(_, package)| !name.is_empty() && package.name.contains(name));
+    let alike = packages.iter().filter(|(_, package)| !name.is_empty() && package.name.contains(name));
     let mut similar: Vec<_> = alike.map(describe).collect();
     similar.sort();
     similar.truncate(10);
@@ -278,11 +242,7 @@ pub(crate) fn investigate(
 
     // Down there is an iterator: what depends on the package, however indirectly.
     let dependents = sorted(&mut depends.descendants(package).map(|(dependent, _)| dependent));
-    assert!(
-        dependents
-            .iter()
-            .all(|&dependent| depends.is_ancestor(package, dependent))
-    );
+    assert!(dependents.iter().all(|&dependent| depends.is_ancestor(package, dependent)));
 
     // `ancestors` follows one target of each entity; here every one counts.
     let mut needs = HashSet::new();

@@ -19,17 +19,11 @@ pub(crate) struct LockedPackage {
 
 /// Reads the packages, in the order of the file.
 pub(crate) fn read(path: &Path) -> Result<Vec<LockedPackage>, Failure> {
-    let text = fs::read_to_string(path).map_err(|reason| Failure::Unreadable {
-        path: path.to_owned(),
-        reason,
-    })?;
-    let incomplete = |reason| Failure::NotALockfile {
-        path: path.to_owned(),
-        reason,
-    };
-    let lockfile: Lockfile = text
-        .parse()
-        .map_err(|error: cargo_lock::Error| incomplete(error.to_string()))?;
+    let text =
+        fs::read_to_string(path).map_err(|reason| Failure::Unreadable { path: path.to_owned(), reason })?;
+    let incomplete = |reason| Failure::NotALockfile { path: path.to_owned(), reason };
+    let lockfile: Lockfile =
+        text.parse().map_err(|error: cargo_lock::Error| incomplete(error.to_string()))?;
     if lockfile.packages.is_empty() {
         return Err(incomplete("it lists no package".to_owned()));
     }
@@ -37,12 +31,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<LockedPackage>, Failure> {
     let numbers: HashMap<Dependency, usize> = packages.clone().map(Dependency::from).zip(0..).collect();
     let number = |of: &Package, dependency: &Dependency| {
         let number = numbers.get(dependency).copied();
-        number.ok_or_else(|| {
-            incomplete(format!(
-                "{} depends on {dependency}, which is not listed",
-                of.name
-            ))
-        })
+        number.ok_or_else(|| incomplete(format!("{} depends on {dependency}, which is not listed", of.name)))
     };
     packages
         .map(|package| {

@@ -79,17 +79,9 @@ fn run(arguments: impl Iterator<Item = OsString>) -> Result<String, Failure> {
     let answers = graph.ask(investigate, package)?;
     let gone = graph.gone_without(&packages, package)?;
     assert_eq!(gone.last(), Some(&package), "dependents go first");
-    assert_eq!(
-        gone.len(),
-        answers.dependents.len() + 1,
-        "nothing outlives what it depends on"
-    );
+    assert_eq!(gone.len(), answers.dependents.len() + 1, "nothing outlives what it depends on");
 
-    let limit = if arguments.package.is_some() {
-        usize::MAX
-    } else {
-        5
-    };
+    let limit = if arguments.package.is_some() { usize::MAX } else { 5 };
     text += &report::package(&graph, package, &answers, &gone, limit);
     Ok(text)
 }

@@ -6,30 +6,15 @@ use std::path::Path;
 
 /// A heading, and what there is to say of all packages.
 pub(crate) fn summary(graph: &Graph, path: &Path, summary: &Summary) -> String {
-    let Summary {
-        packages,
-        dependencies,
-        origins,
-        chain,
-        several_versions,
-    } = summary;
-    let mut text = format!(
-        "{}: {packages} packages, {dependencies} dependencies\n",
-        path.display()
-    );
+    let Summary { packages, dependencies, origins, chain, several_versions } = summary;
+    let mut text = format!("{}: {packages} packages, {dependencies} dependencies\n", path.display());
     for &(origin, count) in origins {
         text += &format!("  {count} from {}\n", graph.name(origin));
     }
-    text += &format!(
-        "  in several versions: {}\n",
-        or_none(&several_versions.join(", "))
-    );
+    text += &format!("  in several versions: {}\n", or_none(&several_versions.join(", ")));
     text += &format!("  the longest chain has {} packages\n", chain.len());
     text += &format!("    {}\n", path_text(graph, chain));
-    text += &format!(
-        "  dependencies left out, since they close a cycle: {}\n",
-        graph.cycles.len()
-    );
+    text += &format!("  dependencies left out, since they close a cycle: {}\n", graph.cycles.len());
     for cycle in &graph.cycles {
         text += &format!("    {}\n", path_text(graph, cycle.entities()));
     }
@@ -51,11 +36,7 @@ pub(crate) fn package(
         ("depends in all on", &answers.needs, ""),
         ("is needed directly by", &answers.direct_dependents, ""),
         ("is needed in all by", &answers.dependents, ""),
-        (
-            "despawned, it takes along",
-            &gone[..gone.len() - 1],
-            ", in this order",
-        ),
+        ("despawned, it takes along", &gone[..gone.len() - 1], ", in this order"),
     ];
     for (heading, entities, tail) in lists {
         text += &format!("  {heading} {}{tail}\n", entities.len());
