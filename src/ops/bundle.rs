@@ -12,7 +12,7 @@ use super::{
     participant::Participant,
     plan::StoredPair,
 };
-use crate::relation::Relation;
+use crate::{access, relation::Relation};
 use alloc::vec::Vec;
 use bevy_ecs::{
     bundle::{Bundle, DynamicBundle, NoBundleEffect},
@@ -230,7 +230,10 @@ impl<L: PairList> DynamicBundle for PairsBundle<L> {
         // The bundle brought the marker, unless an observer of the bundle has cleared the entity since.
         let marked = entity.contains::<Participant>();
         entity.world_scope(|world| {
-            ensure_store(world).participants.set_marked(source, marked);
+            match access::store_mut(world) {
+                Some(store) => store.participants.set_marked(source, marked),
+                None => ensure_store(world).participants.set_marked(source, marked),
+            }
             pairs.0.insert_all(world, source);
         });
     }

@@ -31,6 +31,12 @@ struct Departure {
 }
 
 impl Departure {
+    /// Nothing is left to do.
+    #[inline]
+    fn is_done(&self) -> bool {
+        self.pairs.is_empty() && self.dependents.is_empty() && self.refusals.is_empty()
+    }
+
     /// Removes the pairs, then puts the dependents on the list: an observer that panics leaves none on it.
     fn finish(self, world: &mut DeferredWorld, then: impl FnOnce(&mut PairStore)) {
         if !self.pairs.is_empty() {
@@ -57,7 +63,12 @@ pub(super) fn on_despawn(mut world: DeferredWorld, entity: Entity) {
         return;
     }
     let relation = relation_of(store, entity);
-    leave(store, entity).finish(&mut world, |store| forget(store, entity));
+    let departure = leave(store, entity);
+    if departure.is_done() {
+        forget(store, entity);
+    } else {
+        departure.finish(&mut world, |store| forget(store, entity));
+    }
     if let Some(relation) = relation {
         // A type gets another entity at once; a run-time relation is forgotten by now.
         world.commands().queue(move |world: &mut World| revive(world, relation));

@@ -32,9 +32,13 @@ pub(crate) fn insert_typed<R: Relation>(
     if size_of::<R>() == 0
         && let Some(store) = access::store_mut(world)
         && let Some(relation) = store.registry.of_type::<R>()
-        && let Simple::Done = store.insert_simple(relation, source, target)
     {
-        return Ok(());
+        if let Simple::Done = store.insert_simple(relation, source, target) {
+            return Ok(());
+        }
+        if store.relation(relation).simple {
+            return insert(world, StoredPair { source, relation, target }, None);
+        }
     }
     insert_typed_by_rules(world, source, value, target)
 }

@@ -8,7 +8,7 @@
 use super::{
     holes::Holes,
     pages::Pages,
-    reverse::{Reverse, live_places},
+    reverse::{Moved, Reverse, live_places},
 };
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::entity::{Entity, EntityGeneration, EntityHashMap, EntityIndex};
@@ -75,6 +75,13 @@ impl TargetList {
             long.by_target.clear();
             long.by_target.extend(self.edges.iter().enumerate().map(|(at, edge)| (edge.target, at as u32)));
         }
+    }
+
+    /// Removes the edge to a target and gives its place in the target's list, and whether it was the last.
+    fn remove_target(&mut self, target: Entity) -> Option<(u32, bool)> {
+        let place = self.remove(self.find(target)?);
+        // A list is given up only when it is empty: a source that had several targets may have them again.
+        Some((place, self.edges.is_empty()))
     }
 
     /// Removes an edge and gives its place in the target's list.
@@ -188,10 +195,16 @@ impl ManyForward {
             *slot = ManySlot { word: target.to_bits(), place, generation: generation(source) };
             return true;
         }
+        if slot.place != LIST && slot.word == target.to_bits() {
+            return false;
+        }
+        self.insert_further(reverse, source, target)
+    }
+
+    /// [`insert`](Self::insert) for a source that has another target.
+    fn insert_further(&mut self, reverse: &mut Reverse, source: Entity, target: Entity) -> bool {
+        let slot = self.slots.get_mut(source.index_u32());
         if slot.place != LIST {
-            if slot.word == target.to_bits() {
-                return false;
-            }
             let first = Edge { target: Entity::from_bits(slot.word), place: slot.place };
             let list = self.free.pop().unwrap_or_else(|| {
                 self.lists.push(TargetList::default());
@@ -222,12 +235,10 @@ impl ManyForward {
             return Some(core::mem::replace(&mut slot.place, EMPTY));
         }
         let number = slot.word as usize;
-        let list = &mut self.lists[number];
-        let place = list.remove(list.find(target)?);
-        // A list keeps its place until it is empty: a source that once had several pairs may have them again.
-        if list.edges.is_empty() {
+        let (place, emptied) = self.lists[number].remove_target(target)?;
+        if emptied {
             slot.place = EMPTY;
-            *list = TargetList::default();
+            self.lists[number] = TargetList::default();
             self.free.push(number as u32);
         }
         Some(place)
@@ -379,6 +390,40 @@ impl Forward {
             }
             Self::Many(forward) => forward.remove(source, target),
         }
+    }
+
+    /// Forgets the pairs of all sources of a target.
+    pub(crate) fn remove_all(&mut self, sources: &[Entity], target: Entity) {
+        match self {
+            Self::Exclusive(forward) => {
+                for source in sources {
+                    if let Some(word) = forward.words.existing_mut(source.index_u32()) {
+                        *word = 0;
+                    }
+                }
+            }
+            Self::Many(forward) => {
+                for &source in sources {
+                    forward.remove(source, target);
+                }
+            }
+        }
+    }
+
+    /// Gives the source of an exclusive relation another target, if it has one; false if not.
+    #[inline]
+    pub(crate) fn retarget(&mut self, reverse: &mut Reverse, source: Entity, target: Entity) -> bool {
+        let Self::Exclusive(forward) = self else { return false };
+        let word = forward.words.get_mut(source.index_u32());
+        let Some(old) = (*word as u32).checked_sub(1) else { return false };
+        let Some(list) = reverse.list_of_index(old) else { return false };
+        *word = ExclusiveForward::word(source, target);
+        let place = forward.places.get(source.index_u32());
+        if let Moved::Last(last) = reverse.remove(list, place) {
+            *forward.places.get_mut(last.index_u32()) = place;
+        }
+        *forward.places.get_mut(source.index_u32()) = reverse.push(target, source);
+        true
     }
 
     /// Notes that a pair has moved to another place in its target's list.

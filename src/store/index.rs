@@ -108,6 +108,17 @@ impl RelationIndex {
         true
     }
 
+    /// Adds a pair of an exclusive relation without values, in place of the one that the source has.
+    #[inline]
+    pub(crate) fn retarget(&mut self, source: Entity, target: Entity) -> bool {
+        if self.depths.is_some() || self.reverse.extras.any() {
+            return false;
+        }
+        let done = self.forward.retarget(&mut self.reverse, source, target);
+        self.version += u64::from(done);
+        done
+    }
+
     /// Removes a pair; gives the row of its value, or [`NO_ROW`]. `None` if there is no such pair.
     #[inline]
     pub(crate) fn unlink(&mut self, source: Entity, target: Entity) -> Option<u32> {
@@ -130,9 +141,7 @@ impl RelationIndex {
     /// Removes all pairs of a target; gives the sources in order and the rows of their values.
     pub(crate) fn unlink_target(&mut self, target: Entity) -> Option<(SmallVec<[Entity; 2]>, Vec<u32>)> {
         let (sources, rows) = self.reverse.take(target)?;
-        for &source in &sources {
-            self.forward.remove(source, target);
-        }
+        self.forward.remove_all(&sources, target);
         self.version += 1;
         self.len -= sources.len();
         if let Some(depths) = &mut self.depths {

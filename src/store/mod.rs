@@ -161,11 +161,10 @@ impl PairStore {
         {
             return Simple::Involved;
         }
-        if index.exclusive
-            && let Some(old) = index.first_target(source)
-            && old != target
-        {
-            index.unlink(source, old);
+        if index.exclusive && !index.has(source, target) && !index.retarget(source, target) {
+            if let Some(old) = index.first_target(source) {
+                index.unlink(source, old);
+            }
         }
         index.link(source, target);
         Simple::Done

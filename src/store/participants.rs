@@ -2,6 +2,7 @@
 
 use super::pages::Pages;
 use crate::id::RelationId;
+use alloc::vec::Vec;
 use bevy_ecs::entity::{Entity, EntityHashMap};
 use smallvec::SmallVec;
 
@@ -174,10 +175,16 @@ impl Participants {
     }
 
     /// The relations in which the entity takes part, or took part once.
+    #[inline]
     pub(crate) fn relations(&self, entity: Entity) -> Relations {
         let bits = self.record(entity).map_or(0, |record| record.relations);
-        let overflow = if bits >> LAST_BIT & 1 == 1 { self.overflow.get(&entity).cloned() } else { None };
-        Relations { bits: bits & !(1 << LAST_BIT), overflow: overflow.unwrap_or_default() }
+        let mut relations = Relations { bits: bits & !(1 << LAST_BIT), overflow: Vec::new() };
+        if bits >> LAST_BIT & 1 == 1
+            && let Some(overflow) = self.overflow.get(&entity)
+        {
+            relations.overflow.extend(overflow.iter().rev());
+        }
+        relations
     }
 
     /// Forgets an entity that goes.
@@ -213,11 +220,11 @@ impl Participants {
     }
 }
 
-/// Iterator over relations, lowest number first.
-#[derive(Clone)]
+/// Iterator over relations: those with a bit, then the others.
 pub(crate) struct Relations {
     bits: u64,
-    overflow: SmallVec<[RelationId; 4]>,
+    /// Last first.
+    overflow: Vec<RelationId>,
 }
 
 impl Iterator for Relations {
@@ -225,11 +232,11 @@ impl Iterator for Relations {
 
     #[inline]
     fn next(&mut self) -> Option<RelationId> {
-        if self.bits != 0 {
-            let bit = self.bits.trailing_zeros();
-            self.bits &= self.bits - 1;
-            return Some(RelationId(bit));
+        if self.bits == 0 {
+            return self.overflow.pop();
         }
-        if self.overflow.is_empty() { None } else { Some(self.overflow.remove(0)) }
+        let bit = self.bits.trailing_zeros();
+        self.bits &= self.bits - 1;
+        Some(RelationId(bit))
     }
 }

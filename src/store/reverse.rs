@@ -34,7 +34,7 @@ pub(crate) struct Extras {
 
 impl Extras {
     #[inline]
-    fn any(self) -> bool {
+    pub(crate) fn any(self) -> bool {
         self.rows || self.ticks || self.ordered
     }
 }
