@@ -161,10 +161,12 @@ impl PairStore {
         {
             return Simple::Involved;
         }
-        if index.exclusive && !index.has(source, target) && !index.retarget(source, target) {
-            if let Some(old) = index.first_target(source) {
-                index.unlink(source, old);
-            }
+        if index.exclusive
+            && !index.has(source, target)
+            && !index.retarget(source, target)
+            && let Some(old) = index.first_target(source)
+        {
+            index.unlink(source, old);
         }
         index.link(source, target);
         Simple::Done
