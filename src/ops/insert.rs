@@ -249,9 +249,9 @@ pub(crate) fn insert_batch<R: Relation>(
     loop {
         // The store is found once for as long a run of pairs as has nothing else to it.
         let involved = match access::store_mut(world) {
-            Some(store) if size_of::<R>() == 0 => pairs.find(|(_, (source, _, target))| {
-                matches!(store.insert_simple(relation, *source, *target), Simple::Involved)
-            }),
+            Some(store) if size_of::<R>() == 0 => {
+                store.insert_simple_run(relation, &mut pairs, |(_, (source, _, target))| (*source, *target))
+            }
             _ => pairs.next(),
         };
         let Some((number, (source, value, target))) = involved else { break };

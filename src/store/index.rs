@@ -1,6 +1,7 @@
 //! All pairs of one relation: forward and reverse index, depths, version.
 
 use super::{
+    Participants, Simple,
     depth::Depths,
     forward::{Forward, Targets},
     reverse::{Extras, Moved, NO_ROW, Reverse, Sources},
@@ -95,7 +96,7 @@ impl RelationIndex {
 
     /// Adds a pair unless it is there. True if it was added. An exclusive relation must have no other target for
     /// the source.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn link(&mut self, source: Entity, target: Entity) -> bool {
         if !self.forward.insert(&mut self.reverse, source, target) {
             return false;
@@ -119,8 +120,35 @@ impl RelationIndex {
         done
     }
 
-    /// Removes a pair; gives the row of its value, or [`NO_ROW`]. `None` if there is no such pair.
+    /// Adds a pair that follows no rules but those that are quickly checked, if both ends are ready for it. `known`
+    /// is a target that is known to be.
     #[inline]
+    pub(super) fn insert_simple(
+        &mut self,
+        participants: &mut Participants,
+        source: Entity,
+        target: Entity,
+        known: Option<Entity>,
+    ) -> Simple {
+        let ready = participants.join_if_ready(source, self.bit)
+            && (known == Some(target) || participants.join_if_ready(target, self.bit));
+        // Only an entity that has sources of its own can close a cycle.
+        if !ready || (self.acyclic && (source == target || self.reverse.list(source).is_some())) {
+            return Simple::Involved;
+        }
+        if self.exclusive
+            && !self.has(source, target)
+            && !self.retarget(source, target)
+            && let Some(old) = self.first_target(source)
+        {
+            self.unlink(source, old);
+        }
+        self.link(source, target);
+        Simple::Done
+    }
+
+    /// Removes a pair; gives the row of its value, or [`NO_ROW`]. `None` if there is no such pair.
+    #[inline(always)]
     pub(crate) fn unlink(&mut self, source: Entity, target: Entity) -> Option<u32> {
         let list = self.reverse.list(target)?;
         let place = self.forward.remove(source, target)?;

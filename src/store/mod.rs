@@ -152,24 +152,32 @@ impl PairStore {
     #[inline]
     pub(crate) fn insert_simple(&mut self, id: RelationId, source: Entity, target: Entity) -> Simple {
         let index = &mut self.relations[id.index()];
-        if !index.simple
-            || self.listeners.anybody
-            || !self.participants.join_if_ready(source, index.bit)
-            || !self.participants.join_if_ready(target, index.bit)
-            // Only an entity that has sources of its own can close a cycle.
-            || (index.acyclic && (source == target || index.reverse.list(source).is_some()))
-        {
+        if self.listeners.anybody || !index.simple {
             return Simple::Involved;
         }
-        if index.exclusive
-            && !index.has(source, target)
-            && !index.retarget(source, target)
-            && let Some(old) = index.first_target(source)
-        {
-            index.unlink(source, old);
+        index.insert_simple(&mut self.participants, source, target, None)
+    }
+
+    /// [`insert_simple`](Self::insert_simple) of many pairs, up to the first that must take the long way, which is
+    /// given back.
+    pub(crate) fn insert_simple_run<T>(
+        &mut self,
+        id: RelationId,
+        pairs: &mut impl Iterator<Item = T>,
+        ends: impl Fn(&T) -> (Entity, Entity),
+    ) -> Option<T> {
+        let index = &mut self.relations[id.index()];
+        if self.listeners.anybody || !index.simple {
+            return pairs.next();
         }
-        index.link(source, target);
-        Simple::Done
+        let participants = &mut self.participants;
+        let mut last = None;
+        pairs.find(|pair| {
+            let (source, target) = ends(pair);
+            let involved = index.insert_simple(participants, source, target, last);
+            last = Some(target);
+            matches!(involved, Simple::Involved)
+        })
     }
 
     /// Removes a pair under the same conditions. Gives `None` if the long way must be taken, else whether there was one.

@@ -96,7 +96,7 @@ impl Reverse {
     }
 
     /// Appends a source to the list of `target` and gives its place.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, target: Entity, source: Entity) -> u32 {
         let slot = self.slots.get_mut(target.index_u32());
         if *slot == 0 {
@@ -135,7 +135,7 @@ impl Reverse {
     }
 
     /// Removes the source at `place`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn remove(&mut self, list: usize, place: u32) -> Moved {
         if self.extras.any() {
             return self.remove_with_extra(list, place);
