@@ -79,7 +79,8 @@ pub(super) fn on_despawn(mut world: DeferredWorld, entity: Entity) {
 /// sources, which would go down one stack frame per level.
 pub(super) fn on_target_despawn(world: &mut DeferredWorld, relation: RelationId, entity: Entity) {
     let Some(store) = access::deferred_store(world) else { return };
-    let mut departure = Departure::default();
+    let dependents = dependents_of_relations(store, entity);
+    let mut departure = Departure { dependents, ..Departure::default() };
     leave_as_target(store, relation, entity, &mut departure);
     departure.finish(world, |_| {});
 }
@@ -92,15 +93,9 @@ fn relation_of(store: &PairStore, entity: Entity) -> Option<RelationId> {
 
 /// Takes `entity` out of all its pairs: removes those without value or observer at once, lists the others.
 fn leave(store: &mut PairStore, entity: Entity) -> Departure {
-    let mut departure = Departure::default();
+    let dependents = dependents_of_relations(store, entity);
+    let mut departure = Departure { dependents, ..Departure::default() };
     let relation = relation_of(store, entity);
-    if relation.is_some() || store.registry.relations_take_along {
-        // With a relation go all its pairs, also those along which others depend on its own dependents; and a
-        // pair of this entity may be the one for which a relation among the dependents takes its source along.
-        // They are found as long as the pairs are there.
-        departure.dependents = collect_cascade(store, alloc::vec![entity]);
-        departure.dependents.retain(|&dependent| dependent != entity);
-    }
     if let Some(relation) = relation {
         leave_as_relation(store, relation, entity, &mut departure);
     }
@@ -112,6 +107,19 @@ fn leave(store: &mut PairStore, entity: Entity) -> Departure {
         departure.pairs = remove::with_mirrors(store, departure.pairs);
     }
     departure
+}
+
+/// What goes with `entity`, if that must be known before its pairs are removed. With a relation go all its pairs,
+/// also those along which others depend on its own dependents; and a pair of any entity may be the one for which
+/// a relation among its dependents takes its source along.
+#[inline]
+fn dependents_of_relations(store: &mut PairStore, entity: Entity) -> Vec<Entity> {
+    if relation_of(store, entity).is_none() && !store.registry.relations_take_along {
+        return Vec::new();
+    }
+    let mut dependents = collect_cascade(store, alloc::vec![entity]);
+    dependents.retain(|&dependent| dependent != entity);
+    dependents
 }
 
 /// Whether pairs of a relation can go without anybody hearing of it and without a value to drop.

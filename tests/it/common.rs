@@ -92,8 +92,14 @@ pub(crate) fn targets(world: &World, relation: Entity, source: Entity) -> Vec<En
     world.pairs_by_id(relation).targets(source).collect()
 }
 
-/// Spawns an entity with the index of `dead`. Bevy uses an index again once 128 others have been given back.
+/// Spawns an entity with the index of `dead`.
 pub(crate) fn reuse_index(world: &mut World, dead: Entity) -> Entity {
+    try_reuse_index(world, dead).unwrap_or_else(|| panic!("the index of {dead} is not used again"))
+}
+
+/// Spawns an entity with the index of `dead`, if Bevy gives it out again: usually once 128 others have been given
+/// back, which it may keep apart for longer.
+pub(crate) fn try_reuse_index(world: &mut World, dead: Entity) -> Option<Entity> {
     let others: Vec<Entity> = world.spawn_batch((0..128).map(|_| ())).collect();
     for other in others {
         world.despawn(other);
@@ -101,8 +107,8 @@ pub(crate) fn reuse_index(world: &mut World, dead: Entity) -> Entity {
     for _ in 0..10_000 {
         let entity = world.spawn_empty().id();
         if entity.index() == dead.index() {
-            return entity;
+            return Some(entity);
         }
     }
-    panic!("the index of {dead} is not used again");
+    None
 }

@@ -46,3 +46,35 @@ fn trees_go_with_their_root() {
     assert_eq!(world.entities().count_spawned(), before - 201);
     world.check_pairs().unwrap();
 }
+
+#[test]
+fn a_symmetric_despawn_relation_takes_everybody_along() {
+    let mut world = World::new();
+    let r = world
+        .spawn_relation("R", RelationTraits::new().symmetric().on_target_despawn(CleanupPolicy::Despawn))
+        .unwrap();
+    let [a, b, c] = [(); 3].map(|()| world.spawn_empty().id());
+    world.insert_pair_by_id(a, r, b).unwrap();
+    world.insert_pair_by_id(a, r, c).unwrap();
+    world.despawn(c);
+    assert!(world.get_entity(a).is_err() && world.get_entity(b).is_err());
+    // The relation itself may be one of them.
+    let [a, b] = [(); 2].map(|()| world.spawn_empty().id());
+    world.insert_pair_by_id(a, r, b).unwrap();
+    world.insert_pair_by_id(a, r, r).unwrap();
+    world.despawn(r);
+    assert!(world.get_entity(a).is_err() && world.get_entity(b).is_err());
+}
+
+#[test]
+fn a_relation_that_is_a_parent_takes_those_along_that_depend_on_its_children() {
+    let mut world = World::new();
+    let r = world
+        .spawn_relation("R", RelationTraits::new().symmetric().on_target_despawn(CleanupPolicy::Despawn))
+        .unwrap();
+    let [a, b] = [(); 2].map(|()| world.spawn_empty().id());
+    world.insert_pair_by_id(a, r, b).unwrap();
+    world.insert_pair(a, ChildOf(r), r).unwrap();
+    world.despawn(r);
+    assert!([a, b, r].iter().all(|&entity| world.get_entity(entity).is_err()));
+}

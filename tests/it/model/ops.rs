@@ -4,7 +4,7 @@ use super::{
     reference::{Filter, Given, Id, Violation},
     run::{CHILD_OF, CREW_OF, CrewOf, EATS, Eats, IS_A, LIKES, Likes, MARRIED_TO, MarriedTo, Run},
 };
-use crate::common::{reuse_index, take_errors};
+use crate::common::{take_errors, try_reuse_index};
 use bevy_ecs::{error::Severity, prelude::*};
 use bevy_relations::{InsertPairError, ReorderError, prelude::*};
 
@@ -250,8 +250,9 @@ impl Run {
             &Op::Reuse { entity } => {
                 let id = self.pick(entity);
                 if !self.reference.alive[id] && !self.world.entities().contains_spawned(self.current(id)) {
-                    let entity = reuse_index(&mut self.world, self.entities[id]);
-                    self.spawned(entity);
+                    if let Some(entity) = try_reuse_index(&mut self.world, self.entities[id]) {
+                        self.spawned(entity);
+                    }
                 }
                 heard(Heard::Nothing)
             }
