@@ -249,10 +249,11 @@ impl Run {
             Op::Batch { inserts, removes, deferred } => self.batch(inserts, removes, *deferred),
             &Op::Reuse { entity } => {
                 let id = self.pick(entity);
-                if !self.reference.alive[id] && !self.world.entities().contains_spawned(self.current(id)) {
-                    if let Some(entity) = try_reuse_index(&mut self.world, self.entities[id]) {
-                        self.spawned(entity);
-                    }
+                if !self.reference.alive[id]
+                    && !self.world.entities().contains_spawned(self.current(id))
+                    && let Some(entity) = try_reuse_index(&mut self.world, self.entities[id])
+                {
+                    self.spawned(entity);
                 }
                 heard(Heard::Nothing)
             }
