@@ -149,7 +149,7 @@ fn queue<'a, 'w>(
     entity
 }
 
-/// Changing many pairs of one relation, deferred.
+/// Changing the pairs of many entities, deferred.
 pub trait CommandsPairExt {
     /// Collects insertions and removals of pairs of one relation, and queues them as a single command when it
     /// goes out of scope: several times faster than a command each. The batch borrows the commands, so that
@@ -172,11 +172,30 @@ pub trait CommandsPairExt {
     /// # assert!(world.has_pair::<Likes>(a, b) || world.has_pair::<Likes>(b, a));
     /// ```
     fn pairs<R: Relation>(&mut self) -> PairBatch<'_, '_, R>;
+
+    /// See [`WorldPairExt::remove_pairs_everywhere`].
+    fn remove_pairs_everywhere(&mut self, pair: PairId);
+
+    /// See [`WorldPairExt::despawn_with_pair`]. What is refused goes to Bevy's error handler.
+    fn despawn_with_pair(&mut self, pair: PairId);
 }
 
 impl<'w> CommandsPairExt for Commands<'w, '_> {
     fn pairs<R: Relation>(&mut self) -> PairBatch<'_, '_, R> {
         PairBatch { commands: self.reborrow(), changes: Vec::new() }
+    }
+
+    fn remove_pairs_everywhere(&mut self, pair: PairId) {
+        self.queue(move |world: &mut World| {
+            world.remove_pairs_everywhere(pair);
+        });
+    }
+
+    fn despawn_with_pair(&mut self, pair: PairId) {
+        self.queue(move |world: &mut World| -> Result {
+            world.despawn_with_pair(pair).map_err(to_bevy)?;
+            Ok(())
+        });
     }
 }
 

@@ -78,3 +78,22 @@ fn a_relation_that_is_a_parent_takes_those_along_that_depend_on_its_children() {
     world.despawn(r);
     assert!([a, b, r].iter().all(|&entity| world.get_entity(entity).is_err()));
 }
+
+#[test]
+fn commands_remove_pairs_from_everybody_and_despawn_all_that_have_them() {
+    let mut world = World::new();
+    let [a, b, c, target] = [(); 4].map(|()| world.spawn_empty().id());
+    for source in [a, b] {
+        world.insert_pair(source, Likes, target).unwrap();
+    }
+    world.insert_pair(c, Eats { grams: 1.0 }, target).unwrap();
+    let likes = world.entity_of::<Likes>();
+    world.commands().remove_pairs_everywhere(PairId::any_target(likes));
+    world.flush();
+    assert_eq!(world.pairs_to(target).len(), 1);
+    world.insert_pair(a, Likes, target).unwrap();
+    world.commands().despawn_with_pair(PairId::any_relation(target));
+    world.flush();
+    assert_eq!([a, b, c, target].map(|entity| world.get_entity(entity).is_ok()), [false, true, false, true]);
+    world.check_pairs().unwrap();
+}
