@@ -288,9 +288,13 @@ fn narrow_key(world: &mut World, narrowed: (Option<Entity>, Entity)) -> Componen
         return key;
     }
     let key = free_key(world);
+    // A dead entity has no pairs to hear of, and its index may belong to another by now.
+    let named = [narrowed.0, Some(narrowed.1)].into_iter().flatten();
+    let alive: SmallVec<[Entity; 2]> =
+        named.filter(|&entity| world.entities().contains_spawned(entity)).collect();
     let store = ensure_store(world);
     store.listeners.narrow.insert(narrowed, key);
-    for entity in [narrowed.0, Some(narrowed.1)].into_iter().flatten() {
+    for entity in alive {
         store.participants.set_narrowed(entity);
     }
     key

@@ -97,3 +97,23 @@ fn commands_remove_pairs_from_everybody_and_despawn_all_that_have_them() {
     assert_eq!([a, b, c, target].map(|entity| world.get_entity(entity).is_ok()), [false, true, false, true]);
     world.check_pairs().unwrap();
 }
+
+#[test]
+fn observing_pairs_of_a_dead_entity_leaves_the_one_with_its_index_alone() {
+    let mut world = World::new();
+    let [dead, alice] = [(); 2].map(|()| world.spawn_empty().id());
+    world.insert_pair(dead, Likes, alice).unwrap();
+    world.despawn(dead);
+    let bob = crate::common::reuse_index(&mut world, dead);
+    world.insert_pair(bob, Likes, alice).unwrap();
+    for gone in [dead, Entity::PLACEHOLDER] {
+        world.observe_pairs(PairId::any_relation(gone), |_: On<PairInserted<Wildcard>>| {});
+        world.observe_pairs(PairId::new(gone, gone), |_: On<PairRemoved<Wildcard>>| {});
+        assert!(world.insert_pair(gone, Likes, gone).is_err());
+        assert!(!world.remove_pair::<Likes>(gone, gone) && world.pairs_of(gone).is_empty());
+    }
+    world.check_pairs().unwrap();
+    world.despawn(bob);
+    assert!(world.pairs_to(alice).is_empty());
+    world.check_pairs().unwrap();
+}
