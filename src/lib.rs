@@ -30,10 +30,11 @@ pub use plugin::{AdoptRelationshipExt, AppRelationExt, RelationsPlugin};
 pub use relation::ReflectedData;
 pub use relation::{
     CleanupPolicy, ExclusiveRelation, IsA, OnInstantiate, PairContext, PairRefusal, Prefab, Relation,
-    RelationName, RelationPath, RelationTraits, SlotOf, TraitConflict, TraitsError, Wildcard,
+    RelationName, RelationPath, RelationTraits, SlotOf, TraitConflict, TraitsError, TraversableRelation,
+    Wildcard,
 };
-pub use store::{Invariant, PairInvariantError, PairTicks, Sources, Targets};
-pub use traverse::{Ancestors, Descendants, EntityPath, RelationView};
+pub use store::{Invariant, PairInvariantError, PairTicks, SourceIter, TargetIter};
+pub use traverse::{AncestorIter, DescendantIter, EntityPath, RelationView};
 
 /// Everything that a game usually names.
 pub mod prelude {
@@ -41,7 +42,8 @@ pub mod prelude {
         AdoptRelationshipExt, AppRelationExt, CleanupPolicy, CommandsPairExt, EntityCommandsPairExt,
         EntityWorldMutPairExt, ExclusiveRelation, IsA, OnInstantiate, Pair, PairContext, PairId,
         PairInserted, PairRefusal, PairRemoved, Pairs, Prefab, Relation, RelationTraits, RelationsPlugin,
-        Slot, SlotOf, TypeTarget, Wildcard, WorldPairExt, WorldPairReadExt, pairs, sources,
+        Slot, SlotOf, TraversableRelation, TypeTarget, Wildcard, WorldPairExt, WorldPairReadExt, pairs,
+        sources,
     };
 }
 

@@ -23,13 +23,13 @@ pub struct RelationsPlugin;
 impl Plugin for RelationsPlugin {
     fn build(&self, app: &mut App) {
         ensure_store(app.world_mut());
-        app.add_systems(First, settle_depths);
+        app.add_systems(First, maintain_pairs);
     }
 }
 
-fn settle_depths(store: Option<ResMut<PairStore>>) {
+fn maintain_pairs(store: Option<ResMut<PairStore>>) {
     if let Some(mut store) = store {
-        store.bypass_change_detection().settle_depths();
+        store.bypass_change_detection().maintain();
     }
 }
 

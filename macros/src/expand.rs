@@ -6,7 +6,7 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{DeriveInput, ExprPath, Generics, parse_quote};
 
-/// `impl Relation`, and `impl ExclusiveRelation` if the items say so.
+/// `impl Relation`, and the markers `ExclusiveRelation` and `TraversableRelation` if the items say so.
 pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream {
     let ident = &input.ident;
     let generics = bounded(input.generics.clone());
@@ -17,12 +17,17 @@ pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream
         _ => None,
     });
     let info = info();
-    let exclusive = items.iter().any(|item| matches!(item.name(), "exclusive" | "union")).then(|| {
-        quote! {
-            #[automatically_derived]
-            impl #parameters ::bevy_relations::ExclusiveRelation for #ident #arguments #bounds {}
-        }
-    });
+    let marker = |marker: &str, names: [&str; 2]| {
+        let marker = format_ident!("{marker}");
+        items.iter().any(|item| names.contains(&item.name())).then(|| {
+            quote! {
+                #[automatically_derived]
+                impl #parameters ::bevy_relations::#marker for #ident #arguments #bounds {}
+            }
+        })
+    };
+    let exclusive = marker("ExclusiveRelation", ["exclusive", "union"]);
+    let traversable = marker("TraversableRelation", ["traversable", "transitive"]);
     quote! {
         #[automatically_derived]
         impl #parameters ::bevy_relations::Relation for #ident #arguments #bounds {
@@ -43,6 +48,7 @@ pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream
             }
         }
         #exclusive
+        #traversable
     }
 }
 
@@ -172,6 +178,17 @@ mod tests {
     fn only_exclusive_and_union_relations_are_exclusive() {
         assert!(expansion(parse_quote! { #[relation(union)] struct Mood; }).contains("ExclusiveRelation"));
         assert!(!expansion(parse_quote! { #[relation(acyclic)] struct Mood; }).contains("ExclusiveRelation"));
+    }
+
+    #[test]
+    fn only_traversable_and_transitive_relations_may_be_followed() {
+        assert!(
+            expansion(parse_quote! { #[relation(transitive)] struct In; }).contains("TraversableRelation")
+        );
+        assert!(
+            expansion(parse_quote! { #[relation(traversable)] struct On; }).contains("TraversableRelation")
+        );
+        assert!(!expansion(parse_quote! { #[relation(acyclic)] struct Of; }).contains("TraversableRelation"));
     }
 
     #[test]

@@ -26,7 +26,8 @@ use syn::{Data, DeriveInput, parse_macro_input};
 /// are declared with `#[relation(..)]`, as listed at the trait. Several `#[relation(..)]` on one type add up.
 ///
 /// Generic types are relations for every choice of parameters that is `Send + Sync + 'static`. A relation
-/// declared `exclusive` or `union` also gets `ExclusiveRelation`.
+/// declared `exclusive` or `union` also gets `ExclusiveRelation`, one declared `traversable` or `transitive` also
+/// `TraversableRelation`.
 #[proc_macro_derive(Relation, attributes(relation))]
 pub fn derive_relation(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     relation(&parse_macro_input!(input as DeriveInput)).into()

@@ -17,7 +17,7 @@ use crate::{
     access,
     relation::{
         Adopted, CleanupPolicy, ExclusiveRelation, Relation, RelationHint, RelationInfo, RelationTraits,
-        TraitConflict, TraitsError, Value,
+        TraitConflict, TraitsError, TraversableRelation, Value,
     },
     store::{PairData, PairStore, unpack},
 };
@@ -57,6 +57,8 @@ impl<C: Relationship> Relation for C {
 }
 
 impl<C: Relationship> ExclusiveRelation for C {}
+
+impl<C: Relationship> TraversableRelation for C {}
 
 /// Makes `C` a relation with these traits beside those that it has as a Bevy relationship: exclusive, and
 /// with the cleanup that `linked_spawn` stands for.

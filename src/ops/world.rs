@@ -211,9 +211,10 @@ pub trait WorldPairExt {
     /// ```
     fn observe_pairs<M>(&mut self, pair: PairId, observer: impl IntoObserver<M>) -> Entity;
 
-    /// Makes the depths of all traversable relations constant to read again, after entities with sources of
-    /// their own were moved. [`RelationsPlugin`](crate::RelationsPlugin) does so once per frame.
-    fn settle_depths(&mut self);
+    /// The upkeep that [`RelationsPlugin`](crate::RelationsPlugin) does once per frame; call it in a world
+    /// without the plugin. Depths of all traversable relations become constant to read again, after entities
+    /// with sources of their own were moved; pairs that were removed before the last call are forgotten.
+    fn maintain_pairs(&mut self);
 
     /// Verifies every [`Invariant`](crate::Invariant) of the pair store.
     ///
@@ -410,9 +411,9 @@ impl WorldPairExt for World {
         event::observe(self, pair, observer)
     }
 
-    fn settle_depths(&mut self) {
+    fn maintain_pairs(&mut self) {
         if let Some(store) = access::store_mut(self) {
-            store.settle_depths();
+            store.maintain();
         }
     }
 

@@ -6,7 +6,7 @@ use crate::{
     id::PairId,
     ops::select,
     relation::{CHILD_OF, Relation, RelationName, RelationTraits, TAGGED},
-    store::Targets,
+    store::TargetIter,
     traverse::{ChildrenAccess, RelationView},
 };
 use alloc::vec::Vec;
@@ -61,7 +61,7 @@ pub trait WorldPairReadExt {
     fn has_tag(&self, source: Entity, tag: Entity) -> bool;
 
     /// The tags of `source`, in insertion order.
-    fn tags(&self, source: Entity) -> Targets<'_>;
+    fn tags(&self, source: Entity) -> TargetIter<'_>;
 
     /// The entity that stands for the type `T`, if there is one yet.
     fn get_entity_of<T: 'static>(&self) -> Option<Entity>;
@@ -152,8 +152,8 @@ impl WorldPairReadExt for World {
         access::store(self).is_some_and(|store| store.relation(TAGGED).has(source, tag))
     }
 
-    fn tags(&self, source: Entity) -> Targets<'_> {
-        access::store(self).map_or_else(Targets::none, |store| store.relation(TAGGED).targets(source))
+    fn tags(&self, source: Entity) -> TargetIter<'_> {
+        access::store(self).map_or_else(TargetIter::none, |store| store.relation(TAGGED).targets(source))
     }
 
     fn get_entity_of<T: 'static>(&self) -> Option<Entity> {

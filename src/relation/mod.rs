@@ -116,3 +116,15 @@ pub trait Relation: Send + Sync + Sized + 'static {
 /// A [`Relation`] of which a source has at most one target. Implemented by the derive macro for relations
 /// declared `exclusive` or `union`, and by every Bevy relationship.
 pub trait ExclusiveRelation: Relation {}
+
+/// A [`Relation`] that may be followed by `Up`, `Ancestors` and `CascadeQuery`. Implemented by the derive macro
+/// for relations declared `traversable` or `transitive`, and by every Bevy relationship.
+///
+/// A relationship that allows an entity to point to itself is not traversable all the same; a system that
+/// follows it is refused when it is initialised.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not traversable",
+    label = "cannot be followed",
+    note = "consider adding `#[relation(traversable)]` to `{Self}`"
+)]
+pub trait TraversableRelation: Relation {}

@@ -345,15 +345,19 @@ impl Forward {
 
     /// All targets, in insertion order.
     #[inline]
-    pub(crate) fn targets(&self, reverse: &Reverse, source: Entity) -> Targets<'_> {
+    pub(crate) fn targets(&self, reverse: &Reverse, source: Entity) -> TargetIter<'_> {
         match self {
-            Self::Exclusive(forward) => Targets::one(forward.target(reverse, source)),
+            Self::Exclusive(forward) => TargetIter::one(forward.target(reverse, source)),
             Self::Many(forward) => match forward.held(source) {
-                Held::None => Targets::none(),
-                Held::One(target, _) => Targets::one(Some(target)),
-                Held::List(list) => {
-                    Targets { one: None, edges: &list.edges, holes: list.holes(), next: 0, left: list.len() }
-                }
+                Held::None => TargetIter::none(),
+                Held::One(target, _) => TargetIter::one(Some(target)),
+                Held::List(list) => TargetIter {
+                    one: None,
+                    edges: &list.edges,
+                    holes: list.holes(),
+                    next: 0,
+                    left: list.len(),
+                },
             },
         }
     }
@@ -456,7 +460,7 @@ impl Forward {
 
 /// Iterator over the targets of a source, in insertion order.
 #[derive(Clone)]
-pub struct Targets<'w> {
+pub struct TargetIter<'w> {
     one: Option<Entity>,
     edges: &'w [Edge],
     holes: Option<&'w Holes>,
@@ -464,7 +468,7 @@ pub struct Targets<'w> {
     left: usize,
 }
 
-impl Targets<'_> {
+impl TargetIter<'_> {
     #[inline]
     pub(crate) fn none() -> Self {
         Self::one(None)
@@ -472,11 +476,11 @@ impl Targets<'_> {
 
     #[inline]
     pub(crate) fn one(target: Option<Entity>) -> Self {
-        Targets { one: target, edges: &[], holes: None, next: 0, left: usize::from(target.is_some()) }
+        TargetIter { one: target, edges: &[], holes: None, next: 0, left: usize::from(target.is_some()) }
     }
 }
 
-impl Iterator for Targets<'_> {
+impl Iterator for TargetIter<'_> {
     type Item = Entity;
 
     #[inline]
@@ -499,9 +503,9 @@ impl Iterator for Targets<'_> {
     }
 }
 
-impl ExactSizeIterator for Targets<'_> {}
+impl ExactSizeIterator for TargetIter<'_> {}
 
-impl core::fmt::Debug for Targets<'_> {
+impl core::fmt::Debug for TargetIter<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_list().entries(self.clone()).finish()
     }

@@ -3,8 +3,9 @@
 use super::{
     Participants, Simple,
     depth::Depths,
-    forward::{Forward, Targets},
-    reverse::{Extras, Moved, NO_ROW, Reverse, Sources},
+    forward::{Forward, TargetIter},
+    journal::{Change, Journal},
+    reverse::{Extras, Moved, NO_ROW, Reverse, SourceIter},
     ticks::PairTicks,
 };
 use crate::relation::{CleanupPolicy, RelationTraits};
@@ -17,6 +18,8 @@ pub(crate) struct RelationIndex {
     pub(crate) forward: Forward,
     pub(crate) reverse: Reverse,
     pub(crate) depths: Option<Depths>,
+    /// If somebody reads it.
+    pub(crate) journal: Option<Journal>,
     /// Counts changes of any kind.
     pub(crate) version: u64,
     /// Number of pairs.
@@ -45,6 +48,7 @@ impl RelationIndex {
             forward: Forward::new(traits.is_exclusive()),
             reverse,
             depths: traits.is_traversable().then(Depths::default),
+            journal: None,
             version: 0,
             len: 0,
             exclusive: traits.is_exclusive(),
@@ -73,12 +77,12 @@ impl RelationIndex {
     }
 
     #[inline]
-    pub(crate) fn targets(&self, source: Entity) -> Targets<'_> {
+    pub(crate) fn targets(&self, source: Entity) -> TargetIter<'_> {
         self.forward.targets(&self.reverse, source)
     }
 
     #[inline]
-    pub(crate) fn sources(&self, target: Entity) -> Sources<'_> {
+    pub(crate) fn sources(&self, target: Entity) -> SourceIter<'_> {
         self.reverse.sources(target)
     }
 
@@ -103,6 +107,7 @@ impl RelationIndex {
         }
         self.version += 1;
         self.len += 1;
+        self.record(source, target, false);
         if let Some(depths) = &mut self.depths {
             depths.linked(&self.forward, &self.reverse, source, target);
         }
@@ -112,7 +117,7 @@ impl RelationIndex {
     /// Adds a pair of an exclusive relation without values, in place of the one that the source has.
     #[inline]
     pub(crate) fn retarget(&mut self, source: Entity, target: Entity) -> bool {
-        if self.depths.is_some() || self.reverse.extras.any() {
+        if self.depths.is_some() || self.journal.is_some() || self.reverse.extras.any() {
             return false;
         }
         let done = self.forward.retarget(&mut self.reverse, source, target);
@@ -160,6 +165,7 @@ impl RelationIndex {
         }
         self.version += 1;
         self.len -= 1;
+        self.record(source, target, true);
         if let Some(depths) = &mut self.depths {
             depths.unlinked(&self.forward, &self.reverse, source);
         }
@@ -172,12 +178,25 @@ impl RelationIndex {
         self.forward.remove_all(&sources, target);
         self.version += 1;
         self.len -= sources.len();
+        sources.iter().for_each(|&source| self.record(source, target, true));
         if let Some(depths) = &mut self.depths {
             for &source in &sources {
                 depths.unlinked(&self.forward, &self.reverse, source);
             }
         }
         Some((sources, rows))
+    }
+
+    #[inline]
+    fn record(&mut self, source: Entity, target: Entity, removed: bool) {
+        if let Some(journal) = &mut self.journal {
+            journal.record(Change { source, target, removed });
+        }
+    }
+
+    /// The journal, which is kept from now on.
+    pub(crate) fn keep_journal(&mut self) -> &mut Journal {
+        self.journal.get_or_insert_default()
     }
 
     /// Tells the forward index the places of all sources of a list.

@@ -20,18 +20,20 @@ mod depth;
 mod forward;
 mod holes;
 mod index;
+mod journal;
 mod pages;
 mod participants;
 mod reverse;
 mod ticks;
 
 pub use check::{Invariant, PairInvariantError};
-pub use forward::Targets;
-pub use reverse::Sources;
+pub use forward::TargetIter;
+pub use reverse::SourceIter;
 pub use ticks::PairTicks;
 
 pub(crate) use column::{PairData, type_ref, unpack};
 pub(crate) use index::RelationIndex;
+pub(crate) use journal::{Change, Cursor, Journal};
 pub(crate) use participants::Participants;
 pub(crate) use reverse::NO_ROW;
 
@@ -120,6 +122,7 @@ impl PairStore {
             Some(old) => {
                 index.version = old.version + 1;
                 index.reverse.extras.ticks = old.reverse.extras.ticks;
+                index.journal = old.journal.take();
                 *old = index;
             }
             None => {
@@ -216,9 +219,12 @@ impl PairStore {
         }
     }
 
-    /// Makes every stored depth right.
-    pub(crate) fn settle_depths(&mut self) {
+    /// What is done once per frame: makes every stored depth right, forgets old changes.
+    pub(crate) fn maintain(&mut self) {
         for index in &mut self.relations {
+            if let Some(journal) = &mut index.journal {
+                journal.update();
+            }
             if let Some(depths) = &mut index.depths {
                 depths.settle(&index.forward, &index.reverse);
             }

@@ -88,10 +88,10 @@ impl Reverse {
 
     /// The sources of a target.
     #[inline]
-    pub(crate) fn sources(&self, target: Entity) -> Sources<'_> {
+    pub(crate) fn sources(&self, target: Entity) -> SourceIter<'_> {
         match self.list(target) {
-            Some(list) => Sources::new(&self.lists[list].sources, self.holes(list), self.len(list)),
-            None => Sources::none(),
+            Some(list) => SourceIter::new(&self.lists[list].sources, self.holes(list), self.len(list)),
+            None => SourceIter::none(),
         }
     }
 
@@ -267,14 +267,14 @@ pub(super) fn live_places(holes: &Holes) -> impl FnMut() -> bool + use<'_> {
 
 /// Iterator over the sources of a target. In insertion order if the relation is `Ordered`.
 #[derive(Clone)]
-pub struct Sources<'w> {
+pub struct SourceIter<'w> {
     sources: &'w [Entity],
     holes: Option<&'w Holes>,
     next: usize,
     left: usize,
 }
 
-impl<'w> Sources<'w> {
+impl<'w> SourceIter<'w> {
     #[inline]
     pub(crate) fn none() -> Self {
         Self::new(&[], None, 0)
@@ -287,7 +287,7 @@ impl<'w> Sources<'w> {
     }
 }
 
-impl Iterator for Sources<'_> {
+impl Iterator for SourceIter<'_> {
     type Item = Entity;
 
     #[inline]
@@ -308,9 +308,9 @@ impl Iterator for Sources<'_> {
     }
 }
 
-impl ExactSizeIterator for Sources<'_> {}
+impl ExactSizeIterator for SourceIter<'_> {}
 
-impl core::fmt::Debug for Sources<'_> {
+impl core::fmt::Debug for SourceIter<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_list().entries(self.clone()).finish()
     }

@@ -9,7 +9,7 @@ mod walk;
 
 pub use cycle::EntityPath;
 pub use view::RelationView;
-pub use walk::{Ancestors, Descendants};
+pub use walk::{AncestorIter, DescendantIter};
 
 pub(crate) use cycle::path_up;
 pub(crate) use view::ChildrenAccess;

@@ -1,7 +1,7 @@
 //! Reading the pairs of one relation.
 
-use super::walk::{Ancestors, Descendants};
-use crate::store::{PairTicks, RelationIndex, Sources, Targets};
+use super::walk::{AncestorIter, DescendantIter};
+use crate::store::{PairTicks, RelationIndex, SourceIter, TargetIter};
 use bevy_ecs::{entity::Entity, hierarchy::Children, system::Query, world::World};
 
 /// How to read `Children`, whose order the user may change without telling anyone.
@@ -76,8 +76,8 @@ impl<'w, 's> RelationView<'w, 's> {
 
     /// All targets of `source`, in insertion order.
     #[inline]
-    pub fn targets(&self, source: Entity) -> Targets<'w> {
-        self.index.map_or_else(Targets::none, |index| index.targets(source))
+    pub fn targets(&self, source: Entity) -> TargetIter<'w> {
+        self.index.map_or_else(TargetIter::none, |index| index.targets(source))
     }
 
     /// Number of targets of `source`. Constant time.
@@ -89,15 +89,15 @@ impl<'w, 's> RelationView<'w, 's> {
     /// All sources of `target`. In insertion order, or the order given by the user, if the relation is
     /// ordered; in that of [`Children`] for `ChildOf`; in any order otherwise.
     #[inline]
-    pub fn sources(&self, target: Entity) -> Sources<'w> {
+    pub fn sources(&self, target: Entity) -> SourceIter<'w> {
         if let Some(children) = self.children {
             let children = children.get(target).unwrap_or(&[]);
             // While a parent is being despawned, or a link is in the making, the two sides differ.
             if children.len() == self.source_count(target) {
-                return Sources::new(children, None, children.len());
+                return SourceIter::new(children, None, children.len());
             }
         }
-        self.index.map_or_else(Sources::none, |index| index.sources(target))
+        self.index.map_or_else(SourceIter::none, |index| index.sources(target))
     }
 
     /// Number of sources of `target`. Constant time.
@@ -136,8 +136,8 @@ impl<'w, 's> RelationView<'w, 's> {
     ///
     /// # Complexity
     /// One step per ancestor. A relation that is not acyclic also remembers whom it has met, to end.
-    pub fn ancestors(&self, entity: Entity) -> Ancestors<'w, 's> {
-        Ancestors::new(*self, entity)
+    pub fn ancestors(&self, entity: Entity) -> AncestorIter<'w, 's> {
+        AncestorIter::new(*self, entity)
     }
 
     /// The last of the [`ancestors`](Self::ancestors), or `entity` itself if it has none.
@@ -181,8 +181,8 @@ impl<'w, 's> RelationView<'w, 's> {
     /// # Complexity
     /// One step per pair below `entity`. A relation of which an entity can be reached in two ways also
     /// remembers whom it has met.
-    pub fn descendants(&self, entity: Entity) -> Descendants<'w, 's> {
-        Descendants::new(*self, entity)
+    pub fn descendants(&self, entity: Entity) -> DescendantIter<'w, 's> {
+        DescendantIter::new(*self, entity)
     }
 
     /// How deep `entity` lies: 0 without targets, else one more than its deepest target. `None` if the

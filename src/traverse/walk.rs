@@ -1,27 +1,27 @@
 //! Iterators up and down a relation.
 
 use super::view::RelationView;
-use crate::store::Sources;
+use crate::store::SourceIter;
 use alloc::vec::Vec;
 use bevy_ecs::entity::{Entity, EntityHashSet};
 
 /// Iterator over ancestors, nearest first. See [`RelationView::ancestors`].
 #[derive(Clone)]
-pub struct Ancestors<'w, 's> {
+pub struct AncestorIter<'w, 's> {
     view: RelationView<'w, 's>,
     at: Entity,
     /// Whom the walk has met, if it could meet them again.
     met: Option<EntityHashSet>,
 }
 
-impl<'w, 's> Ancestors<'w, 's> {
+impl<'w, 's> AncestorIter<'w, 's> {
     pub(super) fn new(view: RelationView<'w, 's>, entity: Entity) -> Self {
         let met = view.may_cycle().then(|| [entity].into_iter().collect());
         Self { view, at: entity, met }
     }
 }
 
-impl Iterator for Ancestors<'_, '_> {
+impl Iterator for AncestorIter<'_, '_> {
     type Item = Entity;
 
     fn next(&mut self) -> Option<Entity> {
@@ -36,19 +36,19 @@ impl Iterator for Ancestors<'_, '_> {
     }
 }
 
-impl core::iter::FusedIterator for Ancestors<'_, '_> {}
+impl core::iter::FusedIterator for AncestorIter<'_, '_> {}
 
 /// Iterator over descendants with their depth below the start, depth first. See [`RelationView::descendants`].
-pub struct Descendants<'w, 's> {
+pub struct DescendantIter<'w, 's> {
     view: RelationView<'w, 's>,
     /// The sources still to be visited, level by level.
-    levels: Vec<Sources<'w>>,
+    levels: Vec<SourceIter<'w>>,
     /// The entity given last, whose sources come next.
     enter: Option<Entity>,
     met: Option<EntityHashSet>,
 }
 
-impl<'w, 's> Descendants<'w, 's> {
+impl<'w, 's> DescendantIter<'w, 's> {
     pub(super) fn new(view: RelationView<'w, 's>, entity: Entity) -> Self {
         let met = view.may_meet_again().then(|| [entity].into_iter().collect());
         Self { view, levels: Vec::new(), enter: Some(entity), met }
@@ -60,7 +60,7 @@ impl<'w, 's> Descendants<'w, 's> {
     }
 }
 
-impl Iterator for Descendants<'_, '_> {
+impl Iterator for DescendantIter<'_, '_> {
     /// The entity, and its distance from the start along the walk, from 1.
     type Item = (Entity, u32);
 

@@ -115,7 +115,7 @@ fn play(specs: &[Spec], ops: &[Op]) -> Result<(), String> {
         }
     }
     run.compare_walks()?;
-    bevy_relations::WorldPairExt::settle_depths(&mut run.world);
+    bevy_relations::WorldPairExt::maintain_pairs(&mut run.world);
     run.compare_walks().map_err(|error| format!("after settling depths: {error}"))?;
     run.compare()
 }

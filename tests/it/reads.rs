@@ -391,12 +391,12 @@ fn a_depth_is_one_more_than_that_of_the_deepest_target() {
     }
     let depths = |world: &World| [a, b, c, d].map(|entity| world.pairs::<PartOf>().depth(entity));
     assert_eq!(depths(&world), [Some(0), Some(1), Some(2), Some(3)]);
-    world.settle_depths();
+    world.maintain_pairs();
     assert_eq!(depths(&world), [Some(0), Some(1), Some(2), Some(3)]);
     world.remove_pair::<PartOf>(b, a);
     assert_eq!(depths(&world), [Some(0), Some(0), Some(1), Some(2)]);
     world.remove_pair::<PartOf>(d, c);
-    world.settle_depths();
+    world.maintain_pairs();
     assert_eq!(depths(&world), [Some(0), Some(0), Some(1), Some(1)]);
     world.check_pairs().unwrap();
 }

@@ -175,10 +175,10 @@ fn a_chain_that_is_cut_and_moved_keeps_its_depths() {
         let entities = chain(&mut world, 100_000);
         let top = world.spawn_empty().id();
         world.insert_pair(entities[0], MountedOn, top).unwrap();
-        world.settle_depths();
+        world.maintain_pairs();
         assert_eq!(world.pairs::<MountedOn>().depth(entities[99_999]), Some(100_000));
         world.remove_pair::<MountedOn>(entities[50_000], entities[49_999]);
-        world.settle_depths();
+        world.maintain_pairs();
         assert_eq!(world.pairs::<MountedOn>().depth(entities[99_999]), Some(49_999));
         world.check_pairs().unwrap();
         assert_eq!(world.pairs::<MountedOn>().descendants(entities[50_000]).count(), 49_999);

@@ -149,7 +149,7 @@ fn step(world: &mut World, random: &mut Random, entities: &mut Vec<Entity>) -> S
             let relation = world.entity_of::<Loves>();
             assert!(world.despawn(relation));
         }
-        42 => world.settle_depths(),
+        42 => world.maintain_pairs(),
         _ => _ = world.get_entity_mut(a).map(|mut e| e.despawn_children().id()),
     }
     world.flush();

@@ -82,7 +82,7 @@ fn after_clear_entities_there_are_no_pairs() {
     assert_eq!(world.remove_pairs_everywhere(PairId::ALL), 0);
     assert_eq!(world.despawn_with_pair(PairId::ALL), Ok(0));
     assert_eq!(world.get_entity_of::<Likes>(), None);
-    world.settle_depths();
+    world.maintain_pairs();
     world.despawn_with_dependents(bob).unwrap();
     assert!(world.despawn(alice));
     world.check_pairs().unwrap();

@@ -262,7 +262,7 @@ impl Run {
                 self.order(self.pick_rel(rel), self.pick(target), usize::from(rotate), wrong)
             }
             Op::Settle => {
-                self.world.settle_depths();
+                self.world.maintain_pairs();
                 Ok(())
             }
         }

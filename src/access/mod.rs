@@ -1,11 +1,18 @@
-//! Finding the pair store in a world.
+//! Finding things in a world: the pair store, and components of known entities ([`cells`]).
 //!
 //! Every operation on the world starts here, and finding a resource the ordinary way costs more than what is then
 //! done to the store: hashing a type id, then going from the component to the resource's entity, its location and
 //! its archetype. Here the component id found last, in whichever world, is tried first; that it is the store's is
 //! checked each time. From there it is two steps to the value, since Bevy keeps resources in sparse sets.
 //! Measured: spawning with a pair takes a tenth less time, despawning a tree an eighth.
-#![expect(unsafe_code, reason = "a component found by its id comes without its type")]
+#![expect(
+    unsafe_code,
+    reason = "a component found by its id comes without its type; columns are reached past the borrow checker"
+)]
+
+mod cells;
+
+pub(crate) use cells::{Cells, CellsState, Place};
 
 use crate::store::PairStore;
 use bevy_ecs::{
