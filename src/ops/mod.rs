@@ -29,4 +29,3 @@ pub use world::WorldPairExt;
 
 pub(crate) use adopt::adopt;
 pub(crate) use bootstrap::{ensure_store, relation_id};
-pub(crate) use remove::select;
