@@ -20,11 +20,17 @@ pub use bevy_relations_macros::Relation;
 pub use id::{PairId, Slot};
 pub use ops::{
     AttemptedPair, BundleList, CommandsPairExt, DespawnError, EntityCommandsPairExt, EntityWorldMutPairExt,
-    InsertPairError, InsertPairsError, Pair, PairBatch, PairInserted, PairInsertedEvent, PairList,
-    PairPattern, PairRemoved, PairRemovedEvent, PairRole, PairTarget, PairsBundle, ReorderError,
-    SourcesBundle, TypeTarget, WorldPairExt,
+    InsertPairError, InsertPairsError, InsertedAbove, NotTraversableError, Pair, PairBatch, PairInserted,
+    PairInsertedEvent, PairList, PairPattern, PairRemoved, PairRemovedEvent, PairRole, PairTarget,
+    PairsBundle, PropagatedEvent, RemovedAbove, ReorderError, SourcesBundle, Towards, TypeTarget,
+    WorldPairExt,
 };
-pub use param::{AnyPairs, Pairs, WorldPairReadExt};
+pub use param::{
+    AnyPairs, Pairs, RemovedPairIter, RemovedPairs, WorldPairReadExt, any_pair, any_pair_removed,
+    pairs_changed,
+};
+#[cfg(feature = "bevy_reflect")]
+pub use param::{PairView, PairsView};
 pub use plugin::{AdoptRelationshipExt, AppRelationExt, RelationsPlugin};
 #[cfg(feature = "bevy_reflect")]
 pub use relation::ReflectedData;
@@ -42,8 +48,8 @@ pub mod prelude {
         AdoptRelationshipExt, AnyPairs, AppRelationExt, CleanupPolicy, CommandsPairExt,
         EntityCommandsPairExt, EntityWorldMutPairExt, ExclusiveRelation, IsA, OnInstantiate, Pair,
         PairContext, PairId, PairInserted, PairRefusal, PairRemoved, Pairs, Prefab, Relation, RelationTraits,
-        RelationsPlugin, Slot, SlotOf, TraversableRelation, TypeTarget, Wildcard, WorldPairExt,
-        WorldPairReadExt, pairs, sources,
+        RelationsPlugin, Slot, SlotOf, Towards, TraversableRelation, TypeTarget, Wildcard, WorldPairExt,
+        WorldPairReadExt, any_pair, any_pair_removed, pairs, pairs_changed, sources,
     };
 }
 
@@ -51,7 +57,7 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::{
-        ops::register,
+        ops::{Propagation, register},
         relation::{
             Probe, ProbeClone, ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, RelationHint,
             RelationInfo,

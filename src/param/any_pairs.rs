@@ -5,6 +5,7 @@ use crate::{
     access,
     id::PairId,
     ops::ensure_store,
+    relation::RelationName,
     store::PairStore,
     traverse::{ChildrenAccess, RelationView, Relations},
 };
@@ -155,8 +156,15 @@ impl<'w, 's> AnyPairs<'w, 's> {
         view.unwrap_or(RelationView::NONE)
     }
 
+    /// The name of a relation for messages: that of its type, or the one given when it was spawned.
+    pub fn relation_name(&self, relation: Entity) -> Option<RelationName> {
+        let registry = &self.relations?.store.registry;
+        Some(registry.entry(registry.of_entity(relation)?).name())
+    }
+
     /// Counts changes to the pairs of all relations: two reads that give the same number saw the same pairs.
-    pub(crate) fn version(&self) -> u64 {
+    #[cfg(feature = "bevy_reflect")]
+    pub(super) fn version(&self) -> u64 {
         let store = self.relations.map(|relations| relations.store);
         store.into_iter().flat_map(|store| &store.relations).map(|index| index.version).sum()
     }

@@ -4,7 +4,7 @@ use super::{AnyPairs, Pairs};
 use crate::{
     access,
     id::PairId,
-    relation::{CHILD_OF, Relation, RelationName, RelationTraits, TAGGED},
+    relation::{Relation, RelationName, RelationTraits, TAGGED},
     store::TargetIter,
     traverse::RelationView,
 };
@@ -148,7 +148,6 @@ impl WorldPairReadExt for World {
     }
 
     fn relation_name(&self, relation: Entity) -> Option<RelationName> {
-        let registry = &access::store(self)?.registry;
-        Some(registry.entry(registry.of_entity(relation)?).name())
+        self.any_pairs().relation_name(relation)
     }
 }

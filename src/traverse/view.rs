@@ -215,7 +215,7 @@ impl<'w, 's> RelationView<'w, 's> {
     }
 
     /// Whether walks can meet an entity twice.
-    pub(super) fn may_meet_again(&self) -> bool {
+    pub(crate) fn may_meet_again(&self) -> bool {
         self.index.is_some_and(|index| !(index.exclusive && index.acyclic))
     }
 
