@@ -46,10 +46,11 @@ pub use traverse::{AncestorIter, DepthError, EntityPath, MaxDepth, RelationView,
 pub mod prelude {
     pub use crate::{
         AdoptRelationshipExt, AnyPairs, AppRelationExt, CleanupPolicy, CommandsPairExt,
-        EntityCommandsPairExt, EntityWorldMutPairExt, ExclusiveRelation, IsA, OnInstantiate, Pair,
-        PairContext, PairId, PairInserted, PairRefusal, PairRemoved, Pairs, Prefab, Relation, RelationTraits,
-        RelationsPlugin, Slot, SlotOf, Towards, TraversableRelation, TypeTarget, Wildcard, WorldPairExt,
-        WorldPairReadExt, any_pair, any_pair_removed, pairs, pairs_changed, sources,
+        EntityCommandsPairExt, EntityWorldMutPairExt, ExclusiveRelation, InsertedAbove, IsA, OnInstantiate,
+        Pair, PairContext, PairId, PairInserted, PairRefusal, PairRemoved, Pairs, Prefab, Relation,
+        RelationTraits, RelationsPlugin, RemovedAbove, RemovedPairs, Slot, SlotOf, Towards,
+        TraversableRelation, TypeTarget, Wildcard, WorldPairExt, WorldPairReadExt, any_pair,
+        any_pair_removed, pairs, pairs_changed, sources,
     };
 }
 
