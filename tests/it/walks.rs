@@ -135,7 +135,7 @@ fn check_walks(view: &RelationView<'_, '_>, from: Entity, limit: u32, prune: &dy
     let checked: Result<Vec<_>, _> = view.ancestors(from).max_depth(limit).collect();
     match up.get(1 + limit as usize) {
         Some(&entity) => {
-            assert_eq!(checked.map_err(|error| (error.entity, error.limit)), Err((entity, limit)))
+            assert_eq!(checked.map_err(|error| (error.entity, error.limit)), Err((entity, limit)));
         }
         None => assert_eq!(checked.as_deref(), Ok(&up[1..])),
     }
