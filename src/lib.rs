@@ -14,6 +14,7 @@ mod param;
 mod plugin;
 mod relation;
 mod store;
+mod term;
 mod traverse;
 
 pub use bevy_relations_macros::Relation;
@@ -34,16 +35,21 @@ pub use relation::{
     Wildcard,
 };
 pub use store::{Invariant, PairInvariantError, PairTicks, SourceIter, TargetIter};
+pub use term::{
+    AddedPair, Ancestors, ChangedPair, Depth, Kept, LeafOf, PairsOf, PairsOfItem, Related, RootOf, SelfUp,
+    Sources, SourcesItem, Target, TargetItem, TargetOf, Targets, TargetsItem, Up,
+};
 pub use traverse::{AncestorIter, DescendantIter, EntityPath, RelationView};
 
 /// Everything that a game usually names.
 pub mod prelude {
     pub use crate::{
-        AdoptRelationshipExt, AppRelationExt, CleanupPolicy, CommandsPairExt, EntityCommandsPairExt,
-        EntityWorldMutPairExt, ExclusiveRelation, IsA, OnInstantiate, Pair, PairContext, PairId,
-        PairInserted, PairRefusal, PairRemoved, Pairs, Prefab, Relation, RelationTraits, RelationsPlugin,
-        Slot, SlotOf, TraversableRelation, TypeTarget, Wildcard, WorldPairExt, WorldPairReadExt, pairs,
-        sources,
+        AddedPair, AdoptRelationshipExt, Ancestors, AppRelationExt, ChangedPair, CleanupPolicy,
+        CommandsPairExt, Depth, EntityCommandsPairExt, EntityWorldMutPairExt, ExclusiveRelation, IsA, Kept,
+        LeafOf, OnInstantiate, Pair, PairContext, PairId, PairInserted, PairRefusal, PairRemoved, Pairs,
+        PairsOf, Prefab, Related, Relation, RelationTraits, RelationsPlugin, RootOf, SelfUp, Slot, SlotOf,
+        Sources, Target, TargetOf, Targets, TraversableRelation, TypeTarget, Up, Wildcard, WorldPairExt,
+        WorldPairReadExt, pairs, sources,
     };
 }
 

@@ -221,6 +221,7 @@ impl Participants {
 }
 
 /// Iterator over relations: those with a bit, then the others.
+#[derive(Clone)]
 pub(crate) struct Relations {
     bits: u64,
     /// Last first.
