@@ -14,6 +14,7 @@ mod param;
 mod plugin;
 mod relation;
 mod store;
+mod term;
 mod traverse;
 
 pub use bevy_relations_macros::Relation;
@@ -40,16 +41,21 @@ pub use relation::{
     Wildcard,
 };
 pub use store::{Invariant, PairInvariantError, PairTicks, SourceIter, TargetIter};
+pub use term::{
+    AddedPair, Ancestors, ChangedPair, Depth, Kept, LeafOf, PairsOf, PairsOfItem, Related, RootOf, SelfUp,
+    Sources, SourcesItem, Target, TargetItem, TargetOf, Targets, TargetsItem, Up,
+};
 pub use traverse::{AncestorIter, DepthError, EntityPath, MaxDepth, RelationView, WalkIter};
 
 /// Everything that a game usually names.
 pub mod prelude {
     pub use crate::{
-        AdoptRelationshipExt, AnyPairs, AppRelationExt, CleanupPolicy, CommandsPairExt,
-        EntityCommandsPairExt, EntityWorldMutPairExt, ExclusiveRelation, InsertedAbove, IsA, OnInstantiate,
-        Pair, PairContext, PairId, PairInserted, PairRefusal, PairRemoved, Pairs, Prefab, Relation,
-        RelationTraits, RelationsPlugin, RemovedAbove, RemovedPairs, Slot, SlotOf, Towards,
-        TraversableRelation, TypeTarget, Wildcard, WorldPairExt, WorldPairReadExt, any_pair,
+        AddedPair, AdoptRelationshipExt, Ancestors, AnyPairs, AppRelationExt, ChangedPair, CleanupPolicy,
+        CommandsPairExt, Depth, EntityCommandsPairExt, EntityWorldMutPairExt, ExclusiveRelation,
+        InsertedAbove, IsA, Kept, LeafOf, OnInstantiate, Pair, PairContext, PairId, PairInserted,
+        PairRefusal, PairRemoved, Pairs, PairsOf, Prefab, Related, Relation, RelationTraits, RelationsPlugin,
+        RemovedAbove, RemovedPairs, RootOf, SelfUp, Slot, SlotOf, Sources, Target, TargetOf, Targets,
+        Towards, TraversableRelation, TypeTarget, Up, Wildcard, WorldPairExt, WorldPairReadExt, any_pair,
         any_pair_removed, pairs, pairs_changed, sources,
     };
 }

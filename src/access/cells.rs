@@ -112,10 +112,10 @@ impl Place {
     pub(crate) const UNKNOWN: Self = Self { storage: u32::MAX, row: None };
 }
 
-/// Reads and writes `D` of entities that match `F`.
-pub(crate) struct Cells<'w, 's, D: QueryData + 'static, F: QueryFilter + 'static = ()> {
+/// What is remembered from one entity to the next. Apart from the state, which the fetch of a query term cannot
+/// borrow: whoever has one of these passes the state that it was made with.
+pub(crate) struct CellsFetch<'w, D: QueryData + 'static, F: QueryFilter + 'static = ()> {
     world: UnsafeWorldCell<'w>,
-    state: &'s CellsState<D, F>,
     data: D::Fetch<'w>,
     filter: F::Fetch<'w>,
     /// The storage to which `data` and `filter` are set, and whether it matches.
@@ -125,9 +125,156 @@ pub(crate) struct Cells<'w, 's, D: QueryData + 'static, F: QueryFilter + 'static
     rows: &'w [Entity],
 }
 
-impl<D: QueryData + 'static, F: QueryFilter + 'static> Clone for Cells<'_, '_, D, F> {
+impl<D: QueryData + 'static, F: QueryFilter + 'static> Clone for CellsFetch<'_, D, F> {
     fn clone(&self) -> Self {
         Self { data: self.data.clone(), filter: self.filter.clone(), ..*self }
+    }
+}
+
+impl<'w, D: QueryData + 'static, F: QueryFilter + 'static> CellsFetch<'w, D, F> {
+    /// # Safety
+    /// As for [`Cells::new`].
+    pub(crate) unsafe fn new(
+        state: &CellsState<D, F>,
+        world: UnsafeWorldCell<'w>,
+        last_run: Tick,
+        this_run: Tick,
+    ) -> Self {
+        // SAFETY: as the caller promises.
+        let (data, filter) = unsafe {
+            (
+                D::init_fetch(world, &state.data, last_run, this_run),
+                F::init_fetch(world, &state.filter, last_run, this_run),
+            )
+        };
+        Self { world, data, filter, storage: u32::MAX, matches: false, rows: &[] }
+    }
+
+    /// As Bevy's `shrink_fetch`.
+    pub(crate) fn shrink<'short>(self) -> CellsFetch<'short, D, F>
+    where
+        'w: 'short,
+    {
+        let Self { world, data, filter, storage, matches, rows } = self;
+        let (data, filter) = (D::shrink_fetch(data), F::shrink_fetch(filter));
+        CellsFetch { world, data, filter, storage, matches, rows }
+    }
+
+    /// [`Cells::get`].
+    ///
+    /// # Safety
+    /// As there, and `state` must be the one given to [`new`](Self::new).
+    #[inline]
+    pub(crate) unsafe fn get<'s>(
+        &mut self,
+        state: &'s CellsState<D, F>,
+        entity: Entity,
+    ) -> Option<D::Item<'w, 's>> {
+        let location = self.world.entities().get_spawned(entity).ok()?;
+        // SAFETY: the location is the entity's; the rest is up to the caller.
+        unsafe { self.fetch(state, entity, location) }
+    }
+
+    /// [`Cells::get_at`].
+    ///
+    /// # Safety
+    /// As for [`get`](Self::get).
+    #[inline]
+    pub(crate) unsafe fn get_at<'s>(
+        &mut self,
+        state: &'s CellsState<D, F>,
+        entity: Entity,
+        place: &mut Place,
+    ) -> Option<D::Item<'w, 's>> {
+        // Rows are known only of tables that match as a whole.
+        if let Some(row) = place.row
+            && place.storage == self.storage
+            && self.rows.get(row.index()) == Some(&entity)
+        {
+            // SAFETY: the entity is in this row of the table that is set; the rest is up to the caller.
+            return unsafe { self.fetch_here(state, entity, row) };
+        }
+        let location = self.world.entities().get_spawned(entity).ok()?;
+        *place = Place { storage: state.storage(location), row: Some(location.table_row) };
+        // SAFETY: as in `get`.
+        unsafe { self.fetch(state, entity, location) }
+    }
+
+    /// # Safety
+    /// As for [`get`](Self::get), and `location` must be that of `entity`.
+    #[inline]
+    unsafe fn fetch<'s>(
+        &mut self,
+        state: &'s CellsState<D, F>,
+        entity: Entity,
+        location: EntityLocation,
+    ) -> Option<D::Item<'w, 's>> {
+        let storage = state.storage(location);
+        if storage != self.storage {
+            self.go_to(state, storage, location);
+        }
+        if !self.matches {
+            return None;
+        }
+        // SAFETY: the storage of the entity is set, and matches.
+        unsafe { self.fetch_here(state, entity, location.table_row) }
+    }
+
+    /// # Safety
+    /// As for [`get`](Self::get), and the entity must be in this row of the storage that is set, which matches.
+    #[inline]
+    unsafe fn fetch_here<'s>(
+        &mut self,
+        state: &'s CellsState<D, F>,
+        entity: Entity,
+        row: TableRow,
+    ) -> Option<D::Item<'w, 's>> {
+        // SAFETY: as the caller promises. What the filter looks at is not used beside the item.
+        unsafe {
+            if !F::IS_ARCHETYPAL && !F::filter_fetch(&state.filter, &mut self.filter, entity, row) {
+                return None;
+            }
+            D::fetch(&state.data, &mut self.data, entity, row)
+        }
+    }
+
+    /// Sets the fetches to the storage of a location.
+    fn go_to(&mut self, state: &CellsState<D, F>, storage: u32, location: EntityLocation) {
+        self.storage = storage;
+        self.matches = state.matches(storage);
+        self.rows = &[];
+        if !self.matches {
+            return;
+        }
+        let Some(archetype) = self.world.archetypes().get(location.archetype_id) else { return };
+        // SAFETY: only the structure of the tables is looked at here; columns are reached through the fetches.
+        let tables = unsafe { &self.world.storages().tables };
+        let Some(table) = tables.get(location.table_id) else { return };
+        // SAFETY: archetype and table are those of a location in the world of the state, and match.
+        unsafe {
+            if state.dense {
+                D::set_table(&mut self.data, &state.data, table);
+                F::set_table(&mut self.filter, &state.filter, table);
+            } else {
+                D::set_archetype(&mut self.data, &state.data, archetype, table);
+                F::set_archetype(&mut self.filter, &state.filter, archetype, table);
+            }
+        }
+        if state.dense {
+            self.rows = Table::entities(table);
+        }
+    }
+}
+
+/// Reads and writes `D` of entities that match `F`.
+pub(crate) struct Cells<'w, 's, D: QueryData + 'static, F: QueryFilter + 'static = ()> {
+    state: &'s CellsState<D, F>,
+    fetch: CellsFetch<'w, D, F>,
+}
+
+impl<D: QueryData + 'static, F: QueryFilter + 'static> Clone for Cells<'_, '_, D, F> {
+    fn clone(&self) -> Self {
+        Self { fetch: self.fetch.clone(), ..*self }
     }
 }
 
@@ -142,13 +289,7 @@ impl<'w, 's, D: QueryData + 'static, F: QueryFilter + 'static> Cells<'w, 's, D, 
         this_run: Tick,
     ) -> Self {
         // SAFETY: as the caller promises.
-        let (data, filter) = unsafe {
-            (
-                D::init_fetch(world, &state.data, last_run, this_run),
-                F::init_fetch(world, &state.filter, last_run, this_run),
-            )
-        };
-        Self { world, state, data, filter, storage: u32::MAX, matches: false, rows: &[] }
+        Self { state, fetch: unsafe { CellsFetch::new(state, world, last_run, this_run) } }
     }
 
     /// The data of an entity. `None` if it is dead or does not match.
@@ -158,9 +299,8 @@ impl<'w, 's, D: QueryData + 'static, F: QueryFilter + 'static> Cells<'w, 's, D, 
     /// entity at all, if `D` is not `IterQueryData`.
     #[inline]
     pub(crate) unsafe fn get(&mut self, entity: Entity) -> Option<D::Item<'w, 's>> {
-        let location = self.world.entities().get_spawned(entity).ok()?;
-        // SAFETY: the location is the entity's; the rest is up to the caller.
-        unsafe { self.fetch(entity, location) }
+        // SAFETY: the state is the one it was made with; the rest is up to the caller.
+        unsafe { self.fetch.get(self.state, entity) }
     }
 
     /// [`get`](Self::get) of an entity that was at `place` last, which is put right.
@@ -169,72 +309,7 @@ impl<'w, 's, D: QueryData + 'static, F: QueryFilter + 'static> Cells<'w, 's, D, 
     /// As for [`get`](Self::get).
     #[inline]
     pub(crate) unsafe fn get_at(&mut self, entity: Entity, place: &mut Place) -> Option<D::Item<'w, 's>> {
-        // Rows are known only of tables that match as a whole.
-        if let Some(row) = place.row
-            && place.storage == self.storage
-            && self.rows.get(row.index()) == Some(&entity)
-        {
-            // SAFETY: the entity is in this row of the table that is set; the rest is up to the caller.
-            return unsafe { self.fetch_here(entity, row) };
-        }
-        let location = self.world.entities().get_spawned(entity).ok()?;
-        *place = Place { storage: self.state.storage(location), row: Some(location.table_row) };
         // SAFETY: as in `get`.
-        unsafe { self.fetch(entity, location) }
-    }
-
-    /// # Safety
-    /// As for [`get`](Self::get), and `location` must be that of `entity`.
-    #[inline]
-    unsafe fn fetch(&mut self, entity: Entity, location: EntityLocation) -> Option<D::Item<'w, 's>> {
-        let storage = self.state.storage(location);
-        if storage != self.storage {
-            self.go_to(storage, location);
-        }
-        if !self.matches {
-            return None;
-        }
-        // SAFETY: the storage of the entity is set, and matches.
-        unsafe { self.fetch_here(entity, location.table_row) }
-    }
-
-    /// # Safety
-    /// As for [`get`](Self::get), and the entity must be in this row of the storage that is set, which matches.
-    #[inline]
-    unsafe fn fetch_here(&mut self, entity: Entity, row: TableRow) -> Option<D::Item<'w, 's>> {
-        // SAFETY: as the caller promises. What the filter looks at is not used beside the item.
-        unsafe {
-            if !F::IS_ARCHETYPAL && !F::filter_fetch(&self.state.filter, &mut self.filter, entity, row) {
-                return None;
-            }
-            D::fetch(&self.state.data, &mut self.data, entity, row)
-        }
-    }
-
-    /// Sets the fetches to the storage of a location.
-    fn go_to(&mut self, storage: u32, location: EntityLocation) {
-        self.storage = storage;
-        self.matches = self.state.matches(storage);
-        self.rows = &[];
-        if !self.matches {
-            return;
-        }
-        let Some(archetype) = self.world.archetypes().get(location.archetype_id) else { return };
-        // SAFETY: only the structure of the tables is looked at here; columns are reached through the fetches.
-        let tables = unsafe { &self.world.storages().tables };
-        let Some(table) = tables.get(location.table_id) else { return };
-        // SAFETY: archetype and table are those of a location in the world of the state, and match.
-        unsafe {
-            if self.state.dense {
-                D::set_table(&mut self.data, &self.state.data, table);
-                F::set_table(&mut self.filter, &self.state.filter, table);
-            } else {
-                D::set_archetype(&mut self.data, &self.state.data, archetype, table);
-                F::set_archetype(&mut self.filter, &self.state.filter, archetype, table);
-            }
-        }
-        if self.state.dense {
-            self.rows = Table::entities(table);
-        }
+        unsafe { self.fetch.get_at(self.state, entity, place) }
     }
 }

@@ -176,11 +176,11 @@ impl Participants {
 
     /// The relations in which the entity takes part, or took part once.
     #[inline]
-    pub(crate) fn relations(&self, entity: Entity) -> Relations<Copied<slice::Iter<'_, RelationId>>> {
+    pub(crate) fn relations(&self, entity: Entity) -> Relations<'_> {
         let bits = self.record(entity).map_or(0, |record| record.relations);
         let overflow = if bits >> LAST_BIT & 1 == 1 { self.overflow.get(&entity) } else { None };
         let overflow = overflow.map_or(&[][..], |list| list);
-        Relations { bits: bits & !(1 << LAST_BIT), overflow: overflow.iter().copied() }
+        RelationIter { bits: bits & !(1 << LAST_BIT), overflow: overflow.iter().copied() }
     }
 
     /// [`relations`](Self::relations) for whoever changes the store meanwhile.
@@ -188,9 +188,9 @@ impl Participants {
     pub(crate) fn detached_relations(
         &self,
         entity: Entity,
-    ) -> Relations<impl Iterator<Item = RelationId> + use<>> {
-        let Relations { bits, overflow } = self.relations(entity);
-        Relations { bits, overflow: overflow.collect::<SmallVec<[RelationId; 4]>>().into_iter() }
+    ) -> RelationIter<impl Iterator<Item = RelationId> + use<>> {
+        let RelationIter { bits, overflow } = self.relations(entity);
+        RelationIter { bits, overflow: overflow.collect::<SmallVec<[RelationId; 4]>>().into_iter() }
     }
 
     /// Forgets an entity that goes.
@@ -226,13 +226,17 @@ impl Participants {
     }
 }
 
+/// The relations of an entity, in the records of the store.
+pub(crate) type Relations<'w> = RelationIter<Copied<slice::Iter<'w, RelationId>>>;
+
 /// Iterator over relations: those with a bit, then the others.
-pub(crate) struct Relations<I> {
+#[derive(Clone)]
+pub(crate) struct RelationIter<I> {
     bits: u64,
     overflow: I,
 }
 
-impl<I: Iterator<Item = RelationId>> Iterator for Relations<I> {
+impl<I: Iterator<Item = RelationId>> Iterator for RelationIter<I> {
     type Item = RelationId;
 
     #[inline]
