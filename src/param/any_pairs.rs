@@ -26,7 +26,7 @@ use bevy_ecs::{
 /// fn describe(pairs: AnyPairs, named: Query<(Entity, &Name)>) {
 ///     let name = |entity| named.get(entity).map_or("?", |(_, name)| name.as_str());
 ///     for (entity, own) in &named {
-///         for (relation, target) in pairs.pairs_of(entity).filter_map(PairId::entities) {
+///         for (relation, target) in pairs.pairs_of(entity) {
 ///             println!("{own} {} {}", name(relation), name(target));
 ///         }
 ///     }
@@ -82,28 +82,37 @@ impl<'w, 's> AnyPairs<'w, 's> {
         self.relations.is_some_and(|relations| relations.has(source, pair))
     }
 
-    /// The pairs of `source` that fit `pair`, relation by relation, targets in insertion order.
+    /// The pairs of `source` that fit `pair`, as relation and target: relation by relation, targets in insertion
+    /// order.
     ///
     /// # Complexity
     /// A step per relation in which `source` takes part, unless one is named, and per pair of those.
-    pub fn matching(&self, source: Entity, pair: PairId) -> impl Iterator<Item = PairId> + use<'w, 's> {
-        self.select(Some(source), pair).map(|(_, pair)| pair)
+    pub fn matching(
+        &self,
+        source: Entity,
+        pair: PairId,
+    ) -> impl Iterator<Item = (Entity, Entity)> + use<'w, 's> {
+        self.select(Some(source), pair).map(|(_, relation, target)| (relation, target))
     }
 
-    /// The pairs that fit `pair`, with their sources, relation by relation.
+    /// The pairs that fit `pair`, as source, relation and target: relation by relation.
     ///
     /// # Complexity
     /// A step per relation in which the target takes part, or per relation if none is named, and per pair of
     /// those.
-    pub fn iter_matching(&self, pair: PairId) -> impl Iterator<Item = (Entity, PairId)> + use<'w, 's> {
+    pub fn iter_matching(
+        &self,
+        pair: PairId,
+    ) -> impl Iterator<Item = (Entity, Entity, Entity)> + use<'w, 's> {
         self.select(None, pair)
     }
 
-    /// `(S, *)`: every pair that `source` has, relation by relation, targets in insertion order.
+    /// `(S, *)`: every pair that `source` has, as relation and target: relation by relation, targets in insertion
+    /// order.
     ///
     /// # Complexity
     /// A step per relation in which `source` takes part, and per pair.
-    pub fn pairs_of(&self, source: Entity) -> impl Iterator<Item = PairId> + use<'w, 's> {
+    pub fn pairs_of(&self, source: Entity) -> impl Iterator<Item = (Entity, Entity)> + use<'w, 's> {
         self.matching(source, PairId::ALL)
     }
 
@@ -113,11 +122,11 @@ impl<'w, 's> AnyPairs<'w, 's> {
     /// A step per relation in which `target` takes part, and per pair.
     pub fn pairs_to(&self, target: Entity) -> impl Iterator<Item = (Entity, Entity)> + use<'w, 's> {
         let pairs = self.select(None, PairId::any_relation(target));
-        pairs.filter_map(|(source, pair)| Some((source, pair.relation().entity()?)))
+        pairs.map(|(source, relation, _)| (source, relation))
     }
 
-    /// `(*, *)`: every pair, with its source, relation by relation.
-    pub fn iter(&self) -> impl Iterator<Item = (Entity, PairId)> + use<'w, 's> {
+    /// `(*, *)`: every pair, as source, relation and target, relation by relation.
+    pub fn iter(&self) -> impl Iterator<Item = (Entity, Entity, Entity)> + use<'w, 's> {
         self.iter_matching(PairId::ALL)
     }
 
@@ -179,11 +188,11 @@ impl<'w, 's> AnyPairs<'w, 's> {
         &self,
         source: Option<Entity>,
         pair: PairId,
-    ) -> impl Iterator<Item = (Entity, PairId)> + use<'w, 's> {
+    ) -> impl Iterator<Item = (Entity, Entity, Entity)> + use<'w, 's> {
         self.relations.into_iter().flat_map(move |relations| {
-            relations.select(source, pair).map(move |(relation, source, target)| {
-                (source, PairId::new(relations.store.registry.entry(relation).entity, target))
-            })
+            let entity = move |relation| relations.store.registry.entry(relation).entity;
+            let pairs = relations.select(source, pair);
+            pairs.map(move |(relation, source, target)| (source, entity(relation), target))
         })
     }
 }

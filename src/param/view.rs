@@ -1,7 +1,7 @@
 //! The reflected component [`PairsView`].
 
 use super::{AnyPairs, WorldPairReadExt};
-use crate::{id::PairId, relation::Prefab};
+use crate::relation::Prefab;
 use alloc::{
     string::{String, ToString},
     vec::Vec,
@@ -65,7 +65,7 @@ pub struct PairView {
 
 impl PairsView {
     fn of<'a>(pairs: AnyPairs<'_, '_>, source: Entity, name: impl Fn(Entity) -> Option<&'a Name>) -> Self {
-        let views = pairs.pairs_of(source).filter_map(PairId::entities).map(|(relation, target)| PairView {
+        let views = pairs.pairs_of(source).map(|(relation, target)| PairView {
             relation_name: pairs.relation_name(relation).map_or_else(String::new, |name| name.to_string()),
             relation,
             target_name: name(target).map(ToString::to_string),

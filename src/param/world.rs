@@ -115,7 +115,7 @@ impl WorldPairReadExt for World {
     }
 
     fn pairs_of(&self, source: Entity) -> Vec<PairId> {
-        self.any_pairs().pairs_of(source).collect()
+        self.any_pairs().pairs_of(source).map(|(relation, target)| PairId::new(relation, target)).collect()
     }
 
     fn pairs_to(&self, target: Entity) -> Vec<(Entity, Entity)> {
