@@ -27,7 +27,8 @@ use core::{iter::FusedIterator, marker::PhantomData};
 /// does, as with Bevy's. A world without the plugin must call
 /// [`maintain_pairs`](crate::WorldPairExt::maintain_pairs), or keeps them all.
 ///
-/// Removals are recorded from the moment the first system with this parameter is initialised.
+/// Removals are recorded from the moment the first system with this parameter is initialised. After
+/// [`World::clear_entities`] that is the next one.
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
@@ -60,14 +61,17 @@ impl<R: Relation> RemovedPairs<'_, '_, R> {
 
     /// Number of removals that were not read yet. A step per change since.
     pub fn len(&self) -> usize {
-        let mut cursor = *self.cursor;
-        let changes = self.journal.map_or(&[][..], |journal| journal.catch_up(&mut cursor));
-        changes.iter().filter(|change| change.removed).count()
+        self.unread().filter(|change| change.removed).count()
     }
 
-    /// Whether there is no removal to read.
+    /// Whether there is no removal to read. A step per change since, up to the first removal.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        !self.unread().any(|change| change.removed)
+    }
+
+    fn unread(&self) -> core::slice::Iter<'_, Change> {
+        let mut cursor = *self.cursor;
+        self.journal.map_or(&[][..], |journal| journal.catch_up(&mut cursor)).iter()
     }
 
     /// Counts all removals as read.

@@ -38,7 +38,8 @@ use bevy_reflect::{Reflect, std_traits::ReflectDefault};
 /// let mut world = World::new();
 /// let alice = world.spawn(Name::new("Alice")).id();
 /// let bob = world.spawn(Pair(Likes, alice)).id();
-/// let view = world.entity_mut(bob).insert(PairsView::default()).get::<PairsView>().unwrap();
+/// world.entity_mut(bob).insert(PairsView::default());
+/// let view = world.get::<PairsView>(bob).unwrap();
 /// assert_eq!(view.path::<String>(".pairs[0].relation_name").unwrap(), "Likes");
 /// ```
 #[derive(Component, Reflect, Clone, PartialEq, Default, Debug)]

@@ -3,6 +3,8 @@
 use crate::common::{relation, spawn, take_errors, world_with_error_log};
 use bevy_ecs::{error::Severity, prelude::*};
 use bevy_relations::prelude::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 #[derive(Relation, Clone, Copy)]
 #[relation(exclusive, traversable)]
@@ -297,4 +299,98 @@ fn nobody_hears_of_components_that_were_not_asked_for() {
     world.insert_pair(instance, PartOf, base).unwrap();
     world.entity_mut(instance).insert(Armor(1)).remove::<Armor>();
     assert_eq!(news(&mut world), []);
+}
+
+/// Whom each entity sees, by what it was told.
+#[derive(Resource, Default)]
+struct Seen(BTreeMap<Entity, Entity>);
+
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Insert,
+    Remove,
+    Link(usize),
+    Unlink(usize),
+    Replace,
+}
+
+fn any_change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        2 => Just(Change::Insert),
+        2 => Just(Change::Remove),
+        4 => (0..8usize).prop_map(Change::Link),
+        2 => (0..8usize).prop_map(Change::Unlink),
+        1 => Just(Change::Replace),
+    ]
+}
+
+/// Makes changes and checks after each that everybody knows the nearest holder from what was told.
+fn check_news<R: TraversableRelation>(changes: &[(usize, Change)]) {
+    let mut world = world();
+    let relation = world.register_relation::<R>().unwrap();
+    world.init_resource::<Seen>();
+    world.propagate_changes::<R, Armor>();
+    world.add_observer(|on: On<InsertedAbove<R, Armor>>, mut seen: ResMut<Seen>| {
+        seen.0.insert(on.entity, on.holder);
+    });
+    world.add_observer(|on: On<RemovedAbove<R, Armor>>, mut seen: ResMut<Seen>| {
+        assert_eq!(seen.0.remove(&on.entity), Some(on.holder), "{} was seen before", on.holder);
+    });
+    // Who has its own sees nobody else's, without being told.
+    world.add_observer(|on: On<Add<Armor>>, mut seen: ResMut<Seen>| {
+        seen.0.remove(&on.entity);
+    });
+    let mut entities = spawn::<8>(&mut world);
+    for &(nth, change) in changes {
+        let entity = entities[nth];
+        match change {
+            Change::Insert => {
+                world.entity_mut(entity).insert(Armor(1));
+            }
+            Change::Remove => {
+                world.entity_mut(entity).remove::<Armor>();
+            }
+            Change::Link(target) => {
+                // A cycle is refused.
+                let _ = world.insert_pair_by_id(entity, relation, entities[target]);
+            }
+            Change::Unlink(target) => {
+                world.remove_pairs_by_id(entity, PairId::new(relation, entities[target]));
+            }
+            Change::Replace => {
+                world.despawn(entity);
+                for entity in &mut entities {
+                    if !world.entities().contains_spawned(*entity) {
+                        world.resource_mut::<Seen>().0.remove(entity);
+                        *entity = world.spawn_empty().id();
+                    }
+                }
+            }
+        }
+        let view = world.pairs_by_id(relation);
+        let holds = |entity: Entity| world.get::<Armor>(entity).is_some();
+        for &entity in &entities {
+            let sees = view.all_ancestors(entity).map(|(above, _)| above).find(|&above| holds(above));
+            let told = world.resource::<Seen>().0.get(&entity).copied();
+            assert_eq!(
+                told,
+                sees.filter(|_| !holds(entity)),
+                "{entity} after {change:?} of {}",
+                entities[nth]
+            );
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whoever_listens_always_knows_the_nearest_holder(
+        changes in prop::collection::vec((0..8usize, any_change()), 1..40),
+    ) {
+        check_news::<PartOf>(&changes);
+        check_news::<MountedOn>(&changes);
+        check_news::<ChildOf>(&changes);
+    }
 }
