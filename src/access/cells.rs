@@ -7,15 +7,16 @@
 
 use alloc::vec::Vec;
 use bevy_ecs::{
-    archetype::ArchetypeGeneration,
+    archetype::{ArchetypeEntity, ArchetypeGeneration, ArchetypeId},
     change_detection::Tick,
     component::StorageType,
     entity::{Entity, EntityLocation},
     entity_disabling::DefaultQueryFilters,
     query::{FilteredAccessSet, QueryData, QueryFilter, QueryState},
-    storage::{Table, TableRow},
+    storage::{Table, TableId, TableRow},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
+use nonmax::NonMaxU32;
 
 /// What to read of entities, and which of them match: a `Query` without its iteration.
 pub(crate) struct CellsState<D: QueryData + 'static, F: QueryFilter + 'static = ()> {
@@ -87,6 +88,20 @@ impl<D: QueryData + 'static, F: QueryFilter + 'static> CellsState<D, F> {
         }
     }
 
+    /// The storages that match as a whole, each with its entities: tables if that suffices, else archetypes.
+    pub(crate) fn storages<'w>(&self, world: UnsafeWorldCell<'w>) -> impl Iterator<Item = StorageRows<'w>> {
+        // SAFETY: only the structure of the tables is looked at, no component.
+        let tables = unsafe { &world.storages().tables };
+        let table = |id| Some((TableId::as_u32(id), Rows::Table(tables.get(id)?.entities())));
+        let archetype = move |id: ArchetypeId| {
+            Some((id.index() as u32, Rows::Archetype(world.archetypes().get(id)?.entities())))
+        };
+        let tables = self.dense.then(|| self.query.matched_tables().filter_map(table));
+        let archetypes = (!self.dense).then(|| self.query.matched_archetypes().filter_map(archetype));
+        let storages = tables.into_iter().flatten().chain(archetypes.into_iter().flatten());
+        storages.map(|(number, rows)| StorageRows { number, rows })
+    }
+
     #[inline]
     fn matches(&self, storage: u32) -> bool {
         let word = self.matched.get(storage as usize / 64);
@@ -110,6 +125,44 @@ pub(crate) struct Place {
 impl Place {
     /// Nowhere: the entity will be looked up.
     pub(crate) const UNKNOWN: Self = Self { storage: u32::MAX, row: None };
+
+    /// The number of the storage, as in [`StorageRows`].
+    #[inline]
+    pub(crate) fn storage(self) -> u32 {
+        self.storage
+    }
+}
+
+/// A storage that matches as a whole.
+pub(crate) struct StorageRows<'w> {
+    pub(crate) number: u32,
+    rows: Rows<'w>,
+}
+
+enum Rows<'w> {
+    Table(&'w [Entity]),
+    Archetype(&'w [ArchetypeEntity]),
+}
+
+impl StorageRows<'_> {
+    pub(crate) fn len(&self) -> usize {
+        match self.rows {
+            Rows::Table(rows) => rows.len(),
+            Rows::Archetype(rows) => rows.len(),
+        }
+    }
+
+    /// The entities with their places, in the order of rows.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (Entity, Place)> {
+        let storage = self.number;
+        (0..self.len()).map(move |at| match self.rows {
+            Rows::Table(rows) => {
+                let row = NonMaxU32::new(at as u32).map(TableRow::new);
+                (rows[at], Place { storage, row })
+            }
+            Rows::Archetype(rows) => (rows[at].id(), Place { storage, row: Some(rows[at].table_row()) }),
+        })
+    }
 }
 
 /// Reads and writes `D` of entities that match `F`.
@@ -159,8 +212,9 @@ impl<'w, 's, D: QueryData + 'static, F: QueryFilter + 'static> Cells<'w, 's, D, 
     #[inline]
     pub(crate) unsafe fn get(&mut self, entity: Entity) -> Option<D::Item<'w, 's>> {
         let location = self.world.entities().get_spawned(entity).ok()?;
-        // SAFETY: the location is the entity's; the rest is up to the caller.
-        unsafe { self.fetch(entity, location) }
+        let row = self.go(location)?;
+        // SAFETY: the storage of the entity is set, and matches; the rest is up to the caller.
+        unsafe { self.fetch_here(entity, row) }
     }
 
     /// [`get`](Self::get) of an entity that was at `place` last, which is put right.
@@ -169,42 +223,57 @@ impl<'w, 's, D: QueryData + 'static, F: QueryFilter + 'static> Cells<'w, 's, D, 
     /// As for [`get`](Self::get).
     #[inline]
     pub(crate) unsafe fn get_at(&mut self, entity: Entity, place: &mut Place) -> Option<D::Item<'w, 's>> {
+        let row = self.seek(entity, place)?;
+        // SAFETY: the entity was just sought; the rest is up to the caller.
+        unsafe { self.fetch_here(entity, row) }
+    }
+
+    /// Goes to the storage of an entity that was at `place` last, which is put right, and gives its row. `None` if
+    /// the entity is dead or its storage does not match.
+    #[inline]
+    pub(crate) fn seek(&mut self, entity: Entity, place: &mut Place) -> Option<TableRow> {
         // Rows are known only of tables that match as a whole.
         if let Some(row) = place.row
             && place.storage == self.storage
             && self.rows.get(row.index()) == Some(&entity)
         {
-            // SAFETY: the entity is in this row of the table that is set; the rest is up to the caller.
-            return unsafe { self.fetch_here(entity, row) };
+            return Some(row);
         }
         let location = self.world.entities().get_spawned(entity).ok()?;
         *place = Place { storage: self.state.storage(location), row: Some(location.table_row) };
-        // SAFETY: as in `get`.
-        unsafe { self.fetch(entity, location) }
+        self.go(location)
     }
 
-    /// # Safety
-    /// As for [`get`](Self::get), and `location` must be that of `entity`.
+    /// Goes to a location, if its storage matches.
     #[inline]
-    unsafe fn fetch(&mut self, entity: Entity, location: EntityLocation) -> Option<D::Item<'w, 's>> {
+    fn go(&mut self, location: EntityLocation) -> Option<TableRow> {
         let storage = self.state.storage(location);
         if storage != self.storage {
             self.go_to(storage, location);
         }
-        if !self.matches {
-            return None;
-        }
-        // SAFETY: the storage of the entity is set, and matches.
-        unsafe { self.fetch_here(entity, location.table_row) }
+        self.matches.then_some(location.table_row)
     }
 
+    /// Whether the filter lets an entity pass.
+    ///
+    /// # Safety
+    /// The entity must be in this row of the storage that is set, which matches: [`seek`](Self::seek) says so. Nobody
+    /// may write what the filter looks at meanwhile.
+    #[inline]
+    pub(crate) unsafe fn passes(&mut self, entity: Entity, row: TableRow) -> bool {
+        // SAFETY: as the caller promises.
+        F::IS_ARCHETYPAL || unsafe { F::filter_fetch(&self.state.filter, &mut self.filter, entity, row) }
+    }
+
+    /// The data of an entity that was [sought](Self::seek) last.
+    ///
     /// # Safety
     /// As for [`get`](Self::get), and the entity must be in this row of the storage that is set, which matches.
     #[inline]
-    unsafe fn fetch_here(&mut self, entity: Entity, row: TableRow) -> Option<D::Item<'w, 's>> {
+    pub(crate) unsafe fn fetch_here(&mut self, entity: Entity, row: TableRow) -> Option<D::Item<'w, 's>> {
         // SAFETY: as the caller promises. What the filter looks at is not used beside the item.
         unsafe {
-            if !F::IS_ARCHETYPAL && !F::filter_fetch(&self.state.filter, &mut self.filter, entity, row) {
+            if !self.passes(entity, row) {
                 return None;
             }
             D::fetch(&self.state.data, &mut self.data, entity, row)

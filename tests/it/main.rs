@@ -2,6 +2,10 @@
 
 mod adoption;
 mod bundles;
+mod cascade;
+mod cascade_access;
+mod cascade_changed;
+mod cascade_forest;
 mod cleanup;
 mod cleanup_model;
 mod common;
