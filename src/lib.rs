@@ -27,8 +27,8 @@ pub use ops::{
     WorldPairExt,
 };
 pub use param::{
-    AnyPairs, Pairs, RemovedPairIter, RemovedPairs, WorldPairReadExt, any_pair, any_pair_removed,
-    pairs_changed,
+    AnyPairs, CascadeItems, CascadeIter, CascadeQuery, Pairs, RemovedPairIter, RemovedPairs,
+    WorldPairReadExt, any_pair, any_pair_removed, pairs_changed,
 };
 #[cfg(feature = "bevy_reflect")]
 pub use param::{PairView, PairsView};
@@ -50,13 +50,13 @@ pub use traverse::{AncestorIter, DepthError, EntityPath, MaxDepth, RelationView,
 /// Everything that a game usually names.
 pub mod prelude {
     pub use crate::{
-        AddedPair, AdoptRelationshipExt, Ancestors, AnyPairs, AppRelationExt, ChangedPair, CleanupPolicy,
-        CommandsPairExt, Depth, EntityCommandsPairExt, EntityWorldMutPairExt, ExclusiveRelation,
-        InsertedAbove, IsA, Kept, LeafOf, OnInstantiate, Pair, PairContext, PairId, PairInserted,
-        PairRefusal, PairRemoved, Pairs, PairsOf, Prefab, Related, Relation, RelationTraits, RelationsPlugin,
-        RemovedAbove, RemovedPairs, RootOf, SelfUp, Slot, SlotOf, Sources, Target, TargetOf, Targets,
-        Towards, TraversableRelation, TypeTarget, Up, Wildcard, WorldPairExt, WorldPairReadExt, any_pair,
-        any_pair_removed, pairs, pairs_changed, sources,
+        AddedPair, AdoptRelationshipExt, Ancestors, AnyPairs, AppRelationExt, CascadeQuery, ChangedPair,
+        CleanupPolicy, CommandsPairExt, Depth, EntityCommandsPairExt, EntityWorldMutPairExt,
+        ExclusiveRelation, InsertedAbove, IsA, Kept, LeafOf, OnInstantiate, Pair, PairContext, PairId,
+        PairInserted, PairRefusal, PairRemoved, Pairs, PairsOf, Prefab, Related, Relation, RelationTraits,
+        RelationsPlugin, RemovedAbove, RemovedPairs, RootOf, SelfUp, Slot, SlotOf, Sources, Target, TargetOf,
+        Targets, Towards, TraversableRelation, TypeTarget, Up, Wildcard, WorldPairExt, WorldPairReadExt,
+        any_pair, any_pair_removed, pairs, pairs_changed, sources,
     };
 }
 

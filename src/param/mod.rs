@@ -1,6 +1,7 @@
 //! System parameters that read pairs, and reading on the world.
 
 mod any_pairs;
+mod cascade;
 mod conditions;
 mod pairs;
 mod removed;
@@ -9,6 +10,7 @@ mod view;
 mod world;
 
 pub use any_pairs::AnyPairs;
+pub use cascade::{CascadeItems, CascadeIter, CascadeQuery};
 pub use conditions::{any_pair, any_pair_removed, pairs_changed};
 pub use pairs::Pairs;
 pub use removed::{RemovedPairIter, RemovedPairs};

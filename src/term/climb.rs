@@ -345,7 +345,7 @@ where
         // SAFETY: what only reads cannot conflict with itself; `init_nested_access` looks for conflicts with others
         // before anything is fetched.
         let cells = unsafe { CellsState::new(world) };
-        let kept = KEEP.then(|| Keeper::new::<R>(world, cells.query().component_access()));
+        let kept = KEEP.then(|| Keeper::new::<R>(world, cells.access()));
         ClimbState { pairs, cells, kept }
     }
 
