@@ -10,6 +10,8 @@ mod errors;
 mod event_adopted;
 mod event_observers;
 mod events;
+mod expr;
+mod expr_fuzz;
 mod lifecycle;
 mod model;
 mod reads;
