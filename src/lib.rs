@@ -8,6 +8,7 @@ extern crate self as bevy_relations;
 extern crate std;
 
 mod access;
+mod expr;
 mod id;
 mod ops;
 mod param;
@@ -18,6 +19,7 @@ mod term;
 mod traverse;
 
 pub use bevy_relations_macros::Relation;
+pub use expr::{ExprError, ExprErrorKind, PairExpr, PairExprBuilder};
 pub use id::{PairId, Slot};
 pub use ops::{
     AttemptedPair, BundleList, CommandsPairExt, DespawnError, EntityCommandsPairExt, EntityWorldMutPairExt,

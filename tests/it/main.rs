@@ -16,6 +16,8 @@ mod errors;
 mod event_adopted;
 mod event_observers;
 mod events;
+mod expr;
+mod expr_fuzz;
 mod lifecycle;
 mod model;
 #[cfg(feature = "bevy_reflect")]
