@@ -18,7 +18,7 @@ use bevy_ecs::{
 };
 
 /// What to read of entities, and which of them match: a `Query` without its iteration.
-pub(crate) struct CellsState<D: QueryData + 'static, F: QueryFilter + 'static = ()> {
+pub(crate) struct CellsState<D: QueryData, F: QueryFilter = ()> {
     /// Declares the access and decides which archetypes match. Its own states of `D` and `F` are private.
     query: QueryState<D, F>,
     data: D::State,
@@ -30,7 +30,7 @@ pub(crate) struct CellsState<D: QueryData + 'static, F: QueryFilter + 'static = 
     generation: Option<ArchetypeGeneration>,
 }
 
-impl<D: QueryData + 'static, F: QueryFilter + 'static> CellsState<D, F> {
+impl<D: QueryData, F: QueryFilter> CellsState<D, F> {
     /// # Safety
     /// [`init_access`](Self::init_access) must be called before anything else.
     pub(crate) unsafe fn new(world: &mut World) -> Self {
@@ -114,7 +114,7 @@ impl Place {
 
 /// What is remembered from one entity to the next. Apart from the state, which the fetch of a query term cannot
 /// borrow: whoever has one of these passes the state that it was made with.
-pub(crate) struct CellsFetch<'w, D: QueryData + 'static, F: QueryFilter + 'static = ()> {
+pub(crate) struct CellsFetch<'w, D: QueryData, F: QueryFilter = ()> {
     world: UnsafeWorldCell<'w>,
     data: D::Fetch<'w>,
     filter: F::Fetch<'w>,
@@ -125,13 +125,13 @@ pub(crate) struct CellsFetch<'w, D: QueryData + 'static, F: QueryFilter + 'stati
     rows: &'w [Entity],
 }
 
-impl<D: QueryData + 'static, F: QueryFilter + 'static> Clone for CellsFetch<'_, D, F> {
+impl<D: QueryData, F: QueryFilter> Clone for CellsFetch<'_, D, F> {
     fn clone(&self) -> Self {
         Self { data: self.data.clone(), filter: self.filter.clone(), ..*self }
     }
 }
 
-impl<'w, D: QueryData + 'static, F: QueryFilter + 'static> CellsFetch<'w, D, F> {
+impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
     /// # Safety
     /// As for [`Cells::new`].
     pub(crate) unsafe fn new(
@@ -267,18 +267,18 @@ impl<'w, D: QueryData + 'static, F: QueryFilter + 'static> CellsFetch<'w, D, F> 
 }
 
 /// Reads and writes `D` of entities that match `F`.
-pub(crate) struct Cells<'w, 's, D: QueryData + 'static, F: QueryFilter + 'static = ()> {
+pub(crate) struct Cells<'w, 's, D: QueryData, F: QueryFilter = ()> {
     state: &'s CellsState<D, F>,
     fetch: CellsFetch<'w, D, F>,
 }
 
-impl<D: QueryData + 'static, F: QueryFilter + 'static> Clone for Cells<'_, '_, D, F> {
+impl<D: QueryData, F: QueryFilter> Clone for Cells<'_, '_, D, F> {
     fn clone(&self) -> Self {
         Self { fetch: self.fetch.clone(), ..*self }
     }
 }
 
-impl<'w, 's, D: QueryData + 'static, F: QueryFilter + 'static> Cells<'w, 's, D, F> {
+impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
     /// # Safety
     /// `world` must be that of `state`, which must be up to date, and must give the right to the access that
     /// `state` declares for as long as this lives.
