@@ -21,11 +21,17 @@ pub use bevy_relations_macros::Relation;
 pub use id::{PairId, Slot};
 pub use ops::{
     AttemptedPair, BundleList, CommandsPairExt, DespawnError, EntityCommandsPairExt, EntityWorldMutPairExt,
-    InsertPairError, InsertPairsError, Pair, PairBatch, PairInserted, PairInsertedEvent, PairList,
-    PairPattern, PairRemoved, PairRemovedEvent, PairRole, PairTarget, PairsBundle, ReorderError,
-    SourcesBundle, TypeTarget, WorldPairExt,
+    InsertPairError, InsertPairsError, InsertedAbove, NotTraversableError, Pair, PairBatch, PairInserted,
+    PairInsertedEvent, PairList, PairPattern, PairRemoved, PairRemovedEvent, PairRole, PairTarget,
+    PairsBundle, PropagatedEvent, RemovedAbove, ReorderError, SourcesBundle, Towards, TypeTarget,
+    WorldPairExt,
 };
-pub use param::{Pairs, WorldPairReadExt};
+pub use param::{
+    AnyPairs, Pairs, RemovedPairIter, RemovedPairs, WorldPairReadExt, any_pair, any_pair_removed,
+    pairs_changed,
+};
+#[cfg(feature = "bevy_reflect")]
+pub use param::{PairView, PairsView};
 pub use plugin::{AdoptRelationshipExt, AppRelationExt, RelationsPlugin};
 #[cfg(feature = "bevy_reflect")]
 pub use relation::ReflectedData;
@@ -39,17 +45,18 @@ pub use term::{
     AddedPair, Ancestors, ChangedPair, Depth, Kept, LeafOf, PairsOf, PairsOfItem, Related, RootOf, SelfUp,
     Sources, SourcesItem, Target, TargetItem, TargetOf, Targets, TargetsItem, Up,
 };
-pub use traverse::{AncestorIter, DescendantIter, EntityPath, RelationView};
+pub use traverse::{AncestorIter, DepthError, EntityPath, MaxDepth, RelationView, WalkIter};
 
 /// Everything that a game usually names.
 pub mod prelude {
     pub use crate::{
-        AddedPair, AdoptRelationshipExt, Ancestors, AppRelationExt, ChangedPair, CleanupPolicy,
-        CommandsPairExt, Depth, EntityCommandsPairExt, EntityWorldMutPairExt, ExclusiveRelation, IsA, Kept,
-        LeafOf, OnInstantiate, Pair, PairContext, PairId, PairInserted, PairRefusal, PairRemoved, Pairs,
-        PairsOf, Prefab, Related, Relation, RelationTraits, RelationsPlugin, RootOf, SelfUp, Slot, SlotOf,
-        Sources, Target, TargetOf, Targets, TraversableRelation, TypeTarget, Up, Wildcard, WorldPairExt,
-        WorldPairReadExt, pairs, sources,
+        AddedPair, AdoptRelationshipExt, Ancestors, AnyPairs, AppRelationExt, ChangedPair, CleanupPolicy,
+        CommandsPairExt, Depth, EntityCommandsPairExt, EntityWorldMutPairExt, ExclusiveRelation,
+        InsertedAbove, IsA, Kept, LeafOf, OnInstantiate, Pair, PairContext, PairId, PairInserted,
+        PairRefusal, PairRemoved, Pairs, PairsOf, Prefab, Related, Relation, RelationTraits, RelationsPlugin,
+        RemovedAbove, RemovedPairs, RootOf, SelfUp, Slot, SlotOf, Sources, Target, TargetOf, Targets,
+        Towards, TraversableRelation, TypeTarget, Up, Wildcard, WorldPairExt, WorldPairReadExt, any_pair,
+        any_pair_removed, pairs, pairs_changed, sources,
     };
 }
 
@@ -57,7 +64,7 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::{
-        ops::register,
+        ops::{Propagation, register},
         relation::{
             Probe, ProbeClone, ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, RelationHint,
             RelationInfo,

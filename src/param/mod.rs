@@ -1,7 +1,20 @@
 //! System parameters that read pairs, and reading on the world.
 
+mod any_pairs;
+mod conditions;
 mod pairs;
+mod removed;
+#[cfg(feature = "bevy_reflect")]
+mod view;
 mod world;
 
+pub use any_pairs::AnyPairs;
+pub use conditions::{any_pair, any_pair_removed, pairs_changed};
 pub use pairs::Pairs;
+pub use removed::{RemovedPairIter, RemovedPairs};
+#[cfg(feature = "bevy_reflect")]
+pub use view::{PairView, PairsView};
 pub use world::WorldPairReadExt;
+
+#[cfg(feature = "bevy_reflect")]
+pub(crate) use view::refresh_views;

@@ -69,7 +69,7 @@ pub struct PairsOfItem<'w> {
     store: &'w PairStore,
     source: Entity,
     /// Those that are still to be listed.
-    relations: Relations,
+    relations: Relations<'w>,
     /// The relation that is being listed, and its targets.
     relation: Entity,
     targets: TargetIter<'w>,

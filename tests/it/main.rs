@@ -1,6 +1,8 @@
 //! Behaviour, seen from outside: one binary, a module per topic.
 
 mod adoption;
+mod along;
+mod any_pairs;
 mod bundles;
 mod cleanup;
 mod cleanup_model;
@@ -12,7 +14,10 @@ mod event_observers;
 mod events;
 mod lifecycle;
 mod model;
+#[cfg(feature = "bevy_reflect")]
+mod pairs_view;
 mod reads;
+mod removed_pairs;
 mod scale;
 mod smoke;
 mod storm;
@@ -22,4 +27,5 @@ mod terms_change;
 mod terms_compose;
 mod terms_up;
 mod traits;
+mod walks;
 mod worlds;
