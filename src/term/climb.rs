@@ -26,13 +26,13 @@ use core::marker::PhantomData;
 /// next time.
 pub struct Climb<R, D, const MIN: u32, const MAX: u32, const KEEP: bool>(PhantomData<fn() -> (R, D)>);
 
-pub struct ClimbState<D: ReadOnlyQueryData + 'static> {
+pub struct ClimbState<D: ReadOnlyQueryData> {
     pairs: ReadPairsState,
     cells: CellsState<D>,
     kept: Option<Keeper>,
 }
 
-pub struct ClimbFetch<'w, R: TraversableRelation, D: ReadOnlyQueryData + 'static> {
+pub struct ClimbFetch<'w, R: TraversableRelation, D: ReadOnlyQueryData> {
     pairs: ReadPairsFetch<'w, R>,
     /// For the entities at hand, which are in other tables than those above them.
     own: CellsFetch<'w, D>,
@@ -220,7 +220,7 @@ fn holder(found: u32) -> Option<usize> {
 impl<R, D, const MIN: u32, const MAX: u32, const KEEP: bool> Climb<R, D, MIN, MAX, KEEP>
 where
     R: TraversableRelation,
-    D: ReadOnlyQueryData + 'static,
+    D: ReadOnlyQueryData,
 {
     const LIMITED: bool = MIN > 1 || MAX < u32::MAX;
 
@@ -278,7 +278,7 @@ where
 unsafe impl<R, D, const MIN: u32, const MAX: u32, const KEEP: bool> WorldQuery for Climb<R, D, MIN, MAX, KEEP>
 where
     R: TraversableRelation,
-    D: ReadOnlyQueryData + 'static,
+    D: ReadOnlyQueryData,
 {
     type Fetch<'w> = ClimbFetch<'w, R, D>;
     type State = ClimbState<D>;

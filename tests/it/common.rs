@@ -112,3 +112,19 @@ pub(crate) fn try_reuse_index(world: &mut World, dead: Entity) -> Option<Entity>
     }
     None
 }
+
+/// Numbers that look random and are the same in every run.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 33) as usize % limit
+    }
+
+    pub(crate) fn pick(&mut self, entities: &[Entity]) -> Entity {
+        entities[self.below(entities.len())]
+    }
+}

@@ -4,9 +4,11 @@ mod commands;
 mod despawn;
 mod hub;
 mod insert_remove;
+mod join;
 mod lookup;
 mod retarget;
 mod spawn;
+mod up;
 
 use crate::{
     harness::Workload,
@@ -47,6 +49,23 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
     let mut workloads: Vec<_> =
         of_size.into_iter().flat_map(|workload| sizes.iter().map(move |&size| workload(size))).collect();
     workloads.push(hub::unlink(hub));
+    workloads.extend(reading(scale));
+    workloads
+}
+
+/// Queries, with the sizes that are quoted for them.
+fn reading(scale: Scale) -> Vec<Workload> {
+    let (sizes, leaves): (&[usize], _) = match scale {
+        Scale::Quick => (&[10_000], 100_000),
+        Scale::Full => (&[100_000, 1_000_000], 100_000),
+    };
+    let mut workloads = Vec::new();
+    for &size in sizes {
+        workloads.extend([1, 10, 1_000, 10_000].map(|targets| join::targets(size, targets)));
+        workloads.push(join::filtered(size));
+    }
+    workloads.extend([10, 1, 1_000].map(|fanout| up::nearest(leaves, fanout)));
+    workloads.extend([10, 1_000].map(|fanout| up::moved(leaves, fanout)));
     workloads
 }
 
