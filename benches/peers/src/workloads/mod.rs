@@ -1,5 +1,6 @@
 //! The workloads, a module each.
 
+mod cascade;
 mod commands;
 mod despawn;
 mod hub;
@@ -49,6 +50,7 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
     let mut workloads: Vec<_> =
         of_size.into_iter().flat_map(|workload| sizes.iter().map(move |&size| workload(size))).collect();
     workloads.push(hub::unlink(hub));
+    workloads.extend(cascade::all(scale));
     workloads.extend(reading(scale));
     workloads
 }
