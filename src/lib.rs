@@ -24,7 +24,7 @@ pub use ops::{
     PairPattern, PairRemoved, PairRemovedEvent, PairRole, PairTarget, PairsBundle, ReorderError,
     SourcesBundle, TypeTarget, WorldPairExt,
 };
-pub use param::{Pairs, PairsMut, WorldPairReadExt};
+pub use param::{PairEdge, PairIter, PairIterMut, PairQuery, Pairs, PairsMut, WorldPairReadExt};
 pub use plugin::{AdoptRelationshipExt, AppRelationExt, RelationsPlugin};
 #[cfg(feature = "bevy_reflect")]
 pub use relation::ReflectedData;
@@ -41,7 +41,7 @@ pub mod prelude {
     pub use crate::{
         AdoptRelationshipExt, AppRelationExt, CleanupPolicy, CommandsPairExt, EntityCommandsPairExt,
         EntityWorldMutPairExt, ExclusiveRelation, IsA, OnInstantiate, Pair, PairContext, PairId,
-        PairInserted, PairRefusal, PairRemoved, Pairs, PairsMut, Prefab, Relation, RelationTraits,
+        PairInserted, PairQuery, PairRefusal, PairRemoved, Pairs, PairsMut, Prefab, Relation, RelationTraits,
         RelationsPlugin, Slot, SlotOf, TraversableRelation, TypeTarget, Wildcard, WorldPairExt,
         WorldPairReadExt, pairs, sources,
     };

@@ -12,7 +12,7 @@
 
 mod cells;
 
-pub(crate) use cells::{Cells, CellsState, Place};
+pub(crate) use cells::{Cells, CellsState, Origin, Place, Rows};
 
 use crate::store::PairStore;
 use bevy_ecs::{

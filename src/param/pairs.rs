@@ -6,7 +6,7 @@ use crate::{
     id::RelationId,
     ops::relation_id,
     relation::Relation,
-    store::{PairData, PairStore, PairTicks},
+    store::{PairData, PairStore, PairTicks, RelationIndex},
     traverse::{ChildrenAccess, RelationView},
 };
 use bevy_ecs::{
@@ -46,11 +46,20 @@ use core::{
 ///
 /// The world gives one as well: [`WorldPairReadExt::pairs`](crate::WorldPairReadExt::pairs).
 pub struct Pairs<'w, 's, R: Relation> {
+    pub(super) index: Option<&'w RelationIndex>,
     view: RelationView<'w, 's>,
     values: Values<'w, 's, R>,
     /// Against which ticks are compared.
     now: Tick,
 }
+
+impl<R: Relation> Clone for Pairs<'_, '_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: Relation> Copy for Pairs<'_, '_, R> {}
 
 /// Where the values of pairs of `R` are.
 enum Values<'w, 's, R: Relation> {
@@ -59,6 +68,14 @@ enum Values<'w, 's, R: Relation> {
     Component(Query<'w, 's, R::Component>),
     World(&'w World),
 }
+
+impl<R: Relation> Clone for Values<'_, '_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: Relation> Copy for Values<'_, '_, R> {}
 
 impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
     /// Assembles the parameter from what was fetched of the world.
@@ -71,14 +88,15 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
     ) -> Self {
         let known = store.and_then(|store| Some((store, store.registry.known::<R>()?)));
         let Some((store, id)) = known else {
-            return Self { view: RelationView::NONE, values: Values::Nowhere, now };
+            return Self { index: None, view: RelationView::NONE, values: Values::Nowhere, now };
         };
         let values = match column {
             _ if store.registry.entry(id).adopted.is_some() => adopted,
             Some(column) => Values::Column(column, store, id),
             None => Values::Nowhere,
         };
-        Self { view: RelationView::new(Some(store.relation(id)), children), values, now }
+        let index = Some(store.relation(id));
+        Self { index, view: RelationView::new(index, children), values, now }
     }
 
     pub(super) fn of_world(world: &'w World) -> Self {

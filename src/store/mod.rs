@@ -35,7 +35,7 @@ pub(crate) use column::{PairData, type_ref, unpack};
 pub(crate) use index::RelationIndex;
 pub(crate) use journal::{Change, Cursor, Journal};
 pub(crate) use participants::Participants;
-pub(crate) use reverse::NO_ROW;
+pub(crate) use reverse::{NO_ROW, SourceList};
 
 use crate::{
     id::RelationId,
