@@ -32,28 +32,27 @@ pub fn plugin(app: &mut App) {
     app.add_observer(blast);
 }
 
-/// Every ship looks around now and then, not all in the same frame.
+/// Every ship that is out looks around now and then, not all in the same frame.
 fn spot(
     mut commands: Commands,
     frame: Res<FrameCount>,
     diplomacy: Diplomacy,
     hostile: Pairs<HostileTo>,
-    docked: Pairs<DockedTo>,
-    ships: Query<(Entity, &Ship, &Transform)>,
+    ships: Query<(Entity, &Ship, &Transform, Option<Target<DockedTo>>)>,
 ) {
     let mut angry = commands.pairs::<HostileTo>();
-    for (entity, ship, transform) in &ships {
+    for (entity, ship, transform, docked) in &ships {
         let looks = (ship.number + frame.0).is_multiple_of(12);
-        if !looks || ship.health < WOUNDED || docked.has_any(entity) {
+        if !looks || docked.is_some() || ship.health < WOUNDED {
             continue;
         }
-        let room = ENEMIES.saturating_sub(hostile.target_count(entity));
-        let near = ships.iter().filter(|(other, _, place)| {
+        let near = ships.iter().filter(|(other, _, place, docked)| {
             transform.translation.distance_squared(place.translation) < SIGHT * SIGHT
-                && !docked.has_any(*other)
+                && docked.is_none()
                 && !hostile.has(entity, *other)
         });
         let enemies = near.map(|(other, ..)| (other, diplomacy.anger(entity, other)));
+        let room = ENEMIES.saturating_sub(hostile.target_count(entity));
         for (other, anger) in enemies.filter(|&(_, anger)| anger > 0.0).take(room) {
             angry.insert(entity, HostileTo { anger: 0.3 * anger }, other);
         }
@@ -64,29 +63,24 @@ fn spot(
 fn fight(
     mut commands: Commands,
     time: Res<Time>,
-    hostile: Pairs<HostileTo>,
-    places: Query<(&Transform, Has<Ship>)>,
-    docked: Pairs<DockedTo>,
+    mut hostile: PairsMut<HostileTo>,
+    places: Query<(&Transform, Option<Target<DockedTo>>), With<Ship>>,
     mut ships: Query<&mut Ship>,
 ) {
-    let mut changes = commands.pairs::<HostileTo>();
-    for (one, other) in hostile.iter() {
-        let Some(&HostileTo { anger }) = hostile.get(one, other) else { continue };
+    let mut forgotten = commands.pairs::<HostileTo>();
+    hostile.for_each_mut(|one, other, mut hostile| {
         // Factions bear their grudges in another way.
-        let Ok([(from, true), (to, true)]) = places.get_many([one, other]) else { continue };
+        let Ok([(from, docked), (to, safe)]) = places.get_many([one, other]) else { return };
         let distance = from.translation.distance(to.translation);
-        let away = distance > LOST || docked.has_any(one) || docked.has_any(other);
-        let change = if away { -0.5 } else { 0.25 } * time.delta_secs();
-        let anger = (anger + change).min(1.0);
-        if anger <= 0.0 {
-            changes.remove(one, other);
-            continue;
+        let away = distance > LOST || docked.is_some() || safe.is_some();
+        let change = if away { -0.5 } else { 0.25 };
+        hostile.anger = (hostile.anger + change * time.delta_secs()).min(1.0);
+        if hostile.anger <= 0.0 {
+            forgotten.remove(one, other);
+        } else if !away && let Ok(mut harmed) = ships.get_mut(other) {
+            harmed.health -= HARM * hostile.anger * time.delta_secs();
         }
-        changes.insert(one, HostileTo { anger }, other);
-        if !away && let Ok(mut harmed) = ships.get_mut(other) {
-            harmed.health -= HARM * anger * time.delta_secs();
-        }
-    }
+    });
 }
 
 fn bury(mut commands: Commands, ships: Query<(Entity, &Ship)>) {

@@ -2,7 +2,7 @@
 
 use crate::{
     flight::Flight,
-    orders::{ChainOfCommand, Diplomacy, Order, Think},
+    orders::{Diplomacy, Order, Orders, Think},
     world::{DockedTo, Faction, MemberOf, Ship, Station, launch},
 };
 use bevy::prelude::*;
@@ -24,20 +24,19 @@ pub fn plugin(app: &mut App) {
 /// Ships that are to return, or that are wounded, dock where they may once they are near.
 fn dock(
     mut commands: Commands,
-    chain: ChainOfCommand,
     diplomacy: Diplomacy,
-    docked: Pairs<DockedTo>,
-    ships: Query<(Entity, &Ship, &Transform)>,
+    ships: Query<(Entity, &Ship, &Transform, Orders, Option<Target<DockedTo>>)>,
 ) {
-    for (entity, ship, transform) in &ships {
-        if docked.has_any(entity) || !(ship.health < WOUNDED || chain.order(entity) == Some(Order::Return)) {
+    let mut docking = commands.pairs::<DockedTo>();
+    for (entity, ship, transform, order, docked) in &ships {
+        if docked.is_some() || !(ship.health < WOUNDED || *order == Order::Return) {
             continue;
         }
         let at = transform.translation.truncate();
         if let Some((station, place)) = diplomacy.haven(entity, at)
             && place.distance(at) < NEAR
         {
-            commands.entity(entity).insert_pair(DockedTo, station);
+            docking.insert(entity, DockedTo, station);
         }
     }
 }
@@ -45,24 +44,21 @@ fn dock(
 /// Ships leave when they are well and there is something to do, or when they are no longer welcome.
 fn leave(
     mut commands: Commands,
-    chain: ChainOfCommand,
     diplomacy: Diplomacy,
-    docked: Pairs<DockedTo>,
-    ships: Query<&Ship>,
+    ships: Query<(Entity, &Ship, Orders, Target<DockedTo>)>,
 ) {
-    for (entity, station) in docked.iter() {
-        let well = ships.get(entity).is_ok_and(|ship| ship.health >= 100.0);
-        if (well && chain.order(entity) != Some(Order::Return)) || !diplomacy.is_friendly(entity, station) {
-            commands.entity(entity).remove_pair::<DockedTo>(station);
+    let mut leaving = commands.pairs::<DockedTo>();
+    for (entity, ship, order, station) in &ships {
+        let goes = ship.health >= 100.0 && *order != Order::Return;
+        if goes || !diplomacy.is_friendly(entity, *station) {
+            leaving.remove(entity, *station);
         }
     }
 }
 
-fn heal(time: Res<Time>, docked: Pairs<DockedTo>, mut ships: Query<&mut Ship>) {
-    for (entity, _) in docked.iter() {
-        if let Ok(mut ship) = ships.get_mut(entity) {
-            ship.health = (ship.health + CARE * time.delta_secs()).min(100.0);
-        }
+fn heal(time: Res<Time>, mut docked: Query<&mut Ship, Related<DockedTo>>) {
+    for mut ship in &mut docked {
+        ship.health = (ship.health + CARE * time.delta_secs()).min(100.0);
     }
 }
 

@@ -40,7 +40,7 @@ fn switch(keys: Res<ButtonInput<KeyCode>>, mut shown: ResMut<Shown>) {
 type Seats<'w, 's> = Query<'w, 's, &'static Transform, With<Station>>;
 
 fn seat(faction: Entity, members: &Pairs<MemberOf>, stations: &Seats) -> Option<Vec2> {
-    stations.iter_many(members.sources(faction)).next().map(|place| place.translation.truncate())
+    stations.iter_many(members.sources(faction)).flatten().next().map(|place| place.translation.truncate())
 }
 
 /// A line from one place to another that leaves the direct way, to its right. Ends where labels begin.
@@ -92,39 +92,41 @@ fn draw_grudges(
     }
 }
 
+/// What is drawn of a ship.
+type Drawn = (&'static Ship, &'static Transform);
+
+fn ends(from: &Transform, to: &Transform) -> (Vec2, Vec2) {
+    (from.translation.truncate(), to.translation.truncate())
+}
+
 /// Ships that shoot.
 fn draw_fights(
     mut gizmos: Gizmos<Behind>,
     time: Res<Time>,
-    hostile: Pairs<HostileTo>,
-    ships: Query<(&Ship, &Transform)>,
+    fights: PairQuery<HostileTo, Drawn, &'static Transform>,
 ) {
-    for (one, other) in hostile.iter() {
-        let Ok([(ship, from), (_, to)]) = ships.get_many([one, other]) else { continue };
-        let Some(hostile) = hostile.get(one, other) else { continue };
+    for ((ship, from), fight, to) in &fights {
+        let anger = fight.value().map_or(0.0, |hostile| hostile.anger);
         let pulse = 0.5 + 0.5 * ops::sin(time.elapsed_secs() * 14.0 + ship.number as f32);
-        let color = palette::BAD.with_alpha(hostile.anger * (0.25 + 0.75 * pulse));
-        let (from, to) = (from.translation.truncate(), to.translation.truncate());
+        let color = palette::BAD.with_alpha(anger * (0.25 + 0.75 * pulse));
+        let (from, to) = ends(from, to);
         gizmos.line_gradient_2d(from, to, color, color.with_alpha(0.1));
     }
 }
 
 fn draw_docks(
     mut gizmos: Gizmos<Behind>,
-    docked: Pairs<DockedTo>,
-    places: Query<&Transform, Or<(With<Ship>, With<Station>)>>,
+    docked: PairQuery<DockedTo, &'static Transform, &'static Transform>,
 ) {
-    for (ship, station) in docked.iter() {
-        let Ok([ship, station]) = places.get_many([ship, station]) else { continue };
-        let (from, to) = (ship.translation.truncate(), station.translation.truncate());
+    for (ship, _, station) in &docked {
+        let (from, to) = ends(ship, station);
         gizmos.line_2d(from, to, palette::BRIGHT.with_alpha(0.28));
     }
 }
 
-fn draw_escorts(mut gizmos: Gizmos<Behind>, escorts: Pairs<Escorts>, ships: Query<(&Ship, &Transform)>) {
-    for (one, leader) in escorts.iter() {
-        let Ok([(ship, from), (_, to)]) = ships.get_many([one, leader]) else { continue };
-        let (from, to) = (from.translation.truncate(), to.translation.truncate());
+fn draw_escorts(mut gizmos: Gizmos<Behind>, escorts: PairQuery<Escorts, Drawn, &'static Transform>) {
+    for ((ship, from), _, to) in &escorts {
+        let (from, to) = ends(from, to);
         gizmos.line_2d(from, to, ship.color.with_alpha(0.30));
     }
 }

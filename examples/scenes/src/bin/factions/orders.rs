@@ -36,19 +36,8 @@ pub fn plugin(app: &mut App) {
     app.add_systems(Update, (regroup, think).chain().in_set(Think));
 }
 
-/// The way up from a ship to its orders.
-#[derive(SystemParam)]
-pub struct ChainOfCommand<'w, 's> {
-    escorts: Pairs<'w, 's, Escorts>,
-    orders: Query<'w, 's, &'static Order>,
-}
-
-impl ChainOfCommand<'_, '_> {
-    /// The order that holds for a ship: the nearest one above, its own first.
-    pub fn order(&self, ship: Entity) -> Option<Order> {
-        self.orders.iter_many([ship].into_iter().chain(self.escorts.ancestors(ship))).next().copied()
-    }
-}
+/// The order that holds for a ship: the nearest one above it, its own first.
+pub type Orders = SelfUp<Escorts, &'static Order>;
 
 /// Who belongs to whom, and how they stand to each other.
 #[derive(SystemParam)]

@@ -3,7 +3,7 @@
 use crate::{
     flight::Flight,
     hand::Hand,
-    orders::{ChainOfCommand, words},
+    orders::{Orders, words},
     world::{AlliedWith, DockedTo, Escorts, Faction, HostileTo, MemberOf, Ship},
 };
 use bevy::{ecs::system::SystemParam, prelude::*};
@@ -48,8 +48,7 @@ fn count(pairs: Everything, ships: Query<(), With<Ship>>, mut figures: Query<(&F
 fn describe(
     hand: Res<Hand>,
     pairs: Everything,
-    chain: ChainOfCommand,
-    things: Query<(&Name, &Transform, &Sprite, Option<&Ship>)>,
+    things: Query<(&Name, &Transform, &Sprite, Option<(&Ship, Orders)>)>,
     names: Query<&Name>,
     factions: Query<&Name, With<Faction>>,
     mut tip: ResMut<Tip>,
@@ -61,11 +60,11 @@ fn describe(
     tip.color = sprite.color;
     tip.title = name.to_string();
     let list = |entities: &mut dyn Iterator<Item = Entity>| {
-        let names: Vec<_> = names.iter_many(entities).map(Name::as_str).collect();
+        let names: Vec<_> = names.iter_many(entities).flatten().map(Name::as_str).collect();
         if names.is_empty() { "nobody".to_owned() } else { names.join(", ") }
     };
     tip.text = match (ship, pairs.members.target(over)) {
-        (Some(ship), _) => {
+        (Some((ship, order)), _) => {
             let order =
                 chain.order(over).map_or("none".to_owned(), |order| words(order, &pairs.members, &factions));
             format!(

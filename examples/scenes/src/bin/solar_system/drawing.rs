@@ -41,9 +41,11 @@ fn switch_trails(keys: Res<ButtonInput<KeyCode>>, mut trails: ResMut<Trails>) {
 }
 
 /// A ring for every pair.
-fn draw_orbits(mut gizmos: Gizmos<Behind>, orbits: Pairs<Orbits>, bodies: Query<(&Body, &Transform)>) {
-    for (body, centre) in orbits.iter() {
-        let Ok([(body, at), (_, centre)]) = bodies.get_many([body, centre]) else { continue };
+fn draw_orbits(
+    mut gizmos: Gizmos<Behind>,
+    orbits: PairQuery<Orbits, (&'static Body, &'static Transform), &'static Transform>,
+) {
+    for ((body, at), _, centre) in &orbits {
         let (at, centre) = (at.translation.truncate(), centre.translation.truncate());
         let strength = if body.kind == Kind::Planet { 0.22 } else { 0.14 };
         gizmos.circle_2d(centre, at.distance(centre), palette::PLAIN.with_alpha(strength)).resolution(96);
@@ -81,7 +83,10 @@ fn draw_hover(
         ring(below, palette::GOOD.with_alpha(0.7));
     }
     let way = bodies.iter_many([over].into_iter().chain(orbits.ancestors(over)));
-    gizmos.linestrip_2d(way.map(|(_, at)| at.translation.truncate()), palette::BRIGHT.with_alpha(0.5));
+    gizmos.linestrip_2d(
+        way.flatten().map(|(_, at)| at.translation.truncate()),
+        palette::BRIGHT.with_alpha(0.5),
+    );
 }
 
 /// The orbit that a body would have if the mouse let go of it.

@@ -52,25 +52,20 @@ fn drift(time: Res<Time>, mut drifting: Query<(&mut Drift, &mut Transform)>) {
 /// Places every body around its centre, centres first: moons of planets of suns, to any depth. The place of the
 /// sun comes down the same way, and the bright side is turned to it.
 fn place(
-    orbits: Pairs<Orbits>,
-    roots: Query<Entity, (With<Light>, Without<Orbit>)>,
-    mut bodies: Query<(&mut Transform, &mut Light)>,
-    circling: Query<&Orbit>,
+    mut bodies: CascadeQuery<
+        Orbits,
+        (&'static Orbit, &'static mut Transform, &'static mut Light),
+        (&'static Transform, &'static Light),
+    >,
 ) {
-    for root in &roots {
-        for (body, _) in orbits.descendants(root) {
-            let Some(centre) = orbits.target(body) else { continue };
-            let Ok([(centre, shining), (mut transform, mut light)]) = bodies.get_many_mut([centre, body])
-            else {
-                continue;
-            };
-            let Ok(orbit) = circling.get(body) else { continue };
-            let at = centre.translation.truncate() + orbit.offset();
-            transform.translation = at.extend(transform.translation.z);
-            *light = *shining;
-            transform.rotation = Quat::from_rotation_z((light.0 - at).to_angle());
-        }
-    }
+    bodies.for_each(|(orbit, mut transform, mut light), centre| {
+        // What drifts has none.
+        let Some((centre, shining)) = centre else { return };
+        let at = centre.translation.truncate() + orbit.offset();
+        *light = *shining;
+        transform.translation = at.extend(transform.translation.z);
+        transform.rotation = Quat::from_rotation_z((light.0 - at).to_angle());
+    });
 }
 
 fn leave_trails(mut trails: Query<(&Transform, &mut Trail)>) {
@@ -93,7 +88,7 @@ fn let_drift(
     moving: Query<&Orbit>,
 ) {
     let above = orbits.ancestors(lost.source);
-    let velocity = moving.iter_many(above.chain([lost.source])).map(Orbit::velocity).sum();
+    let velocity = moving.iter_many(above.chain([lost.source])).flatten().map(Orbit::velocity).sum();
     commands.entity(lost.source).try_insert(Drift(velocity));
 }
 

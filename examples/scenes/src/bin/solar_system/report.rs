@@ -6,7 +6,7 @@ use crate::{
     hand::Hand,
     motion::{Drift, Motion},
 };
-use bevy::{ecs::system::SystemParam, prelude::*};
+use bevy::prelude::*;
 use bevy_relations::prelude::*;
 use bevy_relations_scenes::{
     palette,
@@ -49,7 +49,7 @@ fn count(
     fate: Res<Fate>,
     orbits: Pairs<Orbits>,
     falls: Pairs<FallsWith>,
-    bodies: Query<Entity, With<Body>>,
+    bodies: Query<Depth<Orbits>, With<Body>>,
     drifting: Query<(), With<Drift>>,
     mut figures: Query<(&Figure, &mut Text, &mut TextColor)>,
 ) {
@@ -59,7 +59,7 @@ fn count(
             "adrift" => drifting.iter().len().to_string(),
             "Orbits" => format!("{} pairs", orbits.len()),
             "FallsWith" => format!("{} pairs", falls.len()),
-            "deepest" => bodies.iter().filter_map(|body| orbits.depth(body)).max().unwrap_or(0).to_string(),
+            "deepest" => bodies.iter().max().unwrap_or(0).to_string(),
             _ => {
                 let (value, wanted) = match *fate {
                     Fate::Remove => ("they drift off", palette::GOOD),
@@ -73,31 +73,29 @@ fn count(
     }
 }
 
-/// The pairs of both relations.
-#[derive(SystemParam)]
-struct Both<'w, 's> {
-    orbits: Pairs<'w, 's, Orbits>,
-    falls: Pairs<'w, 's, FallsWith>,
-}
-
-fn describe(hand: Res<Hand>, pairs: Both, bodies: Query<(&Name, &Body, &Transform)>, mut tip: ResMut<Tip>) {
+/// Says what the pairs say: those of this relation, and how many there are of all relations.
+fn describe(
+    hand: Res<Hand>,
+    orbits: Pairs<Orbits>,
+    pairs: AnyPairs,
+    bodies: Query<(&Name, &Body, &Transform, Ancestors<Orbits>)>,
+    mut tip: ResMut<Tip>,
+) {
     tip.at = None;
     let Some(over) = hand.over else { return };
-    let Ok((name, body, transform)) = bodies.get(over) else { return };
+    let Ok((name, body, transform, centres)) = bodies.get(over) else { return };
+    let centres: Vec<_> = bodies.iter_many(centres).flatten().map(|(name, ..)| name.as_str()).collect();
+    let around = if centres.is_empty() { "nothing".to_owned() } else { centres.join(" < ") };
     tip.at = Some(transform.translation.truncate());
     tip.title = name.to_string();
     tip.color = body.color;
-
-    let Both { orbits, falls } = pairs;
-    let way: Vec<_> = bodies.iter_many(orbits.ancestors(over)).map(|(name, ..)| name.as_str()).collect();
-    let kind = body.kind.name();
-    let orbiting =
-        if way.is_empty() { "orbits nothing".to_owned() } else { format!("orbits {}", way.join(" < ")) };
-    let (direct, below) = (orbits.source_count(over), orbits.descendants(over).count());
-    let as_source = orbits.target_count(over) + falls.target_count(over);
-    let as_target = direct + falls.source_count(over);
     tip.text = format!(
-        "{kind}, {orbiting}\n{direct} around it, {below} in all\npairs: {as_source} as source, {as_target} as target"
+        "{} around {around}\n{} around it, {} in all\npairs: {} as source, {} as target",
+        body.kind.name(),
+        orbits.source_count(over),
+        orbits.descendants(over).count(),
+        pairs.target_count(over),
+        pairs.source_count(over),
     );
 }
 
