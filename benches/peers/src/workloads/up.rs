@@ -98,7 +98,7 @@ fn workload(id: &'static str, size: usize, fanout: usize, moves: usize, goals: [
 }
 
 /// Which parent of leaves goes below whose parent, round by round.
-fn plan(forest: &Forest, moves: usize) -> impl FnMut() -> Vec<(usize, usize)> {
+fn plan(forest: &Forest, moves: usize) -> impl FnMut() -> Vec<(usize, usize)> + use<> {
     let above: Vec<_> = forest.lowest.iter().map(|&node| (node, forest.parents[node])).collect();
     let mut random = Random::new(42);
     move || {
