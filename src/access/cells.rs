@@ -292,6 +292,22 @@ impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
         }
     }
 
+    /// Where an entity is, if it matches; without going there, unless that takes a look at the entity itself.
+    ///
+    /// # Safety
+    /// As for [`get`](Self::get).
+    #[inline]
+    pub(crate) unsafe fn find(&mut self, state: &CellsState<D, F>, entity: Entity) -> Option<Place> {
+        if !(D::IS_ARCHETYPAL && F::IS_ARCHETYPAL) {
+            let mut place = Place::UNKNOWN;
+            // SAFETY: as the caller promises.
+            return unsafe { self.get_at(state, entity, &mut place) }.map(|_| place);
+        }
+        let location = self.world.entities().get_spawned(entity).ok()?;
+        let storage = state.storage(location);
+        state.matches(storage).then_some(Place { storage, row: Some(location.table_row) })
+    }
+
     /// [`Cells::seek`].
     ///
     /// # Safety
@@ -311,6 +327,22 @@ impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
         {
             return Some(row);
         }
+        // SAFETY: as the caller promises.
+        unsafe { self.look_up(state, entity, place) }
+    }
+
+    /// [`seek`](Self::seek) of an entity that is not where it was last. Apart, so that the rest is short enough to be
+    /// inlined.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(never)]
+    unsafe fn look_up(
+        &mut self,
+        state: &CellsState<D, F>,
+        entity: Entity,
+        place: &mut Place,
+    ) -> Option<TableRow> {
         let location = self.world.entities().get_spawned(entity).ok()?;
         *place = Place { storage: state.storage(location), row: Some(location.table_row) };
         // SAFETY: as the caller promises.

@@ -327,6 +327,18 @@ impl Forward {
         }
     }
 
+    /// The index of the only target. `None` if there is no target, or more than one.
+    #[inline]
+    pub(crate) fn only_index(&self, source: Entity) -> Option<u32> {
+        match self {
+            Self::Exclusive(forward) => forward.target_index(source),
+            Self::Many(forward) => match forward.held(source) {
+                Held::One(target, _) => Some(target.index_u32()),
+                _ => None,
+            },
+        }
+    }
+
     pub(crate) fn nth(&self, reverse: &Reverse, source: Entity, nth: usize) -> Option<Entity> {
         match self {
             Self::Exclusive(forward) if nth == 0 => forward.target(reverse, source),

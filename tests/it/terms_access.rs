@@ -51,10 +51,7 @@ fn terms_refuse_what_writes_beside_them() {
         (refusal(|_: Query<EntityMut>, _: Query<(), RootOf<Likes>>| ()), "`RootOf<Likes>`"),
         (refusal(|_: Query<EntityMut>, _: Query<(), AddedPair<Likes>>| ()), "`AddedPair<Likes>`"),
         (refusal(|_: Query<EntityMut>, _: Query<Option<Targets<Likes>>>| ()), "`Targets<Likes>`"),
-        (
-            refusal(|_: Query<(&mut Armor, Up<MountedOn, &Armor>)>| ()),
-            "`Up<MountedOn, &Armor, 1, MAX>`",
-        ),
+        (refusal(|_: Query<(&mut Armor, Up<MountedOn, &Armor>)>| ()), "`Up<MountedOn, &Armor, 1, MAX>`"),
         (
             refusal(|_: Query<(&mut Armor, Kept<Up<MountedOn, &Armor>>)>| ()),
             "`Kept<Up<MountedOn, &Armor, 1, MAX>>`",
