@@ -36,7 +36,7 @@ pub(crate) use index::RelationIndex;
 pub(crate) use journal::{Change, Cursor, Journal};
 pub(crate) use pages::Pages;
 pub(crate) use participants::{Participants, Relations};
-pub(crate) use reverse::NO_ROW;
+pub(crate) use reverse::{NO_ROW, SourceList};
 
 use crate::{
     id::RelationId,

@@ -20,6 +20,9 @@ mod expr;
 mod expr_fuzz;
 mod lifecycle;
 mod model;
+mod pair_query;
+mod pair_query_access;
+mod pairs_mut;
 #[cfg(feature = "bevy_reflect")]
 mod pairs_view;
 mod reads;
