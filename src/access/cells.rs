@@ -21,11 +21,11 @@ use nonmax::NonMaxU32;
 /// What to read of entities, and which of them match: a `Query` without its iteration.
 pub(crate) struct CellsState<D: QueryData + 'static, F: QueryFilter + 'static = ()> {
     /// Declares the access and decides which archetypes match. Its own states of `D` and `F` are private.
-    query: QueryState<D, F>,
+    pub(super) query: QueryState<D, F>,
     data: D::State,
     filter: F::State,
     /// Whether a table matches or does not match as a whole, with all archetypes in it.
-    dense: bool,
+    pub(super) dense: bool,
     /// The tables that match if `dense`, else the archetypes; a bit each.
     matched: Vec<u64>,
     generation: Option<ArchetypeGeneration>,
@@ -118,8 +118,8 @@ impl<D: QueryData + 'static, F: QueryFilter + 'static> CellsState<D, F> {
 /// Where an entity was seen last. It is checked before it is used: a wrong one costs time, nothing else.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
-    storage: u32,
-    row: Option<TableRow>,
+    pub(super) storage: u32,
+    pub(super) row: Option<TableRow>,
 }
 
 impl Place {
@@ -230,7 +230,7 @@ impl<'w, 's, D: QueryData + 'static, F: QueryFilter + 'static> Cells<'w, 's, D, 
 
     /// Goes to the storage of an entity that was at `place` last, which is put right, and gives its row. `None` if
     /// the entity is dead or its storage does not match.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn seek(&mut self, entity: Entity, place: &mut Place) -> Option<TableRow> {
         // Rows are known only of tables that match as a whole.
         if let Some(row) = place.row
@@ -239,6 +239,11 @@ impl<'w, 's, D: QueryData + 'static, F: QueryFilter + 'static> Cells<'w, 's, D, 
         {
             return Some(row);
         }
+        self.look_up(entity, place)
+    }
+
+    /// [`seek`](Self::seek) of an entity that is not at `place`.
+    fn look_up(&mut self, entity: Entity, place: &mut Place) -> Option<TableRow> {
         let location = self.world.entities().get_spawned(entity).ok()?;
         *place = Place { storage: self.state.storage(location), row: Some(location.table_row) };
         self.go(location)
@@ -269,7 +274,7 @@ impl<'w, 's, D: QueryData + 'static, F: QueryFilter + 'static> Cells<'w, 's, D, 
     ///
     /// # Safety
     /// As for [`get`](Self::get), and the entity must be in this row of the storage that is set, which matches.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn fetch_here(&mut self, entity: Entity, row: TableRow) -> Option<D::Item<'w, 's>> {
         // SAFETY: as the caller promises. What the filter looks at is not used beside the item.
         unsafe {
