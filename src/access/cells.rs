@@ -20,11 +20,11 @@ use bevy_ecs::{
 /// What to read of entities, and which of them match: a `Query` without its iteration.
 pub(crate) struct CellsState<D: QueryData, F: QueryFilter = ()> {
     /// Declares the access and decides which archetypes match. Its own states of `D` and `F` are private.
-    query: QueryState<D, F>,
+    pub(super) query: QueryState<D, F>,
     data: D::State,
     filter: F::State,
     /// Whether a table matches or does not match as a whole, with all archetypes in it.
-    dense: bool,
+    pub(super) dense: bool,
     /// The tables that match if `dense`, else the archetypes; a bit each.
     matched: Vec<u64>,
     /// The same, in order.
@@ -134,8 +134,8 @@ impl<D: QueryData, F: QueryFilter> CellsState<D, F> {
 /// Where an entity was seen last. It is checked before it is used: a wrong one costs time, nothing else.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
-    storage: u32,
-    row: Option<TableRow>,
+    pub(super) storage: u32,
+    pub(super) row: Option<TableRow>,
 }
 
 impl Place {
@@ -156,7 +156,7 @@ impl Place {
 }
 
 #[inline]
-fn table_row(index: usize) -> Option<TableRow> {
+pub(super) fn table_row(index: usize) -> Option<TableRow> {
     Some(TableRow::new((index as u32).try_into().ok()?))
 }
 
@@ -312,7 +312,7 @@ impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
     ///
     /// # Safety
     /// `state` must be the one given to [`new`](Self::new).
-    #[inline]
+    #[inline(always)]
     unsafe fn seek(
         &mut self,
         state: &CellsState<D, F>,
@@ -377,7 +377,7 @@ impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
     ///
     /// # Safety
     /// As there, and `state` must be the one given to [`new`](Self::new).
-    #[inline]
+    #[inline(always)]
     unsafe fn fetch_here<'s>(
         &mut self,
         state: &'s CellsState<D, F>,
@@ -534,7 +534,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
 
     /// Goes to the storage of an entity that was at `place` last, which is put right, and gives its row. `None` if
     /// the entity is dead or its storage does not match.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn seek(&mut self, entity: Entity, place: &mut Place) -> Option<TableRow> {
         // SAFETY: the state is the one it was made with.
         unsafe { self.fetch.seek(self.origin.state, entity, place) }
@@ -556,7 +556,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
     ///
     /// # Safety
     /// As for [`get`](Self::get), and the entity must be in this row of the storage that is set, which matches.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn fetch_here(&mut self, entity: Entity, row: TableRow) -> Option<D::Item<'w, 's>> {
         // SAFETY: the state is the one it was made with; the rest is up to the caller.
         unsafe { self.fetch.fetch_here(self.origin.state, entity, row) }

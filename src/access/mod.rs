@@ -10,8 +10,10 @@
     reason = "a component found by its id comes without its type; columns are reached past the borrow checker"
 )]
 
+mod ahead;
 mod cells;
 
+pub(crate) use ahead::{Ahead, prefetch};
 pub(crate) use cells::{Cells, CellsFetch, CellsState, Origin, Place, Rows, StorageRows};
 
 use crate::store::PairStore;

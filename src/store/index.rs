@@ -190,7 +190,7 @@ impl RelationIndex {
     #[inline]
     fn record(&mut self, source: Entity, target: Entity, removed: bool) {
         if let Some(journal) = &mut self.journal {
-            journal.record(Change { source, target, removed });
+            journal.record(Change { source, target, removed }, self.len);
         }
     }
 
