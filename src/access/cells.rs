@@ -16,6 +16,7 @@ use bevy_ecs::{
     storage::{TableId, TableRow},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
+use core::any::TypeId;
 
 /// What to read of entities, and which of them match: a `Query` without its iteration.
 pub(crate) struct CellsState<D: QueryData, F: QueryFilter = ()> {
@@ -30,12 +31,19 @@ pub(crate) struct CellsState<D: QueryData, F: QueryFilter = ()> {
     /// The same, in order.
     storages: Vec<u32>,
     generation: Option<ArchetypeGeneration>,
+    /// `D` is `()`, and whether an entity matches is decided by its storage.
+    reads_nothing: bool,
+    /// If so, the storages that do not match.
+    others: Vec<u32>,
 }
 
 impl<D: QueryData, F: QueryFilter> CellsState<D, F> {
     /// # Safety
     /// [`init_access`](Self::init_access) must be called before anything else.
-    pub(crate) unsafe fn new(world: &mut World) -> Self {
+    pub(crate) unsafe fn new(world: &mut World) -> Self
+    where
+        D: 'static,
+    {
         let (data, filter) = (D::init_state(world), F::init_state(world));
         let disabling: Vec<_> = world
             .get_resource::<DefaultQueryFilters>()
@@ -45,7 +53,9 @@ impl<D: QueryData, F: QueryFilter> CellsState<D, F> {
         let dense = D::IS_DENSE && F::IS_DENSE && disabling.into_iter().all(in_tables);
         // SAFETY: the caller calls `init_access` first, which is that of the query.
         let query = unsafe { QueryState::new_unchecked(world) };
-        Self { query, data, filter, dense, matched: Vec::new(), storages: Vec::new(), generation: None }
+        let reads_nothing = TypeId::of::<D>() == TypeId::of::<()>() && F::IS_ARCHETYPAL;
+        let (matched, storages, others) = (Vec::new(), Vec::new(), Vec::new());
+        Self { query, data, filter, dense, matched, storages, generation: None, reads_nothing, others }
     }
 
     /// Declares everything that [`Cells`] read and write.
@@ -99,6 +109,15 @@ impl<D: QueryData, F: QueryFilter> CellsState<D, F> {
         for &storage in &self.storages {
             self.matched[storage as usize / 64] |= 1 << (storage % 64);
         }
+        if self.reads_nothing {
+            // SAFETY: only the structure of the tables is looked at here.
+            let tables = unsafe { world.storages().tables.len() };
+            let count = if self.dense { tables } else { world.archetypes().len() };
+            let mut others = core::mem::take(&mut self.others);
+            others.clear();
+            others.extend((0..count as u32).filter(|&storage| !self.matches(storage)));
+            self.others = others;
+        }
     }
 
     #[inline]
@@ -132,8 +151,9 @@ impl Place {
     }
 }
 
+/// The row of this number.
 #[inline]
-fn table_row(index: usize) -> Option<TableRow> {
+pub(crate) fn table_row(index: usize) -> Option<TableRow> {
     Some(TableRow::new((index as u32).try_into().ok()?))
 }
 
@@ -243,16 +263,37 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
         &self.origin.state.storages
     }
 
-    /// Number of entities in one of the [`storages`](Self::storages).
-    pub(crate) fn len_of(&self, storage: u32) -> usize {
+    /// Whether nothing is read, and every entity matches but for some for which `is_other` holds. Costs a
+    /// step per entity that does not match, and gives up if there are more than `limit`.
+    ///
+    /// If so, [`fetch_here`](Self::fetch_here) may be called with those entities as if they were found, with any row.
+    pub(crate) fn all_match(&self, limit: usize, is_other: impl Fn(Entity) -> bool) -> bool {
+        let (state, mut left) = (self.origin.state, limit);
+        state.reads_nothing
+            && state.others.iter().all(|&storage| {
+                let rows = self.rows_of(storage);
+                let few = left.checked_sub(rows.len());
+                left = few.unwrap_or(0);
+                few.is_some()
+                    && (0..rows.len()).all(|at| rows.get(at).is_some_and(|(entity, _)| is_other(entity)))
+            })
+    }
+
+    /// The entities of any storage.
+    fn rows_of(&self, storage: u32) -> Rows<'w> {
         if self.origin.state.dense {
             // SAFETY: only the structure of the tables is looked at here.
             let tables = unsafe { &self.origin.world.storages().tables };
-            tables.get(TableId::from_u32(storage)).map_or(0, |table| table.entity_count() as usize)
+            tables.get(TableId::from_u32(storage)).map_or(Rows::NONE, |table| Rows::Table(table.entities()))
         } else {
             let archetype = self.origin.world.archetypes().get(ArchetypeId::new(storage as usize));
-            archetype.map_or(0, |archetype| archetype.len() as usize)
+            archetype.map_or(Rows::NONE, |archetype| Rows::Archetype(archetype.entities()))
         }
+    }
+
+    /// Number of entities in one of the [`storages`](Self::storages).
+    pub(crate) fn len_of(&self, storage: u32) -> usize {
+        self.rows_of(storage).len()
     }
 
     /// The data of an entity. `None` if it is dead or does not match.
@@ -262,9 +303,9 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
     /// entity at all, if `D` is not `IterQueryData`.
     #[inline]
     pub(crate) unsafe fn get(&mut self, entity: Entity) -> Option<D::Item<'w, 's>> {
-        let location = self.origin.world.entities().get_spawned(entity).ok()?;
-        // SAFETY: the location is the entity's; the rest is up to the caller.
-        unsafe { self.fetch(entity, location) }
+        let row = self.find(entity)?;
+        // SAFETY: the entity was found in this row; the rest is up to the caller.
+        unsafe { self.fetch_here(entity, row) }
     }
 
     /// [`get`](Self::get) of an entity that was at `place` last, which is put right.
@@ -273,19 +314,45 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
     /// As for [`get`](Self::get).
     #[inline]
     pub(crate) unsafe fn get_at(&mut self, entity: Entity, place: &mut Place) -> Option<D::Item<'w, 's>> {
-        if let Some(row) = place.row
-            && place.storage == self.storage
-            // Rows of archetypes are others.
-            && let Rows::Table(entities) = self.rows
-            && entities.get(row.index()) == Some(&entity)
-        {
-            // SAFETY: the entity is in this row of the table that is set; the rest is up to the caller.
-            return unsafe { self.fetch_here(entity, row) };
-        }
-        let location = self.origin.world.entities().get_spawned(entity).ok()?;
-        *place = Place { storage: self.origin.state.storage(location), row: Some(location.table_row) };
+        let row = self.find_at(entity, place)?;
         // SAFETY: as in `get`.
-        unsafe { self.fetch(entity, location) }
+        unsafe { self.fetch_here(entity, row) }
+    }
+
+    /// Goes to the storage of an entity, for [`fetch_here`](Self::fetch_here). `None` if it is dead or in one that
+    /// does not match.
+    #[inline]
+    pub(crate) fn find(&mut self, entity: Entity) -> Option<TableRow> {
+        let location = self.origin.world.entities().get_spawned(entity).ok()?;
+        self.enter(self.origin.state.storage(location));
+        self.matches.then_some(location.table_row)
+    }
+
+    /// Goes to where an entity was last, or if it is not there any more to where it is, for
+    /// [`fetch_here`](Self::fetch_here). `None` if it is dead or in a storage that does not match.
+    #[inline]
+    pub(crate) fn find_at(&mut self, entity: Entity, place: &mut Place) -> Option<TableRow> {
+        if let Some(row) = place.row {
+            self.enter(place.storage);
+            // Rows of archetypes are others.
+            if let Rows::Table(entities) = self.rows
+                && entities.get(row.index()) == Some(&entity)
+            {
+                return Some(row);
+            }
+        }
+        let row = self.find(entity);
+        *place = Place { storage: self.storage, row };
+        row
+    }
+
+    /// The entities of the table that is set, if tables match as a whole.
+    #[inline]
+    pub(crate) fn table(&self) -> &'w [Entity] {
+        match self.rows {
+            Rows::Table(entities) => entities,
+            Rows::Archetype(_) => &[],
+        }
     }
 
     /// The place of an entity in this row of the storage that is set.
@@ -294,7 +361,8 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
         Place { storage: self.storage, row: Some(row) }
     }
 
-    /// Goes to one of the [`storages`](CellsState::storages), and gives its entities.
+    /// Goes to one of the [`storages`](Self::storages), and gives its entities.
+    #[inline]
     pub(crate) fn enter(&mut self, storage: u32) -> Rows<'w> {
         if storage != self.storage {
             self.go_to(storage);
@@ -302,22 +370,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
         self.rows
     }
 
-    /// # Safety
-    /// As for [`get`](Self::get), and `location` must be that of `entity`.
-    #[inline]
-    unsafe fn fetch(&mut self, entity: Entity, location: EntityLocation) -> Option<D::Item<'w, 's>> {
-        let storage = self.origin.state.storage(location);
-        if storage != self.storage {
-            self.go_to(storage);
-        }
-        if !self.matches {
-            return None;
-        }
-        // SAFETY: the storage of the entity is set, and matches.
-        unsafe { self.fetch_here(entity, location.table_row) }
-    }
-
-    /// The data of an entity among those that [`enter`](Self::enter) has given, if the filters match.
+    /// The data of an entity that was found or entered, if the filters match.
     ///
     /// # Safety
     /// As for [`get`](Self::get), and the entity must be in this row of the storage that is set, which matches.

@@ -12,7 +12,7 @@
 
 mod cells;
 
-pub(crate) use cells::{Cells, CellsState, Origin, Place, Rows};
+pub(crate) use cells::{Cells, CellsState, Place, Rows, table_row};
 
 use crate::store::PairStore;
 use bevy_ecs::{
