@@ -147,14 +147,19 @@ impl Place {
     /// The next row: where the next entity is, if they were spawned one after the other.
     #[inline]
     pub(crate) fn next(self) -> Self {
-        Self { row: self.row.and_then(|row| table_row(row.index() + 1)), ..self }
+        let next = |row: TableRow| Some(TableRow::new((row.index_u32() + 1).try_into().ok()?));
+        Self { row: self.row.and_then(next), ..self }
     }
 }
 
 /// The row of this number.
+///
+/// # Safety
+/// There must be a table with this row.
 #[inline]
-pub(crate) fn table_row(index: usize) -> Option<TableRow> {
-    Some(TableRow::new((index as u32).try_into().ok()?))
+pub(crate) unsafe fn table_row(index: usize) -> TableRow {
+    // SAFETY: a table has at most `u32::MAX` rows.
+    TableRow::new(unsafe { (index as u32).try_into().unwrap_unchecked() })
 }
 
 /// The entities of a table or an archetype.
@@ -179,7 +184,11 @@ impl Rows<'_> {
     #[inline]
     pub(crate) fn get(&self, at: usize) -> Option<(Entity, TableRow)> {
         match self {
-            Self::Table(entities) => Some((*entities.get(at)?, table_row(at)?)),
+            Self::Table(entities) => {
+                let entity = *entities.get(at)?;
+                // SAFETY: the table has this row.
+                Some((entity, unsafe { table_row(at) }))
+            }
             Self::Archetype(entities) => entities.get(at).map(|entity| (entity.id(), entity.table_row())),
         }
     }
@@ -344,6 +353,24 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
         let row = self.find(entity);
         *place = Place { storage: self.storage, row };
         row
+    }
+
+    /// The rows of some entities, if all of them are where they were last and that is in the table that is set, for
+    /// [`fetch_here`](Self::fetch_here).
+    #[inline]
+    pub(crate) fn rows_at<const N: usize>(
+        &self,
+        entities: &[Entity],
+        places: &[Place],
+    ) -> Option<[TableRow; N]> {
+        let (table, first) = (self.table(), places.first()?.row?);
+        let mut rows = [first; N];
+        let mut all = entities.len() == N && places.len() == N;
+        for ((row, entity), place) in rows.iter_mut().zip(entities).zip(places) {
+            *row = place.row.unwrap_or(first);
+            all &= place.storage == self.storage && table.get(row.index()) == Some(entity);
+        }
+        all.then_some(rows)
     }
 
     /// The entities of the table that is set, if tables match as a whole.

@@ -3,7 +3,7 @@
 
 use super::{PairEdge, Pairs, Scope};
 use crate::{
-    access::{Cells, Place, table_row},
+    access::{Cells, Place, Rows, table_row},
     relation::Relation,
     store::{RelationIndex, SourceIter},
 };
@@ -14,6 +14,9 @@ use bevy_ecs::{
     storage::TableRow,
 };
 use core::ops::Range;
+
+/// So many entities are compared before anything is done with them, so that the processor waits for all of them at once.
+const BLOCK: usize = 16;
 
 /// A table row is scanned for pairs in about this fraction of the time that it takes to look up a source.
 const ROWS_PER_LOOKUP: usize = 4;
@@ -122,19 +125,28 @@ where
         let rows = self.sources.enter(storage);
         let all_match = self.targets.all_match(rows.len(), |entity| index.reverse.list(entity).is_none());
         let mut place = Place::UNKNOWN;
-        for at in part.start..part.end.min(rows.len()) {
-            let Some((source, row)) = rows.get(at) else { break };
-            let show = |target| {
+        let part = part.start..part.end.min(rows.len());
+        // The loop that must be fast, on its own: two in one are not inlined.
+        if let (Rows::Table(entities), Some(mut reader)) = (rows, index.exclusive_reader()) {
+            for (at, &source) in part.clone().zip(&entities[part]) {
+                let Some(target) = reader.target(source) else { continue };
+                // SAFETY: the table has this row.
+                let row = unsafe { table_row(at) };
                 let of_target = if all_match { Some(row) } else { self.targets.find_at(target, &mut place) };
                 if let Some(of_target) = of_target {
                     // SAFETY: both were found in their rows, or nothing is read of targets; *One at a time*.
                     unsafe { self.show(pairs, (source, row), (target, of_target), each) };
                 }
-            };
-            if index.exclusive {
-                index.first_target(source).into_iter().for_each(show);
-            } else {
-                index.targets(source).for_each(show);
+            }
+            return;
+        }
+        for (source, row) in part.filter_map(|at| rows.get(at)) {
+            for target in index.targets(source) {
+                let of_target = if all_match { Some(row) } else { self.targets.find_at(target, &mut place) };
+                if let Some(of_target) = of_target {
+                    // SAFETY: as above.
+                    unsafe { self.show(pairs, (source, row), (target, of_target), each) };
+                }
             }
         }
     }
@@ -160,24 +172,31 @@ where
         };
         places.resize(list.len(), Place::UNKNOWN);
         let (mut at, mut next_row) = (0, usize::MAX);
-        while let Some(&source) = list.get(at) {
+        while at < list.len() {
             let run = run_length(&list[at..], self.sources.table().get(next_row..).unwrap_or(&[]));
-            for &source in &list[at..at + run] {
-                if let Some(row) = table_row(next_row) {
-                    // SAFETY: the source is in this row of the table that is set, as was just compared; the target
-                    // was found; *One at a time*.
-                    unsafe { self.show(pairs, (source, row), (target, of_target), each) };
-                }
-                next_row += 1;
+            for (&source, row) in list[at..at + run].iter().zip(next_row..) {
+                // SAFETY: the source is in this row of the table that is set, as was just compared; the target was
+                // found; *One at a time*.
+                unsafe { self.show(pairs, (source, table_row(row)), (target, of_target), each) };
             }
-            at += run;
-            if run == 0 {
-                if let Some(row) = self.sources.find_at(source, &mut places[at]) {
+            if run > 0 {
+                (at, next_row) = (at + run, next_row + run);
+                continue;
+            }
+            let block = at..(at + BLOCK).min(list.len());
+            at = block.end;
+            let (block, places) = (&list[block.clone()], &mut places[block]);
+            let rows = self.sources.rows_at::<BLOCK>(block, places);
+            for (n, &source) in block.iter().enumerate() {
+                let row = match rows {
+                    Some(rows) => Some(rows[n]),
+                    None => self.sources.find_at(source, &mut places[n]),
+                };
+                if let Some(row) = row {
                     // SAFETY: both were found in their rows; *One at a time*.
                     unsafe { self.show(pairs, (source, row), (target, of_target), each) };
                     next_row = row.index() + 1;
                 }
-                at += 1;
             }
         }
     }
@@ -241,7 +260,6 @@ impl Places {
 /// How many entities are the same from the start.
 #[inline]
 fn run_length(a: &[Entity], b: &[Entity]) -> usize {
-    const BLOCK: usize = 16;
     if a.first() != b.first() {
         return 0;
     }
