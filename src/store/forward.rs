@@ -173,8 +173,8 @@ impl ExclusiveReader<'_> {
         if word as u32 == 0 || (word >> 32) as u32 != generation(source) {
             return None;
         }
-        let list = self.reverse.list_of_index(word as u32 - 1)?;
-        Some(self.reverse.lists[list].target)
+        // Does not panic, so that loops over sources can be optimised.
+        Some(self.reverse.lists.get(self.reverse.list_of_index(word as u32 - 1)?)?.target)
     }
 }
 

@@ -5,7 +5,7 @@ use super::{PairEdge, Pairs, Scope};
 use crate::{
     access::{Cells, Place, Rows, table_row},
     relation::Relation,
-    store::{RelationIndex, SourceIter},
+    store::{ExclusiveReader, RelationIndex, SourceIter},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -126,16 +126,14 @@ where
         let all_match = self.targets.all_match(rows.len(), |entity| index.reverse.list(entity).is_none());
         let mut place = Place::UNKNOWN;
         let part = part.start..part.end.min(rows.len());
-        // The loop that must be fast, on its own: two in one are not inlined.
-        if let (Rows::Table(entities), Some(mut reader)) = (rows, index.exclusive_reader()) {
-            for (at, &source) in part.clone().zip(&entities[part]) {
-                let Some(target) = reader.target(source) else { continue };
-                // SAFETY: the table has this row.
-                let row = unsafe { table_row(at) };
-                let of_target = if all_match { Some(row) } else { self.targets.find_at(target, &mut place) };
-                if let Some(of_target) = of_target {
-                    // SAFETY: both were found in their rows, or nothing is read of targets; *One at a time*.
-                    unsafe { self.show(pairs, (source, row), (target, of_target), each) };
+        if let (Rows::Table(entities), Some(reader)) = (rows, index.exclusive_reader()) {
+            let sources = part.clone().zip(&entities[part]);
+            // SAFETY: these are the entities of the table that was entered; `all_match` as required.
+            unsafe {
+                if all_match {
+                    self.visit_exclusive::<true, R>(pairs, reader, sources, each);
+                } else {
+                    self.visit_exclusive::<false, R>(pairs, reader, sources, each);
                 }
             }
             return;
@@ -144,9 +142,36 @@ where
             for target in index.targets(source) {
                 let of_target = if all_match { Some(row) } else { self.targets.find_at(target, &mut place) };
                 if let Some(of_target) = of_target {
-                    // SAFETY: as above.
+                    // SAFETY: both were found in their rows, or nothing is read of targets; *One at a time*.
                     unsafe { self.show(pairs, (source, row), (target, of_target), each) };
                 }
+            }
+        }
+    }
+
+    /// Shows the pairs of the sources in a part of a table, if each has one target. Where nothing is read of targets,
+    /// nothing in this loop calls or panics: what `each` counts can stay in registers.
+    ///
+    /// # Safety
+    /// The sources must be entities of the table that was entered, with their rows. `ALL_MATCH` must say whether
+    /// [`Cells::all_match`] holds for the targets.
+    #[inline]
+    unsafe fn visit_exclusive<'a, const ALL_MATCH: bool, R: Relation>(
+        &mut self,
+        pairs: &Pairs<'_, '_, R>,
+        mut reader: ExclusiveReader<'_>,
+        sources: impl Iterator<Item = (usize, &'a Entity)>,
+        each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
+    ) {
+        let mut place = Place::UNKNOWN;
+        for (at, &source) in sources {
+            let Some(target) = reader.target(source) else { continue };
+            // SAFETY: the table has this row.
+            let row = unsafe { table_row(at) };
+            let of_target = if ALL_MATCH { Some(row) } else { self.targets.find_at(target, &mut place) };
+            if let Some(of_target) = of_target {
+                // SAFETY: both were found in their rows, or nothing is read of targets; *One at a time*.
+                unsafe { self.show(pairs, (source, row), (target, of_target), each) };
             }
         }
     }
