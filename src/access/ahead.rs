@@ -4,7 +4,7 @@
 //! ahead by a few of them at most. It is told the addresses of what comes a little later instead. That is a hint: it
 //! changes nothing but the time.
 
-use super::{CellsState, Place, cells::table_row};
+use super::{CellsState, Place, rows::table_row};
 use bevy_ecs::{
     component::{ComponentId, StorageType},
     query::{QueryData, QueryFilter},
@@ -76,12 +76,11 @@ impl<'w> Ahead<'w> {
         let Some(table) = table.filter(|table| !self.components.is_empty() && !Table::is_empty(table)) else {
             return;
         };
-        let Some(first_row) = table_row(0) else { return };
         self.columns.push((table.entities().as_ptr().cast(), size_of::<bevy_ecs::entity::Entity>()));
         for &(id, size) in &self.components {
             if let Some(column) = table.get_column(id) {
                 // SAFETY: the table has a first row. No reference is made, only the address is taken.
-                let first = unsafe { column.get_data_unchecked(first_row) };
+                let first = unsafe { column.get_data_unchecked(table_row(0)) };
                 self.columns.push((first.as_ptr(), size));
             }
         }

@@ -12,9 +12,11 @@
 
 mod ahead;
 mod cells;
+mod rows;
 
 pub(crate) use ahead::{Ahead, prefetch};
-pub(crate) use cells::{Cells, CellsFetch, CellsState, Origin, Place, Rows, StorageRows};
+pub(crate) use cells::{Cells, CellsFetch, CellsState};
+pub(crate) use rows::{Place, Rows, StorageRows, table_row};
 
 use crate::store::PairStore;
 use bevy_ecs::{
