@@ -10,6 +10,7 @@ extern crate std;
 mod access;
 mod expr;
 mod id;
+mod names;
 mod ops;
 mod param;
 mod plugin;
@@ -20,6 +21,7 @@ mod traverse;
 pub use bevy_relations_macros::Relation;
 pub use expr::{ExprError, ExprErrorKind, PairExpr, PairExprBuilder};
 pub use id::{PairId, Slot};
+pub use names::{LookupError, NamePaths, WorldNameExt};
 pub use ops::{
     AttemptedPair, BundleList, CommandsPairExt, DespawnError, EntityCommandsPairExt, EntityWorldMutPairExt,
     InsertPairError, InsertPairsError, Pair, PairBatch, PairInserted, PairInsertedEvent, PairList,
@@ -42,10 +44,10 @@ pub use traverse::{AncestorIter, DescendantIter, EntityPath, RelationView};
 pub mod prelude {
     pub use crate::{
         AdoptRelationshipExt, AppRelationExt, CleanupPolicy, CommandsPairExt, EntityCommandsPairExt,
-        EntityWorldMutPairExt, ExclusiveRelation, IsA, OnInstantiate, Pair, PairContext, PairId,
+        EntityWorldMutPairExt, ExclusiveRelation, IsA, NamePaths, OnInstantiate, Pair, PairContext, PairId,
         PairInserted, PairRefusal, PairRemoved, Pairs, Prefab, Relation, RelationTraits, RelationsPlugin,
-        Slot, SlotOf, TraversableRelation, TypeTarget, Wildcard, WorldPairExt, WorldPairReadExt, pairs,
-        sources,
+        Slot, SlotOf, TraversableRelation, TypeTarget, Wildcard, WorldNameExt, WorldPairExt,
+        WorldPairReadExt, pairs, sources,
     };
 }
 

@@ -14,6 +14,7 @@ mod expr;
 mod expr_fuzz;
 mod lifecycle;
 mod model;
+mod names;
 mod reads;
 mod scale;
 mod smoke;
