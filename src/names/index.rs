@@ -16,18 +16,10 @@ pub(crate) struct NameIndex(RwLock<Known>);
 struct Known {
     /// By parent and hash of the name. An entry that is not right any more gives way to the next one.
     entities: HashMap<(Option<Entity>, u64), Entity>,
-    groups: HashMap<Option<Entity>, Group>,
+    /// How often a child of this parent was found only by going through everybody.
+    searches: HashMap<Option<Entity>, u32>,
     /// Number of entries at which those of no use are thrown away.
     limit: usize,
-}
-
-/// What is known of the children of one entity, or of the entities without a parent.
-#[derive(Default)]
-struct Group {
-    /// Number of children gone through; later ones are new, unless some were taken away.
-    seen: usize,
-    /// How often a name was found only by going through everybody.
-    missed: u32,
 }
 
 /// Entries from which on it pays to look for useless ones.
@@ -46,7 +38,8 @@ impl NameIndex {
     /// Finds an entity that [`get`](Self::get) does not know, and remembers it.
     ///
     /// # Complexity
-    /// A step per child that was added since the last search, if it is one of them; otherwise a step per child.
+    /// A step per entity that was added since the last search, if it is one of them; otherwise a step for
+    /// everybody with this parent.
     pub(super) fn search(
         &self,
         source: &Source<'_, '_>,
@@ -55,25 +48,17 @@ impl NameIndex {
         hash: u64,
     ) -> Option<Entity> {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(parent) = parent {
-            let children = source.children(parent);
-            let group = known.groups.entry(Some(parent)).or_default();
-            let seen = group.seen.min(children.len());
-            group.seen = children.len();
-            // Bevy appends children.
-            for &child in &children[seen..] {
-                if let Some(name) = source.name(child) {
-                    known.file(source, Some(parent), name.pre_hash(), child);
-                }
-            }
-            let new = known.entities.get(&(Some(parent), hash)).copied();
-            if let Some(new) = new.filter(|&new| source.is_named(new, Some(parent), name, hash)) {
-                return Some(new);
-            }
+        for (entity, name) in source.newest(parent, |entity, name| known.knows(parent, entity, name)) {
+            known.file(source, parent, name.pre_hash(), entity);
+        }
+        let new = known.entities.get(&(parent, hash)).copied();
+        if let Some(new) = new.filter(|&new| source.is_named(new, parent, name, hash)) {
+            return Some(new);
         }
         let found = source.first_named(parent, name, hash)?;
-        let group = known.groups.entry(parent).or_default();
-        if group.missed.is_multiple_of(SEARCHES) {
+        let searches = known.searches.entry(parent).or_default();
+        *searches = searches.wrapping_add(1);
+        if searches.is_multiple_of(SEARCHES) {
             let _: ControlFlow<()> = source.each(parent, &mut |entity, name: &Name| {
                 known.file(source, parent, name.pre_hash(), entity);
                 ControlFlow::Continue(())
@@ -81,12 +66,15 @@ impl NameIndex {
         } else {
             known.file(source, parent, hash, found);
         }
-        known.groups.entry(parent).or_default().missed += 1;
         Some(found)
     }
 }
 
 impl Known {
+    fn knows(&self, parent: Option<Entity>, entity: Entity, name: &Name) -> bool {
+        self.entities.get(&(parent, name.pre_hash())) == Some(&entity)
+    }
+
     /// Enters an entity, unless another one has the name already.
     fn file(&mut self, source: &Source<'_, '_>, parent: Option<Entity>, hash: u64, entity: Entity) {
         let known = self.entities.entry((parent, hash)).or_insert(entity);
@@ -95,7 +83,7 @@ impl Known {
         }
         if self.entities.len() > self.limit.max(MANY) {
             self.entities.retain(|&(parent, hash), entity| source.is_hashed(*entity, parent, hash));
-            self.groups.retain(|parent, _| parent.is_none_or(|parent| !source.children(parent).is_empty()));
+            self.searches.retain(|parent, _| parent.is_none_or(|parent| !source.children(parent).is_empty()));
             self.limit = 2 * self.entities.len();
         }
     }

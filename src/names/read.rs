@@ -115,9 +115,11 @@ pub trait WorldNameExt {
     /// If a step of the path leads nowhere.
     ///
     /// # Complexity
-    /// Constant for each step that was found before and for each child that is new, once relations are in use in
-    /// this world: then found names are remembered. Others are searched for, and since names can change without
-    /// notice, this takes a step per child, or per entity without a parent.
+    /// Constant for each step that was found before, once relations are in use in this world: then found names
+    /// are remembered. A name that was not found before takes a step per sibling added since the last search, if
+    /// it belongs to one of these. Otherwise it takes a step per sibling, since a name can change without notice;
+    /// so does finding out that there is no such name. (In systems, this is also so for names of new entities
+    /// without a parent.)
     fn lookup(&self, path: &str) -> Result<Entity, LookupError>;
 
     /// [`lookup`](Self::lookup) of a path that starts at the children of an entity.

@@ -8,6 +8,7 @@ use super::{
 use crate::relation::Prefab;
 use alloc::{string::String, vec::Vec};
 use bevy_ecs::{
+    archetype::{Archetype, ArchetypeEntity},
     entity::Entity,
     entity_disabling::Disabled,
     hierarchy::{ChildOf, Children},
@@ -73,8 +74,39 @@ impl<'w> Source<'w, '_> {
                 named.try_for_each(|(child, name)| f(child, name))
             }
             (None, Self::Queries(_, roots)) => roots.iter().try_for_each(|(entity, name)| f(entity, name)),
-            (None, Self::World(world)) => each_root(world, f),
+            (None, Self::World(world)) => {
+                let mut roots = root_archetypes(world).flat_map(Archetype::entities).map(ArchetypeEntity::id);
+                roots.try_for_each(|entity| match world.get(entity) {
+                    Some(name) => f(entity, name),
+                    None => ControlFlow::Continue(()),
+                })
+            }
         }
+    }
+
+    /// Those that were added last: from the end on, where Bevy adds, as long as they are not known.
+    pub(super) fn newest(
+        &self,
+        parent: Option<Entity>,
+        is_known: impl Fn(Entity, &Name) -> bool,
+    ) -> Vec<(Entity, &'w Name)> {
+        let is_new = |&entity: &Entity| self.name(entity).is_none_or(|name| !is_known(entity, name));
+        let mut newest = Vec::new();
+        match (parent, self) {
+            (Some(parent), _) => {
+                newest.extend(self.children(parent).iter().copied().rev().take_while(is_new));
+            }
+            (None, Self::World(world)) => {
+                for archetype in root_archetypes(world) {
+                    let entities = archetype.entities().iter().map(ArchetypeEntity::id);
+                    newest.extend(entities.rev().take_while(is_new));
+                }
+            }
+            // A query does not tell where its entities were added.
+            (None, Self::Queries(..)) => {}
+        }
+        // The first of several with the same name comes first.
+        newest.into_iter().rev().filter_map(|entity| Some((entity, self.name(entity)?))).collect()
     }
 
     /// Whether the entity is there, and has a name of this hash.
@@ -99,25 +131,14 @@ fn has(own: &Name, name: &str, hash: u64) -> bool {
     own.pre_hash() == hash && own.as_str() == name
 }
 
-fn each_root<'w, T>(
-    world: &'w World,
-    f: &mut dyn FnMut(Entity, &'w Name) -> ControlFlow<T>,
-) -> ControlFlow<T> {
+/// The archetypes of named entities without a parent.
+fn root_archetypes(world: &World) -> impl Iterator<Item = &Archetype> {
     let components = world.components();
     let child_of = components.component_id::<ChildOf>();
-    let Some(name) = components.component_id::<Name>() else { return ControlFlow::Continue(()) };
-    let Some(named) = world.archetypes().component_index().get(&name) else {
-        return ControlFlow::Continue(());
-    };
-    let archetypes = named.keys().filter_map(|&archetype| world.archetypes().get(archetype));
-    for archetype in archetypes.filter(|archetype| !child_of.is_some_and(|id| archetype.contains(id))) {
-        for entity in archetype.entities() {
-            if let Some(name) = world.get(entity.id()) {
-                f(entity.id(), name)?;
-            }
-        }
-    }
-    ControlFlow::Continue(())
+    let name = components.component_id::<Name>();
+    let named = name.and_then(|name| world.archetypes().component_index().get(&name)).into_iter();
+    let archetypes = named.flat_map(|named| named.keys()).filter_map(|&id| world.archetypes().get(id));
+    archetypes.filter(move |archetype| !child_of.is_some_and(|id| archetype.contains(id)))
 }
 
 /// What there is to ask about names.

@@ -93,8 +93,7 @@ fn renames_are_followed_however_they_are_made() {
         world.entity_mut(entity).insert(Name::new("a"));
         assert_eq!(find(&world, "a"), Some(entity));
         // Another one takes the name over.
-        let other = world.entity(entity).get::<ChildOf>().map(ChildOf::parent);
-        let other = if other.is_some() { child(&mut world, parent, "z") } else { named(&mut world, "z") };
+        let other = if in_parent { child(&mut world, parent, "z") } else { named(&mut world, "z") };
         world.get_mut::<Name>(entity).unwrap().set("y");
         world.get_mut::<Name>(other).unwrap().set("a");
         assert_eq!((find(&world, "a"), find(&world, "y")), (Some(other), Some(entity)));
@@ -108,7 +107,10 @@ fn reparenting_is_followed() {
     let x = child(&mut world, a, "x");
     assert_eq!(world.lookup("a.x"), Ok(x));
     world.entity_mut(x).insert(ChildOf(b));
-    assert_eq!((world.lookup("a.x").is_ok(), world.lookup("b.x"), world.lookup("x").is_ok()), (false, Ok(x), false));
+    assert_eq!(
+        (world.lookup("a.x").is_ok(), world.lookup("b.x"), world.lookup("x").is_ok()),
+        (false, Ok(x), false)
+    );
     world.entity_mut(x).remove::<ChildOf>();
     assert_eq!((world.lookup("b.x").is_ok(), world.lookup("x")), (false, Ok(x)));
     world.insert_pair_by_id(x, world.get_entity_of::<ChildOf>().unwrap(), a).unwrap();
@@ -352,7 +354,8 @@ fn run(remember: bool, steps: Vec<Step>) {
                 };
             }
             Step::Swap { parent } => {
-                let Some(mut children) = pick(parent).and_then(|parent| world.get_mut::<Children>(parent)) else {
+                let Some(mut children) = pick(parent).and_then(|parent| world.get_mut::<Children>(parent))
+                else {
                     continue;
                 };
                 let last = children.len() - 1;
