@@ -29,8 +29,8 @@ pub use ops::{
     WorldPairExt,
 };
 pub use param::{
-    AnyPairs, CascadeItems, CascadeIter, CascadeQuery, Pairs, RemovedPairIter, RemovedPairs,
-    WorldPairReadExt, any_pair, any_pair_removed, pairs_changed,
+    AnyPairs, CascadeItems, CascadeIter, CascadeQuery, PairEdge, PairIter, PairIterMut, PairQuery, Pairs,
+    PairsMut, RemovedPairIter, RemovedPairs, WorldPairReadExt, any_pair, any_pair_removed, pairs_changed,
 };
 #[cfg(feature = "bevy_reflect")]
 pub use param::{PairView, PairsView};
@@ -55,10 +55,10 @@ pub mod prelude {
         AddedPair, AdoptRelationshipExt, Ancestors, AnyPairs, AppRelationExt, CascadeQuery, ChangedPair,
         CleanupPolicy, CommandsPairExt, Depth, EntityCommandsPairExt, EntityWorldMutPairExt,
         ExclusiveRelation, InsertedAbove, IsA, Kept, LeafOf, OnInstantiate, Pair, PairContext, PairId,
-        PairInserted, PairRefusal, PairRemoved, Pairs, PairsOf, Prefab, Related, Relation, RelationTraits,
-        RelationsPlugin, RemovedAbove, RemovedPairs, RootOf, SelfUp, Slot, SlotOf, Sources, Target, TargetOf,
-        Targets, Towards, TraversableRelation, TypeTarget, Up, Wildcard, WorldPairExt, WorldPairReadExt,
-        any_pair, any_pair_removed, pairs, pairs_changed, sources,
+        PairInserted, PairQuery, PairRefusal, PairRemoved, Pairs, PairsMut, PairsOf, Prefab, Related,
+        Relation, RelationTraits, RelationsPlugin, RemovedAbove, RemovedPairs, RootOf, SelfUp, Slot, SlotOf,
+        Sources, Target, TargetOf, Targets, Towards, TraversableRelation, TypeTarget, Up, Wildcard,
+        WorldPairExt, WorldPairReadExt, any_pair, any_pair_removed, pairs, pairs_changed, sources,
     };
 }
 

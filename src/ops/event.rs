@@ -18,7 +18,7 @@ use crate::{
     relation::{Relation, Wildcard},
     store::PairStore,
 };
-use alloc::borrow::Cow;
+use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::{
     bundle::Bundle,
     change_detection::{CheckChangeTicks, MaybeLocation},
@@ -249,16 +249,13 @@ pub(super) fn watch_observers(world: &mut World) {
     });
     world.add_observer(|on: On<CheckChangeTicks>, mut world: DeferredWorld| {
         let check = *on.event();
-        if let Some(store) = access::deferred_store(&mut world) {
-            for index in &mut store.relations {
-                index
-                    .reverse
-                    .extra
-                    .iter_mut()
-                    .flat_map(|extra| &mut extra.ticks)
-                    .for_each(|ticks| ticks.clamp(check));
-            }
+        let Some(store) = access::deferred_store(&mut world) else { return };
+        for index in &mut store.relations {
+            let extra = index.reverse.extra.iter_mut();
+            extra.flat_map(|extra| &mut extra.ticks).for_each(|ticks| ticks.clamp(check));
         }
+        let columns: Vec<_> = store.registry.data_kinds().map(|kind| kind.clamp_ticks).collect();
+        columns.into_iter().for_each(|clamp| clamp(&mut world, check));
     });
     world.flush();
 }

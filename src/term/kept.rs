@@ -41,9 +41,9 @@ pub(super) struct KeptIndex {
 impl KeptIndex {
     /// The nearest holder above `entity`, and where it was last.
     #[inline]
-    pub(super) fn above(&self, entity: Entity) -> Option<(Entity, Place)> {
+    pub(super) fn above(&self, entity: Entity) -> Option<&(Entity, Place)> {
         let number = self.above.get(entity.index_u32()).checked_sub(1)?;
-        Some(self.holders[number as usize])
+        Some(&self.holders[number as usize])
     }
 
     /// Notes that a holder was found elsewhere, if it was.

@@ -28,7 +28,7 @@ pub struct Depth<R: TraversableRelation>(PhantomData<fn() -> R>);
 ///
 /// fn paths(entities: Query<(&Name, Ancestors<ChildOf>)>, names: Query<&Name>) {
 ///     for (name, ancestors) in &entities {
-///         let above: Vec<_> = names.iter_many(ancestors).map(Name::as_str).collect();
+///         let above: Vec<_> = names.iter_many(ancestors).flatten().map(Name::as_str).collect();
 ///         println!("{name} lies in {}", above.join(" in "));
 ///     }
 /// }

@@ -29,7 +29,8 @@ use core::{fmt, iter::FusedIterator, marker::PhantomData};
 ///
 /// fn report(stations: Query<(&Name, Sources<DockedTo>)>, ships: Query<&Name>) {
 ///     for (station, docked) in &stations {
-///         println!("{station}: {} ships, among them {:?}", docked.len(), ships.iter_many(docked).next());
+///         let first = docked.clone().next().and_then(|ship| ships.get(ship).ok());
+///         println!("{station}: {} ships, among them {first:?}", docked.len());
 ///     }
 /// }
 /// # let mut world = World::new();

@@ -126,21 +126,21 @@ unsafe fn climb<'w, 's, R, D, const MIN: u32, const MAX: u32, const KEEP: bool>(
 ) -> Option<D::Item<'w, 's>>
 where
     R: TraversableRelation,
-    D: ReadOnlyQueryData + 'static,
+    D: ReadOnlyQueryData,
 {
     // SAFETY: as the caller promises.
     unsafe { Climb::<R, D, MIN, MAX, KEEP>::fetch(state, fetch, entity) }
 }
 
 query_data!(
-    [R: TraversableRelation, D: ReadOnlyQueryData + 'static, const MIN: u32, const MAX: u32] Up<R, D, MIN, MAX>,
+    [R: TraversableRelation, D: ReadOnlyQueryData, const MIN: u32, const MAX: u32] Up<R, D, MIN, MAX>,
     reads Climb<R, D, MIN, MAX, false>,
     prepare |world| require_traversable::<R>(world, type_name::<Self>()),
     item<'w, 's> D::Item<'w, 's>, fetch climb::<R, D, MIN, MAX, false>, shrink D::shrink, always false
 );
 
 query_data!(
-    [R: TraversableRelation, D: ReadOnlyQueryData + 'static, const MIN: u32, const MAX: u32] Kept<Up<R, D, MIN, MAX>>,
+    [R: TraversableRelation, D: ReadOnlyQueryData, const MIN: u32, const MAX: u32] Kept<Up<R, D, MIN, MAX>>,
     reads Climb<R, D, MIN, MAX, true>,
     prepare |world| require_traversable::<R>(world, type_name::<Self>()),
     item<'w, 's> D::Item<'w, 's>, fetch climb::<R, D, MIN, MAX, true>, shrink D::shrink, always false
@@ -149,7 +149,7 @@ query_data!(
 impl<R, D, const MIN: u32, const MAX: u32> ReleaseStateQueryData for Up<R, D, MIN, MAX>
 where
     R: TraversableRelation,
-    D: ReadOnlyQueryData + ReleaseStateQueryData + 'static,
+    D: ReadOnlyQueryData + ReleaseStateQueryData,
 {
     fn release_state<'w>(item: Self::Item<'w, '_>) -> Self::Item<'w, 'static> {
         D::release_state(item)
@@ -159,7 +159,7 @@ where
 impl<R, D, const MIN: u32, const MAX: u32> ReleaseStateQueryData for Kept<Up<R, D, MIN, MAX>>
 where
     R: TraversableRelation,
-    D: ReadOnlyQueryData + ReleaseStateQueryData + 'static,
+    D: ReadOnlyQueryData + ReleaseStateQueryData,
 {
     fn release_state<'w>(item: Self::Item<'w, '_>) -> Self::Item<'w, 'static> {
         D::release_state(item)

@@ -105,7 +105,7 @@ impl FlecsWorld {
         unsafe { sys::ecs_is_alive(self.raw, entity.0) }
     }
 
-    fn delete(&mut self, entity: Id) {
+    pub(crate) fn delete(&mut self, entity: Id) {
         // SAFETY: *World*, *Ids*.
         unsafe { sys::ecs_delete(self.raw, entity.0) }
     }

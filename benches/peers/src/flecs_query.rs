@@ -46,6 +46,12 @@ impl Term {
         Self::with(pair(relation, wildcard()))
     }
 
+    /// Asks the entity itself only, whatever the component says about inheritance.
+    pub(crate) fn this(mut self) -> Self {
+        self.0.src.id = sys::EcsSelf as u64;
+        self
+    }
+
     /// The entity matches also if the term does not.
     pub(crate) fn optional(mut self) -> Self {
         self.0.oper = sys::ecs_oper_kind_t_EcsOptional as i16;

@@ -18,6 +18,7 @@ mod paired;
 mod random;
 mod report;
 mod side;
+mod transforms;
 mod workloads;
 
 pub use counting::CountingAllocator;

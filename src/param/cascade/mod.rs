@@ -153,10 +153,8 @@ where
         }
         let first = levels.discover(own.storages(self.context.world), &visitor.census);
         levels.dead = visitor.census.dead;
-        let (above, nodes) = levels.split(0);
-        let newcomers = nodes.get_mut(first..).unwrap_or_default();
         // SAFETY: as above.
-        unsafe { visit_level((&mut visitor, &mut reader), (above, newcomers), visit) };
+        unsafe { visit_level((&mut visitor, &mut reader), levels.split(0).skip(first), visit) };
     }
 }
 
