@@ -7,7 +7,7 @@
 use super::{CellsState, Place, rows::table_row};
 use bevy_ecs::{
     component::{ComponentId, StorageType},
-    query::{QueryData, QueryFilter},
+    query::{ComponentIdSet, QueryData, QueryFilter},
     storage::{Table, TableId},
     world::unsafe_world_cell::UnsafeWorldCell,
 };
@@ -41,7 +41,7 @@ impl<'w> Ahead<'w> {
         world: UnsafeWorldCell<'w>,
     ) -> Self {
         let access = state.access().access().reads().as_finite_set();
-        let components = access.into_iter().filter(|_| state.dense).flat_map(|components| components.iter());
+        let components = access.into_iter().filter(|_| state.dense).flat_map(ComponentIdSet::iter);
         let in_tables = |id| {
             let info = world.components().get_info(id)?;
             let size = info.layout().size();

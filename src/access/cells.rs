@@ -447,6 +447,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
     }
 
     /// What these are made of, to make others.
+    #[cfg(feature = "multi_threaded")]
     pub(crate) fn origin(&self) -> Origin<'w, 's, D, F> {
         self.origin
     }

@@ -354,6 +354,7 @@ impl Census {
     }
 
     /// Adds what another counted.
+    #[cfg(feature = "multi_threaded")]
     pub(super) fn merge(&mut self, other: &Self) {
         for (storage, &count) in other.counts.iter().enumerate() {
             self.add(storage, count);
