@@ -245,11 +245,12 @@ where
         entity: Entity,
     ) -> Option<D::Item<'w, 's>> {
         let cells = &state.cells;
-        // SAFETY: the state belongs to the fetch, and items that only read do not conflict; so below.
-        if MIN == 0
-            && let Some(item) = unsafe { fetch.own.get(cells, entity) }
-        {
-            return Some(item);
+        if MIN == 0 {
+            // SAFETY: the state belongs to the fetch, and items that only read do not conflict; so below.
+            let own = unsafe { fetch.own.get(cells, entity) };
+            if own.is_some() {
+                return own;
+            }
         }
         let known = match &fetch.kept {
             Some(kept) => Some(kept.above(entity)?),
@@ -313,9 +314,9 @@ where
     }
 
     #[inline]
-    unsafe fn init_fetch<'w, 's>(
+    unsafe fn init_fetch<'w>(
         world: UnsafeWorldCell<'w>,
-        state: &'s ClimbState<D>,
+        state: &ClimbState<D>,
         last_run: Tick,
         this_run: Tick,
     ) -> ClimbFetch<'w, R, D> {
@@ -335,16 +336,10 @@ where
     }
 
     #[inline]
-    unsafe fn set_archetype<'w, 's>(
-        _: &mut Self::Fetch<'w>,
-        _: &'s Self::State,
-        _: &'w Archetype,
-        _: &'w Table,
-    ) {
-    }
+    unsafe fn set_archetype<'w>(_: &mut Self::Fetch<'w>, _: &Self::State, _: &'w Archetype, _: &'w Table) {}
 
     #[inline]
-    unsafe fn set_table<'w, 's>(_: &mut Self::Fetch<'w>, _: &'s Self::State, _: &'w Table) {}
+    unsafe fn set_table<'w>(_: &mut Self::Fetch<'w>, _: &Self::State, _: &'w Table) {}
 
     fn update_component_access(_: &Self::State, _: &mut FilteredAccess) {}
 
