@@ -7,7 +7,7 @@
 use super::{CellsState, Place};
 use bevy_ecs::{
     component::{ComponentId, StorageType},
-    query::{QueryData, QueryFilter},
+    query::{ComponentIdSet, QueryData, QueryFilter},
     storage::{Table, TableId, TableRow},
     world::unsafe_world_cell::UnsafeWorldCell,
 };
@@ -41,14 +41,15 @@ impl<'w> Ahead<'w> {
         state: &CellsState<D, F>,
         world: UnsafeWorldCell<'w>,
     ) -> Self {
-        let access = state.query.component_access().access().try_reads_and_writes();
-        let components = access.into_iter().filter(|_| state.dense).flat_map(|components| components.iter());
+        let access = state.query().component_access().access();
+        let components = access.reads().as_finite_set().filter(|_| state.dense);
         let in_tables = |id| {
             let info = world.components().get_info(id)?;
             let size = info.layout().size();
             (info.storage_type() == StorageType::Table && size > 0).then_some((id, size))
         };
-        let components = components.filter_map(in_tables).collect();
+        let components =
+            components.into_iter().flat_map(ComponentIdSet::iter).filter_map(in_tables).collect();
         Self { world, components, storage: u32::MAX, columns: SmallVec::new() }
     }
 

@@ -21,7 +21,7 @@ use nonmax::NonMaxU32;
 /// What to read of entities, and which of them match: a `Query` without its iteration.
 pub(crate) struct CellsState<D: QueryData + 'static, F: QueryFilter + 'static = ()> {
     /// Declares the access and decides which archetypes match. Its own states of `D` and `F` are private.
-    pub(super) query: QueryState<D, F>,
+    query: QueryState<D, F>,
     data: D::State,
     filter: F::State,
     /// Whether a table matches or does not match as a whole, with all archetypes in it.
@@ -36,8 +36,11 @@ impl<D: QueryData + 'static, F: QueryFilter + 'static> CellsState<D, F> {
     /// [`init_access`](Self::init_access) must be called before anything else.
     pub(crate) unsafe fn new(world: &mut World) -> Self {
         let (data, filter) = (D::init_state(world), F::init_state(world));
-        let disabling: Vec<_> =
-            world.get_resource::<DefaultQueryFilters>().into_iter().flat_map(|f| f.disabling_ids()).collect();
+        let disabling: Vec<_> = world
+            .get_resource::<DefaultQueryFilters>()
+            .into_iter()
+            .flat_map(DefaultQueryFilters::disabling_ids)
+            .collect();
         let in_tables =
             |id| world.components().get_info(id).is_some_and(|i| i.storage_type() == StorageType::Table);
         let dense = D::IS_DENSE && F::IS_DENSE && disabling.into_iter().all(in_tables);
