@@ -41,13 +41,14 @@ impl<'w> Ahead<'w> {
         world: UnsafeWorldCell<'w>,
     ) -> Self {
         let access = state.access().access().reads().as_finite_set();
-        let components = access.into_iter().filter(|_| state.dense).flat_map(ComponentIdSet::iter);
+        let components = access.filter(|_| state.dense);
         let in_tables = |id| {
             let info = world.components().get_info(id)?;
             let size = info.layout().size();
             (info.storage_type() == StorageType::Table && size > 0).then_some((id, size))
         };
-        let components = components.filter_map(in_tables).collect();
+        let components =
+            components.into_iter().flat_map(ComponentIdSet::iter).filter_map(in_tables).collect();
         Self { world, components, storage: u32::MAX, columns: SmallVec::new() }
     }
 

@@ -22,7 +22,7 @@ use core::any::TypeId;
 /// What to read of entities, and which of them match: a `Query` without its iteration.
 pub(crate) struct CellsState<D: QueryData, F: QueryFilter = ()> {
     /// Declares the access and decides which archetypes match. Its own states of `D` and `F` are private.
-    pub(super) query: QueryState<D, F>,
+    query: QueryState<D, F>,
     data: D::State,
     filter: F::State,
     /// Whether a table matches or does not match as a whole, with all archetypes in it.
