@@ -10,6 +10,8 @@ use crate::{
 #[cfg(feature = "bevy_reflect")]
 use bevy_app::Last;
 use bevy_app::{App, First, Plugin};
+#[cfg(feature = "bevy_reflect")]
+use bevy_ecs::reflect::AppTypeRegistry;
 use bevy_ecs::{
     change_detection::{DetectChangesMut, ResMut},
     component::Component,
@@ -30,7 +32,7 @@ impl Plugin for RelationsPlugin {
         ensure_store(app.world_mut());
         app.add_systems(First, maintain_pairs);
         #[cfg(feature = "bevy_reflect")]
-        app.register_type::<PairsView>().add_systems(Last, refresh_views);
+        app.init_resource::<AppTypeRegistry>().register_type::<PairsView>().add_systems(Last, refresh_views);
     }
 }
 

@@ -7,7 +7,7 @@
 
 use super::{
     holes::Holes,
-    pages::Pages,
+    pages::{Page, Pages},
     reverse::{Moved, Reverse, live_places},
 };
 use alloc::{boxed::Box, vec::Vec};
@@ -158,6 +158,26 @@ impl ExclusiveForward {
     }
 }
 
+/// Reads the targets of many sources of an exclusive relation, which mostly follow each other.
+pub(crate) struct ExclusiveReader<'w> {
+    forward: &'w ExclusiveForward,
+    reverse: &'w Reverse,
+    page: Page<'w, u64>,
+}
+
+impl ExclusiveReader<'_> {
+    /// The target of a source.
+    #[inline]
+    pub(crate) fn target(&mut self, source: Entity) -> Option<Entity> {
+        let word = self.page.get(&self.forward.words, source.index_u32());
+        if word as u32 == 0 || (word >> 32) as u32 != generation(source) {
+            return None;
+        }
+        // Does not panic, so that loops over sources can be optimised.
+        Some(self.reverse.lists.get(self.reverse.list_of_index(word as u32 - 1)?)?.target)
+    }
+}
+
 /// Forward index of any other relation.
 #[derive(Default)]
 pub(crate) struct ManyForward {
@@ -290,6 +310,12 @@ impl Forward {
         }
     }
 
+    /// For exclusive relations.
+    pub(crate) fn exclusive_reader<'w>(&'w self, reverse: &'w Reverse) -> Option<ExclusiveReader<'w>> {
+        let Self::Exclusive(forward) = self else { return None };
+        Some(ExclusiveReader { forward, reverse, page: forward.words.page(0) })
+    }
+
     /// Number of targets.
     #[inline]
     pub(crate) fn len(&self, source: Entity) -> usize {
@@ -323,6 +349,18 @@ impl Forward {
                     let at = list.holes().map_or(Some(0), |holes| holes.first_live(list.edges.len()))?;
                     list.edges.get(at).map(|edge| edge.target)
                 }
+            },
+        }
+    }
+
+    /// The index of the only target. `None` if there is no target, or more than one.
+    #[inline]
+    pub(crate) fn only_index(&self, source: Entity) -> Option<u32> {
+        match self {
+            Self::Exclusive(forward) => forward.target_index(source),
+            Self::Many(forward) => match forward.held(source) {
+                Held::One(target, _) => Some(target.index_u32()),
+                _ => None,
             },
         }
     }

@@ -71,8 +71,14 @@ const HOLDER: u32 = 2;
 const ALONE: u32 = 4;
 
 impl<'w> Memo<'w> {
-    /// The nearest holder above `entity`. `holds` says where an entity is if it is a holder.
+    /// The nearest holder above `entity`, if it is noted: the way up is the only one, and a search came by.
     #[inline]
+    fn noted(&self, index: &RelationIndex, entity: Entity) -> Option<&(Entity, Place)> {
+        let target = index.forward.only_index(entity)?;
+        Some(&self.holders[holder(self.found.get(target))?])
+    }
+
+    /// The nearest holder above `entity`. `holds` says where an entity is if it is a holder.
     fn nearest(
         &mut self,
         index: &'w RelationIndex,
@@ -232,43 +238,60 @@ where
 
     /// # Safety
     /// As for [`QueryData::fetch`](bevy_ecs::query::QueryData::fetch).
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn fetch<'w, 's>(
         state: &'s ClimbState<D>,
         fetch: &mut ClimbFetch<'w, R, D>,
         entity: Entity,
     ) -> Option<D::Item<'w, 's>> {
-        let ClimbFetch { pairs, own, above, memo, kept } = fetch;
         let cells = &state.cells;
-        // SAFETY: the state belongs to the fetch, and items that only read do not conflict; so below.
-        if MIN == 0
-            && let Some(item) = unsafe { own.get(cells, entity) }
-        {
-            return Some(item);
+        if MIN == 0 {
+            // SAFETY: the state belongs to the fetch, and items that only read do not conflict; so below.
+            let own = unsafe { fetch.own.get(cells, entity) };
+            if own.is_some() {
+                return own;
+            }
         }
-        let index = pairs.index?;
-        if let Some(kept) = kept {
-            let (holder, place) = kept.above(entity)?;
-            let mut now = place;
+        let known = match &fetch.kept {
+            Some(kept) => Some(kept.above(entity)?),
+            None if Self::LIMITED => None,
+            None => fetch.memo.noted(fetch.pairs.index?, entity),
+        };
+        // By reference: put together from two ways to get it, a pair of 16 bytes goes through memory, and stalls.
+        if let Some((holder, place)) = known {
+            let mut now = *place;
             // SAFETY: as above.
-            if let Some(item) = unsafe { above.get_at(cells, holder, &mut now) } {
-                kept.note_place(place, now);
+            if let Some(item) = unsafe { fetch.above.get_at(cells, *holder, &mut now) } {
+                if let Some(kept) = &fetch.kept {
+                    kept.note_place(*place, now);
+                }
                 return Some(item);
             }
-            // It is being changed just now.
+            // It is kept, and being changed just now.
         }
-        let mut holds = |entity| {
-            let mut place = Place::UNKNOWN;
-            // SAFETY: as above.
-            unsafe { above.get_at(cells, entity, &mut place) }.map(|_| place)
-        };
+        // SAFETY: as the caller promises.
+        unsafe { Self::search(state, fetch, entity) }
+    }
+
+    /// # Safety
+    /// As for [`fetch`](Self::fetch).
+    #[inline(never)]
+    unsafe fn search<'w, 's>(
+        state: &'s ClimbState<D>,
+        fetch: &mut ClimbFetch<'w, R, D>,
+        entity: Entity,
+    ) -> Option<D::Item<'w, 's>> {
+        let ClimbFetch { pairs, above, memo, .. } = fetch;
+        let index = pairs.index?;
+        // SAFETY: the state belongs to the fetch, and items that only read do not conflict; so below.
+        let mut holds = |entity| unsafe { above.find(&state.cells, entity) };
         let (holder, mut place) = if Self::LIMITED {
             memo.within::<MIN, MAX>(index, entity, &mut holds)?
         } else {
             memo.nearest(index, entity, &mut holds)?
         };
         // SAFETY: as above.
-        unsafe { above.get_at(cells, holder, &mut place) }
+        unsafe { above.get_at(&state.cells, holder, &mut place) }
     }
 }
 
@@ -291,9 +314,9 @@ where
     }
 
     #[inline]
-    unsafe fn init_fetch<'w, 's>(
+    unsafe fn init_fetch<'w>(
         world: UnsafeWorldCell<'w>,
-        state: &'s ClimbState<D>,
+        state: &ClimbState<D>,
         last_run: Tick,
         this_run: Tick,
     ) -> ClimbFetch<'w, R, D> {
@@ -306,26 +329,17 @@ where
         };
         // Searches end because there are no cycles.
         pairs.index = pairs.index.filter(|index| index.acyclic);
-        let holds = |entity| {
-            let mut place = Place::UNKNOWN;
-            // SAFETY: the state belongs to the fetch, and items that only read do not conflict.
-            unsafe { above.get_at(&state.cells, entity, &mut place) }.map(|_| place)
-        };
+        // SAFETY: the state belongs to the fetch, and items that only read do not conflict.
+        let holds = |entity| unsafe { above.find(&state.cells, entity) };
         let kept = state.kept.as_ref().zip(pairs.index).and_then(|(kept, index)| kept.current(index, holds));
         ClimbFetch { pairs, own: above.clone(), above, memo: Memo::default(), kept }
     }
 
     #[inline]
-    unsafe fn set_archetype<'w, 's>(
-        _: &mut Self::Fetch<'w>,
-        _: &'s Self::State,
-        _: &'w Archetype,
-        _: &'w Table,
-    ) {
-    }
+    unsafe fn set_archetype<'w>(_: &mut Self::Fetch<'w>, _: &Self::State, _: &'w Archetype, _: &'w Table) {}
 
     #[inline]
-    unsafe fn set_table<'w, 's>(_: &mut Self::Fetch<'w>, _: &'s Self::State, _: &'w Table) {}
+    unsafe fn set_table<'w>(_: &mut Self::Fetch<'w>, _: &Self::State, _: &'w Table) {}
 
     fn update_component_access(_: &Self::State, _: &mut FilteredAccess) {}
 

@@ -60,53 +60,67 @@ pub struct AddedPair<R: Relation>(PhantomData<fn() -> R>);
 /// See [`AddedPair`].
 pub struct ChangedPair<R: Relation>(PhantomData<fn() -> R>);
 
-fn is_source<R: Relation>(fetch: &ReadPairsFetch<'_, R>, entity: Entity) -> bool {
-    fetch.index.is_some_and(|index| index.has_any(entity))
-}
+impl<R: Relation> ReadPairsFetch<'_, R> {
+    #[inline]
+    fn is_source(&self, entity: Entity) -> bool {
+        self.index.is_some_and(|index| index.has_any(entity))
+    }
 
-fn is_target<R: Relation>(fetch: &ReadPairsFetch<'_, R>, entity: Entity) -> bool {
-    fetch.index.is_some_and(|index| index.reverse.list(entity).is_some())
-}
+    #[inline]
+    fn is_target(&self, entity: Entity) -> bool {
+        self.index.is_some_and(|index| index.reverse.list(entity).is_some())
+    }
 
-/// Whether one of the ticks of the pairs of `source` is newer than the last run.
-fn any_newer<R: Relation>(
-    fetch: &ReadPairsFetch<'_, R>,
-    source: Entity,
-    tick: impl Fn(PairTicks) -> Tick,
-) -> bool {
-    let Some(index) = fetch.index else { return false };
-    index.targets(source).any(|target| {
-        let ticks = index.ticks(source, target);
-        ticks.is_some_and(|ticks| tick(ticks).is_newer_than(fetch.last_run, fetch.this_run))
-    })
+    fn is_newer(&self, tick: Tick) -> bool {
+        tick.is_newer_than(self.last_run, self.this_run)
+    }
+
+    /// Whether the ticks of a pair of `source` are as wanted.
+    fn any_pair(&self, source: Entity, wanted: impl Fn(Entity, PairTicks) -> bool) -> bool {
+        let Some(index) = self.index else { return false };
+        let mut targets = index.targets(source);
+        targets.any(|target| index.ticks(source, target).is_some_and(|ticks| wanted(target, ticks)))
+    }
+
+    fn any_added(&self, source: Entity) -> bool {
+        self.any_pair(source, |_, ticks| self.is_newer(ticks.inserted))
+    }
+
+    fn any_changed(&self, source: Entity) -> bool {
+        self.any_pair(source, |target, ticks| {
+            // The store does not know of values that were written in place.
+            let written = || self.value_changed(source, target).is_some_and(|tick| self.is_newer(tick));
+            self.is_newer(ticks.changed) || written()
+        })
+    }
 }
 
 query_filter!(
     [R: Relation] Related<R>, reads ReadPairs<R, false>, prepare |_| (),
-    matches |fetch: &mut _, entity| is_source::<R>(fetch, entity)
+    matches |fetch: &mut ReadPairsFetch<'_, R>, entity| fetch.is_source(entity)
 );
 
 query_filter!(
     [R: Relation] TargetOf<R>, reads ReadPairs<R, false>, prepare |_| (),
-    matches |fetch: &mut _, entity| is_target::<R>(fetch, entity)
+    matches |fetch: &mut ReadPairsFetch<'_, R>, entity| fetch.is_target(entity)
 );
 
 query_filter!(
     [R: Relation] RootOf<R>, reads ReadPairs<R, false>, prepare |_| (),
-    matches |fetch: &mut _, entity| is_target::<R>(fetch, entity) && !is_source::<R>(fetch, entity)
+    matches |fetch: &mut ReadPairsFetch<'_, R>, entity| fetch.is_target(entity) && !fetch.is_source(entity)
 );
 
 query_filter!(
     [R: Relation] LeafOf<R>, reads ReadPairs<R, false>, prepare |_| (),
-    matches |fetch: &mut _, entity| is_source::<R>(fetch, entity) && !is_target::<R>(fetch, entity)
+    matches |fetch: &mut ReadPairsFetch<'_, R>, entity| fetch.is_source(entity) && !fetch.is_target(entity)
 );
 
 query_filter!(
     [R: Relation] AddedPair<R>, reads ReadPairs<R, false>, prepare World::track_pair_changes::<R>,
-    matches |fetch: &mut _, entity| any_newer::<R>(fetch, entity, |ticks| ticks.inserted)
+    matches |fetch: &mut ReadPairsFetch<'_, R>, entity| fetch.any_added(entity)
 );
 
 query_filter!(
-    [R: Relation] ChangedPair<R>, reads ReadPairs<R, false>, prepare World::track_pair_changes::<R>,
-    matches |fetch: &mut _, entity| any_newer::<R>(fetch, entity, |ticks| ticks.changed)
+    [R: Relation] ChangedPair<R>, reads ReadPairs<R, true>, prepare World::track_pair_changes::<R>,
+    matches |fetch: &mut ReadPairsFetch<'_, R>, entity| fetch.any_changed(entity)
 );

@@ -41,9 +41,9 @@ pub(super) struct KeptIndex {
 impl KeptIndex {
     /// The nearest holder above `entity`, and where it was last.
     #[inline]
-    pub(super) fn above(&self, entity: Entity) -> Option<(Entity, Place)> {
+    pub(super) fn above(&self, entity: Entity) -> Option<&(Entity, Place)> {
         let number = self.above.get(entity.index_u32()).checked_sub(1)?;
-        Some(self.holders[number as usize])
+        Some(&self.holders[number as usize])
     }
 
     /// Notes that a holder was found elsewhere, if it was.
@@ -76,17 +76,28 @@ impl KeptIndex {
         holds: &mut impl FnMut(Entity) -> Option<Place>,
     ) -> bool {
         let mut left = index.len;
+        // Sources of one target come one after the other: what was found from it last.
+        let mut last = None;
         while let Some(entity) = queue.pop_front() {
             let Some(less) = left.checked_sub(1) else { return false };
             left = less;
-            let above = index.targets(entity).find_map(|target| match holds(target) {
-                Some(place) => Some(self.number_of(target, place)),
-                None => Some(self.above.get(target.index_u32())).filter(|&above| above != 0),
+            let above = index.targets(entity).find_map(|target| {
+                let found = match last {
+                    Some((known, found)) if known == target => found,
+                    _ => match holds(target) {
+                        Some(place) => self.number_of(target, place),
+                        None => self.above.get(target.index_u32()),
+                    },
+                };
+                last = Some((target, found));
+                (found != 0).then_some(found)
             });
-            let above = above.unwrap_or(0);
-            let old = self.above.get_mut(entity.index_u32());
-            if core::mem::replace(old, above) != above && holds(entity).is_none() {
-                queue.extend(index.sources(entity));
+            let old = core::mem::replace(self.above.get_mut(entity.index_u32()), above.unwrap_or(0));
+            if old != above.unwrap_or(0) && index.reverse.list(entity).is_some() {
+                last = None;
+                if holds(entity).is_none() {
+                    queue.extend(index.sources(entity));
+                }
             }
         }
         // Holders that are no longer above anybody pile up.

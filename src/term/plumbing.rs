@@ -82,9 +82,9 @@ macro_rules! world_query {
             }
 
             #[inline]
-            unsafe fn init_fetch<'w, 's>(
+            unsafe fn init_fetch<'w>(
                 world: bevy_ecs::world::unsafe_world_cell::UnsafeWorldCell<'w>,
-                state: &'s Self::State,
+                state: &Self::State,
                 last_run: bevy_ecs::change_detection::Tick,
                 this_run: bevy_ecs::change_detection::Tick,
             ) -> Self::Fetch<'w> {
@@ -93,9 +93,9 @@ macro_rules! world_query {
             }
 
             #[inline]
-            unsafe fn set_archetype<'w, 's>(
+            unsafe fn set_archetype<'w>(
                 fetch: &mut Self::Fetch<'w>,
-                state: &'s Self::State,
+                state: &Self::State,
                 archetype: &'w bevy_ecs::archetype::Archetype,
                 table: &'w bevy_ecs::storage::Table,
             ) {
@@ -104,9 +104,9 @@ macro_rules! world_query {
             }
 
             #[inline]
-            unsafe fn set_table<'w, 's>(
+            unsafe fn set_table<'w>(
                 fetch: &mut Self::Fetch<'w>,
-                state: &'s Self::State,
+                state: &Self::State,
                 table: &'w bevy_ecs::storage::Table,
             ) {
                 // SAFETY: passed on.

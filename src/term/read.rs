@@ -50,6 +50,12 @@ impl<'w, R: Relation> ReadPairsFetch<'w, R> {
     pub(super) fn value(&self, source: Entity, target: Entity) -> Option<&'w R> {
         self.column?.get(self.index?.row(source, target)?)
     }
+
+    /// When that value was written last.
+    #[inline]
+    pub(super) fn value_changed(&self, source: Entity, target: Entity) -> Option<Tick> {
+        self.column?.changed(self.index?.row(source, target)?)
+    }
 }
 
 /// Whether the values of pairs are in a column: there are some, and no component has them.
@@ -71,9 +77,9 @@ unsafe impl<R: Relation, const VALUES: bool> WorldQuery for ReadPairs<R, VALUES>
     }
 
     #[inline]
-    unsafe fn init_fetch<'w, 's>(
+    unsafe fn init_fetch<'w>(
         world: UnsafeWorldCell<'w>,
-        state: &'s ReadPairsState,
+        state: &ReadPairsState,
         last_run: Tick,
         this_run: Tick,
     ) -> ReadPairsFetch<'w, R> {
@@ -88,16 +94,10 @@ unsafe impl<R: Relation, const VALUES: bool> WorldQuery for ReadPairs<R, VALUES>
     }
 
     #[inline]
-    unsafe fn set_archetype<'w, 's>(
-        _: &mut Self::Fetch<'w>,
-        _: &'s Self::State,
-        _: &'w Archetype,
-        _: &'w Table,
-    ) {
-    }
+    unsafe fn set_archetype<'w>(_: &mut Self::Fetch<'w>, _: &Self::State, _: &'w Archetype, _: &'w Table) {}
 
     #[inline]
-    unsafe fn set_table<'w, 's>(_: &mut Self::Fetch<'w>, _: &'s Self::State, _: &'w Table) {}
+    unsafe fn set_table<'w>(_: &mut Self::Fetch<'w>, _: &Self::State, _: &'w Table) {}
 
     fn update_component_access(_: &Self::State, _: &mut FilteredAccess) {}
 
@@ -173,9 +173,9 @@ unsafe impl<R: Relation> WorldQuery for ReadOrder<R> {
     }
 
     #[inline]
-    unsafe fn init_fetch<'w, 's>(
+    unsafe fn init_fetch<'w>(
         world: UnsafeWorldCell<'w>,
-        state: &'s Self::State,
+        state: &Self::State,
         last_run: Tick,
         this_run: Tick,
     ) -> Self::Fetch<'w> {
@@ -184,9 +184,9 @@ unsafe impl<R: Relation> WorldQuery for ReadOrder<R> {
     }
 
     #[inline]
-    unsafe fn set_archetype<'w, 's>(
+    unsafe fn set_archetype<'w>(
         fetch: &mut Self::Fetch<'w>,
-        state: &'s Self::State,
+        state: &Self::State,
         archetype: &'w Archetype,
         table: &'w Table,
     ) {
@@ -197,7 +197,7 @@ unsafe impl<R: Relation> WorldQuery for ReadOrder<R> {
     }
 
     #[inline]
-    unsafe fn set_table<'w, 's>(fetch: &mut Self::Fetch<'w>, state: &'s Self::State, table: &'w Table) {
+    unsafe fn set_table<'w>(fetch: &mut Self::Fetch<'w>, state: &Self::State, table: &'w Table) {
         if is_child_of::<R>() {
             // SAFETY: passed on.
             unsafe { OwnChildren::set_table(fetch, state, table) }

@@ -51,6 +51,9 @@ fn terms_refuse_what_writes_beside_them() {
         (refusal(|_: Query<EntityMut>, _: Query<(), RootOf<Likes>>| ()), "`RootOf<Likes>`"),
         (refusal(|_: Query<EntityMut>, _: Query<(), AddedPair<Likes>>| ()), "`AddedPair<Likes>`"),
         (refusal(|_: Query<EntityMut>, _: Query<Option<Targets<Likes>>>| ()), "`Targets<Likes>`"),
+        (refusal(|_: PairsMut<Eats>, _: Query<Targets<Eats>>| ()), "`Targets<Eats>`"),
+        (refusal(|_: PairsMut<Eats>, _: Query<Sources<Eats>>| ()), "`Sources<Eats>`"),
+        (refusal(|_: PairsMut<Eats>, _: Query<(), ChangedPair<Eats>>| ()), "`ChangedPair<Eats>`"),
         (refusal(|_: Query<(&mut Armor, Up<MountedOn, &Armor>)>| ()), "`Up<MountedOn, &Armor, 1, MAX>`"),
         (
             refusal(|_: Query<(&mut Armor, Kept<Up<MountedOn, &Armor>>)>| ()),

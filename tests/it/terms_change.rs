@@ -1,14 +1,18 @@
 //! The filters for pairs that are new or changed.
 
 use crate::common::spawn;
-use bevy_ecs::{change_detection::CHECK_TICK_THRESHOLD, prelude::*, system::SystemId};
+use bevy_ecs::{
+    change_detection::CHECK_TICK_THRESHOLD,
+    prelude::*,
+    system::{RunSystemOnce, SystemId},
+};
 use bevy_relations::prelude::*;
 
 #[derive(Relation)]
 struct Likes;
 
 #[derive(Relation)]
-struct Eats(#[expect(dead_code, reason = "values that change")] u32);
+struct Eats(u32);
 
 #[derive(Component)]
 #[relationship(relationship_target = Crew)]
@@ -77,6 +81,25 @@ fn a_value_that_is_replaced_changes_the_pair_and_does_not_make_it_new() {
     assert_found(&mut world, watchers, [&[a], &[a]]);
     world.insert_pair(a, Eats(2), b).unwrap();
     assert_found(&mut world, watchers, [&[], &[a]]);
+    assert_found(&mut world, watchers, [&[], &[]]);
+}
+
+#[test]
+fn a_value_that_is_written_in_place_changes_the_pair() {
+    let mut world = World::new();
+    let watchers = watch::<Eats>(&mut world);
+    let [a, b, c] = spawn(&mut world);
+    for source in [a, b] {
+        world.insert_pair(source, Eats(1), c).unwrap();
+    }
+    assert_found(&mut world, watchers, [&[a, b], &[a, b]]);
+    let write = move |mut eats: PairsMut<Eats>| eats.get_mut(b, c).unwrap().0 += 1;
+    world.run_system_once(write).unwrap();
+    assert_found(&mut world, watchers, [&[], &[b]]);
+    assert_found(&mut world, watchers, [&[], &[]]);
+    // Looking is not writing.
+    let look = move |mut eats: PairsMut<Eats>| assert_eq!(eats.get_mut(b, c).unwrap().0, 2);
+    world.run_system_once(look).unwrap();
     assert_found(&mut world, watchers, [&[], &[]]);
 }
 

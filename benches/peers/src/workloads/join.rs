@@ -104,23 +104,29 @@ fn ours<R: Relation + Default>(
     }
 }
 
-/// A query that reads a component of all entities, of which half have pairs; and one that is filtered by that.
-pub(super) fn filtered(size: usize) -> Workload {
+/// A query that reads a component of all entities, of which half have pairs, in runs of `run`; and one that is
+/// filtered by that.
+pub(super) fn filtered(size: usize, run: usize) -> Workload {
     let contestants = vec![
-        Contestant::new("plain query", move || related::<()>(size)),
-        Contestant::new("ours", move || related::<Related<DockedTo>>(size)),
-        Contestant::new("ours, many", move || related::<Related<Likes>>(size)),
+        Contestant::new("plain query", move || related::<()>(size, run)),
+        Contestant::new("ours", move || related::<Related<DockedTo>>(size, run)),
+        Contestant::new("ours, many", move || related::<Related<Likes>>(size, run)),
     ];
-    Workload { id: "related", size, elements: size * repeats(size), contestants }
+    let id = if run == 1 { "related_mixed" } else { "related" };
+    Workload { id, size, elements: size * repeats(size), contestants }
 }
 
-fn related<F: QueryFilter + 'static>(size: usize) -> impl FnMut(&mut Stopwatch) -> u64 {
+fn related<F: QueryFilter + 'static>(size: usize, run: usize) -> impl FnMut(&mut Stopwatch) -> u64 {
     let mut world = world();
     let target = world.spawn_empty().id();
     let mut random = Random::new(32);
-    for _ in 0..size {
+    let mut has_pairs = false;
+    for at in 0..size {
+        if at % run == 0 {
+            has_pairs = random.below(2) == 0;
+        }
         // Those without pairs do not count, whether they are seen or not.
-        if random.below(2) == 0 {
+        if !has_pairs {
             world.spawn(Value(0.0));
         } else {
             world.spawn((Value(1.0), pairs![(Likes, target), (DockedTo, target)]));

@@ -67,7 +67,7 @@ fn reading(scale: Scale) -> Vec<Workload> {
     let mut workloads = Vec::new();
     for &size in sizes {
         workloads.extend([1, 10, 1_000, 10_000].map(|targets| join::targets(size, targets)));
-        workloads.push(join::filtered(size));
+        workloads.extend([100, 1].map(|run| join::filtered(size, run)));
     }
     workloads.extend([10, 1, 1_000].map(|fanout| up::nearest(leaves, fanout)));
     workloads.extend([10, 1_000].map(|fanout| up::moved(leaves, fanout)));
