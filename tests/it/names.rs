@@ -185,13 +185,9 @@ fn a_path_exists_only_where_everybody_has_a_name() {
 #[test]
 fn long_paths_are_walked_step_by_step() {
     let mut world = world();
-    let mut path = vec!["n"];
-    let mut last = named(&mut world, "n");
-    for _ in 0..500 {
-        last = child(&mut world, last, "n");
-        path.push("n");
-    }
-    let path = path.join(".");
+    let root = named(&mut world, "n");
+    let last = (0..500).fold(root, |parent, _| child(&mut world, parent, "n"));
+    let path = ["n"; 501].join(".");
     assert_eq!(world.lookup(&path), Ok(last));
     assert_eq!(world.path_of(last), Some(path));
 }
