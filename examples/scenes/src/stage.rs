@@ -171,6 +171,6 @@ fn write(picture: &Image, file: &Path) -> Result {
     Ok(pixels.write_with_encoder(PngEncoder::new_with_quality(
         file,
         CompressionType::Best,
-        FilterType::Adaptive,
+        FilterType::NoFilter,
     ))?)
 }
