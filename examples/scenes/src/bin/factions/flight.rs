@@ -43,7 +43,7 @@ fn steer(
         let (goal, speed) = if returns {
             (diplomacy.haven(entity, at).map_or(at, |(_, place)| place), HURRY)
         } else if let Some(enemy) = enemy.and_then(|enemy| place(*enemy)) {
-            circle(enemy, 34.0, HURRY)
+            circle(enemy, 26.0 + 9.0 * (ship.number % 6) as f32, HURRY)
         } else if let Some(leader) = leader {
             let leader = leader.translation.truncate();
             let ahead = (leader - at).normalize_or(Vec2::X);
