@@ -95,7 +95,7 @@ fn hand_over(
 
 /// The pairs of a bearer can still be read while it is being despawned.
 fn drop_everything(
-    on: On<Despawn, Load>,
+    on: On<Despawn<Load>>,
     stacks: Pairs<Carries>,
     ground: Res<Ground>,
     mut commands: Commands,

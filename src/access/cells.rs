@@ -5,9 +5,10 @@
 //! remembered for an entity spares the look-up of its location too. Measured: half the time of `Query::get`
 //! without a place, a quarter with one in a large world whose entities are not in order.
 
+use super::rows::{Place, Rows, StorageRows};
 use alloc::vec::Vec;
 use bevy_ecs::{
-    archetype::{ArchetypeEntity, ArchetypeGeneration, ArchetypeId},
+    archetype::{ArchetypeGeneration, ArchetypeId},
     change_detection::Tick,
     component::StorageType,
     entity::{Entity, EntityLocation},
@@ -16,6 +17,7 @@ use bevy_ecs::{
     storage::{TableId, TableRow},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
+use core::any::TypeId;
 
 /// What to read of entities, and which of them match: a `Query` without its iteration.
 pub(crate) struct CellsState<D: QueryData, F: QueryFilter = ()> {
@@ -24,12 +26,16 @@ pub(crate) struct CellsState<D: QueryData, F: QueryFilter = ()> {
     data: D::State,
     filter: F::State,
     /// Whether a table matches or does not match as a whole, with all archetypes in it.
-    dense: bool,
+    pub(super) dense: bool,
     /// The tables that match if `dense`, else the archetypes; a bit each.
     matched: Vec<u64>,
     /// The same, in order.
     storages: Vec<u32>,
     generation: Option<ArchetypeGeneration>,
+    /// `D` is `()`, and whether an entity matches is decided by its storage.
+    reads_nothing: bool,
+    /// If so, the storages that do not match.
+    others: Vec<u32>,
 }
 
 impl<D: QueryData, F: QueryFilter> CellsState<D, F> {
@@ -45,7 +51,17 @@ impl<D: QueryData, F: QueryFilter> CellsState<D, F> {
         let dense = D::IS_DENSE && F::IS_DENSE && disabling.into_iter().all(in_tables);
         // SAFETY: the caller calls `init_access` first, which is that of the query.
         let query = unsafe { QueryState::new_unchecked(world) };
-        Self { query, data, filter, dense, matched: Vec::new(), storages: Vec::new(), generation: None }
+        let (matched, storages, others) = (Vec::new(), Vec::new(), Vec::new());
+        Self { query, data, filter, dense, matched, storages, generation: None, reads_nothing: false, others }
+    }
+
+    /// Finds out whether there is nothing to read, for [`Cells::all_match`].
+    pub(crate) fn notice_nothing(mut self) -> Self
+    where
+        D: 'static,
+    {
+        self.reads_nothing = TypeId::of::<D>() == TypeId::of::<()>() && F::IS_ARCHETYPAL;
+        self
     }
 
     /// Declares everything that [`Cells`] read and write.
@@ -99,6 +115,15 @@ impl<D: QueryData, F: QueryFilter> CellsState<D, F> {
         for &storage in &self.storages {
             self.matched[storage as usize / 64] |= 1 << (storage % 64);
         }
+        if self.reads_nothing {
+            // SAFETY: only the structure of the tables is looked at here.
+            let tables = unsafe { world.storages().tables.len() };
+            let count = if self.dense { tables } else { world.archetypes().len() };
+            let mut others = core::mem::take(&mut self.others);
+            others.clear();
+            others.extend((0..count as u32).filter(|&storage| !self.matches(storage)));
+            self.others = others;
+        }
     }
 
     /// The storages that match as a whole, each with its entities: tables if that suffices, else archetypes.
@@ -128,83 +153,6 @@ impl<D: QueryData, F: QueryFilter> CellsState<D, F> {
     #[inline]
     fn storage(&self, location: EntityLocation) -> u32 {
         if self.dense { location.table_id.as_u32() } else { location.archetype_id.index() as u32 }
-    }
-}
-
-/// Where an entity was seen last. It is checked before it is used: a wrong one costs time, nothing else.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
-    storage: u32,
-    row: Option<TableRow>,
-}
-
-impl Place {
-    /// Nowhere: the entity will be looked up.
-    pub(crate) const UNKNOWN: Self = Self { storage: u32::MAX, row: None };
-
-    /// The number of the storage, as in [`StorageRows`].
-    #[inline]
-    pub(crate) fn storage(self) -> u32 {
-        self.storage
-    }
-
-    /// The next row: where the next entity is, if they were spawned one after the other.
-    #[inline]
-    pub(crate) fn next(self) -> Self {
-        Self { row: self.row.and_then(|row| table_row(row.index() + 1)), ..self }
-    }
-}
-
-#[inline]
-fn table_row(index: usize) -> Option<TableRow> {
-    Some(TableRow::new((index as u32).try_into().ok()?))
-}
-
-/// The entities of a table or an archetype.
-#[derive(Clone, Copy)]
-pub(crate) enum Rows<'w> {
-    Table(&'w [Entity]),
-    Archetype(&'w [ArchetypeEntity]),
-}
-
-impl Rows<'_> {
-    pub(crate) const NONE: Self = Self::Table(&[]);
-
-    #[inline]
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Table(entities) => entities.len(),
-            Self::Archetype(entities) => entities.len(),
-        }
-    }
-
-    /// The entity number `at`, and its row in the table.
-    #[inline]
-    pub(crate) fn get(&self, at: usize) -> Option<(Entity, TableRow)> {
-        match self {
-            Self::Table(entities) => Some((*entities.get(at)?, table_row(at)?)),
-            Self::Archetype(entities) => entities.get(at).map(|entity| (entity.id(), entity.table_row())),
-        }
-    }
-}
-
-/// A storage that matches as a whole.
-pub(crate) struct StorageRows<'w> {
-    pub(crate) number: u32,
-    rows: Rows<'w>,
-}
-
-impl StorageRows<'_> {
-    pub(crate) fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// The entities with their places, in the order of rows.
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (Entity, Place)> {
-        (0..self.len()).filter_map(|at| {
-            let (entity, row) = self.rows.get(at)?;
-            Some((entity, Place { storage: self.number, row: Some(row) }))
-        })
     }
 }
 
@@ -256,10 +204,10 @@ impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
         CellsFetch { world, data, filter, storage, matches, rows }
     }
 
-    /// [`Cells::get`].
+    /// The data of an entity. `None` if it is dead or does not match.
     ///
     /// # Safety
-    /// As there, and `state` must be the one given to [`new`](Self::new).
+    /// As for [`Cells::get_at`], and `state` must be the one given to [`new`](Self::new).
     #[inline]
     pub(crate) unsafe fn get<'s>(
         &mut self,
@@ -312,18 +260,15 @@ impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
     ///
     /// # Safety
     /// `state` must be the one given to [`new`](Self::new).
-    #[inline]
+    #[inline(always)]
     unsafe fn seek(
         &mut self,
         state: &CellsState<D, F>,
         entity: Entity,
         place: &mut Place,
     ) -> Option<TableRow> {
-        if let Some(row) = place.row
-            && place.storage == self.storage
-            // Rows of archetypes are others.
-            && let Rows::Table(entities) = self.rows
-            && entities.get(row.index()) == Some(&entity)
+        if place.storage == self.storage
+            && let Some(row) = self.row_at(entity, *place)
         {
             return Some(row);
         }
@@ -343,10 +288,26 @@ impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
         entity: Entity,
         place: &mut Place,
     ) -> Option<TableRow> {
+        if place.storage != self.storage && place.row.is_some() {
+            // SAFETY: as the caller promises.
+            unsafe { self.enter(state, place.storage) };
+            if let Some(row) = self.row_at(entity, *place) {
+                return Some(row);
+            }
+        }
         let location = self.world.entities().get_spawned(entity).ok()?;
         *place = Place { storage: state.storage(location), row: Some(location.table_row) };
         // SAFETY: as the caller promises.
         unsafe { self.go(state, location) }
+    }
+
+    /// The row of an entity, if it is at this place in the table that is set.
+    #[inline]
+    fn row_at(&self, entity: Entity, place: Place) -> Option<TableRow> {
+        let row = place.row?;
+        // Rows of archetypes are others.
+        let Rows::Table(entities) = self.rows else { return None };
+        (entities.get(row.index()) == Some(&entity)).then_some(row)
     }
 
     /// Goes to a location, and gives its row if its storage matches.
@@ -355,12 +316,21 @@ impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
     /// As for [`seek`](Self::seek).
     #[inline]
     unsafe fn go(&mut self, state: &CellsState<D, F>, location: EntityLocation) -> Option<TableRow> {
-        let storage = state.storage(location);
+        // SAFETY: as the caller promises.
+        unsafe { self.enter(state, state.storage(location)) };
+        self.matches.then_some(location.table_row)
+    }
+
+    /// Goes to a storage.
+    ///
+    /// # Safety
+    /// As for [`seek`](Self::seek).
+    #[inline]
+    unsafe fn enter(&mut self, state: &CellsState<D, F>, storage: u32) {
         if storage != self.storage {
             // SAFETY: as the caller promises.
             unsafe { self.go_to(state, storage) };
         }
-        self.matches.then_some(location.table_row)
     }
 
     /// Whether the filter lets an entity pass.
@@ -377,7 +347,7 @@ impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
     ///
     /// # Safety
     /// As there, and `state` must be the one given to [`new`](Self::new).
-    #[inline]
+    #[inline(always)]
     unsafe fn fetch_here<'s>(
         &mut self,
         state: &'s CellsState<D, F>,
@@ -477,6 +447,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
     }
 
     /// What these are made of, to make others.
+    #[cfg(feature = "multi_threaded")]
     pub(crate) fn origin(&self) -> Origin<'w, 's, D, F> {
         self.origin
     }
@@ -498,11 +469,52 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
 
     /// Goes to one of the [`storages`](Self::storages), and gives its entities.
     pub(crate) fn enter(&mut self, storage: u32) -> Rows<'w> {
-        if storage != self.fetch.storage {
-            // SAFETY: the state is the one it was made with.
-            unsafe { self.fetch.go_to(self.origin.state, storage) };
-        }
+        // SAFETY: the state is the one it was made with.
+        unsafe { self.fetch.enter(self.origin.state, storage) };
         self.fetch.rows
+    }
+
+    /// The entities of the table that is set, if tables match as a whole.
+    #[inline]
+    pub(crate) fn table(&self) -> &'w [Entity] {
+        match self.fetch.rows {
+            Rows::Table(entities) => entities,
+            Rows::Archetype(_) => &[],
+        }
+    }
+
+    /// Whether nothing is read, and every entity matches but for some for which `is_other` holds. Costs a
+    /// step per entity that does not match, and gives up if there are more than `limit`.
+    ///
+    /// If so, [`fetch_here`](Self::fetch_here) may be called with those entities as if they were found, with any row.
+    pub(crate) fn all_match(&self, limit: usize, is_other: impl Fn(Entity) -> bool) -> bool {
+        let (state, mut left) = (self.origin.state, limit);
+        state.reads_nothing
+            && state.others.iter().all(|&storage| {
+                let rows = state.rows(self.origin.world, storage);
+                let few = left.checked_sub(rows.len());
+                left = few.unwrap_or(0);
+                few.is_some()
+                    && (0..rows.len()).all(|at| rows.get(at).is_some_and(|(entity, _)| is_other(entity)))
+            })
+    }
+
+    /// The rows of some entities, if all of them are where they were last and that is in the table that is set, for
+    /// [`fetch_here`](Self::fetch_here).
+    #[inline]
+    pub(crate) fn rows_at<const N: usize>(
+        &self,
+        entities: &[Entity],
+        places: &[Place],
+    ) -> Option<[TableRow; N]> {
+        let (table, first) = (self.table(), places.first()?.row?);
+        let mut rows = [first; N];
+        let mut all = entities.len() == N && places.len() == N;
+        for ((row, entity), place) in rows.iter_mut().zip(entities).zip(places) {
+            *row = place.row.unwrap_or(first);
+            all &= place.storage == self.fetch.storage && table.get(row.index()) == Some(entity);
+        }
+        all.then_some(rows)
     }
 
     /// The place of an entity in this row of the storage that is set.
@@ -511,30 +523,27 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
         Place { storage: self.fetch.storage, row: Some(row) }
     }
 
-    /// The data of an entity. `None` if it is dead or does not match.
+    /// The data of an entity that was at `place` last, which is put right. `None` if it is dead or does not match.
     ///
     /// # Safety
     /// As for [`QueryData::fetch`]: no other item of this entity that conflicts with it may be alive; and of no
     /// entity at all, if `D` is not `IterQueryData`.
     #[inline]
-    pub(crate) unsafe fn get(&mut self, entity: Entity) -> Option<D::Item<'w, 's>> {
-        // SAFETY: the state is the one it was made with; the rest is up to the caller.
-        unsafe { self.fetch.get(self.origin.state, entity) }
-    }
-
-    /// [`get`](Self::get) of an entity that was at `place` last, which is put right.
-    ///
-    /// # Safety
-    /// As for [`get`](Self::get).
-    #[inline]
     pub(crate) unsafe fn get_at(&mut self, entity: Entity, place: &mut Place) -> Option<D::Item<'w, 's>> {
-        // SAFETY: as in `get`.
+        // SAFETY: the state is the one it was made with; the rest is up to the caller.
         unsafe { self.fetch.get_at(self.origin.state, entity, place) }
     }
 
-    /// Goes to the storage of an entity that was at `place` last, which is put right, and gives its row. `None` if
-    /// the entity is dead or its storage does not match.
+    /// Goes to the storage of an entity, and gives its row. `None` if it is dead or its storage does not match.
     #[inline]
+    pub(crate) fn find(&mut self, entity: Entity) -> Option<TableRow> {
+        let location = self.origin.world.entities().get_spawned(entity).ok()?;
+        // SAFETY: the state is the one it was made with.
+        unsafe { self.fetch.go(self.origin.state, location) }
+    }
+
+    /// [`find`](Self::find) of an entity that was at `place` last, which is put right.
+    #[inline(always)]
     pub(crate) fn seek(&mut self, entity: Entity, place: &mut Place) -> Option<TableRow> {
         // SAFETY: the state is the one it was made with.
         unsafe { self.fetch.seek(self.origin.state, entity, place) }
@@ -555,8 +564,8 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
     /// given.
     ///
     /// # Safety
-    /// As for [`get`](Self::get), and the entity must be in this row of the storage that is set, which matches.
-    #[inline]
+    /// As for [`get_at`](Self::get_at), and the entity must be in this row of the storage that is set, which matches.
+    #[inline(always)]
     pub(crate) unsafe fn fetch_here(&mut self, entity: Entity, row: TableRow) -> Option<D::Item<'w, 's>> {
         // SAFETY: the state is the one it was made with; the rest is up to the caller.
         unsafe { self.fetch.fetch_here(self.origin.state, entity, row) }

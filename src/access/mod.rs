@@ -10,9 +10,13 @@
     reason = "a component found by its id comes without its type; columns are reached past the borrow checker"
 )]
 
+mod ahead;
 mod cells;
+mod rows;
 
-pub(crate) use cells::{Cells, CellsFetch, CellsState, Origin, Place, Rows, StorageRows};
+pub(crate) use ahead::{Ahead, prefetch};
+pub(crate) use cells::{Cells, CellsFetch, CellsState};
+pub(crate) use rows::{Place, Rows, StorageRows, table_row};
 
 use crate::store::PairStore;
 use bevy_ecs::{

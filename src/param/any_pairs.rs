@@ -189,10 +189,12 @@ impl<'w, 's> AnyPairs<'w, 's> {
         source: Option<Entity>,
         pair: PairId,
     ) -> impl Iterator<Item = (Entity, Entity, Entity)> + use<'w, 's> {
-        self.relations.into_iter().flat_map(move |relations| {
-            let entity = move |relation| relations.store.registry.entry(relation).entity;
-            let pairs = relations.select(source, pair);
-            pairs.map(move |(relation, source, target)| (source, entity(relation), target))
+        // Flattening an option would cost more per pair than the pair.
+        let mut found = self.relations.map(|relations| (relations.store, relations.select(source, pair)));
+        core::iter::from_fn(move || {
+            let (store, pairs) = found.as_mut()?;
+            let (relation, source, target) = pairs.next()?;
+            Some((source, store.registry.entry(relation).entity, target))
         })
     }
 }

@@ -7,7 +7,7 @@
 
 use super::{
     holes::Holes,
-    pages::Pages,
+    pages::{Page, Pages},
     reverse::{Moved, Reverse, live_places},
 };
 use alloc::{boxed::Box, vec::Vec};
@@ -158,6 +158,26 @@ impl ExclusiveForward {
     }
 }
 
+/// Reads the targets of many sources of an exclusive relation, which mostly follow each other.
+pub(crate) struct ExclusiveReader<'w> {
+    forward: &'w ExclusiveForward,
+    reverse: &'w Reverse,
+    page: Page<'w, u64>,
+}
+
+impl ExclusiveReader<'_> {
+    /// The target of a source.
+    #[inline]
+    pub(crate) fn target(&mut self, source: Entity) -> Option<Entity> {
+        let word = self.page.get(&self.forward.words, source.index_u32());
+        if word as u32 == 0 || (word >> 32) as u32 != generation(source) {
+            return None;
+        }
+        // Does not panic, so that loops over sources can be optimised.
+        Some(self.reverse.lists.get(self.reverse.list_of_index(word as u32 - 1)?)?.target)
+    }
+}
+
 /// Forward index of any other relation.
 #[derive(Default)]
 pub(crate) struct ManyForward {
@@ -288,6 +308,12 @@ impl Forward {
                 Held::List(list) => list.find(target).map(|at| list.edges[at].place),
             },
         }
+    }
+
+    /// For exclusive relations.
+    pub(crate) fn exclusive_reader<'w>(&'w self, reverse: &'w Reverse) -> Option<ExclusiveReader<'w>> {
+        let Self::Exclusive(forward) = self else { return None };
+        Some(ExclusiveReader { forward, reverse, page: forward.words.page(0) })
     }
 
     /// Number of targets.

@@ -3,7 +3,7 @@
 use super::{
     Participants, Simple,
     depth::Depths,
-    forward::{Forward, TargetIter},
+    forward::{ExclusiveReader, Forward, TargetIter},
     journal::{Change, Journal},
     reverse::{Extras, Moved, NO_ROW, Reverse, SourceIter},
     ticks::PairTicks,
@@ -79,6 +79,11 @@ impl RelationIndex {
     #[inline]
     pub(crate) fn targets(&self, source: Entity) -> TargetIter<'_> {
         self.forward.targets(&self.reverse, source)
+    }
+
+    /// Reads the targets of many sources, if the relation is exclusive.
+    pub(crate) fn exclusive_reader(&self) -> Option<ExclusiveReader<'_>> {
+        self.forward.exclusive_reader(&self.reverse)
     }
 
     #[inline]
@@ -190,7 +195,7 @@ impl RelationIndex {
     #[inline]
     fn record(&mut self, source: Entity, target: Entity, removed: bool) {
         if let Some(journal) = &mut self.journal {
-            journal.record(Change { source, target, removed });
+            journal.record(Change { source, target, removed }, self.len);
         }
     }
 

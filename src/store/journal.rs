@@ -27,7 +27,8 @@ impl Cursor {
     }
 }
 
-/// More changes than this are dropped if nobody needs each of them: whoever derives something starts anew.
+/// More changes than this, and than there are pairs, are dropped if nobody needs each of them: whoever derives
+/// something starts anew.
 const MANY: usize = 1 << 16;
 
 /// The changes of one relation since some time before the last update.
@@ -57,8 +58,9 @@ impl Journal {
         self.complete = true;
     }
 
-    pub(crate) fn record(&mut self, change: Change) {
-        if self.changes.len() >= MANY && !self.complete {
+    /// Notes a change of a relation that has this many pairs.
+    pub(crate) fn record(&mut self, change: Change, pairs: usize) {
+        if self.changes.len() >= MANY.max(pairs) && !self.complete {
             self.drop_before(self.end());
         }
         self.changes.push(change);
@@ -119,7 +121,7 @@ mod tests {
     fn a_change_stays_for_one_update_and_is_gone_after_the_second() {
         let mut journal = Journal::default();
         let start = journal.cursor();
-        journal.record(change());
+        journal.record(change(), 0);
         journal.update();
         assert_eq!(journal.since(start).map(<[_]>::len), Some(1));
         journal.update();
@@ -131,7 +133,7 @@ mod tests {
     fn too_many_changes_are_dropped_unless_somebody_reads_each() {
         let fill = |mut journal: Journal| {
             let start = journal.cursor();
-            (0..=MANY).for_each(|_| journal.record(change()));
+            (0..=MANY).for_each(|_| journal.record(change(), 0));
             journal.since(start).map(<[_]>::len)
         };
         let mut complete = Journal::default();

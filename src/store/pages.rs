@@ -53,11 +53,34 @@ impl<T: Copy + Default> Pages<T> {
         self.pages[page] = Some(Box::new([T::default(); LEN]));
     }
 
+    /// The page with the value of this index, to read many values that are mostly on the same one.
+    pub(crate) fn page(&self, index: u32) -> Page<'_, T> {
+        let number = index >> BITS;
+        Page { number, values: self.pages.get(number as usize).and_then(Option::as_deref) }
+    }
+
     /// Every value that may have been written, by index.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, T)> + use<'_, T> {
         self.pages.iter().enumerate().flat_map(|(number, page)| {
             let values = page.iter().flat_map(|page| page.iter().copied());
             values.enumerate().map(move |(offset, value)| ((number << BITS | offset) as u32, value))
         })
+    }
+}
+
+/// One page. See [`Pages::page`].
+pub(crate) struct Page<'a, T> {
+    number: u32,
+    values: Option<&'a [T; LEN]>,
+}
+
+impl<'a, T: Copy + Default> Page<'a, T> {
+    /// The value of an index, turning to its page.
+    #[inline]
+    pub(crate) fn get(&mut self, pages: &'a Pages<T>, index: u32) -> T {
+        if index >> BITS != self.number {
+            *self = pages.page(index);
+        }
+        self.values.map_or_else(T::default, |values| values[index as usize & (LEN - 1)])
     }
 }

@@ -3,6 +3,8 @@
 use super::{holes::Holes, pages::Pages, ticks::PairTicks};
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
+#[cfg(feature = "multi_threaded")]
+use core::ops::Range;
 use smallvec::SmallVec;
 
 /// The pair has no value in a column.
@@ -284,6 +286,19 @@ impl<'w> SourceIter<'w> {
     pub(crate) fn new(sources: &'w [Entity], holes: Option<&'w Holes>, left: usize) -> Self {
         let holes = holes.filter(|holes| holes.count() > 0);
         Self { sources, holes, next: 0, left }
+    }
+
+    /// The sources that are left, unless there are holes between them.
+    pub(crate) fn as_slice(&self) -> Option<&'w [Entity]> {
+        if self.holes.is_none() { self.sources.get(self.next..self.next + self.left) } else { None }
+    }
+
+    /// Some of the sources that are left, by their numbers.
+    #[cfg(feature = "multi_threaded")]
+    pub(crate) fn part(mut self, numbers: Range<usize>) -> Self {
+        self.by_ref().take(numbers.start).for_each(drop);
+        self.left = self.left.min(numbers.len());
+        self
     }
 }
 

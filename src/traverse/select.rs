@@ -4,7 +4,7 @@ use super::view::{ChildrenAccess, RelationView};
 use crate::{
     id::{PairId, RelationId, Slot},
     relation::{CHILD_OF, TAGGED},
-    store::{PairStore, SourceIter, TargetIter},
+    store::{self, PairStore, SourceIter, TargetIter},
 };
 use bevy_ecs::entity::Entity;
 
@@ -28,44 +28,19 @@ impl<'w, 's> Relations<'w, 's> {
 
     /// The stored pairs that fit `id`, of one source or of all. `_` in a position stands for one match at most.
     /// Tags are no pairs: they only fit an id that names their relation.
-    pub(crate) fn select(
-        self,
-        source: Option<Entity>,
-        id: PairId,
-    ) -> impl Iterator<Item = (RelationId, Entity, Entity)> + use<'w, 's> {
-        self.candidates(source, id).flat_map(move |relation| {
-            let pairs = self.pairs_in(relation, source, id.target().entity());
-            let fitting = pairs.filter(move |&(source, target)| self.counts(id, relation, source, target));
-            fitting.map(move |(source, target)| (relation, source, target))
-        })
+    pub(crate) fn select(self, source: Option<Entity>, id: PairId) -> SelectIter<'w, 's> {
+        let candidates = Candidates::new(self.store, source, id);
+        let one_of_several = [id.relation(), id.target()].contains(&Slot::Any);
+        let (relation, ends, next_list) = (TAGGED, None, None);
+        SelectIter { relations: self, source, id, one_of_several, candidates, relation, ends, next_list }
     }
 
     /// Whether `source` has a pair that fits `id`.
     pub(crate) fn has(self, source: Entity, id: PairId) -> bool {
-        self.candidates(Some(source), id).any(|relation| match id.target().entity() {
+        Candidates::new(self.store, Some(source), id).any(|relation| match id.target().entity() {
             Some(target) => self.store.relation(relation).has(source, target),
             None => self.store.relation(relation).has_any(source),
         })
-    }
-
-    /// The relations that can hold pairs that fit.
-    fn candidates(
-        self,
-        source: Option<Entity>,
-        id: PairId,
-    ) -> impl Iterator<Item = RelationId> + use<'w, 's> {
-        let (named, end) = (id.relation().entity(), source.or(id.target().entity()));
-        let store = self.store;
-        // One of the three: the relation that is named, those of an end that is, or all.
-        let one = named.and_then(|relation| store.registry.of_entity(relation));
-        let of_end = end.filter(|_| named.is_none()).map(|end| self.relations_of(end));
-        let all = (named.is_none() && end.is_none()).then(|| self.all());
-        one.into_iter().chain(of_end.into_iter().flatten()).chain(all.into_iter().flatten())
-    }
-
-    /// Every relation.
-    pub(crate) fn all(self) -> impl Iterator<Item = RelationId> + use<'w, 's> {
-        self.store.registry.ids().filter(|&relation| relation != TAGGED)
     }
 
     /// The relations in which an entity takes part, or took part once.
@@ -73,27 +48,9 @@ impl<'w, 's> Relations<'w, 's> {
         self.store.participants.relations(entity).filter(|&relation| relation != TAGGED)
     }
 
-    /// The pairs of one relation with these ends.
-    fn pairs_in(
-        self,
-        relation: RelationId,
-        source: Option<Entity>,
-        target: Option<Entity>,
-    ) -> impl Iterator<Item = (Entity, Entity)> + use<'w, 's> {
-        let view = self.view(relation);
-        let targets = match (source, target) {
-            (Some(source), Some(target)) => TargetIter::one(view.has(source, target).then_some(target)),
-            (Some(source), None) => view.targets(source),
-            (None, _) => TargetIter::none(),
-        };
-        let sources = match (source, target) {
-            (None, Some(target)) => view.sources(target),
-            _ => SourceIter::none(),
-        };
-        let all = (source.is_none() && target.is_none()).then(|| view.iter());
-        let targets = targets.filter_map(move |target| Some((source?, target)));
-        let sources = sources.filter_map(move |source| Some((source, target?)));
-        targets.chain(sources).chain(all.into_iter().flatten())
+    /// Every relation.
+    pub(crate) fn all(self) -> impl Iterator<Item = RelationId> + use<'w, 's> {
+        self.store.registry.ids().filter(|&relation| relation != TAGGED)
     }
 
     /// Whether a pair that fits is the one that counts where `_` lets only one of several count: the first
@@ -109,5 +66,134 @@ impl<'w, 's> Relations<'w, 's> {
                 true => self.store.relation(other).has_any(source),
                 false => self.store.relation(other).has(source, target),
             })
+    }
+}
+
+/// The relations that can hold pairs that fit an id.
+enum Candidates<'w> {
+    /// The one that the id names.
+    Named(Option<RelationId>),
+    /// Those in which an end takes part.
+    Of(store::Relations<'w>),
+    /// All, from a number on.
+    All(&'w PairStore, u32),
+}
+
+impl<'w> Candidates<'w> {
+    fn new(store: &'w PairStore, source: Option<Entity>, id: PairId) -> Self {
+        match (id.relation().entity(), source.or(id.target().entity())) {
+            (Some(relation), _) => Self::Named(store.registry.of_entity(relation)),
+            (None, Some(end)) => Self::Of(store.participants.relations(end)),
+            (None, None) => Self::All(store, 0),
+        }
+    }
+}
+
+impl Iterator for Candidates<'_> {
+    type Item = RelationId;
+
+    #[inline]
+    fn next(&mut self) -> Option<RelationId> {
+        match self {
+            Self::Named(relation) => relation.take(),
+            Self::Of(relations) => relations.find(|&relation| relation != TAGGED),
+            Self::All(store, next) => loop {
+                let relation = RelationId(*next);
+                let entry = store.registry.entries.get(relation.index())?;
+                *next += 1;
+                if entry.in_use && relation != TAGGED {
+                    return Some(relation);
+                }
+            },
+        }
+    }
+}
+
+/// The pairs of one source or of one target.
+enum Ends<'w> {
+    Of(Entity, TargetIter<'w>),
+    To(SourceIter<'w>, Entity),
+}
+
+impl Iterator for Ends<'_> {
+    type Item = (Entity, Entity);
+
+    #[inline]
+    fn next(&mut self) -> Option<(Entity, Entity)> {
+        match self {
+            Self::Of(source, targets) => targets.next().map(|target| (*source, target)),
+            Self::To(sources, target) => sources.next().map(|source| (source, *target)),
+        }
+    }
+}
+
+/// Iterator over stored pairs of all relations. See [`Relations::select`].
+pub(crate) struct SelectIter<'w, 's> {
+    relations: Relations<'w, 's>,
+    source: Option<Entity>,
+    id: PairId,
+    /// There is a `_` in the id.
+    one_of_several: bool,
+    candidates: Candidates<'w>,
+    /// The relation at hand, and what is left of it.
+    relation: RelationId,
+    ends: Option<Ends<'w>>,
+    /// If all its pairs are to be given: the number of the list of sources that comes next.
+    next_list: Option<usize>,
+}
+
+impl SelectIter<'_, '_> {
+    /// The next pair of the relation at hand.
+    #[inline]
+    fn next_here(&mut self) -> Option<(Entity, Entity)> {
+        loop {
+            if let Some(pair) = self.ends.as_mut().and_then(Iterator::next) {
+                return Some(pair);
+            }
+            let number = self.next_list.as_mut()?;
+            let list = self.relations.store.relation(self.relation).reverse.lists.get(*number)?;
+            *number += 1;
+            // An empty list is nobody's; its last target may have another by now.
+            if !list.sources.is_empty() {
+                let sources = self.relations.view(self.relation).sources(list.target);
+                self.ends = Some(Ends::To(sources, list.target));
+            }
+        }
+    }
+
+    /// Goes on to the next relation.
+    fn enter(&mut self) -> Option<()> {
+        self.relation = self.candidates.next()?;
+        let view = self.relations.view(self.relation);
+        self.ends = match (self.source, self.id.target().entity()) {
+            (Some(source), Some(target)) => {
+                let target = view.has(source, target).then_some(target);
+                Some(Ends::Of(source, TargetIter::one(target)))
+            }
+            (Some(source), None) => Some(Ends::Of(source, view.targets(source))),
+            (None, Some(target)) => Some(Ends::To(view.sources(target), target)),
+            (None, None) => None,
+        };
+        self.next_list = self.ends.is_none().then_some(0);
+        Some(())
+    }
+}
+
+impl Iterator for SelectIter<'_, '_> {
+    type Item = (RelationId, Entity, Entity);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.next_here() {
+                Some((source, target)) => {
+                    let (relation, id) = (self.relation, self.id);
+                    if !self.one_of_several || self.relations.counts(id, relation, source, target) {
+                        return Some((relation, source, target));
+                    }
+                }
+                None => self.enter()?,
+            }
+        }
     }
 }

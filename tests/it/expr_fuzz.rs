@@ -166,9 +166,9 @@ impl Writer<'_> {
             2 | 3 => {
                 self.push("(");
                 if self.choose(3) == 0 {
-                    self.traversal()
+                    self.traversal();
                 } else {
-                    self.arg()
+                    self.arg();
                 }
                 if self.choose(2) == 0 {
                     self.push(")");
@@ -403,7 +403,7 @@ fn a_builder_makes_what_the_text_says() {
     assert_eq!(all.text(), all.to_string());
     let nested = PairExpr::builder()
         .or(|any| any.with::<Ship>().scope(|all| all.expr("A || B").pair::<DockedTo>("_")).expr("C || D"))
-        .without_scope(|inner| inner.without_scope(|inner| inner.with::<Ship>()))
+        .without_scope(|inner| inner.without_scope(bevy_relations::PairExprBuilder::with::<Ship>))
         .or(|nothing| nothing)
         .expr("[in] E, !F")
         .build()

@@ -20,6 +20,7 @@ mod expr;
 mod expr_fuzz;
 mod lifecycle;
 mod model;
+mod names;
 mod pair_query;
 mod pair_query_access;
 mod pairs_mut;

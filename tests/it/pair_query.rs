@@ -347,7 +347,7 @@ fn a_query_tells_which_sources_changed_since_its_system_ran() {
 
 #[test]
 fn parallel_iteration_gives_every_pair_once() {
-    bevy_tasks::ComputeTaskPool::get_or_init(|| bevy_tasks::TaskPool::new());
+    bevy_tasks::ComputeTaskPool::get_or_init(bevy_tasks::TaskPool::new);
     let (mut world, mut random) = (World::new(), Random(11));
     let all = entities(&mut world, &mut random, 4_000);
     link(&mut world, &mut random, &all, 9_000, Eats);

@@ -24,7 +24,7 @@ impl Stopwatch {
         result
     }
 
-    /// Runs `work`, which uses other threads too, with a watch running that tells the time of day.
+    /// Runs `work`, which uses other threads too, with the clock on the wall running.
     #[inline(never)]
     pub fn time_threads<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();

@@ -2,6 +2,7 @@
 
 use super::{
     CascadeQuery, CascadeState,
+    levels::Stage,
     visit::{Everything, Parents, Visitor, visit_level},
 };
 use crate::relation::{ExclusiveRelation, TraversableRelation};
@@ -41,13 +42,12 @@ where
         let mut next = 0;
         while let Some(&slot) = below.get(next) {
             next += 1;
-            let (above, nodes) = levels.split(slot.level as usize);
+            let Stage { above, nodes, .. } = levels.split(slot.level as usize);
             let Some(node) = nodes.get_mut(slot.at as usize) else { continue };
             let entity = node.entity;
+            let stage = Stage { above, nodes: core::slice::from_mut(node), scattered: false };
             // SAFETY: there is nobody else; no entity is in two nodes, by *One slot*.
-            unsafe {
-                visit_level((&mut visitor, &mut reader), (above, core::slice::from_mut(node)), &mut visit)
-            };
+            unsafe { visit_level((&mut visitor, &mut reader), stage, &mut visit) };
             let sources = entity
                 .into_iter()
                 .flat_map(|entity| self.index.into_iter().flat_map(move |index| index.sources(entity)));

@@ -70,6 +70,11 @@ impl Levels {
                 }
             }
         }
+        for level in &mut self.levels {
+            // In order, each parent comes where the one before it was, or behind it.
+            let steps_back = level.nodes.windows(2).filter(|pair| pair[1].parent < pair[0].parent).count();
+            level.scattered = steps_back > level.nodes.len() / 8;
+        }
     }
 }
 

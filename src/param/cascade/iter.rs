@@ -47,14 +47,14 @@ impl<'a, D: IterQueryData + 'static, F: QueryFilter + 'static> Iterator for Casc
                 Some(left) if self.descending => left - 1,
                 Some(_) => self.done,
             };
-            let (above, nodes) = self.levels.split(level);
-            for node in nodes.get_mut(self.at..).unwrap_or_default() {
+            let stage = self.levels.split(level).skip(self.at);
+            for node in stage.nodes {
                 self.at += 1;
                 // SAFETY: no entity is in two nodes, by *One slot*, and each node is visited once: newcomers lie behind
                 // the nodes of their level that were visited. So no data of this entity was handed out, and items of
                 // several entities may be alive, as `D` is `IterQueryData`.
                 // Test: `items_of_all_entities_can_be_kept`.
-                if let Some((_, item)) = unsafe { self.visitor.get(node, above) } {
+                if let Some((_, item)) = unsafe { self.visitor.get(node, stage.above) } {
                     return Some(item);
                 }
             }

@@ -59,7 +59,25 @@ impl Node {
 #[derive(Default)]
 pub(super) struct Level {
     pub(super) nodes: Vec<Node>,
+    /// The parents of nodes that follow each other lie anywhere in their tables.
+    pub(super) scattered: bool,
     free: Vec<u32>,
+}
+
+/// Some nodes of a level, to be visited.
+pub(super) struct Stage<'a> {
+    /// The level above.
+    pub(super) above: &'a [Node],
+    pub(super) nodes: &'a mut [Node],
+    /// As in [`Level`].
+    pub(super) scattered: bool,
+}
+
+impl Stage<'_> {
+    /// The nodes from a slot on.
+    pub(super) fn skip(self, first: usize) -> Self {
+        Self { nodes: self.nodes.get_mut(first..).unwrap_or_default(), ..self }
+    }
 }
 
 /// The levels of one relation.
@@ -108,10 +126,12 @@ impl Levels {
 
     /// The nodes of a level, and those of the level above.
     #[inline]
-    pub(super) fn split(&mut self, level: usize) -> (&[Node], &mut [Node]) {
+    pub(super) fn split(&mut self, level: usize) -> Stage<'_> {
         let (above, rest) = self.levels.split_at_mut(level);
         let above = above.last().map_or(&[][..], |above| &above.nodes);
-        (above, rest.first_mut().map_or(&mut [], |level| &mut level.nodes))
+        let (nodes, scattered) =
+            rest.first_mut().map_or((&mut [][..], false), |level| (&mut level.nodes, level.scattered));
+        Stage { above, nodes, scattered }
     }
 
     /// Makes the levels those of the relation as it is now.
@@ -334,6 +354,7 @@ impl Census {
     }
 
     /// Adds what another counted.
+    #[cfg(feature = "multi_threaded")]
     pub(super) fn merge(&mut self, other: &Self) {
         for (storage, &count) in other.counts.iter().enumerate() {
             self.add(storage, count);

@@ -74,10 +74,10 @@ use core::{any::type_name, marker::PhantomData};
 ///
 /// # Complexity
 /// The entities of the relation are kept by depth from one run to the next: 32 bytes each for every such parameter.
-/// A run first follows what was inserted and removed since the last one, in a step per pair that changed and per entity below one
-/// that changed its depth, and fills everything anew, with a step per entity of the relation, once a quarter
-/// of them has come or gone. For that it needs [`maintain_pairs`] once per frame, as the plugin does it; else everything is filled
-/// anew now and then.
+/// A run first follows what was inserted and removed since the last one, in a step per pair that changed and per
+/// entity below one that changed its depth. Everything is filled anew, in a step per entity of the relation, once a
+/// quarter of them has come or gone. It is filled anew more often where [`maintain_pairs`] is not called once per frame,
+/// as the plugin does.
 ///
 /// [`maintain_pairs`]: crate::WorldPairExt::maintain_pairs
 ///
@@ -153,10 +153,8 @@ where
         }
         let first = levels.discover(own.storages(self.context.world), &visitor.census);
         levels.dead = visitor.census.dead;
-        let (above, nodes) = levels.split(0);
-        let newcomers = nodes.get_mut(first..).unwrap_or_default();
         // SAFETY: as above.
-        unsafe { visit_level((&mut visitor, &mut reader), (above, newcomers), visit) };
+        unsafe { visit_level((&mut visitor, &mut reader), levels.split(0).skip(first), visit) };
     }
 }
 

@@ -34,7 +34,7 @@ where
     ) {
         use super::{
             CascadeState,
-            levels::Census,
+            levels::{Census, Stage},
             visit::{Everything, Parents, Visitor, visit_level},
         };
 
@@ -43,40 +43,38 @@ where
         let CascadeState { own, parents, levels, .. } = &mut *self.state;
         let (own, parents) = (&*own, &*parents);
         let mut census = Census::default();
-        let visit_chunk = |above: &[_], nodes: &mut [_]| {
-            // SAFETY: the states are up to date, the parameter was given the access that they declare, and it is borrowed
-            // mutably until all tasks have ended.
+        let visit_some = |stage: Stage<'_>| {
+            // SAFETY: the states are up to date, the parameter was given the access that they declare, and it is
+            // borrowed mutably until all tasks have ended.
             let (mut visitor, mut reader) =
                 unsafe { (Visitor::new(context, own, Everything), Parents::new(context, parents)) };
             // SAFETY: no entity is in two nodes, by *One slot*, and the chunks of a level share no node; nobody writes
             // data of the level above, whose tasks have ended. Test: `parallel_equals_sequential`.
             unsafe {
-                visit_level((&mut visitor, &mut reader), (above, nodes), &mut |item, parent| {
-                    visit(item, parent)
-                })
-            };
+                visit_level((&mut visitor, &mut reader), stage, &mut |item, parent| visit(item, parent));
+            }
             visitor.census
         };
         for level in 0..levels.levels.len() {
-            let (above, nodes) = levels.split(level);
-            // Several for each thread: some chunks take longer than others.
-            let chunk = nodes.len().div_ceil(4 * pool.thread_num()).max(MIN_CHUNK);
-            if nodes.len() <= chunk {
-                census.merge(&visit_chunk(above, nodes));
+            let stage = levels.split(level);
+            // Several for each thread: some take longer than others.
+            let chunk = stage.nodes.len().div_ceil(4 * pool.thread_num()).max(MIN_CHUNK);
+            if stage.nodes.len() <= chunk {
+                census.merge(&visit_some(stage));
                 continue;
             }
-            let visit_chunk = &visit_chunk;
+            let Stage { above, nodes, scattered } = stage;
+            let visit_some = &visit_some;
             let counts = pool.scope(|scope| {
                 for nodes in nodes.chunks_mut(chunk) {
-                    scope.spawn(async move { visit_chunk(above, nodes) });
+                    scope.spawn(async move { visit_some(Stage { above, nodes, scattered }) });
                 }
             });
             counts.iter().for_each(|count| census.merge(count));
         }
         let first = levels.discover(own.storages(context.world), &census);
         levels.dead = census.dead;
-        let (above, nodes) = levels.split(0);
-        visit_chunk(above, nodes.get_mut(first..).unwrap_or_default());
+        visit_some(levels.split(0).skip(first));
     }
 }
 

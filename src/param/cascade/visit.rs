@@ -1,7 +1,7 @@
 //! Visiting one node after the other: its own data together with the parent's.
 
-use super::levels::{Census, NO_PARENT, Node};
-use crate::access::{Cells, CellsState};
+use super::levels::{Census, NO_PARENT, Node, Stage};
+use crate::access::{Ahead, Cells, CellsState, prefetch};
 use bevy_ecs::{
     change_detection::Tick,
     entity::Entity,
@@ -109,7 +109,7 @@ where
     ///
     /// # Safety
     /// No data of its entity may be borrowed by anybody.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn get(
         &mut self,
         node: &mut Node,
@@ -135,9 +135,13 @@ where
     }
 }
 
+/// How many nodes before its turn the data of a node is asked for.
+const AHEAD: usize = 8;
+
 /// Reads data of parents. Siblings often follow each other, so the parent that was read last is kept.
 pub(super) struct Parents<'w, 's, P: ReadOnlyQueryData + 'static> {
     cells: Cells<'w, 's, P>,
+    ahead: Ahead<'w>,
     /// The slot in the level above.
     at: u32,
     found: Option<(Entity, TableRow)>,
@@ -149,7 +153,7 @@ impl<'w, 's, P: ReadOnlyQueryData + 'static> Parents<'w, 's, P> {
     pub(super) unsafe fn new(context: Context<'w>, state: &'s CellsState<P>) -> Self {
         // SAFETY: as the caller promises.
         let cells = unsafe { context.cells(state) };
-        Self { cells, at: NO_PARENT, found: None }
+        Self { cells, ahead: Ahead::new(state, context.world), at: NO_PARENT, found: None }
     }
 
     /// Must come before parents in another level are read.
@@ -157,11 +161,23 @@ impl<'w, 's, P: ReadOnlyQueryData + 'static> Parents<'w, 's, P> {
         (self.at, self.found) = (NO_PARENT, None);
     }
 
+    /// Asks for what will be needed of the parents of nodes that follow `nodes[at]`.
+    #[inline]
+    fn look_ahead(&mut self, above: &[Node], nodes: &[Node], at: usize) {
+        let parent = |at: usize| above.get(nodes.get(at)?.parent as usize);
+        if let Some(parent) = parent(at + 2 * AHEAD) {
+            prefetch(parent);
+        }
+        if let Some(parent) = parent(at + AHEAD) {
+            self.ahead.ask(parent.place);
+        }
+    }
+
     /// The data of the parent in a slot of the level above `child`.
     ///
     /// # Safety
     /// Nobody may write data of the entities in `above` that are not `child`.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn get(&mut self, above: &[Node], at: u32, child: Entity) -> Option<P::Item<'w, 's>> {
         if self.at != at {
             self.at = at;
@@ -177,14 +193,13 @@ impl<'w, 's, P: ReadOnlyQueryData + 'static> Parents<'w, 's, P> {
     }
 }
 
-/// Calls `visit` with the data of nodes of a level and of their parents. `above` is the level above.
+/// Calls `visit` with the data of nodes of a level and of their parents.
 ///
 /// # Safety
-/// Nobody else may have data of the entities in `nodes`, or write data of those in `above`; no entity may be in two
-/// nodes.
+/// Nobody else may have data of the entities of the nodes, or write data of those above; no entity may be in two nodes.
 pub(super) unsafe fn visit_level<D, P, F, C>(
     (visitor, parents): (&mut Visitor<'_, '_, D, F, C>, &mut Parents<'_, '_, P>),
-    (above, nodes): (&[Node], &mut [Node]),
+    Stage { above, nodes, scattered }: Stage<'_>,
     visit: &mut impl FnMut(D::Item<'_, '_>, Option<P::Item<'_, '_>>),
 ) where
     D: IterQueryData + 'static,
@@ -193,7 +208,11 @@ pub(super) unsafe fn visit_level<D, P, F, C>(
     C: Choice,
 {
     parents.forget();
-    for node in nodes {
+    for at in 0..nodes.len() {
+        if scattered {
+            parents.look_ahead(above, nodes, at);
+        }
+        let node = &mut nodes[at];
         // SAFETY: nobody else has data of the entity, as the caller promises. What was handed to `visit` before did not
         // outlive its calls: its signature leaves the lifetimes open.
         let Some((entity, item)) = (unsafe { visitor.get(node, above) }) else { continue };

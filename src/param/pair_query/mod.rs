@@ -18,7 +18,7 @@ use bevy_ecs::{
     query::{IterQueryData, QueryData, QueryFilter, ReadOnlyQueryData},
 };
 use core::any::type_name;
-use ends::Ends;
+use ends::{Ends, Places};
 
 /// Iterates over pairs of relation type `R` with data of both ends: a system parameter.
 ///
@@ -89,7 +89,8 @@ use ends::Ends;
 /// # Complexity
 ///
 /// Over all pairs, a step per entity that matches `S` and `F` or a step per pair, whichever is less, and a constant
-/// per pair. Of one end, a constant per pair.
+/// per pair. Of one end, a constant per pair. [`for_each`](Self::for_each) over targets remembers where their sources
+/// are, with eight bytes per pair.
 pub struct PairQuery<'w, 's, R, S, T = (), F = (), TF = ()>
 where
     R: Relation,
@@ -100,6 +101,7 @@ where
 {
     pairs: Pairs<'w, 's, R>,
     ends: Ends<'w, 's, S, T, F, TF>,
+    places: &'s mut Places,
     scope: Scope,
 }
 
@@ -176,18 +178,22 @@ where
     /// # schedule.add_systems(weigh).run(&mut world);
     /// # assert_eq!(world.get::<Load>(mule).unwrap().0, 3.5);
     /// ```
-    pub fn of_source(&mut self, source: Entity) -> PairQuery<'_, 's, R, S, T, F, TF> {
-        PairQuery { pairs: self.pairs, ends: self.ends.shorter(), scope: Scope::Source(source) }
+    pub fn of_source(&mut self, source: Entity) -> PairQuery<'_, '_, R, S, T, F, TF> {
+        self.of(Scope::Source(source))
     }
 
     /// This query over the pairs of one target.
-    pub fn of_target(&mut self, target: Entity) -> PairQuery<'_, 's, R, S, T, F, TF> {
-        PairQuery { pairs: self.pairs, ends: self.ends.shorter(), scope: Scope::Target(target) }
+    pub fn of_target(&mut self, target: Entity) -> PairQuery<'_, '_, R, S, T, F, TF> {
+        self.of(Scope::Target(target))
+    }
+
+    fn of(&mut self, scope: Scope) -> PairQuery<'_, '_, R, S, T, F, TF> {
+        PairQuery { pairs: self.pairs, ends: self.ends.shorter(), places: self.places, scope }
     }
 
     /// Calls `each` with every pair and the data of its ends.
     pub fn for_each(&mut self, mut each: impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>)) {
-        self.ends.shorter().visit(&self.pairs, self.scope, &mut each);
+        self.ends.shorter().visit(&self.pairs, self.scope, self.places, &mut each);
     }
 
     /// Goes over the pairs one at a time, with [`PairIter::fetch_next`].

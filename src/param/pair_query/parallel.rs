@@ -1,5 +1,4 @@
 //! Pairs on several threads.
-#![expect(unsafe_code, reason = "data of several entities is fetched past the borrow checker")]
 
 use super::{PairEdge, PairQuery};
 use crate::relation::Relation;
@@ -35,14 +34,15 @@ where
 }
 
 #[cfg(feature = "multi_threaded")]
+#[expect(unsafe_code, reason = "data of several entities is fetched past the borrow checker")]
 mod threads {
     use super::*;
     use crate::{
         access::Cells,
         param::pair_query::{Scope, ends::Ends},
     };
+    use alloc::vec::Vec;
     use bevy_tasks::ComputeTaskPool;
-    use core::ops::Range;
 
     /// Less is not worth the way to another thread.
     const SMALLEST_BATCH: usize = 256;
@@ -95,8 +95,8 @@ mod threads {
             Scope::Target(target) => pool.scope(|scope| {
                 for batch in batches(index.source_count(target)) {
                     scope.spawn(async move {
-                        let sources = index.sources(target).skip(batch.start).take(batch.len());
-                        ends_of().visit_list(pairs, target, sources, &mut &*each);
+                        let sources = index.sources(target).part(batch);
+                        ends_of().visit_list(pairs, target, sources, &mut Vec::new(), &mut &*each);
                     });
                 }
             }),

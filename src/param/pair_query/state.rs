@@ -1,7 +1,10 @@
 //! [`PairQuery`] as a system parameter.
 #![expect(unsafe_code, reason = "Bevy's `SystemParam` is an unsafe trait")]
 
-use super::{PairQuery, Pairs, Scope, ends::Ends};
+use super::{
+    PairQuery, Pairs, Scope,
+    ends::{Ends, Places},
+};
 use crate::{
     access::{Cells, CellsState},
     param::pairs::PairsState,
@@ -28,6 +31,7 @@ where
     sources: CellsState<S, F>,
     targets: CellsState<T, TF>,
     overlap: bool,
+    places: Places,
 }
 
 // SAFETY: the pairs are accessed through `Pairs`, which declares and performs its access itself. Of entities, what
@@ -49,9 +53,9 @@ where
     fn init_state(world: &mut World) -> Self::State {
         let pairs = Pairs::<R>::init_state(world);
         // SAFETY: `init_access` comes before anything else, and declares the access of both.
-        let (sources, targets) = unsafe { (CellsState::new(world), CellsState::new(world)) };
+        let (sources, targets) = unsafe { (CellsState::new(world), CellsState::new(world).notice_nothing()) };
         let overlap = !sources.access().is_compatible(targets.access());
-        PairQueryState { pairs, sources, targets, overlap }
+        PairQueryState { pairs, sources, targets, overlap, places: Places::default() }
     }
 
     fn init_access(state: &Self::State, meta: &mut SystemMeta, access: &mut SystemAccess, world: &mut World) {
@@ -87,7 +91,7 @@ where
                 overlap: state.overlap,
             }
         };
-        Ok(PairQuery { pairs, ends, scope: Scope::All })
+        Ok(PairQuery { pairs, ends, places: &mut state.places, scope: Scope::All })
     }
 }
 

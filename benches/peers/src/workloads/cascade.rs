@@ -6,12 +6,12 @@ use crate::{
     random::Random,
     transforms::{BevyTransforms, FlecsTransforms, Transforms},
 };
+use std::{cell::RefCell, rc::Rc};
 
 /// The shape of a tree, as a parent for each node that comes before it.
 #[derive(Clone, Copy)]
 struct Shape {
     size: usize,
-    /// Nodes whose parents come from another node's children, and how many each has.
     parent: fn(usize) -> Option<usize>,
 }
 
@@ -109,19 +109,25 @@ fn still<T: Transforms>(name: &'static str, shape: Shape, shuffled: bool, new: f
     })
 }
 
-/// In every round one node in a hundred leaves are spawned, moved and despawned before the run; only what the run
-/// takes longer for it is measured with the run itself, and the changes apart.
+/// In every round, nodes are despawned, moved and spawned, each a hundredth of all, before the matrices are computed;
+/// all of that is measured.
 fn churn(shape: Shape) -> Workload {
+    let sums = Sums::default();
     let contestants = vec![
-        moving("flecs", shape, FlecsTransforms::new),
-        moving("bevy", shape, BevyTransforms::recursion),
-        moving("ours", shape, BevyTransforms::cascade).goal("flecs", 3.0),
+        moving("flecs", shape, &sums, FlecsTransforms::new),
+        moving("bevy", shape, &sums, BevyTransforms::recursion),
+        moving("ours", shape, &sums, BevyTransforms::cascade).goal("flecs", 3.0),
     ];
     Workload { id: "cascade_churn", size: shape.size, elements: shape.size, contestants }
 }
 
-fn moving<T: Transforms>(name: &'static str, shape: Shape, new: fn() -> T) -> Contestant {
+/// The checksums of a workload that is another in every round, round by round.
+type Sums = Rc<RefCell<Vec<u64>>>;
+
+fn moving<T: Transforms>(name: &'static str, shape: Shape, sums: &Sums, new: fn() -> T) -> Contestant {
+    let sums = Rc::clone(sums);
     Contestant::new(name, move || {
+        let (sums, mut round) = (Rc::clone(&sums), 0);
         let mut forest = new();
         let nodes = grow(&mut forest, shape, false);
         let first_leaf = (shape.parent)(shape.size - 1).expect("the last node is no root") + 1;
@@ -141,7 +147,14 @@ fn moving<T: Transforms>(name: &'static str, shape: Shape, new: fn() -> T) -> Co
                 leaves.extend(spawned.map(|(number, &parent)| forest.spawn(number, Some(parent))));
                 forest.propagate();
             });
-            forest.checksum()
+            let (mut sums, sum) = (sums.borrow_mut(), forest.checksum());
+            if sums.len() == round {
+                sums.push(sum);
+            }
+            assert_eq!(sums[round], sum, "{name} has another outcome than others in round {round}");
+            round += 1;
+            // The same for all rounds.
+            0
         }
     })
 }

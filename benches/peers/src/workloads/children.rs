@@ -140,7 +140,7 @@ impl Plan {
                 for _ in 0..self.repeats() {
                     for &target in &visits {
                         let Ok(list) = lists.get(target) else { continue };
-                        for number in numbers.iter_many(list.iter()) {
+                        for number in numbers.iter_many(list.iter()).matched() {
                             sum = sum.wrapping_add(number.0.to_bits());
                         }
                     }

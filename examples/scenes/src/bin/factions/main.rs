@@ -1,0 +1,50 @@
+//! Two hundred ships of five factions: allies, enemies, docks and escorts are relations.
+//!
+//! ```sh
+//! cargo scene factions
+//! cargo scene factions -- --frames 900 --screenshot factions.png
+//! ```
+//!
+//! Shows a symmetric relation ([`AlliedWith`](world::AlliedWith)), one with many targets and a value per pair
+//! ([`HostileTo`](world::HostileTo), between factions and between ships), exclusive ones
+//! ([`DockedTo`](world::DockedTo), [`MemberOf`](world::MemberOf)), and a traversable one
+//! ([`Escorts`](world::Escorts)): a ship gets its orders from the flagship at the top, however far up that is
+//! ([`orders`]). A destroyed ship takes its pairs along, and nobody keeps books about that ([`battle`]). The
+//! factions come from `assets/factions.ron`.
+
+mod battle;
+mod docks;
+mod drawing;
+mod flight;
+mod hand;
+mod orders;
+mod report;
+mod world;
+
+use bevy::prelude::*;
+use bevy_relations::prelude::*;
+use bevy_relations_scenes::{
+    panel::{self, TipPlugin},
+    stage::stage,
+};
+
+const KEYS: [(&str, &str); 7] = [
+    ("Left click", "select the wing of a ship"),
+    ("Right click", "order it there: guard, raid, return"),
+    ("A", "make or break an alliance with the faction under the mouse"),
+    ("W", "make war on it, or peace"),
+    ("1 2 3 4", "show alliances, hostility, docks, escorts"),
+    ("Space", "pause"),
+    ("R", "start over"),
+];
+
+fn main() -> AppExit {
+    stage("bevy_relations: factions")
+        .add_plugins((RelationsPlugin, TipPlugin, drawing::plugin, report::plugin))
+        .add_plugins((world::plugin, orders::plugin, battle::plugin, docks::plugin, flight::plugin))
+        .add_plugins(hand::plugin)
+        .add_systems(Startup, |mut commands: Commands| {
+            panel::help(&mut commands, "Factions", "who stands how to whom are relations", &KEYS);
+        })
+        .run()
+}

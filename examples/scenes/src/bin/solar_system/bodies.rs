@@ -1,0 +1,176 @@
+//! What there is, and where it comes from.
+
+use bevy::{prelude::*, text::TextBackgroundColor};
+use bevy_relations::prelude::*;
+use bevy_relations_scenes::{
+    files::{self, colour},
+    images::{Images, sprite},
+    palette,
+};
+use serde::Deserialize;
+use std::f32::consts::{FRAC_PI_4, TAU};
+
+/// The source circles the target. When the target goes, the source stays, without a centre.
+#[derive(Relation)]
+#[relation(exclusive, traversable)]
+pub struct Orbits;
+
+/// What a body is.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Sun,
+    Planet,
+    Moon,
+    Station,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sun => "sun",
+            Self::Planet => "planet",
+            Self::Moon => "moon",
+            Self::Station => "station",
+        }
+    }
+}
+
+/// Everything that has a place in the sky.
+#[derive(Component)]
+#[require(Transform, Visibility)]
+pub struct Body {
+    pub kind: Kind,
+    pub radius: f32,
+    pub color: Color,
+}
+
+/// How a body circles its centre.
+#[derive(Component)]
+pub struct Orbit {
+    pub radius: f32,
+    pub angle: f32,
+    /// Radians per second.
+    pub speed: f32,
+}
+
+impl Orbit {
+    /// The place, seen from the centre.
+    pub fn offset(&self) -> Vec2 {
+        Vec2::from_angle(self.angle) * self.radius
+    }
+
+    /// Where it is going, seen from the centre.
+    pub fn velocity(&self) -> Vec2 {
+        self.offset().perp() * self.speed
+    }
+
+    /// Moves it to a place seen from the centre.
+    pub fn set_offset(&mut self, offset: Vec2) {
+        self.radius = offset.length().max(1.0);
+        self.angle = offset.to_angle();
+    }
+}
+
+/// Where the light on a body comes from: the place of its sun.
+#[derive(Component, Clone, Copy, Default)]
+pub struct Light(pub Vec2);
+
+/// The last places of a body, oldest first.
+#[derive(Component, Default)]
+pub struct Trail(pub std::collections::VecDeque<Vec2>);
+
+/// An entry of the file.
+#[derive(Deserialize)]
+struct Entry {
+    name: String,
+    kind: Kind,
+    radius: f32,
+    #[serde(deserialize_with = "colour")]
+    colour: Color,
+    #[serde(default)]
+    at: (f32, f32),
+    #[serde(default)]
+    orbit: f32,
+    #[serde(default)]
+    start: f32,
+    #[serde(default)]
+    period: f32,
+    #[serde(default)]
+    bodies: Vec<Entry>,
+}
+
+pub fn plugin(app: &mut App) {
+    app.add_systems(Startup, spawn_bodies).add_systems(Update, start_over);
+}
+
+fn spawn_bodies(mut commands: Commands, images: Res<Images>) -> Result {
+    let entries: Vec<Entry> = files::load("solar_system.ron")?;
+    for sun in &entries {
+        spawn(&mut commands, &images, sun, None);
+    }
+    Ok(())
+}
+
+/// Spawns a body, around a centre unless it is a sun, and all that circles it.
+fn spawn(commands: &mut Commands, images: &Images, entry: &Entry, centre: Option<Entity>) {
+    let Entry { kind, radius, colour: color, .. } = *entry;
+    let mut body = commands.spawn((
+        Name::new(entry.name.clone()),
+        Body { kind, radius, color },
+        Transform::from_xyz(entry.at.0, entry.at.1, 0.0),
+        Light(entry.at.into()),
+    ));
+    match kind {
+        Kind::Sun => {
+            body.insert(sprite(&images.disc, radius, color)).with_children(|sun| {
+                let glow = |size, strength| sprite(&images.glow, radius * size, color.with_alpha(strength));
+                sun.spawn((glow(6.5, 0.20), Transform::from_xyz(0.0, 0.0, -2.0)));
+                sun.spawn((glow(2.2, 0.75), Transform::from_xyz(0.0, 0.0, -1.0)));
+                sun.spawn((
+                    sprite(&images.glow, radius, Color::WHITE.with_alpha(0.65)),
+                    Transform::from_xyz(0.0, 0.0, 0.1),
+                ));
+            });
+        }
+        Kind::Planet | Kind::Moon => {
+            body.insert((sprite(&images.ball, radius, color), Trail::default()));
+        }
+        Kind::Station => {
+            let square = Sprite::from_color(color, Vec2::splat(radius * 1.6));
+            body.with_child((square, Transform::from_rotation(Quat::from_rotation_z(FRAC_PI_4))));
+            body.insert(Trail::default());
+        }
+    }
+    let body = body.id();
+    if let Some(centre) = centre {
+        let orbit = Orbit { radius: entry.orbit, angle: entry.start.to_radians(), speed: TAU / entry.period };
+        commands.entity(body).insert((orbit, Pair(Orbits, centre)));
+    } else {
+        let label = (
+            Text2d::new(entry.name.clone()),
+            TextFont::from_font_size(12.0),
+            TextColor(palette::PLAIN),
+            TextBackgroundColor(palette::NIGHT.with_alpha(0.35)),
+        );
+        commands.entity(body).with_child((label, Transform::from_xyz(0.0, -radius - 13.0, 1.0)));
+    }
+    for inner in &entry.bodies {
+        spawn(commands, images, inner, Some(body));
+    }
+}
+
+fn start_over(
+    mut commands: Commands,
+    keys: Res<ButtonInput<KeyCode>>,
+    bodies: Query<Entity, With<Body>>,
+    images: Res<Images>,
+) -> Result {
+    if keys.just_pressed(KeyCode::KeyR) {
+        for body in &bodies {
+            // Those that go down with another one may be gone already.
+            commands.entity(body).try_despawn();
+        }
+        spawn_bodies(commands, images)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! Stars, orbits, trails, and what the mouse is at.
+
+use crate::{
+    bodies::{Body, Kind, Orbits, Trail},
+    hand::Hand,
+    motion::Motion,
+};
+use bevy::prelude::*;
+use bevy_relations::prelude::*;
+use bevy_relations_scenes::{
+    images::{Images, sprite},
+    palette,
+    random::Random,
+    stage::{BEHIND, Behind, SIZE},
+};
+
+/// Whether bodies leave trails.
+#[derive(Resource)]
+struct Trails(bool);
+
+pub fn plugin(app: &mut App) {
+    app.insert_resource(Trails(true)).add_systems(Startup, spawn_stars);
+    app.add_systems(Update, switch_trails);
+    app.add_systems(Update, (draw_orbits, draw_trails, draw_hover, draw_hold).after(Motion));
+}
+
+fn spawn_stars(mut commands: Commands, images: Res<Images>) {
+    let mut random = Random::new(7);
+    for _ in 0..240 {
+        let at = (vec2(random.next(), random.next()) - 0.5) * SIZE.as_vec2() * 1.3;
+        let brightness = random.next().powi(3);
+        let star = sprite(&images.disc, 0.6 + brightness, palette::PLAIN.with_alpha(0.12 + 0.5 * brightness));
+        commands.spawn((star, Transform::from_translation(at.extend(-10.0)), BEHIND));
+    }
+}
+
+fn switch_trails(keys: Res<ButtonInput<KeyCode>>, mut trails: ResMut<Trails>) {
+    if keys.just_pressed(KeyCode::KeyT) {
+        trails.0 = !trails.0;
+    }
+}
+
+/// A ring for every pair.
+fn draw_orbits(
+    mut gizmos: Gizmos<Behind>,
+    orbits: PairQuery<Orbits, (&'static Body, &'static Transform), &'static Transform>,
+) {
+    for ((body, at), _, centre) in &orbits {
+        let (at, centre) = (at.translation.truncate(), centre.translation.truncate());
+        let strength = if body.kind == Kind::Planet { 0.22 } else { 0.14 };
+        gizmos.circle_2d(centre, at.distance(centre), palette::PLAIN.with_alpha(strength)).resolution(96);
+    }
+}
+
+fn draw_trails(mut gizmos: Gizmos<Behind>, shown: Res<Trails>, trails: Query<(&Body, &Trail, &Transform)>) {
+    if !shown.0 {
+        return;
+    }
+    for (body, trail, transform) in &trails {
+        let places = trail.0.iter().copied().chain([transform.translation.truncate()]);
+        let last = trail.0.len().max(1) as f32;
+        let fade = |nth: usize| body.color.with_alpha(0.75 * (nth as f32 / last).powi(2));
+        gizmos.linestrip_gradient_2d(places.enumerate().map(|(nth, place)| (place, fade(nth))));
+    }
+}
+
+/// The way from the body under the mouse up to its sun, and a ring around what circles it, however deep.
+fn draw_hover(
+    mut gizmos: Gizmos<Behind>,
+    mut front: Gizmos,
+    hand: Res<Hand>,
+    orbits: Pairs<Orbits>,
+    bodies: Query<(&Body, &Transform)>,
+) {
+    let Some(over) = hand.over else { return };
+    let mut ring = |body, color: Color| {
+        if let Ok((body, at)) = bodies.get(body) {
+            front.circle_2d(at.translation.truncate(), body.radius + 4.0, color).resolution(48);
+        }
+    };
+    ring(over, palette::BRIGHT);
+    for (below, _) in orbits.descendants(over) {
+        ring(below, palette::GOOD.with_alpha(0.7));
+    }
+    let way = bodies.iter_many([over].into_iter().chain(orbits.ancestors(over)));
+    gizmos.linestrip_2d(
+        way.flatten().map(|(_, at)| at.translation.truncate()),
+        palette::BRIGHT.with_alpha(0.5),
+    );
+}
+
+/// The orbit that a body would have if the mouse let go of it.
+fn draw_hold(mut gizmos: Gizmos<Behind>, hand: Res<Hand>, bodies: Query<&Transform, With<Body>>) {
+    let Some((held, goal)) = hand.holds else { return };
+    let Ok([held, goal]) = bodies.get_many([held, goal]) else { return };
+    let (held, goal) = (held.translation.truncate(), goal.translation.truncate());
+    gizmos.line_2d(held, goal, palette::BRIGHT.with_alpha(0.6));
+    gizmos.circle_2d(goal, held.distance(goal), palette::BRIGHT.with_alpha(0.45)).resolution(96);
+}

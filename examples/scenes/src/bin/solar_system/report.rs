@@ -1,0 +1,108 @@
+//! What is said in words: figures, what the pairs say about the body under the mouse, and what was done.
+
+use crate::{
+    bodies::{Body, Orbits},
+    fate::{FallsWith, Fate},
+    hand::Hand,
+    motion::{Drift, Motion},
+};
+use bevy::prelude::*;
+use bevy_relations::prelude::*;
+use bevy_relations_scenes::{
+    palette,
+    panel::{self, Figure, Tip, write},
+};
+
+/// What was done last, or why not.
+#[derive(Resource, Default)]
+pub struct Notice {
+    text: String,
+    color: Color,
+}
+
+impl Notice {
+    pub fn good(text: String) -> Self {
+        Self { text, color: palette::GOOD }
+    }
+
+    pub fn bad(text: String) -> Self {
+        Self { text, color: palette::BAD }
+    }
+}
+
+/// The text that shows the notice.
+#[derive(Component)]
+struct NoticeText;
+
+pub fn plugin(app: &mut App) {
+    app.init_resource::<Notice>().add_systems(Startup, spawn);
+    app.add_systems(Update, (count, describe, show_notice).after(Motion));
+}
+
+fn spawn(mut commands: Commands) {
+    panel::figures(&mut commands, &["bodies", "adrift", "Orbits", "FallsWith", "deepest", "centre gone"]);
+    let place = Node { position_type: PositionType::Absolute, left: px(18), bottom: px(14), ..default() };
+    commands.spawn((panel::text("", 13.0, palette::PLAIN), place, NoticeText));
+}
+
+fn count(
+    fate: Res<Fate>,
+    orbits: Pairs<Orbits>,
+    falls: Pairs<FallsWith>,
+    bodies: Query<Depth<Orbits>, With<Body>>,
+    drifting: Query<(), With<Drift>>,
+    mut figures: Query<(&Figure, &mut Text, &mut TextColor)>,
+) {
+    for (figure, mut text, mut color) in &mut figures {
+        let value = match figure.0 {
+            "bodies" => bodies.iter().len().to_string(),
+            "adrift" => drifting.iter().len().to_string(),
+            "Orbits" => format!("{} pairs", orbits.len()),
+            "FallsWith" => format!("{} pairs", falls.len()),
+            "deepest" => bodies.iter().max().unwrap_or(0).to_string(),
+            _ => {
+                let (value, wanted) = match *fate {
+                    Fate::Remove => ("they drift off", palette::GOOD),
+                    Fate::Despawn => ("they go with it", palette::BAD),
+                };
+                color.set_if_neq(TextColor(wanted));
+                value.to_owned()
+            }
+        };
+        write(&mut text, value);
+    }
+}
+
+/// Says what the pairs say: those of this relation, and how many there are of all relations.
+fn describe(
+    hand: Res<Hand>,
+    orbits: Pairs<Orbits>,
+    pairs: AnyPairs,
+    bodies: Query<(&Name, &Body, &Transform, Ancestors<Orbits>)>,
+    mut tip: ResMut<Tip>,
+) {
+    tip.at = None;
+    let Some(over) = hand.over else { return };
+    let Ok((name, body, transform, centres)) = bodies.get(over) else { return };
+    let centres: Vec<_> = bodies.iter_many(centres).flatten().map(|(name, ..)| name.as_str()).collect();
+    let around = if centres.is_empty() { "nothing".to_owned() } else { centres.join(" < ") };
+    tip.at = Some(transform.translation.truncate());
+    tip.title = name.to_string();
+    tip.color = body.color;
+    tip.text = format!(
+        "{} around {around}\n{} around it, {} in all\npairs: {} as source, {} as target",
+        body.kind.name(),
+        orbits.source_count(over),
+        orbits.descendants(over).count(),
+        pairs.target_count(over),
+        pairs.source_count(over),
+    );
+}
+
+fn show_notice(notice: Res<Notice>, shown: Single<(&mut Text, &mut TextColor), With<NoticeText>>) {
+    if notice.is_changed() {
+        let (mut text, mut color) = shown.into_inner();
+        write(&mut text, &notice.text);
+        color.0 = notice.color;
+    }
+}

@@ -1,0 +1,146 @@
+//! The window of a scene, and how a scene is run and photographed.
+//!
+//! Two cameras draw it: what lies behind, such as lines between things, and then the things themselves. Bevy
+//! draws gizmos above everything else that a camera sees.
+
+use crate::{
+    arguments::{Arguments, USAGE},
+    images::Images,
+    palette,
+    play::{Play, perform},
+    pointer::{Pointer, follow_mouse},
+};
+use bevy::{
+    camera::{ScalingMode, visibility::RenderLayers},
+    diagnostic::FrameCount,
+    gizmos::config::{GizmoConfig, GizmoConfigGroup, GizmoLineConfig, GizmoLineJoint},
+    input::InputSystems,
+    log::LogPlugin,
+    prelude::*,
+    render::{
+        RenderPlugin,
+        view::screenshot::{Screenshot, ScreenshotCaptured},
+    },
+    time::TimeUpdateStrategy,
+    window::{PresentMode, WindowResolution},
+};
+use std::{env, path::PathBuf, process, time::Duration};
+
+/// How much of the world is to be seen, at least; and the size of pictures in pixels.
+pub const SIZE: UVec2 = uvec2(1200, 720);
+/// The length of a frame where frames are counted.
+pub const STEP: Duration = Duration::from_nanos(1_000_000_000 / 60);
+
+/// The layer of what lies behind.
+pub const BEHIND: RenderLayers = RenderLayers::layer(1);
+
+/// Lines that lie behind everything.
+#[derive(Default, Reflect, GizmoConfigGroup)]
+pub struct Behind;
+
+/// The camera that sees the things.
+#[derive(Component)]
+pub struct Foreground;
+
+/// When to stop, and what to leave behind.
+#[derive(Resource)]
+struct Run {
+    frames: u32,
+    screenshot: Option<PathBuf>,
+}
+
+/// An app with a window, and what the command line asks for. Ends the program if that makes no sense.
+pub fn stage(title: &str) -> App {
+    let (arguments, play) = command_line().unwrap_or_else(|problem| {
+        eprintln!("{problem}\n\n{USAGE}");
+        process::exit(2)
+    });
+
+    let mut app = App::new();
+    app.add_plugins(plugins(title, arguments.frames.is_some()));
+    app.insert_resource(ClearColor(palette::NIGHT));
+    app.init_resource::<Images>().init_resource::<Pointer>();
+    app.insert_gizmo_config(DefaultGizmoConfigGroup, lines(1.5, RenderLayers::default()));
+    app.insert_gizmo_config(Behind, lines(1.5, BEHIND));
+    app.add_systems(Startup, spawn_cameras);
+    app.add_systems(PreUpdate, follow_mouse.after(InputSystems));
+    if let Some(play) = play {
+        app.insert_resource(play).add_systems(PreUpdate, perform.before(InputSystems));
+    }
+    if let Some(frames) = arguments.frames {
+        app.insert_resource(TimeUpdateStrategy::ManualDuration(STEP));
+        app.insert_resource(Run { frames, screenshot: arguments.screenshot });
+        app.add_systems(PostUpdate, end);
+    }
+    app
+}
+
+/// Whether the scene was started for a counted number of frames, and should be the same every time.
+pub fn is_counted(app: &App) -> bool {
+    app.world().contains_resource::<Run>()
+}
+
+fn command_line() -> Result<(Arguments, Option<Play>), String> {
+    let arguments = Arguments::read(env::args_os().skip(1))?;
+    let play = arguments.play.as_deref().map(Play::load).transpose().map_err(|error| error.to_string())?;
+    Ok((arguments, play))
+}
+
+fn plugins(title: &str, counted: bool) -> bevy::app::PluginGroupBuilder {
+    let size = WindowResolution::new(SIZE.x, SIZE.y);
+    let window = Window {
+        title: title.to_owned(),
+        // Pictures have the same size on every screen, and nobody waits for one to refresh.
+        resolution: if counted { size.with_scale_factor_override(1.0) } else { size },
+        present_mode: if counted { PresentMode::AutoNoVsync } else { PresentMode::AutoVsync },
+        resizable: !counted,
+        ..default()
+    };
+    // Without this the first pictures would lack what is still being compiled.
+    let render = RenderPlugin { synchronous_pipeline_compilation: counted, ..default() };
+    let log = LogPlugin { filter: "warn,wgpu_hal=error".to_owned(), ..default() };
+    DefaultPlugins.set(WindowPlugin { primary_window: Some(window), ..default() }).set(render).set(log)
+}
+
+fn lines(width: f32, render_layers: RenderLayers) -> GizmoConfig {
+    let line = GizmoLineConfig { width, joints: GizmoLineJoint::Bevel, ..default() };
+    GizmoConfig { line, render_layers, ..default() }
+}
+
+fn spawn_cameras(mut commands: Commands) {
+    let projection = Projection::Orthographic(OrthographicProjection {
+        scaling_mode: ScalingMode::AutoMin { min_width: SIZE.x as f32, min_height: SIZE.y as f32 },
+        ..OrthographicProjection::default_2d()
+    });
+    let behind = Camera { order: 0, ..default() };
+    commands.spawn((Camera2d, behind, projection.clone(), BEHIND));
+    let front = Camera { order: 1, clear_color: ClearColorConfig::None, ..default() };
+    commands.spawn((Camera2d, front, projection, Foreground, IsDefaultUiCamera));
+}
+
+/// Ends the run after its last frame, with a picture of that if one is wanted.
+fn end(mut commands: Commands, run: Res<Run>, frame: Res<FrameCount>, mut exit: MessageWriter<AppExit>) {
+    if frame.0 + 1 != run.frames {
+        return;
+    }
+    if run.screenshot.is_some() {
+        commands.spawn(Screenshot::primary_window()).observe(save);
+    } else {
+        exit.write(AppExit::Success);
+    }
+}
+
+fn save(picture: On<ScreenshotCaptured>, run: Res<Run>, mut exit: MessageWriter<AppExit>) {
+    let Some(file) = &run.screenshot else { return };
+    let saved = picture.image.clone().try_into_dynamic().map_err(|error| error.to_string()).and_then(
+        // Opacity says nothing in a picture of a window.
+        |image| image.into_rgb8().save(file).map_err(|error| error.to_string()),
+    );
+    exit.write(match saved {
+        Ok(()) => AppExit::Success,
+        Err(problem) => {
+            error!("{}: {problem}", file.display());
+            AppExit::error()
+        }
+    });
+}

@@ -1,0 +1,9 @@
+//! Runs the scenes and looks at what they draw. Needs a display; `xvfb-run` gives one where there is none:
+//!
+//! ```sh
+//! xvfb-run -a cargo test --ignore-rust-version -p bevy_relations_scenes
+//! ```
+
+mod common;
+mod factions;
+mod solar_system;

@@ -1,0 +1,163 @@
+//! Where bodies are is worked out here once more, from the file alone: by going up from a body, while the scene
+//! comes down from the suns.
+
+use crate::common::{Picture, parts, picture, time};
+use bevy::prelude::*;
+use bevy_relations_scenes::{
+    files::{self, colour},
+    palette,
+};
+use serde::Deserialize;
+use std::f32::consts::{FRAC_PI_4, TAU};
+
+#[derive(Deserialize)]
+struct Entry {
+    name: String,
+    kind: String,
+    radius: f32,
+    #[serde(deserialize_with = "colour")]
+    colour: Color,
+    #[serde(default)]
+    at: (f32, f32),
+    #[serde(default)]
+    orbit: f32,
+    #[serde(default)]
+    start: f32,
+    #[serde(default)]
+    period: f32,
+    #[serde(default)]
+    bodies: Vec<Entry>,
+}
+
+impl Entry {
+    fn at(&self) -> Vec2 {
+        self.at.into()
+    }
+
+    fn angle(&self, time: f32) -> f32 {
+        self.start.to_radians() + TAU / self.period * time
+    }
+
+    fn offset(&self, time: f32) -> Vec2 {
+        Vec2::from_angle(self.angle(time)) * self.orbit
+    }
+
+    fn color(&self) -> Vec3 {
+        parts(self.colour)
+    }
+}
+
+fn suns() -> Vec<Entry> {
+    files::load("solar_system.ron").expect("the file describes bodies")
+}
+
+/// A planet and its sun.
+fn planet<'a>(suns: &'a [Entry], name: &str) -> (&'a Entry, &'a Entry) {
+    let planets = suns.iter().flat_map(|sun| sun.bodies.iter().map(move |planet| (planet, sun)));
+    planets.filter(|(planet, _)| planet.name == name).last().expect("there is such a planet")
+}
+
+/// How far from the colour of its bright side the picture is where a planet should be, lit by a sun.
+fn distance(picture: &Picture, planet: &Entry, at: Vec2, sun: Vec2) -> f32 {
+    picture.distance(at + (sun - at).normalize() * 0.45 * planet.radius, 2, planet.color())
+}
+
+/// Below this it is there; what is not there is farther off.
+const SEEN: f32 = 0.12;
+
+#[test]
+fn planets_are_where_their_orbits_lead() {
+    const FRAMES: u32 = 90;
+    let picture = picture("solar_system", "planets", FRAMES, None);
+    let sky = picture.distance(vec2(-20.0, 300.0), 0, parts(palette::NIGHT));
+    assert!(sky < 0.02, "the sky has another colour: {sky}");
+    for sun in suns() {
+        let edge = Vec2::from_angle(FRAC_PI_4) * 0.8 * sun.radius;
+        let off = picture.distance(sun.at() + edge, 1, sun.color());
+        assert!(off < SEEN, "{} does not shine: {off}", sun.name);
+        for planet in &sun.bodies {
+            let at = sun.at() + planet.offset(time(FRAMES));
+            let off = distance(&picture, planet, at, sun.at());
+            assert!(off < SEEN, "{} is not at {at}: {off}", planet.name);
+        }
+    }
+}
+
+#[test]
+fn moons_of_moons_are_where_all_their_orbits_lead() {
+    const FRAMES: u32 = 120;
+    let picture = picture("solar_system", "moons", FRAMES, None);
+    let now = time(FRAMES);
+    let mut seen = 0;
+    for sun in suns() {
+        let mut left: Vec<_> = sun.bodies.iter().map(|body| (body, sun.at())).collect();
+        while let Some((body, centre)) = left.pop() {
+            let at = centre + body.offset(now);
+            left.extend(body.bodies.iter().map(|inner| (inner, at)));
+            if body.kind != "Planet" {
+                let off = picture.distance(at, 2, body.color());
+                assert!(off < 2.0 * SEEN, "{} is not at {at}: {off}", body.name);
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 10);
+}
+
+/// The play takes it from its place in frame 30 to `DROP` and lets go in frame 60.
+#[test]
+fn a_planet_dragged_to_another_sun_orbits_that_one() {
+    const FRAMES: u32 = 150;
+    const DROP: Vec2 = vec2(120.0, 250.0);
+    let picture = picture("solar_system", "drag", FRAMES, Some("drag.ron"));
+    let suns = suns();
+    let (rust, ember) = planet(&suns, "Rust");
+    let (_, halcyon) = planet(&suns, "Lilac");
+
+    let stayed = ember.at() + rust.offset(time(FRAMES));
+    let off = distance(&picture, rust, stayed, ember.at());
+    assert!(off > SEEN, "it stayed with its old sun");
+
+    let from = DROP - halcyon.at();
+    let speed = -TAU * 2.3 * halcyon.radius / from.length().powf(1.5);
+    let turned = speed * (time(FRAMES) - time(61));
+    let at = halcyon.at() + Vec2::from_angle(turned).rotate(from);
+    let off = picture.distance(at + (halcyon.at() - at).normalize() * 0.45 * rust.radius, 3, rust.color());
+    assert!(off < SEEN, "it is not at {at}: {off}");
+}
+
+/// The play destroys Ember in frame 60, under the policy that bodies outlive their centre.
+#[test]
+fn planets_of_a_destroyed_sun_drift_off() {
+    const FRAMES: u32 = 120;
+    let picture = picture("solar_system", "remove", FRAMES, Some("destroy.ron"));
+    let suns = suns();
+    let (_, ember) = planet(&suns, "Verdant");
+    assert!(picture.distance(ember.at(), 2, ember.color()) > 0.3, "the sun is still there");
+    for planet in &ember.bodies {
+        let (then, gone) = (time(61), time(FRAMES) - time(61));
+        let offset = planet.offset(then);
+        let at = ember.at() + offset + offset.perp() * (TAU / planet.period) * gone;
+        let off = picture.distance(at, 3, planet.color());
+        assert!(off < 2.0 * SEEN, "{} is not at {at}: {off}", planet.name);
+    }
+}
+
+/// The play switches the policy before it destroys Ember.
+#[test]
+fn planets_go_with_a_sun_where_the_policy_says_so() {
+    const FRAMES: u32 = 150;
+    let picture = picture("solar_system", "despawn", FRAMES, Some("destroy_all.ron"));
+    let suns = suns();
+    let (_, ember) = planet(&suns, "Verdant");
+    // Nothing but sky, stars and faint light is left where its planets were.
+    for planet in &ember.bodies {
+        for turn in 0..32 {
+            let at = ember.at() + Vec2::from_angle(turn as f32 / 32.0 * TAU) * planet.orbit;
+            let off = picture.distance(at, 2, planet.color());
+            assert!(off > SEEN, "something like {} is at {at}", planet.name);
+        }
+    }
+    let halcyon = &suns[1];
+    assert!(picture.distance(halcyon.at() + 0.5 * halcyon.radius, 1, halcyon.color()) < SEEN);
+}

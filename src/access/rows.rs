@@ -1,0 +1,90 @@
+//! Where entities are.
+
+use bevy_ecs::{archetype::ArchetypeEntity, entity::Entity, storage::TableRow};
+
+/// Where an entity was seen last. It is checked before it is used: a wrong one costs time, nothing else.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    pub(super) storage: u32,
+    pub(super) row: Option<TableRow>,
+}
+
+impl Place {
+    /// Nowhere: the entity will be looked up.
+    pub(crate) const UNKNOWN: Self = Self { storage: u32::MAX, row: None };
+
+    /// The number of the storage, as in [`StorageRows`].
+    #[inline]
+    pub(crate) fn storage(self) -> u32 {
+        self.storage
+    }
+
+    /// The next row: where the next entity is, if they were spawned one after the other.
+    #[inline]
+    pub(crate) fn next(self) -> Self {
+        let next = |row: TableRow| Some(TableRow::new((row.index_u32() + 1).try_into().ok()?));
+        Self { row: self.row.and_then(next), ..self }
+    }
+}
+
+/// The row of this number.
+///
+/// # Safety
+/// There must be a table with this row.
+#[inline]
+pub(crate) unsafe fn table_row(index: usize) -> TableRow {
+    // SAFETY: a table has at most `u32::MAX` rows.
+    TableRow::new(unsafe { (index as u32).try_into().unwrap_unchecked() })
+}
+
+/// The entities of a table or an archetype.
+#[derive(Clone, Copy)]
+pub(crate) enum Rows<'w> {
+    Table(&'w [Entity]),
+    Archetype(&'w [ArchetypeEntity]),
+}
+
+impl Rows<'_> {
+    pub(crate) const NONE: Self = Self::Table(&[]);
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Table(entities) => entities.len(),
+            Self::Archetype(entities) => entities.len(),
+        }
+    }
+
+    /// The entity number `at`, and its row in the table.
+    #[inline]
+    pub(crate) fn get(&self, at: usize) -> Option<(Entity, TableRow)> {
+        match self {
+            Self::Table(entities) => {
+                let entity = *entities.get(at)?;
+                // SAFETY: the table has this row.
+                Some((entity, unsafe { table_row(at) }))
+            }
+            Self::Archetype(entities) => entities.get(at).map(|entity| (entity.id(), entity.table_row())),
+        }
+    }
+}
+
+/// A storage that matches as a whole.
+pub(crate) struct StorageRows<'w> {
+    pub(crate) number: u32,
+    pub(super) rows: Rows<'w>,
+}
+
+impl StorageRows<'_> {
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The entities with their places, in the order of rows.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (Entity, Place)> {
+        (0..self.len()).filter_map(|at| {
+            let (entity, row) = self.rows.get(at)?;
+            Some((entity, Place { storage: self.number, row: Some(row) }))
+        })
+    }
+}

@@ -1,0 +1,22 @@
+use bevy_ecs::prelude::*;
+use bevy_relations::prelude::*;
+
+#[derive(Relation)]
+struct Likes;
+
+#[derive(Component)]
+struct Mood;
+
+fn for_each(mut query: PairQuery<Likes, &mut Mood>) {
+    let mut kept = Vec::new();
+    query.for_each(|mood, _, ()| kept.push(mood));
+}
+
+fn lend(mut query: PairQuery<Likes, &mut Mood>) {
+    let mut lending = query.lend();
+    let first = lending.fetch_next();
+    let second = lending.fetch_next();
+    drop((first, second));
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use bevy_ecs::prelude::*;
+use bevy_relations::prelude::*;
+
+fn system(_values: PairsMut<ChildOf>) {}
+
+fn main() {}
