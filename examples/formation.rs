@@ -102,7 +102,10 @@ fn main() {
     step(&mut app, flagship, "step 2, Byng's ships in line");
     let orphans: Vec<Entity> = app.world().pairs::<Follows>().sources(anson).collect();
     app.world_mut().despawn(anson);
-    assert!(orphans.iter().all(|&ship| !app.world().pairs::<Follows>().has_any(ship)), "none follows the sunk");
+    assert!(
+        orphans.iter().all(|&ship| !app.world().pairs::<Follows>().has_any(ship)),
+        "none follows the sunk"
+    );
     for &ship in &orphans {
         app.world_mut().entity_mut(ship).insert_pair(Follows, byng).expect("nobody follows itself");
     }
@@ -112,7 +115,10 @@ fn main() {
     let position = |ship| world.get::<Position>(ship);
     assert_eq!(position(flagship), Some(&Position(30, 0)));
     assert_eq!(position(byng), Some(&Position(30, 20)), "its own order counts for itself, too");
-    assert_eq!(orphans.iter().filter_map(|&ship| position(ship)).map(|at| at.0).collect::<Vec<_>>(), [30, 30]);
+    assert_eq!(
+        orphans.iter().filter_map(|&ship| position(ship)).map(|at| at.0).collect::<Vec<_>>(),
+        [30, 30]
+    );
     assert_eq!(world.pairs::<Follows>().source_count(byng), 4);
     world.check_pairs().expect("the pairs are sound");
 }
@@ -131,7 +137,8 @@ fn step(app: &mut App, flagship: Entity, title: &str) {
 
         let chain = || core::iter::once(ship).chain(follows.ancestors(ship));
         let stations = chain().filter_map(|ship| world.get::<Station>(ship));
-        let sum = stations.fold(Position(0, 0), |sum, station| Position(sum.0 + station.0, sum.1 + station.1));
+        let sum =
+            stations.fold(Position(0, 0), |sum, station| Position(sum.0 + station.0, sum.1 + station.1));
         assert_eq!(Position(x, y), sum, "{name} is where the stations up to the flagship lead");
         let order = chain().find_map(|ship| world.get::<Order>(ship)).expect("the flagship has an order");
         if let (Some(number), Some(station)) = (world.get::<Number>(ship), world.get::<Station>(ship)) {
