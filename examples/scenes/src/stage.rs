@@ -24,12 +24,24 @@ use bevy::{
     time::TimeUpdateStrategy,
     window::{PresentMode, WindowResolution},
 };
-use std::{env, path::PathBuf, process, time::Duration};
+use image::codecs::png::{CompressionType, FilterType, PngEncoder};
+use std::{
+    env,
+    fs::File,
+    io::BufWriter,
+    path::{Path, PathBuf},
+    process,
+    time::Duration,
+};
 
 /// How much of the world is to be seen, at least; and the size of pictures in pixels.
 pub const SIZE: UVec2 = uvec2(1200, 720);
 /// The length of a frame where frames are counted.
 pub const STEP: Duration = Duration::from_nanos(1_000_000_000 / 60);
+
+/// Frames that are drawn before the one in the picture, for what takes a while to show, such as text. Those
+/// before them are not drawn: without a graphics card that takes most of the time.
+const WARMUP: u32 = 8;
 
 /// The layer of what lies behind.
 pub const BEHIND: RenderLayers = RenderLayers::layer(1);
@@ -70,7 +82,7 @@ pub fn stage(title: &str) -> App {
     if let Some(frames) = arguments.frames {
         app.insert_resource(TimeUpdateStrategy::ManualDuration(STEP));
         app.insert_resource(Run { frames, screenshot: arguments.screenshot });
-        app.add_systems(PostUpdate, end);
+        app.add_systems(PreUpdate, draw_the_end).add_systems(PostUpdate, end);
     }
     app
 }
@@ -118,6 +130,16 @@ fn spawn_cameras(mut commands: Commands) {
     commands.spawn((Camera2d, front, projection, Foreground, IsDefaultUiCamera));
 }
 
+/// Leaves out drawing what will not be in the picture.
+fn draw_the_end(run: Res<Run>, frame: Res<FrameCount>, mut cameras: Query<&mut Camera>) {
+    let drawn = run.screenshot.is_none() || frame.0 + WARMUP >= run.frames;
+    for mut camera in &mut cameras {
+        if camera.is_active != drawn {
+            camera.is_active = drawn;
+        }
+    }
+}
+
 /// Ends the run after its last frame, with a picture of that if one is wanted.
 fn end(mut commands: Commands, run: Res<Run>, frame: Res<FrameCount>, mut exit: MessageWriter<AppExit>) {
     if frame.0 + 1 != run.frames {
@@ -132,15 +154,23 @@ fn end(mut commands: Commands, run: Res<Run>, frame: Res<FrameCount>, mut exit: 
 
 fn save(picture: On<ScreenshotCaptured>, run: Res<Run>, mut exit: MessageWriter<AppExit>) {
     let Some(file) = &run.screenshot else { return };
-    let saved = picture.image.clone().try_into_dynamic().map_err(|error| error.to_string()).and_then(
-        // Opacity says nothing in a picture of a window.
-        |image| image.into_rgb8().save(file).map_err(|error| error.to_string()),
-    );
-    exit.write(match saved {
+    exit.write(match write(&picture.image, file) {
         Ok(()) => AppExit::Success,
         Err(problem) => {
             error!("{}: {problem}", file.display());
             AppExit::error()
         }
     });
+}
+
+/// Writes a picture, small rather than fast.
+fn write(picture: &Image, file: &Path) -> Result {
+    // Opacity says nothing in a picture of a window.
+    let pixels = picture.clone().try_into_dynamic()?.into_rgb8();
+    let file = BufWriter::new(File::create(file)?);
+    Ok(pixels.write_with_encoder(PngEncoder::new_with_quality(
+        file,
+        CompressionType::Best,
+        FilterType::Adaptive,
+    ))?)
 }

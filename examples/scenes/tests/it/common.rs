@@ -14,11 +14,11 @@ use std::{
 };
 
 /// A picture of a scene.
-pub struct Picture(pub RgbImage);
+pub(crate) struct Picture(pub(crate) RgbImage);
 
 /// Runs a scene for so many frames, with the input of a play from `assets/plays` if one is named, and gives the
 /// last frame. `test` tells its file from those of other tests.
-pub fn picture(scene: &str, test: &str, frames: u32, play: Option<&str>) -> Picture {
+pub(crate) fn picture(scene: &str, test: &str, frames: u32, play: Option<&str>) -> Picture {
     let file: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}.png"));
     let mut command = Command::new(match scene {
         "solar_system" => env!("CARGO_BIN_EXE_solar_system"),
@@ -42,13 +42,13 @@ pub fn picture(scene: &str, test: &str, frames: u32, play: Option<&str>) -> Pict
 }
 
 /// The time that has passed in the world in the last of so many frames. It stands still in the first one.
-pub fn time(frames: u32) -> f32 {
+pub(crate) fn time(frames: u32) -> f32 {
     STEP.as_secs_f32() * (frames - 1) as f32
 }
 
 impl Picture {
     /// The colour at a place in the world.
-    pub fn at(&self, place: Vec2) -> Vec3 {
+    pub(crate) fn at(&self, place: Vec2) -> Vec3 {
         let middle = SIZE.as_vec2() / 2.0;
         let (x, y) = ((middle.x + place.x) as u32, (middle.y - place.y) as u32);
         Vec3::from(
@@ -57,13 +57,13 @@ impl Picture {
     }
 
     /// How far the colour that comes nearest to `color`, `reach` around a place, is from it: up to 1.
-    pub fn distance(&self, place: Vec2, reach: i32, color: Vec3) -> f32 {
+    pub(crate) fn distance(&self, place: Vec2, reach: i32, color: Vec3) -> f32 {
         let around = (-reach..=reach).flat_map(|x| (-reach..=reach).map(move |y| ivec2(x, y).as_vec2()));
         around.map(|offset| (self.at(place + offset) - color).abs().max_element()).fold(1.0, f32::min)
     }
 
     /// The share of the picture that is not sky.
-    pub fn covered(&self) -> f32 {
+    pub(crate) fn covered(&self) -> f32 {
         let sky = parts(palette::NIGHT);
         let is_sky = |pixel: &&image::Rgb<u8>| {
             let color = Vec3::from(pixel.0.map(|part| f32::from(part) / 255.0));
@@ -74,7 +74,7 @@ impl Picture {
 }
 
 /// Red, green and blue.
-pub fn parts(color: Color) -> Vec3 {
+pub(crate) fn parts(color: Color) -> Vec3 {
     let Srgba { red, green, blue, .. } = color.to_srgba();
     vec3(red, green, blue)
 }

@@ -27,7 +27,7 @@ struct Blast(f32);
 
 const BLAST: f32 = 0.8;
 
-pub fn plugin(app: &mut App) {
+pub(crate) fn plugin(app: &mut App) {
     app.add_systems(Update, (spot, fight, bury, fade).chain().after(Flight));
     app.add_observer(blast);
 }
@@ -92,7 +92,7 @@ fn bury(mut commands: Commands, ships: Query<(Entity, &Ship)>) {
 }
 
 fn blast(
-    destroyed: On<Remove, Ship>,
+    destroyed: On<Remove<Ship>>,
     mut commands: Commands,
     ships: Query<(&Ship, &Transform)>,
     images: Res<Images>,

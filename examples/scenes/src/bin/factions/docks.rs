@@ -9,7 +9,7 @@ use bevy::prelude::*;
 use bevy_relations::prelude::*;
 
 /// Below this a ship goes home by itself.
-pub const WOUNDED: f32 = 35.0;
+pub(crate) const WOUNDED: f32 = 35.0;
 /// How near a ship must come to dock.
 const NEAR: f32 = 48.0;
 /// Health per second at a station.
@@ -17,7 +17,7 @@ const CARE: f32 = 14.0;
 /// Seconds between two ships of one yard.
 const BUILDING: f32 = 2.5;
 
-pub fn plugin(app: &mut App) {
+pub(crate) fn plugin(app: &mut App) {
     app.add_systems(Update, (dock, leave, heal, build).after(Think).before(Flight));
 }
 

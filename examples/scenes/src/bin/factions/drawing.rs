@@ -15,7 +15,7 @@ struct Shown([bool; 4]);
 
 const SWITCHES: [KeyCode; 4] = [KeyCode::Digit1, KeyCode::Digit2, KeyCode::Digit3, KeyCode::Digit4];
 
-pub fn plugin(app: &mut App) {
+pub(crate) fn plugin(app: &mut App) {
     app.insert_resource(Shown([true; 4])).add_systems(Update, switch);
     let lines = (
         draw_alliances.run_if(shown(0)),

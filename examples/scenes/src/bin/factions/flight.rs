@@ -16,9 +16,9 @@ const AGILITY: f32 = 1.9;
 
 /// Ships have their final places after it.
 #[derive(SystemSet, Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Flight;
+pub(crate) struct Flight;
 
-pub fn plugin(app: &mut App) {
+pub(crate) fn plugin(app: &mut App) {
     app.add_systems(Update, (steer, fly).chain().in_set(Flight).after(Think));
 }
 

@@ -10,7 +10,7 @@ use bevy_relations_scenes::pointer::Pointer;
 
 /// What the mouse is at.
 #[derive(Resource, Default)]
-pub struct Hand {
+pub(crate) struct Hand {
     /// The ship or station under it.
     pub over: Option<Entity>,
     /// The flagship of the selected wing.
@@ -22,7 +22,7 @@ const OBEDIENCE: f32 = 25.0;
 /// The anger of a new war.
 const WAR: f32 = 0.8;
 
-pub fn plugin(app: &mut App) {
+pub(crate) fn plugin(app: &mut App) {
     app.init_resource::<Hand>();
     app.add_systems(Update, (look, select, command, negotiate, pause).chain().before(Think));
 }

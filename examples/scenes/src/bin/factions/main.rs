@@ -30,10 +30,10 @@ use bevy_relations_scenes::{
 
 const KEYS: [(&str, &str); 7] = [
     ("Left click", "select the wing of a ship"),
-    ("Right click", "order it there: guard, raid, return"),
-    ("A", "make or break an alliance with the faction under the mouse"),
-    ("W", "make war on it, or peace"),
-    ("1 2 3 4", "show alliances, hostility, docks, escorts"),
+    ("Right click", "guard, raid or return there"),
+    ("A", "ally with whom you point at, or not"),
+    ("W", "make war on them, or peace"),
+    ("1 2 3 4", "allies, enemies, docks, escorts"),
     ("Space", "pause"),
     ("R", "start over"),
 ];

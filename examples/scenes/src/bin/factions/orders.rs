@@ -9,7 +9,7 @@ use std::f32::consts::TAU;
 /// What a flagship, and with it every ship below, is to do.
 #[derive(Component, Clone, Copy, PartialEq, Debug)]
 #[require(Patience)]
-pub enum Order {
+pub(crate) enum Order {
     /// Stay around a place.
     Guard(Vec2),
     /// Circle a station, and fight whoever comes.
@@ -20,7 +20,7 @@ pub enum Order {
 
 /// Seconds until a flagship thinks of something else.
 #[derive(Component)]
-pub struct Patience(pub f32);
+pub(crate) struct Patience(pub f32);
 
 impl Default for Patience {
     fn default() -> Self {
@@ -30,18 +30,18 @@ impl Default for Patience {
 
 /// Ships, in this order.
 #[derive(SystemSet, Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Think;
+pub(crate) struct Think;
 
-pub fn plugin(app: &mut App) {
+pub(crate) fn plugin(app: &mut App) {
     app.add_systems(Update, (regroup, think).chain().in_set(Think));
 }
 
 /// The order that holds for a ship: the nearest one above it, its own first.
-pub type Orders = SelfUp<Escorts, &'static Order>;
+pub(crate) type Orders = SelfUp<Escorts, &'static Order>;
 
 /// Who belongs to whom, and how they stand to each other.
 #[derive(SystemParam)]
-pub struct Diplomacy<'w, 's> {
+pub(crate) struct Diplomacy<'w, 's> {
     members: Pairs<'w, 's, MemberOf>,
     allied: Pairs<'w, 's, AlliedWith>,
     hostile: Pairs<'w, 's, HostileTo>,
@@ -50,19 +50,19 @@ pub struct Diplomacy<'w, 's> {
 
 impl Diplomacy<'_, '_> {
     /// How much the faction of one ship has against that of another one, from 0 to 1.
-    pub fn anger(&self, one: Entity, other: Entity) -> f32 {
+    pub(crate) fn anger(&self, one: Entity, other: Entity) -> f32 {
         let anger = || self.hostile.get(self.members.target(one)?, self.members.target(other)?);
         anger().map_or(0.0, |hostile| hostile.anger)
     }
 
     /// Whether a ship may dock at a station: at those of its faction and of allies.
-    pub fn is_friendly(&self, ship: Entity, station: Entity) -> bool {
+    pub(crate) fn is_friendly(&self, ship: Entity, station: Entity) -> bool {
         let (one, other) = (self.members.target(ship), self.members.target(station));
         one == other || one.zip(other).is_some_and(|(one, other)| self.allied.has(one, other))
     }
 
     /// The nearest station where a ship may dock.
-    pub fn haven(&self, ship: Entity, at: Vec2) -> Option<(Entity, Vec2)> {
+    pub(crate) fn haven(&self, ship: Entity, at: Vec2) -> Option<(Entity, Vec2)> {
         let distance = |(_, place): &(Entity, Vec2)| place.distance_squared(at);
         self.stations
             .iter()
@@ -139,7 +139,7 @@ fn think(
 }
 
 /// What an order says, in words.
-pub fn words(order: Order, members: &Pairs<MemberOf>, names: &Query<&Name, With<Faction>>) -> String {
+pub(crate) fn words(order: Order, members: &Pairs<MemberOf>, names: &Query<&Name, With<Faction>>) -> String {
     let of = |station| members.target(station).and_then(|faction| names.get(faction).ok());
     match order {
         Order::Guard(_) => "guard".to_owned(),

@@ -10,7 +10,7 @@ use bevy::{ecs::system::SystemParam, prelude::*};
 use bevy_relations::prelude::*;
 use bevy_relations_scenes::panel::{self, Figure, Tip, write};
 
-pub fn plugin(app: &mut App) {
+pub(crate) fn plugin(app: &mut App) {
     app.add_systems(Startup, |mut commands: Commands| {
         let labels = ["ships", "MemberOf", "AlliedWith", "HostileTo", "DockedTo", "Escorts"];
         panel::figures(&mut commands, &labels);
@@ -65,8 +65,7 @@ fn describe(
     };
     tip.text = match (ship, pairs.members.target(over)) {
         (Some((ship, order)), _) => {
-            let order =
-                chain.order(over).map_or("none".to_owned(), |order| words(order, &pairs.members, &factions));
+            let order = words(*order, &pairs.members, &factions);
             format!(
                 "escorts {}\nescorted by {}\norder from above: {order}\nhostile to {}\n{} hostile to it\nhealth {:.0}",
                 list(&mut pairs.escorts.ancestors(over)),

@@ -15,16 +15,16 @@ use std::{collections::HashMap, f32::consts::TAU};
 /// A ship or a station belongs to a faction.
 #[derive(Relation)]
 #[relation(exclusive)]
-pub struct MemberOf;
+pub(crate) struct MemberOf;
 
 /// Factions help each other. In both directions by itself.
 #[derive(Relation)]
 #[relation(symmetric)]
-pub struct AlliedWith;
+pub(crate) struct AlliedWith;
 
 /// A faction or a ship has something against another one. The other one need not know.
 #[derive(Relation, Clone, Copy)]
-pub struct HostileTo {
+pub(crate) struct HostileTo {
     /// How much, from 0 to 1.
     pub anger: f32,
 }
@@ -32,15 +32,15 @@ pub struct HostileTo {
 /// A ship lies at a station.
 #[derive(Relation)]
 #[relation(exclusive)]
-pub struct DockedTo;
+pub(crate) struct DockedTo;
 
 /// A ship follows another one. Those at the top are flagships, and have orders.
 #[derive(Relation)]
 #[relation(exclusive, traversable)]
-pub struct Escorts;
+pub(crate) struct Escorts;
 
 #[derive(Component)]
-pub struct Faction {
+pub(crate) struct Faction {
     pub color: Color,
     /// What its ships are called.
     pub callsign: String,
@@ -52,11 +52,11 @@ pub struct Faction {
 
 #[derive(Component)]
 #[require(Transform, Visibility)]
-pub struct Station;
+pub(crate) struct Station;
 
 #[derive(Component)]
 #[require(Transform, Visibility, Velocity)]
-pub struct Ship {
+pub(crate) struct Ship {
     /// Spreads out what would otherwise be the same for all.
     pub number: u32,
     /// Of 100.
@@ -65,11 +65,11 @@ pub struct Ship {
 }
 
 #[derive(Component, Default)]
-pub struct Velocity(pub Vec2);
+pub(crate) struct Velocity(pub Vec2);
 
 /// The chance of this world.
 #[derive(Resource, Deref, DerefMut)]
-pub struct Chance(pub Random);
+pub(crate) struct Chance(pub Random);
 
 #[derive(Deserialize)]
 struct File {
@@ -96,7 +96,7 @@ const ESCORT: f32 = 5.5;
 const WING: [Option<usize>; 10] =
     [None, Some(0), Some(0), Some(0), Some(1), Some(1), Some(2), Some(2), Some(3), Some(3)];
 
-pub fn plugin(app: &mut App) {
+pub(crate) fn plugin(app: &mut App) {
     app.insert_resource(Chance(Random::new(11)));
     app.add_systems(Startup, populate).add_systems(Update, start_over);
     app.add_observer(promote);
@@ -160,7 +160,7 @@ fn found(world: &mut World, entry: &Entry) -> Result<Entity> {
 }
 
 /// Spawns a ship of a faction. It needs an order, or one to escort.
-pub fn launch(world: &mut World, faction: Entity, at: Vec2) -> Result<Entity> {
+pub(crate) fn launch(world: &mut World, faction: Entity, at: Vec2) -> Result<Entity> {
     let heading = Vec2::from_angle(world.resource_mut::<Chance>().next() * TAU);
     let mut about = world.get_mut::<Faction>(faction).ok_or("ships belong to a faction")?;
     about.named += 1;
@@ -178,7 +178,7 @@ pub fn launch(world: &mut World, faction: Entity, at: Vec2) -> Result<Entity> {
 }
 
 /// Flagships are larger.
-fn promote(promoted: On<Add, Order>, mut sprites: Query<&mut Sprite>) {
+fn promote(promoted: On<Add<Order>>, mut sprites: Query<&mut Sprite>) {
     if let Ok(mut sprite) = sprites.get_mut(promoted.entity) {
         sprite.custom_size = Some(Vec2::splat(2.0 * FLAGSHIP));
     }

@@ -1,6 +1,6 @@
 //! What there is, and where it comes from.
 
-use bevy::{prelude::*, text::TextBackgroundColor};
+use bevy::prelude::*;
 use bevy_relations::prelude::*;
 use bevy_relations_scenes::{
     files::{self, colour},
@@ -13,11 +13,11 @@ use std::f32::consts::{FRAC_PI_4, TAU};
 /// The source circles the target. When the target goes, the source stays, without a centre.
 #[derive(Relation)]
 #[relation(exclusive, traversable)]
-pub struct Orbits;
+pub(crate) struct Orbits;
 
 /// What a body is.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub(crate) enum Kind {
     Sun,
     Planet,
     Moon,
@@ -25,7 +25,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Sun => "sun",
             Self::Planet => "planet",
@@ -38,7 +38,7 @@ impl Kind {
 /// Everything that has a place in the sky.
 #[derive(Component)]
 #[require(Transform, Visibility)]
-pub struct Body {
+pub(crate) struct Body {
     pub kind: Kind,
     pub radius: f32,
     pub color: Color,
@@ -46,7 +46,7 @@ pub struct Body {
 
 /// How a body circles its centre.
 #[derive(Component)]
-pub struct Orbit {
+pub(crate) struct Orbit {
     pub radius: f32,
     pub angle: f32,
     /// Radians per second.
@@ -55,17 +55,17 @@ pub struct Orbit {
 
 impl Orbit {
     /// The place, seen from the centre.
-    pub fn offset(&self) -> Vec2 {
+    pub(crate) fn offset(&self) -> Vec2 {
         Vec2::from_angle(self.angle) * self.radius
     }
 
     /// Where it is going, seen from the centre.
-    pub fn velocity(&self) -> Vec2 {
+    pub(crate) fn velocity(&self) -> Vec2 {
         self.offset().perp() * self.speed
     }
 
     /// Moves it to a place seen from the centre.
-    pub fn set_offset(&mut self, offset: Vec2) {
+    pub(crate) fn set_offset(&mut self, offset: Vec2) {
         self.radius = offset.length().max(1.0);
         self.angle = offset.to_angle();
     }
@@ -73,11 +73,11 @@ impl Orbit {
 
 /// Where the light on a body comes from: the place of its sun.
 #[derive(Component, Clone, Copy, Default)]
-pub struct Light(pub Vec2);
+pub(crate) struct Light(pub Vec2);
 
 /// The last places of a body, oldest first.
 #[derive(Component, Default)]
-pub struct Trail(pub std::collections::VecDeque<Vec2>);
+pub(crate) struct Trail(pub std::collections::VecDeque<Vec2>);
 
 /// An entry of the file.
 #[derive(Deserialize)]
@@ -99,7 +99,7 @@ struct Entry {
     bodies: Vec<Entry>,
 }
 
-pub fn plugin(app: &mut App) {
+pub(crate) fn plugin(app: &mut App) {
     app.add_systems(Startup, spawn_bodies).add_systems(Update, start_over);
 }
 
@@ -124,7 +124,7 @@ fn spawn(commands: &mut Commands, images: &Images, entry: &Entry, centre: Option
         Kind::Sun => {
             body.insert(sprite(&images.disc, radius, color)).with_children(|sun| {
                 let glow = |size, strength| sprite(&images.glow, radius * size, color.with_alpha(strength));
-                sun.spawn((glow(6.5, 0.20), Transform::from_xyz(0.0, 0.0, -2.0)));
+                sun.spawn((glow(4.8, 0.22), Transform::from_xyz(0.0, 0.0, -2.0)));
                 sun.spawn((glow(2.2, 0.75), Transform::from_xyz(0.0, 0.0, -1.0)));
                 sun.spawn((
                     sprite(&images.glow, radius, Color::WHITE.with_alpha(0.65)),
@@ -146,12 +146,8 @@ fn spawn(commands: &mut Commands, images: &Images, entry: &Entry, centre: Option
         let orbit = Orbit { radius: entry.orbit, angle: entry.start.to_radians(), speed: TAU / entry.period };
         commands.entity(body).insert((orbit, Pair(Orbits, centre)));
     } else {
-        let label = (
-            Text2d::new(entry.name.clone()),
-            TextFont::from_font_size(12.0),
-            TextColor(palette::PLAIN),
-            TextBackgroundColor(palette::NIGHT.with_alpha(0.35)),
-        );
+        let label =
+            (Text2d::new(entry.name.clone()), TextFont::from_font_size(12.0), TextColor(palette::PLAIN));
         commands.entity(body).with_child((label, Transform::from_xyz(0.0, -radius - 13.0, 1.0)));
     }
     for inner in &entry.bodies {

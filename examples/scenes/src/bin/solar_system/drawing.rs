@@ -18,7 +18,7 @@ use bevy_relations_scenes::{
 #[derive(Resource)]
 struct Trails(bool);
 
-pub fn plugin(app: &mut App) {
+pub(crate) fn plugin(app: &mut App) {
     app.insert_resource(Trails(true)).add_systems(Startup, spawn_stars);
     app.add_systems(Update, switch_trails);
     app.add_systems(Update, (draw_orbits, draw_trails, draw_hover, draw_hold).after(Motion));
@@ -47,7 +47,7 @@ fn draw_orbits(
 ) {
     for ((body, at), _, centre) in &orbits {
         let (at, centre) = (at.translation.truncate(), centre.translation.truncate());
-        let strength = if body.kind == Kind::Planet { 0.22 } else { 0.14 };
+        let strength = if body.kind == Kind::Planet { 0.11 } else { 0.09 };
         gizmos.circle_2d(centre, at.distance(centre), palette::PLAIN.with_alpha(strength)).resolution(96);
     }
 }

@@ -12,11 +12,11 @@ use bevy_relations_scenes::images::{Images, sprite};
 /// The source is destroyed with the target.
 #[derive(Relation)]
 #[relation(exclusive, on_target_despawn = Despawn)]
-pub struct FallsWith;
+pub(crate) struct FallsWith;
 
 /// What happens to bodies whose centre is destroyed.
 #[derive(Resource, Default, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub(crate) enum Fate {
     /// They lose their pair and drift off.
     #[default]
     Remove,
@@ -26,7 +26,7 @@ pub enum Fate {
 
 /// Light where a body was destroyed, and its age in seconds.
 #[derive(Component)]
-pub struct Flash {
+pub(crate) struct Flash {
     age: f32,
     radius: f32,
 }
@@ -34,7 +34,7 @@ pub struct Flash {
 /// Seconds that a flash lasts.
 const LASTS: f32 = 1.1;
 
-pub fn plugin(app: &mut App) {
+pub(crate) fn plugin(app: &mut App) {
     app.init_resource::<Fate>().register_relation::<FallsWith>();
     app.add_systems(Update, (switch, fade));
     app.add_observer(share_fate).add_observer(flash);
@@ -69,7 +69,7 @@ fn share_fate(caught: On<PairInserted<Orbits>>, mut commands: Commands, fate: Re
 }
 
 fn flash(
-    destroyed: On<Remove, Body>,
+    destroyed: On<Remove<Body>>,
     mut commands: Commands,
     bodies: Query<(&Body, &Transform)>,
     images: Res<Images>,

@@ -12,7 +12,7 @@ use std::f32::consts::TAU;
 
 /// What the mouse is at.
 #[derive(Resource, Default)]
-pub struct Hand {
+pub(crate) struct Hand {
     /// The body under it.
     pub over: Option<Entity>,
     /// The body that it holds, and the one that this would circle if it let go.
@@ -21,12 +21,12 @@ pub struct Hand {
 
 /// In the hand, with the orbit that it had.
 #[derive(Component)]
-pub struct Held {
+pub(crate) struct Held {
     radius: f32,
     angle: f32,
 }
 
-pub fn plugin(app: &mut App) {
+pub(crate) fn plugin(app: &mut App) {
     app.init_resource::<Hand>();
     app.add_systems(Update, (look, take, carry, let_go, destroy).chain().before(Motion));
 }

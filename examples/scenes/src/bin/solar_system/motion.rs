@@ -10,16 +10,16 @@ use bevy_relations_scenes::stage::SIZE;
 
 /// What it keeps of its motion after losing its centre, per second.
 #[derive(Component)]
-pub struct Drift(pub Vec2);
+pub(crate) struct Drift(pub Vec2);
 
 /// Places in a trail, and how far they lie apart at least.
 const TRAIL: (usize, f32) = (44, 3.0);
 
 /// Motion, in this order. Bodies have their final places after it.
 #[derive(SystemSet, Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Motion;
+pub(crate) struct Motion;
 
-pub fn plugin(app: &mut App) {
+pub(crate) fn plugin(app: &mut App) {
     app.add_systems(Update, pause);
     app.add_systems(Update, (circle, drift, place, leave_trails).chain().in_set(Motion));
     app.add_observer(let_drift).add_observer(catch);

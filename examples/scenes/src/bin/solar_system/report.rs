@@ -15,17 +15,17 @@ use bevy_relations_scenes::{
 
 /// What was done last, or why not.
 #[derive(Resource, Default)]
-pub struct Notice {
+pub(crate) struct Notice {
     text: String,
     color: Color,
 }
 
 impl Notice {
-    pub fn good(text: String) -> Self {
+    pub(crate) fn good(text: String) -> Self {
         Self { text, color: palette::GOOD }
     }
 
-    pub fn bad(text: String) -> Self {
+    pub(crate) fn bad(text: String) -> Self {
         Self { text, color: palette::BAD }
     }
 }
@@ -34,7 +34,7 @@ impl Notice {
 #[derive(Component)]
 struct NoticeText;
 
-pub fn plugin(app: &mut App) {
+pub(crate) fn plugin(app: &mut App) {
     app.init_resource::<Notice>().add_systems(Startup, spawn);
     app.add_systems(Update, (count, describe, show_notice).after(Motion));
 }
@@ -82,7 +82,7 @@ fn describe(
     mut tip: ResMut<Tip>,
 ) {
     tip.at = None;
-    let Some(over) = hand.over else { return };
+    let Some(over) = hand.holds.map(|(held, _)| held).or(hand.over) else { return };
     let Ok((name, body, transform, centres)) = bodies.get(over) else { return };
     let centres: Vec<_> = bodies.iter_many(centres).flatten().map(|(name, ..)| name.as_str()).collect();
     let around = if centres.is_empty() { "nothing".to_owned() } else { centres.join(" < ") };
