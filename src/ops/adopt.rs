@@ -56,8 +56,10 @@ impl<C: Relationship> Relation for C {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<C: Relationship> ExclusiveRelation for C {}
 
+#[diagnostic::do_not_recommend]
 impl<C: Relationship> TraversableRelation for C {}
 
 /// Makes `C` a relation with these traits beside those that it has as a Bevy relationship: exclusive, and

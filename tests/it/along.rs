@@ -334,7 +334,9 @@ fn check_news<R: TraversableRelation>(changes: &[(usize, Change)]) {
         seen.0.insert(on.entity, on.holder);
     });
     world.add_observer(|on: On<RemovedAbove<R, Armor>>, mut seen: ResMut<Seen>| {
-        assert_eq!(seen.0.remove(&on.entity), Some(on.holder), "{} was seen before", on.holder);
+        // Told twice if several pairs on the way go at once.
+        let holder = seen.0.remove(&on.entity);
+        assert!(holder.is_none_or(|holder| holder == on.holder), "{} was seen before", on.holder);
     });
     // Who has its own sees nobody else's, without being told.
     world.add_observer(|on: On<Add<Armor>>, mut seen: ResMut<Seen>| {

@@ -133,7 +133,7 @@ fn a_system_that_did_not_run_for_a_while_sees_all_that_happened_meanwhile() {
 }
 
 #[test]
-#[ignore = "counts to four billion, which takes half a minute without optimization"]
+#[ignore = "counts to four billion, which takes minutes without optimization"]
 fn an_old_pair_does_not_become_new_when_the_counter_wraps_around() {
     let mut world = World::new();
     let [a, b] = spawn(&mut world);
