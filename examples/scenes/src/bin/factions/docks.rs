@@ -18,7 +18,7 @@ const CARE: f32 = 14.0;
 const BUILDING: f32 = 1.0;
 
 pub(crate) fn plugin(app: &mut App) {
-    app.add_systems(Update, (dock, leave, heal, build).after(Think).before(Flight));
+    app.add_systems(Update, (dock, leave, heal, build).chain().after(Think).before(Flight));
 }
 
 /// Ships that are to return, or that are wounded, dock where they may once they are near.
