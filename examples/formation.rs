@@ -106,8 +106,9 @@ fn main() {
         orphans.iter().all(|&ship| !app.world().pairs::<Follows>().has_any(ship)),
         "none follows the sunk"
     );
-    for &ship in &orphans {
-        app.world_mut().entity_mut(ship).insert_pair(Follows, byng).expect("nobody follows itself");
+    for (&ship, number) in orphans.iter().zip(3..) {
+        let mut ship = app.world_mut().entity_mut(ship);
+        ship.insert(Number(number)).insert_pair(Follows, byng).expect("nobody follows itself");
     }
     step(&mut app, flagship, "step 3, Anson is lost, Byng leads its ships");
 
