@@ -62,8 +62,11 @@ fn sail(mut ships: Query<&mut Station, RootOf<Follows>>) {
     }
 }
 
+/// A ship, and the nearest order up its chain of command.
+type Obeying = (&'static mut Station, &'static Number, SelfUp<Follows, &'static Order>);
+
 /// Ships with a leader look for the order that holds for them.
-fn obey(mut ships: Query<(&mut Station, &Number, SelfUp<Follows, &Order>), Related<Follows>>) {
+fn obey(mut ships: Query<Obeying, Related<Follows>>) {
     for (mut station, number, order) in &mut ships {
         station.set_if_neq(order.station(number));
     }
