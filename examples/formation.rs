@@ -62,8 +62,11 @@ fn sail(mut ships: Query<&mut Station, RootOf<Follows>>) {
     }
 }
 
+/// A ship, and the nearest order up its chain of command.
+type Obeying = (&'static mut Station, &'static Number, SelfUp<Follows, &'static Order>);
+
 /// Ships with a leader look for the order that holds for them.
-fn obey(mut ships: Query<(&mut Station, &Number, SelfUp<Follows, &Order>), Related<Follows>>) {
+fn obey(mut ships: Query<Obeying, Related<Follows>>) {
     for (mut station, number, order) in &mut ships {
         station.set_if_neq(order.station(number));
     }
@@ -106,8 +109,9 @@ fn main() {
         orphans.iter().all(|&ship| !app.world().pairs::<Follows>().has_any(ship)),
         "none follows the sunk"
     );
-    for &ship in &orphans {
-        app.world_mut().entity_mut(ship).insert_pair(Follows, byng).expect("nobody follows itself");
+    for (&ship, number) in orphans.iter().zip(3..) {
+        let mut ship = app.world_mut().entity_mut(ship);
+        ship.insert(Number(number)).insert_pair(Follows, byng).expect("nobody follows itself");
     }
     step(&mut app, flagship, "step 3, Anson is lost, Byng leads its ships");
 

@@ -189,7 +189,6 @@ impl<'w, 's> AnyPairs<'w, 's> {
         source: Option<Entity>,
         pair: PairId,
     ) -> impl Iterator<Item = (Entity, Entity, Entity)> + use<'w, 's> {
-        // Flattening an option would cost more per pair than the pair.
         let mut found = self.relations.map(|relations| (relations.store, relations.select(source, pair)));
         core::iter::from_fn(move || {
             let (store, pairs) = found.as_mut()?;
