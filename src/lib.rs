@@ -18,7 +18,10 @@ mod store;
 mod traverse;
 
 pub use bevy_relations_macros::Relation;
-pub use expr::{ExprError, ExprErrorKind, PairExpr, PairExprBuilder};
+pub use expr::{
+    CompiledExpr, ExprError, ExprErrorKind, ExprRunError, FieldId, PairExpr, PairExprBuilder, Row, RowMut,
+    Rows,
+};
 pub use id::{PairId, Slot};
 pub use ops::{
     AttemptedPair, BundleList, CommandsPairExt, DespawnError, EntityCommandsPairExt, EntityWorldMutPairExt,

@@ -12,6 +12,7 @@ mod event_observers;
 mod events;
 mod expr;
 mod expr_fuzz;
+mod expr_rows;
 mod lifecycle;
 mod model;
 mod reads;
