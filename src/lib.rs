@@ -10,6 +10,7 @@ extern crate std;
 mod access;
 mod expr;
 mod id;
+mod names;
 mod ops;
 mod param;
 mod plugin;
@@ -24,6 +25,7 @@ pub use expr::{
     Rows,
 };
 pub use id::{PairId, Slot};
+pub use names::{LookupError, NamePaths, WorldNameExt};
 pub use ops::{
     AttemptedPair, BundleList, CommandsPairExt, DespawnError, EntityCommandsPairExt, EntityWorldMutPairExt,
     InsertPairError, InsertPairsError, InsertedAbove, NotTraversableError, Pair, PairBatch, PairInserted,
@@ -57,11 +59,11 @@ pub mod prelude {
     pub use crate::{
         AddedPair, AdoptRelationshipExt, Ancestors, AnyPairs, AppRelationExt, CascadeQuery, ChangedPair,
         CleanupPolicy, CommandsPairExt, Depth, EntityCommandsPairExt, EntityWorldMutPairExt,
-        ExclusiveRelation, InsertedAbove, IsA, Kept, LeafOf, OnInstantiate, Pair, PairContext, PairId,
+        ExclusiveRelation, InsertedAbove, IsA, Kept, LeafOf, NamePaths, OnInstantiate, Pair, PairContext, PairId,
         PairInserted, PairQuery, PairRefusal, PairRemoved, Pairs, PairsMut, PairsOf, Prefab, Related,
         Relation, RelationTraits, RelationsPlugin, RemovedAbove, RemovedPairs, RootOf, SelfUp, Slot, SlotOf,
         Sources, Target, TargetOf, Targets, Towards, TraversableRelation, TypeTarget, Up, Wildcard,
-        WorldPairExt, WorldPairReadExt, any_pair, any_pair_removed, pairs, pairs_changed, sources,
+        WorldNameExt, WorldPairExt, WorldPairReadExt, any_pair, any_pair_removed, pairs, pairs_changed, sources,
     };
 }
 

@@ -216,7 +216,7 @@ pub(crate) enum Condition {
     /// The child of an entity with this path is the variable.
     Child {
         parent: Var,
-        path: Box<[Box<str>]>,
+        path: Box<str>,
         child: Var,
     },
 }

@@ -5,6 +5,7 @@ use super::{adopt::adopt, event, participant};
 use crate::{
     access,
     id::RelationId,
+    names::NameIndex,
     relation::{
         CHILD_OF, CleanupPolicy, IS_A, IdRef, IsA, OneOf, Relation, RelationPath, RelationTraits, SLOT_OF,
         SlotOf, TAGGED, Tagged, TraitConflict, TraitsError, TypeEntry, TypeRef, Value, short_name,
@@ -35,6 +36,7 @@ pub(crate) fn ensure_store(world: &mut World) -> &mut PairStore {
 #[cold]
 fn bootstrap(world: &mut World) {
     world.insert_resource(PairStore::default());
+    world.init_resource::<NameIndex>();
     event::watch_observers(world);
     let ids = [relation_id::<Tagged>(world), relation_id::<IsA>(world), relation_id::<SlotOf>(world)];
     if let Err(error) = adopt::<ChildOf>(world, ChildOf::traits().ordered()) {

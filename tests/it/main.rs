@@ -21,6 +21,7 @@ mod expr_fuzz;
 mod expr_rows;
 mod lifecycle;
 mod model;
+mod names;
 mod pair_query;
 mod pair_query_access;
 mod pairs_mut;

@@ -11,6 +11,7 @@ use crate::{
         bound::ListMode,
         plan::{Comparison, Filter, Position, Special, Stage},
     },
+    names::WorldNameExt,
     relation::{CHILD_OF, OnInstantiate, TAGGED},
 };
 use alloc::{boxed::Box, vec::Vec};
@@ -114,9 +115,21 @@ impl Filter {
                 });
             }
             Self::Equal { left, right, negated } => {
+                let found = match right {
+                    Comparison::Path(path) => view.world.lookup(path).ok(),
+                    _ => None,
+                };
                 select(batch, rows, |batch, row| {
                     let left = batch.columns[*left as usize][row];
-                    view.compare(left, right, batch, row) != *negated
+                    let equal = match right {
+                        Comparison::Operand(operand) => batch.value(*operand, row) == left,
+                        Comparison::Path(_) => found.is_some() && left.entity() == found,
+                        Comparison::Part(part) => left
+                            .entity()
+                            .and_then(|entity| view.world.get::<Name>(entity))
+                            .is_some_and(|name| contains_part(name, part)),
+                    };
+                    equal != *negated
                 });
             }
             Self::Same { left, right } => {
@@ -180,19 +193,6 @@ fn write(
 }
 
 impl View<'_> {
-    fn compare(&self, left: Value, right: &Comparison, batch: &Batch, row: usize) -> bool {
-        let Some(entity) = left.entity() else {
-            return matches!(right, Comparison::Operand(operand) if batch.value(*operand, row) == left);
-        };
-        match right {
-            Comparison::Operand(operand) => batch.entity(*operand, row) == Some(entity),
-            Comparison::Path(path) => self.is_at_path(entity, path),
-            Comparison::Part(part) => {
-                self.world.get::<Name>(entity).is_some_and(|name| contains_part(name, part))
-            }
-        }
-    }
-
     /// Whether `source` has the ids of `list` that are not kept to itself.
     fn has_ids_of(&self, source: Entity, list: Entity, mode: ListMode, unlisted: &[ComponentId]) -> bool {
         if !self.is_alive(list) || !self.is_alive(source) {

@@ -4,17 +4,16 @@ use crate::{
     access,
     expr::plan::Special,
     id::RelationId,
+    names::WorldNameExt,
     ops::TypeEntity,
     relation::{CHILD_OF, TAGGED},
     store::{PairStore, RelationIndex, SourceIter, TargetIter},
 };
-use alloc::boxed::Box;
 use bevy_ecs::{
     archetype::{Archetype, Archetypes},
     component::ComponentId,
     entity::{Entities, Entity},
     hierarchy::Children,
-    name::Name,
     observer::Observer,
     resource::IsResource,
     system::SystemIdMarker,
@@ -180,24 +179,8 @@ impl<'w> View<'w> {
     }
 
     /// The first child of an entity at a path.
-    pub(crate) fn child(&self, parent: Entity, path: &[Box<str>]) -> Option<Entity> {
-        path.iter().try_fold(parent, |parent, name| {
-            let mut children = self.sources(CHILD_OF, parent);
-            children.find(|&child| self.world.get::<Name>(child).is_some_and(|own| **own == **name))
-        })
-    }
-
-    /// Whether an entity stands at a path from a root.
-    pub(crate) fn is_at_path(&self, entity: Entity, path: &str) -> bool {
-        let mut at = Some(entity);
-        for name in path.rsplit('.') {
-            let Some(entity) = at else { return false };
-            if self.world.get::<Name>(entity).is_none_or(|own| own.as_str() != name) {
-                return false;
-            }
-            at = self.index(CHILD_OF).first_target(entity);
-        }
-        at.is_none()
+    pub(crate) fn child(&self, parent: Entity, path: &str) -> Option<Entity> {
+        self.world.lookup_in(parent, path).ok()
     }
 
     /// Every relation, but for the one that keeps tags.

@@ -266,7 +266,7 @@ pub(crate) enum Filter {
     },
     Child {
         parent: Operand,
-        path: Box<[Box<str>]>,
+        path: Box<str>,
         out: Column,
     },
     /// The pipeline gives no row.

@@ -1,9 +1,12 @@
 //! What names mean.
 
 use super::{Resolved, Resolver};
-use crate::expr::{
-    ast::{Path, Span},
-    error::Fault,
+use crate::{
+    expr::{
+        ast::{Path, Span},
+        error::Fault,
+    },
+    names::{LookupError, WorldNameExt},
 };
 use alloc::{
     format,
@@ -13,9 +16,6 @@ use alloc::{
 use bevy_ecs::{
     component::ComponentId,
     entity::Entity,
-    hierarchy::{ChildOf, Children},
-    name::Name,
-    query::Without,
 };
 use core::any::TypeId;
 
@@ -33,13 +33,13 @@ impl Resolver<'_> {
     /// The one thing that a name means. Names are tried as a child of `scope`, as a type, as an entity, as a field.
     pub(super) fn meaning(&mut self, path: &Path, span: Span, scope: Option<Entity>) -> Resolved<Meaning> {
         if let Some(scope) = scope {
-            let children = self.children_by_path(Some(scope), &path.0);
+            let children = self.at_path(Some(scope), &path.0);
             if !children.is_empty() {
                 return self.single(children.into_iter().map(Meaning::Entity).collect(), span);
             }
         }
         let mut meanings: Vec<Meaning> = self.types(path).into_iter().map(Meaning::Type).collect();
-        for entity in self.children_by_path(None, &path.0) {
+        for entity in self.at_path(None, &path.0) {
             // An entity that stands for the type is the same thing.
             let store = crate::access::store(self.world);
             let type_id = store.and_then(|store| store.registry.type_entities.get(&entity));
@@ -113,30 +113,17 @@ impl Resolver<'_> {
     }
 
     /// The entities at a path below `parent`, or from the roots.
-    fn children_by_path(&mut self, parent: Option<Entity>, path: &[String]) -> Vec<Entity> {
-        let mut at: Vec<Entity> = match (parent, path.split_first()) {
-            (Some(parent), _) => alloc::vec![parent],
-            (None, Some((first, rest))) => {
-                let mut roots = self.world.query_filtered::<(Entity, &Name), Without<ChildOf>>();
-                let roots = roots.iter(self.world).filter(|(_, name)| name.as_str() == first);
-                let roots = roots.map(|(entity, _)| entity).collect();
-                return self.below(roots, rest);
-            }
-            (None, None) => Vec::new(),
+    fn at_path(&self, parent: Option<Entity>, path: &[String]) -> Vec<Entity> {
+        let path = as_text(path);
+        let found = match parent {
+            Some(parent) => self.world.lookup_unique_in(parent, &path),
+            None => self.world.lookup_unique(&path),
         };
-        at = self.below(at, path);
-        at
-    }
-
-    fn below(&self, mut at: Vec<Entity>, path: &[String]) -> Vec<Entity> {
-        for name in path {
-            let children = at.iter().filter_map(|&entity| self.world.get::<Children>(entity));
-            let children = children.flat_map(|children| children.iter().copied());
-            at = children
-                .filter(|&child| self.world.get::<Name>(child).is_some_and(|own| own.as_str() == name))
-                .collect();
+        match found {
+            Ok(entity) => alloc::vec![entity],
+            Err(LookupError::Ambiguous { candidates, .. }) => candidates,
+            Err(LookupError::Unknown { .. }) => Vec::new(),
         }
-        at
     }
 
     /// The component that a type is, registered if it is known to be one.
@@ -154,4 +141,21 @@ impl Resolver<'_> {
         #[cfg(not(feature = "bevy_reflect"))]
         None
     }
+}
+
+/// A path with dots between its names, and a backslash before those that belong to a name.
+pub(super) fn as_text(path: &[String]) -> String {
+    let mut text = String::new();
+    for (number, name) in path.iter().enumerate() {
+        if number > 0 {
+            text.push('.');
+        }
+        for c in name.chars() {
+            if matches!(c, '.' | '\\') {
+                text.push('\\');
+            }
+            text.push(c);
+        }
+    }
+    text
 }

@@ -1,6 +1,6 @@
 //! What terms mean.
 
-use super::{Resolved, Resolver, is_list, name::Meaning};
+use super::{Resolved, Resolver, is_list, name::{Meaning, as_text}};
 use crate::{
     access,
     expr::{
@@ -314,7 +314,7 @@ impl Resolver<'_> {
             IdKind::Lookup(name, path) => {
                 let parent = self.variable(name);
                 let child = self.unnamed();
-                let path = path.0.iter().map(|name| name.as_str().into()).collect();
+                let path = as_text(&path.0).into();
                 prepared.items.push(Item::Term(Term {
                     field: None,
                     operator: prepared.operator,
