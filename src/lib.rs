@@ -59,11 +59,12 @@ pub mod prelude {
     pub use crate::{
         AddedPair, AdoptRelationshipExt, Ancestors, AnyPairs, AppRelationExt, CascadeQuery, ChangedPair,
         CleanupPolicy, CommandsPairExt, Depth, EntityCommandsPairExt, EntityWorldMutPairExt,
-        ExclusiveRelation, InsertedAbove, IsA, Kept, LeafOf, NamePaths, OnInstantiate, Pair, PairContext, PairId,
-        PairInserted, PairQuery, PairRefusal, PairRemoved, Pairs, PairsMut, PairsOf, Prefab, Related,
+        ExclusiveRelation, InsertedAbove, IsA, Kept, LeafOf, NamePaths, OnInstantiate, Pair, PairContext,
+        PairId, PairInserted, PairQuery, PairRefusal, PairRemoved, Pairs, PairsMut, PairsOf, Prefab, Related,
         Relation, RelationTraits, RelationsPlugin, RemovedAbove, RemovedPairs, RootOf, SelfUp, Slot, SlotOf,
         Sources, Target, TargetOf, Targets, Towards, TraversableRelation, TypeTarget, Up, Wildcard,
-        WorldNameExt, WorldPairExt, WorldPairReadExt, any_pair, any_pair_removed, pairs, pairs_changed, sources,
+        WorldNameExt, WorldPairExt, WorldPairReadExt, any_pair, any_pair_removed, pairs, pairs_changed,
+        sources,
     };
 }
 

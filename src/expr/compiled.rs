@@ -188,6 +188,12 @@ impl CompiledExpr {
         self.step_limit = limit;
     }
 
+    /// Makes rows in smaller batches: for tests, which have few rows.
+    #[doc(hidden)]
+    pub fn set_batch_size(&mut self, rows: usize) {
+        self.shared.batch_size = rows.max(1);
+    }
+
     pub(super) fn query(&self) -> &BoundQuery {
         &self.query
     }
@@ -204,6 +210,7 @@ impl CompiledExpr {
     }
 
     /// The rows that were made last.
+    #[inline]
     pub(super) fn batch(&self) -> &Batch {
         let Prepared { plan, sorted, state, .. } = &self.prepared[ROWS];
         if plan.cascade.is_some() { sorted.rows() } else { state.result() }
@@ -278,9 +285,9 @@ impl CompiledExpr {
     /// # Errors
     /// If it cannot be run in this world, or took too many steps; some rows may have been seen then.
     pub fn for_each(&mut self, world: &World, mut each: impl FnMut(Row<'_>)) -> Result<(), ExprRunError> {
-        let mut rows = self.rows(world)?;
-        while let Some(row) = rows.next_row()? {
-            each(row);
+        self.start_rows(world)?;
+        while self.next_batch(world)? {
+            Row::each(self, world, &mut each);
         }
         Ok(())
     }

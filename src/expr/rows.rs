@@ -3,7 +3,7 @@
 use super::{
     bound::{FieldAccess, Var},
     compiled::{CompiledExpr, ExprRunError},
-    exec::Value,
+    exec::{Batch, Value},
     plan::{Column, FieldShape, Operand, ShapeElement, ShapeId},
 };
 use crate::{
@@ -71,13 +71,22 @@ impl fmt::Debug for Rows<'_> {
 #[derive(Clone, Copy)]
 pub struct Row<'a> {
     expr: &'a CompiledExpr,
+    batch: &'a Batch,
     row: usize,
     world: &'a World,
 }
 
 impl<'a> Row<'a> {
+    #[inline]
     pub(super) fn new(expr: &'a CompiledExpr, row: usize, world: &'a World) -> Self {
-        Self { expr, row, world }
+        Self { expr, batch: expr.batch(), row, world }
+    }
+
+    /// Every row of the batch that was made last.
+    #[inline]
+    pub(super) fn each(expr: &'a CompiledExpr, world: &'a World, each: &mut impl FnMut(Self)) {
+        let batch = expr.batch();
+        (0..batch.len).for_each(|row| each(Self { expr, batch, row, world }));
     }
 
     fn value(&self, operand: Operand) -> Value {
@@ -87,12 +96,14 @@ impl<'a> Row<'a> {
         }
     }
 
+    #[inline]
     fn column(&self, column: Column) -> Value {
-        let column = self.expr.batch().columns.get(column as usize);
+        let column = self.batch.columns.get(column as usize);
         column.and_then(|column| column.get(self.row)).copied().unwrap_or(Value::UNSET)
     }
 
     /// The entity that the row is about. `None` if the expression is about none.
+    #[inline]
     pub fn this(&self) -> Option<Entity> {
         self.column(Var::THIS.0).entity()
     }
@@ -153,10 +164,7 @@ impl<'a> Row<'a> {
 
     /// The value of a field: of its component, or of its pair. `None` if it is not set, has no value, or one of
     /// another type.
-    pub fn get<T: Send + Sync + 'static>(&self, field: usize) -> Option<&'a T>
-    where
-        T: Component,
-    {
+    pub fn get<T: Component>(&self, field: usize) -> Option<&'a T> {
         let source = self.source(field)?;
         let component = self.component(field)?;
         let own = self.world.components().component_id::<T>()?;

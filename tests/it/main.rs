@@ -19,6 +19,7 @@ mod events;
 mod expr;
 mod expr_fuzz;
 mod expr_rows;
+mod expr_run;
 mod lifecycle;
 mod model;
 mod names;

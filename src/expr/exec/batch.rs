@@ -5,9 +5,6 @@ use crate::expr::plan::{Column, Operand};
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
 
-/// An operation stops making rows when there are this many; it may finish what it is at.
-pub(crate) const ROWS: usize = 1024;
-
 /// Some rows, a column each for what is known of them. Only columns that somebody wants are filled.
 #[derive(Default)]
 pub(crate) struct Batch {

@@ -44,7 +44,6 @@ impl Filter {
             Self::Set { column, value } => {
                 write(batch, rows, stage, *column, |batch, row| Some(batch.value(*value, row)));
             }
-            Self::Fill { column, value } => batch.fill(*column, (*value).into()),
             Self::Note { test, column } => {
                 batch.fill(*column, Value::UNSET);
                 test.collect(own, rows, run, batch);
@@ -154,7 +153,6 @@ impl Filter {
             Self::Target { .. }
             | Self::Child { .. }
             | Self::Set { .. }
-            | Self::Fill { .. }
             | Self::Note { .. }
             | Self::Choose { .. } => unreachable!("these write; see `apply`"),
         }

@@ -15,13 +15,13 @@ pub(crate) use batch::Batch;
 pub(crate) use mask::Masks;
 pub(crate) use view::{Value, View, internal_markers};
 
-use super::plan::{Column, Filter, Pipeline, Stage};
+use super::plan::{Column, Pipeline, Stage};
 use alloc::{boxed::Box, vec::Vec};
 use atom::{AtomBuffers, Found};
-use bevy_ecs::component::ComponentId;
+use bevy_ecs::{component::ComponentId, entity::Entity};
 use branch::BranchState;
 use member::Members;
-use walk::Walker;
+use walk::{Stamps, Walker};
 
 /// What all operations of a run share.
 pub(crate) struct Run<'a, 'w> {
@@ -35,15 +35,29 @@ pub(crate) struct Run<'a, 'w> {
 }
 
 /// Buffers and counts that outlive a run.
-#[derive(Default)]
 pub(crate) struct Shared {
     atoms: AtomBuffers,
     members: Members,
     /// Rows that were made, by stage of the plan.
     pub(crate) counts: Vec<u64>,
+    /// An operation stops making rows when there are this many; it may finish what it is at.
+    pub(crate) batch_size: usize,
     /// How many more rows may be looked at.
     pub(crate) steps_left: u64,
     pub(crate) out_of_steps: bool,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self {
+            atoms: AtomBuffers::default(),
+            members: Members::default(),
+            counts: Vec::new(),
+            batch_size: 1024,
+            steps_left: 0,
+            out_of_steps: false,
+        }
+    }
 }
 
 /// Rows that need not be looked at any more: what their origin is asked for is known.
@@ -70,6 +84,9 @@ pub(crate) struct StageState {
     minor: usize,
     walker: Walker,
     walking: bool,
+    /// Which of two sides has its neighbours noted, and whose they are.
+    noted: Option<(usize, Entity)>,
+    stamps: Stamps,
     found: Vec<Found>,
     /// The rows that were made, by the rows that they were made of.
     rows: Vec<u32>,
@@ -80,6 +97,7 @@ pub(crate) struct StageState {
 impl StageState {
     fn restart(&mut self) {
         (self.row, self.major, self.minor, self.walking) = (0, 0, 0, false);
+        self.noted = None;
     }
 }
 
@@ -177,17 +195,6 @@ impl Stage {
         }
         if let Some(count) = run.shared.counts.get_mut(self.number) {
             *count += output.len as u64;
-        }
-    }
-}
-
-/// Whether a filter writes a column, and which.
-impl Filter {
-    pub(crate) fn out(&self) -> Option<Column> {
-        match self {
-            Self::Target { out, .. } | Self::Child { out, .. } => Some(*out),
-            Self::Set { column, .. } | Self::Fill { column, .. } => Some(*column),
-            _ => None,
         }
     }
 }

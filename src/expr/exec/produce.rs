@@ -1,11 +1,12 @@
 //! Operations that make rows.
 
-use super::{Batch, Run, Settled, StageState, atom::Matcher, batch::ROWS, view::Value, walk::Way};
+use super::{Batch, Run, Settled, StageState, atom::Matcher, view::Value, walk::Way};
 use crate::{
     expr::plan::{AtomOp, Column, IdOp, Position, Produce, RelationOp, Side, Stage},
     id::RelationId,
     store::SourceIter,
 };
+use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
 use core::ops::ControlFlow;
 
@@ -23,7 +24,7 @@ impl Stage {
             return branch.produce(self, state, run, input, output);
         }
         state.rows.clear();
-        while state.row < input.len && state.rows.len() < ROWS {
+        while state.row < input.len && state.rows.len() < run.shared.batch_size {
             if Settled::is(settled, input, state.row) {
                 state.next_row();
                 continue;
@@ -70,6 +71,21 @@ impl Side {
         let index = run.view.index(self.relation);
         if self.targets { index.forward.len(entity) } else { index.source_count(entity) }
     }
+
+    #[inline]
+    fn each(self, run: &Run<'_, '_>, entity: Entity, each: impl FnMut(Entity)) {
+        let index = run.view.index(self.relation);
+        if self.targets {
+            index.targets(entity).for_each(each);
+        } else {
+            index.sources(entity).for_each(each);
+        }
+    }
+
+    fn has(self, run: &Run<'_, '_>, entity: Entity, neighbour: Entity) -> bool {
+        let index = run.view.index(self.relation);
+        if self.targets { index.has(entity, neighbour) } else { index.has(neighbour, entity) }
+    }
 }
 
 impl StageState {
@@ -85,7 +101,7 @@ impl StageState {
 
     /// Makes a row of each entity.
     #[inline]
-    fn all_of(&mut self, entities: impl Iterator<Item = Entity>, out: &mut alloc::vec::Vec<Value>) {
+    fn all_of(&mut self, entities: impl Iterator<Item = Entity>, out: &mut Vec<Value>) {
         let row = self.row as u32;
         out.extend(entities.map(Value::new));
         self.rows.resize(out.len(), row);
@@ -93,17 +109,17 @@ impl StageState {
     }
 
     /// How many more rows there is room for.
-    fn room(&self) -> usize {
-        ROWS - self.rows.len().min(ROWS)
+    fn room(&self, run: &Run<'_, '_>) -> usize {
+        run.shared.batch_size.saturating_sub(self.rows.len())
     }
 
-    fn scan(&mut self, run: &Run<'_, '_>, mask: usize, out: &mut alloc::vec::Vec<Value>) {
+    fn scan(&mut self, run: &Run<'_, '_>, mask: usize, out: &mut Vec<Value>) {
         let archetypes = &run.masks.get(mask).archetypes;
         while let Some(&archetype) = archetypes.get(self.major) {
             let entities =
                 run.view.archetypes.get(archetype).map_or(&[][..], |archetype| archetype.entities());
             let rest = &entities[self.minor.min(entities.len())..];
-            let taken = rest.len().min(self.room());
+            let taken = rest.len().min(self.room(run));
             out.extend(rest[..taken].iter().map(|entity| Value::new(entity.id())));
             self.rows.resize(out.len(), self.row as u32);
             if taken < rest.len() {
@@ -120,12 +136,12 @@ impl StageState {
         run: &Run<'_, '_>,
         relation: RelationId,
         target: Option<Entity>,
-        out: &mut alloc::vec::Vec<Value>,
+        out: &mut Vec<Value>,
     ) {
         let sources = target.map_or_else(SourceIter::none, |target| run.view.sources(relation, target));
         let Some(all) = sources.as_slice() else { return self.all_of(sources, out) };
         let rest = &all[self.minor.min(all.len())..];
-        let taken = rest.len().min(self.room());
+        let taken = rest.len().min(self.room(run));
         out.extend(rest[..taken].iter().map(|&source| Value::new(source)));
         self.rows.resize(out.len(), self.row as u32);
         if taken < rest.len() { self.minor += taken } else { self.next_row() }
@@ -142,7 +158,7 @@ impl StageState {
     ) {
         let index = run.view.index(relation);
         while let Some(list) = index.reverse.lists.get(self.major) {
-            if self.room() == 0 {
+            if self.room(run) == 0 {
                 return;
             }
             if !list.sources.is_empty() {
@@ -165,14 +181,14 @@ impl StageState {
         relation: RelationId,
         target: Option<Entity>,
         reflexive: bool,
-        out: &mut alloc::vec::Vec<Value>,
+        out: &mut Vec<Value>,
     ) {
         let Some(target) = target.filter(|&target| run.view.is_alive(target)) else { return self.next_row() };
         if !self.walking {
             self.walking = true;
             self.walker.start(target);
         }
-        for _ in 0..self.room() {
+        for _ in 0..self.room(run) {
             let Some((entity, depth)) = self.walker.next(&run.view, relation, Way::Down, u32::MAX) else {
                 return self.next_row();
             };
@@ -183,31 +199,51 @@ impl StageState {
         }
     }
 
-    /// The entities that are neighbours on both sides: those of the side with fewer, if they are of the other.
-    fn meet(
-        &mut self,
-        run: &Run<'_, '_>,
-        input: &Batch,
-        sides: &[Side; 2],
-        out: &mut alloc::vec::Vec<Value>,
-    ) {
+    /// The entities that are neighbours on both sides.
+    ///
+    /// Rows come in runs that have one of the two in common, since they were made from it. Its neighbours are
+    /// noted once for the run, and each of the other's is looked up among them.
+    fn meet(&mut self, run: &Run<'_, '_>, input: &Batch, sides: &[Side; 2], out: &mut Vec<Value>) {
         let known = sides.map(|side| input.columns[side.known as usize][self.row].entity());
         let [Some(first), Some(second)] = known else { return self.next_row() };
-        let ends = [(sides[0], first), (sides[1], second)];
-        let [fewer, other] = if ends[0].0.count(run, first) <= ends[1].0.count(run, second) {
-            ends
-        } else {
-            [ends[1], ends[0]]
-        };
-        let index = run.view.index(other.0.relation);
-        let is_other = |&entity: &Entity| {
-            if other.0.targets { index.has(other.1, entity) } else { index.has(entity, other.1) }
-        };
-        if fewer.0.targets {
-            self.all_of(run.view.targets(fewer.0.relation, fewer.1).filter(is_other), out);
-        } else {
-            self.all_of(run.view.index(fewer.0.relation).sources(fewer.1).filter(is_other), out);
+        let known = [first, second];
+        if self.noted.is_none_or(|(side, entity)| known[side] != entity) {
+            let next = self.row + 1;
+            let again = |side: &usize| {
+                let column = &input.columns[sides[*side].known as usize];
+                next < input.len && column[next].entity() == Some(known[*side])
+            };
+            self.noted = (0..2).find(again).map(|side| (side, known[side]));
+            if let Some((side, entity)) = self.noted {
+                self.stamps.clear();
+                sides[side].each(run, entity, |neighbour| {
+                    self.stamps.insert(neighbour);
+                });
+            }
         }
+        let counts = [0, 1].map(|side| sides[side].count(run, known[side]));
+        let before = out.len();
+        match self.noted {
+            Some((noted, _)) if counts[1 - noted] <= counts[noted].saturating_mul(16) => {
+                let stamps = &self.stamps;
+                sides[1 - noted].each(run, known[1 - noted], |neighbour| {
+                    if stamps.contains(neighbour) {
+                        out.push(Value::new(neighbour));
+                    }
+                });
+            }
+            _ => {
+                let fewer = usize::from(counts[1] < counts[0]);
+                let other = sides[1 - fewer];
+                sides[fewer].each(run, known[fewer], |neighbour| {
+                    if other.has(run, known[1 - fewer], neighbour) {
+                        out.push(Value::new(neighbour));
+                    }
+                });
+            }
+        }
+        self.rows.resize(self.rows.len() + out.len() - before, self.row as u32);
+        self.next_row();
     }
 
     /// Whatever the general operation finds.

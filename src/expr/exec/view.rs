@@ -55,7 +55,8 @@ impl Value {
 
     #[inline]
     pub(crate) fn entity(self) -> Option<Entity> {
-        if self.0 as u32 == 0 { None } else { Entity::try_from_bits(self.0) }
+        // Fails if the low half is 0, and only then.
+        Entity::try_from_bits(self.0)
     }
 
     pub(crate) fn as_component(self) -> Option<ComponentId> {

@@ -89,7 +89,7 @@ impl Filter {
             Self::Member { .. } => "member",
             Self::Equal { negated: false, .. } | Self::Same { .. } => "equal",
             Self::Equal { .. } => "not equal",
-            Self::Set { .. } | Self::Fill { .. } => "set",
+            Self::Set { .. } => "set",
             Self::Note { .. } => "note",
             Self::Choose { .. } => "choose",
             Self::List { .. } => "ids of",

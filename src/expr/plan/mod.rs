@@ -4,6 +4,8 @@
 //! in batches: a column per variable, and per whatever else rows have to say about their fields. What is
 //! negated, optional or alternative is a pipeline of its own, run on a batch.
 
+mod atoms;
+mod branches;
 mod estimate;
 mod explain;
 mod lower;
@@ -242,11 +244,6 @@ pub(crate) enum Filter {
     Set {
         column: Column,
         value: Operand,
-    },
-    /// What is written there is not an entity.
-    Fill {
-        column: Column,
-        value: Special,
     },
     /// Writes whether the row would pass.
     Note {

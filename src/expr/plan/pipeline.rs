@@ -224,10 +224,7 @@ impl Filter {
             Self::Target { out, .. } | Self::Child { out, .. } => {
                 columns.insert(*out);
             }
-            Self::Set { column, .. }
-            | Self::Fill { column, .. }
-            | Self::Note { column, .. }
-            | Self::Choose { column, .. } => {
+            Self::Set { column, .. } | Self::Note { column, .. } | Self::Choose { column, .. } => {
                 columns.insert(*column);
             }
             _ => {}
@@ -237,7 +234,7 @@ impl Filter {
     /// Adds what it reads. The arm of one that has an arm is settled along the way.
     fn reads(&mut self, columns: &mut Columns) {
         match self {
-            Self::Nothing | Self::Fill { .. } => {}
+            Self::Nothing => {}
             Self::Mask { entity, .. } => read(*entity, columns),
             Self::HasPair { source, target, .. } => {
                 read(*source, columns);

@@ -13,10 +13,7 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
-use bevy_ecs::{
-    component::ComponentId,
-    entity::Entity,
-};
+use bevy_ecs::{component::ComponentId, entity::Entity};
 use core::any::TypeId;
 
 /// What a name means.

@@ -1,6 +1,9 @@
 //! What terms mean.
 
-use super::{Resolved, Resolver, is_list, name::{Meaning, as_text}};
+use super::{
+    Resolved, Resolver, is_list,
+    name::{Meaning, as_text},
+};
 use crate::{
     access,
     expr::{
