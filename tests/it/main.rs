@@ -10,8 +10,11 @@ mod errors;
 mod event_adopted;
 mod event_observers;
 mod events;
+mod expr_oracle;
 mod lifecycle;
 mod model;
+#[expect(dead_code, reason = "the comparison with Flecs uses more of it")]
+mod oracle;
 mod reads;
 mod scale;
 mod smoke;
