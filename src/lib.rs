@@ -8,23 +8,37 @@ extern crate self as bevy_relations;
 extern crate std;
 
 mod access;
+mod expr;
 mod id;
+mod names;
 mod ops;
 mod param;
 mod plugin;
 mod relation;
 mod store;
+mod term;
 mod traverse;
 
 pub use bevy_relations_macros::Relation;
+pub use expr::{
+    CompiledExpr, ExprError, ExprErrorKind, ExprRunError, FieldId, PairExpr, PairExprBuilder, Row, RowMut,
+    Rows,
+};
 pub use id::{PairId, Slot};
+pub use names::{LookupError, NamePaths, WorldNameExt};
 pub use ops::{
     AttemptedPair, BundleList, CommandsPairExt, DespawnError, EntityCommandsPairExt, EntityWorldMutPairExt,
-    InsertPairError, InsertPairsError, Pair, PairBatch, PairInserted, PairInsertedEvent, PairList,
-    PairPattern, PairRemoved, PairRemovedEvent, PairRole, PairTarget, PairsBundle, ReorderError,
-    SourcesBundle, TypeTarget, WorldPairExt,
+    InsertPairError, InsertPairsError, InsertedAbove, NotTraversableError, Pair, PairBatch, PairInserted,
+    PairInsertedEvent, PairList, PairPattern, PairRemoved, PairRemovedEvent, PairRole, PairTarget,
+    PairsBundle, PropagatedEvent, RemovedAbove, ReorderError, SourcesBundle, Towards, TypeTarget,
+    WorldPairExt,
 };
-pub use param::{Pairs, WorldPairReadExt};
+pub use param::{
+    AnyPairs, CascadeItems, CascadeIter, CascadeQuery, PairEdge, PairIter, PairIterMut, PairQuery, Pairs,
+    PairsMut, RemovedPairIter, RemovedPairs, WorldPairReadExt, any_pair, any_pair_removed, pairs_changed,
+};
+#[cfg(feature = "bevy_reflect")]
+pub use param::{PairView, PairsView};
 pub use plugin::{AdoptRelationshipExt, AppRelationExt, RelationsPlugin};
 #[cfg(feature = "bevy_reflect")]
 pub use relation::ReflectedData;
@@ -34,16 +48,22 @@ pub use relation::{
     Wildcard,
 };
 pub use store::{Invariant, PairInvariantError, PairTicks, SourceIter, TargetIter};
-pub use traverse::{AncestorIter, DescendantIter, EntityPath, RelationView};
+pub use term::{
+    AddedPair, Ancestors, ChangedPair, Depth, Kept, LeafOf, PairsOf, PairsOfItem, Related, RootOf, SelfUp,
+    Sources, SourcesItem, Target, TargetItem, TargetOf, Targets, TargetsItem, Up,
+};
+pub use traverse::{AncestorIter, DepthError, EntityPath, MaxDepth, RelationView, WalkIter};
 
 /// Everything that a game usually names.
 pub mod prelude {
     pub use crate::{
-        AdoptRelationshipExt, AppRelationExt, CleanupPolicy, CommandsPairExt, EntityCommandsPairExt,
-        EntityWorldMutPairExt, ExclusiveRelation, IsA, OnInstantiate, Pair, PairContext, PairId,
-        PairInserted, PairRefusal, PairRemoved, Pairs, Prefab, Relation, RelationTraits, RelationsPlugin,
-        Slot, SlotOf, TraversableRelation, TypeTarget, Wildcard, WorldPairExt, WorldPairReadExt, pairs,
-        sources,
+        AddedPair, AdoptRelationshipExt, Ancestors, AnyPairs, AppRelationExt, CascadeQuery, ChangedPair,
+        CleanupPolicy, CommandsPairExt, Depth, EntityCommandsPairExt, EntityWorldMutPairExt,
+        ExclusiveRelation, InsertedAbove, IsA, Kept, LeafOf, NamePaths, OnInstantiate, Pair, PairContext, PairId,
+        PairInserted, PairQuery, PairRefusal, PairRemoved, Pairs, PairsMut, PairsOf, Prefab, Related,
+        Relation, RelationTraits, RelationsPlugin, RemovedAbove, RemovedPairs, RootOf, SelfUp, Slot, SlotOf,
+        Sources, Target, TargetOf, Targets, Towards, TraversableRelation, TypeTarget, Up, Wildcard,
+        WorldNameExt, WorldPairExt, WorldPairReadExt, any_pair, any_pair_removed, pairs, pairs_changed, sources,
     };
 }
 
@@ -51,7 +71,7 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::{
-        ops::register,
+        ops::{Propagation, register},
         relation::{
             Probe, ProbeClone, ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, RelationHint,
             RelationInfo,

@@ -1,13 +1,18 @@
 //! The plugin, and adopting Bevy's relationships.
 
+#[cfg(feature = "bevy_reflect")]
+use crate::param::{PairsView, refresh_views};
 use crate::{
     ops::{WorldPairExt, adopt, ensure_store, relation_id},
-    relation::{Relation, RelationTraits, TraitsError},
+    relation::{Relation, RelationTraits, TraitsError, TraversableRelation},
     store::PairStore,
 };
+#[cfg(feature = "bevy_reflect")]
+use bevy_app::Last;
 use bevy_app::{App, First, Plugin};
 use bevy_ecs::{
     change_detection::{DetectChangesMut, ResMut},
+    component::Component,
     entity::Entity,
     relationship::Relationship,
     world::World,
@@ -24,6 +29,8 @@ impl Plugin for RelationsPlugin {
     fn build(&self, app: &mut App) {
         ensure_store(app.world_mut());
         app.add_systems(First, maintain_pairs);
+        #[cfg(feature = "bevy_reflect")]
+        app.register_type::<PairsView>().add_systems(Last, refresh_views);
     }
 }
 
@@ -108,6 +115,9 @@ pub trait AppRelationExt {
     /// # Panics
     /// If its traits are rejected, see [`WorldPairExt::register_relation`].
     fn register_relation<R: Relation>(&mut self) -> &mut Self;
+
+    /// See [`WorldPairExt::propagate_changes`].
+    fn propagate_changes<R: TraversableRelation, C: Component>(&mut self) -> &mut Self;
 }
 
 impl AppRelationExt for App {
@@ -115,6 +125,11 @@ impl AppRelationExt for App {
         if let Err(error) = self.world_mut().register_relation::<R>() {
             panic!("{error}");
         }
+        self
+    }
+
+    fn propagate_changes<R: TraversableRelation, C: Component>(&mut self) -> &mut Self {
+        self.world_mut().propagate_changes::<R, C>();
         self
     }
 }

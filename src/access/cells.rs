@@ -7,18 +7,18 @@
 
 use alloc::vec::Vec;
 use bevy_ecs::{
-    archetype::ArchetypeGeneration,
+    archetype::{ArchetypeEntity, ArchetypeGeneration, ArchetypeId},
     change_detection::Tick,
     component::StorageType,
     entity::{Entity, EntityLocation},
     entity_disabling::DefaultQueryFilters,
-    query::{FilteredAccessSet, QueryData, QueryFilter, QueryState},
-    storage::{Table, TableRow},
+    query::{FilteredAccess, FilteredAccessSet, QueryData, QueryFilter, QueryState},
+    storage::{TableId, TableRow},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
 
 /// What to read of entities, and which of them match: a `Query` without its iteration.
-pub(crate) struct CellsState<D: QueryData + 'static, F: QueryFilter + 'static = ()> {
+pub(crate) struct CellsState<D: QueryData, F: QueryFilter = ()> {
     /// Declares the access and decides which archetypes match. Its own states of `D` and `F` are private.
     query: QueryState<D, F>,
     data: D::State,
@@ -27,22 +27,25 @@ pub(crate) struct CellsState<D: QueryData + 'static, F: QueryFilter + 'static = 
     dense: bool,
     /// The tables that match if `dense`, else the archetypes; a bit each.
     matched: Vec<u64>,
+    /// The same, in order.
+    storages: Vec<u32>,
     generation: Option<ArchetypeGeneration>,
 }
 
-impl<D: QueryData + 'static, F: QueryFilter + 'static> CellsState<D, F> {
+impl<D: QueryData, F: QueryFilter> CellsState<D, F> {
     /// # Safety
-    /// [`init_access`](Self::init_access) must be called before anything else.
+    /// [`init_access`](Self::init_access) must be called before anything else, unless `D` only reads.
     pub(crate) unsafe fn new(world: &mut World) -> Self {
         let (data, filter) = (D::init_state(world), F::init_state(world));
-        let disabling: Vec<_> =
-            world.get_resource::<DefaultQueryFilters>().into_iter().flat_map(|f| f.disabling_ids()).collect();
+        let disabling: Vec<_> = world
+            .get_resource::<DefaultQueryFilters>()
+            .map_or_else(Vec::new, |filters| filters.disabling_ids().collect());
         let in_tables =
             |id| world.components().get_info(id).is_some_and(|i| i.storage_type() == StorageType::Table);
         let dense = D::IS_DENSE && F::IS_DENSE && disabling.into_iter().all(in_tables);
         // SAFETY: the caller calls `init_access` first, which is that of the query.
         let query = unsafe { QueryState::new_unchecked(world) };
-        Self { query, data, filter, dense, matched: Vec::new(), generation: None }
+        Self { query, data, filter, dense, matched: Vec::new(), storages: Vec::new(), generation: None }
     }
 
     /// Declares everything that [`Cells`] read and write.
@@ -58,9 +61,21 @@ impl<D: QueryData + 'static, F: QueryFilter + 'static> CellsState<D, F> {
         self.query.init_access(system, access, world);
     }
 
-    /// The query that decides.
-    pub(crate) fn query(&self) -> &QueryState<D, F> {
-        &self.query
+    /// The part of [`init_access`](Self::init_access) that is about what is read elsewhere than of the entities
+    /// themselves.
+    pub(crate) fn init_nested_access(
+        &self,
+        system: Option<&str>,
+        access: &mut FilteredAccessSet,
+        world: UnsafeWorldCell<'_>,
+    ) {
+        D::init_nested_access(&self.data, system, access, world);
+        F::init_nested_access(&self.filter, system, access, world);
+    }
+
+    /// What is read and written of the entities themselves, and what decides which of them match.
+    pub(crate) fn access(&self) -> &FilteredAccess {
+        self.query.component_access()
     }
 
     /// Gets to know new archetypes. Must come before [`Cells::new`].
@@ -73,17 +88,33 @@ impl<D: QueryData + 'static, F: QueryFilter + 'static> CellsState<D, F> {
         }
         self.generation = Some(generation);
         self.query.update_archetypes_unsafe_world_cell(world);
-        let matched = &mut self.matched;
-        let mut insert = |storage: usize| {
-            if matched.len() <= storage / 64 {
-                matched.resize(storage / 64 + 1, 0);
-            }
-            matched[storage / 64] |= 1 << (storage % 64);
-        };
+        self.storages.clear();
         if self.dense {
-            self.query.matched_tables().for_each(|table| insert(table.as_usize()));
+            self.storages.extend(self.query.matched_tables().map(TableId::as_u32));
         } else {
-            self.query.matched_archetypes().for_each(|archetype| insert(archetype.index()));
+            self.storages.extend(self.query.matched_archetypes().map(|archetype| archetype.index() as u32));
+        }
+        let words = self.storages.iter().max().map_or(0, |&last| last as usize / 64 + 1);
+        self.matched.resize(words, 0);
+        for &storage in &self.storages {
+            self.matched[storage as usize / 64] |= 1 << (storage % 64);
+        }
+    }
+
+    /// The storages that match as a whole, each with its entities: tables if that suffices, else archetypes.
+    pub(crate) fn storages<'w>(&self, world: UnsafeWorldCell<'w>) -> impl Iterator<Item = StorageRows<'w>> {
+        self.storages.iter().map(move |&number| StorageRows { number, rows: self.rows(world, number) })
+    }
+
+    /// The entities of a storage.
+    fn rows<'w>(&self, world: UnsafeWorldCell<'w>, storage: u32) -> Rows<'w> {
+        if self.dense {
+            // SAFETY: only the structure of the tables is looked at here.
+            let tables = unsafe { &world.storages().tables };
+            tables.get(TableId::from_u32(storage)).map_or(Rows::NONE, |table| Rows::Table(table.entities()))
+        } else {
+            let archetype = world.archetypes().get(ArchetypeId::new(storage as usize));
+            archetype.map_or(Rows::NONE, |archetype| Rows::Archetype(archetype.entities()))
         }
     }
 
@@ -110,33 +141,97 @@ pub(crate) struct Place {
 impl Place {
     /// Nowhere: the entity will be looked up.
     pub(crate) const UNKNOWN: Self = Self { storage: u32::MAX, row: None };
+
+    /// The number of the storage, as in [`StorageRows`].
+    #[inline]
+    pub(crate) fn storage(self) -> u32 {
+        self.storage
+    }
+
+    /// The next row: where the next entity is, if they were spawned one after the other.
+    #[inline]
+    pub(crate) fn next(self) -> Self {
+        Self { row: self.row.and_then(|row| table_row(row.index() + 1)), ..self }
+    }
 }
 
-/// Reads and writes `D` of entities that match `F`.
-pub(crate) struct Cells<'w, 's, D: QueryData + 'static, F: QueryFilter + 'static = ()> {
+#[inline]
+fn table_row(index: usize) -> Option<TableRow> {
+    Some(TableRow::new((index as u32).try_into().ok()?))
+}
+
+/// The entities of a table or an archetype.
+#[derive(Clone, Copy)]
+pub(crate) enum Rows<'w> {
+    Table(&'w [Entity]),
+    Archetype(&'w [ArchetypeEntity]),
+}
+
+impl Rows<'_> {
+    pub(crate) const NONE: Self = Self::Table(&[]);
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Table(entities) => entities.len(),
+            Self::Archetype(entities) => entities.len(),
+        }
+    }
+
+    /// The entity number `at`, and its row in the table.
+    #[inline]
+    pub(crate) fn get(&self, at: usize) -> Option<(Entity, TableRow)> {
+        match self {
+            Self::Table(entities) => Some((*entities.get(at)?, table_row(at)?)),
+            Self::Archetype(entities) => entities.get(at).map(|entity| (entity.id(), entity.table_row())),
+        }
+    }
+}
+
+/// A storage that matches as a whole.
+pub(crate) struct StorageRows<'w> {
+    pub(crate) number: u32,
+    rows: Rows<'w>,
+}
+
+impl StorageRows<'_> {
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The entities with their places, in the order of rows.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (Entity, Place)> {
+        (0..self.len()).filter_map(|at| {
+            let (entity, row) = self.rows.get(at)?;
+            Some((entity, Place { storage: self.number, row: Some(row) }))
+        })
+    }
+}
+
+/// What is remembered from one entity to the next. Apart from the state, which the fetch of a query term cannot
+/// borrow: whoever has one of these passes the state that it was made with.
+pub(crate) struct CellsFetch<'w, D: QueryData, F: QueryFilter = ()> {
     world: UnsafeWorldCell<'w>,
-    state: &'s CellsState<D, F>,
     data: D::Fetch<'w>,
     filter: F::Fetch<'w>,
     /// The storage to which `data` and `filter` are set, and whether it matches.
     storage: u32,
     matches: bool,
-    /// The entities of the table to which they are set, if they are matched by the table.
-    rows: &'w [Entity],
+    /// The entities in it, if it matches.
+    rows: Rows<'w>,
 }
 
-impl<D: QueryData + 'static, F: QueryFilter + 'static> Clone for Cells<'_, '_, D, F> {
+impl<D: QueryData, F: QueryFilter> Clone for CellsFetch<'_, D, F> {
     fn clone(&self) -> Self {
         Self { data: self.data.clone(), filter: self.filter.clone(), ..*self }
     }
 }
 
-impl<'w, 's, D: QueryData + 'static, F: QueryFilter + 'static> Cells<'w, 's, D, F> {
+impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
     /// # Safety
-    /// `world` must be that of `state`, which must be up to date, and must give the right to the access that
-    /// `state` declares for as long as this lives.
+    /// As for [`Cells::new`].
     pub(crate) unsafe fn new(
-        state: &'s CellsState<D, F>,
+        state: &CellsState<D, F>,
         world: UnsafeWorldCell<'w>,
         last_run: Tick,
         this_run: Tick,
@@ -148,7 +243,240 @@ impl<'w, 's, D: QueryData + 'static, F: QueryFilter + 'static> Cells<'w, 's, D, 
                 F::init_fetch(world, &state.filter, last_run, this_run),
             )
         };
-        Self { world, state, data, filter, storage: u32::MAX, matches: false, rows: &[] }
+        Self { world, data, filter, storage: u32::MAX, matches: false, rows: Rows::NONE }
+    }
+
+    /// As Bevy's `shrink_fetch`.
+    pub(crate) fn shrink<'short>(self) -> CellsFetch<'short, D, F>
+    where
+        'w: 'short,
+    {
+        let Self { world, data, filter, storage, matches, rows } = self;
+        let (data, filter) = (D::shrink_fetch(data), F::shrink_fetch(filter));
+        CellsFetch { world, data, filter, storage, matches, rows }
+    }
+
+    /// [`Cells::get`].
+    ///
+    /// # Safety
+    /// As there, and `state` must be the one given to [`new`](Self::new).
+    #[inline]
+    pub(crate) unsafe fn get<'s>(
+        &mut self,
+        state: &'s CellsState<D, F>,
+        entity: Entity,
+    ) -> Option<D::Item<'w, 's>> {
+        let location = self.world.entities().get_spawned(entity).ok()?;
+        // SAFETY: as the caller promises, of state and entity.
+        unsafe {
+            let row = self.go(state, location)?;
+            self.fetch_here(state, entity, row)
+        }
+    }
+
+    /// [`Cells::get_at`].
+    ///
+    /// # Safety
+    /// As for [`get`](Self::get).
+    #[inline]
+    pub(crate) unsafe fn get_at<'s>(
+        &mut self,
+        state: &'s CellsState<D, F>,
+        entity: Entity,
+        place: &mut Place,
+    ) -> Option<D::Item<'w, 's>> {
+        // SAFETY: as the caller promises, of state and entity.
+        unsafe {
+            let row = self.seek(state, entity, place)?;
+            self.fetch_here(state, entity, row)
+        }
+    }
+
+    /// [`Cells::seek`].
+    ///
+    /// # Safety
+    /// `state` must be the one given to [`new`](Self::new).
+    #[inline]
+    unsafe fn seek(
+        &mut self,
+        state: &CellsState<D, F>,
+        entity: Entity,
+        place: &mut Place,
+    ) -> Option<TableRow> {
+        if let Some(row) = place.row
+            && place.storage == self.storage
+            // Rows of archetypes are others.
+            && let Rows::Table(entities) = self.rows
+            && entities.get(row.index()) == Some(&entity)
+        {
+            return Some(row);
+        }
+        let location = self.world.entities().get_spawned(entity).ok()?;
+        *place = Place { storage: state.storage(location), row: Some(location.table_row) };
+        // SAFETY: as the caller promises.
+        unsafe { self.go(state, location) }
+    }
+
+    /// Goes to a location, and gives its row if its storage matches.
+    ///
+    /// # Safety
+    /// As for [`seek`](Self::seek).
+    #[inline]
+    unsafe fn go(&mut self, state: &CellsState<D, F>, location: EntityLocation) -> Option<TableRow> {
+        let storage = state.storage(location);
+        if storage != self.storage {
+            // SAFETY: as the caller promises.
+            unsafe { self.go_to(state, storage) };
+        }
+        self.matches.then_some(location.table_row)
+    }
+
+    /// Whether the filter lets an entity pass.
+    ///
+    /// # Safety
+    /// As for [`Cells::passes`], and `state` must be the one given to [`new`](Self::new).
+    #[inline]
+    unsafe fn passes(&mut self, state: &CellsState<D, F>, entity: Entity, row: TableRow) -> bool {
+        // SAFETY: as the caller promises.
+        F::IS_ARCHETYPAL || unsafe { F::filter_fetch(&state.filter, &mut self.filter, entity, row) }
+    }
+
+    /// [`Cells::fetch_here`].
+    ///
+    /// # Safety
+    /// As there, and `state` must be the one given to [`new`](Self::new).
+    #[inline]
+    unsafe fn fetch_here<'s>(
+        &mut self,
+        state: &'s CellsState<D, F>,
+        entity: Entity,
+        row: TableRow,
+    ) -> Option<D::Item<'w, 's>> {
+        // SAFETY: as the caller promises. What the filter looks at is not used beside the item.
+        unsafe {
+            if !self.passes(state, entity, row) {
+                return None;
+            }
+            D::fetch(&state.data, &mut self.data, entity, row)
+        }
+    }
+
+    /// Sets the fetches to a storage, if it matches.
+    ///
+    /// # Safety
+    /// As for [`seek`](Self::seek).
+    unsafe fn go_to(&mut self, state: &CellsState<D, F>, storage: u32) {
+        (self.storage, self.matches, self.rows) = (storage, false, Rows::NONE);
+        if !state.matches(storage) {
+            return;
+        }
+        // SAFETY: only the structure of the tables is looked at here; columns are reached through the fetches.
+        let tables = unsafe { &self.world.storages().tables };
+        if state.dense {
+            let Some(table) = tables.get(TableId::from_u32(storage)) else { return };
+            // SAFETY: the table is of the world of the state, with which the fetches were made, and matches.
+            unsafe {
+                D::set_table(&mut self.data, &state.data, table);
+                F::set_table(&mut self.filter, &state.filter, table);
+            }
+        } else {
+            let Some(archetype) = self.world.archetypes().get(ArchetypeId::new(storage as usize)) else {
+                return;
+            };
+            let Some(table) = tables.get(archetype.table_id()) else { return };
+            // SAFETY: as above, and the table is that of the archetype.
+            unsafe {
+                D::set_archetype(&mut self.data, &state.data, archetype, table);
+                F::set_archetype(&mut self.filter, &state.filter, archetype, table);
+            }
+        }
+        (self.matches, self.rows) = (true, state.rows(self.world, storage));
+    }
+}
+
+/// What [`Cells`] are made of. Can be given to another thread.
+pub(crate) struct Origin<'w, 's, D: QueryData, F: QueryFilter> {
+    world: UnsafeWorldCell<'w>,
+    state: &'s CellsState<D, F>,
+    last_run: Tick,
+    this_run: Tick,
+}
+
+impl<D: QueryData, F: QueryFilter> Clone for Origin<'_, '_, D, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<D: QueryData, F: QueryFilter> Copy for Origin<'_, '_, D, F> {}
+
+/// Reads and writes `D` of entities that match `F`.
+pub(crate) struct Cells<'w, 's, D: QueryData, F: QueryFilter = ()> {
+    origin: Origin<'w, 's, D, F>,
+    fetch: CellsFetch<'w, D, F>,
+}
+
+impl<D: QueryData, F: QueryFilter> Clone for Cells<'_, '_, D, F> {
+    fn clone(&self) -> Self {
+        Self { fetch: self.fetch.clone(), ..*self }
+    }
+}
+
+impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
+    /// # Safety
+    /// `world` must be that of `state`, which must be up to date, and must give the right to the access that
+    /// `state` declares for as long as this lives.
+    pub(crate) unsafe fn new(
+        state: &'s CellsState<D, F>,
+        world: UnsafeWorldCell<'w>,
+        last_run: Tick,
+        this_run: Tick,
+    ) -> Self {
+        // SAFETY: as the caller promises.
+        unsafe { Self::of(Origin { world, state, last_run, this_run }) }
+    }
+
+    /// # Safety
+    /// As for the cells that the origin is [taken from](Self::origin).
+    pub(crate) unsafe fn of(origin: Origin<'w, 's, D, F>) -> Self {
+        let Origin { world, state, last_run, this_run } = origin;
+        // SAFETY: as the caller promises.
+        Self { origin, fetch: unsafe { CellsFetch::new(state, world, last_run, this_run) } }
+    }
+
+    /// What these are made of, to make others.
+    pub(crate) fn origin(&self) -> Origin<'w, 's, D, F> {
+        self.origin
+    }
+
+    /// The same for a shorter time.
+    pub(crate) fn shorter(&self) -> Cells<'_, 's, D, F> {
+        Cells { fetch: self.fetch.clone().shrink(), ..*self }
+    }
+
+    /// The numbers of the storages that match, for [`enter`](Self::enter).
+    pub(crate) fn storages(&self) -> &'s [u32] {
+        &self.origin.state.storages
+    }
+
+    /// Number of entities in one of the [`storages`](Self::storages).
+    pub(crate) fn len_of(&self, storage: u32) -> usize {
+        self.origin.state.rows(self.origin.world, storage).len()
+    }
+
+    /// Goes to one of the [`storages`](Self::storages), and gives its entities.
+    pub(crate) fn enter(&mut self, storage: u32) -> Rows<'w> {
+        if storage != self.fetch.storage {
+            // SAFETY: the state is the one it was made with.
+            unsafe { self.fetch.go_to(self.origin.state, storage) };
+        }
+        self.fetch.rows
+    }
+
+    /// The place of an entity in this row of the storage that is set.
+    #[inline]
+    pub(crate) fn place(&self, row: TableRow) -> Place {
+        Place { storage: self.fetch.storage, row: Some(row) }
     }
 
     /// The data of an entity. `None` if it is dead or does not match.
@@ -158,9 +486,8 @@ impl<'w, 's, D: QueryData + 'static, F: QueryFilter + 'static> Cells<'w, 's, D, 
     /// entity at all, if `D` is not `IterQueryData`.
     #[inline]
     pub(crate) unsafe fn get(&mut self, entity: Entity) -> Option<D::Item<'w, 's>> {
-        let location = self.world.entities().get_spawned(entity).ok()?;
-        // SAFETY: the location is the entity's; the rest is up to the caller.
-        unsafe { self.fetch(entity, location) }
+        // SAFETY: the state is the one it was made with; the rest is up to the caller.
+        unsafe { self.fetch.get(self.origin.state, entity) }
     }
 
     /// [`get`](Self::get) of an entity that was at `place` last, which is put right.
@@ -169,72 +496,37 @@ impl<'w, 's, D: QueryData + 'static, F: QueryFilter + 'static> Cells<'w, 's, D, 
     /// As for [`get`](Self::get).
     #[inline]
     pub(crate) unsafe fn get_at(&mut self, entity: Entity, place: &mut Place) -> Option<D::Item<'w, 's>> {
-        // Rows are known only of tables that match as a whole.
-        if let Some(row) = place.row
-            && place.storage == self.storage
-            && self.rows.get(row.index()) == Some(&entity)
-        {
-            // SAFETY: the entity is in this row of the table that is set; the rest is up to the caller.
-            return unsafe { self.fetch_here(entity, row) };
-        }
-        let location = self.world.entities().get_spawned(entity).ok()?;
-        *place = Place { storage: self.state.storage(location), row: Some(location.table_row) };
         // SAFETY: as in `get`.
-        unsafe { self.fetch(entity, location) }
+        unsafe { self.fetch.get_at(self.origin.state, entity, place) }
     }
 
-    /// # Safety
-    /// As for [`get`](Self::get), and `location` must be that of `entity`.
+    /// Goes to the storage of an entity that was at `place` last, which is put right, and gives its row. `None` if
+    /// the entity is dead or its storage does not match.
     #[inline]
-    unsafe fn fetch(&mut self, entity: Entity, location: EntityLocation) -> Option<D::Item<'w, 's>> {
-        let storage = self.state.storage(location);
-        if storage != self.storage {
-            self.go_to(storage, location);
-        }
-        if !self.matches {
-            return None;
-        }
-        // SAFETY: the storage of the entity is set, and matches.
-        unsafe { self.fetch_here(entity, location.table_row) }
+    pub(crate) fn seek(&mut self, entity: Entity, place: &mut Place) -> Option<TableRow> {
+        // SAFETY: the state is the one it was made with.
+        unsafe { self.fetch.seek(self.origin.state, entity, place) }
     }
 
+    /// Whether the filter lets an entity pass.
+    ///
+    /// # Safety
+    /// The entity must be in this row of the storage that is set, which matches: [`seek`](Self::seek) says so. Nobody
+    /// may write what the filter looks at meanwhile.
+    #[inline]
+    pub(crate) unsafe fn passes(&mut self, entity: Entity, row: TableRow) -> bool {
+        // SAFETY: the state is the one it was made with; the rest is up to the caller.
+        unsafe { self.fetch.passes(self.origin.state, entity, row) }
+    }
+
+    /// The data of an entity that was [sought](Self::seek) last, or is among those that [`enter`](Self::enter) has
+    /// given.
+    ///
     /// # Safety
     /// As for [`get`](Self::get), and the entity must be in this row of the storage that is set, which matches.
     #[inline]
-    unsafe fn fetch_here(&mut self, entity: Entity, row: TableRow) -> Option<D::Item<'w, 's>> {
-        // SAFETY: as the caller promises. What the filter looks at is not used beside the item.
-        unsafe {
-            if !F::IS_ARCHETYPAL && !F::filter_fetch(&self.state.filter, &mut self.filter, entity, row) {
-                return None;
-            }
-            D::fetch(&self.state.data, &mut self.data, entity, row)
-        }
-    }
-
-    /// Sets the fetches to the storage of a location.
-    fn go_to(&mut self, storage: u32, location: EntityLocation) {
-        self.storage = storage;
-        self.matches = self.state.matches(storage);
-        self.rows = &[];
-        if !self.matches {
-            return;
-        }
-        let Some(archetype) = self.world.archetypes().get(location.archetype_id) else { return };
-        // SAFETY: only the structure of the tables is looked at here; columns are reached through the fetches.
-        let tables = unsafe { &self.world.storages().tables };
-        let Some(table) = tables.get(location.table_id) else { return };
-        // SAFETY: archetype and table are those of a location in the world of the state, and match.
-        unsafe {
-            if self.state.dense {
-                D::set_table(&mut self.data, &self.state.data, table);
-                F::set_table(&mut self.filter, &self.state.filter, table);
-            } else {
-                D::set_archetype(&mut self.data, &self.state.data, archetype, table);
-                F::set_archetype(&mut self.filter, &self.state.filter, archetype, table);
-            }
-        }
-        if self.state.dense {
-            self.rows = Table::entities(table);
-        }
+    pub(crate) unsafe fn fetch_here(&mut self, entity: Entity, row: TableRow) -> Option<D::Item<'w, 's>> {
+        // SAFETY: the state is the one it was made with; the rest is up to the caller.
+        unsafe { self.fetch.fetch_here(self.origin.state, entity, row) }
     }
 }

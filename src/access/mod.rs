@@ -12,7 +12,7 @@
 
 mod cells;
 
-pub(crate) use cells::{Cells, CellsState, Place};
+pub(crate) use cells::{Cells, CellsFetch, CellsState, Origin, Place, Rows, StorageRows};
 
 use crate::store::PairStore;
 use bevy_ecs::{

@@ -5,6 +5,7 @@ use super::{adopt::adopt, event, participant};
 use crate::{
     access,
     id::RelationId,
+    names::NameIndex,
     relation::{
         CHILD_OF, CleanupPolicy, IS_A, IdRef, IsA, OneOf, Relation, RelationPath, RelationTraits, SLOT_OF,
         SlotOf, TAGGED, Tagged, TraitConflict, TraitsError, TypeEntry, TypeRef, Value, short_name,
@@ -35,6 +36,7 @@ pub(crate) fn ensure_store(world: &mut World) -> &mut PairStore {
 #[cold]
 fn bootstrap(world: &mut World) {
     world.insert_resource(PairStore::default());
+    world.init_resource::<NameIndex>();
     event::watch_observers(world);
     let ids = [relation_id::<Tagged>(world), relation_id::<IsA>(world), relation_id::<SlotOf>(world)];
     if let Err(error) = adopt::<ChildOf>(world, ChildOf::traits().ordered()) {
@@ -377,6 +379,26 @@ pub(crate) fn entity_of<T: Send + Sync + 'static>(world: &mut World) -> Entity {
     entity_of_type(world, type_ref::<T>())
 }
 
+/// Notes what values pairs with the type carry, if that was not known when its entity was made.
+fn learn_data(world: &mut World, entity: Entity, type_ref: TypeRef) {
+    let store = ensure_store(world);
+    let Some(kind) = type_ref.data else { return };
+    if store.participants.is_data_target(entity) {
+        return;
+    }
+    let data = kind();
+    if let Some(entry) = store.registry.types.get_mut(&type_ref.id) {
+        entry.data = Some(data);
+    }
+    store.participants.set_data_target(entity);
+    (data.init)(world);
+}
+
+/// [`entity_of`] for a type of which nothing more is known yet.
+pub(crate) fn entity_of_type_id(world: &mut World, id: TypeId) -> Entity {
+    entity_of_type(world, TypeRef { id, register: None, data: None })
+}
+
 fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
     let registry = &ensure_store(world).registry;
     if let Some(id) = registry.of_type_id(type_ref.id) {
@@ -385,6 +407,7 @@ fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
     }
     let known = registry.types.get(&type_ref.id).map(|entry| entry.entity);
     if let Some(entity) = known.filter(|&entity| world.entities().contains_spawned(entity)) {
+        learn_data(world, entity, type_ref);
         return entity;
     }
     let entity = world.spawn((TypeEntity, participant::Participant)).id();

@@ -99,7 +99,7 @@ fn leave(store: &mut PairStore, entity: Entity) -> Departure {
     if let Some(relation) = relation {
         leave_as_relation(store, relation, entity, &mut departure);
     }
-    for relation in store.participants.relations(entity) {
+    for relation in store.participants.detached_relations(entity) {
         leave_as_target(store, relation, entity, &mut departure);
         leave_as_source(store, relation, entity, &mut departure);
     }

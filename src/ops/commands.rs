@@ -1,9 +1,15 @@
 //! Pairs on [`Commands`] and [`EntityCommands`].
 
-use super::{error::to_bevy, insert::insert_batch, remove::remove_batch, world::WorldPairExt};
+use super::{
+    along::{PropagatedEvent, Towards},
+    error::to_bevy,
+    insert::insert_batch,
+    remove::remove_batch,
+    world::WorldPairExt,
+};
 use crate::{
     id::{PairId, Slot},
-    relation::Relation,
+    relation::{Relation, TraversableRelation},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -178,6 +184,12 @@ pub trait CommandsPairExt {
 
     /// See [`WorldPairExt::despawn_with_pair`]. What is refused goes to Bevy's error handler.
     fn despawn_with_pair(&mut self, pair: PairId);
+
+    /// See [`WorldPairExt::trigger_along`].
+    fn trigger_along<R: TraversableRelation>(&mut self, event: impl PropagatedEvent, towards: Towards);
+
+    /// See [`WorldPairExt::trigger_along_by_id`]. A relation that is not traversable goes to Bevy's error handler.
+    fn trigger_along_by_id(&mut self, relation: Entity, event: impl PropagatedEvent, towards: Towards);
 }
 
 impl<'w> CommandsPairExt for Commands<'w, '_> {
@@ -195,6 +207,16 @@ impl<'w> CommandsPairExt for Commands<'w, '_> {
         self.queue(move |world: &mut World| -> Result {
             world.despawn_with_pair(pair).map_err(to_bevy)?;
             Ok(())
+        });
+    }
+
+    fn trigger_along<R: TraversableRelation>(&mut self, event: impl PropagatedEvent, towards: Towards) {
+        self.queue(move |world: &mut World| world.trigger_along::<R>(event, towards));
+    }
+
+    fn trigger_along_by_id(&mut self, relation: Entity, event: impl PropagatedEvent, towards: Towards) {
+        self.queue(move |world: &mut World| -> Result {
+            world.trigger_along_by_id(relation, event, towards).map_err(to_bevy)
         });
     }
 }

@@ -18,13 +18,13 @@ use crate::{
     relation::{Relation, Wildcard},
     store::PairStore,
 };
-use alloc::borrow::Cow;
+use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::{
     bundle::Bundle,
     change_detection::{CheckChangeTicks, MaybeLocation},
     component::{Component, ComponentCloneBehavior, ComponentDescriptor, ComponentId, StorageType},
     entity::Entity,
-    event::{EntityComponentsTrigger, EntityEvent, EventPattern},
+    event::{EntityComponentsTrigger, EntityEvent, EventPattern, trigger_entity_internal},
     lifecycle::Insert,
     observer::{IntoObserver, Observer, On, TriggerContext},
     ptr::PtrMut,
@@ -177,6 +177,35 @@ fn watched(store: &PairStore, pair: StoredPair) -> (Entity, SmallVec<[ComponentI
     (entry.entity, components)
 }
 
+/// Runs the observers of an entity event at its target, and no further, whatever its trigger would do on its own.
+pub(super) fn tell<E: EntityEvent>(
+    world: &mut DeferredWorld<'_>,
+    event: &mut E,
+    trigger: &mut E::Trigger<'_>,
+) {
+    let Some(event_key) = world.event_key::<E>() else { return };
+    let target = event.event_target();
+    let cell = world.as_unsafe_world_cell();
+    // SAFETY: the lists of observers are metadata; a deferred world gives nobody the right to change them.
+    let Some(observers) = unsafe { cell.world_metadata() }.observers().try_get_observers(event_key) else {
+        return;
+    };
+    let context = TriggerContext { event_key, caller: MaybeLocation::caller() };
+    // SAFETY: `cell` is that of a deferred world that is borrowed mutably, and nothing of it is in use but the
+    // observers. Those are of this world and of this event, whose key was looked up by its type in it, and the
+    // trigger is of the type that the event asks for. Test: `an_event_climbs_from_its_target_to_the_root`.
+    unsafe {
+        trigger_entity_internal(
+            cell.into_deferred(),
+            observers,
+            event.into(),
+            trigger.into(),
+            target,
+            &context,
+        );
+    };
+}
+
 /// What to do about an entity whenever something happens to one of its components.
 pub(super) trait Watch: 'static {
     fn run(world: &mut DeferredWorld<'_>, entity: Entity);
@@ -220,16 +249,13 @@ pub(super) fn watch_observers(world: &mut World) {
     });
     world.add_observer(|on: On<CheckChangeTicks>, mut world: DeferredWorld| {
         let check = *on.event();
-        if let Some(store) = access::deferred_store(&mut world) {
-            for index in &mut store.relations {
-                index
-                    .reverse
-                    .extra
-                    .iter_mut()
-                    .flat_map(|extra| &mut extra.ticks)
-                    .for_each(|ticks| ticks.clamp(check));
-            }
+        let Some(store) = access::deferred_store(&mut world) else { return };
+        for index in &mut store.relations {
+            let extra = index.reverse.extra.iter_mut();
+            extra.flat_map(|extra| &mut extra.ticks).for_each(|ticks| ticks.clamp(check));
         }
+        let columns: Vec<_> = store.registry.data_kinds().map(|kind| kind.clamp_ticks).collect();
+        columns.into_iter().for_each(|clamp| clamp(&mut world, check));
     });
     world.flush();
 }

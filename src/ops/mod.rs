@@ -4,7 +4,9 @@
 //! ends in [`insert::insert`], which asks [`plan`] what the relation's traits say and then carries the plan
 //! out, and a removal ends in [`remove::remove`]. What happens at a despawn is in [`cleanup`].
 
+mod above;
 mod adopt;
+mod along;
 mod bootstrap;
 mod bundle;
 mod cleanup;
@@ -19,6 +21,8 @@ mod plan;
 mod remove;
 mod world;
 
+pub use above::{InsertedAbove, RemovedAbove};
+pub use along::{NotTraversableError, PropagatedEvent, Propagation, Towards};
 pub use bootstrap::register;
 pub use bundle::{BundleList, Pair, PairList, PairTarget, PairsBundle, SourcesBundle, TypeTarget};
 pub use commands::{CommandsPairExt, EntityCommandsPairExt, PairBatch};
@@ -28,5 +32,5 @@ pub use event::{PairInserted, PairInsertedEvent, PairPattern, PairRemoved, PairR
 pub use world::WorldPairExt;
 
 pub(crate) use adopt::adopt;
-pub(crate) use bootstrap::{ensure_store, relation_id};
-pub(crate) use remove::select;
+pub(crate) use bootstrap::{TypeEntity, ensure_store, entity_of_type_id, relation_id};
+pub(crate) use participant::Participant;

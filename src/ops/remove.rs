@@ -6,9 +6,10 @@ use super::{
 };
 use crate::{
     access,
-    id::{PairId, RelationId, Slot},
-    relation::{DataKind, Relation, TAGGED},
+    id::PairId,
+    relation::{DataKind, Relation},
     store::{NO_ROW, PairStore},
+    traverse::Relations,
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -129,46 +130,10 @@ pub(crate) fn remove_batch<R: Relation>(
     }
 }
 
-/// The stored pairs that fit `id`, of one source or of all. `_` in a position stands for one match at most.
-/// Tags are no pairs: they only fit an id that names their relation.
+/// The stored pairs that fit `id`, of one source or of all.
 pub(crate) fn select(store: &PairStore, source: Option<Entity>, id: PairId) -> Vec<StoredPair> {
-    let mut pairs = Vec::new();
-    for relation in candidates(store, source, id) {
-        let index = store.relation(relation);
-        let mut add = |source, target| pairs.push(StoredPair { source, relation, target });
-        match (source, id.target()) {
-            (Some(source), Slot::Entity(target)) if index.has(source, target) => add(source, target),
-            (Some(_), Slot::Entity(_)) => {}
-            (Some(source), _) => index.targets(source).for_each(|target| add(source, target)),
-            (None, Slot::Entity(target)) => index.sources(target).for_each(|source| add(source, target)),
-            (None, _) => index.iter().for_each(|(source, target)| add(source, target)),
-        }
-    }
-    if [id.relation(), id.target()].contains(&Slot::Any) {
-        // At most one match per source, and per relation or target that is not `_`.
-        let free = |slot: Slot| slot == Slot::Any;
-        let mut seen =
-            bevy_platform::collections::HashSet::<(Entity, Option<u32>, Option<Entity>)>::default();
-        pairs.retain(|pair| {
-            let relation = (!free(id.relation())).then_some(pair.relation.0);
-            let target = (!free(id.target())).then_some(pair.target);
-            seen.insert((pair.source, relation, target))
-        });
-    }
-    pairs
-}
-
-/// The relations that can hold pairs that fit.
-fn candidates(store: &PairStore, source: Option<Entity>, id: PairId) -> Vec<RelationId> {
-    if let Slot::Entity(relation) = id.relation() {
-        return store.registry.of_entity(relation).into_iter().collect();
-    }
-    let some_end = source.or(id.target().entity());
-    let all: Vec<RelationId> = match some_end {
-        Some(entity) => store.participants.relations(entity).collect(),
-        None => store.registry.ids().collect(),
-    };
-    all.into_iter().filter(|&relation| relation != TAGGED).collect()
+    let pairs = Relations::new(store, None).select(source, id);
+    pairs.map(|(relation, source, target)| StoredPair { source, relation, target }).collect()
 }
 
 /// Every pair that `entity` has as a source is removed, but for those kept in components.

@@ -1,6 +1,8 @@
 //! Pairs on [`World`].
 
 use super::{
+    above,
+    along::{self, NotTraversableError, PropagatedEvent, Towards},
     bootstrap, bundle, cleanup,
     error::{DespawnError, InsertPairError, InsertPairsError, ReorderError},
     event, insert,
@@ -9,13 +11,14 @@ use super::{
 };
 use crate::{
     access,
-    id::{PairId, Slot},
-    relation::{Relation, RelationTraits, TAGGED, TraitsError},
+    id::{PairId, RelationId, Slot},
+    relation::{Relation, RelationTraits, TAGGED, TraitsError, TraversableRelation},
     store::PairInvariantError,
 };
 use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::{
     bundle::{Bundle, NoBundleEffect},
+    component::Component,
     entity::{Entity, EntityHashSet},
     observer::IntoObserver,
     world::World,
@@ -210,6 +213,70 @@ pub trait WorldPairExt {
     /// # Ok::<(), bevy_ecs::error::BevyError>(())
     /// ```
     fn observe_pairs<M>(&mut self, pair: PairId, observer: impl IntoObserver<M>) -> Entity;
+
+    /// Triggers an event at its target, then at the entities above or below it along `R`, each once, depth first.
+    ///
+    /// The event is one with `#[entity_event(propagate)]`. What it propagates along on its own does not matter here,
+    /// nor whether it does so by itself. An observer that calls [`On::propagate(false)`](bevy_ecs::observer::On::propagate) ends the way
+    /// at its entity: nothing above it, or nothing below it, hears of the event, unless another way leads there.
+    /// Commands of the observers are applied at the end, so that they do not change the way.
+    ///
+    /// ```
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_relations::prelude::*;
+    ///
+    /// #[derive(Relation)]
+    /// #[relation(exclusive, traversable)]
+    /// struct MountedOn;
+    ///
+    /// #[derive(EntityEvent)]
+    /// #[entity_event(propagate)]
+    /// struct PowerCut {
+    ///     entity: Entity,
+    /// }
+    ///
+    /// #[derive(Component)]
+    /// struct Battery;
+    ///
+    /// #[derive(Component)]
+    /// struct Dark;
+    ///
+    /// let mut world = World::new();
+    /// let ship = world.spawn_empty().id();
+    /// let turret = world.spawn(Pair(MountedOn, ship)).id();
+    /// let radar = world.spawn((Battery, Pair(MountedOn, ship))).id();
+    /// let antenna = world.spawn(Pair(MountedOn, radar)).id();
+    /// world.add_observer(|mut on: On<PowerCut>, batteries: Query<(), With<Battery>>, mut commands: Commands| {
+    ///     if batteries.contains(on.entity) {
+    ///         on.propagate(false);
+    ///     } else {
+    ///         commands.entity(on.entity).insert(Dark);
+    ///     }
+    /// });
+    /// world.trigger_along::<MountedOn>(PowerCut { entity: ship }, Towards::Sources);
+    /// let dark = [ship, turret, radar, antenna].map(|entity| world.entity(entity).contains::<Dark>());
+    /// assert_eq!(dark, [true, true, false, false]);
+    /// ```
+    ///
+    /// # Complexity
+    /// A step per pair on the way.
+    fn trigger_along<R: TraversableRelation>(&mut self, event: impl PropagatedEvent, towards: Towards);
+
+    /// [`trigger_along`](Self::trigger_along) any traversable relation.
+    ///
+    /// # Errors
+    /// If the relation is not traversable; nobody hears of the event then.
+    fn trigger_along_by_id(
+        &mut self,
+        relation: Entity,
+        event: impl PropagatedEvent,
+        towards: Towards,
+    ) -> Result<(), NotTraversableError>;
+
+    /// Lets entities hear when component `C` comes and goes above them along `R`: from now on
+    /// [`InsertedAbove`](crate::InsertedAbove) and [`RemovedAbove`](crate::RemovedAbove) are triggered. Nothing is
+    /// paid for relations and components for which this was not called.
+    fn propagate_changes<R: TraversableRelation, C: Component>(&mut self);
 
     /// The upkeep that [`RelationsPlugin`](crate::RelationsPlugin) does once per frame; call it in a world
     /// without the plugin. Depths of all traversable relations become constant to read again, after entities
@@ -409,6 +476,32 @@ impl WorldPairExt for World {
 
     fn observe_pairs<M>(&mut self, pair: PairId, observer: impl IntoObserver<M>) -> Entity {
         event::observe(self, pair, observer)
+    }
+
+    fn trigger_along<R: TraversableRelation>(&mut self, mut event: impl PropagatedEvent, towards: Towards) {
+        let relation = bootstrap::relation_id::<R>(self);
+        along::trigger(self, relation, &mut event, towards);
+        self.flush();
+    }
+
+    fn trigger_along_by_id(
+        &mut self,
+        relation: Entity,
+        mut event: impl PropagatedEvent,
+        towards: Towards,
+    ) -> Result<(), NotTraversableError> {
+        let registry = &bootstrap::ensure_store(self).registry;
+        let traversable = |&id: &RelationId| registry.entry(id).traits.is_traversable();
+        let Some(id) = registry.of_entity(relation).filter(traversable) else {
+            return Err(NotTraversableError { relation: registry.name_of(relation) });
+        };
+        along::trigger(self, id, &mut event, towards);
+        self.flush();
+        Ok(())
+    }
+
+    fn propagate_changes<R: TraversableRelation, C: Component>(&mut self) {
+        above::propagate_changes::<R, C>(self);
     }
 
     fn maintain_pairs(&mut self) {

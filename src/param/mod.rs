@@ -1,7 +1,26 @@
 //! System parameters that read pairs, and reading on the world.
 
+mod any_pairs;
+mod cascade;
+mod conditions;
+mod pair_query;
 mod pairs;
+mod pairs_mut;
+mod removed;
+#[cfg(feature = "bevy_reflect")]
+mod view;
 mod world;
 
+pub use any_pairs::AnyPairs;
+pub use cascade::{CascadeItems, CascadeIter, CascadeQuery};
+pub use conditions::{any_pair, any_pair_removed, pairs_changed};
+pub use pair_query::{PairEdge, PairIter, PairIterMut, PairQuery};
 pub use pairs::Pairs;
+pub use pairs_mut::PairsMut;
+pub use removed::{RemovedPairIter, RemovedPairs};
+#[cfg(feature = "bevy_reflect")]
+pub use view::{PairView, PairsView};
 pub use world::WorldPairReadExt;
+
+#[cfg(feature = "bevy_reflect")]
+pub(crate) use view::refresh_views;

@@ -6,7 +6,7 @@ use crate::{
     id::RelationId,
     ops::relation_id,
     relation::Relation,
-    store::{PairData, PairStore},
+    store::{PairData, PairStore, PairTicks, RelationIndex},
     traverse::{ChildrenAccess, RelationView},
 };
 use bevy_ecs::{
@@ -46,9 +46,20 @@ use core::{
 ///
 /// The world gives one as well: [`WorldPairReadExt::pairs`](crate::WorldPairReadExt::pairs).
 pub struct Pairs<'w, 's, R: Relation> {
+    pub(super) index: Option<&'w RelationIndex>,
     view: RelationView<'w, 's>,
     values: Values<'w, 's, R>,
+    /// Against which ticks are compared.
+    now: Tick,
 }
+
+impl<R: Relation> Clone for Pairs<'_, '_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: Relation> Copy for Pairs<'_, '_, R> {}
 
 /// Where the values of pairs of `R` are.
 enum Values<'w, 's, R: Relation> {
@@ -58,29 +69,40 @@ enum Values<'w, 's, R: Relation> {
     World(&'w World),
 }
 
-impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
-    const NONE: Self = Self { view: RelationView::NONE, values: Values::Nowhere };
+impl<R: Relation> Clone for Values<'_, '_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
 
+impl<R: Relation> Copy for Values<'_, '_, R> {}
+
+impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
     /// Assembles the parameter from what was fetched of the world.
     fn new(
         store: Option<&'w PairStore>,
         column: Option<&'w PairData<R>>,
         children: Option<ChildrenAccess<'w, 's>>,
         adopted: Values<'w, 's, R>,
+        now: Tick,
     ) -> Self {
-        let Some(store) = store else { return Self::NONE };
-        let Some(id) = store.registry.known::<R>() else { return Self::NONE };
+        let known = store.and_then(|store| Some((store, store.registry.known::<R>()?)));
+        let Some((store, id)) = known else {
+            return Self { index: None, view: RelationView::NONE, values: Values::Nowhere, now };
+        };
         let values = match column {
             _ if store.registry.entry(id).adopted.is_some() => adopted,
             Some(column) => Values::Column(column, store, id),
             None => Values::Nowhere,
         };
-        Self { view: RelationView::new(Some(store.relation(id)), children), values }
+        let index = Some(store.relation(id));
+        Self { index, view: RelationView::new(index, children), values, now }
     }
 
     pub(super) fn of_world(world: &'w World) -> Self {
         let children = is_child_of::<R>().then_some(ChildrenAccess::World(world));
-        Self::new(access::store(world), world.get_resource(), children, Values::World(world))
+        let now = world.read_change_tick();
+        Self::new(access::store(world), world.get_resource(), children, Values::World(world), now)
     }
 
     /// The value of a pair. `None` if there is no such pair, or if the relation has no values.
@@ -98,6 +120,59 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
             }
             _ => None,
         }
+    }
+}
+
+impl<R: Relation> Pairs<'_, '_, R> {
+    /// Every pair with its value, target by target. Nothing if the relation has no values.
+    pub fn values(&self) -> impl Iterator<Item = (Entity, Entity, &R)> {
+        self.iter().filter_map(|(source, target)| Some((source, target, self.get(source, target)?)))
+    }
+
+    /// The targets of `source`, in insertion order, with the values of the pairs.
+    ///
+    /// ```
+    /// # use bevy_ecs::{prelude::*, system::RunSystemOnce};
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// struct Owes(u32);
+    ///
+    /// # let mut world = World::new();
+    /// # let (alice, bob) = (world.spawn_empty().id(), world.spawn_empty().id());
+    /// # let cleo = world.spawn(pairs![(Owes(7), alice), (Owes(3), bob)]).id();
+    /// # let sum_of_debts = move |debts: Pairs<Owes>| {
+    /// let sum: u32 = debts.values_of(cleo).map(|(_creditor, debt)| debt.0).sum();
+    /// assert_eq!(sum, 10);
+    /// # };
+    /// # world.run_system_once(sum_of_debts).unwrap();
+    /// ```
+    pub fn values_of(&self, source: Entity) -> impl Iterator<Item = (Entity, &R)> {
+        self.targets(source).filter_map(move |target| Some((target, self.get(source, target)?)))
+    }
+
+    /// The sources of `target`, in the order of [`sources`](RelationView::sources), with the values of the pairs.
+    pub fn values_to(&self, target: Entity) -> impl Iterator<Item = (Entity, &R)> {
+        self.sources(target).filter_map(move |source| Some((source, self.get(source, target)?)))
+    }
+
+    /// The target of `source`, if it has exactly one. Constant time.
+    pub fn single_target(&self, source: Entity) -> Option<Entity> {
+        if self.target_count(source) == 1 { self.target(source) } else { None }
+    }
+
+    /// The source of `target`, if it has exactly one. Constant time.
+    pub fn single_source(&self, target: Entity) -> Option<Entity> {
+        if self.source_count(target) == 1 { self.sources(target).next() } else { None }
+    }
+
+    /// When a pair was inserted and changed, once ticks are
+    /// [kept](crate::WorldPairExt::track_pair_changes) for the relation. A value that is written through
+    /// [`PairsMut`](crate::PairsMut) counts as changed.
+    pub fn ticks(&self, source: Entity, target: Entity) -> Option<PairTicks> {
+        let ticks = self.view.ticks(source, target)?;
+        let Values::Column(column, store, id) = self.values else { return Some(ticks) };
+        let changed = store.relation(id).row(source, target).and_then(|row| column.changed(row));
+        Some(changed.map_or(ticks, |changed| ticks.or_changed(changed, self.now)))
     }
 }
 
@@ -168,7 +243,7 @@ unsafe impl<R: Relation> SystemParam for Pairs<'_, '_, R> {
             None => None,
         };
         let (store, column) = (store.map(Res::into_inner), column.map(Res::into_inner));
-        Ok(Pairs::new(store, column, children, Values::Component(query)))
+        Ok(Pairs::new(store, column, children, Values::Component(query), tick))
     }
 }
 

@@ -1,13 +1,12 @@
 //! Reading pairs on [`World`].
 
-use super::Pairs;
+use super::{AnyPairs, Pairs};
 use crate::{
     access,
     id::PairId,
-    ops::select,
-    relation::{CHILD_OF, Relation, RelationName, RelationTraits, TAGGED},
+    relation::{Relation, RelationName, RelationTraits, TAGGED},
     store::TargetIter,
-    traverse::{ChildrenAccess, RelationView},
+    traverse::RelationView,
 };
 use alloc::vec::Vec;
 use bevy_ecs::{component::Component, entity::Entity, world::World};
@@ -18,6 +17,9 @@ use core::any::{Any, TypeId};
 pub trait WorldPairReadExt {
     /// The pairs of relation type `R`, as the system parameter of the same name gives them.
     fn pairs<R: Relation>(&self) -> Pairs<'_, '_, R>;
+
+    /// The pairs of all relations, as the system parameter of the same name gives them.
+    fn any_pairs(&self) -> AnyPairs<'_, '_>;
 
     /// The pairs of any relation.
     fn pairs_by_id(&self, relation: Entity) -> RelationView<'_, '_>;
@@ -42,16 +44,10 @@ pub trait WorldPairReadExt {
         target: Entity,
     ) -> Option<&V>;
 
-    /// Every pair that `source` has, relation by relation. Tags are not pairs.
-    ///
-    /// # Complexity
-    /// A step per relation in which `source` takes part, and per pair.
+    /// Every pair that `source` has, relation by relation: [`AnyPairs::pairs_of`], collected. Tags are not pairs.
     fn pairs_of(&self, source: Entity) -> Vec<PairId>;
 
-    /// Every pair in which `target` is the target, as source and relation.
-    ///
-    /// # Complexity
-    /// A step per relation in which `target` takes part, and per pair.
+    /// Every pair in which `target` is the target, as source and relation: [`AnyPairs::pairs_to`], collected.
     fn pairs_to(&self, target: Entity) -> Vec<(Entity, Entity)>;
 
     /// The nearest entity up the relation, along first targets, that has the component, `entity` first.
@@ -79,11 +75,12 @@ impl WorldPairReadExt for World {
         Pairs::of_world(self)
     }
 
+    fn any_pairs(&self) -> AnyPairs<'_, '_> {
+        AnyPairs::of_world(self)
+    }
+
     fn pairs_by_id(&self, relation: Entity) -> RelationView<'_, '_> {
-        let Some(store) = access::store(self) else { return RelationView::NONE };
-        let Some(id) = store.registry.of_entity(relation) else { return RelationView::NONE };
-        let children = (id == CHILD_OF).then_some(ChildrenAccess::World(self));
-        RelationView::new(Some(store.relation(id)), children)
+        self.any_pairs().relation(relation)
     }
 
     fn has_pair<R: Relation>(&self, source: Entity, target: Entity) -> bool {
@@ -91,19 +88,7 @@ impl WorldPairReadExt for World {
     }
 
     fn has_pair_by_id(&self, source: Entity, pair: PairId) -> bool {
-        if let Some((relation, target)) = pair.entities() {
-            return self.pairs_by_id(relation).has(source, target);
-        }
-        match pair.relation().entity() {
-            Some(relation) => self.pairs_by_id(relation).has_any(source),
-            None => access::store(self).is_some_and(|store| {
-                let mut relations = store.relations_of(source).filter(|&relation| relation != TAGGED);
-                relations.any(|relation| match pair.target().entity() {
-                    Some(target) => store.relation(relation).has(source, target),
-                    None => true,
-                })
-            }),
-        }
+        self.any_pairs().has(source, pair)
     }
 
     fn pair_value<R: Relation>(&self, source: Entity, target: Entity) -> Option<&R> {
@@ -130,15 +115,11 @@ impl WorldPairReadExt for World {
     }
 
     fn pairs_of(&self, source: Entity) -> Vec<PairId> {
-        let Some(store) = access::store(self) else { return Vec::new() };
-        let pairs = select(store, Some(source), PairId::ALL).into_iter();
-        pairs.map(|pair| PairId::new(store.registry.entry(pair.relation).entity, pair.target)).collect()
+        self.any_pairs().pairs_of(source).map(|(relation, target)| PairId::new(relation, target)).collect()
     }
 
     fn pairs_to(&self, target: Entity) -> Vec<(Entity, Entity)> {
-        let Some(store) = access::store(self) else { return Vec::new() };
-        let pairs = select(store, None, PairId::any_relation(target)).into_iter();
-        pairs.map(|pair| (pair.source, store.registry.entry(pair.relation).entity)).collect()
+        self.any_pairs().pairs_to(target).collect()
     }
 
     fn target_with<R: Relation, C: Component>(&self, entity: Entity) -> Option<Entity> {
@@ -167,7 +148,6 @@ impl WorldPairReadExt for World {
     }
 
     fn relation_name(&self, relation: Entity) -> Option<RelationName> {
-        let registry = &access::store(self)?.registry;
-        Some(registry.entry(registry.of_entity(relation)?).name())
+        self.any_pairs().relation_name(relation)
     }
 }

@@ -4,6 +4,7 @@ use super::{BoxedValue, PairContext, PairRefusal, Relation, RelationTraits};
 use crate::id::RelationId;
 use alloc::{borrow::Cow, string::String, vec::Vec};
 use bevy_ecs::{
+    change_detection::CheckChangeTicks,
     component::ComponentId,
     entity::{Entity, EntityHashMap},
     world::{DeferredWorld, World},
@@ -55,6 +56,8 @@ pub(crate) struct DataKind {
     pub(crate) get: for<'w> fn(&'w World, u32) -> Option<&'w (dyn Any + Send + Sync)>,
     /// How many values there are.
     pub(crate) len: fn(&World) -> usize,
+    /// Keeps old ticks of values from seeming new once the world's counter wraps around.
+    pub(crate) clamp_ticks: fn(&mut DeferredWorld<'_>, CheckChangeTicks),
     /// Makes the column.
     pub(crate) init: fn(&mut World),
     /// A default value, if the type has one.
@@ -161,6 +164,12 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
+    /// Every kind of values that pairs may carry, some more than once.
+    pub(crate) fn data_kinds(&self) -> impl Iterator<Item = DataKind> + use<'_> {
+        let of_relations = self.entries.iter().filter_map(|entry| entry.data);
+        of_relations.chain(self.types.values().filter_map(|entry| entry.data))
+    }
+
     #[inline]
     pub(crate) fn entry(&self, id: RelationId) -> &RelationEntry {
         &self.entries[id.index()]

@@ -5,19 +5,31 @@ use crate::relation::{
     BoxedValue, DataKind, DataRef, IdRef, OneOf, Relation, RelationTraits, TypeRef, Value,
 };
 use alloc::{boxed::Box, vec::Vec};
-use bevy_ecs::resource::Resource;
-use core::any::{Any, TypeId, type_name};
+use bevy_ecs::{
+    change_detection::{ComponentTicks, DetectChangesMut, MaybeLocation, Mut, Tick},
+    resource::Resource,
+};
+use core::{
+    any::{Any, TypeId, type_name},
+    panic::Location,
+};
 
 /// The values of type `T` of all pairs. A row keeps its number while its pair lives.
 #[derive(Resource)]
 pub(crate) struct PairData<T: Send + Sync + 'static> {
     values: Vec<Option<T>>,
+    /// When each value came and was written last, row by row. The store has ticks of its own, but whoever writes
+    /// values in place may only read the store.
+    ticks: Vec<ComponentTicks>,
+    /// Who wrote it, if Bevy keeps track of that.
+    writers: MaybeLocation<Vec<&'static Location<'static>>>,
     free: Vec<u32>,
 }
 
 impl<T: Send + Sync + 'static> Default for PairData<T> {
     fn default() -> Self {
-        Self { values: Vec::new(), free: Vec::new() }
+        let writers = MaybeLocation::new_with(Vec::new);
+        Self { values: Vec::new(), ticks: Vec::new(), writers, free: Vec::new() }
     }
 }
 
@@ -27,17 +39,31 @@ impl<T: Send + Sync + 'static> PairData<T> {
         self.values.get(row as usize)?.as_ref()
     }
 
-    fn insert(&mut self, value: T) -> u32 {
-        match self.free.pop() {
-            Some(row) => {
-                self.values[row as usize] = Some(value);
-                row
-            }
-            None => {
-                self.values.push(Some(value));
-                self.values.len() as u32 - 1
-            }
-        }
+    /// The value in a row, to write: it is stamped as changed when it is.
+    pub(crate) fn get_mut(&mut self, row: u32, last_run: Tick, this_run: Tick) -> Option<Mut<'_, T>> {
+        let row = row as usize;
+        let value = self.values.get_mut(row)?.as_mut()?;
+        let ticks = &mut self.ticks[row];
+        let writer = self.writers.as_mut().map(|writers| &mut writers[row]);
+        Some(Mut::new(value, &mut ticks.added, &mut ticks.changed, None, last_run, this_run, writer))
+    }
+
+    /// When the value in a row was written last.
+    #[inline]
+    pub(crate) fn changed(&self, row: u32) -> Option<Tick> {
+        Some(self.ticks.get(row as usize)?.changed)
+    }
+
+    fn insert(&mut self, value: T, tick: Tick) -> u32 {
+        let row = self.free.pop().unwrap_or_else(|| {
+            self.values.push(None);
+            self.ticks.push(ComponentTicks::new(tick));
+            self.writers.as_mut().zip(MaybeLocation::caller()).map(|(writers, caller)| writers.push(caller));
+            self.values.len() as u32 - 1
+        });
+        self.values[row as usize] = Some(value);
+        self.ticks[row as usize] = ComponentTicks::new(tick);
+        row
     }
 
     fn remove(&mut self, row: u32) -> Option<T> {
@@ -53,15 +79,20 @@ impl<T: Send + Sync + 'static> PairData<T> {
         DataKind {
             type_id: TypeId::of::<T>(),
             name: type_name::<T>(),
-            insert: |world, value| match (world.get_resource_mut::<Self>(), unpack(value)) {
-                (Some(mut column), Some(value)) => column.insert(value),
-                _ => super::NO_ROW,
+            insert: |world, value| {
+                let tick = world.read_change_tick();
+                match (world.get_resource_mut::<Self>(), unpack(value)) {
+                    (Some(mut column), Some(value)) => column.insert(value, tick),
+                    _ => super::NO_ROW,
+                }
             },
             replace: |world, row, value| {
+                let tick = world.read_change_tick();
                 if let (Some(mut column), Some(value)) = (world.get_resource_mut::<Self>(), unpack(value))
                     && let Some(slot) = column.values.get_mut(row as usize)
                 {
                     *slot = Some(value);
+                    column.ticks[row as usize].changed = tick;
                 }
             },
             remove: |world, row| {
@@ -75,6 +106,14 @@ impl<T: Send + Sync + 'static> PairData<T> {
             },
             len: |world| {
                 world.get_resource::<Self>().map_or(0, |column| column.values.len() - column.free.len())
+            },
+            clamp_ticks: |world, check| {
+                if let Some(mut column) = world.get_resource_mut::<Self>() {
+                    for ticks in &mut column.bypass_change_detection().ticks {
+                        ticks.added.check_tick(check);
+                        ticks.changed.check_tick(check);
+                    }
+                }
             },
             init: |world| {
                 world.init_resource::<Self>();

@@ -20,6 +20,13 @@ pub(crate) struct Cursor {
     at: u64,
 }
 
+impl Cursor {
+    /// Notes that one more change was read.
+    pub(crate) fn step(&mut self) {
+        self.at += 1;
+    }
+}
+
 /// More changes than this are dropped if nobody needs each of them: whoever derives something starts anew.
 const MANY: usize = 1 << 16;
 
@@ -73,6 +80,14 @@ impl Journal {
     /// All changes that are still here.
     pub(crate) fn all(&self) -> &[Change] {
         &self.changes
+    }
+
+    /// [`since`](Self::since), or all if some were dropped; `cursor` is put where they start.
+    pub(crate) fn catch_up(&self, cursor: &mut Cursor) -> &[Change] {
+        self.since(*cursor).unwrap_or_else(|| {
+            *cursor = Cursor { journal: self.id, at: self.first };
+            self.all()
+        })
     }
 
     /// Forgets the changes from before the last update.

@@ -34,8 +34,9 @@ pub use ticks::PairTicks;
 pub(crate) use column::{PairData, type_ref, unpack};
 pub(crate) use index::RelationIndex;
 pub(crate) use journal::{Change, Cursor, Journal};
-pub(crate) use participants::Participants;
-pub(crate) use reverse::NO_ROW;
+pub(crate) use pages::Pages;
+pub(crate) use participants::{Participants, Relations};
+pub(crate) use reverse::{NO_ROW, SourceList};
 
 use crate::{
     id::RelationId,

@@ -2,8 +2,8 @@
 
 use super::pages::Pages;
 use crate::id::RelationId;
-use alloc::vec::Vec;
 use bevy_ecs::entity::{Entity, EntityHashMap};
+use core::{iter::Copied, slice};
 use smallvec::SmallVec;
 
 /// Relations from this number on share the last bit and are listed apart.
@@ -176,15 +176,21 @@ impl Participants {
 
     /// The relations in which the entity takes part, or took part once.
     #[inline]
-    pub(crate) fn relations(&self, entity: Entity) -> Relations {
+    pub(crate) fn relations(&self, entity: Entity) -> Relations<'_> {
         let bits = self.record(entity).map_or(0, |record| record.relations);
-        let mut relations = Relations { bits: bits & !(1 << LAST_BIT), overflow: Vec::new() };
-        if bits >> LAST_BIT & 1 == 1
-            && let Some(overflow) = self.overflow.get(&entity)
-        {
-            relations.overflow.extend(overflow.iter().rev());
-        }
-        relations
+        let overflow = if bits >> LAST_BIT & 1 == 1 { self.overflow.get(&entity) } else { None };
+        let overflow = overflow.map_or(&[][..], |list| list);
+        RelationIter { bits: bits & !(1 << LAST_BIT), overflow: overflow.iter().copied() }
+    }
+
+    /// [`relations`](Self::relations) for whoever changes the store meanwhile.
+    #[inline]
+    pub(crate) fn detached_relations(
+        &self,
+        entity: Entity,
+    ) -> RelationIter<impl Iterator<Item = RelationId> + use<>> {
+        let RelationIter { bits, overflow } = self.relations(entity);
+        RelationIter { bits, overflow: overflow.collect::<SmallVec<[RelationId; 4]>>().into_iter() }
     }
 
     /// Forgets an entity that goes.
@@ -220,20 +226,23 @@ impl Participants {
     }
 }
 
+/// The relations of an entity, in the records of the store.
+pub(crate) type Relations<'w> = RelationIter<Copied<slice::Iter<'w, RelationId>>>;
+
 /// Iterator over relations: those with a bit, then the others.
-pub(crate) struct Relations {
+#[derive(Clone)]
+pub(crate) struct RelationIter<I> {
     bits: u64,
-    /// Last first.
-    overflow: Vec<RelationId>,
+    overflow: I,
 }
 
-impl Iterator for Relations {
+impl<I: Iterator<Item = RelationId>> Iterator for RelationIter<I> {
     type Item = RelationId;
 
     #[inline]
     fn next(&mut self) -> Option<RelationId> {
         if self.bits == 0 {
-            return self.overflow.pop();
+            return self.overflow.next();
         }
         let bit = self.bits.trailing_zeros();
         self.bits &= self.bits - 1;

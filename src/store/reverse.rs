@@ -285,6 +285,12 @@ impl<'w> SourceIter<'w> {
         let holes = holes.filter(|holes| holes.count() > 0);
         Self { sources, holes, next: 0, left }
     }
+
+    /// All of them, if they lie side by side.
+    #[inline]
+    pub(crate) fn as_slice(&self) -> Option<&'w [Entity]> {
+        self.holes.is_none().then(|| &self.sources[self.next..])
+    }
 }
 
 impl Iterator for SourceIter<'_> {

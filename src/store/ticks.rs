@@ -16,6 +16,14 @@ impl PairTicks {
         Self { inserted: tick, changed: tick }
     }
 
+    /// Takes a change of the value into account that may be newer.
+    pub(crate) fn or_changed(mut self, changed: Tick, now: Tick) -> Self {
+        if changed.is_newer_than(self.changed, now) {
+            self.changed = changed;
+        }
+        self
+    }
+
     /// Keeps old ticks from seeming new once the world's counter wraps around.
     pub(crate) fn clamp(&mut self, check: CheckChangeTicks) {
         self.inserted.check_tick(check);

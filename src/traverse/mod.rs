@@ -4,12 +4,14 @@
 //! from transitivity or inheritance belongs to expressions.
 
 mod cycle;
+mod select;
 mod view;
 mod walk;
 
 pub use cycle::EntityPath;
 pub use view::RelationView;
-pub use walk::{AncestorIter, DescendantIter};
+pub use walk::{AncestorIter, DepthError, MaxDepth, WalkIter};
 
 pub(crate) use cycle::path_up;
+pub(crate) use select::Relations;
 pub(crate) use view::ChildrenAccess;

@@ -1,6 +1,6 @@
 //! Reading the pairs of one relation.
 
-use super::walk::{AncestorIter, DescendantIter};
+use super::walk::{AncestorIter, WalkIter, Way};
 use crate::store::{PairTicks, RelationIndex, SourceIter, TargetIter};
 use bevy_ecs::{entity::Entity, hierarchy::Children, system::Query, world::World};
 
@@ -155,8 +155,18 @@ impl<'w, 's> RelationView<'w, 's> {
         index.targets(entity).any(|target| super::path_up(index, &[], target, ancestor).is_some())
     }
 
-    /// The entities below `entity`, depth first, a target's sources in the order of
-    /// [`sources`](Self::sources), each once.
+    /// The entities above `entity` along all targets, each once: depth first, targets in insertion order, unless
+    /// [`breadth_first`](WalkIter::breadth_first). Nearest means first targets first, as everywhere.
+    ///
+    /// # Complexity
+    /// As for [`descendants`](Self::descendants), upwards.
+    pub fn all_ancestors(&self, entity: Entity) -> WalkIter<'w, 's> {
+        WalkIter::new(*self, Way::Up, entity)
+    }
+
+    /// The entities below `entity`, each once: depth first, a target's sources in the order of
+    /// [`sources`](Self::sources), unless [`breadth_first`](WalkIter::breadth_first). `entity` itself is not among
+    /// them; depths count from 1.
     ///
     /// ```
     /// # use bevy_relations::prelude::*;
@@ -164,25 +174,33 @@ impl<'w, 's> RelationView<'w, 's> {
     /// # let mut world = World::new();
     /// # world.register_relation::<ChildOf>().unwrap();
     /// # let root = world.spawn_empty().id();
-    /// # let child = world.spawn(ChildOf(root)).id();
-    /// # let grandchild = world.spawn(ChildOf(child)).id();
+    /// # let [left, right] = [world.spawn(ChildOf(root)).id(), world.spawn(ChildOf(root)).id()];
+    /// # let below_left = world.spawn(ChildOf(left)).id();
     /// let tree = world.pairs::<ChildOf>();
     /// let below: Vec<_> = tree.descendants(root).collect();
-    /// assert_eq!(below, [(child, 1), (grandchild, 2)]);
+    /// assert_eq!(below, [(left, 1), (below_left, 2), (right, 1)]);
+    /// let below: Vec<_> = tree.descendants(root).breadth_first().collect();
+    /// assert_eq!(below, [(left, 1), (right, 1), (below_left, 2)]);
+    ///
+    /// // Not deeper than asked for: quietly, or with an error in place of what is too deep.
+    /// assert_eq!(tree.descendants(root).at_most(1).count(), 2);
+    /// assert!(tree.descendants(root).max_depth(1).any(|step| step.is_err()));
     ///
     /// // Leaves out what lies below entities of no interest.
     /// let mut walk = tree.descendants(root);
     /// while let Some((entity, depth)) = walk.next() {
-    ///     assert_eq!((entity, depth), (child, 1));
-    ///     walk.prune();
+    ///     assert_eq!(depth, 1);
+    ///     if entity == left {
+    ///         walk.prune();
+    ///     }
     /// }
     /// ```
     ///
     /// # Complexity
-    /// One step per pair below `entity`. A relation of which an entity can be reached in two ways also
-    /// remembers whom it has met.
-    pub fn descendants(&self, entity: Entity) -> DescendantIter<'w, 's> {
-        DescendantIter::new(*self, entity)
+    /// One step per pair below `entity`; memory for the longest way down, or for the widest level if breadth
+    /// first. A relation of which an entity can be reached in two ways also remembers whom it has met.
+    pub fn descendants(&self, entity: Entity) -> WalkIter<'w, 's> {
+        WalkIter::new(*self, Way::Down, entity)
     }
 
     /// How deep `entity` lies: 0 without targets, else one more than its deepest target. `None` if the
@@ -197,7 +215,7 @@ impl<'w, 's> RelationView<'w, 's> {
     }
 
     /// Whether walks can meet an entity twice.
-    pub(super) fn may_meet_again(&self) -> bool {
+    pub(crate) fn may_meet_again(&self) -> bool {
         self.index.is_some_and(|index| !(index.exclusive && index.acyclic))
     }
 

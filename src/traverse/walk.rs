@@ -1,11 +1,15 @@
 //! Iterators up and down a relation.
 
 use super::view::RelationView;
-use crate::store::SourceIter;
-use alloc::vec::Vec;
+use crate::store::{SourceIter, TargetIter};
+use alloc::{collections::VecDeque, vec::Vec};
 use bevy_ecs::entity::{Entity, EntityHashSet};
+use core::iter::FusedIterator;
+use thiserror::Error;
 
-/// Iterator over ancestors, nearest first. See [`RelationView::ancestors`].
+/// Iterator over ancestors along first targets, nearest first. See [`RelationView::ancestors`].
+///
+/// [`take`](Iterator::take) limits it quietly, [`max_depth`](Self::max_depth) with an error.
 #[derive(Clone)]
 pub struct AncestorIter<'w, 's> {
     view: RelationView<'w, 's>,
@@ -18,6 +22,11 @@ impl<'w, 's> AncestorIter<'w, 's> {
     pub(super) fn new(view: RelationView<'w, 's>, entity: Entity) -> Self {
         let met = view.may_cycle().then(|| [entity].into_iter().collect());
         Self { view, at: entity, met }
+    }
+
+    /// Gives an error in place of the first ancestor further away than `limit`, and ends there.
+    pub fn max_depth(self, limit: u32) -> MaxDepth<Self> {
+        MaxDepth::new(self, limit)
     }
 }
 
@@ -36,44 +45,121 @@ impl Iterator for AncestorIter<'_, '_> {
     }
 }
 
-impl core::iter::FusedIterator for AncestorIter<'_, '_> {}
+impl FusedIterator for AncestorIter<'_, '_> {}
 
-/// Iterator over descendants with their depth below the start, depth first. See [`RelationView::descendants`].
-pub struct DescendantIter<'w, 's> {
+/// Which way a walk goes on from an entity.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
+    Up,
+    Down,
+}
+
+/// The entities one step from another.
+enum Step<'w> {
+    Up(TargetIter<'w>),
+    Down(SourceIter<'w>),
+}
+
+impl Iterator for Step<'_> {
+    type Item = Entity;
+
+    #[inline]
+    fn next(&mut self) -> Option<Entity> {
+        match self {
+            Self::Up(targets) => targets.next(),
+            Self::Down(sources) => sources.next(),
+        }
+    }
+}
+
+/// A walk over all descendants or all ancestors, each with its distance from the start along the walk, from 1.
+/// Depth first, unless [`breadth_first`](Self::breadth_first). See [`RelationView::descendants`] and
+/// [`RelationView::all_ancestors`].
+pub struct WalkIter<'w, 's> {
     view: RelationView<'w, 's>,
-    /// The sources still to be visited, level by level.
-    levels: Vec<SourceIter<'w>>,
-    /// The entity given last, whose sources come next.
+    way: Way,
+    /// What is left to visit: level by level if depth first, next to one entity if breadth first.
+    levels: Vec<Step<'w>>,
+    /// If breadth first, the entities that were given and not yet gone beyond, with their depths.
+    waiting: Option<VecDeque<(Entity, u32)>>,
+    /// The depth of the entity that the lowest of `levels` leads on from.
+    base: u32,
+    /// The entity given last, beyond which the walk goes on, and its depth.
     enter: Option<Entity>,
+    depth: u32,
+    most: u32,
+    /// Whom the walk has met, if it could meet them again.
     met: Option<EntityHashSet>,
 }
 
-impl<'w, 's> DescendantIter<'w, 's> {
-    pub(super) fn new(view: RelationView<'w, 's>, entity: Entity) -> Self {
+impl<'w, 's> WalkIter<'w, 's> {
+    pub(super) fn new(view: RelationView<'w, 's>, way: Way, entity: Entity) -> Self {
         let met = view.may_meet_again().then(|| [entity].into_iter().collect());
-        Self { view, levels: Vec::new(), enter: Some(entity), met }
+        let (levels, enter) = (Vec::new(), Some(entity));
+        Self { view, way, levels, waiting: None, base: 0, enter, depth: 0, most: u32::MAX, met }
     }
 
-    /// Leaves out everything below the entity that was given last.
+    /// Visits all entities of one depth before those of the next. The depth of an entity is then that of the
+    /// shortest way to it.
+    #[must_use]
+    pub fn breadth_first(mut self) -> Self {
+        self.waiting.get_or_insert_default();
+        self
+    }
+
+    /// Does not go further than `limit` from the start. The rest is left out quietly: see
+    /// [`max_depth`](Self::max_depth) for an error.
+    #[must_use]
+    pub fn at_most(mut self, limit: u32) -> Self {
+        self.most = limit;
+        self
+    }
+
+    /// Gives an error in place of the first entity further away than `limit`, and ends there.
+    pub fn max_depth(self, limit: u32) -> MaxDepth<Self> {
+        MaxDepth::new(self, limit)
+    }
+
+    /// Leaves out everything beyond the entity that was given last, unless another way leads there.
     pub fn prune(&mut self) {
         self.enter = None;
     }
+
+    /// The entities next to another.
+    fn step(&self, entity: Entity) -> Step<'w> {
+        match self.way {
+            Way::Up => Step::Up(self.view.targets(entity)),
+            Way::Down => Step::Down(self.view.sources(entity)),
+        }
+    }
 }
 
-impl Iterator for DescendantIter<'_, '_> {
-    /// The entity, and its distance from the start along the walk, from 1.
+impl Iterator for WalkIter<'_, '_> {
+    /// The entity and its depth.
     type Item = (Entity, u32);
 
     fn next(&mut self) -> Option<(Entity, u32)> {
-        if let Some(entity) = self.enter.take() {
-            self.levels.push(self.view.sources(entity));
+        if let Some(entity) = self.enter.take()
+            && self.depth < self.most
+        {
+            match &mut self.waiting {
+                Some(waiting) => waiting.push_back((entity, self.depth)),
+                None => self.levels.push(self.step(entity)),
+            }
         }
-        while let Some(level) = self.levels.last_mut() {
+        loop {
+            let Some(level) = self.levels.last_mut() else {
+                let (entity, depth) = self.waiting.as_mut()?.pop_front()?;
+                self.base = depth;
+                self.levels.push(self.step(entity));
+                continue;
+            };
             match level.next() {
-                Some(source) => {
-                    if self.met.as_mut().is_none_or(|met| met.insert(source)) {
-                        self.enter = Some(source);
-                        return Some((source, self.levels.len() as u32));
+                Some(next) => {
+                    if self.met.as_mut().is_none_or(|met| met.insert(next)) {
+                        self.depth = self.base + self.levels.len() as u32;
+                        self.enter = Some(next);
+                        return Some((next, self.depth));
                     }
                 }
                 None => {
@@ -81,6 +167,77 @@ impl Iterator for DescendantIter<'_, '_> {
                 }
             }
         }
-        None
+    }
+}
+
+impl FusedIterator for WalkIter<'_, '_> {}
+
+/// A walk that went further than it may. See [`WalkIter::max_depth`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("{entity} is more than {limit} steps from the start of the walk")]
+pub struct DepthError {
+    /// The first entity that is too far away.
+    pub entity: Entity,
+    /// How far the walk may go.
+    pub limit: u32,
+}
+
+/// A walk of which nothing may be further away than a limit. See [`WalkIter::max_depth`] and
+/// [`AncestorIter::max_depth`].
+///
+/// Whoever wants all or nothing collects into a `Result`:
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # let mut world = World::new();
+/// # world.register_relation::<ChildOf>().unwrap();
+/// # let root = world.spawn_empty().id();
+/// # let child = world.spawn(ChildOf(root)).id();
+/// # let grandchild = world.spawn(ChildOf(child)).id();
+/// let tree = world.pairs::<ChildOf>();
+/// let above: Result<Vec<_>, _> = tree.ancestors(grandchild).max_depth(2).collect();
+/// assert_eq!(above, Ok(vec![child, root]));
+/// let above: Result<Vec<_>, _> = tree.ancestors(grandchild).max_depth(1).collect();
+/// assert!(above.is_err_and(|error| error.entity == root && error.limit == 1));
+/// ```
+pub struct MaxDepth<I> {
+    /// Ends with the first error.
+    walk: Option<I>,
+    limit: u32,
+    /// How many were given, if the walk does not count its steps itself.
+    given: u32,
+}
+
+impl<I> MaxDepth<I> {
+    fn new(walk: I, limit: u32) -> Self {
+        Self { walk: Some(walk), limit, given: 0 }
+    }
+
+    fn check<T>(&mut self, item: T, entity: Entity, depth: u32) -> Result<T, DepthError> {
+        if depth <= self.limit {
+            return Ok(item);
+        }
+        self.walk = None;
+        Err(DepthError { entity, limit: self.limit })
+    }
+}
+
+impl Iterator for MaxDepth<AncestorIter<'_, '_>> {
+    type Item = Result<Entity, DepthError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let entity = self.walk.as_mut()?.next()?;
+        self.given = self.given.saturating_add(1);
+        Some(self.check(entity, entity, self.given))
+    }
+}
+
+impl Iterator for MaxDepth<WalkIter<'_, '_>> {
+    type Item = Result<(Entity, u32), DepthError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (entity, depth) = self.walk.as_mut()?.next()?;
+        Some(self.check((entity, depth), entity, depth))
     }
 }

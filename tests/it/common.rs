@@ -7,6 +7,7 @@ use bevy_ecs::{
 };
 use bevy_relations::prelude::*;
 use core::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 thread_local! {
     static ERRORS: RefCell<Vec<(Severity, String)>> = const { RefCell::new(Vec::new()) };
@@ -111,4 +112,27 @@ pub(crate) fn try_reuse_index(world: &mut World, dead: Entity) -> Option<Entity>
         }
     }
     None
+}
+
+/// Numbers that look random and are the same in every run.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 33) as usize % limit
+    }
+
+    pub(crate) fn pick(&mut self, entities: &[Entity]) -> Entity {
+        entities[self.below(entities.len())]
+    }
+}
+
+/// What `run` panics with, if it does.
+pub(crate) fn panic_message<T>(run: impl FnOnce() -> T) -> Option<String> {
+    let payload = catch_unwind(AssertUnwindSafe(run)).err()?;
+    let text = payload.downcast_ref::<String>().cloned();
+    Some(text.or_else(|| payload.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default())
 }

@@ -1,7 +1,13 @@
 //! Behaviour, seen from outside: one binary, a module per topic.
 
 mod adoption;
+mod along;
+mod any_pairs;
 mod bundles;
+mod cascade;
+mod cascade_access;
+mod cascade_changed;
+mod cascade_forest;
 mod cleanup;
 mod cleanup_model;
 mod common;
@@ -10,14 +16,30 @@ mod errors;
 mod event_adopted;
 mod event_observers;
 mod events;
+mod expr;
+mod expr_fuzz;
 mod expr_oracle;
+mod expr_rows;
 mod lifecycle;
 mod model;
+mod names;
 #[expect(dead_code, reason = "the comparison with Flecs uses more of it")]
 mod oracle;
+mod pair_query;
+mod pair_query_access;
+mod pairs_mut;
+#[cfg(feature = "bevy_reflect")]
+mod pairs_view;
 mod reads;
+mod removed_pairs;
 mod scale;
 mod smoke;
 mod storm;
+mod terms;
+mod terms_access;
+mod terms_change;
+mod terms_compose;
+mod terms_up;
 mod traits;
+mod walks;
 mod worlds;

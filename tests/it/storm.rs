@@ -1,6 +1,9 @@
 //! Random operations through every API on a few entities, with the invariants checked after each.
 
-use crate::common_world::{take_reported_errors, world_that_records_errors};
+use crate::{
+    common::Random,
+    common_world::{take_reported_errors, world_that_records_errors},
+};
 use bevy_ecs::{entity::EntityCloner, prelude::*, world::DeferredWorld};
 use bevy_relations::prelude::*;
 
@@ -40,21 +43,6 @@ struct Crew(Vec<Entity>);
 
 #[derive(Component, Clone)]
 struct Plain;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 33) as usize % limit
-    }
-
-    fn pick(&mut self, entities: &[Entity]) -> Entity {
-        entities[self.below(entities.len())]
-    }
-}
 
 fn check(world: &mut World, doing: &str) {
     if let Err(error) = world.check_pairs() {

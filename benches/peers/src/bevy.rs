@@ -45,6 +45,13 @@ pub(crate) struct Bevy<R: Relationship> {
     way: Way,
 }
 
+impl LikesInList {
+    /// The link to a target.
+    pub(crate) fn of(target: Entity) -> Self {
+        Self(target)
+    }
+}
+
 impl<R: Relationship> Bevy<R> {
     pub(crate) fn new(way: Way) -> Self {
         Self::in_world(World::new(), way)

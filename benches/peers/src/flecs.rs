@@ -1,18 +1,34 @@
-//! Flecs as a [`Side`], driven through its C interface. All its `unsafe` is here.
+//! Flecs as a [`Side`], driven through its C interface. All its `unsafe` is here and in `flecs_query`.
 //!
 //! The blocks below rely on three facts. *World*: `raw` points to the world that `owner` keeps alive, and
 //! `FlecsWorld` is not shared between threads. *Ids*: an [`Id`] is only made by the world that it is used with,
-//! and workloads stop using ids of deleted entities. *Layout*: components are plain `repr(C)` values, registered
-//! with their own size and alignment.
+//! and workloads stop using ids of deleted entities. *Layout*: components are plain values, registered with their
+//! own size and alignment, and a [`Component`] knows its type.
 #![expect(unsafe_code, reason = "the C interface of Flecs is unsafe; calls are wrapped one by one here")]
 
 use crate::side::{Link, Lookup, Side, SpawnLinked, Way};
 use flecs_ecs::{core::World, sys};
-use std::{ffi::c_void, mem, ptr, slice};
+use std::{ffi::c_void, marker::PhantomData, mem, ptr, slice};
 
 /// An entity, a component or a pair, as Flecs counts them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Id(u64);
+#[repr(transparent)]
+pub(crate) struct Id(pub(crate) u64);
+
+/// A component whose values are `T`s.
+#[derive(Debug)]
+pub(crate) struct Component<T> {
+    pub(crate) id: Id,
+    values: PhantomData<T>,
+}
+
+impl<T> Clone for Component<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Component<T> {}
 
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -22,57 +38,52 @@ const PAIR: u64 = 1 << 63;
 const VALUE: Triple = Triple([1.0; 3]);
 
 /// A Flecs world with its typical calls.
-struct FlecsWorld {
-    raw: *mut sys::ecs_world_t,
+pub(crate) struct FlecsWorld {
+    pub(crate) raw: *mut sys::ecs_world_t,
     _owner: World,
 }
 
 impl FlecsWorld {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let owner = World::new();
         Self { raw: owner.ptr_mut(), _owner: owner }
     }
 
     #[inline]
-    fn entity(&mut self) -> Id {
+    pub(crate) fn entity(&mut self) -> Id {
         // SAFETY: *World*.
         Id(unsafe { sys::ecs_new(self.raw) })
     }
 
-    fn component(&mut self) -> Id {
+    pub(crate) fn component<T: Copy + 'static>(&mut self) -> Component<T> {
         let entity = self.entity();
         // SAFETY: the descriptor is a C struct for which all zeroes is the documented default.
         let mut description: sys::ecs_component_desc_t = unsafe { mem::zeroed() };
         description.entity = entity.0;
-        description.type_.size = size_of::<Triple>() as i32;
-        description.type_.alignment = align_of::<Triple>() as i32;
+        description.type_.size = size_of::<T>() as i32;
+        description.type_.alignment = align_of::<T>() as i32;
         // SAFETY: *World*; the descriptor is valid for the call.
-        Id(unsafe { sys::ecs_component_init(self.raw, &raw const description) })
+        let id = Id(unsafe { sys::ecs_component_init(self.raw, &raw const description) });
+        Component { id, values: PhantomData }
     }
 
     #[inline]
-    fn add(&mut self, entity: Id, id: Id) {
+    pub(crate) fn add(&mut self, entity: Id, id: Id) {
         // SAFETY: *World*, *Ids*.
         unsafe { sys::ecs_add_id(self.raw, entity.0, id.0) }
     }
 
     #[inline]
-    fn remove(&mut self, entity: Id, id: Id) {
+    pub(crate) fn remove(&mut self, entity: Id, id: Id) {
         // SAFETY: *World*, *Ids*.
         unsafe { sys::ecs_remove_id(self.raw, entity.0, id.0) }
     }
 
     #[inline]
-    fn set(&mut self, entity: Id, component: Id, value: &Triple) {
+    pub(crate) fn set<T: Copy + 'static>(&mut self, entity: Id, component: Component<T>, value: &T) {
         // SAFETY: *World*, *Ids*, *Layout*; Flecs copies the value during the call.
         unsafe {
-            sys::ecs_set_id(
-                self.raw,
-                entity.0,
-                component.0,
-                size_of::<Triple>(),
-                ptr::from_ref(value).cast(),
-            );
+            sys::ecs_set_id(self.raw, entity.0, component.id.0, size_of::<T>(), ptr::from_ref(value).cast());
         }
     }
 
@@ -94,9 +105,27 @@ impl FlecsWorld {
         unsafe { sys::ecs_is_alive(self.raw, entity.0) }
     }
 
-    fn delete(&mut self, entity: Id) {
+    pub(crate) fn delete(&mut self, entity: Id) {
         // SAFETY: *World*, *Ids*.
         unsafe { sys::ecs_delete(self.raw, entity.0) }
+    }
+
+    /// A relation of the given kind.
+    pub(crate) fn relation(&mut self, kind: Kind) -> Id {
+        // SAFETY: these are constants of the C library, initialized before `main`.
+        let (exclusive, sparse, child_of) =
+            unsafe { (sys::EcsExclusive, sys::EcsDontFragment, sys::EcsChildOf) };
+        if matches!(kind, Kind::ChildOf | Kind::ChildOfLast) {
+            return Id(child_of);
+        }
+        let relation = self.entity();
+        if matches!(kind, Kind::Exclusive | Kind::SparseExclusive) {
+            self.add(relation, Id(exclusive));
+        }
+        if matches!(kind, Kind::Sparse | Kind::SparseExclusive) {
+            self.add(relation, Id(sparse));
+        }
+        relation
     }
 
     /// Runs `work` with its operations deferred, and applies them.
@@ -110,14 +139,14 @@ impl FlecsWorld {
 
     /// A new entity with two components and a pair, created in its final table.
     #[inline]
-    fn entity_with(&mut self, components: [Id; 2], pair: Id) -> Id {
+    fn entity_with(&mut self, components: [Component<Triple>; 2], pair: Id) -> Id {
         let add = [pair.0, 0];
         let value = ptr::from_ref(&VALUE).cast_mut().cast::<c_void>();
         // SAFETY: both are C structs for which all zeroes is the documented default, and ends the list.
         let (mut set, mut description): ([sys::ecs_value_t; 3], sys::ecs_entity_desc_t) =
             unsafe { (mem::zeroed(), mem::zeroed()) };
         for (slot, component) in set.iter_mut().zip(components) {
-            slot.type_ = component.0;
+            slot.type_ = component.id.0;
             slot.ptr = value;
         }
         description.add = add.as_ptr();
@@ -127,15 +156,15 @@ impl FlecsWorld {
     }
 
     /// `count` new entities with two components and the same pair.
-    fn bulk(&mut self, components: [Id; 2], pair: Id, count: usize, spawned: &mut Vec<Id>) {
+    fn bulk(&mut self, components: [Component<Triple>; 2], pair: Id, count: usize, spawned: &mut Vec<Id>) {
         let values = vec![VALUE; count];
         let column = values.as_ptr().cast_mut().cast::<c_void>();
         let mut data = [column, column, ptr::null_mut()];
         // SAFETY: a C struct for which all zeroes is the documented default.
         let mut description: sys::ecs_bulk_desc_t = unsafe { mem::zeroed() };
         description.count = count as i32;
-        description.ids[0] = components[0].0;
-        description.ids[1] = components[1].0;
+        description.ids[0] = components[0].id.0;
+        description.ids[1] = components[1].id.0;
         description.ids[2] = pair.0;
         description.data = data.as_mut_ptr();
         // SAFETY: *World*, *Ids*, *Layout*; both columns hold `count` values, which are plain and get copied;
@@ -147,8 +176,14 @@ impl FlecsWorld {
 }
 
 #[inline]
-fn pair(relation: Id, target: Id) -> Id {
+pub(crate) fn pair(relation: Id, target: Id) -> Id {
     Id(PAIR | (relation.0 << 32) | (target.0 & 0xFFFF_FFFF))
+}
+
+/// Matches every target.
+pub(crate) fn wildcard() -> Id {
+    // SAFETY: a constant of the C library, initialized before `main`.
+    Id(unsafe { sys::EcsWildcard })
 }
 
 /// The kinds of relation that Flecs offers.
@@ -174,7 +209,7 @@ pub(crate) struct Flecs {
     world: FlecsWorld,
     relation: Id,
     wildcard: Id,
-    components: [Id; 2],
+    components: [Component<Triple>; 2],
     kind: Kind,
     way: Way,
 }
@@ -183,18 +218,8 @@ impl Flecs {
     pub(crate) fn new(kind: Kind, way: Way) -> Self {
         let mut world = FlecsWorld::new();
         let components = [world.component(), world.component()];
-        // SAFETY: these are constants of the C library, initialized before `main`.
-        let (exclusive, sparse, child_of, any) =
-            unsafe { (sys::EcsExclusive, sys::EcsDontFragment, sys::EcsChildOf, sys::EcsWildcard) };
-        let is_hierarchy = matches!(kind, Kind::ChildOf | Kind::ChildOfLast);
-        let relation = if is_hierarchy { Id(child_of) } else { world.entity() };
-        if matches!(kind, Kind::Exclusive | Kind::SparseExclusive) {
-            world.add(relation, Id(exclusive));
-        }
-        if matches!(kind, Kind::Sparse | Kind::SparseExclusive) {
-            world.add(relation, Id(sparse));
-        }
-        Self { world, relation, wildcard: pair(relation, Id(any)), components, kind, way }
+        let relation = world.relation(kind);
+        Self { world, relation, wildcard: pair(relation, wildcard()), components, kind, way }
     }
 }
 

@@ -10,6 +10,7 @@
 mod bevy;
 mod counting;
 mod flecs;
+mod flecs_query;
 mod harness;
 mod memory;
 mod ours;
@@ -17,6 +18,7 @@ mod paired;
 mod random;
 mod report;
 mod side;
+mod transforms;
 mod workloads;
 
 pub use counting::CountingAllocator;

@@ -1,12 +1,17 @@
 //! The workloads, a module each.
 
+mod cascade;
+mod children;
 mod commands;
 mod despawn;
 mod hub;
 mod insert_remove;
+mod join;
 mod lookup;
 mod retarget;
 mod spawn;
+mod up;
+mod wildcard_join;
 
 use crate::{
     harness::Workload,
@@ -47,7 +52,49 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
     let mut workloads: Vec<_> =
         of_size.into_iter().flat_map(|workload| sizes.iter().map(move |&size| workload(size))).collect();
     workloads.push(hub::unlink(hub));
+    workloads.extend(queries(scale));
+    workloads.extend(cascade::all(scale));
+    workloads.extend(reading(scale));
     workloads
+}
+
+/// Queries, with the sizes that are quoted for them.
+fn reading(scale: Scale) -> Vec<Workload> {
+    let (sizes, leaves): (&[usize], _) = match scale {
+        Scale::Quick => (&[10_000], 100_000),
+        Scale::Full => (&[100_000, 1_000_000], 100_000),
+    };
+    let mut workloads = Vec::new();
+    for &size in sizes {
+        workloads.extend([1, 10, 1_000, 10_000].map(|targets| join::targets(size, targets)));
+        workloads.push(join::filtered(size));
+    }
+    workloads.extend([10, 1, 1_000].map(|fanout| up::nearest(leaves, fanout)));
+    workloads.extend([10, 1_000].map(|fanout| up::moved(leaves, fanout)));
+    workloads
+}
+
+/// What reads through queries, which is quick enough for other sizes.
+fn queries(scale: Scale) -> impl Iterator<Item = Workload> {
+    use children::{Order, of_target};
+    let sizes: &[usize] = match scale {
+        Scale::Quick => &[1_000],
+        Scale::Full => &[100_000, 1_000_000],
+    };
+    sizes.iter().flat_map(|&size| {
+        [
+            of_target("children_10", size, 10, Order::Grouped, 2.0),
+            of_target("children_1000", size, 1_000, Order::Grouped, 0.3),
+            of_target("children_100000", size, 100_000, Order::Grouped, 0.2),
+            of_target("children_10_shuffled", size, 10, Order::Shuffled, 2.0),
+            of_target("children_1000_shuffled", size, 1_000, Order::Shuffled, 0.06),
+            of_target("children_100000_shuffled", size, 100_000, Order::Shuffled, 0.2),
+            wildcard_join::among("wildcard_1", size, 1, 0.25),
+            wildcard_join::among("wildcard_10", size, 10, 0.25),
+            wildcard_join::among("wildcard_1000", size, 1_000, 0.5),
+            wildcard_join::among("wildcard_10000", size, 10_000, 2.3),
+        ]
+    })
 }
 
 /// How many targets workloads with "many targets" use.

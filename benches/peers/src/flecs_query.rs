@@ -1,0 +1,186 @@
+//! Queries of Flecs, through its C interface.
+//!
+//! The blocks rely on the facts that [`flecs`](crate::flecs) names, and on *Query*: a [`FlecsQuery`] is used with
+//! the world that made it, and that world lives longer. Values are handed out in [`Cell`]s, since two fields of a
+//! table can be the same column; nothing but the iteration holds on to them.
+#![expect(unsafe_code, reason = "the C interface of Flecs is unsafe; calls are wrapped one by one here")]
+#![expect(dead_code, reason = "the workloads that read through queries use it part by part")]
+
+use crate::flecs::{Component, FlecsWorld, Id, pair, wildcard};
+use flecs_ecs::sys;
+use std::{cell::Cell, mem, slice};
+
+/// What a query asks of an entity.
+#[derive(Clone, Copy)]
+pub(crate) struct Term(sys::ecs_term_t);
+
+impl Term {
+    fn new(id: Id) -> Self {
+        // SAFETY: a C struct for which all zeroes is the documented default.
+        let mut term: sys::ecs_term_t = unsafe { mem::zeroed() };
+        term.id = id.0;
+        Self(term)
+    }
+
+    /// The component, to read and write.
+    pub(crate) fn write<T>(component: Component<T>) -> Self {
+        Self::new(component.id)
+    }
+
+    /// The component, to read.
+    pub(crate) fn read<T>(component: Component<T>) -> Self {
+        let mut term = Self::new(component.id);
+        term.0.inout = sys::ecs_inout_kind_t_EcsIn as i16;
+        term
+    }
+
+    /// A tag or a pair, of which nothing is read.
+    pub(crate) fn with(id: Id) -> Self {
+        let mut term = Self::new(id);
+        term.0.inout = sys::ecs_inout_kind_t_EcsInOutNone as i16;
+        term
+    }
+
+    /// A pair with any target: a table of results for each target.
+    pub(crate) fn any_target(relation: Id) -> Self {
+        Self::with(pair(relation, wildcard()))
+    }
+
+    /// Asks the entity itself only, whatever the component says about inheritance.
+    pub(crate) fn this(mut self) -> Self {
+        self.0.src.id = sys::EcsSelf as u64;
+        self
+    }
+
+    /// The entity matches also if the term does not.
+    pub(crate) fn optional(mut self) -> Self {
+        self.0.oper = sys::ecs_oper_kind_t_EcsOptional as i16;
+        self
+    }
+
+    /// Asks the nearest ancestor that has it, instead of the entity.
+    pub(crate) fn up(mut self, relation: Id) -> Self {
+        self.0.src.id = sys::EcsUp;
+        self.0.trav = relation.0;
+        self
+    }
+
+    /// Asks the entity first, then its ancestors.
+    pub(crate) fn self_up(mut self, relation: Id) -> Self {
+        self.0.src.id = sys::EcsSelf as u64 | sys::EcsUp;
+        self.0.trav = relation.0;
+        self
+    }
+
+    /// As [`up`](Self::up), with parents before children.
+    pub(crate) fn cascade(mut self, relation: Id) -> Self {
+        self.0.src.id = sys::EcsCascade;
+        self.0.trav = relation.0;
+        self
+    }
+}
+
+/// A query.
+pub(crate) struct FlecsQuery {
+    raw: *mut sys::ecs_query_t,
+}
+
+impl FlecsQuery {
+    /// A query that keeps the tables it matches.
+    pub(crate) fn cached(world: &mut FlecsWorld, terms: &[Term]) -> Self {
+        Self::new(world, terms, sys::ecs_query_cache_kind_t_EcsQueryCacheAuto)
+    }
+
+    /// A query that finds its tables anew every time.
+    pub(crate) fn uncached(world: &mut FlecsWorld, terms: &[Term]) -> Self {
+        Self::new(world, terms, sys::ecs_query_cache_kind_t_EcsQueryCacheNone)
+    }
+
+    fn new(world: &mut FlecsWorld, terms: &[Term], cache: sys::ecs_query_cache_kind_t) -> Self {
+        // SAFETY: a C struct for which all zeroes is the documented default.
+        let mut description: Box<sys::ecs_query_desc_t> = unsafe { Box::new(mem::zeroed()) };
+        for (slot, term) in description.terms.iter_mut().zip(terms) {
+            *slot = term.0;
+        }
+        description.cache_kind = cache;
+        // SAFETY: *World*, *Ids*; the descriptor is valid for the call.
+        let raw = unsafe { sys::ecs_query_init(world.raw, &raw const *description) };
+        assert!(!raw.is_null(), "Flecs refuses the query");
+        Self { raw }
+    }
+
+    /// Gives all results, a table at a time.
+    #[inline]
+    pub(crate) fn for_each_table(&self, world: &mut FlecsWorld, mut each: impl FnMut(&Table<'_>)) {
+        // SAFETY: *World*, *Query*.
+        let mut iterator = unsafe { sys::ecs_query_iter(world.raw, self.raw) };
+        // SAFETY: made above and used up here.
+        while unsafe { sys::ecs_query_next(&raw mut iterator) } {
+            each(&Table(&iterator));
+        }
+    }
+}
+
+/// A part of a table that matches a query, in one way.
+pub(crate) struct Table<'a>(&'a sys::ecs_iter_t);
+
+impl Table<'_> {
+    pub(crate) fn count(&self) -> usize {
+        self.0.count as usize
+    }
+
+    pub(crate) fn entities(&self) -> &[Id] {
+        // SAFETY: a table with results has this many entities; an `Id` is laid out as the number in it.
+        unsafe { slice::from_raw_parts(self.0.entities.cast(), self.count()) }
+    }
+
+    /// The values of a term: one per entity, or a single one if another entity has it. `None` if an optional term
+    /// does not match.
+    #[inline]
+    pub(crate) fn field<T: Copy + 'static>(&self, term: i8) -> Option<&[Cell<T>]> {
+        assert!((0..self.0.field_count).contains(&term), "no such term");
+        // SAFETY: the arrays have an entry for each term.
+        let (size, source) =
+            unsafe { (*self.0.sizes.add(term as usize), *self.0.sources.add(term as usize)) };
+        assert_eq!(size as usize, size_of::<T>(), "the term has values of another type");
+        // SAFETY: the iterator stands at a result.
+        let column = unsafe { sys::ecs_field_w_size(self.0, size_of::<T>(), term) };
+        let count = if source == 0 { self.count() } else { 1 };
+        // SAFETY: *Layout*; the column of a table has a value per entity, that of another entity one. Nothing
+        // else refers to them meanwhile, and cells may overlap.
+        (!column.is_null()).then(|| unsafe { slice::from_raw_parts(column.cast(), count) })
+    }
+
+    /// The index of the target that a term with a pair has found.
+    #[inline]
+    pub(crate) fn target_index(&self, term: i8) -> u32 {
+        assert!((0..self.0.field_count).contains(&term), "no such term");
+        // SAFETY: the array has an entry for each term.
+        unsafe { *self.0.ids.add(term as usize) as u32 }
+    }
+}
+
+impl FlecsWorld {
+    /// Gives the values of all entities that have `id`, a table at a time, without a query: the shortest way to
+    /// the sources of a pair.
+    #[inline]
+    pub(crate) fn for_each_with<T: Copy + 'static>(
+        &self,
+        id: Id,
+        component: Component<T>,
+        mut each: impl FnMut(&[Cell<T>]),
+    ) {
+        // SAFETY: *World*, *Ids*.
+        let mut iterator = unsafe { sys::ecs_each_id(self.raw, id.0) };
+        // SAFETY: made above and used up here.
+        while unsafe { sys::ecs_each_next(&raw mut iterator) } {
+            // SAFETY: *World*, *Layout*; the iterator stands at a table, `offset` is inside it.
+            let column =
+                unsafe { sys::ecs_table_get_id(self.raw, iterator.table, component.id.0, iterator.offset) };
+            if !column.is_null() {
+                // SAFETY: as in `Table::field`.
+                each(unsafe { slice::from_raw_parts(column.cast(), iterator.count as usize) });
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What can be seen to be wrong without a world.
+
+use super::{
+    ast::{
+        Access, Arg, Ast, Clause, Comparand, Comparison, Element, Flag, Has, IdKind, Operator, Span, Term,
+        Test, Traversal,
+    },
+    error::Fault,
+    lex::Lexed,
+};
+
+/// Checks an expression.
+pub(super) fn check(ast: &Ast) -> Lexed<()> {
+    Checker::default().clauses(&ast.clauses, false)
+}
+
+#[derive(Default)]
+struct Checker {
+    cascades: bool,
+}
+
+/// Which part of a term is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    First,
+    Source,
+    Target,
+}
+
+impl Checker {
+    fn clauses(&mut self, clauses: &[Clause], in_scope: bool) -> Lexed<()> {
+        clauses.iter().try_for_each(|clause| self.clause(clause, in_scope))
+    }
+
+    fn clause(&mut self, clause: &Clause, in_scope: bool) -> Lexed<()> {
+        let several = clause.branches.len() > 1;
+        if several {
+            check_branches(clause)?;
+        }
+        clause.branches.iter().try_for_each(|branch| match branch {
+            Element::Scope(scope) => self.clauses(&scope.clauses, true),
+            Element::Term(term) => self.term(term, in_scope || several),
+        })
+    }
+
+    /// `nested`: in a scope or beside `||`.
+    fn term(&mut self, term: &Term, nested: bool) -> Lexed<()> {
+        let has = match &term.test {
+            Test::Compare(comparison) => return check_comparison(comparison),
+            Test::Has(has) => has,
+        };
+        let from = matches!(term.operator, Operator::AndFrom | Operator::OrFrom | Operator::NotFrom);
+        if from && !matches!(has.access, None | Some(Access::None)) {
+            return Err(Fault::rule(term.span, "no access but `[none]` to the components of another entity"));
+        }
+        for (arg, role) in [
+            (Some(&has.first), Role::First),
+            (has.source.as_ref(), Role::Source),
+            (has.target.as_ref(), Role::Target),
+        ] {
+            let Some(Arg { id, traversal: Some(traversal) }) = arg else { continue };
+            check_flags(traversal, role)?;
+            if traversal.flags.has(Flag::Cascade) {
+                let plain = matches!(term.operator, Operator::And | Operator::Optional);
+                let span = traversal.span;
+                if !id.kind.is_this() {
+                    return Err(Fault::rule(
+                        span,
+                        "`cascade` only on `$this`, which gives the rows their order",
+                    ));
+                }
+                if nested || !plain {
+                    return Err(Fault::rule(span, "`cascade` only outside scopes, `||` and `!`"));
+                }
+                if self.cascades {
+                    return Err(Fault::rule(span, "one `cascade` in an expression"));
+                }
+                self.cascades = true;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_flags(traversal: &Traversal, role: Role) -> Lexed<()> {
+    let has = |flag| traversal.flags.has(flag);
+    let wrong = |expected: &'static str| Err(Fault::rule(traversal.span, expected));
+    let up = has(Flag::Up) || has(Flag::Cascade);
+    if role != Role::Source && (has(Flag::Cascade) || has(Flag::Desc) || has(Flag::All)) {
+        return wrong("`cascade`, `desc` and `all` only on a source");
+    }
+    if role == Role::First && has(Flag::Down) {
+        return wrong("`self` or `up` on a component or relation");
+    }
+    if has(Flag::Desc) && !has(Flag::Cascade) {
+        return wrong("`desc` only with `cascade`, whose order it turns round");
+    }
+    if has(Flag::All) && (has(Flag::Cascade) || !(up || has(Flag::Down))) {
+        return wrong("`all` with `up` or `down`");
+    }
+    if up && has(Flag::Down) {
+        return wrong("one direction: up or down");
+    }
+    match &traversal.relation {
+        Some(relation) if !up && !has(Flag::Down) => {
+            Err(Fault::rule(relation.span, "no relation: `self` follows none"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_comparison(comparison: &Comparison) -> Lexed<()> {
+    match &comparison.right {
+        Comparand::Id(right) if right == &comparison.left => {
+            Err(Fault::rule(right.span, "something else than on the left side"))
+        }
+        Comparand::Id(right) if matches!(right.kind, IdKind::Wildcard | IdKind::Any) => {
+            Err(Fault::rule(right.span, "one entity or a variable"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The branches of a clause with several: plain ones, about the same source.
+fn check_branches(clause: &Clause) -> Lexed<()> {
+    let mut source: Option<Option<&IdKind>> = None;
+    for branch in &clause.branches {
+        let negated = match branch {
+            Element::Scope(scope) => scope.negated,
+            Element::Term(Term { operator, test: Test::Has(_), .. }) => *operator != Operator::And,
+            Element::Term(Term { test: Test::Compare(comparison), .. }) => comparison.negated,
+        };
+        if negated {
+            return Err(Fault::rule(branch.span(), "no operator beside `||`, unless within `{..}`"));
+        }
+        let Element::Term(term) = branch else { continue };
+        let (own, span) = source_of(term);
+        if *source.get_or_insert(own) != own {
+            return Err(Fault::rule(span, "the same source in all branches of `||`"));
+        }
+    }
+    Ok(())
+}
+
+fn source_of(term: &Term) -> (Option<&IdKind>, Span) {
+    match &term.test {
+        Test::Has(Has { source, .. }) => {
+            (source.as_ref().map(|source| &source.id.kind), source.as_ref().map_or(term.span, |s| s.id.span))
+        }
+        Test::Compare(comparison) => (Some(&comparison.left.kind), comparison.left.span),
+    }
+}

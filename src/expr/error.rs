@@ -1,0 +1,203 @@
+//! Why an expression was not accepted, and where.
+
+use super::ast::Span;
+use alloc::{
+    borrow::{Cow, ToOwned},
+    boxed::Box,
+    string::String,
+};
+use core::{fmt, ops::Range};
+
+/// What kind of mistake an [`ExprError`] is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ExprErrorKind {
+    /// The text does not follow the grammar.
+    Syntax,
+    /// It is how earlier versions of Flecs spelled something; [`ExprError::suggestion`] spells it anew.
+    OlderSpelling,
+    /// The text follows the grammar, but says something that cannot be.
+    Rule,
+    /// The text is too long or nested too deeply.
+    Limit,
+}
+
+/// What is wrong with a [`PairExpr`](crate::PairExpr), and where.
+///
+/// Displayed, it shows the line with the place marked below:
+///
+/// ```
+/// # use bevy_relations::PairExpr;
+/// let error = PairExpr::parse("SpaceShip, (DockedTo, $)").unwrap_err();
+/// assert_eq!((error.line(), error.column()), (1, 23));
+/// assert_eq!(error.found(), "$");
+/// assert_eq!(
+///     error.to_string(),
+///     "1:23: expected a variable name after `$`, found `$`
+///   |
+/// 1 | SpaceShip, (DockedTo, $)
+///   |                       ^"
+/// );
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct ExprError(Box<Inner>);
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Inner {
+    kind: ExprErrorKind,
+    line: usize,
+    column: usize,
+    range: Range<usize>,
+    found: String,
+    expected: Cow<'static, str>,
+    suggestion: Option<String>,
+    excerpt: Excerpt,
+}
+
+/// Part of a line of the text, and which characters of it are meant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Excerpt {
+    line: String,
+    marked: Range<usize>,
+}
+
+/// Characters of a line that are shown around the place.
+const SHOWN: usize = 60;
+
+impl ExprError {
+    /// The kind of mistake.
+    pub fn kind(&self) -> ExprErrorKind {
+        self.0.kind
+    }
+
+    /// The line, from 1.
+    pub fn line(&self) -> usize {
+        self.0.line
+    }
+
+    /// The column in characters, from 1.
+    pub fn column(&self) -> usize {
+        self.0.column
+    }
+
+    /// The place in bytes of the text.
+    pub fn range(&self) -> Range<usize> {
+        self.0.range.clone()
+    }
+
+    /// What stands there, shortened if it is long. Empty at the end of the text.
+    pub fn found(&self) -> &str {
+        &self.0.found
+    }
+
+    /// What should stand there instead.
+    pub fn expected(&self) -> &str {
+        &self.0.expected
+    }
+
+    /// Text to replace what stands there with, if that can be told.
+    pub fn suggestion(&self) -> Option<&str> {
+        self.0.suggestion.as_deref()
+    }
+}
+
+impl fmt::Display for ExprError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { line, column, found, expected, suggestion, excerpt, .. } = &*self.0;
+        write!(f, "{line}:{column}: expected {expected}, found ")?;
+        match &**found {
+            "" => f.write_str("the end")?,
+            found => write!(f, "`{found}`")?,
+        }
+        if let Some(suggestion) = suggestion {
+            write!(f, "; write `{suggestion}`")?;
+        }
+        let margin = line.ilog10() as usize + 1;
+        let Excerpt { line: shown, marked } = excerpt;
+        write!(f, "\n{0:margin$} |\n{line} | {shown}\n{0:margin$} | ", "")?;
+        write!(f, "{0:1$}{0:^>2$}", "", marked.start, marked.len())
+    }
+}
+
+impl fmt::Debug for ExprError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl core::error::Error for ExprError {}
+
+/// An error that still lacks the text that its span is about.
+#[derive(Debug)]
+pub(super) struct Fault {
+    kind: ExprErrorKind,
+    span: Span,
+    expected: Cow<'static, str>,
+    suggestion: Option<String>,
+}
+
+impl Fault {
+    fn new(kind: ExprErrorKind, span: Span, expected: impl Into<Cow<'static, str>>) -> Box<Self> {
+        Box::new(Self { kind, span, expected: expected.into(), suggestion: None })
+    }
+
+    /// The text does not go on as the grammar wants it.
+    pub(super) fn syntax(span: Span, expected: impl Into<Cow<'static, str>>) -> Box<Self> {
+        Self::new(ExprErrorKind::Syntax, span, expected)
+    }
+
+    pub(super) fn older(span: Span, expected: &'static str, spelling: impl Into<String>) -> Box<Self> {
+        Self::new(ExprErrorKind::OlderSpelling, span, expected).suggest(spelling)
+    }
+
+    pub(super) fn rule(span: Span, expected: impl Into<Cow<'static, str>>) -> Box<Self> {
+        Self::new(ExprErrorKind::Rule, span, expected)
+    }
+
+    pub(super) fn limit(span: Span, expected: impl Into<Cow<'static, str>>) -> Box<Self> {
+        Self::new(ExprErrorKind::Limit, span, expected)
+    }
+
+    pub(super) fn suggest(mut self: Box<Self>, spelling: impl Into<String>) -> Box<Self> {
+        self.suggestion = Some(spelling.into());
+        self
+    }
+
+    pub(super) fn in_text(self, text: &str) -> ExprError {
+        let Self { kind, span, expected, suggestion } = self;
+        let range = span.range();
+        let before = &text[..range.start];
+        let start_of_line = before.rfind('\n').map_or(0, |newline| newline + 1);
+        ExprError(Box::new(Inner {
+            kind,
+            line: before.matches('\n').count() + 1,
+            column: text[start_of_line..range.start].chars().count() + 1,
+            found: shorten(&text[range.clone()]),
+            excerpt: Excerpt::new(text, start_of_line, range.clone()),
+            range,
+            expected,
+            suggestion,
+        }))
+    }
+}
+
+impl Excerpt {
+    fn new(text: &str, start_of_line: usize, range: Range<usize>) -> Self {
+        let line = text[start_of_line..].split('\n').next().unwrap_or_default();
+        let marked = line[..range.start - start_of_line].chars().count();
+        let left_out = marked.saturating_sub(SHOWN);
+        let end = range.end.min(start_of_line + line.len());
+        let length = text[range.start..end].chars().count().clamp(1, SHOWN);
+        // A tab would put the mark at another place than the text.
+        let shown = line.chars().skip(left_out).take(marked - left_out + length + SHOWN);
+        let line = shown.map(|c| if c.is_control() { ' ' } else { c }).collect();
+        Self { line, marked: marked - left_out..marked - left_out + length }
+    }
+}
+
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => text[..end].to_owned() + "…",
+        None => text.to_owned(),
+    }
+}

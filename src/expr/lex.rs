@@ -1,0 +1,343 @@
+//! Words and signs of the text.
+
+use super::{
+    ast::{IdKind, Path, Span},
+    error::Fault,
+};
+use alloc::{borrow::ToOwned, boxed::Box, string::String, vec, vec::Vec};
+
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Token {
+    /// Names an element in full: a path, `$x`, `$x.path`, `*`, `_`, `#bits`.
+    Id(IdKind),
+    /// A `$` without a name.
+    Dollar,
+    Number(u64),
+    Text(String),
+    Sign(Sign),
+    End,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Sign {
+    Comma,
+    Or,
+    Pipe,
+    Not,
+    Question,
+    Equal,
+    NotEqual,
+    Matches,
+    Dots,
+    Dot,
+    ParenOpen,
+    ParenClose,
+    BraceOpen,
+    BraceClose,
+    BracketOpen,
+    BracketClose,
+}
+
+/// Cuts a text into tokens.
+#[derive(Clone)]
+pub(super) struct Lexer<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+pub(super) type Lexed<T> = Result<T, Box<Fault>>;
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn bump(&mut self) -> Option<char> {
+        let c = self.peek()?;
+        self.at += c.len_utf8();
+        Some(c)
+    }
+
+    fn take(&mut self, c: char) -> bool {
+        let there = self.peek() == Some(c);
+        if there {
+            self.bump();
+        }
+        there
+    }
+
+    fn take_str(&mut self, text: &str) -> bool {
+        let there = self.rest().starts_with(text);
+        if there {
+            self.at += text.len();
+        }
+        there
+    }
+
+    /// From `start` to here.
+    fn since(&self, start: usize) -> Span {
+        Span::new(start..self.at)
+    }
+
+    /// The character here; nothing at the end.
+    fn here(&self) -> Span {
+        Span::new(self.at..self.at + self.peek().map_or(0, char::len_utf8))
+    }
+
+    fn skip_blanks(&mut self) -> Lexed<()> {
+        loop {
+            let rest = self.rest();
+            let blank = rest.len() - rest.trim_start().len();
+            self.at += blank;
+            let start = self.at;
+            if self.take_str("//") {
+                let rest = self.rest();
+                self.at += rest.find('\n').unwrap_or(rest.len());
+            } else if self.take_str("/*") {
+                let Some(end) = self.rest().find("*/") else {
+                    return Err(Fault::syntax(self.since(start), "a comment that ends with `*/`"));
+                };
+                self.at += end + 2;
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(super) fn token(&mut self) -> Lexed<(Token, Span)> {
+        self.skip_blanks()?;
+        let start = self.at;
+        let token = match self.peek() {
+            None => Token::End,
+            Some('$') => self.variable()?,
+            Some('#') => {
+                self.bump();
+                Token::Id(IdKind::Bits(self.number()?))
+            }
+            Some('"') => Token::Text(self.text()?),
+            Some(c) if c.is_ascii_digit() => Token::Number(self.number()?),
+            Some(c) if starts_a_name(c) => {
+                let path = self.path()?;
+                let any = &self.text[start..self.at] == "_";
+                Token::Id(if any { IdKind::Any } else { IdKind::Path(path) })
+            }
+            Some(_) => self.sign()?,
+        };
+        Ok((token, self.since(start)))
+    }
+
+    fn sign(&mut self) -> Lexed<Token> {
+        let here = self.here();
+        Ok(Token::Sign(match self.bump() {
+            Some('*') => return Ok(Token::Id(IdKind::Wildcard)),
+            Some(',') => Sign::Comma,
+            Some('?') => Sign::Question,
+            Some('(') => Sign::ParenOpen,
+            Some(')') => Sign::ParenClose,
+            Some('{') => Sign::BraceOpen,
+            Some('}') => Sign::BraceClose,
+            Some('[') => Sign::BracketOpen,
+            Some(']') => Sign::BracketClose,
+            Some('|') => self.if_next('|', Sign::Or, Sign::Pipe)?,
+            Some('!') => self.if_next('=', Sign::NotEqual, Sign::Not)?,
+            Some('.') => self.if_next('.', Sign::Dots, Sign::Dot)?,
+            Some('=') if self.take_after_blanks('=')? => Sign::Equal,
+            Some('~') if self.take_after_blanks('=')? => Sign::Matches,
+            Some('=') => return Err(Fault::syntax(here, "`==`").suggest("==")),
+            Some('~') => return Err(Fault::syntax(here, "`~=`").suggest("~=")),
+            Some('&') => {
+                self.take_after_blanks('&')?;
+                let expected = "`,` between conditions that hold at once";
+                return Err(Fault::syntax(Span::new(here.range().start..self.at), expected).suggest(","));
+            }
+            _ => return Err(Fault::syntax(here, "a name or a sign of the query language")),
+        }))
+    }
+
+    /// Blanks are allowed inside operators.
+    fn take_after_blanks(&mut self, c: char) -> Lexed<bool> {
+        let mut ahead = self.clone();
+        ahead.skip_blanks()?;
+        let there = ahead.take(c);
+        if there {
+            self.at = ahead.at;
+        }
+        Ok(there)
+    }
+
+    fn if_next(&mut self, c: char, both: Sign, alone: Sign) -> Lexed<Sign> {
+        Ok(if self.take_after_blanks(c)? { both } else { alone })
+    }
+
+    fn number(&mut self) -> Lexed<u64> {
+        let start = self.at;
+        while self.peek().is_some_and(|c| c.is_ascii_digit()) {
+            self.bump();
+        }
+        if self.at == start {
+            return Err(Fault::syntax(self.here(), "a number"));
+        }
+        let number = self.text[start..self.at].parse();
+        number.map_err(|_| Fault::syntax(self.since(start), "a number of 64 bits"))
+    }
+
+    fn text(&mut self) -> Lexed<String> {
+        let start = self.at;
+        self.bump();
+        let mut text = String::new();
+        loop {
+            let escape = self.at;
+            match self.bump() {
+                Some('"') => return Ok(text),
+                Some('\\') => match self.bump() {
+                    Some('n') => text.push('\n'),
+                    Some('r') => text.push('\r'),
+                    Some('t') => text.push('\t'),
+                    Some(c @ ('"' | '\\')) => text.push(c),
+                    _ => {
+                        let expected = r#"`\"`, `\\`, `\n`, `\r` or `\t`"#;
+                        return Err(Fault::syntax(self.since(escape), expected));
+                    }
+                },
+                Some(c) => text.push(c),
+                None => {
+                    return Err(Fault::syntax(Span::new(start..start + 1), "a string that ends with `\"`"));
+                }
+            }
+        }
+    }
+
+    fn variable(&mut self) -> Lexed<Token> {
+        self.bump();
+        if !self.peek().is_some_and(|c| c != '\\' && starts_a_name(c)) {
+            return Ok(Token::Dollar);
+        }
+        let name = self.word().to_owned();
+        if self.at_a_step() {
+            self.bump();
+            return Ok(Token::Id(IdKind::Lookup(name, self.path()?)));
+        }
+        Ok(Token::Id(IdKind::Variable(name)))
+    }
+
+    /// A `.` that is not the start of `..`.
+    fn at_a_step(&self) -> bool {
+        self.peek() == Some('.') && !self.rest().starts_with("..")
+    }
+
+    fn path(&mut self) -> Lexed<Path> {
+        let mut path = vec![self.segment()?];
+        while self.at_a_step() {
+            self.bump();
+            path.push(self.segment()?);
+        }
+        Ok(Path(path))
+    }
+
+    /// Letters, digits and `_`; maybe none.
+    fn word(&mut self) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|c| !continues_a_name(c)).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    /// A name, or a Rust type with its path and arguments.
+    fn segment(&mut self) -> Lexed<String> {
+        let mut name = String::new();
+        self.name(&mut name)?;
+        loop {
+            if self.take_str("::") {
+                name.push_str("::");
+                self.name(&mut name)?;
+            } else if self.peek() == Some('<') {
+                self.type_arguments(&mut name)?;
+            } else {
+                return Ok(name);
+            }
+        }
+    }
+
+    fn name(&mut self, name: &mut String) -> Lexed<()> {
+        if !self.peek().is_some_and(starts_a_name) {
+            return Err(Fault::syntax(self.here(), "a name"));
+        }
+        loop {
+            name.push_str(self.word());
+            let escape = self.at;
+            if !self.take('\\') {
+                return Ok(());
+            }
+            let Some(c) = self.bump() else {
+                return Err(Fault::syntax(self.since(escape), "a character after `\\`"));
+            };
+            name.push(c);
+        }
+    }
+
+    /// `<..>`, with blanks as the compiler writes them.
+    fn type_arguments(&mut self, name: &mut String) -> Lexed<()> {
+        let start = self.at;
+        let mut closers = Vec::new();
+        // Blanks count only between two words.
+        let mut after_word = false;
+        loop {
+            let before = self.at;
+            self.skip_blanks()?;
+            let blank = self.at > before;
+            let word = self.word();
+            if !word.is_empty() {
+                if blank && after_word {
+                    name.push(' ');
+                }
+                name.push_str(word);
+                after_word = true;
+                continue;
+            }
+            after_word = false;
+            let here = self.here();
+            let Some(c) = self.bump() else {
+                return Err(Fault::syntax(Span::new(start..start + 1), "type arguments that end with `>`"));
+            };
+            match c {
+                '<' => closers.push('>'),
+                '(' => closers.push(')'),
+                '[' => closers.push(']'),
+                '>' | ')' | ']' if closers.pop() == Some(c) => {}
+                ':' if self.take(':') => name.push(':'),
+                '&' | '*' | '\'' | ',' | ';' => {}
+                _ => return Err(Fault::syntax(here, "type arguments that end with `>`")),
+            }
+            name.push(c);
+            if matches!(c, ',' | ';') {
+                name.push(' ');
+            }
+            if closers.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn starts_a_name(c: char) -> bool {
+    c == '_' || c == '\\' || c.is_alphabetic()
+}
+
+fn continues_a_name(c: char) -> bool {
+    c == '_' || c.is_alphanumeric()
+}
+
+/// Whether a name can be written as it is, and is a name then.
+pub(super) fn is_plain(name: &str) -> bool {
+    let mut lexer = Lexer::new(name);
+    let read = lexer.segment();
+    name != "_" && read.is_ok_and(|read| read == name) && lexer.at == name.len()
+}

@@ -1,0 +1,152 @@
+//! The query language.
+//!
+//! An expression goes through stages, each with a type of its own. So far there is the first one: text, or calls
+//! of [`PairExprBuilder`], become an [`Ast`](ast::Ast), in which short forms are written out and whatever can be
+//! checked without a world has been checked.
+
+mod ast;
+mod bound;
+mod builder;
+mod check;
+mod compiled;
+mod error;
+mod exec;
+mod lex;
+mod older;
+mod parse;
+mod plan;
+mod print;
+mod resolve;
+mod rows;
+mod sort;
+
+pub use builder::PairExprBuilder;
+pub use compiled::{CompiledExpr, ExprRunError};
+pub use error::{ExprError, ExprErrorKind};
+pub use rows::{FieldId, Row, RowMut, Rows};
+
+use alloc::{string::String, vec::Vec};
+use ast::{Ast, IdKind, THIS};
+use bevy_ecs::world::World;
+use core::{fmt, str::FromStr};
+
+/// An expression of the query language: which entities, with which components and pairs, found along which
+/// relations.
+///
+/// The language is that of Flecs. Terms are separated by commas and hold all at once:
+///
+/// | term | matches |
+/// |---|---|
+/// | `Ship` | entities with the component or tag |
+/// | `(DockedTo, Earth)`, `DockedTo($this, Earth)` | with the pair |
+/// | `(DockedTo, *)`, `(DockedTo, _)` | with a pair of the relation: a row for each, or one row |
+/// | `(DockedTo, $planet), Planet($planet)` | with a pair whose target has a component itself |
+/// | `Position(Game)`, `SimTime($)` | if that one entity has it; if the resource is there |
+/// | `!Ship`, `?Ship` | without it; whether or not they have it |
+/// | `Ship \|\| Station` | with one of them |
+/// | `!{ (DockedTo, $p), Planet($p) }` | where all that does not hold for any `$p` |
+/// | `Armor(up MountedOn)`, `Armor(self\|up MountedOn 2)` | with a holder above; or themselves; not too far up |
+/// | `Transform(cascade ChildOf)` | with a holder above, rows from the root down |
+/// | `$this == Earth`, `$p != $q`, `$this ~= "art"` | by identity, or by part of the name |
+/// | `[in] Ship`, `[out]`, `[inout]`, `[none]` | says what the data is for |
+/// | `and\|Fleet`, `or\|Fleet`, `not\|Fleet` | with all, one, none of the components of that entity |
+///
+/// `R(a, b, c)` is short for `R(a, b), R(b, c)`, and `R(a, b || c)` for `R(a, b) || R(a, c)`. Names are paths
+/// (`Sol.Earth`) or Rust types (`game::Ship`); a backslash makes any character part of a name. `#123` is an entity
+/// by its bits. Comments are those of Rust.
+///
+/// Displaying an expression writes it in one way, whatever way it was written in; two expressions are equal if
+/// they read the same then.
+///
+/// ```
+/// # use bevy_relations::PairExpr;
+/// let expr = PairExpr::parse("Ship, DockedTo($this, $a, $b) // twice removed").unwrap();
+/// assert_eq!(expr.to_string(), "Ship, (DockedTo, $a), DockedTo($a, $b)");
+/// assert_eq!(expr.variables(), ["a", "b"]);
+/// ```
+#[derive(Clone)]
+pub struct PairExpr {
+    text: String,
+    ast: Ast,
+}
+
+impl PairExpr {
+    /// Reads an expression.
+    ///
+    /// # Errors
+    /// If the text does not follow the grammar, or says what cannot hold in any world; also if it has more than
+    /// 64 KiB, more than 512 terms, or more than 32 scopes in each other.
+    ///
+    /// # Complexity
+    /// Linear in the length of the text.
+    pub fn parse(text: impl Into<String>) -> Result<Self, ExprError> {
+        let text = text.into();
+        let ast = parse::parse(&text)?;
+        Ok(Self { text, ast })
+    }
+
+    /// Starts an expression that is put together by calls.
+    pub fn builder() -> PairExprBuilder {
+        PairExprBuilder::default()
+    }
+
+    /// The text that was read, or that a builder has written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Finds out what the names mean in a world, and how to evaluate the expression there.
+    ///
+    /// # Errors
+    /// If a name is unknown or means several things, or if a rule is broken that depends on what things are.
+    pub fn compile(&self, world: &mut World) -> Result<CompiledExpr, ExprError> {
+        let query = resolve::resolve(self, world)?;
+        Ok(CompiledExpr::new(query, world))
+    }
+
+    /// The names of the variables, in the order of their first use, without `$this` and without those that occur
+    /// only in `!{..}`, which nobody outside can see.
+    pub fn variables(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        self.ast.for_each_term(&mut |term, negated| {
+            for id in term.ids().filter(|_| !negated) {
+                if let IdKind::Variable(name) | IdKind::Lookup(name, _) = &id.kind
+                    && name != THIS
+                    && !names.contains(&name.as_str())
+                {
+                    names.push(name);
+                }
+            }
+        });
+        names
+    }
+}
+
+impl FromStr for PairExpr {
+    type Err = ExprError;
+
+    fn from_str(text: &str) -> Result<Self, ExprError> {
+        Self::parse(text)
+    }
+}
+
+impl PartialEq for PairExpr {
+    fn eq(&self, other: &Self) -> bool {
+        self.ast == other.ast
+    }
+}
+
+impl Eq for PairExpr {}
+
+impl fmt::Display for PairExpr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.ast.fmt(f)
+    }
+}
+
+/// Shows what was understood, with the place of each part in the text.
+impl fmt::Debug for PairExpr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.ast, f)
+    }
+}

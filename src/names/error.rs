@@ -1,0 +1,41 @@
+//! Why no entity was found.
+
+use alloc::{string::String, vec::Vec};
+use bevy_ecs::entity::Entity;
+use core::fmt;
+use thiserror::Error;
+
+/// Why a path leads to no entity.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum LookupError {
+    /// A step of the path leads nowhere.
+    #[error("nothing is named `{step}` {}", Place(*parent))]
+    Unknown {
+        /// The step.
+        step: String,
+        /// Whose children were looked at; `None` where paths start.
+        parent: Option<Entity>,
+    },
+    /// Several entities have the name; only for lookups that insist on one.
+    #[error("{} entities are named `{step}` {}", candidates.len(), Place(*parent))]
+    Ambiguous {
+        /// The step.
+        step: String,
+        /// Whose children they are; `None` where paths start.
+        parent: Option<Entity>,
+        /// All of them. Children are in the order of their parent, others sorted.
+        candidates: Vec<Entity>,
+    },
+}
+
+struct Place(Option<Entity>);
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(parent) => write!(f, "among the children of {parent}"),
+            None => f.write_str("among the entities without a parent"),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Lookups by name, in systems and on the world.
+
+use super::{
+    error::LookupError,
+    index::NameIndex,
+    view::{Links, NameView, Roots, Source},
+};
+use alloc::string::String;
+use bevy_ecs::{change_detection::Res, entity::Entity, system::SystemParam, world::World};
+
+/// Looks entities up by the path of their names: a system parameter.
+///
+/// It reads [`Name`](bevy_ecs::name::Name), `ChildOf` and `Children`. It sees disabled entities and prefabs, but none
+/// that are disabled by a component of another crate; [`WorldNameExt`] sees everybody.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Resource)]
+/// struct Destination(String);
+///
+/// fn plan(destination: Res<Destination>, paths: NamePaths) {
+///     match paths.lookup(&destination.0) {
+///         Ok(planet) => println!("on the way to {planet}"),
+///         Err(error) => println!("{error}"),
+///     }
+/// }
+/// # let mut world = World::new();
+/// # world.insert_resource(Destination("Sol.Vulcan".into()));
+/// # world.run_system_cached(plan).unwrap();
+/// ```
+#[derive(SystemParam)]
+pub struct NamePaths<'w, 's> {
+    links: Links<'w, 's>,
+    roots: Roots<'w, 's>,
+    index: Option<Res<'w, NameIndex>>,
+}
+
+impl NamePaths<'_, '_> {
+    fn view(&self) -> NameView<'_, '_> {
+        NameView { source: Source::Queries(&self.links, &self.roots), index: self.index.as_deref() }
+    }
+
+    /// As [`WorldNameExt::lookup`].
+    ///
+    /// # Errors
+    /// If a step of the path leads nowhere.
+    pub fn lookup(&self, path: &str) -> Result<Entity, LookupError> {
+        self.view().lookup(None, path)
+    }
+
+    /// As [`WorldNameExt::lookup_in`].
+    ///
+    /// # Errors
+    /// If a step of the path leads nowhere.
+    pub fn lookup_in(&self, parent: Entity, path: &str) -> Result<Entity, LookupError> {
+        self.view().lookup(Some(parent), path)
+    }
+
+    /// As [`WorldNameExt::lookup_unique`].
+    ///
+    /// # Errors
+    /// If a step of the path leads nowhere, or to several entities.
+    pub fn lookup_unique(&self, path: &str) -> Result<Entity, LookupError> {
+        self.view().lookup_unique(None, path)
+    }
+
+    /// As [`WorldNameExt::lookup_unique_in`].
+    ///
+    /// # Errors
+    /// If a step of the path leads nowhere, or to several entities.
+    pub fn lookup_unique_in(&self, parent: Entity, path: &str) -> Result<Entity, LookupError> {
+        self.view().lookup_unique(Some(parent), path)
+    }
+
+    /// As [`WorldNameExt::path_of`].
+    pub fn path_of(&self, entity: Entity) -> Option<String> {
+        self.view().path_of(entity)
+    }
+}
+
+/// Looking entities up by the path of their names, directly on the [`World`].
+///
+/// A path is made of [`Name`](bevy_ecs::name::Name)s with dots between them. Each is that of a child
+/// ([`ChildOf`](bevy_ecs::hierarchy::ChildOf)) of the entity before it; the first one belongs to an entity without a
+/// parent, or to a child of the given one. A backslash makes a dot, or another backslash, part of a name.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// let mut world = World::new();
+/// # world.register_relation::<ChildOf>().unwrap();
+/// let sol = world.spawn(Name::new("Sol")).id();
+/// let earth = world.spawn((Name::new("Earth"), ChildOf(sol))).id();
+/// let probe = world.spawn((Name::new("Probe No. 7"), ChildOf(earth))).id();
+///
+/// assert_eq!(world.lookup("Sol.Earth"), Ok(earth));
+/// assert_eq!(world.lookup_in(sol, r"Earth.Probe No\. 7"), Ok(probe));
+/// assert_eq!(world.path_of(probe).as_deref(), Some(r"Sol.Earth.Probe No\. 7"));
+///
+/// world.get_mut::<Name>(earth).unwrap().set("Terra");
+/// assert_eq!(world.lookup("Sol.Terra"), Ok(earth));
+/// let error = world.lookup("Sol.Earth").unwrap_err();
+/// assert_eq!(error.to_string(), format!("nothing is named `Earth` among the children of {sol}"));
+/// ```
+pub trait WorldNameExt {
+    /// The entity at the end of a path that starts at the entities without a parent.
+    ///
+    /// If several siblings have a name, one that was found under it before is found again; otherwise it is the
+    /// first in the order of [`Children`](bevy_ecs::hierarchy::Children), and at the start of a path any of them.
+    ///
+    /// # Errors
+    /// If a step of the path leads nowhere.
+    ///
+    /// # Complexity
+    /// Constant for each step that was found before, once relations are in use in this world: then found names
+    /// are remembered. A name that was not found before takes a step per sibling added since the last search, if
+    /// it belongs to one of these. Otherwise it takes a step per sibling, since a name can change without notice;
+    /// so does finding out that there is no such name. (In systems, this is also so for names of new entities
+    /// without a parent.)
+    fn lookup(&self, path: &str) -> Result<Entity, LookupError>;
+
+    /// [`lookup`](Self::lookup) of a path that starts at the children of an entity.
+    ///
+    /// # Errors
+    /// If a step of the path leads nowhere.
+    fn lookup_in(&self, parent: Entity, path: &str) -> Result<Entity, LookupError>;
+
+    /// [`lookup`](Self::lookup) that insists on there being one.
+    ///
+    /// # Errors
+    /// If a step of the path leads nowhere, or to several entities; these are listed.
+    ///
+    /// # Complexity
+    /// A step for everybody who might have one of the names: per child, or per entity without a parent.
+    fn lookup_unique(&self, path: &str) -> Result<Entity, LookupError>;
+
+    /// [`lookup_unique`](Self::lookup_unique) of a path that starts at the children of an entity.
+    ///
+    /// # Errors
+    /// If a step of the path leads nowhere, or to several entities; these are listed.
+    fn lookup_unique_in(&self, parent: Entity, path: &str) -> Result<Entity, LookupError>;
+
+    /// The path that leads to an entity. `None` if it, or an entity above it, has no name.
+    ///
+    /// If another entity has the same path, [`lookup`](Self::lookup) may find that one.
+    ///
+    /// # Complexity
+    /// A step per entity above it.
+    fn path_of(&self, entity: Entity) -> Option<String>;
+}
+
+fn view(world: &World) -> NameView<'_, '_> {
+    NameView { source: Source::World(world), index: world.get_resource() }
+}
+
+impl WorldNameExt for World {
+    fn lookup(&self, path: &str) -> Result<Entity, LookupError> {
+        view(self).lookup(None, path)
+    }
+
+    fn lookup_in(&self, parent: Entity, path: &str) -> Result<Entity, LookupError> {
+        view(self).lookup(Some(parent), path)
+    }
+
+    fn lookup_unique(&self, path: &str) -> Result<Entity, LookupError> {
+        view(self).lookup_unique(None, path)
+    }
+
+    fn lookup_unique_in(&self, parent: Entity, path: &str) -> Result<Entity, LookupError> {
+        view(self).lookup_unique(Some(parent), path)
+    }
+
+    fn path_of(&self, entity: Entity) -> Option<String> {
+        view(self).path_of(entity)
+    }
+}

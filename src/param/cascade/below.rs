@@ -1,0 +1,57 @@
+//! Visiting the nodes below an entity.
+
+use super::{
+    CascadeQuery, CascadeState,
+    visit::{Everything, Parents, Visitor, visit_level},
+};
+use crate::relation::{ExclusiveRelation, TraversableRelation};
+use bevy_ecs::{
+    entity::Entity,
+    query::{IterQueryData, QueryFilter, ReadOnlyQueryData},
+};
+
+impl<R, D, P, F, W> CascadeQuery<'_, '_, R, D, P, F, W>
+where
+    R: ExclusiveRelation + TraversableRelation,
+    D: IterQueryData + 'static,
+    P: ReadOnlyQueryData + 'static,
+    F: QueryFilter + 'static,
+    W: QueryFilter + 'static,
+{
+    /// [`for_each`](Self::for_each) of `root` and everything below it. The parent of `root` is read too, as it is.
+    ///
+    /// # Complexity
+    /// A step per pair below `root`, besides what follows changes.
+    pub fn for_each_below(
+        &mut self,
+        root: Entity,
+        mut visit: impl FnMut(D::Item<'_, '_>, Option<P::Item<'_, '_>>),
+    ) {
+        self.update();
+        if !self.context.world.entities().contains_spawned(root) {
+            return;
+        }
+        let CascadeState { own, parents, levels, below, .. } = &mut *self.state;
+        below.clear();
+        below.push(levels.find_or_put(root));
+        // SAFETY: the states are up to date, the parameter was given the access that they declare, and it is borrowed
+        // mutably.
+        let (mut visitor, mut reader) =
+            unsafe { (Visitor::new(self.context, &*own, Everything), Parents::new(self.context, &*parents)) };
+        let mut next = 0;
+        while let Some(&slot) = below.get(next) {
+            next += 1;
+            let (above, nodes) = levels.split(slot.level as usize);
+            let Some(node) = nodes.get_mut(slot.at as usize) else { continue };
+            let entity = node.entity;
+            // SAFETY: there is nobody else; no entity is in two nodes, by *One slot*.
+            unsafe {
+                visit_level((&mut visitor, &mut reader), (above, core::slice::from_mut(node)), &mut visit)
+            };
+            let sources = entity
+                .into_iter()
+                .flat_map(|entity| self.index.into_iter().flat_map(move |index| index.sources(entity)));
+            below.extend(sources.filter_map(|source| levels.find(source)));
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Run conditions.
+
+use super::{Pairs, RemovedPairs};
+use crate::relation::Relation;
+use bevy_ecs::system::Local;
+
+/// A run condition: any pair of `R` exists. Constant time.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Relation)]
+/// struct Hunts;
+///
+/// #[derive(Resource, Default)]
+/// struct Rounds(u32);
+///
+/// let mut world = World::new();
+/// world.init_resource::<Rounds>();
+/// let mut schedule = Schedule::default();
+/// schedule.add_systems((|mut rounds: ResMut<Rounds>| rounds.0 += 1).run_if(any_pair::<Hunts>));
+///
+/// schedule.run(&mut world);
+/// let (fox, hare) = (world.spawn_empty().id(), world.spawn_empty().id());
+/// world.insert_pair(fox, Hunts, hare)?;
+/// schedule.run(&mut world);
+/// assert_eq!(world.resource::<Rounds>().0, 1);
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
+pub fn any_pair<R: Relation>(pairs: Pairs<R>) -> bool {
+    !pairs.is_empty()
+}
+
+/// A run condition: pairs of `R` were inserted or removed, put into another order, or given another value by
+/// insertion, since the condition was asked last. Constant time; true the first time if there are pairs.
+///
+/// Two changes that undo each other are changes all the same.
+pub fn pairs_changed<R: Relation>(pairs: Pairs<R>, mut seen: Local<u64>) -> bool {
+    let changed = *seen != pairs.version();
+    *seen = pairs.version();
+    changed
+}
+
+/// A run condition: pairs of `R` were removed since the condition was asked last. See [`RemovedPairs`] for what
+/// counts.
+pub fn any_pair_removed<R: Relation>(mut removed: RemovedPairs<R>) -> bool {
+    // Asked for all of them, so that the next time starts anew.
+    removed.read().count() > 0
+}

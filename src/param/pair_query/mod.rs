@@ -1,0 +1,287 @@
+//! The system parameter [`PairQuery`].
+//!
+//! [`state`] declares the access and decides what may overlap, [`ends`] gives the data of both ends of pairs in
+//! loops over whole tables and lists, [`iter`] does the same one pair at a time, [`parallel`] on several threads.
+#![expect(unsafe_code, reason = "a mutable iterator relies on what only its maker can check")]
+
+mod ends;
+mod iter;
+mod parallel;
+mod state;
+
+pub use iter::{PairIter, PairIterMut};
+
+use super::Pairs;
+use crate::relation::{ExclusiveRelation, Relation};
+use bevy_ecs::{
+    entity::Entity,
+    query::{IterQueryData, QueryData, QueryFilter, ReadOnlyQueryData},
+};
+use core::any::type_name;
+use ends::Ends;
+
+/// Iterates over pairs of relation type `R` with data of both ends: a system parameter.
+///
+/// There is one row per pair: the data `S` of its source, which may be mutable, a [`PairEdge`] with source, target
+/// and value of the pair, and the read-only data `T` of its target. `F` filters sources, `TF` targets. As in a
+/// `Query`, disabled entities are left out, on both sides.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Relation)]
+/// #[relation(exclusive)]
+/// struct DockedTo {
+///     flow: f32,
+/// }
+///
+/// #[derive(Component)]
+/// struct Fuel(f32);
+///
+/// #[derive(Component)]
+/// struct Depot {
+///     open: bool,
+/// }
+///
+/// fn refuel(mut docked: PairQuery<DockedTo, &mut Fuel, &Depot>) {
+///     for (mut fuel, edge, depot) in &mut docked {
+///         if depot.open {
+///             fuel.0 += edge.value().map_or(0.0, |docked| docked.flow);
+///         }
+///     }
+/// }
+/// # let (mut world, mut schedule) = (World::new(), Schedule::default());
+/// # let depot = world.spawn(Depot { open: true }).id();
+/// # let ship = world.spawn((Fuel(1.0), pairs![(DockedTo { flow: 2.0 }, depot)])).id();
+/// # schedule.add_systems(refuel).run(&mut world);
+/// # assert_eq!(world.get::<Fuel>(ship).unwrap().0, 3.0);
+/// ```
+///
+/// # Forms
+///
+/// | form | for |
+/// |---|---|
+/// | [`for_each`](Self::for_each) | everything; the fastest |
+/// | [`lend`](Self::lend) and [`fetch_next`](PairIter::fetch_next) | everything, one pair at a time |
+/// | [`iter`](Self::iter), `in &query` | read-only `S` |
+/// | [`iter_mut`](Self::iter_mut), `in &mut query` | exclusive relations, no overlap |
+/// | [`par_for_each`](Self::par_for_each) | no overlap |
+///
+/// A source with several pairs comes once per pair. An iterator could then give out the same `&mut` twice, which is
+/// why mutable iterators are for exclusive relations, and other forms take back one row before they give the next.
+///
+/// Each form goes over all pairs, or over those of one end: [`of_source`](Self::of_source),
+/// [`of_target`](Self::of_target).
+///
+/// # Overlap
+///
+/// `S` may write a component that `T` reads: `PairQuery<Drains, &mut Fuel, &Fuel>`. Such a query leaves out pairs
+/// of an entity with itself, and has neither a mutable iterator nor a parallel form. What `S`, `T` and the filters
+/// read of third entities must not be written by `S`; that is refused when the system is initialised, as conflicting
+/// parameters are.
+///
+/// # Order
+///
+/// Pairs come in no particular order, but those of one source in insertion order, and those of one target in the
+/// order of [`sources`](crate::RelationView::sources), except from the mutable iterator and in parallel.
+///
+/// # Complexity
+///
+/// Over all pairs, a step per entity that matches `S` and `F` or a step per pair, whichever is less, and a constant
+/// per pair. Of one end, a constant per pair.
+pub struct PairQuery<'w, 's, R, S, T = (), F = (), TF = ()>
+where
+    R: Relation,
+    S: QueryData,
+    T: ReadOnlyQueryData,
+    F: QueryFilter,
+    TF: QueryFilter,
+{
+    pairs: Pairs<'w, 's, R>,
+    ends: Ends<'w, 's, S, T, F, TF>,
+    scope: Scope,
+}
+
+/// Which pairs to go over.
+#[derive(Clone, Copy)]
+enum Scope {
+    All,
+    Source(Entity),
+    Target(Entity),
+}
+
+/// One pair, as [`PairQuery`] gives it.
+pub struct PairEdge<'a, R: Relation> {
+    /// The entity that has the pair.
+    pub source: Entity,
+    /// The entity that the pair points to.
+    pub target: Entity,
+    pairs: &'a Pairs<'a, 'a, R>,
+}
+
+impl<'a, R: Relation> PairEdge<'a, R> {
+    /// The value of the pair, if the relation has values. It is looked up here, in constant time.
+    pub fn value(&self) -> Option<&'a R> {
+        self.pairs.get(self.source, self.target)
+    }
+}
+
+impl<R: Relation> Clone for PairEdge<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: Relation> Copy for PairEdge<'_, R> {}
+
+impl<R: Relation> core::fmt::Debug for PairEdge<'_, R> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("PairEdge").field("source", &self.source).field("target", &self.target).finish()
+    }
+}
+
+impl<'w, 's, R, S, T, F, TF> PairQuery<'w, 's, R, S, T, F, TF>
+where
+    R: Relation,
+    S: QueryData,
+    T: ReadOnlyQueryData,
+    F: QueryFilter,
+    TF: QueryFilter,
+{
+    /// The pairs themselves, filtered by nothing.
+    pub fn pairs(&self) -> &Pairs<'w, 's, R> {
+        &self.pairs
+    }
+
+    /// This query over the pairs of one source.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # #[derive(Relation)]
+    /// # struct Carries;
+    /// # #[derive(Component)]
+    /// # struct Weight(f32);
+    /// # #[derive(Component)]
+    /// # struct Load(f32);
+    /// fn weigh(mut carried: PairQuery<Carries, (), &Weight>, mut carriers: Query<(Entity, &mut Load)>) {
+    ///     for (carrier, mut load) in &mut carriers {
+    ///         load.0 = carried.of_source(carrier).iter().map(|(_, _, weight)| weight.0).sum();
+    ///     }
+    /// }
+    /// # let (mut world, mut schedule) = (World::new(), Schedule::default());
+    /// # let items = [1.0, 2.5].map(|weight| world.spawn(Weight(weight)).id());
+    /// # let mule = world.spawn((Load(0.0), pairs![(Carries, items[0]), (Carries, items[1])])).id();
+    /// # schedule.add_systems(weigh).run(&mut world);
+    /// # assert_eq!(world.get::<Load>(mule).unwrap().0, 3.5);
+    /// ```
+    pub fn of_source(&mut self, source: Entity) -> PairQuery<'_, 's, R, S, T, F, TF> {
+        PairQuery { pairs: self.pairs, ends: self.ends.shorter(), scope: Scope::Source(source) }
+    }
+
+    /// This query over the pairs of one target.
+    pub fn of_target(&mut self, target: Entity) -> PairQuery<'_, 's, R, S, T, F, TF> {
+        PairQuery { pairs: self.pairs, ends: self.ends.shorter(), scope: Scope::Target(target) }
+    }
+
+    /// Calls `each` with every pair and the data of its ends.
+    pub fn for_each(&mut self, mut each: impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>)) {
+        self.ends.shorter().visit(&self.pairs, self.scope, &mut each);
+    }
+
+    /// Goes over the pairs one at a time, with [`PairIter::fetch_next`].
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # #[derive(Relation)]
+    /// # struct Feeds;
+    /// # #[derive(Component)]
+    /// # struct Stock(u32);
+    /// fn feed(mut query: PairQuery<Feeds, &mut Stock>) {
+    ///     let mut feeding = query.lend();
+    ///     while let Some((mut stock, _, _)) = feeding.fetch_next() {
+    ///         let Some(left) = stock.0.checked_sub(1) else { break };
+    ///         stock.0 = left;
+    ///     }
+    /// }
+    /// # let (mut world, mut schedule) = (World::new(), Schedule::default());
+    /// # let [a, b] = [0; 2].map(|_| world.spawn_empty().id());
+    /// # let farmer = world.spawn((Stock(5), pairs![(Feeds, a), (Feeds, b)])).id();
+    /// # schedule.add_systems(feed).run(&mut world);
+    /// # assert_eq!(world.get::<Stock>(farmer).unwrap().0, 3);
+    /// ```
+    pub fn lend(&mut self) -> PairIter<'_, 's, R, S, T, F, TF> {
+        PairIter::new(&self.pairs, self.ends.shorter(), self.scope)
+    }
+
+    /// Iterates over the pairs, each with the data of its ends.
+    pub fn iter(&self) -> PairIter<'_, 's, R, S, T, F, TF>
+    where
+        S: ReadOnlyQueryData,
+    {
+        PairIter::new(&self.pairs, self.ends.shorter(), self.scope)
+    }
+
+    /// Iterates over the pairs of an exclusive relation, each with the data of its ends.
+    ///
+    /// # Panics
+    /// If `S` writes what `T` or `TF` reads of the same entities, see [overlap](Self#overlap); or if `R` is not
+    /// exclusive, though its type says so.
+    pub fn iter_mut(&mut self) -> PairIterMut<'_, 's, R, S, T, F, TF>
+    where
+        R: ExclusiveRelation,
+        S: IterQueryData,
+    {
+        self.refuse_overlap("iter_mut");
+        assert!(
+            self.pairs.index.is_none_or(|index| index.exclusive),
+            "`{}` is an `ExclusiveRelation` but was not declared exclusive",
+            type_name::<R>(),
+        );
+        // SAFETY: both was checked above.
+        unsafe { PairIterMut::new(&self.pairs, self.ends.shorter(), self.scope) }
+    }
+
+    /// Several rows cannot be alive at once if one may write what another reads.
+    fn refuse_overlap(&self, form: &str) {
+        assert!(
+            !self.ends.overlap,
+            "`{form}` is not for `{}`: the data of sources writes what is read of targets. Use `for_each` or `lend`",
+            type_name::<Self>(),
+        );
+    }
+}
+
+impl<'a, 's, R, S, T, F, TF> IntoIterator for &'a PairQuery<'_, 's, R, S, T, F, TF>
+where
+    R: Relation,
+    S: ReadOnlyQueryData,
+    T: ReadOnlyQueryData,
+    F: QueryFilter,
+    TF: QueryFilter,
+{
+    type Item = (S::Item<'a, 's>, PairEdge<'a, R>, T::Item<'a, 's>);
+    type IntoIter = PairIter<'a, 's, R, S, T, F, TF>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<'a, 's, R, S, T, F, TF> IntoIterator for &'a mut PairQuery<'_, 's, R, S, T, F, TF>
+where
+    R: ExclusiveRelation,
+    S: IterQueryData,
+    T: ReadOnlyQueryData,
+    F: QueryFilter,
+    TF: QueryFilter,
+{
+    type Item = (S::Item<'a, 's>, PairEdge<'a, R>, T::Item<'a, 's>);
+    type IntoIter = PairIterMut<'a, 's, R, S, T, F, TF>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter_mut()
+    }
+}

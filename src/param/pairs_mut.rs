@@ -1,0 +1,154 @@
+//! The system parameter [`PairsMut`].
+#![expect(unsafe_code, reason = "Bevy's `SystemParam` is an unsafe trait")]
+
+use crate::{
+    ops::relation_id,
+    relation::Relation,
+    store::{PairData, PairStore, RelationIndex},
+    traverse::RelationView,
+};
+use bevy_ecs::{
+    change_detection::{DetectChangesMut, Mut, Res, ResMut, Tick},
+    entity::Entity,
+    system::{SystemAccess, SystemMeta, SystemParam, SystemParamValidationError},
+    world::{World, unsafe_world_cell::UnsafeWorldCell},
+};
+use core::ops::Deref;
+
+/// Reads and writes the values of pairs of relation type `R`: a system parameter.
+///
+/// Topology is read through [`RelationView`], to which this dereferences. Systems that read topology alone, with
+/// [`Pairs`](crate::Pairs) of another relation or in query terms, run beside one that writes values; systems that
+/// read the values of `R` do not.
+///
+/// Writing a value marks it as changed, as writing a component does: the guards are Bevy's own. `PairInserted` is
+/// not sent; insert the pair again for that.
+///
+/// A symmetric pair has one value for both directions. Bevy's relationships cannot be named here: their values lie
+/// in components that are immutable.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Relation)]
+/// struct Trusts {
+///     much: f32,
+/// }
+///
+/// fn forget(mut trust: PairsMut<Trusts>) {
+///     trust.for_each_mut(|_source, _target, mut trusts| trusts.much *= 0.99);
+/// }
+/// # let (mut world, mut schedule) = (World::new(), Schedule::default());
+/// # let alice = world.spawn_empty().id();
+/// # let bob = world.spawn(pairs![(Trusts { much: 1.0 }, alice)]).id();
+/// # schedule.add_systems(forget).run(&mut world);
+/// # assert_eq!(world.pair_value::<Trusts>(bob, alice).unwrap().much, 0.99);
+/// ```
+pub struct PairsMut<'w, R: Relation<Component = ()>> {
+    index: Option<&'w RelationIndex>,
+    view: RelationView<'w, 'w>,
+    column: Option<ResMut<'w, PairData<R>>>,
+    last_run: Tick,
+    this_run: Tick,
+}
+
+impl<R: Relation<Component = ()>> PairsMut<'_, R> {
+    /// The value of a pair. `None` if there is no such pair, or no value that can be written.
+    ///
+    /// # Complexity
+    /// Constant.
+    pub fn get(&self, source: Entity, target: Entity) -> Option<&R> {
+        self.column.as_ref()?.get(self.index?.row(source, target)?)
+    }
+
+    /// The value of a pair, to write. `None` as in [`get`](Self::get).
+    ///
+    /// # Complexity
+    /// Constant.
+    pub fn get_mut(&mut self, source: Entity, target: Entity) -> Option<Mut<'_, R>> {
+        let row = self.index?.row(source, target)?;
+        // Values have ticks of their own.
+        self.column.as_mut()?.bypass_change_detection().get_mut(row, self.last_run, self.this_run)
+    }
+
+    /// Gives every pair with its value to write, target by target. A symmetric pair comes once, in either of its
+    /// directions.
+    pub fn for_each_mut(&mut self, mut each: impl FnMut(Entity, Entity, Mut<'_, R>)) {
+        let Some(index) = self.index else { return };
+        for (source, target) in index.iter() {
+            if index.symmetric && source > target {
+                continue;
+            }
+            if let Some(value) = self.get_mut(source, target) {
+                each(source, target, value);
+            }
+        }
+    }
+
+    /// Gives the targets of `source`, in insertion order, with the values of the pairs to write.
+    pub fn for_each_of(&mut self, source: Entity, mut each: impl FnMut(Entity, Mut<'_, R>)) {
+        for target in self.view.targets(source) {
+            if let Some(value) = self.get_mut(source, target) {
+                each(target, value);
+            }
+        }
+    }
+
+    /// Gives the sources of `target`, in the order of [`sources`](RelationView::sources), with the values of the
+    /// pairs to write.
+    pub fn for_each_to(&mut self, target: Entity, mut each: impl FnMut(Entity, Mut<'_, R>)) {
+        for source in self.view.sources(target) {
+            if let Some(value) = self.get_mut(source, target) {
+                each(source, value);
+            }
+        }
+    }
+}
+
+impl<'w, R: Relation<Component = ()>> Deref for PairsMut<'w, R> {
+    type Target = RelationView<'w, 'w>;
+
+    #[inline]
+    fn deref(&self) -> &RelationView<'w, 'w> {
+        &self.view
+    }
+}
+
+/// What is fetched of the world.
+type Fetched<R> = (Option<Res<'static, PairStore>>, Option<ResMut<'static, PairData<R>>>);
+
+/// State of [`PairsMut`].
+#[doc(hidden)]
+pub struct PairsMutState<R: Relation<Component = ()>>(<Fetched<R> as SystemParam>::State);
+
+// SAFETY: every access goes through `Fetched`, whose own implementation declares it in `init_access` and performs
+// it in `get_param`. Test: `pairs_mut_conflicts_with_readers_of_its_values_only`.
+unsafe impl<R: Relation<Component = ()>> SystemParam for PairsMut<'_, R> {
+    type State = PairsMutState<R>;
+    type Item<'w, 's> = PairsMut<'w, R>;
+
+    fn init_state(world: &mut World) -> Self::State {
+        relation_id::<R>(world);
+        PairsMutState(<Fetched<R>>::init_state(world))
+    }
+
+    fn init_access(state: &Self::State, meta: &mut SystemMeta, access: &mut SystemAccess, world: &mut World) {
+        <Fetched<R>>::init_access(&state.0, meta, access, world);
+    }
+
+    unsafe fn get_param<'w, 's>(
+        state: &'s mut Self::State,
+        meta: &SystemMeta,
+        world: UnsafeWorldCell<'w>,
+        tick: Tick,
+    ) -> Result<Self::Item<'w, 's>, SystemParamValidationError> {
+        // SAFETY: the access was declared by the same parameter in `init_access`, and `world` is the world of
+        // this state, as the caller promises.
+        let (store, column) = unsafe { <Fetched<R>>::get_param(&mut state.0, meta, world, tick)? };
+        let store = store.map(Res::into_inner);
+        let index = store.and_then(|store| Some(store.relation(store.registry.known::<R>()?)));
+        let view = RelationView::new(index, None);
+        Ok(PairsMut { index, view, column, last_run: meta.get_last_run(), this_run: tick })
+    }
+}

@@ -1,0 +1,234 @@
+//! What terms read: the pairs of a relation and their values.
+
+use crate::{
+    ops::relation_id,
+    relation::Relation,
+    store::{PairData, PairStore, RelationIndex},
+};
+use bevy_ecs::{
+    archetype::Archetype,
+    change_detection::Tick,
+    component::{ComponentId, Components},
+    entity::Entity,
+    hierarchy::{ChildOf, Children},
+    query::{FilteredAccess, FilteredAccessSet, QueryData, WorldQuery},
+    storage::{Table, TableRow},
+    world::{World, unsafe_world_cell::UnsafeWorldCell},
+};
+use core::{any::TypeId, marker::PhantomData};
+
+/// Reads the pairs of `R`, and with `VALUES` also the column of their values.
+pub struct ReadPairs<R, const VALUES: bool>(PhantomData<fn() -> R>);
+
+/// The resources that [`ReadPairs`] reads.
+#[derive(Clone, Copy)]
+pub struct ReadPairsState {
+    store: ComponentId,
+    column: Option<ComponentId>,
+}
+
+/// What [`ReadPairs`] has fetched.
+pub struct ReadPairsFetch<'w, R: Relation> {
+    pub(super) store: Option<&'w PairStore>,
+    pub(super) index: Option<&'w RelationIndex>,
+    column: Option<&'w PairData<R>>,
+    pub(super) last_run: Tick,
+    pub(super) this_run: Tick,
+}
+
+impl<R: Relation> Copy for ReadPairsFetch<'_, R> {}
+
+impl<R: Relation> Clone for ReadPairsFetch<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<'w, R: Relation> ReadPairsFetch<'w, R> {
+    /// The value of a pair, unless it is kept in a component.
+    #[inline]
+    pub(super) fn value(&self, source: Entity, target: Entity) -> Option<&'w R> {
+        self.column?.get(self.index?.row(source, target)?)
+    }
+}
+
+/// Whether the values of pairs are in a column: there are some, and no component has them.
+fn has_column<R: Relation>() -> bool {
+    size_of::<R>() > 0 && TypeId::of::<R::Component>() == TypeId::of::<()>()
+}
+
+// SAFETY: no component of the entity at hand is accessed, so that neither access nor filters have to be declared for it.
+// The resources are read by `init_fetch` and as long as the fetch lives; `init_nested_access` declares both of
+// them. Test: `terms_refuse_what_writes_beside_them`.
+unsafe impl<R: Relation, const VALUES: bool> WorldQuery for ReadPairs<R, VALUES> {
+    type Fetch<'w> = ReadPairsFetch<'w, R>;
+    type State = ReadPairsState;
+
+    const IS_DENSE: bool = true;
+
+    fn shrink_fetch<'long: 'short, 'short>(fetch: Self::Fetch<'long>) -> Self::Fetch<'short> {
+        fetch
+    }
+
+    #[inline]
+    unsafe fn init_fetch<'w, 's>(
+        world: UnsafeWorldCell<'w>,
+        state: &'s ReadPairsState,
+        last_run: Tick,
+        this_run: Tick,
+    ) -> ReadPairsFetch<'w, R> {
+        // SAFETY: the world gives the right to read the resource, as the caller promises, and it is of this type.
+        let store: Option<&PairStore> =
+            unsafe { world.get_resource_by_id(state.store).map(|store| store.deref()) };
+        // SAFETY: as above.
+        let read = |column| unsafe { world.get_resource_by_id(column).map(|column| column.deref()) };
+        let id = store.and_then(|store| store.registry.known::<R>());
+        let index = store.zip(id).map(|(store, id)| store.relation(id));
+        ReadPairsFetch { store, index, column: state.column.and_then(read), last_run, this_run }
+    }
+
+    #[inline]
+    unsafe fn set_archetype<'w, 's>(
+        _: &mut Self::Fetch<'w>,
+        _: &'s Self::State,
+        _: &'w Archetype,
+        _: &'w Table,
+    ) {
+    }
+
+    #[inline]
+    unsafe fn set_table<'w, 's>(_: &mut Self::Fetch<'w>, _: &'s Self::State, _: &'w Table) {}
+
+    fn update_component_access(_: &Self::State, _: &mut FilteredAccess) {}
+
+    fn init_nested_access(
+        state: &Self::State,
+        _: Option<&str>,
+        declared: &mut FilteredAccessSet,
+        _: UnsafeWorldCell<'_>,
+    ) {
+        // The term that reads looks for conflicts.
+        for resource in [Some(state.store), state.column].into_iter().flatten() {
+            declared.add_resource_read(resource);
+        }
+    }
+
+    fn init_state(world: &mut World) -> ReadPairsState {
+        relation_id::<R>(world);
+        let store = world.register_component::<PairStore>();
+        let column = (VALUES && has_column::<R>()).then(|| world.register_component::<PairData<R>>());
+        ReadPairsState { store, column }
+    }
+
+    fn get_state(_: &Components) -> Option<ReadPairsState> {
+        None
+    }
+
+    fn matches_component_set(_: &Self::State, _: &impl Fn(ComponentId) -> bool) -> bool {
+        true
+    }
+
+    fn update_archetypes(_: &mut Self::State, _: UnsafeWorldCell<'_>) {}
+}
+
+/// Reads the [`Children`] of the entity at hand, whose order the user may change without telling anyone, if `R` is
+/// [`ChildOf`].
+pub struct ReadOrder<R>(PhantomData<fn() -> R>);
+
+type OwnChildren = Option<&'static Children>;
+
+#[inline]
+fn is_child_of<R: Relation>() -> bool {
+    TypeId::of::<R>() == TypeId::of::<ChildOf>()
+}
+
+impl<R: Relation> ReadOrder<R> {
+    /// # Safety
+    /// As for [`QueryData::fetch`].
+    #[inline]
+    pub(super) unsafe fn children<'w>(
+        state: &<Self as WorldQuery>::State,
+        fetch: &mut <Self as WorldQuery>::Fetch<'w>,
+        entity: Entity,
+        row: TableRow,
+    ) -> Option<&'w [Entity]> {
+        if !is_child_of::<R>() {
+            return None;
+        }
+        // SAFETY: as the caller promises; the table or archetype was passed on to `OwnChildren`.
+        unsafe { OwnChildren::fetch(state, fetch, entity, row)? }.map(|children| &**children)
+    }
+}
+
+// SAFETY: either nothing is accessed, or everything is passed on to `OwnChildren`. Test:
+// `children_are_read_only_by_terms_of_child_of`.
+unsafe impl<R: Relation> WorldQuery for ReadOrder<R> {
+    type Fetch<'w> = <OwnChildren as WorldQuery>::Fetch<'w>;
+    type State = <OwnChildren as WorldQuery>::State;
+
+    const IS_DENSE: bool = OwnChildren::IS_DENSE;
+
+    fn shrink_fetch<'long: 'short, 'short>(fetch: Self::Fetch<'long>) -> Self::Fetch<'short> {
+        OwnChildren::shrink_fetch(fetch)
+    }
+
+    #[inline]
+    unsafe fn init_fetch<'w, 's>(
+        world: UnsafeWorldCell<'w>,
+        state: &'s Self::State,
+        last_run: Tick,
+        this_run: Tick,
+    ) -> Self::Fetch<'w> {
+        // SAFETY: passed on.
+        unsafe { OwnChildren::init_fetch(world, state, last_run, this_run) }
+    }
+
+    #[inline]
+    unsafe fn set_archetype<'w, 's>(
+        fetch: &mut Self::Fetch<'w>,
+        state: &'s Self::State,
+        archetype: &'w Archetype,
+        table: &'w Table,
+    ) {
+        if is_child_of::<R>() {
+            // SAFETY: passed on.
+            unsafe { OwnChildren::set_archetype(fetch, state, archetype, table) }
+        }
+    }
+
+    #[inline]
+    unsafe fn set_table<'w, 's>(fetch: &mut Self::Fetch<'w>, state: &'s Self::State, table: &'w Table) {
+        if is_child_of::<R>() {
+            // SAFETY: passed on.
+            unsafe { OwnChildren::set_table(fetch, state, table) }
+        }
+    }
+
+    fn update_component_access(state: &Self::State, access: &mut FilteredAccess) {
+        if is_child_of::<R>() {
+            OwnChildren::update_component_access(state, access);
+        }
+    }
+
+    fn init_nested_access(
+        _: &Self::State,
+        _: Option<&str>,
+        _: &mut FilteredAccessSet,
+        _: UnsafeWorldCell<'_>,
+    ) {
+    }
+
+    fn init_state(world: &mut World) -> Self::State {
+        OwnChildren::init_state(world)
+    }
+
+    fn get_state(_: &Components) -> Option<Self::State> {
+        None
+    }
+
+    fn matches_component_set(_: &Self::State, _: &impl Fn(ComponentId) -> bool) -> bool {
+        true
+    }
+
+    fn update_archetypes(_: &mut Self::State, _: UnsafeWorldCell<'_>) {}
+}

@@ -1,0 +1,240 @@
+//! Terms as parts of all that a query can be made of.
+
+use crate::common::spawn;
+use bevy_ecs::{
+    entity_disabling::Disabled,
+    prelude::*,
+    query::{QueryData, QueryFilter},
+    system::RunSystemOnce,
+};
+use bevy_relations::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[derive(Relation)]
+struct Likes;
+
+#[derive(Relation)]
+struct Eats {
+    grams: u32,
+}
+
+#[derive(Relation)]
+#[relation(exclusive, traversable)]
+struct MountedOn;
+
+#[derive(Component, Clone, Copy, PartialEq, Debug)]
+struct Armor(u32);
+
+#[derive(Component)]
+struct Position(u32);
+
+#[derive(Component)]
+struct Marker;
+
+/// A ship with armor 7, a turret on it, a gun on that; the gun likes the ship and eats 5 and 6 grams of the other two.
+fn world() -> (World, [Entity; 3]) {
+    let mut world = World::new();
+    let [ship, turret, gun] = spawn(&mut world);
+    world.entity_mut(ship).insert(Armor(7));
+    world.entity_mut(gun).insert((Position(1), Marker));
+    world.entity_mut(turret).insert(Position(2));
+    for (source, target) in [(turret, ship), (gun, turret)] {
+        world.insert_pair(source, MountedOn, target).unwrap();
+    }
+    world.insert_pair(gun, Likes, ship).unwrap();
+    world.insert_pair(gun, Eats { grams: 5 }, ship).unwrap();
+    world.insert_pair(gun, Eats { grams: 6 }, turret).unwrap();
+    (world, [ship, turret, gun])
+}
+
+#[test]
+fn data_and_filters_combine_with_those_of_bevy() {
+    let (mut world, [ship, turret, gun]) = world();
+    let check = move |both: Query<Entity, (Related<MountedOn>, With<Marker>)>,
+                      either: Query<Entity, Or<(Related<Likes>, With<Armor>)>>,
+                      neither: Query<Entity, (Without<Marker>, RootOf<MountedOn>)>,
+                      optional: Query<(Entity, Option<Targets<Likes>>, Has<Marker>), With<Position>>,
+                      any: Query<(Entity, AnyOf<(Target<Likes>, &Armor)>)>| {
+        assert_eq!(both.single().unwrap(), gun);
+        assert_eq!(either.iter().collect::<Vec<_>>().len(), 2);
+        assert_eq!(neither.single().unwrap(), ship);
+        let mut rows: Vec<_> =
+            optional.iter().map(|(entity, likes, has)| (entity, likes.map(Iterator::count), has)).collect();
+        rows.sort_unstable_by_key(|(.., has)| !has);
+        assert_eq!(rows, [(gun, Some(1), true), (turret, None, false)]);
+        // A term inside `AnyOf` counts as there, as every column-less data does.
+        assert!(
+            any.iter().any(|(entity, (likes, _))| entity == gun && likes.map(|target| *target) == Some(ship))
+        );
+    };
+    world.run_system_once(check).unwrap();
+}
+
+#[test]
+fn mutable_data_goes_beside_terms() {
+    let (mut world, [.., gun]) = world();
+    let write = |mut query: Query<(&mut Position, Target<MountedOn>, Up<MountedOn, &Armor>)>| {
+        for (mut position, _, armor) in &mut query {
+            position.0 += armor.0;
+        }
+    };
+    world.run_system_once(write).unwrap();
+    assert_eq!(world.get::<Position>(gun).map(|position| position.0), Some(8));
+    let count = |query: Query<Entity, (Changed<Position>, Related<Likes>)>| query.iter().count();
+    assert_eq!(world.run_system_once(count).unwrap(), 1);
+}
+
+#[test]
+fn single_entities_can_be_asked_for() {
+    let (mut world, [ship, turret, gun]) = world();
+    let check = move |targets: Query<(Targets<Eats>, SelfUp<MountedOn, &Armor>)>,
+                      sources: Query<Sources<MountedOn>>| {
+        let (food, armor) = targets.get(gun).unwrap();
+        assert_eq!(food.with_values().map(|(_, eats)| eats.grams).collect::<Vec<_>>(), [5, 6]);
+        assert_eq!(armor, &Armor(7));
+        assert!(targets.get(turret).is_err() && targets.get(ship).is_err());
+        assert_eq!(targets.single().unwrap().1, &Armor(7));
+        assert_eq!(sources.get(ship).unwrap().collect::<Vec<_>>(), [turret]);
+        assert_eq!(sources.iter_many([gun, turret, ship]).flatten().count(), 2);
+        assert!(sources.get_many([ship, turret]).is_ok() && sources.get_many([ship, gun]).is_err());
+    };
+    world.run_system_once(check).unwrap();
+}
+
+#[test]
+fn parallel_iteration_finds_the_same() {
+    let (mut world, [ship, ..]) = world();
+    for number in 0..5_000 {
+        let child = world.spawn(Position(number)).id();
+        world.insert_pair(child, MountedOn, ship).unwrap();
+    }
+    #[derive(Resource)]
+    struct Sum(usize);
+    type Row<'a> =
+        (&'a Position, Up<MountedOn, &'a Armor>, Kept<Up<MountedOn, &'a Armor>>, Target<MountedOn>);
+    let sum = |query: Query<Row>, mut commands: Commands| {
+        let parallel = AtomicUsize::new(0);
+        query.par_iter().for_each(|(position, armor, kept, _)| {
+            assert_eq!(armor, kept);
+            parallel.fetch_add((armor.0 + position.0) as usize, Ordering::Relaxed);
+        });
+        let sequential = query.iter().map(|(position, armor, ..)| (armor.0 + position.0) as usize).sum();
+        assert_eq!(parallel.into_inner(), sequential);
+        commands.insert_resource(Sum(sequential));
+    };
+    // A schedule starts the threads, if there are any.
+    let mut schedule = Schedule::default();
+    schedule.add_systems(sum).run(&mut world);
+    assert!(world.resource::<Sum>().0 > 7 * 5_000);
+}
+
+#[test]
+fn queries_with_terms_share_a_param_set_with_what_writes_their_data() {
+    let (mut world, [ship, ..]) = world();
+    let system = move |mut set: ParamSet<(Query<&mut Armor>, Query<Up<MountedOn, &Armor>>)>| {
+        for mut armor in &mut set.p0() {
+            armor.0 += 1;
+        }
+        set.p1().iter().map(|armor| armor.0).sum::<u32>()
+    };
+    assert_eq!(world.run_system_once(system).unwrap(), 16);
+    assert_eq!(world.get(ship), Some(&Armor(8)));
+}
+
+#[derive(QueryData)]
+struct Part {
+    entity: Entity,
+    below: Option<Sources<MountedOn>>,
+    on: Target<MountedOn>,
+    food: Option<Targets<Eats>>,
+    armor: Up<MountedOn, &'static Armor>,
+    depth: Depth<MountedOn>,
+    pairs: PairsOf,
+}
+
+#[derive(QueryData)]
+#[query_data(mutable)]
+struct Moving {
+    position: &'static mut Position,
+    ancestors: Ancestors<MountedOn>,
+}
+
+#[derive(QueryFilter)]
+struct IsLikedGun {
+    likes: Related<Likes>,
+    leaf: LeafOf<MountedOn>,
+    added: Or<(AddedPair<Likes>, ChangedPair<Eats>)>,
+}
+
+#[test]
+fn terms_can_be_fields_of_derived_query_data_and_filters() {
+    let (mut world, [ship, turret, gun]) = world();
+    let check = move |parts: Query<Part>, guns: Query<Part, IsLikedGun>| {
+        assert_eq!(parts.iter().count(), 2);
+        let part = guns.single().unwrap();
+        assert_eq!((part.entity, *part.on, part.armor, part.depth), (gun, turret, &Armor(7), 2));
+        assert_eq!((part.below.is_none(), part.pairs.count()), (true, 4));
+        assert_eq!(part.food.unwrap().collect::<Vec<_>>(), [ship, turret]);
+        assert_eq!(parts.get(turret).unwrap().below.unwrap().collect::<Vec<_>>(), [gun]);
+    };
+    world.run_system_once(check).unwrap();
+    let moving = |mut query: Query<Moving>| {
+        query.iter_mut().for_each(|mut item| item.position.0 = item.ancestors.count() as u32);
+        query.iter().map(|item| item.position.0).sum::<u32>()
+    };
+    assert_eq!(world.run_system_once(moving).unwrap(), 3);
+}
+
+#[test]
+fn terms_can_be_nested() {
+    let (mut world, [ship, turret, gun]) = world();
+    let check = move |query: Query<(Entity, Up<MountedOn, (Entity, Target<MountedOn>)>)>,
+                      twice: Query<Up<MountedOn, Up<MountedOn, &Armor>>>| {
+        let (entity, (above, target)) = query.single().unwrap();
+        assert_eq!((entity, above, *target), (gun, turret, ship));
+        // What lies above the turret, for the gun; nothing lies above the ship.
+        assert_eq!(twice.single().unwrap(), &Armor(7));
+    };
+    world.run_system_once(check).unwrap();
+}
+
+#[test]
+fn disabled_entities_are_seen_by_topology_and_passed_over_by_data() {
+    let (mut world, [ship, turret, gun]) = world();
+    world.entity_mut(turret).insert((Disabled, Armor(3)));
+    let check = move |targets: Query<Target<MountedOn>>,
+                      up: Query<Up<MountedOn, &Armor>>,
+                      kept: Query<Kept<Up<MountedOn, &Armor>>>,
+                      sources: Query<(Entity, Sources<MountedOn>)>| {
+        assert_eq!(*targets.get(gun).unwrap(), turret);
+        assert_eq!((up.get(gun).unwrap(), kept.get(gun).unwrap()), (&Armor(7), &Armor(7)));
+        // As a row, a disabled entity is left out.
+        assert!(targets.get(turret).is_err());
+        let rows: Vec<_> =
+            sources.iter().map(|(entity, sources)| (entity, sources.collect::<Vec<_>>())).collect();
+        assert_eq!(rows, [(ship, vec![turret])]);
+    };
+    world.run_system_once(check).unwrap();
+}
+
+#[test]
+fn terms_of_a_world_that_lost_its_store_find_nothing() {
+    let (mut world, [.., gun]) = world();
+    let mut targets = world.query::<Target<MountedOn>>();
+    let mut up = world.query::<Kept<Up<MountedOn, &Armor>>>();
+    let mut pairs = world.query::<PairsOf>();
+    let mut depth = world.query::<Depth<MountedOn>>();
+    assert!(up.get(&world, gun).is_ok());
+    world.clear_resources();
+    assert!(
+        targets.get(&world, gun).is_err() && up.get(&world, gun).is_err() && pairs.get(&world, gun).is_err()
+    );
+    assert_eq!(depth.get(&world, gun).unwrap(), 0);
+    // They are back when pairs are.
+    let [other] = spawn(&mut world);
+    world.entity_mut(other).insert(Armor(1));
+    world.insert_pair(gun, MountedOn, other).unwrap();
+    assert_eq!(targets.get(&world, gun).map(|target| *target), Ok(other));
+    assert_eq!(up.get(&world, gun), Ok(&Armor(1)));
+    assert_eq!((pairs.get(&world, gun).unwrap().count(), depth.get(&world, gun).unwrap()), (1, 1));
+}

@@ -1,0 +1,9 @@
+use bevy_ecs::prelude::*;
+use bevy_relations::prelude::*;
+
+#[derive(Component)]
+struct Armor;
+
+fn system(_query: Query<Up<ChildOf, &mut Armor>>) {}
+
+fn main() {}
