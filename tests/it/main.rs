@@ -18,6 +18,7 @@ mod event_observers;
 mod events;
 mod expr;
 mod expr_fuzz;
+mod expr_judged;
 mod expr_oracle;
 mod expr_rows;
 mod expr_run;
