@@ -16,7 +16,7 @@ use bevy_ecs::{
     entity::Entity,
     world::World,
 };
-use core::fmt;
+use core::{any::TypeId, fmt};
 
 /// The id that a field was matched by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -167,8 +167,8 @@ impl<'a> Row<'a> {
     pub fn get<T: Component>(&self, field: usize) -> Option<&'a T> {
         let source = self.source(field)?;
         let component = self.component(field)?;
-        let own = self.world.components().component_id::<T>()?;
-        (own == component).then(|| self.world.get::<T>(source)).flatten()
+        let info = self.world.components().get_info(component)?;
+        (info.type_id() == Some(TypeId::of::<T>())).then(|| self.world.get::<T>(source)).flatten()
     }
 
     /// The value of the pair that a field was matched by.
@@ -190,7 +190,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The component of a field by reflection.
+    /// The component of a field by reflection. `None` if it is not set, or no component that is reflected.
     #[cfg(feature = "bevy_reflect")]
     pub fn reflect(&self, field: usize) -> Option<&'a dyn bevy_reflect::Reflect> {
         use bevy_ecs::reflect::{AppTypeRegistry, ReflectComponent};

@@ -393,3 +393,66 @@ fn rules_of_the_world_are_errors_at_their_place() {
     assert!(error(&format!("[inout] {serial}")).1.contains("immutable"));
     assert!(error("Only, #18446744073709551615").1.contains("alive"));
 }
+
+#[cfg(feature = "bevy_reflect")]
+mod reflected {
+    use super::*;
+    use bevy_reflect::Reflect;
+
+    #[derive(Component, Reflect)]
+    #[reflect(Component)]
+    struct Movement {
+        value: Entity,
+        leader: Option<Entity>,
+    }
+
+    #[derive(Resource, Reflect)]
+    #[reflect(Resource)]
+    struct SimTime;
+
+    #[test]
+    fn a_resource_is_matched_by_its_name() {
+        let mut world = World::new();
+        world.init_resource::<AppTypeRegistry>();
+        world.resource::<AppTypeRegistry>().write().register::<SimTime>();
+        let fuel = id::<Fuel>(&mut world);
+        world.register_component::<Fuel>();
+        let ship = world.spawn(Fuel(0)).id();
+        world.insert_resource(SimTime);
+        for text in [format!("{fuel}, SimTime(SimTime)"), format!("{fuel}, SimTime($)")] {
+            let mut expr = compile(&mut world, &text);
+            assert_eq!(these(&mut expr, &world), [ship]);
+            world.remove_resource::<SimTime>();
+            assert_eq!(expr.count(&world), Ok(0));
+            world.insert_resource(SimTime);
+            assert_eq!(expr.count(&world), Ok(1));
+        }
+    }
+
+    #[test]
+    fn a_field_of_a_component_is_followed_like_a_pair() {
+        let mut world = World::new();
+        world.init_resource::<AppTypeRegistry>();
+        world.resource::<AppTypeRegistry>().write().register::<Movement>();
+        let [a, b, c] = [(); 3].map(|()| world.spawn_empty().id());
+        world.entity_mut(a).insert(Movement { value: b, leader: Some(c) });
+        world.entity_mut(b).insert(Movement { value: c, leader: None });
+        let mut found = |text: &str| {
+            let mut found = Vec::new();
+            let mut expr = compile(&mut world, text);
+            expr.for_each(&world, |row| found.push((row.this(), row.var("x")))).unwrap();
+            found.sort_unstable_by_key(|&(this, _)| [a, b].iter().position(|&own| Some(own) == this));
+            found
+        };
+        assert_eq!(found("Movement.value($this, $x)"), [(Some(a), Some(b)), (Some(b), Some(c))]);
+        assert_eq!(found("Movement.leader($this, $x)"), [(Some(a), Some(c))]);
+        assert_eq!(found("Movement, !Movement.leader($this, *)"), [(Some(b), None)]);
+        world.despawn(c);
+        let mut expr = compile(&mut world, "Movement.value($this, *)");
+        assert_eq!(these(&mut expr, &world), [a], "a field that holds a dead entity is none");
+        let mut expr = compile(&mut world, "Movement");
+        let reflected =
+            expr.first(&world).unwrap().unwrap().reflect(0).map(|value| value.reflect_short_type_path());
+        assert_eq!(reflected, Some("Movement"));
+    }
+}

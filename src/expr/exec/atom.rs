@@ -192,7 +192,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
                         view.store.registry.of_entity(relation).into_iter().map(stored).for_each(of_relation);
                     }
                     (RelationOp::Free(_), Arg::Free | Arg::Any) => {
-                        view.relations().map(stored).for_each(of_relation)
+                        view.relations().map(stored).for_each(of_relation);
                     }
                     (RelationOp::Free(_), Arg::Component(_) | Arg::Nothing) => {}
                 }

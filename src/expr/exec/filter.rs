@@ -15,7 +15,7 @@ use crate::{
     relation::{CHILD_OF, OnInstantiate, TAGGED},
 };
 use alloc::{boxed::Box, vec::Vec};
-use bevy_ecs::{component::ComponentId, entity::Entity, name::Name};
+use bevy_ecs::{archetype::Archetype, component::ComponentId, entity::Entity, name::Name};
 
 impl Filter {
     /// Removes the rows that do not pass, or writes a column. `own` is what the filter keeps for itself, `rows` a
@@ -206,7 +206,7 @@ impl View<'_> {
         };
         let archetype = self.entities.get_spawned(list).ok();
         let archetype = archetype.and_then(|location| self.archetypes.get(location.archetype_id));
-        let components = archetype.into_iter().flat_map(|archetype| archetype.components());
+        let components = archetype.into_iter().flat_map(Archetype::components);
         for &component in components.filter(|component| !unlisted.contains(component)) {
             if self.is_listed_component(component) {
                 see(self.has_component(source, component));

@@ -42,8 +42,7 @@ pub(super) fn internal_components(world: &World) -> Vec<ComponentId> {
         components.component_id::<TypeEntity>(),
         components.component_id::<Children>(),
     ];
-    let adopted = ensure_known(world).into_iter();
-    own.into_iter().flatten().chain(adopted).collect()
+    own.into_iter().flatten().chain(adopted_components(world)).collect()
 }
 
 /// Components that do not make an entity what it is.
@@ -56,7 +55,7 @@ pub(super) fn unlisted_components(world: &World, internal: &[ComponentId]) -> Ve
 }
 
 /// The components of adopted relationships.
-fn ensure_known(world: &World) -> Vec<ComponentId> {
+fn adopted_components(world: &World) -> Vec<ComponentId> {
     let Some(store) = crate::access::store(world) else { return Vec::new() };
     let adopted = store.registry.entries.iter().filter_map(|entry| entry.adopted);
     adopted.filter_map(|adopted| world.components().get_id(adopted.kind.type_id)).collect()

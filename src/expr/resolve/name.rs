@@ -133,7 +133,7 @@ impl Resolver<'_> {
             use bevy_ecs::reflect::{AppTypeRegistry, ReflectComponent};
             let types = self.world.get_resource::<AppTypeRegistry>()?.clone();
             let reflect = types.read().get_type_data::<ReflectComponent>(id)?.clone();
-            return Some(reflect.register_component(self.world));
+            Some(reflect.register_component(self.world))
         }
         #[cfg(not(feature = "bevy_reflect"))]
         None

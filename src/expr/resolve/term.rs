@@ -72,9 +72,8 @@ impl Resolver<'_> {
                 None => self.has(has, &mut operator, &mut prepared)?,
             },
         };
-        if let (Condition::Match(atom), Test::Has(has)) = (&condition, &term.test) {
+        if let Condition::Match(atom) = &condition {
             self.check_access(atom, access, term.span)?;
-            let _ = has;
         }
         items.append(&mut prepared.items);
         items.push(Item::Term(Term { field: Some(field), operator, condition }));
@@ -338,9 +337,8 @@ impl Resolver<'_> {
     }
 
     fn comparison(&mut self, comparison: &Comparison, prepared: &mut Prepared) -> Resolved<Condition> {
-        let left = match self.element_of(&comparison.left, None, prepared)? {
-            Element::Var(var) => var,
-            _ => return Err(Fault::rule(comparison.left.span, "a variable")),
+        let Element::Var(left) = self.element_of(&comparison.left, None, prepared)? else {
+            return Err(Fault::rule(comparison.left.span, "a variable"));
         };
         let right = match &comparison.right {
             AstComparand::Path(path) => Comparand::Path(path.as_str().into()),
