@@ -11,6 +11,8 @@ mod histories;
 mod judge;
 #[path = "../../it/oracle/mod.rs"]
 mod oracle;
+#[path = "../../it/ours.rs"]
+mod ours;
 mod parent;
 mod queries;
 mod seen;

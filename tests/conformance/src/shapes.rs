@@ -27,6 +27,35 @@ pub(crate) fn find(model: &Model, expr: &Expr) -> Vec<&'static str> {
     SHAPES.iter().filter(applies).map(|shape| shape.name).collect()
 }
 
+/// Whether this crate may answer otherwise than the definition.
+pub(crate) fn is_unsettled(model: &Model, expr: &Expr) -> bool {
+    let query = Query::new(model, expr);
+    UNSETTLED.iter().any(|shape| query.terms.iter().any(|seen| (shape.applies)(&query, seen)))
+}
+
+/// What this crate answers otherwise than the definition.
+const UNSETTLED: &[Shape] = &[
+    Shape {
+        name: "open branch of Or with a written source",
+        reason: "the first of several matches is shown, and nobody says which one that is",
+        applies: |query, seen| {
+            let open = seen.term.others().iter().any(|part| part.is_open());
+            let subtypes = |id| query.model.pairs.iter().any(|&(_, r, t)| (r, t) == (IS_A, id));
+            seen.branch && !seen.has_unwritten_source() && (open || seen.id().is_some_and(subtypes))
+        },
+    },
+    Shape {
+        name: "child of or beside what an optional term may leave unset",
+        reason: "the definition skips the term; this crate looks for the child, of whatever entity",
+        applies: |_, seen| seen.has_child() && !seen.term.vars().is_disjoint(&seen.doubtful),
+    },
+    Shape {
+        name: "variable tag of _ or *",
+        reason: "components without an entity are no value of a model",
+        applies: |_, seen| seen.has_open_id() && seen.target().is_none() && seen.collects(),
+    },
+];
+
 const SHAPES: &[Shape] = &[
     // Transitive and reflexive relations.
     Shape {
@@ -165,7 +194,7 @@ const SHAPES: &[Shape] = &[
         name: "equality or And after an optional child",
         reason: "Flecs loses rows where the child exists, and finds rows where it does not",
         applies: |query, seen| {
-            (seen.is_equality() || seen.has_child()) && query.before(seen, Seen::has_child)
+            (seen.is_equality() || seen.has_child()) && query.before(seen, |other| other.has_child())
         },
     },
     Shape {

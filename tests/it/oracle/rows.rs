@@ -45,8 +45,6 @@ pub(crate) fn normalize(model: &Model, expr: &Expr, rows: &mut Vec<Row>) {
                 *field = Field::Masked;
             }
             let Field::Set { first, second, source } = field else { continue };
-            let any =
-                |part: fn(&Term) -> Option<&Ref>| terms.iter().any(|term| part(term) == Some(&Ref::Any));
             if terms.iter().any(|term| term.others().contains(&&Ref::Any)) {
                 (*first, *second) = (None, None);
             }
@@ -65,12 +63,17 @@ pub(crate) fn normalize(model: &Model, expr: &Expr, rows: &mut Vec<Row>) {
     }
 }
 
-/// Whether the rows are a set: duplicates are nobody's promise where pairs over several steps count, or where
-/// `*` and `_` stand for whoever has something.
+/// Whether the rows are a set: duplicates are nobody's promise where pairs over several steps count, where `*`
+/// and `_` stand for whoever has something, or where both are in one pair.
 pub(crate) fn is_set(model: &Model, expr: &Expr) -> bool {
-    let closes = |term: &&Term| matches!(term.others()[..], [Ref::Node(relation), _] if model.nodes[*relation].traits.transitive);
-    let collects = |term: &&Term| matches!(term.source.of(), Some(Ref::Any | Ref::Wildcard));
-    expr.terms().iter().any(|term| closes(term) || collects(term))
+    let repeats = |term: &&Term| {
+        let (source, others) = (term.source.of(), term.others());
+        let transitive = |relation: Node| model.nodes[relation].traits.transitive;
+        matches!(source, Some(Ref::Any | Ref::Wildcard))
+            || (others.contains(&&Ref::Any) && others.contains(&&Ref::Wildcard))
+            || matches!(others[..], [Ref::Node(relation), _] if transitive(*relation))
+    };
+    expr.terms().iter().any(repeats)
 }
 
 /// A row for people: `e1 x=T1 [(A, T1), -]`.
