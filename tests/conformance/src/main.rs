@@ -1,4 +1,4 @@
-//! bevy_relations judged by Flecs.
+//! `bevy_relations` judged by Flecs.
 //!
 //! `cargo run --release -p bevy_relations_conformance -- [queries|survey|histories] [--cases N] [--seed S]
 //! [--case K]` gives random cases to Flecs, to an evaluation by definition and to this crate, and compares what
@@ -9,6 +9,7 @@ mod flecs;
 mod flecs_world;
 mod histories;
 mod judge;
+#[expect(dead_code, reason = "the ordinary tests use more of it")]
 #[path = "../../it/oracle/mod.rs"]
 mod oracle;
 #[path = "../../it/ours.rs"]

@@ -194,7 +194,8 @@ const SHAPES: &[Shape] = &[
         name: "equality or And after an optional child",
         reason: "Flecs loses rows where the child exists, and finds rows where it does not",
         applies: |query, seen| {
-            (seen.is_equality() || seen.has_child()) && query.before(seen, |other| other.has_child())
+            (seen.is_equality() || seen.has_child())
+                && query.terms.iter().any(|other| other.element < seen.element && other.has_child())
         },
     },
     Shape {

@@ -66,7 +66,7 @@ pub(crate) fn rows(model: &Model, expr: &Expr) -> Option<Vec<Row>> {
             fields: partial.fields.clone(),
         }
     };
-    let mut rows = partials.into_iter().map(finish).collect();
+    let mut rows: Vec<Row> = partials.into_iter().map(finish).collect();
     normalize(model, expr, &mut rows);
     Some(rows)
 }
@@ -469,11 +469,10 @@ impl Oracle<'_> {
                 own.map(|id| (holder, id, None)).collect()
             }
             (Body::Pair { exact, target_exact, .. }, [relation, target]) => {
-                let closes = is_constant
-                    && !target_exact
-                    && !matches!(target, Part::Any)
-                    && !(term.oper == Oper::Not && term.others()[1] == &Ref::Wildcard)
-                    && !matches!(term.source.of(), Some(Ref::Any));
+                // `!(R, *)` asks for stored pairs, as `_` does.
+                let denies = term.oper == Oper::Not && term.others()[1] == &Ref::Wildcard;
+                let any = matches!(target, Part::Any) || matches!(term.source.of(), Some(Ref::Any));
+                let closes = is_constant && !*target_exact && !any && !denies;
                 let mut all = Vec::new();
                 for relation in self.firsts(*relation, *exact || !is_constant) {
                     for other in self.targets(relation, closes, source) {

@@ -35,7 +35,7 @@ pub(crate) struct Row {
 
 /// Blots out what has no agreed value: the fields of equality terms and lists, the parts that `_` stands for,
 /// and what is the same as `$this`.
-pub(crate) fn normalize(model: &Model, expr: &Expr, rows: &mut Vec<Row>) {
+pub(crate) fn normalize(model: &Model, expr: &Expr, rows: &mut [Row]) {
     for row in rows.iter_mut() {
         let this = row.this;
         let elems = expr.0.iter().filter(|elem| !matches!(elem, Elem::Scope { .. }));
