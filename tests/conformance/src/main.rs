@@ -89,11 +89,12 @@ fn main() -> ExitCode {
 /// True if all is well.
 fn print(subject: Subject, seed: u64, report: &Report) -> bool {
     println!(
-        "{}, seed {seed}: {} compared, {} agree, {} not compared",
+        "{}, seed {seed}: {} compared, {} agree, {} not compared, {} where Flecs stopped",
         subject.name(),
         report.compared(),
         report.agreed,
-        report.excluded
+        report.excluded,
+        report.stopped
     );
     for (shape, [agree, differ]) in &report.shapes {
         println!("{agree:7} agree {differ:6} differ: {shape}");

@@ -170,28 +170,27 @@ impl Oracle<'_> {
         }
         let mut all = Vec::new();
         for slots in self.bind_source(term, slots) {
-            if self.lacks_child(term, &slots) {
-                if term.oper == Oper::Optional {
-                    all.push(with(slots, Field::Unset));
-                }
-                continue;
-            }
-            let matches = self.matches(term, &slots)?;
-            if term.oper == Oper::Not {
-                all.extend(matches.is_empty().then(|| with(slots, Field::Unset)));
-            } else if matches.is_empty() {
-                let mut slots = slots;
-                for var in term.vars() {
-                    if slots[var] == Slot::Free {
-                        slots[var] = Slot::Skipped;
-                    }
-                }
-                all.push(with(slots, Field::Unset));
-            } else {
-                all.extend(matches.into_iter().map(|found| with(found.slots, found.field)));
+            let lacks_child = self.lacks_child(term, &slots);
+            let matches = if lacks_child { Vec::new() } else { self.matches(term, &slots)? };
+            match (term.oper, matches.is_empty()) {
+                // Without the child the term is false, whatever it asks.
+                (Oper::Not, empty) => all.extend((empty && !lacks_child).then(|| with(slots, Field::Unset))),
+                (_, true) => all.push(with(self.skipped(term, &slots), Field::Unset)),
+                (_, false) => all.extend(matches.into_iter().map(|found| with(found.slots, found.field))),
             }
         }
         Some(all)
+    }
+
+    /// The variables after an optional term that found nothing.
+    fn skipped(&self, term: &Term, slots: &[Slot; VARS]) -> [Slot; VARS] {
+        let mut slots = *slots;
+        for var in term.vars() {
+            if slots[var] == Slot::Free {
+                slots[var] = Slot::Skipped;
+            }
+        }
+        slots
     }
 
     /// Not, Optional and `not|` are asked of every entity if nothing has bound their source.

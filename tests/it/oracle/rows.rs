@@ -64,13 +64,13 @@ pub(crate) fn normalize(model: &Model, expr: &Expr, rows: &mut [Row]) {
 }
 
 /// Whether the rows are a set: duplicates are nobody's promise where pairs over several steps count, where `*`
-/// and `_` stand for whoever has something, or where both are in one pair.
+/// and `_` stand for whoever has something, or where `_` stands for several targets or relations.
 pub(crate) fn is_set(model: &Model, expr: &Expr) -> bool {
     let repeats = |term: &&Term| {
         let (source, others) = (term.source.of(), term.others());
         let transitive = |relation: Node| model.nodes[relation].traits.transitive;
         matches!(source, Some(Ref::Any | Ref::Wildcard))
-            || (others.contains(&&Ref::Any) && others.contains(&&Ref::Wildcard))
+            || others.contains(&&Ref::Any)
             || matches!(others[..], [Ref::Node(relation), _] if transitive(*relation))
     };
     expr.terms().iter().any(repeats)
