@@ -1,10 +1,14 @@
-//! The evaluation by definition, before anything is compared with it: it must itself be right.
+//! The evaluation by definition, and what is compared with it. `tests/conformance` compares far more cases.
 
-use crate::oracle::{
-    eval,
-    expr::Names,
-    random::{self, Random},
-    reference_world::{cases, short, world},
+use crate::{
+    oracle::{
+        eval,
+        expr::Names,
+        random::{self, Random},
+        reference_world::{cases, short, world},
+        rows,
+    },
+    ours::Ours,
 };
 
 #[test]
@@ -17,6 +21,21 @@ fn the_evaluation_by_definition_gives_the_rows_of_the_reference_world() {
         let mut rows: Vec<_> = rows.iter().map(|row| short(&model, row)).collect();
         rows.sort_unstable();
         assert_eq!(rows, case.rows, "{}", case.text);
+    }
+}
+
+#[test]
+fn the_reference_world_has_the_same_rows_with_their_fields_by_definition() {
+    let model = world();
+    let mut ours = Ours::new(&model, false);
+    for case in cases(&model) {
+        let settled = |mut found: Vec<_>| {
+            rows::normalize(&model, &case.expr, &mut found);
+            found.sort_unstable();
+            found
+        };
+        let expected = settled(eval::rows(&model, &case.expr).unwrap());
+        assert_eq!(settled(ours.rows(&case.expr).unwrap()), expected, "{}", case.text);
     }
 }
 

@@ -13,8 +13,8 @@
 //!   nothing.
 //! - It stops at an assertion where a relation that has traits is a target, and often where a pair of an entity
 //!   with itself, or a relation with pairs of its own, is part of a cascade. Histories have neither.
-//! - Removing all pairs of a target, or deleting all with a pair, forgets the mirrors of symmetric ones. With
-//!   `(ChildOf, *)` both stop at an assertion.
+//! - Removing a pair from everything, or deleting all that have it, forgets sources with further pairs, and the
+//!   mirrors of symmetric ones. With `(ChildOf, *)` both stop at an assertion.
 
 use crate::{
     flecs_world::{FlecsWorld, Id, pair},
@@ -62,11 +62,11 @@ enum Step {
     Insert { source: usize, relation: usize, target: usize },
     Remove { source: usize, relation: usize, target: usize },
     RemoveAll { source: usize, relation: usize },
-    RemoveEverywhere { relation: usize, target: Option<usize> },
+    RemoveEverywhere { relation: usize },
     InsertTag { source: usize, tag: usize },
     RemoveTag { source: usize, tag: usize },
     Despawn { entity: usize },
-    DespawnWith { relation: usize, target: Option<usize> },
+    DespawnWith { relation: usize },
 }
 
 #[derive(Clone)]
@@ -95,7 +95,6 @@ impl History {
             let relation = random.below(1 + relations.len()).max(usize::from(!cascades));
             let tag = 1 + relations.len() + random.below(tags.len());
             let [source, target] = [(); 2].map(|()| first_entity + random.below(count - first_entity));
-            let some_target = random.chance(60).then_some(target);
             let step = match random.weighted(&[
                 (60, 0),
                 (8, 1),
@@ -110,13 +109,13 @@ impl History {
                 0 => Step::Insert { source, relation, target },
                 1 => Step::Remove { source, relation, target },
                 2 => Step::RemoveAll { source, relation },
-                3 => Step::RemoveEverywhere { relation, target: some_target },
+                3 => Step::RemoveEverywhere { relation: relation.max(1) },
                 4 => Step::InsertTag { source, tag },
                 5 => Step::RemoveTag { source, tag },
                 6 => Step::Despawn {
                     entity: if random.chance(90) { target } else { 1 + random.below(count - 1) },
                 },
-                7 => Step::DespawnWith { relation, target: some_target },
+                7 => Step::DespawnWith { relation: relation.max(1) },
                 _ => {
                     count += 1;
                     Step::Spawn
@@ -308,10 +307,9 @@ impl Both {
                     self.flecs.remove(s, id);
                 }
             }
-            Step::RemoveEverywhere { relation, target } => {
-                let (selected, id) = selection(relation, target);
-                let is_open = relation == 0 && target.is_none();
-                if !is_open && self.world.remove_pairs_everywhere(selected) > 0 {
+            Step::RemoveEverywhere { relation } => {
+                let (selected, id) = selection(relation, None);
+                if self.world.remove_pairs_everywhere(selected) > 0 {
                     self.flecs.remove_everywhere(id);
                 }
             }
@@ -337,16 +335,14 @@ impl Both {
                     self.flecs.delete(id);
                 }
             }
-            Step::DespawnWith { relation, target } => {
-                let (selected, id) = selection(relation, target);
+            Step::DespawnWith { relation } => {
+                let (selected, id) = selection(relation, None);
                 let sources: Vec<Entity> = self.entities.iter().map(|&(entity, _)| entity).collect();
                 let has = |source: &Entity| self.world.has_pair_by_id(*source, selected);
                 let roots: Vec<Entity> = sources.into_iter().filter(has).collect();
-                let is_open = relation == 0 && target.is_none();
                 // What comes before a refusal is gone.
                 let refuses = self.rules.iter().any(Rules::may_refuse);
-                if !is_open
-                    && !refuses
+                if !refuses
                     && !self.is_tangled(&roots)
                     && self.world.despawn_with_pair(selected).is_ok_and(|despawned| despawned > 0)
                 {

@@ -6,6 +6,7 @@ use crate::oracle::{
     model::{BUILT_IN, CHILD_OF, DISABLED, Kind, Model, Node, PREFAB},
     rows::{self, Field, Row},
 };
+use crate::ours::Ours;
 use std::collections::BTreeSet;
 
 /// Rows, or why there are none.
@@ -33,6 +34,16 @@ impl Judge for ByDefinition<'_> {
 
     fn rows(&mut self, expr: &Expr) -> Answer {
         eval::rows(self.0, expr).ok_or_else(|| Refusal("it uses a variable before it is bound".into()))
+    }
+}
+
+impl Judge for Ours {
+    fn name(&self) -> &'static str {
+        "this crate"
+    }
+
+    fn rows(&mut self, expr: &Expr) -> Answer {
+        Ours::rows(self, expr).map_err(Refusal)
     }
 }
 

@@ -1,4 +1,4 @@
-//! bevy_relations judged by Flecs.
+//! `bevy_relations` judged by Flecs.
 //!
 //! `cargo run --release -p bevy_relations_conformance -- [queries|survey|histories] [--cases N] [--seed S]
 //! [--case K]` gives random cases to Flecs, to an evaluation by definition and to this crate, and compares what
@@ -9,8 +9,11 @@ mod flecs;
 mod flecs_world;
 mod histories;
 mod judge;
+#[expect(dead_code, reason = "the ordinary tests use more of it")]
 #[path = "../../it/oracle/mod.rs"]
 mod oracle;
+#[path = "../../it/ours.rs"]
+mod ours;
 mod parent;
 mod queries;
 mod seen;
@@ -86,11 +89,12 @@ fn main() -> ExitCode {
 /// True if all is well.
 fn print(subject: Subject, seed: u64, report: &Report) -> bool {
     println!(
-        "{}, seed {seed}: {} compared, {} agree, {} not compared",
+        "{}, seed {seed}: {} compared, {} agree, {} not compared, {} where Flecs stopped",
         subject.name(),
         report.compared(),
         report.agreed,
-        report.excluded
+        report.excluded,
+        report.stopped
     );
     for (shape, [agree, differ]) in &report.shapes {
         println!("{agree:7} agree {differ:6} differ: {shape}");

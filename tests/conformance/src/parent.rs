@@ -7,7 +7,7 @@ use std::{
     io::{self, BufRead, BufReader},
     ops::Range,
     process::{Child, Command, Stdio},
-    sync::mpsc::{self, Receiver},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
     thread,
     time::Duration,
 };
@@ -23,6 +23,8 @@ pub(crate) struct Report {
     pub(crate) agreed: u64,
     /// How many were not compared.
     pub(crate) excluded: u64,
+    /// In how many Flecs stopped at an assertion, which says nothing about this crate.
+    pub(crate) stopped: u64,
     /// By shape, how many agree, and how many do not.
     pub(crate) shapes: BTreeMap<String, [u64; 2]>,
     /// Number and text.
@@ -55,17 +57,32 @@ impl Process {
         Ok(Self { child, lines })
     }
 
-    /// The lines of one case, without the last one, and whether there was a last one.
-    fn case(&self) -> (Vec<String>, bool) {
+    /// The lines of one case, and how it ended.
+    fn case(&mut self) -> (Vec<String>, End) {
         let mut lines = Vec::new();
-        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
-            if line == "end" {
-                return (lines, true);
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) if line == "end" => return (lines, End::Done),
+                Ok(line) => lines.push(line),
+                Err(RecvTimeoutError::Timeout) => return (lines, End::Failed),
+                // A panic of this crate ends the process with a status; an abort of Flecs does not.
+                Err(RecvTimeoutError::Disconnected) => {
+                    let aborted = self.child.wait().is_ok_and(|status| status.code().is_none());
+                    return (lines, if aborted { End::Stopped } else { End::Failed });
+                }
             }
-            lines.push(line);
         }
-        (lines, false)
     }
+}
+
+/// How a case ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum End {
+    Done,
+    /// Flecs aborted.
+    Stopped,
+    /// There was a panic, or no end.
+    Failed,
 }
 
 impl Drop for Process {
@@ -85,12 +102,12 @@ pub(crate) fn run(subject: Subject, seed: u64, cases: Range<u64>, wanted: u64) -
     let mut next = cases.start;
     while next < cases.end && report.compared() < wanted {
         let batch = next..cases.end.min(next + PER_PROCESS);
-        let process = Process::start(subject, seed, &batch)?;
+        let mut process = Process::start(subject, seed, &batch)?;
         while next < batch.end && report.compared() < wanted {
-            let (lines, ended) = process.case();
-            report.note(next, &lines, ended);
+            let (lines, end) = process.case();
+            report.note(next, &lines, end);
             next += 1;
-            if !ended {
+            if end != End::Done {
                 break;
             }
         }
@@ -103,9 +120,9 @@ impl Report {
         self.agreed + self.differing.len() as u64
     }
 
-    fn note(&mut self, number: u64, lines: &[String], ended: bool) {
+    fn note(&mut self, number: u64, lines: &[String], end: End) {
         let outcome = lines.get(1).map(String::as_str);
-        let agrees = outcome == Some("agree") && ended;
+        let agrees = outcome == Some("agree") && end == End::Done;
         let shape =
             lines.first().and_then(|line| line.splitn(3, ' ').nth(2)).filter(|shape| !shape.is_empty());
         match (outcome, shape) {
@@ -113,7 +130,8 @@ impl Report {
             (_, Some(shape)) => self.shapes.entry(shape.into()).or_default()[usize::from(!agrees)] += 1,
             _ if agrees => self.agreed += 1,
             (Some("differ"), _) => self.differing.push((number, lines[2..].join("\n"))),
-            _ => self.differing.push((number, "Flecs stops at an assertion, or does not end\n".into())),
+            _ if end == End::Stopped => self.stopped += 1,
+            _ => self.differing.push((number, "a panic, or no end\n".into())),
         }
     }
 }

@@ -27,6 +27,42 @@ pub(crate) fn find(model: &Model, expr: &Expr) -> Vec<&'static str> {
     SHAPES.iter().filter(applies).map(|shape| shape.name).collect()
 }
 
+/// Whether this crate may answer otherwise than the definition.
+pub(crate) fn is_unsettled(model: &Model, expr: &Expr) -> bool {
+    let query = Query::new(model, expr);
+    UNSETTLED.iter().any(|shape| query.terms.iter().any(|seen| (shape.applies)(&query, seen)))
+}
+
+/// What this crate answers otherwise than the definition.
+const UNSETTLED: &[Shape] = &[
+    Shape {
+        name: "open branch of Or with a written source",
+        reason: "the first of several matches is shown, and nobody says which one that is",
+        applies: |query, seen| {
+            let open = seen.term.others().iter().any(|part| part.is_open());
+            let subtypes = |id| query.model.pairs.iter().any(|&(_, r, t)| (r, t) == (IS_A, id));
+            seen.branch && !seen.has_unwritten_source() && (open || seen.id().is_some_and(subtypes))
+        },
+    },
+    Shape {
+        name: "child of or beside what an optional term may leave unset",
+        reason: "the definition skips the term; this crate looks for the child, of whatever entity",
+        applies: |_, seen| seen.has_child() && !seen.term.vars().is_disjoint(&seen.doubtful),
+    },
+    Shape {
+        name: "up to a variable",
+        reason: "the definition looks for the nearest holder of anything; this crate may have bound the variable",
+        applies: |_, seen| {
+            seen.looks_up() && seen.term.others().iter().any(|part| matches!(part, Ref::Var(_)))
+        },
+    },
+    Shape {
+        name: "variable tag of _ or *",
+        reason: "components without an entity are no value of a model",
+        applies: |_, seen| seen.has_open_id() && seen.target().is_none() && seen.collects(),
+    },
+];
+
 const SHAPES: &[Shape] = &[
     // Transitive and reflexive relations.
     Shape {
@@ -138,6 +174,16 @@ const SHAPES: &[Shape] = &[
         applies: |_, seen| seen.term.oper == Oper::Not && seen.has_child(),
     },
     Shape {
+        name: "source that only the target of a Not names before",
+        reason: "Flecs stops at an assertion",
+        applies: |query, seen| {
+            let source = seen.source().filter(|var| !seen.bound.contains(var));
+            source.is_some_and(|var| {
+                query.before(seen, |other| other.term.oper == Oper::Not && other.uses(var))
+            })
+        },
+    },
+    Shape {
         name: "no parent",
         reason: "Flecs makes (ChildOf, #0) of it, which it then shows as a field that is set",
         applies: |_, seen| seen.term.oper == Oper::Not && seen.relation() == Some(CHILD_OF),
@@ -165,7 +211,8 @@ const SHAPES: &[Shape] = &[
         name: "equality or And after an optional child",
         reason: "Flecs loses rows where the child exists, and finds rows where it does not",
         applies: |query, seen| {
-            (seen.is_equality() || seen.has_child()) && query.before(seen, Seen::has_child)
+            (seen.is_equality() || seen.has_child())
+                && query.terms.iter().any(|other| other.element < seen.element && other.has_child())
         },
     },
     Shape {
@@ -195,6 +242,14 @@ const SHAPES: &[Shape] = &[
         applies: |query, seen| {
             (seen.climbs(query) || seen.closes(query))
                 && (seen.branch || query.before(seen, |other| other.branch))
+        },
+    },
+    Shape {
+        name: "optional wildcard or variable after Or",
+        reason: "Flecs loses matches but for the first",
+        applies: |query, seen| {
+            let open = seen.term.others().iter().any(|part| part.is_open());
+            open && seen.term.oper == Oper::Optional && query.before(seen, |other| other.branch)
         },
     },
     Shape {
@@ -300,11 +355,12 @@ const SHAPES: &[Shape] = &[
     // Up.
     Shape {
         name: "open pair or tag up",
-        reason: "Flecs finds it twice or not at all, unless the source is written and the relation a constant",
+        reason: "Flecs finds it twice, or loses matches",
         applies: |_, seen| {
             let open = seen.term.others().iter().any(|part| part.is_open());
             let written = seen.source().is_none_or(|var| seen.bound.contains(&var));
-            seen.looks_up() && (seen.has_open_id() || (open && !written))
+            let several = seen.has_open_target() && !matches!(seen.term.source.of(), Some(Ref::Node(_)));
+            seen.looks_up() && (seen.has_open_id() || several || (open && !written))
         },
     },
     Shape {

@@ -66,7 +66,7 @@ pub(crate) fn rows(model: &Model, expr: &Expr) -> Option<Vec<Row>> {
             fields: partial.fields.clone(),
         }
     };
-    let mut rows = partials.into_iter().map(finish).collect();
+    let mut rows: Vec<Row> = partials.into_iter().map(finish).collect();
     normalize(model, expr, &mut rows);
     Some(rows)
 }
@@ -170,28 +170,27 @@ impl Oracle<'_> {
         }
         let mut all = Vec::new();
         for slots in self.bind_source(term, slots) {
-            if self.lacks_child(term, &slots) {
-                if term.oper == Oper::Optional {
-                    all.push(with(slots, Field::Unset));
-                }
-                continue;
-            }
-            let matches = self.matches(term, &slots)?;
-            if term.oper == Oper::Not {
-                all.extend(matches.is_empty().then(|| with(slots, Field::Unset)));
-            } else if matches.is_empty() {
-                let mut slots = slots;
-                for var in term.vars() {
-                    if slots[var] == Slot::Free {
-                        slots[var] = Slot::Skipped;
-                    }
-                }
-                all.push(with(slots, Field::Unset));
-            } else {
-                all.extend(matches.into_iter().map(|found| with(found.slots, found.field)));
+            let lacks_child = self.lacks_child(term, &slots);
+            let matches = if lacks_child { Vec::new() } else { self.matches(term, &slots)? };
+            match (term.oper, matches.is_empty()) {
+                // Without the child the term is false, whatever it asks.
+                (Oper::Not, empty) => all.extend((empty && !lacks_child).then(|| with(slots, Field::Unset))),
+                (_, true) => all.push(with(self.skipped(term, &slots), Field::Unset)),
+                (_, false) => all.extend(matches.into_iter().map(|found| with(found.slots, found.field))),
             }
         }
         Some(all)
+    }
+
+    /// The variables after an optional term that found nothing.
+    fn skipped(&self, term: &Term, slots: &[Slot; VARS]) -> [Slot; VARS] {
+        let mut slots = *slots;
+        for var in term.vars() {
+            if slots[var] == Slot::Free {
+                slots[var] = Slot::Skipped;
+            }
+        }
+        slots
     }
 
     /// Not, Optional and `not|` are asked of every entity if nothing has bound their source.
@@ -469,11 +468,10 @@ impl Oracle<'_> {
                 own.map(|id| (holder, id, None)).collect()
             }
             (Body::Pair { exact, target_exact, .. }, [relation, target]) => {
-                let closes = is_constant
-                    && !target_exact
-                    && !matches!(target, Part::Any)
-                    && !(term.oper == Oper::Not && term.others()[1] == &Ref::Wildcard)
-                    && !matches!(term.source.of(), Some(Ref::Any));
+                // `!(R, *)` asks for stored pairs, as `_` does.
+                let denies = term.oper == Oper::Not && term.others()[1] == &Ref::Wildcard;
+                let any = matches!(target, Part::Any) || matches!(term.source.of(), Some(Ref::Any));
+                let closes = is_constant && !*target_exact && !any && !denies;
                 let mut all = Vec::new();
                 for relation in self.firsts(*relation, *exact || !is_constant) {
                     for other in self.targets(relation, closes, source) {

@@ -41,10 +41,6 @@ impl Traits {
     pub(crate) fn is_acyclic(self) -> bool {
         self.traversable || self.transitive
     }
-
-    pub(crate) fn is_plain(self) -> bool {
-        self == Self::default()
-    }
 }
 
 #[derive(Clone, PartialEq, Debug)]

@@ -5,7 +5,7 @@ use super::{
     model::{BUILT_IN, CHILD_OF, DISABLED, IS_A, Kind, Model, Node, PREFAB, Traits},
 };
 
-/// SplitMix64: small, and the same everywhere.
+/// `SplitMix64`: small, and the same everywhere.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 

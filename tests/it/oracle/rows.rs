@@ -35,7 +35,7 @@ pub(crate) struct Row {
 
 /// Blots out what has no agreed value: the fields of equality terms and lists, the parts that `_` stands for,
 /// and what is the same as `$this`.
-pub(crate) fn normalize(model: &Model, expr: &Expr, rows: &mut Vec<Row>) {
+pub(crate) fn normalize(model: &Model, expr: &Expr, rows: &mut [Row]) {
     for row in rows.iter_mut() {
         let this = row.this;
         let elems = expr.0.iter().filter(|elem| !matches!(elem, Elem::Scope { .. }));
@@ -45,8 +45,6 @@ pub(crate) fn normalize(model: &Model, expr: &Expr, rows: &mut Vec<Row>) {
                 *field = Field::Masked;
             }
             let Field::Set { first, second, source } = field else { continue };
-            let any =
-                |part: fn(&Term) -> Option<&Ref>| terms.iter().any(|term| part(term) == Some(&Ref::Any));
             if terms.iter().any(|term| term.others().contains(&&Ref::Any)) {
                 (*first, *second) = (None, None);
             }
@@ -65,12 +63,17 @@ pub(crate) fn normalize(model: &Model, expr: &Expr, rows: &mut Vec<Row>) {
     }
 }
 
-/// Whether the rows are a set: duplicates are nobody's promise where pairs over several steps count, or where
-/// `*` and `_` stand for whoever has something.
+/// Whether the rows are a set: duplicates are nobody's promise where pairs over several steps count, where `*`
+/// and `_` stand for whoever has something, or where `_` stands for several targets or relations.
 pub(crate) fn is_set(model: &Model, expr: &Expr) -> bool {
-    let closes = |term: &&Term| matches!(term.others()[..], [Ref::Node(relation), _] if model.nodes[*relation].traits.transitive);
-    let collects = |term: &&Term| matches!(term.source.of(), Some(Ref::Any | Ref::Wildcard));
-    expr.terms().iter().any(|term| closes(term) || collects(term))
+    let repeats = |term: &&Term| {
+        let (source, others) = (term.source.of(), term.others());
+        let transitive = |relation: Node| model.nodes[relation].traits.transitive;
+        matches!(source, Some(Ref::Any | Ref::Wildcard))
+            || others.contains(&&Ref::Any)
+            || matches!(others[..], [Ref::Node(relation), _] if transitive(*relation))
+    };
+    expr.terms().iter().any(repeats)
 }
 
 /// A row for people: `e1 x=T1 [(A, T1), -]`.
