@@ -1,6 +1,7 @@
 //! What the windowed scenes share: the window and how a scene is run and photographed ([`stage`]), scripted
 //! input ([`play`]), where the mouse points in the world ([`pointer`]), panels of text ([`panel`]), images drawn
-//! in code ([`images`]), colours ([`palette`]), repeatable chance ([`random`]), and the files that worlds are made from ([`files`]).
+//! in code ([`images`]), colours ([`palette`]), chance that repeats ([`random`]), and the files that worlds are
+//! made from ([`files`]).
 
 pub mod arguments;
 pub mod files;

@@ -5,7 +5,7 @@ use bevy::prelude::*;
 /// The sky.
 pub const NIGHT: Color = Color::srgb(0.035, 0.043, 0.078);
 /// Panels, over the sky.
-pub const PANEL: Color = Color::srgba(0.06, 0.075, 0.125, 0.86);
+pub const PANEL: Color = Color::srgba(0.06, 0.075, 0.125, 0.95);
 /// Edges of panels and of keys.
 pub const EDGE: Color = Color::srgba(0.55, 0.63, 0.85, 0.22);
 /// Keys on panels.

@@ -67,7 +67,8 @@ fn stations_have_the_colours_of_their_factions_and_allies_a_line_between_them() 
 
 #[test]
 fn the_same_frames_give_the_same_picture() {
-    let [one, other] = ["once", "again"].map(|test| picture("factions", test, 200, None));
+    // Long enough for fights.
+    let [one, other] = ["once", "again"].map(|test| picture("factions", test, 420, None));
     let differing = one.0.pixels().zip(other.0.pixels()).filter(|(a, b)| a != b).count();
     assert_eq!(differing, 0);
 }

@@ -61,8 +61,8 @@ fn suns() -> Vec<Entry> {
 
 /// A planet and its sun.
 fn planet<'a>(suns: &'a [Entry], name: &str) -> (&'a Entry, &'a Entry) {
-    let planets = suns.iter().flat_map(|sun| sun.bodies.iter().map(move |planet| (planet, sun)));
-    planets.filter(|(planet, _)| planet.name == name).last().expect("there is such a planet")
+    let mut planets = suns.iter().flat_map(|sun| sun.bodies.iter().map(move |planet| (planet, sun)));
+    planets.find(|(planet, _)| planet.name == name).expect("there is such a planet")
 }
 
 /// How far from the colour of its bright side the picture is where a planet should be, lit by a sun.

@@ -19,7 +19,7 @@ const LOST: f32 = 150.0;
 /// Enemies of one ship at a time.
 const ENEMIES: usize = 2;
 /// Health per second, at full anger.
-const HARM: f32 = 9.0;
+const HARM: f32 = 7.0;
 
 /// Where a ship was destroyed, for so many seconds yet.
 #[derive(Component)]

@@ -15,10 +15,10 @@ const NEAR: f32 = 48.0;
 /// Health per second at a station.
 const CARE: f32 = 14.0;
 /// Seconds between two ships of one yard.
-const BUILDING: f32 = 2.5;
+const BUILDING: f32 = 1.0;
 
 pub(crate) fn plugin(app: &mut App) {
-    app.add_systems(Update, (dock, leave, heal, build).after(Think).before(Flight));
+    app.add_systems(Update, (dock, leave, heal, build).chain().after(Think).before(Flight));
 }
 
 /// Ships that are to return, or that are wounded, dock where they may once they are near.

@@ -127,7 +127,9 @@ fn draw_docks(
 fn draw_escorts(mut gizmos: Gizmos<Behind>, escorts: PairQuery<Escorts, Drawn, &'static Transform>) {
     for ((ship, from), _, to) in &escorts {
         let (from, to) = ends(from, to);
-        gizmos.line_2d(from, to, ship.color.with_alpha(0.30));
+        // Who is far from its leader has something else to do.
+        let near = 1.0 - (from.distance(to) / 240.0).min(0.85);
+        gizmos.line_2d(from, to, ship.color.with_alpha(0.34 * near));
     }
 }
 

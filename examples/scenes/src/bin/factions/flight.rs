@@ -43,11 +43,11 @@ fn steer(
         let (goal, speed) = if returns {
             (diplomacy.haven(entity, at).map_or(at, |(_, place)| place), HURRY)
         } else if let Some(enemy) = enemy.and_then(|enemy| place(*enemy)) {
-            circle(enemy, 34.0, HURRY)
+            circle(enemy, 26.0 + 9.0 * (ship.number % 6) as f32, HURRY)
         } else if let Some(leader) = leader {
             let leader = leader.translation.truncate();
             let ahead = (leader - at).normalize_or(Vec2::X);
-            (leader - ahead.rotate(Vec2::from_angle(side(ship))) * 22.0, HURRY)
+            (leader + post(ship, ahead), HURRY)
         } else {
             match *order {
                 Order::Raid(station) => circle(place(station).unwrap_or(at), 95.0, CRUISE),
@@ -61,9 +61,11 @@ fn steer(
     }
 }
 
-/// Which side of its leader a ship keeps to.
-fn side(ship: &Ship) -> f32 {
-    (ship.number % 3) as f32 * 0.9 - 0.9
+/// Where a ship flies, seen from its leader, which lies in this direction.
+fn post(ship: &Ship, ahead: Vec2) -> Vec2 {
+    let side = (ship.number as f32 * 0.618).fract() - 0.5;
+    let back = 18.0 + 11.0 * (ship.number % 3) as f32;
+    -ahead.rotate(Vec2::from_angle(2.4 * side)) * back
 }
 
 /// Moves ships. Those at a station lie around it, each at a berth of its own.

@@ -126,7 +126,7 @@ fn found(world: &mut World, entry: &Entry) -> Result<Entity> {
     let about = Faction { color, callsign: entry.callsign.clone(), complement: entry.ships, named: 0 };
     let faction = world.spawn((Name::new(entry.name.clone()), about)).id();
     let images = world.resource::<Images>();
-    let glow = sprite(&images.glow, 74.0, color.with_alpha(0.20));
+    let glow = sprite(&images.glow, 62.0, color.with_alpha(0.22));
     let hub = sprite(&images.ball, 11.0, color);
     let label = (
         Text2d::new(entry.name.clone()),

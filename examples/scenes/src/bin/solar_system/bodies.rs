@@ -124,7 +124,7 @@ fn spawn(commands: &mut Commands, images: &Images, entry: &Entry, centre: Option
         Kind::Sun => {
             body.insert(sprite(&images.disc, radius, color)).with_children(|sun| {
                 let glow = |size, strength| sprite(&images.glow, radius * size, color.with_alpha(strength));
-                sun.spawn((glow(4.8, 0.22), Transform::from_xyz(0.0, 0.0, -2.0)));
+                sun.spawn((glow(3.6, 0.28), Transform::from_xyz(0.0, 0.0, -2.0)));
                 sun.spawn((glow(2.2, 0.75), Transform::from_xyz(0.0, 0.0, -1.0)));
                 sun.spawn((
                     sprite(&images.glow, radius, Color::WHITE.with_alpha(0.65)),

@@ -2,7 +2,7 @@
 
 use crate::{
     bodies::{Body, Kind, Orbits, Trail},
-    hand::Hand,
+    hand::{Hand, Held},
     motion::Motion,
 };
 use bevy::prelude::*;
@@ -26,7 +26,7 @@ pub(crate) fn plugin(app: &mut App) {
 
 fn spawn_stars(mut commands: Commands, images: Res<Images>) {
     let mut random = Random::new(7);
-    for _ in 0..240 {
+    for _ in 0..130 {
         let at = (vec2(random.next(), random.next()) - 0.5) * SIZE.as_vec2() * 1.3;
         let brightness = random.next().powi(3);
         let star = sprite(&images.disc, 0.6 + brightness, palette::PLAIN.with_alpha(0.12 + 0.5 * brightness));
@@ -40,10 +40,10 @@ fn switch_trails(keys: Res<ButtonInput<KeyCode>>, mut trails: ResMut<Trails>) {
     }
 }
 
-/// A ring for every pair.
+/// A ring for every pair, unless the mouse holds its source.
 fn draw_orbits(
     mut gizmos: Gizmos<Behind>,
-    orbits: PairQuery<Orbits, (&'static Body, &'static Transform), &'static Transform>,
+    orbits: PairQuery<Orbits, (&'static Body, &'static Transform), &'static Transform, Without<Held>>,
 ) {
     for ((body, at), _, centre) in &orbits {
         let (at, centre) = (at.translation.truncate(), centre.translation.truncate());

@@ -2,7 +2,7 @@
 //!
 //! ```sh
 //! cargo scene solar_system
-//! cargo scene solar_system --frames 300 --screenshot solar_system.png
+//! cargo scene solar_system -- --frames 300 --screenshot solar_system.png
 //! ```
 //!
 //! Shows an exclusive, traversable relation ([`Orbits`](bodies::Orbits)) along which transforms come down from
