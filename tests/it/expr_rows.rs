@@ -41,7 +41,7 @@ fn rows(world: &mut World, text: &str) -> Vec<String> {
     };
     let mut found = Vec::new();
     let name = |entity: Option<Entity>| match entity {
-        Some(entity) => world.get::<Name>(entity).map_or(format!("{entity}"), |name| name.to_string()),
+        Some(entity) => world.get::<Name>(entity).map_or(format!("{entity}"), ToString::to_string),
         None => "*".to_owned(),
     };
     expr.for_each(world, |row| {

@@ -171,7 +171,7 @@ fn triangles_are_those_that_three_loops_find() {
     let mut expr = compile(&mut world, &format!("({likes}, $x), {likes}($x, $y), {likes}($y, $this)"));
     let mut found = Vec::new();
     expr.for_each(&world, |row| {
-        found.push((row.this().unwrap(), row.var("x").unwrap(), row.var("y").unwrap()))
+        found.push((row.this().unwrap(), row.var("x").unwrap(), row.var("y").unwrap()));
     })
     .unwrap();
     found.sort_unstable();
@@ -451,8 +451,12 @@ mod reflected {
         let mut expr = compile(&mut world, "Movement.value($this, *)");
         assert_eq!(these(&mut expr, &world), [a], "a field that holds a dead entity is none");
         let mut expr = compile(&mut world, "Movement");
-        let reflected =
-            expr.first(&world).unwrap().unwrap().reflect(0).map(|value| value.reflect_short_type_path());
+        let reflected = expr
+            .first(&world)
+            .unwrap()
+            .unwrap()
+            .reflect(0)
+            .map(bevy_reflect::DynamicTypePath::reflect_short_type_path);
         assert_eq!(reflected, Some("Movement"));
     }
 }
