@@ -220,7 +220,9 @@ const SHAPES: &[Shape] = &[
         reason: "Flecs skips the term also where it is set",
         applies: |_, seen| {
             let relation = seen.term.others().first().and_then(|id| id.var());
-            relation.is_some_and(|var| seen.doubtful.contains(&var))
+            let doubtful = !seen.term.vars().is_disjoint(&seen.doubtful);
+            relation
+                .is_some_and(|var| seen.doubtful.contains(&var) || (doubtful && seen.source() == Some(var)))
         },
     },
     // Or.

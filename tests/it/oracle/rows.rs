@@ -56,6 +56,9 @@ pub(crate) fn normalize(model: &Model, expr: &Expr, rows: &mut [Row]) {
                 *second = None;
             }
             let collects = |term: &&Term| matches!(term.source.of(), Some(Ref::Any | Ref::Wildcard));
+            if terms.iter().any(collects) {
+                *first = None;
+            }
             if terms.iter().any(collects) || (source.is_some() && *source == this) {
                 *source = None;
             }
