@@ -20,7 +20,10 @@ mod term;
 mod traverse;
 
 pub use bevy_relations_macros::Relation;
-pub use expr::{ExprError, ExprErrorKind, PairExpr, PairExprBuilder};
+pub use expr::{
+    CompiledExpr, ExprError, ExprErrorKind, ExprRunError, FieldId, PairExpr, PairExprBuilder, Row, RowMut,
+    Rows,
+};
 pub use id::{PairId, Slot};
 pub use names::{LookupError, NamePaths, WorldNameExt};
 pub use ops::{

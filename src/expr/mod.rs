@@ -5,19 +5,29 @@
 //! checked without a world has been checked.
 
 mod ast;
+mod bound;
 mod builder;
 mod check;
+mod compiled;
 mod error;
+mod exec;
 mod lex;
 mod older;
 mod parse;
+mod plan;
 mod print;
+mod resolve;
+mod rows;
+mod sort;
 
 pub use builder::PairExprBuilder;
+pub use compiled::{CompiledExpr, ExprRunError};
 pub use error::{ExprError, ExprErrorKind};
+pub use rows::{FieldId, Row, RowMut, Rows};
 
 use alloc::{string::String, vec::Vec};
 use ast::{Ast, IdKind, THIS};
+use bevy_ecs::world::World;
 use core::{fmt, str::FromStr};
 
 /// An expression of the query language: which entities, with which components and pairs, found along which
@@ -83,6 +93,15 @@ impl PairExpr {
     /// The text that was read, or that a builder has written.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Finds out what the names mean in a world, and how to evaluate the expression there.
+    ///
+    /// # Errors
+    /// If a name is unknown or means several things, or if a rule is broken that depends on what things are.
+    pub fn compile(&self, world: &mut World) -> Result<CompiledExpr, ExprError> {
+        let query = resolve::resolve(self, world)?;
+        Ok(CompiledExpr::new(query, world))
     }
 
     /// The names of the variables, in the order of their first use, without `$this` and without those that occur

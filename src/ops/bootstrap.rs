@@ -379,6 +379,26 @@ pub(crate) fn entity_of<T: Send + Sync + 'static>(world: &mut World) -> Entity {
     entity_of_type(world, type_ref::<T>())
 }
 
+/// Notes what values pairs with the type carry, if that was not known when its entity was made.
+fn learn_data(world: &mut World, entity: Entity, type_ref: TypeRef) {
+    let store = ensure_store(world);
+    let Some(kind) = type_ref.data else { return };
+    if store.participants.is_data_target(entity) {
+        return;
+    }
+    let data = kind();
+    if let Some(entry) = store.registry.types.get_mut(&type_ref.id) {
+        entry.data = Some(data);
+    }
+    store.participants.set_data_target(entity);
+    (data.init)(world);
+}
+
+/// [`entity_of`] for a type of which nothing more is known yet.
+pub(crate) fn entity_of_type_id(world: &mut World, id: TypeId) -> Entity {
+    entity_of_type(world, TypeRef { id, register: None, data: None })
+}
+
 fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
     let registry = &ensure_store(world).registry;
     if let Some(id) = registry.of_type_id(type_ref.id) {
@@ -387,6 +407,7 @@ fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
     }
     let known = registry.types.get(&type_ref.id).map(|entry| entry.entity);
     if let Some(entity) = known.filter(|&entity| world.entities().contains_spawned(entity)) {
+        learn_data(world, entity, type_ref);
         return entity;
     }
     let entity = world.spawn((TypeEntity, participant::Participant)).id();

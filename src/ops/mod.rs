@@ -32,4 +32,5 @@ pub use event::{PairInserted, PairInsertedEvent, PairPattern, PairRemoved, PairR
 pub use world::WorldPairExt;
 
 pub(crate) use adopt::adopt;
-pub(crate) use bootstrap::{ensure_store, relation_id};
+pub(crate) use bootstrap::{TypeEntity, ensure_store, entity_of_type_id, relation_id};
+pub(crate) use participant::Participant;

@@ -159,7 +159,6 @@ impl ExclusiveForward {
 }
 
 /// Reads the targets of many sources of an exclusive relation, which mostly follow each other.
-#[derive(Clone, Copy)]
 pub(crate) struct ExclusiveReader<'w> {
     forward: &'w ExclusiveForward,
     reverse: &'w Reverse,

@@ -69,7 +69,6 @@ impl<T: Copy + Default> Pages<T> {
 }
 
 /// One page. See [`Pages::page`].
-#[derive(Clone, Copy)]
 pub(crate) struct Page<'a, T> {
     number: u32,
     values: Option<&'a [T; LEN]>,

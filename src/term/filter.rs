@@ -89,7 +89,7 @@ impl<R: Relation> ReadPairsFetch<'_, R> {
     fn any_changed(&self, source: Entity) -> bool {
         self.any_pair(source, |target, ticks| {
             // The store does not know of values that were written in place.
-            let written = || self.values().changed(source, target).is_some_and(|tick| self.is_newer(tick));
+            let written = || self.value_changed(source, target).is_some_and(|tick| self.is_newer(tick));
             self.is_newer(ticks.changed) || written()
         })
     }

@@ -3,7 +3,7 @@
 use crate::{
     ops::relation_id,
     relation::Relation,
-    store::{ExclusiveReader, PairData, PairStore, RelationIndex},
+    store::{PairData, PairStore, RelationIndex},
 };
 use bevy_ecs::{
     archetype::Archetype,
@@ -31,25 +31,9 @@ pub struct ReadPairsState {
 pub struct ReadPairsFetch<'w, R: Relation> {
     pub(super) store: Option<&'w PairStore>,
     pub(super) index: Option<&'w RelationIndex>,
-    /// For exclusive relations: knows its way from one entity to the next.
-    reader: Option<ExclusiveReader<'w>>,
-    values: Values<'w, R>,
+    column: Option<&'w PairData<R>>,
     pub(super) last_run: Tick,
     pub(super) this_run: Tick,
-}
-
-/// The values of pairs that are in a column.
-pub(super) struct Values<'w, R: Relation> {
-    index: Option<&'w RelationIndex>,
-    column: Option<&'w PairData<R>>,
-}
-
-impl<R: Relation> Copy for Values<'_, R> {}
-
-impl<R: Relation> Clone for Values<'_, R> {
-    fn clone(&self) -> Self {
-        *self
-    }
 }
 
 impl<R: Relation> Copy for ReadPairsFetch<'_, R> {}
@@ -61,32 +45,15 @@ impl<R: Relation> Clone for ReadPairsFetch<'_, R> {
 }
 
 impl<'w, R: Relation> ReadPairsFetch<'w, R> {
-    /// The values, apart from the rest.
-    #[inline]
-    pub(super) fn values(&self) -> Values<'w, R> {
-        self.values
-    }
-
-    /// The first target.
-    #[inline(always)]
-    pub(super) fn first_target(&mut self, source: Entity) -> Option<Entity> {
-        match &mut self.reader {
-            Some(reader) => reader.target(source),
-            None => self.index?.first_target(source),
-        }
-    }
-}
-
-impl<'w, R: Relation> Values<'w, R> {
     /// The value of a pair, unless it is kept in a component.
     #[inline]
-    pub(super) fn get(&self, source: Entity, target: Entity) -> Option<&'w R> {
+    pub(super) fn value(&self, source: Entity, target: Entity) -> Option<&'w R> {
         self.column?.get(self.index?.row(source, target)?)
     }
 
     /// When that value was written last.
     #[inline]
-    pub(super) fn changed(&self, source: Entity, target: Entity) -> Option<Tick> {
+    pub(super) fn value_changed(&self, source: Entity, target: Entity) -> Option<Tick> {
         self.column?.changed(self.index?.row(source, target)?)
     }
 }
@@ -123,9 +90,7 @@ unsafe impl<R: Relation, const VALUES: bool> WorldQuery for ReadPairs<R, VALUES>
         let read = |column| unsafe { world.get_resource_by_id(column).map(|column| column.deref()) };
         let id = store.and_then(|store| store.registry.known::<R>());
         let index = store.zip(id).map(|(store, id)| store.relation(id));
-        let reader = index.and_then(RelationIndex::exclusive_reader);
-        let values = Values { index, column: state.column.and_then(read) };
-        ReadPairsFetch { store, index, reader, values, last_run, this_run }
+        ReadPairsFetch { store, index, column: state.column.and_then(read), last_run, this_run }
     }
 
     #[inline]

@@ -18,9 +18,17 @@ mod event_observers;
 mod events;
 mod expr;
 mod expr_fuzz;
+mod expr_judged;
+mod expr_oracle;
+mod expr_rows;
+mod expr_run;
 mod lifecycle;
 mod model;
 mod names;
+#[expect(dead_code, reason = "the comparison with Flecs uses more of it")]
+mod oracle;
+#[expect(dead_code, reason = "the comparison with Flecs uses more of it")]
+mod ours;
 mod pair_query;
 mod pair_query_access;
 mod pairs_mut;

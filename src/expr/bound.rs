@@ -1,0 +1,365 @@
+//! What an expression means in a world: names are entities, components and relations; variables are numbers.
+//!
+//! This is the stage between the text and the plan. Everything here is still in the order in which it was
+//! written, since the meaning of negated, optional and alternative terms depends on what stands before them.
+
+use crate::id::RelationId;
+use alloc::{boxed::Box, string::String, vec::Vec};
+use bevy_ecs::{component::ComponentId, entity::Entity};
+
+/// Number of a variable. Wildcards are variables without a name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Var(pub(crate) u16);
+
+impl Var {
+    /// `$this`: the entity that a row is about.
+    pub(crate) const THIS: Self = Self(0);
+
+    #[inline]
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A set of variables.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub(crate) struct VarSet(Vec<u64>);
+
+impl VarSet {
+    pub(crate) fn contains(&self, var: Var) -> bool {
+        self.0.get(var.index() / 64).is_some_and(|word| word >> (var.index() % 64) & 1 == 1)
+    }
+
+    /// Adds a variable. True if it is new.
+    pub(crate) fn insert(&mut self, var: Var) -> bool {
+        let (word, bit) = (var.index() / 64, 1 << (var.index() % 64));
+        if word >= self.0.len() {
+            self.0.resize(word + 1, 0);
+        }
+        let new = self.0[word] & bit == 0;
+        self.0[word] |= bit;
+        new
+    }
+
+    pub(crate) fn remove(&mut self, var: Var) {
+        if let Some(word) = self.0.get_mut(var.index() / 64) {
+            *word &= !(1 << (var.index() % 64));
+        }
+    }
+
+    pub(crate) fn extend(&mut self, other: &Self) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        for (own, other) in self.0.iter_mut().zip(&other.0) {
+            *own |= other;
+        }
+    }
+
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).any(|(own, other)| own & other != 0)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Var> + use<'_> {
+        let bits = 0..self.0.len() * 64;
+        bits.map(|index| Var(index as u16)).filter(|&var| self.contains(var))
+    }
+}
+
+impl FromIterator<Var> for VarSet {
+    fn from_iter<T: IntoIterator<Item = Var>>(vars: T) -> Self {
+        let mut set = Self::default();
+        for var in vars {
+            set.insert(var);
+        }
+        set
+    }
+}
+
+/// One position of a term: its source, or an element of its id.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Element {
+    Entity(Entity),
+    /// A variable; a wildcard is one that occurs once.
+    Var(Var),
+    /// The entity that Bevy keeps a resource on.
+    Singleton(ComponentId),
+    /// `_`: whether there is one.
+    Any,
+}
+
+impl Element {
+    pub(crate) fn entity(self) -> Option<Entity> {
+        match self {
+            Self::Entity(entity) => Some(entity),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn var(self) -> Option<Var> {
+        match self {
+            Self::Var(var) => Some(var),
+            _ => None,
+        }
+    }
+}
+
+/// Where else than on the source itself a term is looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Traversal {
+    /// Along which relation.
+    pub(crate) relation: Entity,
+    /// Among sources instead of targets.
+    pub(crate) down: bool,
+    /// Every holder counts, not the nearest alone.
+    pub(crate) all: bool,
+    /// The start counts too.
+    pub(crate) own: bool,
+    /// The least distance of others, from 1.
+    pub(crate) min: u32,
+    pub(crate) max: u32,
+}
+
+/// The id that a term asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AtomId {
+    Component(ComponentId),
+    /// An entity that serves as a tag.
+    Tag(Entity),
+    /// `*`, `_` or a variable: whichever id that is no pair.
+    AnyId(Element),
+    Pair(PairAtom),
+}
+
+/// A pair that a term asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PairAtom {
+    pub(crate) relation: Element,
+    pub(crate) target: Element,
+    /// What follows from a transitive or reflexive relation counts too.
+    pub(crate) closed: bool,
+    /// Whose ancestors or descendants count as the target too.
+    pub(crate) target_traversal: Option<Traversal>,
+}
+
+/// What a term asks of its source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Atom {
+    pub(crate) source: Element,
+    pub(crate) id: AtomId,
+    /// Subtypes of the component, tag or relation count too.
+    pub(crate) subtypes: bool,
+    pub(crate) traversal: Option<Traversal>,
+    /// Instances share the id: what a holder inherits counts as its own.
+    pub(crate) shared: bool,
+}
+
+impl Atom {
+    /// The variables of the term, source first.
+    pub(crate) fn vars(&self) -> impl Iterator<Item = Var> + use<> {
+        let (first, second) = match self.id {
+            AtomId::Component(_) | AtomId::Tag(_) => (None, None),
+            AtomId::AnyId(id) => (id.var(), None),
+            AtomId::Pair(pair) => (pair.relation.var(), pair.target.var()),
+        };
+        [self.source.var(), first, second].into_iter().flatten()
+    }
+}
+
+/// The right side of an equality.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Comparand {
+    Entity(Entity),
+    Var(Var),
+    /// Looked up while evaluating.
+    Path(Box<str>),
+    /// Part of the name, in lower case.
+    Part(Box<str>),
+}
+
+/// How the ids of another entity are asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ListMode {
+    All,
+    Some,
+    None,
+}
+
+/// A field of a reflected component that holds an entity.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct MemberAtom {
+    pub(crate) source: Element,
+    pub(crate) component: ComponentId,
+    /// Reflected path below the component.
+    pub(crate) path: Box<str>,
+    pub(crate) value: Element,
+}
+
+/// What a term asks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Condition {
+    Match(Atom),
+    /// `T()`: true of nothing in particular.
+    Always,
+    Equal {
+        left: Var,
+        right: Comparand,
+        negated: bool,
+    },
+    /// `and|T`, `or|T`, `not|T`.
+    List {
+        source: Element,
+        list: Element,
+        mode: ListMode,
+    },
+    Member(MemberAtom),
+    /// The child of an entity with this path is the variable.
+    Child {
+        parent: Var,
+        path: Box<str>,
+        child: Var,
+    },
+}
+
+impl Condition {
+    pub(crate) fn vars(&self) -> VarSet {
+        match self {
+            Self::Match(atom) => atom.vars().collect(),
+            Self::Always => VarSet::default(),
+            Self::Equal { left, right: Comparand::Var(right), .. } => [*left, *right].into_iter().collect(),
+            Self::Equal { left, .. } => [*left].into_iter().collect(),
+            Self::List { source, list, .. } => {
+                [*source, *list].into_iter().filter_map(Element::var).collect()
+            }
+            Self::Member(member) => {
+                [member.source, member.value].into_iter().filter_map(Element::var).collect()
+            }
+            Self::Child { parent, child, .. } => [*parent, *child].into_iter().collect(),
+        }
+    }
+
+    /// The source, if it is a variable: what is found out by looking at every entity.
+    pub(crate) fn source(&self) -> Option<Var> {
+        match self {
+            Self::Match(atom) => atom.source.var(),
+            Self::Always => None,
+            Self::Equal { left, .. } => Some(*left),
+            Self::List { source, .. } => source.var(),
+            Self::Member(member) => member.source.var(),
+            Self::Child { parent, .. } => Some(*parent),
+        }
+    }
+}
+
+/// How a term counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Operator {
+    And,
+    Not,
+    Optional,
+}
+
+/// A term.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Term {
+    /// Its field in rows. Terms that only prepare another have none.
+    pub(crate) field: Option<u16>,
+    pub(crate) operator: Operator,
+    pub(crate) condition: Condition,
+}
+
+/// What stands between two commas.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Item {
+    Term(Term),
+    /// `!{..}`
+    Not(Vec<Item>),
+    Or(OrChain),
+}
+
+impl Item {
+    /// Every variable that occurs in it, also within scopes.
+    pub(crate) fn vars(&self) -> VarSet {
+        let mut vars = VarSet::default();
+        match self {
+            Self::Term(term) => vars = term.condition.vars(),
+            Self::Not(items) => items.iter().for_each(|item| vars.extend(&item.vars())),
+            Self::Or(chain) => {
+                chain.branches.iter().flatten().for_each(|item| vars.extend(&item.vars()));
+            }
+        }
+        vars
+    }
+
+    /// The variables that have a value behind it, in every row or in some.
+    pub(crate) fn binds(&self) -> VarSet {
+        match self {
+            Self::Term(term) if term.operator == Operator::Not => {
+                term.condition.source().into_iter().collect()
+            }
+            Self::Not(_) => VarSet::default(),
+            Self::Term(_) | Self::Or(_) => self.vars(),
+        }
+    }
+}
+
+/// `a || b || ..`
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct OrChain {
+    pub(crate) field: Option<u16>,
+    /// What all branches are about.
+    pub(crate) source: Option<Var>,
+    pub(crate) branches: Vec<Vec<Item>>,
+}
+
+/// A variable of the text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Variable {
+    /// Empty for wildcards.
+    pub(crate) name: Box<str>,
+    /// It lives within a scope: rows do not have it.
+    pub(crate) local: bool,
+}
+
+/// How a field may be accessed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FieldAccess {
+    /// Nobody looks at the value.
+    None,
+    /// It is read.
+    In,
+    /// It is written without being read.
+    Out,
+    /// It is read and written.
+    InOut,
+}
+
+/// What is known of a field before anything is evaluated.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct FieldInfo {
+    /// As written, with everything that was left out put in.
+    pub(crate) text: String,
+    /// If it was written down.
+    pub(crate) access: Option<FieldAccess>,
+}
+
+/// Rows in order of their depth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Cascade {
+    pub(crate) relation: RelationId,
+    pub(crate) descending: bool,
+}
+
+/// A query that is resolved against a world.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct BoundQuery {
+    /// `$this` is the first.
+    pub(crate) variables: Vec<Variable>,
+    pub(crate) fields: Vec<FieldInfo>,
+    pub(crate) items: Vec<Item>,
+    /// Components that keep entities out of sight unless they are named.
+    pub(crate) hidden: Vec<ComponentId>,
+    pub(crate) cascade: Option<Cascade>,
+    /// Resources that it asks for.
+    pub(crate) singletons: Vec<ComponentId>,
+}

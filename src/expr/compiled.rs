@@ -1,0 +1,363 @@
+//! Expressions that are ready to be run.
+
+use super::{
+    bound::{BoundQuery, Var, VarSet},
+    exec::{Batch, Masks, PipelineState, Run, Shared, Value, View},
+    plan::{Column, Counts, Plan, Signature, lower},
+    resolve::{internal_components, unlisted_components},
+    rows::{Row, RowMut, Rows},
+    sort::Sorted,
+};
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
+use bevy_ecs::{
+    component::ComponentId,
+    entity::Entity,
+    world::{World, WorldId},
+};
+use thiserror::Error;
+
+/// Why an expression could not be run, or not to its end.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum ExprRunError {
+    /// It was compiled for another world.
+    #[error("the expression was compiled for another world")]
+    OtherWorld,
+    /// The resources of the world are out of reach, or were cleared.
+    #[error("the pairs of the world are out of reach")]
+    NoPairs,
+    /// There is no such variable, or it is one of a scope.
+    #[error("the expression has no variable `${name}`")]
+    UnknownVariable {
+        /// The name that was asked for.
+        name: String,
+    },
+    /// A variable was to be set to an entity that is not alive.
+    #[error("`${name}` cannot be {entity}, which is not alive")]
+    DeadEntity {
+        /// The variable.
+        name: String,
+        /// The entity.
+        entity: Entity,
+    },
+    /// More rows had to be looked at than was allowed.
+    #[error("evaluation took more than {limit} steps")]
+    StepLimit {
+        /// The limit.
+        limit: u64,
+    },
+}
+
+/// A plan with everything it needs to be run.
+#[derive(Default)]
+struct Prepared {
+    plan: Plan,
+    masks: Masks,
+    state: PipelineState,
+    /// All rows in order of depth, if that is asked for; see [`sort`](super::sort).
+    sorted: Sorted,
+    signature: Option<Signature>,
+    /// The signature before, for its buffers.
+    spare: Option<Signature>,
+    preset: VarSet,
+    runs: u32,
+}
+
+/// What [`Prepared::update`] found.
+enum Fit {
+    Same,
+    New,
+}
+
+impl Prepared {
+    /// Makes the plan anew if it does not fit the world any more.
+    fn update(&mut self, query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: bool) -> Fit {
+        self.runs = self.runs.saturating_add(1);
+        // Entities come and go without a trace, so now and then the numbers are looked at again.
+        let due = self.runs.is_power_of_two() || self.runs.is_multiple_of(256);
+        let signature = Signature::new(view, &query.singletons, self.spare.take());
+        let fits = !due && self.signature.as_ref() == Some(&signature) && self.preset == *preset;
+        self.spare = self.signature.replace(signature);
+        let mut fit = Fit::Same;
+        if !fits {
+            let plan = lower(query, view, preset, rows);
+            self.preset = preset.clone();
+            if plan != self.plan || self.runs == 1 {
+                self.state = PipelineState::new(&plan.pipeline, plan.columns);
+                self.masks.clear();
+                self.plan = plan;
+                fit = Fit::New;
+            }
+        }
+        self.masks.update(&self.plan.masks, view);
+        fit
+    }
+}
+
+/// A [`PairExpr`](crate::PairExpr) that was compiled for a world: names are resolved, a plan is made.
+///
+/// It keeps what evaluation needs, so that nothing is allocated while it is run again. The plan is made anew by
+/// itself when the world has changed so much that another would be better.
+pub struct CompiledExpr {
+    query: BoundQuery,
+    world: WorldId,
+    /// One for rows, one for their number.
+    prepared: [Prepared; 2],
+    shared: Shared,
+    internal: Vec<ComponentId>,
+    unlisted: Vec<ComponentId>,
+    /// The values of variables that are set.
+    preset: Vec<(Var, Entity)>,
+    preset_vars: VarSet,
+    step_limit: Option<u64>,
+}
+
+const ROWS: usize = 0;
+const COUNT: usize = 1;
+
+impl CompiledExpr {
+    pub(crate) fn new(query: BoundQuery, world: &World) -> Self {
+        let internal = internal_components(world);
+        let unlisted = unlisted_components(world, &internal);
+        Self {
+            query,
+            world: world.id(),
+            prepared: Default::default(),
+            shared: Shared::default(),
+            internal,
+            unlisted,
+            preset: Vec::new(),
+            preset_vars: VarSet::default(),
+            step_limit: None,
+        }
+    }
+
+    /// The names of the variables that rows have, without `$this`.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        let named = self.query.variables.iter().skip(1);
+        named.filter(|variable| !variable.local && !variable.name.is_empty()).map(|variable| &*variable.name)
+    }
+
+    /// Number of fields: one for each term, one for all branches of an `||`.
+    pub fn field_count(&self) -> usize {
+        self.query.fields.len()
+    }
+
+    /// The term of a field, written out.
+    pub fn field_text(&self, field: usize) -> Option<&str> {
+        self.query.fields.get(field).map(|field| &*field.text)
+    }
+
+    /// Lets a variable be one entity in every row from now on; `this` is a variable too. This leaves rows out, and
+    /// does nothing else.
+    ///
+    /// # Errors
+    /// If rows have no such variable, or the entity is not alive.
+    pub fn set_var(&mut self, world: &World, name: &str, entity: Entity) -> Result<&mut Self, ExprRunError> {
+        let unknown = || ExprRunError::UnknownVariable { name: name.to_owned() };
+        let var = self.variable(name).ok_or_else(unknown)?;
+        if world.id() != self.world {
+            return Err(ExprRunError::OtherWorld);
+        }
+        if !world.entities().contains_spawned(entity) {
+            return Err(ExprRunError::DeadEntity { name: name.to_owned(), entity });
+        }
+        self.preset.retain(|(other, _)| *other != var);
+        self.preset.push((var, entity));
+        self.preset_vars.insert(var);
+        Ok(self)
+    }
+
+    /// [`set_var`](Self::set_var) when the expression is made.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_var(mut self, world: &World, name: &str, entity: Entity) -> Result<Self, ExprRunError> {
+        self.set_var(world, name, entity)?;
+        Ok(self)
+    }
+
+    /// Lets all variables be free again.
+    pub fn clear_vars(&mut self) {
+        self.preset.clear();
+        self.preset_vars = VarSet::default();
+    }
+
+    /// Ends a run with an error when more rows than this were looked at, also those in between.
+    pub fn set_step_limit(&mut self, limit: Option<u64>) {
+        self.step_limit = limit;
+    }
+
+    /// Makes rows in smaller batches: for tests, which have few rows.
+    #[doc(hidden)]
+    pub fn set_batch_size(&mut self, rows: usize) {
+        self.shared.batch_size = rows.max(1);
+    }
+
+    pub(super) fn query(&self) -> &BoundQuery {
+        &self.query
+    }
+
+    pub(super) fn variable(&self, name: &str) -> Option<Var> {
+        let mut variables = self.query.variables.iter();
+        let at =
+            variables.position(|variable| !variable.local && !name.is_empty() && *variable.name == *name)?;
+        Some(Var(at as u16))
+    }
+
+    pub(super) fn plan(&self) -> &Plan {
+        &self.prepared[ROWS].plan
+    }
+
+    /// The rows that were made last.
+    #[inline]
+    pub(super) fn batch(&self) -> &Batch {
+        let Prepared { plan, sorted, state, .. } = &self.prepared[ROWS];
+        if plan.cascade.is_some() { sorted.rows() } else { state.result() }
+    }
+
+    fn start(&mut self, world: &World, which: usize) -> Result<(), ExprRunError> {
+        if world.id() != self.world {
+            return Err(ExprRunError::OtherWorld);
+        }
+        let view = View::new(world).ok_or(ExprRunError::NoPairs)?;
+        let Self { prepared, query, preset_vars, preset, shared, .. } = self;
+        let prepared = &mut prepared[which];
+        if let Fit::New = prepared.update(query, &view, preset_vars, which == ROWS) {
+            shared.counts.clear();
+        }
+        shared.counts.clear();
+        shared.counts.resize(prepared.plan.stages, 0);
+        shared.steps_left = self.step_limit.unwrap_or(u64::MAX);
+        shared.out_of_steps = false;
+        prepared.sorted.clear();
+        let input = prepared.state.restart();
+        input.len = 1;
+        for &(var, entity) in &*preset {
+            for column in [var.0, query.variables.len() as Column + var.0] {
+                input.column_mut(column).push(Value::new(entity));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the next rows. False at the end.
+    fn advance(&mut self, world: &World, which: usize) -> Result<bool, ExprRunError> {
+        let view = View::new(world).ok_or(ExprRunError::NoPairs)?;
+        let Prepared { plan, masks, state, sorted, .. } = &mut self.prepared[which];
+        let Self { internal, unlisted, shared, .. } = self;
+        let mut run = Run { view, masks, internal, unlisted, shared };
+        let more = match plan.cascade {
+            Some(cascade) if which == ROWS => sorted.collect(cascade, &view, |found| {
+                let more = state.next(&mut run, &plan.pipeline, None);
+                if more {
+                    found.append(state.result());
+                }
+                more
+            }),
+            _ => state.next(&mut run, &plan.pipeline, None),
+        };
+        match self.step_limit {
+            Some(limit) if self.shared.out_of_steps => Err(ExprRunError::StepLimit { limit }),
+            _ => Ok(more),
+        }
+    }
+
+    /// Starts a run of which the rows are wanted.
+    pub(super) fn start_rows(&mut self, world: &World) -> Result<(), ExprRunError> {
+        self.start(world, ROWS)
+    }
+
+    pub(super) fn next_batch(&mut self, world: &World) -> Result<bool, ExprRunError> {
+        self.advance(world, ROWS)
+    }
+
+    /// The rows, one after the other. Each is lent out until the next is asked for.
+    ///
+    /// # Errors
+    /// If it cannot be run in this world.
+    pub fn rows<'a>(&'a mut self, world: &'a World) -> Result<Rows<'a>, ExprRunError> {
+        Rows::new(self, world)
+    }
+
+    /// Calls a function with each row.
+    ///
+    /// # Errors
+    /// If it cannot be run in this world, or took too many steps; some rows may have been seen then.
+    pub fn for_each(&mut self, world: &World, mut each: impl FnMut(Row<'_>)) -> Result<(), ExprRunError> {
+        self.start_rows(world)?;
+        while self.next_batch(world)? {
+            Row::each(self, world, &mut each);
+        }
+        Ok(())
+    }
+
+    /// Calls a function with each row, through which fields can be written.
+    ///
+    /// Rows are found in batches: what is written to a component is seen by whatever looks at it later, but no row
+    /// depends on it.
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    pub fn for_each_mut(
+        &mut self,
+        world: &mut World,
+        mut each: impl FnMut(RowMut<'_>),
+    ) -> Result<(), ExprRunError> {
+        self.start_rows(world)?;
+        while self.next_batch(world)? {
+            for row in 0..self.batch().len {
+                each(RowMut::new(self, row, world));
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of rows.
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    pub fn count(&mut self, world: &World) -> Result<usize, ExprRunError> {
+        self.start(world, COUNT)?;
+        let mut count = 0;
+        while self.advance(world, COUNT)? {
+            count += self.prepared[COUNT].state.result().len;
+        }
+        Ok(count)
+    }
+
+    /// Whether there is a row.
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    pub fn any(&mut self, world: &World) -> Result<bool, ExprRunError> {
+        self.start(world, COUNT)?;
+        self.advance(world, COUNT)
+    }
+
+    /// The first row, if there is one.
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    pub fn first<'a>(&'a mut self, world: &'a World) -> Result<Option<Row<'a>>, ExprRunError> {
+        self.start_rows(world)?;
+        Ok(if self.next_batch(world)? { Some(Row::new(self, 0, world)) } else { None })
+    }
+
+    /// The plan in words: a line for each step with the number of rows that are expected of it and, after a run that
+    /// gave rows, the number that it made.
+    ///
+    /// # Errors
+    /// If it cannot be run in this world.
+    pub fn explain(&mut self, world: &World) -> Result<String, ExprRunError> {
+        if world.id() != self.world {
+            return Err(ExprRunError::OtherWorld);
+        }
+        let view = View::new(world).ok_or(ExprRunError::NoPairs)?;
+        let Self { prepared: [prepared, _], query, preset_vars, shared, .. } = self;
+        if let Fit::New = prepared.update(query, &view, preset_vars, true) {
+            shared.counts.clear();
+        }
+        Ok(prepared.plan.explain(Counts(&shared.counts)))
+    }
+}

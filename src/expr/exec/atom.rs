@@ -1,0 +1,480 @@
+//! Finding each way in which a term holds: everything that a term can ask, by definition.
+//!
+//! What is asked most often has operations of its own, which do the same for whole batches; see [`produce`].
+//!
+//! [`produce`]: super::produce
+
+use super::{
+    view::{Value, View},
+    walk::{Stamps, Walker, Way, reaches},
+};
+use crate::{
+    expr::plan::{AtomOp, IdOp, KnownRelation, Operand, Position, RelationOp, Walk},
+    relation::{IS_A, TAGGED},
+};
+use alloc::vec::Vec;
+use bevy_ecs::{component::ComponentId, entity::Entity};
+use core::ops::ControlFlow;
+
+/// A way in which a term holds. Positions that were asked for with `_` are unset.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Found {
+    pub(crate) source: Value,
+    /// Component, tag or relation.
+    pub(crate) first: Value,
+    /// Target of the pair.
+    pub(crate) second: Value,
+    /// On which entity.
+    pub(crate) holder: Value,
+}
+
+/// Buffers of [`Matcher`].
+#[derive(Default)]
+pub(crate) struct AtomBuffers {
+    up: Walker,
+    bases: Walker,
+    reach: Walker,
+    around: Walker,
+    candidates: Vec<Entity>,
+    candidate: Stamps,
+    met: Stamps,
+}
+
+/// A position, for one row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Arg {
+    Known(Entity),
+    /// A component that no entity stands for.
+    Component(ComponentId),
+    Free,
+    Any,
+    /// Nothing fits: the variable is not set.
+    Nothing,
+}
+
+type Flow = ControlFlow<()>;
+
+/// Evaluates a term for one row.
+pub(crate) struct Matcher<'a, 'w> {
+    view: View<'w>,
+    op: &'a AtomOp,
+    buffers: &'a mut AtomBuffers,
+    source: Arg,
+    first: Arg,
+    second: Arg,
+    /// `*` does not match these.
+    internal: &'a [ComponentId],
+}
+
+impl<'a, 'w> Matcher<'a, 'w> {
+    /// `value` gives what a column of the row holds.
+    pub(crate) fn new(
+        view: View<'w>,
+        op: &'a AtomOp,
+        buffers: &'a mut AtomBuffers,
+        internal: &'a [ComponentId],
+        value: impl Fn(Operand) -> Value,
+    ) -> Self {
+        let arg = |position: Position| match position {
+            Position::Out(_) => Arg::Free,
+            Position::Any => Arg::Any,
+            Position::Known(operand) => {
+                let value = value(operand);
+                match (value.entity(), value.as_component()) {
+                    (Some(entity), _) => Arg::Known(entity),
+                    (_, Some(component)) => Arg::Component(component),
+                    _ => Arg::Nothing,
+                }
+            }
+        };
+        let (first, second) = match &op.id {
+            IdOp::Components(_) | IdOp::Tags(_) => (Arg::Free, Arg::Free),
+            IdOp::AnyId(id) => (arg(*id), Arg::Any),
+            IdOp::Pair { relation: RelationOp::Known(_), target, .. } => (Arg::Free, arg(*target)),
+            IdOp::Pair { relation: RelationOp::Free(relation), target, .. } => (arg(*relation), arg(*target)),
+        };
+        let source = arg(op.source);
+        Self { view, op, buffers, source, first, second, internal }
+    }
+
+    /// Whether there is a way.
+    pub(crate) fn exists(&mut self) -> bool {
+        self.each(&mut |_| Flow::Break(())).is_break()
+    }
+
+    /// Every way, until told to stop.
+    pub(crate) fn each(&mut self, emit: &mut dyn FnMut(Found) -> Flow) -> Flow {
+        match self.source {
+            Arg::Nothing | Arg::Component(_) => Flow::Continue(()),
+            Arg::Known(source) => self.of_source(source, emit),
+            Arg::Free => self.of_every_source(emit),
+            Arg::Any => self.of_some_source(emit),
+        }
+    }
+
+    fn of_every_source(&mut self, emit: &mut dyn FnMut(Found) -> Flow) -> Flow {
+        let mut candidates = core::mem::take(&mut self.buffers.candidates);
+        self.collect_candidates(&mut candidates);
+        let flow = candidates.iter().try_for_each(|&source| self.of_source(source, emit));
+        self.buffers.candidates = candidates;
+        flow
+    }
+
+    /// `_` as a source: one way per id.
+    fn of_some_source(&mut self, emit: &mut dyn FnMut(Found) -> Flow) -> Flow {
+        let mut found: bevy_platform::collections::HashSet<(Value, Value)> = Default::default();
+        self.of_every_source(&mut |way| {
+            if !found.insert((way.first, way.second)) {
+                return Flow::Continue(());
+            }
+            emit(Found { source: Value::UNSET, holder: Value::UNSET, ..way })
+        })
+    }
+
+    /// Every entity for which the term can hold, each once, and perhaps others.
+    fn collect_candidates(&mut self, into: &mut Vec<Entity>) {
+        into.clear();
+        let mut met = core::mem::take(&mut self.buffers.candidate);
+        met.clear();
+        let mut add = |entity| {
+            if met.insert(entity) {
+                into.push(entity);
+            }
+        };
+        self.holders(&mut add);
+        // Those that find a holder lie on the other side of it; those that inherit from it count as holders.
+        let walks = self.op.walk.map(|walk| (walk.relation, if walk.down { Way::Up } else { Way::Down }));
+        let inherited = walks.filter(|_| self.op.shared).map(|_| (IS_A, Way::Down));
+        let mut at = 0;
+        while let Some(&entity) = into.get(at) {
+            for (relation, way) in [inherited, walks].into_iter().flatten() {
+                let mut add = |entity| {
+                    if met.insert(entity) {
+                        into.push(entity);
+                    }
+                };
+                match way {
+                    Way::Up => self.view.targets(relation, entity).for_each(&mut add),
+                    Way::Down => self.view.index(relation).sources(entity).for_each(&mut add),
+                }
+            }
+            at += 1;
+        }
+        self.buffers.candidate = met;
+    }
+
+    /// Every entity that has the id itself, and perhaps others.
+    fn holders(&mut self, add: &mut dyn FnMut(Entity)) {
+        let view = self.view;
+        match &self.op.id {
+            IdOp::Components(components) => {
+                components.iter().for_each(|&component| view.with_component(component, add));
+            }
+            IdOp::Tags(tags) => tags.iter().for_each(|&tag| view.sources(TAGGED, tag).for_each(&mut *add)),
+            IdOp::AnyId(_) => match self.first {
+                Arg::Known(id) => {
+                    view.sources(TAGGED, id).for_each(&mut *add);
+                    if let Some(component) = view.component_of(id) {
+                        view.with_component(component, add);
+                    }
+                }
+                Arg::Component(component) => view.with_component(component, add),
+                Arg::Free | Arg::Any => view.every_entity(add),
+                Arg::Nothing => {}
+            },
+            IdOp::Pair { relation, target_walk, .. } => {
+                let first = self.first;
+                let mut of_relation = |known: KnownRelation| self.holders_of_pair(known, *target_walk, add);
+                let stored = KnownRelation::stored;
+                match (relation, first) {
+                    (RelationOp::Known(known), _) => known.iter().for_each(|&known| of_relation(known)),
+                    (RelationOp::Free(_), Arg::Known(relation)) => {
+                        view.store.registry.of_entity(relation).into_iter().map(stored).for_each(of_relation);
+                    }
+                    (RelationOp::Free(_), Arg::Free | Arg::Any) => {
+                        view.relations().map(stored).for_each(of_relation);
+                    }
+                    (RelationOp::Free(_), Arg::Component(_) | Arg::Nothing) => {}
+                }
+            }
+        }
+    }
+
+    fn holders_of_pair(
+        &mut self,
+        known: KnownRelation,
+        target_walk: Option<Walk>,
+        add: &mut dyn FnMut(Entity),
+    ) {
+        let view = self.view;
+        let id = known.id;
+        match self.second {
+            Arg::Known(target) => {
+                let AtomBuffers { around, reach, .. } = &mut *self.buffers;
+                around.start(target);
+                loop {
+                    let next = match target_walk {
+                        Some(walk) => around.next(&view, walk.relation, way(walk), walk.max),
+                        None => around.next(&view, id, Way::Up, 0),
+                    };
+                    let Some((target, _)) = next else { return };
+                    if known.transitive || known.reflexive {
+                        reach.start(target);
+                        let max = if known.transitive { u32::MAX } else { 1 };
+                        while let Some((entity, _)) = reach.next(&view, id, Way::Down, max) {
+                            add(entity);
+                        }
+                    } else {
+                        view.sources(id, target).for_each(&mut *add);
+                    }
+                }
+            }
+            Arg::Free | Arg::Any if known.reflexive => view.every_entity(add),
+            Arg::Free | Arg::Any => {
+                for (target, _) in view.index(id).reverse.targets() {
+                    view.index(id).sources(target).for_each(&mut *add);
+                }
+            }
+            Arg::Component(_) | Arg::Nothing => {}
+        }
+    }
+
+    /// Every way for one source.
+    fn of_source(&mut self, source: Entity, emit: &mut dyn FnMut(Found) -> Flow) -> Flow {
+        if !self.view.is_alive(source) {
+            return Flow::Continue(());
+        }
+        let mut emit = |way: Found| emit(Found { source: Value::new(source), ..way });
+        let Some(walk) = self.op.walk else { return self.on(source, &mut emit).1 };
+        let mut walker = core::mem::take(&mut self.buffers.up);
+        walker.start(source);
+        let mut flow = Flow::Continue(());
+        while let Some((holder, depth)) = walker.next(&self.view, walk.relation, way(walk), walk.max) {
+            let (found, result) = match depth {
+                0 if walk.own => self.on(holder, &mut emit),
+                0 => continue,
+                depth if depth < walk.min => continue,
+                _ if self.op.shared && walk.relation != IS_A => self.on_or_above(holder, &mut emit),
+                _ => self.on(holder, &mut emit),
+            };
+            flow = result;
+            if flow.is_break() || (found && !walk.all) {
+                break;
+            }
+        }
+        self.buffers.up = walker;
+        flow
+    }
+
+    /// Every way on one entity; if there is none, on the first of its bases that has one.
+    fn on_or_above(&mut self, entity: Entity, emit: &mut dyn FnMut(Found) -> Flow) -> (bool, Flow) {
+        let mut walker = core::mem::take(&mut self.buffers.bases);
+        walker.start(entity);
+        let mut result = (false, Flow::Continue(()));
+        while let Some((base, _)) = walker.next(&self.view, IS_A, Way::Up, u32::MAX) {
+            result = self.on(base, emit);
+            if result.0 || result.1.is_break() {
+                break;
+            }
+        }
+        self.buffers.bases = walker;
+        result
+    }
+
+    /// Every way on one entity itself. Also tells whether there is one.
+    fn on(&mut self, holder: Entity, emit: &mut dyn FnMut(Found) -> Flow) -> (bool, Flow) {
+        let mut found = false;
+        let way = Found {
+            source: Value::UNSET,
+            first: Value::UNSET,
+            second: Value::UNSET,
+            holder: Value::new(holder),
+        };
+        let mut emit = |way: Found| {
+            found = true;
+            emit(way)
+        };
+        let view = self.view;
+        let flow = match &self.op.id {
+            IdOp::Components(components) => components
+                .iter()
+                .filter(|&&component| view.has_component(holder, component))
+                .try_for_each(|&component| emit(Found { first: view.value_of_component(component), ..way })),
+            IdOp::Tags(tags) => tags
+                .iter()
+                .filter(|&&tag| view.has_tag(holder, tag))
+                .try_for_each(|&tag| emit(Found { first: Value::new(tag), ..way })),
+            IdOp::AnyId(_) => self.ids_on(way, holder, &mut emit),
+            IdOp::Pair { relation: RelationOp::Known(known), .. } => {
+                known.iter().try_for_each(|&known| self.pairs_on(way, holder, known, &mut emit))
+            }
+            IdOp::Pair { .. } => self.pairs_of_any_relation(way, holder, &mut emit),
+        };
+        (found, flow)
+    }
+
+    /// `*`, `_` or a variable for an id that is no pair.
+    fn ids_on(&mut self, way: Found, holder: Entity, emit: &mut dyn FnMut(Found) -> Flow) -> Flow {
+        let view = self.view;
+        match self.first {
+            Arg::Nothing => return Flow::Continue(()),
+            Arg::Component(component) if !view.has_component(holder, component) => return Flow::Continue(()),
+            Arg::Component(component) => return emit(Found { first: Value::component(component), ..way }),
+            Arg::Known(id) => {
+                let component = view.component_of(id);
+                let has = view.has_tag(holder, id)
+                    || component.is_some_and(|component| view.has_component(holder, component));
+                return if has { emit(Found { first: Value::new(id), ..way }) } else { Flow::Continue(()) };
+            }
+            Arg::Free | Arg::Any => {}
+        }
+        let location = view.entities.get_spawned(holder).ok();
+        let archetype = location.and_then(|location| view.archetypes.get(location.archetype_id));
+        let components = archetype.into_iter().flat_map(|archetype| archetype.components().iter().copied());
+        let components = components.filter(|component| !self.internal.contains(component));
+        let components = components.map(|component| view.value_of_component(component));
+        let mut ids = components.chain(view.targets(TAGGED, holder).map(Value::new));
+        match self.first {
+            Arg::Any if ids.next().is_some() => emit(way),
+            Arg::Any => Flow::Continue(()),
+            _ => ids.try_for_each(|first| emit(Found { first, ..way })),
+        }
+    }
+
+    /// Pairs of which the relation is `*`, `_` or a variable. Such a relation is neither transitive nor reflexive.
+    fn pairs_of_any_relation(
+        &mut self,
+        way: Found,
+        holder: Entity,
+        emit: &mut dyn FnMut(Found) -> Flow,
+    ) -> Flow {
+        let view = self.view;
+        match self.first {
+            Arg::Known(relation) => match view.store.registry.of_entity(relation) {
+                Some(id) => self.pairs_on(way, holder, KnownRelation::stored(id), emit),
+                None => Flow::Continue(()),
+            },
+            Arg::Free => view
+                .store
+                .relations_of(holder)
+                .filter(|&id| id != TAGGED)
+                .try_for_each(|id| self.pairs_on(way, holder, KnownRelation::stored(id), emit)),
+            Arg::Any => {
+                let mut met = core::mem::take(&mut self.buffers.met);
+                met.clear();
+                let mut relations = view.store.relations_of(holder).filter(|&id| id != TAGGED);
+                let free = self.second == Arg::Free;
+                let flow = relations.try_for_each(|id| {
+                    let mut any = false;
+                    let flow = self.pairs_on(way, holder, KnownRelation::stored(id), &mut |way| {
+                        if way.second.entity().is_some_and(|target| free && !met.insert(target)) {
+                            return Flow::Continue(());
+                        }
+                        any = true;
+                        emit(Found { first: Value::UNSET, ..way })
+                    });
+                    // One way is enough, unless the targets are wanted.
+                    if any && !free && flow.is_continue() { Err(Flow::Continue(())) } else { stop(flow) }
+                });
+                self.buffers.met = met;
+                flow.err().unwrap_or(Flow::Continue(()))
+            }
+            Arg::Component(_) | Arg::Nothing => Flow::Continue(()),
+        }
+    }
+
+    /// Pairs of one relation.
+    fn pairs_on(
+        &mut self,
+        way: Found,
+        holder: Entity,
+        known: KnownRelation,
+        emit: &mut dyn FnMut(Found) -> Flow,
+    ) -> Flow {
+        let view = self.view;
+        let KnownRelation { id, transitive, reflexive } = known;
+        let way = Found { first: Value::new(view.store.registry.entry(id).entity), ..way };
+        match self.second {
+            Arg::Known(target) => self.pairs_with(way, holder, known, target, emit),
+            Arg::Any if view.index(id).has_any(holder) || reflexive => emit(way),
+            Arg::Free => {
+                // A pair with itself that is stored will be found anyway.
+                if reflexive && !view.index(id).has(holder, holder) {
+                    emit(Found { second: way.holder, ..way })?;
+                }
+                if transitive {
+                    let mut walker = core::mem::take(&mut self.buffers.reach);
+                    walker.start(holder);
+                    walker.next(&view, id, Way::Up, u32::MAX);
+                    let mut flow = Flow::Continue(());
+                    while flow.is_continue()
+                        && let Some((target, _)) = walker.next(&view, id, Way::Up, u32::MAX)
+                    {
+                        flow = emit(Found { second: Value::new(target), ..way });
+                    }
+                    self.buffers.reach = walker;
+                    flow?;
+                } else {
+                    let mut targets = view.targets(id, holder);
+                    targets.try_for_each(|target| emit(Found { second: Value::new(target), ..way }))?;
+                }
+                Flow::Continue(())
+            }
+            Arg::Any | Arg::Component(_) | Arg::Nothing => Flow::Continue(()),
+        }
+    }
+
+    /// The pair of one relation with a target, or with what is reached from the target.
+    fn pairs_with(
+        &mut self,
+        way: Found,
+        holder: Entity,
+        known: KnownRelation,
+        target: Entity,
+        emit: &mut dyn FnMut(Found) -> Flow,
+    ) -> Flow {
+        let view = self.view;
+        let IdOp::Pair { target_walk, .. } = &self.op.id else { return Flow::Continue(()) };
+        let Some(walk) = *target_walk else {
+            let found = self.has(known, holder, target);
+            return if found {
+                emit(Found { second: Value::new(target), ..way })
+            } else {
+                Flow::Continue(())
+            };
+        };
+        let mut walker = core::mem::take(&mut self.buffers.around);
+        walker.start(target);
+        let mut flow = Flow::Continue(());
+        while flow.is_continue()
+            && let Some((target, depth)) = walker.next(&view, walk.relation, self::way(walk), walk.max)
+        {
+            if if depth == 0 { !walk.own } else { depth < walk.min } {
+                continue;
+            }
+            if self.has(known, holder, target) {
+                flow = emit(Found { second: Value::new(target), ..way });
+            }
+        }
+        self.buffers.around = walker;
+        flow
+    }
+
+    /// Whether the pair is stored, or follows from others.
+    fn has(&mut self, known: KnownRelation, source: Entity, target: Entity) -> bool {
+        let view = self.view;
+        (known.reflexive && source == target)
+            || view.index(known.id).has(source, target)
+            || (known.transitive && reaches(&view, &mut self.buffers.reach, known.id, source, target))
+    }
+}
+
+/// Which way a walk goes from where it starts.
+fn way(walk: Walk) -> Way {
+    if walk.down { Way::Down } else { Way::Up }
+}
+
+/// A break of `flow` as an error, to end a loop with it.
+fn stop(flow: Flow) -> Result<(), Flow> {
+    if flow.is_break() { Err(flow) } else { Ok(()) }
+}

@@ -1,0 +1,106 @@
+//! Rows in columns.
+
+use super::view::Value;
+use crate::expr::plan::{Column, Operand};
+use alloc::vec::Vec;
+use bevy_ecs::entity::Entity;
+
+/// Some rows, a column each for what is known of them. Only columns that somebody wants are filled.
+#[derive(Default)]
+pub(crate) struct Batch {
+    pub(crate) len: usize,
+    pub(crate) columns: Vec<Vec<Value>>,
+}
+
+impl Batch {
+    pub(crate) fn with_columns(columns: usize) -> Self {
+        Self { len: 0, columns: (0..columns).map(|_| Vec::new()).collect() }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+        self.columns.iter_mut().for_each(Vec::clear);
+    }
+
+    #[inline]
+    pub(crate) fn value(&self, operand: Operand, row: usize) -> Value {
+        match operand {
+            Operand::Entity(entity) => Value::new(entity),
+            Operand::Column(column) => self.columns[column as usize][row],
+        }
+    }
+
+    #[inline]
+    pub(crate) fn entity(&self, operand: Operand, row: usize) -> Option<Entity> {
+        match operand {
+            Operand::Entity(entity) => Some(entity),
+            Operand::Column(column) => self.columns[column as usize][row].entity(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn column_mut(&mut self, column: Column) -> &mut Vec<Value> {
+        &mut self.columns[column as usize]
+    }
+
+    /// Appends to `columns` what these rows of another batch hold.
+    pub(crate) fn gather(&mut self, from: &Self, columns: &[Column], rows: &[u32]) {
+        for &column in columns {
+            let source = &from.columns[column as usize];
+            self.columns[column as usize].extend(rows.iter().map(|&row| source[row as usize]));
+        }
+    }
+
+    /// Keeps these rows, given in ascending order.
+    pub(crate) fn keep(&mut self, columns: &[Column], rows: &[u32]) {
+        if rows.len() == self.len {
+            return;
+        }
+        for &column in columns {
+            let column = &mut self.columns[column as usize];
+            // One that is written later is empty still.
+            if column.is_empty() {
+                continue;
+            }
+            for (to, &from) in rows.iter().enumerate() {
+                column[to] = column[from as usize];
+            }
+            column.truncate(rows.len());
+        }
+        self.len = rows.len();
+    }
+
+    /// Writes one value to every row.
+    pub(crate) fn fill(&mut self, column: Column, value: Value) {
+        let len = self.len;
+        let column = self.column_mut(column);
+        column.clear();
+        column.resize(len, value);
+    }
+
+    /// Writes one value to these rows.
+    pub(crate) fn mark(&mut self, column: Column, value: Value, rows: &[u32]) {
+        let column = self.column_mut(column);
+        rows.iter().for_each(|&row| column[row as usize] = value);
+    }
+
+    /// Appends another batch with the same columns.
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.columns.resize_with(other.columns.len(), Vec::new);
+        for (own, other) in self.columns.iter_mut().zip(&other.columns) {
+            own.extend_from_slice(other);
+        }
+        self.len += other.len;
+    }
+
+    /// Appends these rows of another batch with the same columns.
+    pub(crate) fn take_in_order(&mut self, from: &Self, rows: impl Iterator<Item = u32> + Clone) {
+        self.columns.resize_with(from.columns.len(), Vec::new);
+        for (own, from) in self.columns.iter_mut().zip(&from.columns) {
+            if !from.is_empty() {
+                own.extend(rows.clone().map(|row| from[row as usize]));
+            }
+        }
+        self.len += rows.count();
+    }
+}

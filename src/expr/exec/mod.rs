@@ -1,0 +1,200 @@
+//! Running a plan: stages hand batches of rows on to each other, and one goes back to the stage before it only
+//! when a batch is used up.
+
+mod atom;
+mod batch;
+mod branch;
+mod filter;
+mod mask;
+mod member;
+mod produce;
+mod view;
+mod walk;
+
+pub(crate) use batch::Batch;
+pub(crate) use mask::Masks;
+pub(crate) use view::{Value, View, internal_markers};
+
+use super::plan::{Column, Pipeline, Stage};
+use alloc::{boxed::Box, vec::Vec};
+use atom::{AtomBuffers, Found};
+use bevy_ecs::{component::ComponentId, entity::Entity};
+use branch::BranchState;
+use member::Members;
+use walk::{Stamps, Walker};
+
+/// What all operations of a run share.
+pub(crate) struct Run<'a, 'w> {
+    pub(crate) view: View<'w>,
+    pub(crate) masks: &'a Masks,
+    /// Components that `*` does not match.
+    pub(crate) internal: &'a [ComponentId],
+    /// Components that do not count as part of what an entity is made of.
+    pub(crate) unlisted: &'a [ComponentId],
+    pub(crate) shared: &'a mut Shared,
+}
+
+/// Buffers and counts that outlive a run.
+pub(crate) struct Shared {
+    atoms: AtomBuffers,
+    members: Members,
+    /// Rows that were made, by stage of the plan.
+    pub(crate) counts: Vec<u64>,
+    /// An operation stops making rows when there are this many; it may finish what it is at.
+    pub(crate) batch_size: usize,
+    /// How many more rows may be looked at.
+    pub(crate) steps_left: u64,
+    pub(crate) out_of_steps: bool,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self {
+            atoms: AtomBuffers::default(),
+            members: Members::default(),
+            counts: Vec::new(),
+            batch_size: 1024,
+            steps_left: 0,
+            out_of_steps: false,
+        }
+    }
+}
+
+/// Rows that need not be looked at any more: what their origin is asked for is known.
+#[derive(Clone, Copy)]
+pub(crate) struct Settled<'a> {
+    origin: Column,
+    hits: &'a [bool],
+}
+
+impl Settled<'_> {
+    #[inline]
+    fn is(this: Option<Self>, input: &Batch, row: usize) -> bool {
+        this.is_some_and(|settled| settled.hits[input.columns[settled.origin as usize][row].as_row()])
+    }
+}
+
+/// How far a stage has come with the rows it was given.
+#[derive(Default)]
+pub(crate) struct StageState {
+    /// The row it is at.
+    row: usize,
+    /// How far it is within the row, where that takes two numbers.
+    major: usize,
+    minor: usize,
+    walker: Walker,
+    walking: bool,
+    /// Which of two sides has its neighbours noted, and whose they are.
+    noted: Option<(usize, Entity)>,
+    stamps: Stamps,
+    found: Vec<Found>,
+    /// The rows that were made, by the rows that they were made of.
+    rows: Vec<u32>,
+    branch: Option<Box<BranchState>>,
+    filters: Vec<Option<Box<branch::ArmState>>>,
+}
+
+impl StageState {
+    fn restart(&mut self) {
+        (self.row, self.major, self.minor, self.walking) = (0, 0, 0, false);
+        self.noted = None;
+    }
+}
+
+/// How far a pipeline has come.
+#[derive(Default)]
+pub(crate) struct PipelineState {
+    /// What each stage is given; then the result.
+    batches: Vec<Batch>,
+    stages: Vec<StageState>,
+    at: usize,
+}
+
+impl PipelineState {
+    pub(crate) fn new(pipeline: &Pipeline, columns: usize) -> Self {
+        let batches = (0..=pipeline.stages.len()).map(|_| Batch::with_columns(columns)).collect();
+        let stages = pipeline.stages.iter().map(|stage| StageState {
+            filters: stage.filters.iter().map(|_| None).collect(),
+            ..StageState::default()
+        });
+        Self { batches, stages: stages.collect(), at: 0 }
+    }
+
+    /// The rows to start with, to be filled anew.
+    pub(crate) fn restart(&mut self) -> &mut Batch {
+        self.at = 0;
+        if let Some(first) = self.stages.first_mut() {
+            first.restart();
+        }
+        let input = &mut self.batches[0];
+        input.clear();
+        input
+    }
+
+    /// The rows that were made last.
+    pub(crate) fn result(&self) -> &Batch {
+        &self.batches[self.stages.len()]
+    }
+
+    /// Makes the next rows. False if there are none.
+    pub(crate) fn next(
+        &mut self,
+        run: &mut Run<'_, '_>,
+        pipeline: &Pipeline,
+        settled: Option<Settled<'_>>,
+    ) -> bool {
+        while let Some(stage) = pipeline.stages.get(self.at) {
+            let (before, after) = self.batches.split_at_mut(self.at + 1);
+            let (input, output) = (&before[self.at], &mut after[0]);
+            let state = &mut self.stages[self.at];
+            output.clear();
+            stage.step(state, run, input, output, settled);
+            if run.shared.out_of_steps {
+                return false;
+            }
+            if output.len == 0 {
+                if state.row >= input.len {
+                    let Some(at) = self.at.checked_sub(1) else { return false };
+                    self.at = at;
+                }
+            } else if self.at + 1 == pipeline.stages.len() {
+                return true;
+            } else {
+                self.at += 1;
+                self.stages[self.at].restart();
+            }
+        }
+        false
+    }
+}
+
+impl Stage {
+    /// Makes some rows and sends them through the filters.
+    fn step(
+        &self,
+        state: &mut StageState,
+        run: &mut Run<'_, '_>,
+        input: &Batch,
+        output: &mut Batch,
+        settled: Option<Settled<'_>>,
+    ) {
+        let before = state.row;
+        self.produce(state, run, input, output, settled);
+        let looked_at = (output.len + state.row - before) as u64;
+        match run.shared.steps_left.checked_sub(looked_at) {
+            Some(left) => run.shared.steps_left = left,
+            None => run.shared.out_of_steps = true,
+        }
+        for (filter, own) in self.filters.iter().zip(&mut state.filters) {
+            if output.len == 0 {
+                return;
+            }
+            let rows = &mut state.rows;
+            rows.clear();
+            filter.apply(own, rows, run, output, self);
+        }
+        if let Some(count) = run.shared.counts.get_mut(self.number) {
+            *count += output.len as u64;
+        }
+    }
+}

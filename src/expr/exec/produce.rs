@@ -1,0 +1,284 @@
+//! Operations that make rows.
+
+use super::{Batch, Run, Settled, StageState, atom::Matcher, view::Value, walk::Way};
+use crate::{
+    expr::plan::{AtomOp, Column, IdOp, Position, Produce, RelationOp, Side, Stage},
+    id::RelationId,
+    store::SourceIter,
+};
+use alloc::vec::Vec;
+use bevy_ecs::entity::Entity;
+use core::ops::ControlFlow;
+
+impl Stage {
+    /// Makes rows until there are enough of them or the input is used up.
+    pub(super) fn produce(
+        &self,
+        state: &mut StageState,
+        run: &mut Run<'_, '_>,
+        input: &Batch,
+        output: &mut Batch,
+        settled: Option<Settled<'_>>,
+    ) {
+        if let Produce::Branch(branch) = &self.produce {
+            return branch.produce(self, state, run, input, output);
+        }
+        state.rows.clear();
+        while state.row < input.len && state.rows.len() < run.shared.batch_size {
+            if Settled::is(settled, input, state.row) {
+                state.next_row();
+                continue;
+            }
+            match &self.produce {
+                Produce::Pass => state.take_row(),
+                Produce::Scan { mask, out } => state.scan(run, *mask, output.column_mut(*out)),
+                Produce::Sources { relation, target, out } => {
+                    let target = input.entity(*target, state.row);
+                    state.sources(run, *relation, target, output.column_mut(*out));
+                }
+                Produce::Targets { relation, source, out } => {
+                    let source = input.entity(*source, state.row);
+                    let targets = source.map(|source| run.view.targets(*relation, source));
+                    state.all_of(targets.into_iter().flatten(), output.column_mut(*out));
+                }
+                Produce::Pairs { relation, source, target } => {
+                    state.pairs(run, *relation, output, *source, *target);
+                }
+                Produce::Below { relation, target, out, reflexive } => {
+                    let target = input.entity(*target, state.row);
+                    state.below(run, *relation, target, *reflexive, output.column_mut(*out));
+                }
+                Produce::Meet { out, sides } => state.meet(run, input, sides, output.column_mut(*out)),
+                Produce::Atom(atom) => state.atom(run, atom, input, output),
+                Produce::Member(member) => {
+                    let Position::Out(out) = member.value else { break };
+                    let source = input.entity(member.source, state.row);
+                    let value =
+                        source.and_then(|source| run.shared.members.value(run.view.world, member, source));
+                    state.all_of(value.into_iter(), output.column_mut(out));
+                }
+                Produce::Branch(_) => break,
+            }
+        }
+        output.gather(input, &self.carry, &state.rows);
+        output.len = state.rows.len();
+    }
+}
+
+impl Side {
+    /// The number of neighbours of an entity.
+    fn count(self, run: &Run<'_, '_>, entity: Entity) -> usize {
+        let index = run.view.index(self.relation);
+        if self.targets { index.forward.len(entity) } else { index.source_count(entity) }
+    }
+
+    #[inline]
+    fn each(self, run: &Run<'_, '_>, entity: Entity, each: impl FnMut(Entity)) {
+        let index = run.view.index(self.relation);
+        if self.targets {
+            index.targets(entity).for_each(each);
+        } else {
+            index.sources(entity).for_each(each);
+        }
+    }
+
+    fn has(self, run: &Run<'_, '_>, entity: Entity, neighbour: Entity) -> bool {
+        let index = run.view.index(self.relation);
+        if self.targets { index.has(entity, neighbour) } else { index.has(neighbour, entity) }
+    }
+}
+
+impl StageState {
+    fn next_row(&mut self) {
+        self.row += 1;
+        (self.major, self.minor, self.walking) = (0, 0, false);
+    }
+
+    fn take_row(&mut self) {
+        self.rows.push(self.row as u32);
+        self.next_row();
+    }
+
+    /// Makes a row of each entity.
+    #[inline]
+    fn all_of(&mut self, entities: impl Iterator<Item = Entity>, out: &mut Vec<Value>) {
+        let row = self.row as u32;
+        out.extend(entities.map(Value::new));
+        self.rows.resize(out.len(), row);
+        self.next_row();
+    }
+
+    /// How many more rows there is room for.
+    fn room(&self, run: &Run<'_, '_>) -> usize {
+        run.shared.batch_size.saturating_sub(self.rows.len())
+    }
+
+    fn scan(&mut self, run: &Run<'_, '_>, mask: usize, out: &mut Vec<Value>) {
+        let archetypes = &run.masks.get(mask).archetypes;
+        while let Some(&archetype) = archetypes.get(self.major) {
+            let entities =
+                run.view.archetypes.get(archetype).map_or(&[][..], |archetype| archetype.entities());
+            let rest = &entities[self.minor.min(entities.len())..];
+            let taken = rest.len().min(self.room(run));
+            out.extend(rest[..taken].iter().map(|entity| Value::new(entity.id())));
+            self.rows.resize(out.len(), self.row as u32);
+            if taken < rest.len() {
+                self.minor += taken;
+                return;
+            }
+            (self.major, self.minor) = (self.major + 1, 0);
+        }
+        self.next_row();
+    }
+
+    fn sources(
+        &mut self,
+        run: &Run<'_, '_>,
+        relation: RelationId,
+        target: Option<Entity>,
+        out: &mut Vec<Value>,
+    ) {
+        let sources = target.map_or_else(SourceIter::none, |target| run.view.sources(relation, target));
+        let Some(all) = sources.as_slice() else { return self.all_of(sources, out) };
+        let rest = &all[self.minor.min(all.len())..];
+        let taken = rest.len().min(self.room(run));
+        out.extend(rest[..taken].iter().map(|&source| Value::new(source)));
+        self.rows.resize(out.len(), self.row as u32);
+        if taken < rest.len() { self.minor += taken } else { self.next_row() }
+    }
+
+    /// Every pair of a relation, target by target.
+    fn pairs(
+        &mut self,
+        run: &Run<'_, '_>,
+        relation: RelationId,
+        output: &mut Batch,
+        source_out: Column,
+        target_out: Column,
+    ) {
+        let index = run.view.index(relation);
+        while let Some(list) = index.reverse.lists.get(self.major) {
+            if self.room(run) == 0 {
+                return;
+            }
+            if !list.sources.is_empty() {
+                let target = Value::new(list.target);
+                let sources = run.view.sources(relation, list.target);
+                output.column_mut(source_out).extend(sources.map(Value::new));
+                let rows = output.column_mut(source_out).len();
+                output.column_mut(target_out).resize(rows, target);
+                self.rows.resize(rows, self.row as u32);
+            }
+            self.major += 1;
+        }
+        self.next_row();
+    }
+
+    /// What lies below a target.
+    fn below(
+        &mut self,
+        run: &Run<'_, '_>,
+        relation: RelationId,
+        target: Option<Entity>,
+        reflexive: bool,
+        out: &mut Vec<Value>,
+    ) {
+        let Some(target) = target.filter(|&target| run.view.is_alive(target)) else { return self.next_row() };
+        if !self.walking {
+            self.walking = true;
+            self.walker.start(target);
+        }
+        for _ in 0..self.room(run) {
+            let Some((entity, depth)) = self.walker.next(&run.view, relation, Way::Down, u32::MAX) else {
+                return self.next_row();
+            };
+            if depth > 0 || reflexive {
+                out.push(Value::new(entity));
+                self.rows.push(self.row as u32);
+            }
+        }
+    }
+
+    /// The entities that are neighbours on both sides.
+    ///
+    /// Rows come in runs that have one of the two in common, since they were made from it. Its neighbours are
+    /// noted once for the run, and each of the other's is looked up among them.
+    fn meet(&mut self, run: &Run<'_, '_>, input: &Batch, sides: &[Side; 2], out: &mut Vec<Value>) {
+        let known = sides.map(|side| input.columns[side.known as usize][self.row].entity());
+        let [Some(first), Some(second)] = known else { return self.next_row() };
+        let known = [first, second];
+        if self.noted.is_none_or(|(side, entity)| known[side] != entity) {
+            let next = self.row + 1;
+            let again = |side: &usize| {
+                let column = &input.columns[sides[*side].known as usize];
+                next < input.len && column[next].entity() == Some(known[*side])
+            };
+            self.noted = (0..2).find(again).map(|side| (side, known[side]));
+            if let Some((side, entity)) = self.noted {
+                self.stamps.clear();
+                sides[side].each(run, entity, |neighbour| {
+                    self.stamps.insert(neighbour);
+                });
+            }
+        }
+        let counts = [0, 1].map(|side| sides[side].count(run, known[side]));
+        let before = out.len();
+        match self.noted {
+            Some((noted, _)) if counts[1 - noted] <= counts[noted].saturating_mul(16) => {
+                let stamps = &self.stamps;
+                sides[1 - noted].each(run, known[1 - noted], |neighbour| {
+                    if stamps.contains(neighbour) {
+                        out.push(Value::new(neighbour));
+                    }
+                });
+            }
+            _ => {
+                let fewer = usize::from(counts[1] < counts[0]);
+                let other = sides[1 - fewer];
+                sides[fewer].each(run, known[fewer], |neighbour| {
+                    if other.has(run, known[1 - fewer], neighbour) {
+                        out.push(Value::new(neighbour));
+                    }
+                });
+            }
+        }
+        self.rows.resize(self.rows.len() + out.len() - before, self.row as u32);
+        self.next_row();
+    }
+
+    /// Whatever the general operation finds.
+    fn atom(&mut self, run: &mut Run<'_, '_>, atom: &AtomOp, input: &Batch, output: &mut Batch) {
+        let row = self.row;
+        let found = &mut self.found;
+        found.clear();
+        let atoms = &mut run.shared.atoms;
+        let mut matcher =
+            Matcher::new(run.view, atom, atoms, run.internal, |operand| input.value(operand, row));
+        // Nobody stops it.
+        let _: ControlFlow<()> = matcher.each(&mut |way| {
+            found.push(way);
+            ControlFlow::Continue(())
+        });
+        let mut write = |column: Option<Column>, value: fn(&super::Found) -> Value| {
+            if let Some(column) = column {
+                output.column_mut(column).extend(self.found.iter().map(value));
+            }
+        };
+        write(atom.source.out(), |way| way.source);
+        write(atom.id_out, |way| way.first);
+        write(atom.target_out, |way| way.second);
+        write(atom.holder_out, |way| way.holder);
+        match &atom.id {
+            IdOp::AnyId(id) => write(id.out(), |way| way.first),
+            IdOp::Pair { relation, target, .. } => {
+                if let RelationOp::Free(relation) = relation {
+                    write(relation.out(), |way| way.first);
+                }
+                write(target.out(), |way| way.second);
+            }
+            IdOp::Components(_) | IdOp::Tags(_) => {}
+        }
+        self.rows.resize(self.rows.len() + self.found.len(), row as u32);
+        self.next_row();
+    }
+}

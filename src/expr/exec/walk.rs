@@ -1,0 +1,144 @@
+//! Walks along relations, with buffers that are kept.
+
+use super::view::View;
+use crate::id::RelationId;
+use alloc::vec::Vec;
+use bevy_ecs::entity::{Entity, EntityHashMap};
+
+/// A set of entities that is emptied in no time.
+#[derive(Default)]
+pub(crate) struct Stamps {
+    /// By entity index: the round in which the entity was last inserted, and its generation.
+    rounds: Vec<(u32, u32)>,
+    round: u32,
+}
+
+impl Stamps {
+    pub(crate) fn clear(&mut self) {
+        self.round = match self.round.checked_add(1) {
+            Some(round) => round,
+            None => {
+                self.rounds.clear();
+                1
+            }
+        };
+    }
+
+    /// Adds an entity. True if it is new.
+    #[inline]
+    pub(crate) fn insert(&mut self, entity: Entity) -> bool {
+        let index = entity.index_u32() as usize;
+        if index >= self.rounds.len() {
+            self.rounds.resize((index + 1).next_power_of_two(), (0, 0));
+        }
+        let mark = (self.round, entity.generation().to_bits());
+        let slot = &mut self.rounds[index];
+        let new = *slot != mark;
+        *slot = mark;
+        new
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, entity: Entity) -> bool {
+        let mark = (self.round, entity.generation().to_bits());
+        self.rounds.get(entity.index_u32() as usize) == Some(&mark)
+    }
+}
+
+/// Which way a walk goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    /// To targets.
+    Up,
+    /// To sources.
+    Down,
+}
+
+/// A walk: whom it has met, and who is to be visited.
+#[derive(Default)]
+pub(crate) struct Walker {
+    met: Stamps,
+    /// How deep those were that were met, if that matters.
+    depths: EntityHashMap<u32>,
+    stack: Vec<(Entity, u32)>,
+}
+
+impl Walker {
+    pub(crate) fn start(&mut self, start: Entity) {
+        self.met.clear();
+        self.depths.clear();
+        self.stack.clear();
+        self.stack.push((start, 0));
+    }
+
+    /// The next entity with its depth, depth first and neighbours in their order, each once, the start first with
+    /// depth 0. Goes no further than `max`.
+    pub(crate) fn next(
+        &mut self,
+        view: &View<'_>,
+        relation: RelationId,
+        way: Way,
+        max: u32,
+    ) -> Option<(Entity, u32)> {
+        while let Some((entity, depth)) = self.stack.pop() {
+            let new = self.met.insert(entity);
+            if max < u32::MAX {
+                // By a shorter way more may be in reach.
+                let known = self.depths.entry(entity).or_insert(u32::MAX);
+                if *known <= depth {
+                    continue;
+                }
+                *known = depth;
+            } else if !new {
+                continue;
+            }
+            if depth < max {
+                let bottom = self.stack.len();
+                let ahead = |neighbour| (neighbour, depth + 1);
+                match way {
+                    Way::Up => self.stack.extend(view.targets(relation, entity).map(ahead)),
+                    Way::Down => self.stack.extend(view.sources(relation, entity).map(ahead)),
+                }
+                self.stack[bottom..].reverse();
+            }
+            if new {
+                return Some((entity, depth));
+            }
+        }
+        None
+    }
+}
+
+/// Whether `to` is reached from `from` over at least one pair.
+///
+/// # Complexity
+/// A step per pair above `from`; none if nothing has `to` as a target.
+pub(crate) fn reaches(
+    view: &View<'_>,
+    walker: &mut Walker,
+    relation: RelationId,
+    from: Entity,
+    to: Entity,
+) -> bool {
+    let index = view.index(relation);
+    if index.reverse.list(to).is_none() {
+        return false;
+    }
+    if index.exclusive && index.acyclic {
+        let mut at = index.first_target(from);
+        while let Some(target) = at {
+            if target == to {
+                return true;
+            }
+            at = index.first_target(target);
+        }
+        return false;
+    }
+    walker.start(from);
+    while let Some((entity, _)) = walker.next(view, relation, Way::Up, u32::MAX) {
+        if index.has(entity, to) {
+            return true;
+        }
+    }
+    false
+}

@@ -1,0 +1,328 @@
+//! Operations for terms that ask for an id.
+
+use super::{
+    AtomOp, Column, Filter, IdOp, KnownRelation, MaskSpec, Operand, Pipeline, Position, Produce, RelationOp,
+    Walk,
+    lower::{Bound, Lowering},
+};
+use crate::{
+    expr::bound::{Atom, AtomId, Element, Traversal, Var, VarSet},
+    id::RelationId,
+    relation::{IS_A, TAGGED},
+};
+use bevy_ecs::{component::ComponentId, entity::Entity};
+use smallvec::SmallVec;
+
+impl Lowering<'_, '_> {
+    fn walk(&self, traversal: Traversal) -> Option<Walk> {
+        let Traversal { relation, down, all, own, min, max } = traversal;
+        Some(Walk { relation: self.relation(relation)?, down, all, own, min, max })
+    }
+
+    /// An entity and everything that is a kind of it.
+    fn subtypes<T: smallvec::Array<Item = Entity>>(&self, of: Entity) -> SmallVec<T> {
+        let index = self.view.index(IS_A);
+        let mut found: SmallVec<T> = SmallVec::new();
+        found.push(of);
+        let mut at = 0;
+        while let Some(&entity) = found.get(at) {
+            for subtype in index.sources(entity) {
+                if !found.contains(&subtype) {
+                    found.push(subtype);
+                }
+            }
+            at += 1;
+        }
+        found
+    }
+
+    /// The operation for a term. `None` if it can never hold.
+    fn atom_op(&self, atom: &Atom, bound: &VarSet) -> Option<AtomOp> {
+        let source = self.position(atom.source, bound);
+        let id = match atom.id {
+            AtomId::Component(component) => {
+                let mut components: SmallVec<[ComponentId; 1]> = SmallVec::new();
+                components.push(component);
+                let entity = self.view.value_of_component(component).entity();
+                if atom.subtypes
+                    && let Some(entity) = entity
+                {
+                    let subtypes = self.subtypes::<[Entity; 4]>(entity);
+                    components.extend(subtypes.iter().skip(1).filter_map(|&e| self.view.component_of(e)));
+                }
+                IdOp::Components(components)
+            }
+            AtomId::Tag(tag) if atom.subtypes => IdOp::Tags(self.subtypes(tag)),
+            AtomId::Tag(tag) => IdOp::Tags(SmallVec::from_elem(tag, 1)),
+            AtomId::AnyId(id) => IdOp::AnyId(self.position(id, bound)),
+            AtomId::Pair(pair) => {
+                let relation = match pair.relation {
+                    Element::Entity(relation) => {
+                        let relations = if atom.subtypes {
+                            self.subtypes::<[Entity; 4]>(relation)
+                        } else {
+                            SmallVec::from_elem(relation, 1)
+                        };
+                        let known = relations.iter().filter_map(|&relation| self.relation(relation));
+                        let traits = |id| &self.view.store.registry.entry(id).traits;
+                        let known = known.map(|id| KnownRelation {
+                            id,
+                            transitive: pair.closed && traits(id).is_transitive(),
+                            reflexive: pair.closed && traits(id).is_reflexive(),
+                        });
+                        RelationOp::Known(known.collect())
+                    }
+                    element => RelationOp::Free(self.position(element, bound)),
+                };
+                IdOp::Pair {
+                    relation,
+                    target: self.position(pair.target, bound),
+                    target_walk: match pair.target_traversal {
+                        Some(traversal) => Some(self.walk(traversal)?),
+                        None => None,
+                    },
+                }
+            }
+        };
+        let walk = match atom.traversal {
+            Some(traversal) => Some(self.walk(traversal)?),
+            None => None,
+        };
+        let op = AtomOp {
+            source,
+            id,
+            walk,
+            shared: atom.shared,
+            id_out: None,
+            target_out: None,
+            holder_out: None,
+        };
+        Some(op)
+    }
+
+    /// Gives each occurrence of an unbound variable but the first a column of its own, which must be the same.
+    fn part_repeated(&mut self, op: &mut AtomOp) -> SmallVec<[Filter; 2]> {
+        let mut seen: SmallVec<[Column; 3]> = SmallVec::new();
+        let mut same = SmallVec::new();
+        let AtomOp { source, id, .. } = op;
+        let mut positions: SmallVec<[&mut Position; 3]> = SmallVec::new();
+        positions.push(source);
+        match id {
+            IdOp::Components(_) | IdOp::Tags(_) => {}
+            IdOp::AnyId(id) => positions.push(id),
+            IdOp::Pair { relation, target, .. } => {
+                if let RelationOp::Free(relation) = relation {
+                    positions.push(relation);
+                }
+                positions.push(target);
+            }
+        }
+        for position in positions {
+            let Position::Out(column) = *position else { continue };
+            if seen.contains(&column) {
+                let other = self.new_column();
+                *position = Position::Out(other);
+                same.push(Filter::Same { left: column, right: other });
+            } else {
+                seen.push(column);
+            }
+        }
+        same
+    }
+
+    /// A term that must hold. Adds what it binds to `bound`.
+    pub(super) fn match_and(
+        &mut self,
+        pipeline: &mut Pipeline,
+        atom: &Atom,
+        field: Option<u16>,
+        bound: &mut Bound,
+    ) {
+        let Some(mut op) = self.atom_op(atom, &bound.set) else {
+            atom.vars().for_each(|var| {
+                bound.set.insert(var);
+            });
+            return pipeline.last().filters.push(Filter::Nothing);
+        };
+        let same = self.part_repeated(&mut op);
+        if !self.simple_and(pipeline, &op) {
+            op.holder_out = op.walk.is_some().then(|| self.new_column());
+            op.id_out = op.has_variants().then(|| self.new_column());
+            if let IdOp::Pair { target: Position::Known(_), target_walk: Some(_), .. } = op.id {
+                op.target_out = Some(self.new_column());
+            }
+            if op.is_test() {
+                pipeline.last().filters.push(Filter::Exists { atom: op.clone(), negated: false });
+            } else {
+                pipeline.add(Produce::Atom(op.clone()));
+            }
+        }
+        pipeline.last().filters.extend(same);
+        let new_this = atom.vars().any(|var| var == Var::THIS) && !bound.set.contains(Var::THIS);
+        let scanned = matches!(pipeline.last().produce, Produce::Scan { out: 0, .. });
+        atom.vars().for_each(|var| {
+            bound.set.insert(var);
+        });
+        if new_this && !scanned {
+            self.hide(pipeline);
+        }
+        self.shape(field, atom, Some(&op));
+    }
+
+    /// The operations made for what is asked most often. False if `op` is nothing of the kind.
+    fn simple_and(&mut self, pipeline: &mut Pipeline, op: &AtomOp) -> bool {
+        if op.walk.is_some() || op.has_variants() {
+            return false;
+        }
+        match (&op.id, op.source) {
+            (IdOp::Components(components), Position::Known(entity)) => {
+                let with = components.iter().copied().collect();
+                let spec = MaskSpec { with, without: SmallVec::new() };
+                self.filter_mask(pipeline, entity, spec);
+            }
+            (IdOp::Components(components), Position::Out(column)) => {
+                self.scan(pipeline, Var(column), components.first().copied());
+            }
+            (IdOp::Tags(tags), source) => {
+                let Some(&tag) = tags.first() else { return false };
+                let target = Operand::Entity(tag);
+                match source {
+                    Position::Known(source) => {
+                        pipeline.last().filters.push(has_pair(TAGGED, source, target, false));
+                    }
+                    Position::Out(out) => pipeline.add(Produce::Sources { relation: TAGGED, target, out }),
+                    Position::Any => return false,
+                }
+            }
+            (IdOp::Pair { relation: RelationOp::Known(known), target, target_walk: None }, source) => {
+                let Some(&known) = known.first() else { return false };
+                return self.simple_pair(pipeline, known, source, *target);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn simple_pair(
+        &mut self,
+        pipeline: &mut Pipeline,
+        known: KnownRelation,
+        source: Position,
+        target: Position,
+    ) -> bool {
+        let KnownRelation { id: relation, transitive, reflexive } = known;
+        let exclusive = self.view.index(relation).exclusive;
+        match (source, target) {
+            (Position::Out(out), Position::Known(target)) if transitive => {
+                pipeline.add(Produce::Below { relation, target, out, reflexive });
+            }
+            _ if transitive || reflexive => return false,
+            (Position::Known(source), Position::Known(target)) => {
+                pipeline.last().filters.push(has_pair(relation, source, target, false));
+            }
+            (Position::Known(source), Position::Any) => {
+                pipeline.last().filters.push(Filter::HasAny { relation, source, negated: false });
+            }
+            (Position::Known(source), Position::Out(out)) if exclusive => {
+                pipeline.last().filters.push(Filter::Target { relation, source, out });
+            }
+            (Position::Known(source), Position::Out(out)) => {
+                pipeline.add(Produce::Targets { relation, source, out });
+            }
+            (Position::Out(out), Position::Known(target)) => {
+                pipeline.add(Produce::Sources { relation, target, out });
+            }
+            (Position::Out(source), Position::Out(target)) => {
+                pipeline.add(Produce::Pairs { relation, source, target });
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// A test of one row that binds nothing: whether the term holds, or that it does not. The source is bound.
+    pub(super) fn match_test(&mut self, atom: &Atom, negated: bool, bound: &VarSet) -> Filter {
+        let Some(op) = self.atom_op(atom, bound) else {
+            return Filter::Exists { atom: AtomOp::never(), negated };
+        };
+        let plain = op.walk.is_none() && !op.has_variants();
+        match (&op.id, op.source) {
+            (IdOp::Components(components), Position::Known(entity)) if plain => {
+                let ids = components.iter().copied();
+                let spec = if negated {
+                    MaskSpec { with: SmallVec::new(), without: ids.collect() }
+                } else {
+                    MaskSpec { with: ids.collect(), without: SmallVec::new() }
+                };
+                Filter::Mask { mask: self.new_mask(spec), entity }
+            }
+            (IdOp::Tags(tags), Position::Known(source)) if plain => {
+                has_pair(TAGGED, source, Operand::Entity(tags[0]), negated)
+            }
+            (
+                IdOp::Pair { relation: RelationOp::Known(known), target, target_walk: None },
+                Position::Known(source),
+            ) if plain
+                && matches!(known[..], [KnownRelation { transitive: false, reflexive: false, .. }]) =>
+            {
+                let relation = known[0].id;
+                match *target {
+                    Position::Known(target) => has_pair(relation, source, target, negated),
+                    Position::Out(_) | Position::Any => Filter::HasAny { relation, source, negated },
+                }
+            }
+            _ => Filter::Exists { atom: op, negated },
+        }
+    }
+}
+
+fn has_pair(relation: RelationId, source: Operand, target: Operand, negated: bool) -> Filter {
+    Filter::HasPair { relation, source, target, negated }
+}
+
+impl AtomOp {
+    /// One that is not wanted for itself, only that there is one.
+    pub(super) fn plain() -> Self {
+        Self::never()
+    }
+
+    /// It never holds.
+    fn never() -> Self {
+        Self {
+            source: Position::Any,
+            id: IdOp::Components(SmallVec::new()),
+            walk: None,
+            shared: false,
+            id_out: None,
+            target_out: None,
+            holder_out: None,
+        }
+    }
+
+    /// Whether one of several ids is found.
+    fn has_variants(&self) -> bool {
+        match &self.id {
+            IdOp::Components(ids) => ids.len() > 1,
+            IdOp::Tags(tags) => tags.len() > 1,
+            IdOp::Pair { relation: RelationOp::Known(relations), .. } => relations.len() > 1,
+            _ => false,
+        }
+    }
+
+    /// Whether it finds at most one way, and writes nothing.
+    fn is_test(&self) -> bool {
+        let is_out = |position: Position| position.out().is_some();
+        let free = match &self.id {
+            IdOp::Components(_) | IdOp::Tags(_) => false,
+            IdOp::AnyId(id) => is_out(*id),
+            IdOp::Pair { relation, target, .. } => {
+                is_out(*target) || matches!(relation, RelationOp::Free(relation) if is_out(*relation))
+            }
+        };
+        !free
+            && !is_out(self.source)
+            && self.id_out.is_none()
+            && self.target_out.is_none()
+            && self.holder_out.is_none()
+    }
+}

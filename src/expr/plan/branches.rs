@@ -1,0 +1,315 @@
+//! Operations for terms by how they count: those that must hold, and what is negated, optional or alternative.
+
+use super::{
+    Arm, AtomOp, Branch, BranchKind, Column, Filter, MaskSpec, Operand, Pipeline, Produce, ShapeId, Special,
+    lower::{Bound, Lowering},
+    order::is_single,
+};
+use crate::expr::bound::{Condition, Element, Item, ListMode, Operator, OrChain, Term, Var, VarSet};
+use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
+
+impl Lowering<'_, '_> {
+    pub(super) fn term(&mut self, pipeline: &mut Pipeline, term: &Term, bound: &mut Bound) {
+        let guards: Vec<Column> =
+            term.condition.vars().iter().filter(|&var| bound.maybe.contains(var)).map(|var| var.0).collect();
+        if guards.is_empty() {
+            return self.unguarded(pipeline, term, bound);
+        }
+        // Within, every one of these is set.
+        let mut inner = bound.clone();
+        guards.iter().for_each(|&column| inner.maybe.remove(Var(column)));
+        let mut own = Pipeline::default();
+        let first = self.columns;
+        self.unguarded(&mut own, term, &mut inner);
+        let set = self.flag_of(term);
+        let mut fills: Vec<(Column, Special)> =
+            set.map(|column| (column, Special::Unset)).into_iter().collect();
+        self.fill_new(&own, bound, &inner, first, Special::Skipped, &mut fills);
+        let mut arm = self.arm(own);
+        if term.operator != Operator::Optional {
+            arm.fills.extend(set.map(|column| (column, Special::Number(0))));
+        }
+        bound.set.extend(&inner.set);
+        bound.maybe.extend(&inner.maybe);
+        pipeline.add(Produce::Branch(Branch {
+            kind: BranchKind::Guard { columns: guards, lenient: false },
+            arms: alloc::vec![arm],
+            fills,
+        }));
+    }
+
+    /// The column that tells whether the field of a term is set, for one that may be skipped.
+    fn flag_of(&mut self, term: &Term) -> Option<Column> {
+        let field = self.fields.get(term.field? as usize)?;
+        if term.operator == Operator::Not {
+            return None;
+        }
+        let column = field.set.unwrap_or_else(|| self.new_column());
+        self.set_by(term.field, column);
+        Some(column)
+    }
+
+    fn arm(&mut self, pipeline: Pipeline) -> Arm {
+        Arm { pipeline, origin: self.new_column(), takes: Vec::new(), fills: Vec::new() }
+    }
+
+    /// What rows hold that do not go through a pipeline, in the columns that it writes.
+    fn fill_new(
+        &self,
+        pipeline: &Pipeline,
+        outer: &Bound,
+        inner: &Bound,
+        first: Column,
+        value: Special,
+        fills: &mut Vec<(Column, Special)>,
+    ) {
+        let vars = inner.set.iter().filter(|&var| !outer.set.contains(var)).map(|var| (var.0, value));
+        fills.extend(vars);
+        let written = pipeline.written();
+        let further =
+            written.into_iter().filter(|&column| column >= first.max(self.query.variables.len() as Column));
+        for column in further {
+            if !fills.iter().any(|fill| fill.0 == column) {
+                fills.push((column, Special::Unset));
+            }
+        }
+    }
+
+    fn unguarded(&mut self, pipeline: &mut Pipeline, term: &Term, bound: &mut Bound) {
+        match term.operator {
+            Operator::And => self.and(pipeline, term, bound),
+            Operator::Not => self.negated(pipeline, term, bound),
+            Operator::Optional => self.optional(pipeline, term, bound),
+        }
+    }
+
+    fn and(&mut self, pipeline: &mut Pipeline, term: &Term, bound: &mut Bound) {
+        match &term.condition {
+            Condition::Match(atom) => return self.match_and(pipeline, atom, term.field, bound),
+            Condition::Always => {}
+            Condition::Equal { left, right, negated } => self.equal(pipeline, *left, right, *negated, bound),
+            Condition::List { source, list, mode } => {
+                self.bind_elements(pipeline, [*source, *list], bound);
+                if let Some(test) = list_test(*source, *list, *mode, false) {
+                    pipeline.last().filters.push(test);
+                }
+            }
+            Condition::Member(member) => self.member(pipeline, member, bound),
+            Condition::Child { parent, path, child } => {
+                self.bind_all(pipeline, *parent, bound);
+                let (parent, path) = (Operand::Column(parent.0), path.clone());
+                if bound.set.contains(*child) {
+                    let out = self.new_column();
+                    let filters = &mut pipeline.last().filters;
+                    filters.push(Filter::Child { parent, path, out });
+                    filters.push(Filter::Same { left: out, right: child.0 });
+                } else {
+                    pipeline.last().filters.push(Filter::Child { parent, path, out: child.0 });
+                    bound.set.insert(*child);
+                }
+            }
+        }
+        self.no_shape(term.field);
+    }
+
+    /// What is negated or optional is asked of every entity if nothing has bound its source; `*` asks for any.
+    fn bind_source(&mut self, pipeline: &mut Pipeline, term: &Term, bound: &mut Bound) {
+        if let Some(source) = term.condition.source()
+            && !self.query.variables[source.index()].name.is_empty()
+        {
+            self.bind_all(pipeline, source, bound);
+        }
+    }
+
+    fn no_shape(&mut self, field: Option<u16>) {
+        self.add_shape(field, super::FieldShape { id: ShapeId::None, source: None, set: false });
+    }
+
+    fn bind_elements(&mut self, pipeline: &mut Pipeline, elements: [Element; 2], bound: &mut Bound) {
+        elements.into_iter().filter_map(Element::var).for_each(|var| self.bind_all(pipeline, var, bound));
+    }
+
+    fn negated(&mut self, pipeline: &mut Pipeline, term: &Term, bound: &mut Bound) {
+        self.bind_source(pipeline, term, bound);
+        match &term.condition {
+            Condition::Match(atom) => {
+                self.shape(term.field, atom, None);
+                // `$this` is none of those that are hidden, which the test does not know.
+                let open_this = !bound.set.contains(Var::THIS) && atom.vars().any(|var| var == Var::THIS);
+                if open_this || repeats_unbound(&atom.vars().collect::<Vec<_>>(), &bound.set) {
+                    let positive =
+                        Term { operator: Operator::And, field: None, condition: term.condition.clone() };
+                    return self.not(pipeline, &[Item::Term(positive)], bound);
+                }
+                let test = self.match_test(atom, true, &bound.set);
+                self.add_test(pipeline, test);
+            }
+            Condition::Always => pipeline.last().filters.push(Filter::Nothing),
+            Condition::List { source, list, mode } => {
+                self.bind_elements(pipeline, [*source, *list], bound);
+                pipeline.last().filters.extend(list_test(*source, *list, *mode, true));
+            }
+            Condition::Member(member) => {
+                let member = self.member_op(member, &bound.set);
+                pipeline.last().filters.push(Filter::Member { member, negated: true });
+            }
+            Condition::Equal { .. } | Condition::Child { .. } => {
+                let positive =
+                    Term { operator: Operator::And, field: None, condition: term.condition.clone() };
+                self.not(pipeline, &[Item::Term(positive)], bound);
+            }
+        }
+        if !matches!(term.condition, Condition::Match(_)) {
+            self.no_shape(term.field);
+        }
+    }
+
+    /// Adds a test, to another one of the same archetype if there is one.
+    fn add_test(&mut self, pipeline: &mut Pipeline, test: Filter) {
+        match test {
+            Filter::Mask { mask, entity } => {
+                let spec: MaskSpec = self.masks[mask].clone();
+                self.filter_mask(pipeline, entity, spec);
+            }
+            test => pipeline.last().filters.push(test),
+        }
+    }
+
+    fn optional(&mut self, pipeline: &mut Pipeline, term: &Term, bound: &mut Bound) {
+        self.bind_source(pipeline, term, bound);
+        let set = self.flag_of(term);
+        if is_single(term)
+            && let (Condition::Match(atom), Some(column)) = (&term.condition, set)
+        {
+            let test = self.match_test(atom, false, &bound.set);
+            self.shape(term.field, atom, Some(&AtomOp::plain()));
+            pipeline.last().filters.push(Filter::Note { test: Box::new(test), column });
+            return;
+        }
+        let first = self.columns;
+        let mut inner = bound.clone();
+        let mut own = Pipeline::default();
+        self.and(&mut own, term, &mut inner);
+        let mut fills: Vec<(Column, Special)> =
+            set.map(|column| (column, Special::Unset)).into_iter().collect();
+        self.fill_new(&own, bound, &inner, first, Special::Skipped, &mut fills);
+        let mut arm = self.arm(own);
+        arm.fills.extend(set.map(|column| (column, Special::Number(0))));
+        for var in inner.set.iter().filter(|&var| !bound.set.contains(var)).collect::<Vec<_>>() {
+            bound.set.insert(var);
+            bound.maybe.insert(var);
+        }
+        pipeline.add(Produce::Branch(Branch { kind: BranchKind::Optional, arms: alloc::vec![arm], fills }));
+    }
+
+    /// That there is no way in which the items hold together.
+    pub(super) fn not(&mut self, pipeline: &mut Pipeline, items: &[Item], bound: &Bound) {
+        let mut inner = bound.clone();
+        let mut own = Pipeline::default();
+        self.items(&mut own, items, &mut inner);
+        let arm = self.arm(own);
+        pipeline.last().filters.push(Filter::None(arm));
+    }
+
+    pub(super) fn or(&mut self, pipeline: &mut Pipeline, chain: &OrChain, bound: &mut Bound) {
+        let set = self.new_column();
+        self.set_by(chain.field, set);
+        let vars = Item::Or(chain.clone()).vars();
+        let columns: Vec<Column> =
+            vars.iter().filter(|&var| bound.maybe.contains(var)).map(|var| var.0).collect();
+        if columns.is_empty() {
+            return self.branches(pipeline, chain, set, bound);
+        }
+        let first = self.columns;
+        let mut inner = bound.clone();
+        let mut own = Pipeline::default();
+        self.branches(&mut own, chain, set, &mut inner);
+        let mut fills = alloc::vec![(set, Special::Unset)];
+        self.fill_new(&own, bound, &inner, first, Special::Skipped, &mut fills);
+        let arm = self.arm(own);
+        bound.set.extend(&inner.set);
+        bound.maybe.extend(&inner.maybe);
+        let kind = BranchKind::Guard { columns, lenient: true };
+        pipeline.add(Produce::Branch(Branch { kind, arms: alloc::vec![arm], fills }));
+    }
+
+    fn branches(&mut self, pipeline: &mut Pipeline, chain: &OrChain, set: Column, bound: &mut Bound) {
+        let unwritten = chain.source.is_some_and(|source| !bound.set.contains(source));
+        if !unwritten && self.choose(pipeline, chain, set, bound) {
+            return;
+        }
+        let mut arms: Vec<(Arm, Bound)> = Vec::new();
+        for (number, branch) in chain.branches.iter().enumerate() {
+            let mut inner = bound.clone();
+            let mut own = Pipeline::default();
+            self.items(&mut own, branch, &mut inner);
+            if unwritten {
+                for earlier in &chain.branches[..number] {
+                    let fields = self.fields.clone();
+                    self.not(&mut own, earlier, &inner);
+                    self.fields = fields;
+                }
+            }
+            let mut arm = self.arm(own);
+            arm.fills.push((set, Special::Number(number as u16)));
+            arms.push((arm, inner));
+        }
+        let mut all: BTreeSet<Column> = BTreeSet::new();
+        let known = bound.clone();
+        for (arm, inner) in &arms {
+            all.append(&mut arm.pipeline.written());
+            for var in inner.set.iter().filter(|&var| !known.set.contains(var)) {
+                bound.set.insert(var);
+                if inner.maybe.contains(var) || arms.iter().any(|(_, other)| !other.set.contains(var)) {
+                    bound.maybe.insert(var);
+                }
+            }
+        }
+        for (arm, _) in &mut arms {
+            let written = arm.pipeline.written();
+            let lacking = all.difference(&written).filter(|&&column| !known.set.contains(Var(column)));
+            arm.fills.extend(lacking.map(|&column| (column, Special::Unset)));
+        }
+        let kind = if unwritten { BranchKind::Every } else { BranchKind::First };
+        let arms = arms.into_iter().map(|(arm, _)| arm).collect();
+        pipeline.add(Produce::Branch(Branch { kind, arms, fills: Vec::new() }));
+    }
+
+    /// Alternatives of which each is a test of one row. False if they are not.
+    fn choose(&mut self, pipeline: &mut Pipeline, chain: &OrChain, set: Column, bound: &Bound) -> bool {
+        let mut atoms = Vec::new();
+        for branch in &chain.branches {
+            match &branch[..] {
+                [Item::Term(term @ Term { condition: Condition::Match(atom), .. })]
+                    if is_single(term)
+                        && atom.vars().all(|var| bound.set.contains(var) && !bound.maybe.contains(var)) =>
+                {
+                    atoms.push(atom);
+                }
+                _ => return false,
+            }
+        }
+        let mut tests = Vec::new();
+        for atom in atoms {
+            tests.push(self.match_test(atom, false, &bound.set));
+            self.shape(chain.field, atom, Some(&AtomOp::plain()));
+        }
+        pipeline.last().filters.push(Filter::Choose { tests, column: set });
+        true
+    }
+}
+
+fn list_test(source: Element, list: Element, mode: ListMode, negated: bool) -> Option<Filter> {
+    let operand = |element| match element {
+        Element::Entity(entity) => Some(Operand::Entity(entity)),
+        Element::Var(var) => Some(Operand::Column(var.0)),
+        Element::Singleton(_) | Element::Any => None,
+    };
+    Some(Filter::List { source: operand(source)?, list: operand(list)?, mode, negated })
+}
+
+/// Whether a variable that is not bound occurs twice.
+fn repeats_unbound(vars: &[Var], bound: &VarSet) -> bool {
+    let repeated = |(at, var): (usize, &Var)| vars[..at].contains(var) && !bound.contains(*var);
+    vars.iter().enumerate().any(repeated)
+}

@@ -1,0 +1,139 @@
+//! How many rows operations are likely to make.
+
+use crate::{
+    expr::{
+        bound::{Atom, AtomId, Element, PairAtom, VarSet},
+        exec::View,
+    },
+    relation::{IS_A, RelationTraits, TAGGED},
+};
+use alloc::vec::Vec;
+use bevy_ecs::{archetype::ArchetypeGeneration, component::ComponentId, entity::Entity};
+
+/// Archetypes that are looked at to tell how many entities have a component.
+const SAMPLE: usize = 64;
+
+/// What a plan was made for. It is made anew when the world has become another.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Signature {
+    archetypes: ArchetypeGeneration,
+    /// Order of magnitude of the number of pairs, by relation; and whether it is still the same.
+    relations: Vec<(Option<Entity>, u32)>,
+    /// Subtypes are listed in the plan.
+    subtypes: u64,
+    singletons: Vec<Option<Entity>>,
+}
+
+impl Signature {
+    pub(crate) fn new(view: &View<'_>, singletons: &[ComponentId], known: Option<Self>) -> Self {
+        let (mut relations, mut entities) =
+            known.map(|known| (known.relations, known.singletons)).unwrap_or_default();
+        relations.clear();
+        entities.clear();
+        entities.extend(singletons.iter().map(|&id| view.world.resource_entities().get(id)));
+        let entries = view.store.registry.entries.iter().zip(&view.store.relations);
+        relations.extend(entries.map(|(entry, index)| {
+            (entry.in_use.then_some(entry.entity), usize::BITS - index.len.leading_zeros())
+        }));
+        Self {
+            archetypes: view.archetypes.generation(),
+            relations,
+            subtypes: view.index(IS_A).version,
+            singletons: entities,
+        }
+    }
+}
+
+/// Estimates in a world.
+#[derive(Clone, Copy)]
+pub(super) struct Estimate<'a, 'w> {
+    pub(super) view: &'a View<'w>,
+}
+
+impl Estimate<'_, '_> {
+    pub(super) fn entities(self) -> f64 {
+        f64::from(self.view.entities.len()).max(1.0)
+    }
+
+    fn component(self, component: ComponentId) -> f64 {
+        let Some(archetypes) = self.view.archetypes.component_index().get(&component) else { return 0.0 };
+        let sampled = archetypes.keys().take(SAMPLE).filter_map(|&id| self.view.archetypes.get(id));
+        let seen: u32 = sampled.map(bevy_ecs::archetype::Archetype::len).sum();
+        f64::from(seen) * (archetypes.len() as f64 / SAMPLE as f64).max(1.0)
+    }
+
+    /// How many entities there are that have a simple id themselves.
+    fn holders(self, id: AtomId) -> f64 {
+        match id {
+            AtomId::Component(component) => self.component(component),
+            AtomId::Tag(tag) => self.view.index(TAGGED).source_count(tag) as f64,
+            AtomId::AnyId(_) | AtomId::Pair(_) => self.entities(),
+        }
+    }
+
+    /// How many rows a term makes of one, with these variables bound.
+    pub(super) fn atom(self, atom: &Atom, bound: &VarSet) -> f64 {
+        let known = |element: Element| match element {
+            Element::Entity(_) | Element::Singleton(_) => true,
+            Element::Var(var) => bound.contains(var),
+            Element::Any => false,
+        };
+        let source = known(atom.source);
+        let rows = match atom.id {
+            AtomId::Pair(pair) => self.pair(&pair, source, &known),
+            AtomId::AnyId(id) => match (source, known(id) || id == Element::Any) {
+                (true, true) => 0.5,
+                (true, false) => 4.0,
+                (false, true) => self.entities() / 4.0,
+                (false, false) => self.entities() * 4.0,
+            },
+            id if source => (self.holders(id) / self.entities()).min(0.9),
+            id => self.holders(id),
+        };
+        if atom.traversal.is_some() && !source {
+            return (rows * 8.0).max(self.entities() / 8.0);
+        }
+        rows
+    }
+
+    fn pair(self, pair: &PairAtom, source: bool, known: &dyn Fn(Element) -> bool) -> f64 {
+        let store = self.view.store;
+        let target = known(pair.target);
+        let relation = match pair.relation {
+            Element::Entity(relation) => match store.registry.of_entity(relation) {
+                Some(id) => store.relation(id),
+                None => return 0.0,
+            },
+            _ => {
+                let all: usize = store.relations.iter().map(|index| index.len).sum();
+                let all = all as f64;
+                return match (source, target) {
+                    (true, true) => 0.9,
+                    (true, false) => 4.0,
+                    (false, true) => (all / self.entities()).max(2.0),
+                    (false, false) => all,
+                };
+            }
+        };
+        let len = relation.len as f64;
+        let targets = (relation.reverse.lists.len() as f64).max(1.0);
+        let traits = pair.relation.entity().and_then(|relation| store.registry.of_entity(relation));
+        let traits = traits.map(|id| &store.registry.entry(id).traits).filter(|_| pair.closed);
+        let transitive = traits.is_some_and(RelationTraits::is_transitive);
+        let reflexive = traits.is_some_and(RelationTraits::is_reflexive);
+        let deep = if transitive { 4.0 } else { 1.0 };
+        let rows = match (source, target, pair.target) {
+            (true, true, _) | (true, false, Element::Any) => (len / self.entities()).clamp(0.01, 0.9),
+            // How many sources there are is not known: as many as pairs, at most all entities.
+            (true, false, _) if relation.exclusive => (len / self.entities()).min(1.0) * deep,
+            (true, false, _) => (len / self.entities() * deep).max(0.1),
+            (false, true, Element::Entity(target)) => {
+                let direct = relation.source_count(target) as f64;
+                if transitive { (direct * 16.0).min(len) } else { direct }
+            }
+            (false, true, _) => len / targets * deep * deep,
+            (false, false, _) => len * deep,
+        };
+        if reflexive && !source && !target { rows.max(self.entities()) } else { rows }
+    }
+}

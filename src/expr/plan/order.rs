@@ -1,0 +1,277 @@
+//! In which order terms are evaluated.
+//!
+//! Terms that must hold commute, so the one that makes the fewest rows comes first. What is negated, optional
+//! or alternative depends on which variables are bound by what is written before it: a term that would bind one of
+//! them earlier has to wait.
+
+use super::{
+    Column, Filter, Operand, Pipeline, Produce, Side,
+    lower::{Bound, Lowering},
+};
+use crate::expr::bound::{
+    AtomId, Comparand, Condition, Element, Item, Operator, PairAtom, Term, Var, VarSet,
+};
+use alloc::vec::Vec;
+
+/// A list of items that is being planned.
+struct Items<'a> {
+    items: &'a [Item],
+    done: Vec<bool>,
+    /// For what does not commute: the variables bound by what is written before it.
+    before: Vec<VarSet>,
+}
+
+fn commutes(item: &Item) -> bool {
+    matches!(item, Item::Term(Term { operator: Operator::And, .. }))
+}
+
+impl<'a> Items<'a> {
+    fn new(items: &'a [Item], bound: &VarSet) -> Self {
+        let mut written = bound.clone();
+        let mut before = Vec::new();
+        for (at, item) in items.iter().enumerate() {
+            let mut own = written.clone();
+            // Testing every entity and then asking more of it is the same as the other way round.
+            if let Some(source) = tested(item, &written)
+                && items[at + 1..].iter().any(|later| commutes(later) && later.vars().contains(source))
+            {
+                own.insert(source);
+            }
+            before.push(own);
+            written.extend(&item.binds());
+        }
+        Self { items, done: items.iter().map(|_| false).collect(), before }
+    }
+
+    /// The variables of an item that does not commute which must not be bound before it.
+    fn unbound(&self, at: usize) -> VarSet {
+        let mut vars = self.items[at].vars();
+        self.before[at].iter().for_each(|var| vars.remove(var));
+        vars
+    }
+
+    /// What must hold and can be evaluated now.
+    fn eligible(&self) -> impl Iterator<Item = usize> + use<'_, 'a> {
+        let pending = |at: &usize| !self.done[*at];
+        (0..self.items.len()).filter(pending).filter(move |&at| {
+            let vars = self.items[at].vars();
+            let mut waiting = (0..at).filter(pending).filter(|&other| !commutes(&self.items[other]));
+            commutes(&self.items[at]) && !waiting.any(|other| self.unbound(other).meets(&vars))
+        })
+    }
+
+    /// The first of what does not commute, and whether all that it depends on is bound.
+    fn next_barrier(&self, bound: &VarSet) -> Option<(usize, bool)> {
+        let at = (0..self.items.len()).find(|&at| !self.done[at] && !commutes(&self.items[at]))?;
+        let vars = self.items[at].vars();
+        let ready = self.before[at].iter().all(|var| !vars.contains(var) || bound.contains(var));
+        Some((at, ready))
+    }
+}
+
+/// The unbound source of an item that does nothing but look at one entity after the other.
+fn tested(item: &Item, bound: &VarSet) -> Option<Var> {
+    let of_term = |term: &Term| {
+        let source = term.condition.source()?;
+        let alone = term.condition.vars().iter().all(|var| var == source || bound.contains(var));
+        let single = match &term.condition {
+            Condition::Match(atom) => {
+                !matches!(atom.id, AtomId::AnyId(_)) && atom.traversal.is_none_or(|t| !t.all)
+            }
+            Condition::List { .. } => true,
+            _ => false,
+        };
+        (alone && single && !bound.contains(source)).then_some(source)
+    };
+    match item {
+        Item::Term(term) => of_term(term),
+        Item::Not(_) => None,
+        Item::Or(chain) => {
+            let mut branches = chain.branches.iter().map(|branch| match &branch[..] {
+                [Item::Term(term)] if is_single(term) => of_term(term),
+                _ => None,
+            });
+            let first = branches.next()??;
+            branches.all(|branch| branch == Some(first)).then_some(first)
+        }
+    }
+}
+
+/// Whether a term gives at most one row for a source.
+pub(super) fn is_single(term: &Term) -> bool {
+    let Condition::Match(atom) = &term.condition else { return false };
+    term.operator == Operator::And
+        && match atom.id {
+            AtomId::Component(_) | AtomId::Tag(_) => !atom.subtypes,
+            AtomId::AnyId(_) => false,
+            AtomId::Pair(pair) => {
+                let fixed = |element| !matches!(element, Element::Var(_));
+                fixed(pair.relation)
+                    && fixed(pair.target)
+                    && pair.target_traversal.is_none()
+                    && !atom.subtypes
+            }
+        }
+        && atom.traversal.is_none()
+}
+
+impl Lowering<'_, '_> {
+    /// The pipeline of the whole query.
+    pub(super) fn whole(&mut self, preset: &VarSet, bound: &mut Bound) -> Pipeline {
+        let mut pipeline = Pipeline::default();
+        let items = &self.query.items[..];
+        let plan = Items::new(items, &VarSet::default());
+        let early = |var: Var| {
+            let mut barriers = (0..items.len()).filter(|&at| !commutes(&items[at]));
+            let must = items.iter().any(|item| commutes(item) && item.vars().contains(var));
+            must && !barriers.any(|at| plan.unbound(at).contains(var))
+        };
+        let mut late: Vec<Var> = Vec::new();
+        for var in preset.iter() {
+            if early(var) {
+                bound.set.insert(var);
+                if var == Var::THIS {
+                    self.hide(&mut pipeline);
+                }
+            } else {
+                late.push(var);
+            }
+        }
+        self.items(&mut pipeline, items, bound);
+        for var in late {
+            // The value stands in a column behind those of the variables; it is compared, not used.
+            let value = Operand::Column(self.query.variables.len() as Column + var.0);
+            let test = if bound.set.contains(var) {
+                Filter::Equal { left: var.0, right: super::Comparison::Operand(value), negated: false }
+            } else {
+                Filter::Nothing
+            };
+            pipeline.last().filters.push(test);
+        }
+        pipeline
+    }
+
+    /// Plans items that hold together.
+    pub(super) fn items(&mut self, pipeline: &mut Pipeline, items: &[Item], bound: &mut Bound) {
+        let mut plan = Items::new(items, &bound.set);
+        loop {
+            let best = plan.eligible().map(|at| (self.rows(&items[at], &bound.set), at));
+            let best = best.min_by(|a, b| a.0.total_cmp(&b.0));
+            let barrier = plan.next_barrier(&bound.set);
+            let at = match (best, barrier) {
+                // A test leaves fewer rows to whatever follows.
+                (Some((rows, at)), _) if rows < 1.0 => at,
+                (_, Some((at, true))) if is_test(&items[at], &bound.set) => at,
+                (Some((_, at)), _) | (None, Some((at, _))) => at,
+                (None, None) => return,
+            };
+            plan.done[at] = true;
+            let stages = pipeline.stages.len();
+            let other = self.meeting(&items[at], bound).and_then(|(var, _)| {
+                plan.eligible()
+                    .find(|&other| self.meeting(&items[other], bound).is_some_and(|met| met.0 == var))
+            });
+            match &items[at] {
+                item @ Item::Term(_) if other.is_some() => {
+                    let other = other.unwrap_or(at);
+                    plan.done[other] = true;
+                    self.meet(pipeline, [item, &items[other]], bound);
+                }
+                Item::Term(term) => self.term(pipeline, term, bound),
+                Item::Not(items) => self.not(pipeline, items, bound),
+                Item::Or(chain) => self.or(pipeline, chain, bound),
+            }
+            if pipeline.stages.len() > stages {
+                let label = self.label(&items[at]);
+                let rows = best.filter(|best| best.1 == at).map_or(1.0, |best| best.0);
+                let before = stages.checked_sub(1).map_or(1.0, |at| pipeline.stages[at].estimate);
+                for stage in &mut pipeline.stages[stages..] {
+                    stage.describe(&label, before * rows);
+                }
+            }
+        }
+    }
+
+    /// The variable that a pair would bind, with the neighbours it would be one of: those of another variable.
+    fn meeting(&self, item: &Item, bound: &Bound) -> Option<(Var, Side)> {
+        let Item::Term(Term { operator: Operator::And, condition: Condition::Match(atom), .. }) = item else {
+            return None;
+        };
+        let AtomId::Pair(PairAtom { relation, target, target_traversal: None, .. }) = atom.id else {
+            return None;
+        };
+        let (source, target) = (atom.source.var()?, target.var()?);
+        let (var, known, targets) = match (bound.set.contains(source), bound.set.contains(target)) {
+            (true, false) => (target, source, true),
+            (false, true) => (source, target, false),
+            _ => return None,
+        };
+        let relation = self.plain_relation(relation.entity()?, atom)?;
+        let side = Side { relation, known: known.0, targets };
+        (!bound.maybe.contains(known)).then_some((var, side))
+    }
+
+    /// Two pairs that bind one variable.
+    fn meet(&mut self, pipeline: &mut Pipeline, items: [&Item; 2], bound: &mut Bound) {
+        let [Some(first), Some(second)] = items.map(|item| self.meeting(item, bound)) else { return };
+        let out = first.0;
+        pipeline.add(Produce::Meet { out: out.0, sides: [first.1, second.1] });
+        self.now_bound(pipeline, out, bound);
+        for item in items {
+            if let Item::Term(Term { field, condition: Condition::Match(atom), .. }) = item {
+                self.shape(*field, atom, Some(&super::AtomOp::plain()));
+            }
+        }
+    }
+
+    fn label(&self, item: &Item) -> alloc::string::String {
+        let field = match item {
+            Item::Term(term) => term.field,
+            Item::Or(chain) => chain.field,
+            Item::Not(_) => None,
+        };
+        field
+            .and_then(|field| self.query.fields.get(field as usize))
+            .map(|field| field.text.clone())
+            .unwrap_or_default()
+    }
+
+    /// How many rows a term that must hold makes of one.
+    fn rows(&self, item: &Item, bound: &VarSet) -> f64 {
+        let Item::Term(term) = item else { return 1.0 };
+        let all_bound = term.condition.vars().iter().all(|var| bound.contains(var));
+        match &term.condition {
+            Condition::Match(atom) => self.estimate().atom(atom, bound),
+            Condition::Always => 0.9,
+            _ if all_bound => 0.5,
+            Condition::Equal { left, right, negated } => {
+                let given = match right {
+                    Comparand::Var(right) => bound.contains(*right) || bound.contains(*left),
+                    Comparand::Entity(_) => true,
+                    Comparand::Path(_) | Comparand::Part(_) => false,
+                };
+                if given && !negated { 0.9 } else { self.estimate().entities() * 2.0 }
+            }
+            Condition::Child { parent, .. } if bound.contains(*parent) => 0.9,
+            Condition::Member(member) if member.source.var().is_none_or(|var| bound.contains(var)) => 0.9,
+            _ => self.estimate().entities() * 2.0,
+        }
+    }
+}
+
+/// Whether an item that does not commute removes rows and does nothing else.
+fn is_test(item: &Item, bound: &VarSet) -> bool {
+    match item {
+        Item::Term(term) => {
+            term.operator == Operator::Not
+                && term.condition.source().is_none_or(|source| bound.contains(source))
+        }
+        Item::Not(_) => true,
+        Item::Or(chain) => chain.branches.iter().all(|branch| match &branch[..] {
+            [Item::Term(term)] => {
+                is_single(term) && term.condition.vars().iter().all(|var| bound.contains(var))
+            }
+            _ => false,
+        }),
+    }
+}

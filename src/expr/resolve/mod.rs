@@ -1,0 +1,208 @@
+//! From what an expression says to what that means in a world.
+
+mod name;
+mod term;
+
+use super::{
+    PairExpr,
+    ast::{Ast, Clause, Element as AstElement, Operator as AstOperator, Term as AstTerm, Test},
+    bound::{BoundQuery, Cascade, Element, Item, OrChain, Var, Variable},
+    error::{ExprError, Fault},
+    exec::internal_markers,
+};
+use crate::{
+    ops::{Participant, TypeEntity, ensure_store},
+    relation::Prefab,
+};
+use alloc::{boxed::Box, string::String, vec::Vec};
+use bevy_ecs::{
+    component::ComponentId, entity_disabling::DefaultQueryFilters, hierarchy::Children, name::Name,
+    world::World,
+};
+use bevy_platform::collections::HashMap;
+
+/// What resolving gives, or what is wrong.
+type Resolved<T> = Result<T, Box<Fault>>;
+
+/// Resolves an expression.
+///
+/// # Errors
+/// If a name is not known or means several things, or a rule of the world's relations and components is broken.
+pub(super) fn resolve(expr: &PairExpr, world: &mut World) -> Result<BoundQuery, ExprError> {
+    ensure_store(world);
+    let resolver = Resolver::new(world);
+    resolver.query(&expr.ast).map_err(|fault| fault.in_text(&expr.text))
+}
+
+/// The components that `*` does not match: of this crate, and those that keep pairs.
+pub(super) fn internal_components(world: &World) -> Vec<ComponentId> {
+    let components = world.components();
+    let own = [
+        components.component_id::<Participant>(),
+        components.component_id::<TypeEntity>(),
+        components.component_id::<Children>(),
+    ];
+    own.into_iter().flatten().chain(adopted_components(world)).collect()
+}
+
+/// Components that do not make an entity what it is.
+pub(super) fn unlisted_components(world: &World, internal: &[ComponentId]) -> Vec<ComponentId> {
+    let components = world.components();
+    let own = [components.component_id::<Name>(), components.component_id::<Prefab>()];
+    let filters = world.get_resource::<DefaultQueryFilters>();
+    let disabling = filters.into_iter().flat_map(DefaultQueryFilters::disabling_ids);
+    own.into_iter().flatten().chain(disabling).chain(internal.iter().copied()).collect()
+}
+
+/// The components of adopted relationships.
+fn adopted_components(world: &World) -> Vec<ComponentId> {
+    let Some(store) = crate::access::store(world) else { return Vec::new() };
+    let adopted = store.registry.entries.iter().filter_map(|entry| entry.adopted);
+    adopted.filter_map(|adopted| world.components().get_id(adopted.kind.type_id)).collect()
+}
+
+struct Resolver<'w> {
+    world: &'w mut World,
+    query: BoundQuery,
+    /// The variables that can be seen, scope by scope.
+    scopes: Vec<HashMap<String, Var>>,
+    /// Components that were named.
+    named: Vec<ComponentId>,
+}
+
+impl<'w> Resolver<'w> {
+    fn new(world: &'w mut World) -> Self {
+        let this = Variable { name: super::ast::THIS.into(), local: false };
+        let query = BoundQuery { variables: alloc::vec![this], ..BoundQuery::default() };
+        let mut outermost = HashMap::new();
+        outermost.insert(super::ast::THIS.into(), Var::THIS);
+        Self { world, query, scopes: alloc::vec![outermost], named: Vec::new() }
+    }
+
+    fn query(mut self, ast: &Ast) -> Resolved<BoundQuery> {
+        self.query.items = self.clauses(&ast.clauses)?;
+        let components = self.world.components();
+        let prefab = components.component_id::<Prefab>();
+        let filters = self.world.get_resource::<DefaultQueryFilters>();
+        let disabling = filters.into_iter().flat_map(DefaultQueryFilters::disabling_ids);
+        let hidden = disabling.chain(prefab).chain(internal_markers(self.world));
+        let hidden = hidden.filter(|component| !self.named.contains(component));
+        let mut hidden: Vec<ComponentId> = hidden.collect();
+        hidden.sort_unstable();
+        hidden.dedup();
+        self.query.hidden = hidden;
+        Ok(self.query)
+    }
+
+    fn clauses(&mut self, clauses: &[Clause]) -> Resolved<Vec<Item>> {
+        let mut items = Vec::new();
+        for clause in clauses {
+            match &clause.branches[..] {
+                [element] => self.element(element, &mut items, None)?,
+                branches => items.push(self.chain(branches)?),
+            }
+        }
+        Ok(items)
+    }
+
+    fn element(&mut self, element: &AstElement, items: &mut Vec<Item>, field: Option<u16>) -> Resolved<()> {
+        match element {
+            AstElement::Term(term) => self.term(term, items, field),
+            AstElement::Scope(scope) if scope.negated => {
+                self.scopes.push(HashMap::new());
+                let inner = self.clauses(&scope.clauses);
+                self.scopes.pop();
+                items.push(Item::Not(inner?));
+                Ok(())
+            }
+            AstElement::Scope(scope) => {
+                items.extend(self.clauses(&scope.clauses)?);
+                Ok(())
+            }
+        }
+    }
+
+    /// Branches of which one holds: one field for all, but terms in scopes have their own.
+    fn chain(&mut self, branches: &[AstElement]) -> Resolved<Item> {
+        let text = branches.iter().map(alloc::string::ToString::to_string).collect::<Vec<_>>().join(" || ");
+        let access = branches.iter().find_map(|branch| match branch {
+            AstElement::Term(AstTerm { test: Test::Has(has), .. }) => has.access,
+            _ => None,
+        });
+        let field = self.add_field(text, access.map(Into::into));
+        let mut chain = OrChain { field: Some(field), source: None, branches: Vec::new() };
+        for branch in branches {
+            let mut items = Vec::new();
+            self.element(branch, &mut items, Some(field))?;
+            let source = items.iter().find_map(source_of);
+            // `*` as a source asks for no entity in particular.
+            let named = source.filter(|var| !self.query.variables[var.index()].name.is_empty());
+            chain.source = chain.source.or(named);
+            chain.branches.push(items);
+        }
+        Ok(Item::Or(chain))
+    }
+
+    fn new_variable(&mut self, name: &str, local: bool) -> Var {
+        self.query.variables.push(Variable { name: name.into(), local });
+        Var(self.query.variables.len() as u16 - 1)
+    }
+
+    /// The variable with a name, made if there is none in sight.
+    fn variable(&mut self, name: &str) -> Var {
+        if let Some(&var) = self.scopes.iter().rev().find_map(|scope| scope.get(name)) {
+            return var;
+        }
+        let local = self.scopes.len() > 1;
+        let var = self.new_variable(name, local);
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.insert(name.into(), var);
+        }
+        var
+    }
+
+    fn wildcard(&mut self) -> Element {
+        Element::Var(self.unnamed())
+    }
+
+    /// A variable that only fields know.
+    fn unnamed(&mut self) -> Var {
+        self.new_variable("", self.scopes.len() > 1)
+    }
+
+    fn cascade(&mut self, cascade: Cascade) {
+        self.query.cascade = Some(cascade);
+    }
+}
+
+/// What an item is about.
+fn source_of(item: &Item) -> Option<Var> {
+    match item {
+        Item::Term(term) => term.condition.source(),
+        Item::Not(_) => None,
+        Item::Or(chain) => chain.source,
+    }
+}
+
+impl From<super::ast::Access> for super::bound::FieldAccess {
+    fn from(access: super::ast::Access) -> Self {
+        use super::ast::Access;
+        match access {
+            Access::In => Self::In,
+            Access::Out => Self::Out,
+            Access::InOut => Self::InOut,
+            Access::None => Self::None,
+        }
+    }
+}
+
+/// How a term of the text counts, and whether it asks for the ids of another entity.
+fn is_list(operator: AstOperator) -> Option<super::bound::ListMode> {
+    use super::bound::ListMode;
+    match operator {
+        AstOperator::AndFrom => Some(ListMode::All),
+        AstOperator::OrFrom => Some(ListMode::Some),
+        AstOperator::NotFrom => Some(ListMode::None),
+        AstOperator::And | AstOperator::Not | AstOperator::Optional => None,
+    }
+}

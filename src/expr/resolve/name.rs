@@ -1,0 +1,158 @@
+//! What names mean.
+
+use super::{Resolved, Resolver};
+use crate::{
+    expr::{
+        ast::{Path, Span},
+        error::Fault,
+    },
+    names::{LookupError, WorldNameExt},
+};
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use bevy_ecs::{component::ComponentId, entity::Entity};
+use core::any::TypeId;
+
+/// What a name means.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Meaning {
+    /// A Rust type: a component, a relation, or something that serves as a tag.
+    Type(TypeId),
+    Entity(Entity),
+    /// A component, and the path of a field in it.
+    Member(TypeId, String),
+}
+
+impl Resolver<'_> {
+    /// The one thing that a name means. Names are tried as a child of `scope`, as a type, as an entity, as a field.
+    pub(super) fn meaning(&mut self, path: &Path, span: Span, scope: Option<Entity>) -> Resolved<Meaning> {
+        if let Some(scope) = scope {
+            let children = self.at_path(Some(scope), &path.0);
+            if !children.is_empty() {
+                return self.single(children.into_iter().map(Meaning::Entity).collect(), span);
+            }
+        }
+        let mut meanings: Vec<Meaning> = self.types(path).into_iter().map(Meaning::Type).collect();
+        for entity in self.at_path(None, &path.0) {
+            // An entity that stands for the type is the same thing.
+            let store = crate::access::store(self.world);
+            let type_id = store.and_then(|store| store.registry.type_entities.get(&entity));
+            if type_id.is_none_or(|type_id| !meanings.contains(&Meaning::Type(*type_id))) {
+                meanings.push(Meaning::Entity(entity));
+            }
+        }
+        if meanings.is_empty()
+            && let Some((field, component)) = path.0.split_last()
+            && !component.is_empty()
+        {
+            let types = self.types(&Path(component.to_vec()));
+            meanings.extend(types.into_iter().map(|id| Meaning::Member(id, format!(".{field}"))));
+        }
+        self.single(meanings, span)
+    }
+
+    fn single(&self, mut meanings: Vec<Meaning>, span: Span) -> Resolved<Meaning> {
+        match meanings.len() {
+            0 => Err(Fault::rule(span, "the name of a component, relation or entity that exists")),
+            1 => Ok(meanings.remove(0)),
+            _ => {
+                let candidates: Vec<String> = meanings.iter().map(|meaning| self.describe(meaning)).collect();
+                let candidates = candidates.join(", ");
+                Err(Fault::rule(span, format!("a name that means one thing, not any of {candidates}")))
+            }
+        }
+    }
+
+    fn describe(&self, meaning: &Meaning) -> String {
+        match meaning {
+            Meaning::Type(id) => {
+                let component = self.world.components().get_id(*id);
+                let info = component.and_then(|id| self.world.components().get_info(id));
+                info.map_or_else(|| "a type".to_string(), |info| format!("the type {}", info.name()))
+            }
+            Meaning::Entity(entity) => format!("the entity {entity}"),
+            Meaning::Member(_, field) => format!("the field {field}"),
+        }
+    }
+
+    /// The Rust types with a name: reflected ones, and relations.
+    fn types(&self, path: &Path) -> Vec<TypeId> {
+        let mut found = Vec::new();
+        let [name] = &path.0[..] else { return found };
+        let mut add = |id| {
+            if !found.contains(&id) {
+                found.push(id);
+            }
+        };
+        #[cfg(feature = "bevy_reflect")]
+        if let Some(types) = self.world.get_resource::<bevy_ecs::reflect::AppTypeRegistry>() {
+            let types = types.read();
+            if let Some(registration) = types.get_with_type_path(name) {
+                add(registration.type_id());
+            } else if let Some(registration) = types.get_with_short_type_path(name) {
+                add(registration.type_id());
+            } else if types.is_ambiguous(name) {
+                let same = types
+                    .iter()
+                    .filter(|registration| registration.type_info().type_path_table().short_path() == name);
+                same.for_each(|registration| add(registration.type_id()));
+            }
+        }
+        if let Some(store) = crate::access::store(self.world) {
+            let declared = store.registry.declared().map(|id| store.registry.entry(id));
+            let same = declared.filter(|entry| entry.name.as_deref() == Some(name));
+            same.filter_map(|entry| entry.type_id).for_each(&mut add);
+        }
+        found
+    }
+
+    /// The entities at a path below `parent`, or from the roots.
+    fn at_path(&self, parent: Option<Entity>, path: &[String]) -> Vec<Entity> {
+        let path = as_text(path);
+        let found = match parent {
+            Some(parent) => self.world.lookup_unique_in(parent, &path),
+            None => self.world.lookup_unique(&path),
+        };
+        match found {
+            Ok(entity) => alloc::vec![entity],
+            Err(LookupError::Ambiguous { candidates, .. }) => candidates,
+            Err(LookupError::Unknown { .. }) => Vec::new(),
+        }
+    }
+
+    /// The component that a type is, registered if it is known to be one.
+    pub(super) fn component_of(&mut self, id: TypeId) -> Option<ComponentId> {
+        if let Some(component) = self.world.components().get_id(id) {
+            return Some(component);
+        }
+        #[cfg(feature = "bevy_reflect")]
+        {
+            use bevy_ecs::reflect::{AppTypeRegistry, ReflectComponent};
+            let types = self.world.get_resource::<AppTypeRegistry>()?.clone();
+            let reflect = types.read().get_type_data::<ReflectComponent>(id)?.clone();
+            Some(reflect.register_component(self.world))
+        }
+        #[cfg(not(feature = "bevy_reflect"))]
+        None
+    }
+}
+
+/// A path with dots between its names, and a backslash before those that belong to a name.
+pub(super) fn as_text(path: &[String]) -> String {
+    let mut text = String::new();
+    for (number, name) in path.iter().enumerate() {
+        if number > 0 {
+            text.push('.');
+        }
+        for c in name.chars() {
+            if matches!(c, '.' | '\\') {
+                text.push('\\');
+            }
+            text.push(c);
+        }
+    }
+    text
+}

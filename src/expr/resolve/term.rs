@@ -1,0 +1,400 @@
+//! What terms mean.
+
+use super::{
+    Resolved, Resolver, is_list,
+    name::{Meaning, as_text},
+};
+use crate::{
+    access,
+    expr::{
+        ast::{
+            Arg, Comparand as AstComparand, Comparison, Flag, Has, Id, IdKind, Operator as AstOperator, Span,
+            Term as AstTerm, Test, Traversal as AstTraversal,
+        },
+        bound::{
+            Atom, AtomId, Cascade, Comparand, Condition, Element, FieldAccess, FieldInfo, Item, MemberAtom,
+            Operator, PairAtom, Term, Traversal,
+        },
+        error::Fault,
+    },
+    ops::entity_of_type_id,
+    relation::{CHILD_OF, IS_A, OnInstantiate, RelationTraits},
+};
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
+use bevy_ecs::{component::ComponentId, entity::Entity};
+use core::any::TypeId;
+
+/// The id of a term, before its traits are looked at.
+struct IdParts {
+    id: AtomId,
+    /// The entity that stands for it, of which there are traits.
+    entity: Option<Entity>,
+    /// Nothing is a kind of it unless it is declared so.
+    final_by_default: bool,
+}
+
+impl Resolver<'_> {
+    pub(super) fn add_field(&mut self, text: String, access: Option<FieldAccess>) -> u16 {
+        self.query.fields.push(FieldInfo { text, access });
+        self.query.fields.len() as u16 - 1
+    }
+
+    /// Adds a term, and what prepares it. `field` is that of the chain it is a branch of.
+    pub(super) fn term(&mut self, term: &AstTerm, items: &mut Vec<Item>, field: Option<u16>) -> Resolved<()> {
+        let operator = match term.operator {
+            AstOperator::Not => Operator::Not,
+            AstOperator::Optional => Operator::Optional,
+            _ => Operator::And,
+        };
+        let access = match &term.test {
+            Test::Has(has) => has.access.map(Into::into),
+            Test::Compare(_) => None,
+        };
+        let field = field.unwrap_or_else(|| self.add_field(term.to_string(), access));
+        // A child that does not exist makes its term false, and a negated one too.
+        let prepare = if operator == Operator::Optional { Operator::Optional } else { Operator::And };
+        let mut prepared = Prepared { items: Vec::new(), operator: prepare };
+        let mut operator = operator;
+        let condition = match &term.test {
+            Test::Compare(comparison) => self.comparison(comparison, &mut prepared)?,
+            Test::Has(has) => match is_list(term.operator) {
+                Some(mode) => {
+                    let source = self.source(has, &mut prepared)?;
+                    let list = self.element_of(&has.first.id, None, &mut prepared)?;
+                    match source {
+                        Some(source) => Condition::List { source, list, mode },
+                        None => Condition::Always,
+                    }
+                }
+                None => self.has(has, &mut operator, &mut prepared)?,
+            },
+        };
+        if let Condition::Match(atom) = &condition {
+            self.check_access(atom, access, term.span)?;
+        }
+        items.append(&mut prepared.items);
+        items.push(Item::Term(Term { field: Some(field), operator, condition }));
+        Ok(())
+    }
+
+    fn check_access(&self, atom: &Atom, access: Option<FieldAccess>, span: Span) -> Resolved<()> {
+        if let AtomId::Component(component) = atom.id
+            && matches!(access, Some(FieldAccess::InOut | FieldAccess::Out))
+            && self.world.components().get_info(component).is_some_and(|info| !info.mutable())
+        {
+            return Err(Fault::rule(span, "`[in]` or `[none]`: the component is immutable"));
+        }
+        Ok(())
+    }
+
+    /// The source of a term; `None` for `T()`.
+    fn source(&mut self, has: &Has, prepared: &mut Prepared) -> Resolved<Option<Element>> {
+        match &has.source {
+            Some(source) => self.element_of(&source.id, None, prepared).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A term that asks for an id or a member.
+    fn has(&mut self, has: &Has, operator: &mut Operator, prepared: &mut Prepared) -> Resolved<Condition> {
+        if let Some(member) = self.member(has, prepared)? {
+            return Ok(Condition::Member(member));
+        }
+        if let Some(singleton) = self.singleton(has)? {
+            return Ok(Condition::Match(singleton));
+        }
+        let parts = match &has.target {
+            Some(target) => self.pair(&has.first, target, operator, has.source.as_ref(), prepared)?,
+            None => self.single_id(&has.first, prepared)?,
+        };
+        let Some(source) = self.source(has, prepared)? else { return Ok(Condition::Always) };
+        // What no row needs to know is not enumerated.
+        let source = match (&has.source, *operator) {
+            (Some(Arg { id: Id { kind: IdKind::Wildcard, .. }, .. }), Operator::Not) => Element::Any,
+            _ => source,
+        };
+        let shared = self.is_shared(&parts);
+        let written = has.source.as_ref().and_then(|source| source.traversal.as_ref());
+        let traversal = match written {
+            Some(traversal) => self.traversal(traversal, shared, true)?,
+            None => shared.then_some(Traversal {
+                relation: self.relation_entity(IS_A),
+                down: false,
+                all: false,
+                own: true,
+                min: 1,
+                max: u32::MAX,
+            }),
+        };
+        let only_itself = has.first.traversal.as_ref().is_some_and(|own| own.flags.has(Flag::This));
+        let subtypes = !only_itself && self.has_subtypes(&parts);
+        Ok(Condition::Match(Atom { source, id: parts.id, subtypes, traversal, shared }))
+    }
+
+    fn relation_entity(&self, id: crate::id::RelationId) -> Entity {
+        access::store(self.world).map_or(Entity::PLACEHOLDER, |store| store.registry.entry(id).entity)
+    }
+
+    fn traits(&self, entity: Option<Entity>) -> Option<&RelationTraits> {
+        let registry = &access::store(self.world)?.registry;
+        Some(&registry.entry(registry.of_entity(entity?)?).traits)
+    }
+
+    fn is_shared(&self, parts: &IdParts) -> bool {
+        self.traits(parts.entity).is_some_and(|traits| traits.instantiate_rule() == OnInstantiate::Inherit)
+    }
+
+    fn has_subtypes(&self, parts: &IdParts) -> bool {
+        let traits = self.traits(parts.entity);
+        match (parts.entity, parts.final_by_default) {
+            (None, _) => false,
+            (Some(_), true) => traits.is_some_and(RelationTraits::is_inheritable),
+            (Some(_), false) => !traits.is_some_and(RelationTraits::has_final),
+        }
+    }
+
+    /// A walk that is written down. `source` tells whether it starts at the source of a term, whose id may be
+    /// `shared`.
+    fn traversal(
+        &mut self,
+        written: &AstTraversal,
+        shared: bool,
+        source: bool,
+    ) -> Resolved<Option<Traversal>> {
+        let has = |flag| written.flags.has(flag);
+        let up = has(Flag::Up) || has(Flag::Cascade);
+        if !up && !has(Flag::Down) {
+            return Ok(None);
+        }
+        let (relation, span) = match &written.relation {
+            Some(id) => (self.fixed(id)?, id.span),
+            None => (self.relation_entity(CHILD_OF), written.span),
+        };
+        let store = access::store(self.world);
+        let known = store.and_then(|store| store.registry.of_entity(relation));
+        let traversable =
+            known.zip(store).filter(|(id, store)| store.registry.entry(*id).traits.is_traversable());
+        let Some((id, _)) = traversable else {
+            return Err(Fault::rule(span, "a traversable relation"));
+        };
+        if source && id == IS_A && !shared {
+            return Err(Fault::rule(span, "a component that instances share, with `OnInstantiate::Inherit`"));
+        }
+        if has(Flag::Cascade) {
+            self.cascade(Cascade { relation: id, descending: has(Flag::Desc) });
+        }
+        Ok(Some(Traversal {
+            relation,
+            down: has(Flag::Down),
+            all: has(Flag::All),
+            own: has(Flag::This),
+            min: written.depth.min,
+            max: written.depth.max.unwrap_or(u32::MAX),
+        }))
+    }
+
+    /// Component, tag, or whichever id.
+    fn single_id(&mut self, first: &Arg, prepared: &mut Prepared) -> Resolved<IdParts> {
+        let IdKind::Path(path) = &first.id.kind else {
+            return Ok(match self.element_of(&first.id, None, prepared)? {
+                Element::Entity(entity) => self.id_of_entity(entity),
+                element => IdParts { id: AtomId::AnyId(element), entity: None, final_by_default: true },
+            });
+        };
+        match self.meaning(path, first.id.span, None)? {
+            Meaning::Entity(entity) => Ok(self.id_of_entity(entity)),
+            Meaning::Type(type_id) => match self.component_of(type_id) {
+                Some(component) => Ok(self.id_of_component(component, type_id)),
+                None => {
+                    let entity = entity_of_type_id(self.world, type_id);
+                    Ok(IdParts { id: AtomId::Tag(entity), entity: Some(entity), final_by_default: true })
+                }
+            },
+            Meaning::Member(..) => Err(Fault::rule(first.id.span, "a field with a source and a value")),
+        }
+    }
+
+    fn id_of_entity(&mut self, entity: Entity) -> IdParts {
+        let store = access::store(self.world);
+        let type_id = store.and_then(|store| store.registry.type_entities.get(&entity)).copied();
+        let component = type_id.and_then(|type_id| Some((self.component_of(type_id)?, type_id)));
+        match component {
+            Some((component, type_id)) => self.id_of_component(component, type_id),
+            None => {
+                let final_by_default = type_id.is_some();
+                IdParts { id: AtomId::Tag(entity), entity: Some(entity), final_by_default }
+            }
+        }
+    }
+
+    fn id_of_component(&mut self, component: ComponentId, type_id: TypeId) -> IdParts {
+        self.named.push(component);
+        let entity = access::store(self.world).and_then(|store| store.registry.entity_of(type_id));
+        IdParts { id: AtomId::Component(component), entity, final_by_default: true }
+    }
+
+    fn pair(
+        &mut self,
+        first: &Arg,
+        target: &Arg,
+        operator: &mut Operator,
+        source: Option<&Arg>,
+        prepared: &mut Prepared,
+    ) -> Resolved<IdParts> {
+        let relation = self.element_of(&first.id, None, prepared)?;
+        let scope = relation.entity().and_then(|relation| {
+            let registry = &access::store(self.world)?.registry;
+            registry.entry(registry.of_entity(relation)?).one_of
+        });
+        if target.id.kind == IdKind::Bits(0) {
+            return self.no_target(relation, first.id.span, operator);
+        }
+        let mut element = self.element_of(&target.id, scope, prepared)?;
+        let wildcard = target.id.kind == IdKind::Wildcard;
+        let any_source = source.is_some_and(|source| source.id.kind == IdKind::Any);
+        let negated_wildcard = wildcard && *operator == Operator::Not;
+        if negated_wildcard {
+            element = Element::Any;
+        }
+        let itself = |traversal: &AstTraversal| traversal.flags.has(Flag::This);
+        let walks =
+            |traversal: &AstTraversal| traversal.flags.has(Flag::Up) || traversal.flags.has(Flag::Down);
+        let exact = target.traversal.as_ref().is_some_and(|own| itself(own) && !walks(own));
+        let target_traversal = match &target.traversal {
+            Some(written) => self.traversal(written, false, false)?,
+            None => None,
+        };
+        // The target itself counts as well, unless it is left out.
+        let target_traversal = target_traversal.map(|walk| Traversal { own: true, ..walk });
+        let closed = relation.entity().is_some() && !exact && element != Element::Any && !any_source;
+        let id = AtomId::Pair(PairAtom { relation, target: element, closed, target_traversal });
+        let entity = relation.entity();
+        let is_type = entity.is_some_and(|entity| {
+            let store = access::store(self.world);
+            store.is_some_and(|store| store.registry.type_entities.contains_key(&entity))
+        });
+        let declared = self.traits(entity).is_some();
+        Ok(IdParts { id, entity, final_by_default: is_type && !declared })
+    }
+
+    /// `(ChildOf, #0)`: what is a child of nobody.
+    fn no_target(&self, relation: Element, span: Span, operator: &mut Operator) -> Resolved<IdParts> {
+        *operator = match *operator {
+            Operator::And => Operator::Not,
+            Operator::Not => Operator::And,
+            Operator::Optional => return Err(Fault::rule(span, "a term that must hold, with `#0`")),
+        };
+        let pair = PairAtom { relation, target: Element::Any, closed: false, target_traversal: None };
+        Ok(IdParts { id: AtomId::Pair(pair), entity: relation.entity(), final_by_default: false })
+    }
+
+    /// One entity that is written down.
+    fn fixed(&mut self, id: &Id) -> Resolved<Entity> {
+        let mut prepared = Prepared { items: Vec::new(), operator: Operator::And };
+        match self.element_of(id, None, &mut prepared)? {
+            Element::Entity(entity) => Ok(entity),
+            _ => Err(Fault::rule(id.span, "one relation")),
+        }
+    }
+
+    /// An element in a position where entities stand.
+    fn element_of(&mut self, id: &Id, scope: Option<Entity>, prepared: &mut Prepared) -> Resolved<Element> {
+        Ok(match &id.kind {
+            IdKind::Wildcard => self.wildcard(),
+            IdKind::Any => Element::Any,
+            IdKind::Variable(name) => Element::Var(self.variable(name)),
+            IdKind::Bits(bits) => {
+                let entity = Entity::try_from_bits(*bits);
+                let alive = entity.filter(|&entity| self.world.entities().contains_spawned(entity));
+                Element::Entity(
+                    alive.ok_or_else(|| Fault::rule(id.span, "the bits of an entity that is alive"))?,
+                )
+            }
+            IdKind::Lookup(name, path) => {
+                let parent = self.variable(name);
+                let child = self.unnamed();
+                let path = as_text(&path.0).into();
+                prepared.items.push(Item::Term(Term {
+                    field: None,
+                    operator: prepared.operator,
+                    condition: Condition::Child { parent, path, child },
+                }));
+                Element::Var(child)
+            }
+            IdKind::Path(path) => match self.meaning(path, id.span, scope)? {
+                Meaning::Entity(entity) => Element::Entity(entity),
+                Meaning::Type(type_id) => {
+                    // Who names a marker wants to see what it marks.
+                    self.named.extend(self.world.components().get_id(type_id));
+                    Element::Entity(entity_of_type_id(self.world, type_id))
+                }
+                Meaning::Member(..) => return Err(Fault::rule(id.span, "an entity, not a field")),
+            },
+        })
+    }
+
+    fn comparison(&mut self, comparison: &Comparison, prepared: &mut Prepared) -> Resolved<Condition> {
+        let Element::Var(left) = self.element_of(&comparison.left, None, prepared)? else {
+            return Err(Fault::rule(comparison.left.span, "a variable"));
+        };
+        let right = match &comparison.right {
+            AstComparand::Path(path) => Comparand::Path(path.as_str().into()),
+            AstComparand::NamePart(part) => Comparand::Part(part.to_lowercase().into()),
+            AstComparand::Id(id) => match self.element_of(id, None, prepared)? {
+                Element::Entity(entity) => Comparand::Entity(entity),
+                Element::Var(var) => Comparand::Var(var),
+                Element::Any | Element::Singleton(_) => {
+                    return Err(Fault::rule(id.span, "one entity or a variable"));
+                }
+            },
+        };
+        Ok(Condition::Equal { left, right, negated: comparison.negated })
+    }
+
+    /// `Movement.value($this, $x)`
+    fn member(&mut self, has: &Has, prepared: &mut Prepared) -> Resolved<Option<MemberAtom>> {
+        let (IdKind::Path(path), Some(target), Some(source)) = (&has.first.id.kind, &has.target, &has.source)
+        else {
+            return Ok(None);
+        };
+        if path.0.len() < 2 {
+            return Ok(None);
+        }
+        let Meaning::Member(type_id, path) = self.meaning(path, has.first.id.span, None)? else {
+            return Ok(None);
+        };
+        let span = has.first.id.span;
+        let component =
+            self.component_of(type_id).ok_or_else(|| Fault::rule(span, "a field of a component"))?;
+        let source = self.element_of(&source.id, None, prepared)?;
+        let value = self.element_of(&target.id, None, prepared)?;
+        Ok(Some(MemberAtom { source, component, path: path.into(), value }))
+    }
+
+    /// `SimTime(SimTime)`: a resource.
+    fn singleton(&mut self, has: &Has) -> Resolved<Option<Atom>> {
+        let (IdKind::Path(first), None, Some(source)) = (&has.first.id.kind, &has.target, &has.source) else {
+            return Ok(None);
+        };
+        if source.id.kind != has.first.id.kind {
+            return Ok(None);
+        }
+        let Meaning::Type(type_id) = self.meaning(first, has.first.id.span, None)? else { return Ok(None) };
+        let Some(component) = self.component_of(type_id) else { return Ok(None) };
+        if !self.query.singletons.contains(&component) {
+            self.query.singletons.push(component);
+        }
+        let id = AtomId::Component(component);
+        let source = Element::Singleton(component);
+        Ok(Some(Atom { source, id, subtypes: false, traversal: None, shared: false }))
+    }
+}
+
+/// What has to be found before a term.
+struct Prepared {
+    items: Vec<Item>,
+    operator: Operator,
+}

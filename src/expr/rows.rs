@@ -1,0 +1,256 @@
+//! Rows: what an expression has found.
+
+use super::{
+    bound::{FieldAccess, Var},
+    compiled::{CompiledExpr, ExprRunError},
+    exec::{Batch, Value},
+    plan::{Column, FieldShape, Operand, ShapeElement, ShapeId},
+};
+use crate::{
+    id::{PairId, Slot},
+    param::WorldPairReadExt,
+};
+use bevy_ecs::{
+    change_detection::Mut,
+    component::{Component, ComponentId, Mutable},
+    entity::Entity,
+    world::World,
+};
+use core::{any::TypeId, fmt};
+
+/// The id that a field was matched by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FieldId {
+    /// A component.
+    Component(ComponentId),
+    /// An entity that serves as a tag, or that stands for a component.
+    Entity(Entity),
+    /// A pair. The elements that were asked for with `_` are [`Slot::Any`].
+    Pair(PairId),
+}
+
+/// The rows of a run, one after the other.
+///
+/// A row is a view into a buffer that is filled anew, so this is no [`Iterator`].
+pub struct Rows<'a> {
+    expr: &'a mut CompiledExpr,
+    world: &'a World,
+    next: usize,
+    len: usize,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn new(expr: &'a mut CompiledExpr, world: &'a World) -> Result<Self, ExprRunError> {
+        expr.start_rows(world)?;
+        Ok(Self { expr, world, next: 0, len: 0 })
+    }
+
+    /// The next row.
+    ///
+    /// # Errors
+    /// If evaluation took too many steps.
+    pub fn next_row(&mut self) -> Result<Option<Row<'_>>, ExprRunError> {
+        if self.next == self.len {
+            if !self.expr.next_batch(self.world)? {
+                return Ok(None);
+            }
+            (self.next, self.len) = (0, self.expr.batch().len);
+        }
+        self.next += 1;
+        Ok(Some(Row::new(self.expr, self.next - 1, self.world)))
+    }
+}
+
+impl fmt::Debug for Rows<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rows").finish_non_exhaustive()
+    }
+}
+
+/// One way in which an expression holds.
+#[derive(Clone, Copy)]
+pub struct Row<'a> {
+    expr: &'a CompiledExpr,
+    batch: &'a Batch,
+    row: usize,
+    world: &'a World,
+}
+
+impl<'a> Row<'a> {
+    #[inline]
+    pub(super) fn new(expr: &'a CompiledExpr, row: usize, world: &'a World) -> Self {
+        Self { expr, batch: expr.batch(), row, world }
+    }
+
+    /// Every row of the batch that was made last.
+    #[inline]
+    pub(super) fn each(expr: &'a CompiledExpr, world: &'a World, each: &mut impl FnMut(Self)) {
+        let batch = expr.batch();
+        (0..batch.len).for_each(|row| each(Self { expr, batch, row, world }));
+    }
+
+    fn value(&self, operand: Operand) -> Value {
+        match operand {
+            Operand::Entity(entity) => Value::new(entity),
+            Operand::Column(column) => self.column(column),
+        }
+    }
+
+    #[inline]
+    fn column(&self, column: Column) -> Value {
+        let column = self.batch.columns.get(column as usize);
+        column.and_then(|column| column.get(self.row)).copied().unwrap_or(Value::UNSET)
+    }
+
+    /// The entity that the row is about. `None` if the expression is about none.
+    #[inline]
+    pub fn this(&self) -> Option<Entity> {
+        self.column(Var::THIS.0).entity()
+    }
+
+    /// The value of a variable. `None` if there is no such variable, or if this row leaves it open.
+    pub fn var(&self, name: &str) -> Option<Entity> {
+        self.column(self.expr.variable(name)?.0).entity()
+    }
+
+    /// The names of all variables, with their values.
+    pub fn vars(&self) -> impl Iterator<Item = (&'a str, Option<Entity>)> + use<'a> {
+        let row = *self;
+        self.expr.variables().map(move |name| (name, row.var(name)))
+    }
+
+    /// What the field looks like that the row has; `None` if it is not set.
+    fn shape(&self, field: usize) -> Option<FieldShape> {
+        let field = self.expr.plan().fields.get(field)?;
+        let Some(set) = field.set else { return field.shapes.first().copied().filter(|shape| shape.set) };
+        let branch = self.column(set).number()?;
+        field.shapes.get(branch as usize).copied().filter(|shape| shape.set)
+    }
+
+    /// Whether a field was matched.
+    pub fn is_set(&self, field: usize) -> bool {
+        self.shape(field).is_some()
+    }
+
+    /// The id that a field was matched by. `None` if it was not matched, or has none.
+    pub fn id(&self, field: usize) -> Option<FieldId> {
+        let slot = |element| match element {
+            ShapeElement::Any => Some(Slot::Any),
+            ShapeElement::Known(operand) => self.value(operand).entity().map(Slot::Entity),
+        };
+        match self.shape(field)?.id {
+            ShapeId::None => None,
+            ShapeId::Component(component) => Some(FieldId::Component(component)),
+            ShapeId::Single(operand) => {
+                let value = self.value(operand);
+                let component = value.as_component().map(FieldId::Component);
+                component.or_else(|| value.entity().map(FieldId::Entity))
+            }
+            ShapeId::Pair(relation, target) => {
+                Some(FieldId::Pair(PairId::new(slot(relation)?, slot(target)?)))
+            }
+        }
+    }
+
+    /// The entity on which a field was matched.
+    pub fn source(&self, field: usize) -> Option<Entity> {
+        self.value(self.shape(field)?.source?).entity()
+    }
+
+    /// Whether a field was matched on `$this` itself.
+    pub fn is_own(&self, field: usize) -> bool {
+        self.this().is_some_and(|this| self.source(field) == Some(this))
+    }
+
+    /// The value of a field: of its component, or of its pair. `None` if it is not set, has no value, or one of
+    /// another type.
+    pub fn get<T: Component>(&self, field: usize) -> Option<&'a T> {
+        let source = self.source(field)?;
+        let component = self.component(field)?;
+        let info = self.world.components().get_info(component)?;
+        (info.type_id() == Some(TypeId::of::<T>())).then(|| self.world.get::<T>(source)).flatten()
+    }
+
+    /// The value of the pair that a field was matched by.
+    pub fn get_pair<V: Send + Sync + 'static>(&self, field: usize) -> Option<&'a V> {
+        let FieldId::Pair(pair) = self.id(field)? else { return None };
+        let (relation, target) = pair.entities()?;
+        self.world.pair_value_by_id(self.source(field)?, relation, target)
+    }
+
+    /// The component of a field.
+    fn component(&self, field: usize) -> Option<ComponentId> {
+        match self.id(field)? {
+            FieldId::Component(component) => Some(component),
+            FieldId::Entity(entity) => {
+                let view = super::exec::View::new(self.world)?;
+                view.component_of(entity)
+            }
+            FieldId::Pair(_) => None,
+        }
+    }
+
+    /// The component of a field by reflection. `None` if it is not set, or no component that is reflected.
+    #[cfg(feature = "bevy_reflect")]
+    pub fn reflect(&self, field: usize) -> Option<&'a dyn bevy_reflect::Reflect> {
+        use bevy_ecs::reflect::{AppTypeRegistry, ReflectComponent};
+        let source = self.world.get_entity(self.source(field)?).ok()?;
+        let info = self.world.components().get_info(self.component(field)?)?;
+        let types = self.world.get_resource::<AppTypeRegistry>()?.read();
+        types.get_type_data::<ReflectComponent>(info.type_id()?)?.reflect(source)
+    }
+}
+
+impl fmt::Debug for Row<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut row = f.debug_struct("Row");
+        if let Some(this) = self.this() {
+            row.field("this", &this);
+        }
+        self.vars().for_each(|(name, value)| {
+            row.field(name, &value);
+        });
+        row.finish()
+    }
+}
+
+/// A row through which fields can be written.
+pub struct RowMut<'a> {
+    expr: &'a CompiledExpr,
+    row: usize,
+    world: &'a mut World,
+}
+
+impl<'a> RowMut<'a> {
+    pub(super) fn new(expr: &'a CompiledExpr, row: usize, world: &'a mut World) -> Self {
+        Self { expr, row, world }
+    }
+
+    /// The row, to be read.
+    pub fn as_row(&self) -> Row<'_> {
+        Row::new(self.expr, self.row, self.world)
+    }
+
+    /// The value of a field, to be written. `None` if it is not set or of another type, or if it may only be read:
+    /// fields marked `[in]` or `[none]`, and those that are not of `$this` itself unless marked `[inout]` or `[out]`.
+    pub fn get_mut<T: Component<Mutability = Mutable>>(&mut self, field: usize) -> Option<Mut<'_, T>> {
+        let row = self.as_row();
+        let source = row.source(field)?;
+        let own = self.world.components().component_id::<T>()?;
+        let allowed = match self.expr.query().fields.get(field)?.access {
+            Some(FieldAccess::InOut | FieldAccess::Out) => true,
+            Some(FieldAccess::In | FieldAccess::None) => false,
+            None => row.is_own(field),
+        };
+        if !allowed || row.component(field) != Some(own) {
+            return None;
+        }
+        self.world.get_mut(source)
+    }
+}
+
+impl fmt::Debug for RowMut<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_row().fmt(f)
+    }
+}

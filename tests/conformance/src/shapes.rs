@@ -1,0 +1,407 @@
+//! Expressions that Flecs refuses, or answers otherwise than promised: they are left out of the comparison with
+//! it, each for a reason. The crate is compared with the evaluation by definition for them.
+//!
+//! A survey tells how often Flecs differs for each. Some agree most of the time: what makes them fail is a detail
+//! of how Flecs had laid out its tables.
+
+use crate::{
+    oracle::{
+        expr::{Body, Expr, Look, Oper, Ref, Side, THIS},
+        model::{BUILT_IN, CHILD_OF, IS_A, Model},
+    },
+    seen::{Query, Seen},
+};
+
+/// A kind of term, in a place.
+pub(crate) struct Shape {
+    name: &'static str,
+    #[expect(dead_code, reason = "for those who read the table")]
+    reason: &'static str,
+    applies: fn(&Query<'_>, &Seen<'_>) -> bool,
+}
+
+/// The names of the shapes that the expression has.
+pub(crate) fn find(model: &Model, expr: &Expr) -> Vec<&'static str> {
+    let query = Query::new(model, expr);
+    let applies = |shape: &&Shape| query.terms.iter().any(|seen| (shape.applies)(&query, seen));
+    SHAPES.iter().filter(applies).map(|shape| shape.name).collect()
+}
+
+/// Whether this crate may answer otherwise than the definition.
+pub(crate) fn is_unsettled(model: &Model, expr: &Expr) -> bool {
+    let query = Query::new(model, expr);
+    UNSETTLED.iter().any(|shape| query.terms.iter().any(|seen| (shape.applies)(&query, seen)))
+}
+
+/// What this crate answers otherwise than the definition.
+const UNSETTLED: &[Shape] = &[
+    Shape {
+        name: "open branch of Or with a written source",
+        reason: "the first of several matches is shown, and nobody says which one that is",
+        applies: |query, seen| {
+            let open = seen.term.others().iter().any(|part| part.is_open());
+            let subtypes = |id| query.model.pairs.iter().any(|&(_, r, t)| (r, t) == (IS_A, id));
+            seen.branch && !seen.has_unwritten_source() && (open || seen.id().is_some_and(subtypes))
+        },
+    },
+    Shape {
+        name: "child of or beside what an optional term may leave unset",
+        reason: "the definition skips the term; this crate looks for the child, of whatever entity",
+        applies: |_, seen| seen.has_child() && !seen.term.vars().is_disjoint(&seen.doubtful),
+    },
+    Shape {
+        name: "up to a variable",
+        reason: "the definition looks for the nearest holder of anything; this crate may have bound the variable",
+        applies: |_, seen| {
+            seen.looks_up() && seen.term.others().iter().any(|part| matches!(part, Ref::Var(_)))
+        },
+    },
+    Shape {
+        name: "variable tag of _ or *",
+        reason: "components without an entity are no value of a model",
+        applies: |_, seen| seen.has_open_id() && seen.target().is_none() && seen.collects(),
+    },
+];
+
+const SHAPES: &[Shape] = &[
+    // Transitive and reflexive relations.
+    Shape {
+        name: "reflexive alone",
+        reason: "Flecs looks at Reflexive only while it follows a transitive relation",
+        applies: |query, seen| {
+            let traits = seen.relation().map(|relation| query.model.nodes[relation].traits);
+            traits.is_some_and(|traits| traits.reflexive && !traits.transitive)
+        },
+    },
+    Shape {
+        name: "reflexive with an unwritten source",
+        reason: "Flecs finds only what has a pair, or is the target of one, not R(X, X) for every X",
+        applies: |query, seen| {
+            let used = |target| {
+                query.model.pairs.iter().any(|&(_, r, t)| (Some(r), Some(t)) == (seen.relation(), target))
+            };
+            let target = seen.target().and_then(Ref::node);
+            seen.relation().is_some_and(|relation| query.model.nodes[relation].traits.reflexive)
+                && (seen.has_unwritten_source() || seen.collects())
+                && (seen.has_open_target() || (target.is_some() && !used(target)))
+        },
+    },
+    Shape {
+        name: "transitive to an open target, with several targets",
+        reason: "Flecs gives the ancestors of one entity to another",
+        applies: |query, seen| {
+            let several = |relation| {
+                (0..query.model.nodes.len()).any(|node| query.model.targets(node, relation).count() > 1)
+            };
+            seen.closes(query) && seen.has_open_target() && seen.relation().is_some_and(several)
+        },
+    },
+    Shape {
+        name: "transitive up",
+        reason: "Flecs forgets to look up",
+        applies: |query, seen| seen.closes(query) && seen.looks_up(),
+    },
+    Shape {
+        name: "transitive, with hidden entities",
+        reason: "Flecs does not leave out prefabs and disabled entities",
+        applies: |query, seen| seen.closes(query) && query.has_hidden() && !seen.bound.contains(&THIS),
+    },
+    Shape {
+        name: "IsA with |self",
+        reason: "in Flecs, pairs of IsA are themselves inherited",
+        applies: |_, seen| {
+            seen.relation() == Some(IS_A) && matches!(seen.term.body, Body::Pair { target_exact: true, .. })
+        },
+    },
+    Shape {
+        name: "acyclic pair on itself",
+        reason: "Flecs refuses it",
+        applies: |query, seen| {
+            let acyclic =
+                seen.relation().is_some_and(|relation| query.model.nodes[relation].traits.is_acyclic());
+            acyclic && seen.term.source.of() == seen.target()
+        },
+    },
+    // Order of evaluation.
+    Shape {
+        name: "leading optional",
+        reason: "Flecs evaluates optional terms at the start after all others",
+        applies: |query, seen| {
+            let leading = query.terms.iter().take_while(|seen| seen.term.oper == Oper::Optional).count();
+            seen.element < leading && query.terms.len() > leading
+        },
+    },
+    Shape {
+        name: "fixed source after Not, Optional or Or with the same variable",
+        reason: "Flecs evaluates terms with a fixed source first",
+        applies: |query, seen| {
+            let vars = seen.term.vars();
+            seen.has_fixed_source()
+                && query.before(seen, |other| {
+                    (seen.term.oper != Oper::And || !other.is_plain_and())
+                        && !other.term.vars().is_disjoint(&vars)
+                })
+        },
+    },
+    Shape {
+        name: "variables compared by ==",
+        reason: "Flecs moves the term among others, and may refuse it where it lands",
+        applies: |_, seen| {
+            seen.term.oper == Oper::And && matches!(seen.term.body, Body::Equal(Side::Ref(Ref::Var(_))))
+        },
+    },
+    Shape {
+        name: "child of another variable than $this",
+        reason: "Flecs moves the term that binds the variable behind it",
+        applies: |_, seen| {
+            seen.term.refs().iter().any(|part| matches!(part, Ref::Child(var, _) if *var != THIS))
+        },
+    },
+    // Not and Optional.
+    Shape {
+        name: "Not or Optional with an unwritten source",
+        reason: "Flecs does not enumerate every entity for a variable",
+        applies: |_, seen| {
+            let like = matches!(seen.term.body, Body::Equal(Side::Like(_)));
+            let wild = seen.term.source.of() == Some(&Ref::Wildcard);
+            let asks = seen.term.oper != Oper::And;
+            (asks && wild) || ((asks || like) && seen.has_unwritten_source())
+        },
+    },
+    Shape {
+        name: "Not with a child",
+        reason: "Flecs finds the term true where the child is missing",
+        applies: |_, seen| seen.term.oper == Oper::Not && seen.has_child(),
+    },
+    Shape {
+        name: "source that only the target of a Not names before",
+        reason: "Flecs stops at an assertion",
+        applies: |query, seen| {
+            let source = seen.source().filter(|var| !seen.bound.contains(var));
+            source.is_some_and(|var| {
+                query.before(seen, |other| other.term.oper == Oper::Not && other.uses(var))
+            })
+        },
+    },
+    Shape {
+        name: "no parent",
+        reason: "Flecs makes (ChildOf, #0) of it, which it then shows as a field that is set",
+        applies: |_, seen| seen.term.oper == Oper::Not && seen.relation() == Some(CHILD_OF),
+    },
+    Shape {
+        name: "comparing what an optional term or Not leaves unset",
+        reason: "Flecs loses rows in which it is set, and accepts what no term binds",
+        applies: |query, seen| {
+            let vars = seen.term.vars();
+            let unset =
+                |other: &Seen<'_>| other.term.oper == Oper::Not && !other.term.vars().is_disjoint(&vars);
+            seen.is_equality() && (!vars.is_disjoint(&seen.doubtful) || query.before(seen, unset))
+        },
+    },
+    Shape {
+        name: "Optional with a variable or wildcard as the tag, or with a transitive relation or up to an open target",
+        reason: "Flecs finds the first match only, or none",
+        applies: |query, seen| {
+            let tag = seen.has_open_id() && seen.target().is_none();
+            let far = (seen.closes(query) || seen.looks_up()) && seen.has_open_target();
+            seen.term.oper == Oper::Optional && (tag || far)
+        },
+    },
+    Shape {
+        name: "equality or And after an optional child",
+        reason: "Flecs loses rows where the child exists, and finds rows where it does not",
+        applies: |query, seen| {
+            (seen.is_equality() || seen.has_child())
+                && query.terms.iter().any(|other| other.element < seen.element && other.has_child())
+        },
+    },
+    Shape {
+        name: "relation that an optional term may leave unset",
+        reason: "Flecs skips the term also where it is set",
+        applies: |_, seen| {
+            let relation = seen.term.others().first().and_then(|id| id.var());
+            let doubtful = !seen.term.vars().is_disjoint(&seen.doubtful);
+            relation
+                .is_some_and(|var| seen.doubtful.contains(&var) || (doubtful && seen.source() == Some(var)))
+        },
+    },
+    // Or.
+    Shape {
+        name: "wildcard, variable or any in Or",
+        reason: "Flecs mixes up which branch has matched, and repeats rows of later branches",
+        applies: |_, seen| seen.branch && seen.term.others().iter().any(|part| part.is_open()),
+    },
+    Shape {
+        name: "Or with another source than $this or an entity",
+        reason: "Flecs finds one row and leaves the variable unset, or finds rows of several branches",
+        applies: |_, seen| {
+            seen.branch && (seen.collects() || (seen.has_unwritten_source() && seen.source() != Some(THIS)))
+        },
+    },
+    Shape {
+        name: "up or transitive in or after Or",
+        reason: "Flecs stops at an assertion about a cache, or loses rows",
+        applies: |query, seen| {
+            (seen.climbs(query) || seen.closes(query))
+                && (seen.branch || query.before(seen, |other| other.branch))
+        },
+    },
+    Shape {
+        name: "optional wildcard or variable after Or",
+        reason: "Flecs loses matches but for the first",
+        applies: |query, seen| {
+            let open = seen.term.others().iter().any(|part| part.is_open());
+            open && seen.term.oper == Oper::Optional && query.before(seen, |other| other.branch)
+        },
+    },
+    Shape {
+        name: "equality after Or",
+        reason: "Flecs loses the entities of a table that come after the one compared with",
+        applies: |query, seen| seen.is_equality() && query.before(seen, |other| other.branch),
+    },
+    Shape {
+        name: "Or before several plain terms",
+        reason: "Flecs evaluates plain terms first, and then loses rows of the chain",
+        applies: |query, seen| {
+            let plain = |other: &&Seen<'_>| {
+                other.element > seen.element
+                    && other.term.oper == Oper::And
+                    && !other.branch
+                    && other.source() == Some(THIS)
+                    && !other.term.others().iter().any(|part| part.is_open())
+            };
+            seen.branch && query.terms.iter().filter(plain).count() > 1
+        },
+    },
+    // Scopes.
+    Shape {
+        name: "up, a child or an equality in or after a scope",
+        reason: "Flecs takes a table for an entity, and finds rows too many or too few",
+        applies: |query, seen| {
+            let affected = seen.climbs(query) || seen.has_child() || seen.is_equality();
+            affected && (seen.scopes > 0 || query.before(seen, |other| other.scopes > 0))
+        },
+    },
+    Shape {
+        name: "variable of a negated scope that is used after it",
+        reason: "in Flecs its value leaks",
+        applies: |query, seen| {
+            let vars = seen.term.vars();
+            query.before(seen, |other| {
+                other.negations > 0
+                    && other.term.vars().iter().any(|var| !other.outer.contains(var) && vars.contains(var))
+            })
+        },
+    },
+    Shape {
+        name: "another source than $this in a scope",
+        reason: "in Flecs its variables are then true of everything",
+        applies: |_, seen| {
+            let fixed = seen.has_fixed_source() && !seen.term.vars().is_empty();
+            seen.scopes > 0 && (fixed || seen.has_unwritten_source())
+        },
+    },
+    // `$this` in other places than the source.
+    Shape {
+        name: "$this as a target in Not, Optional, Or or a scope",
+        reason: "Flecs has $this as a table there, and stops at an assertion or forgets to compare",
+        applies: |_, seen| !seen.is_plain_and() && seen.uses(THIS),
+    },
+    Shape {
+        name: "$this as the target of a fixed source, * or _",
+        reason: "Flecs stops at an assertion where it needs $this as a table",
+        applies: |query, seen| {
+            (seen.has_fixed_source() || seen.collects()) && seen.uses(THIS) && query.terms.len() > 1
+        },
+    },
+    Shape {
+        name: "hidden $this that is found as a target",
+        reason: "Flecs leaves out disabled entities and prefabs only where $this is a source first",
+        applies: |query, seen| query.has_hidden() && !seen.bound.contains(&THIS) && seen.uses(THIS),
+    },
+    // `*` and `_`.
+    Shape {
+        name: "_ alone",
+        reason: "Flecs also finds entities that have nothing",
+        applies: |_, seen| matches!(seen.term.body, Body::Id { id: Ref::Any, .. }),
+    },
+    Shape {
+        name: "_ beside an unbound variable",
+        reason: "Flecs binds the variable to the first value it meets",
+        applies: |_, seen| {
+            let variable = seen.term.others().iter().any(|part| matches!(part, Ref::Var(_)));
+            seen.has_any() && (variable || (seen.has_unwritten_source() && seen.source() != Some(THIS)))
+        },
+    },
+    Shape {
+        name: "_ with up, or beside subtypes",
+        reason: "Flecs gives a row for every match",
+        applies: |query, seen| {
+            let subtypes = |id| query.model.pairs.iter().any(|&(_, r, t)| (r, t) == (IS_A, id));
+            seen.has_any() && (seen.looks_up() || seen.id().is_some_and(subtypes))
+        },
+    },
+    Shape {
+        name: "fixed source with _, beside other terms",
+        reason: "Flecs gives a row for every match",
+        applies: |query, seen| seen.has_fixed_source() && seen.has_any() && query.terms.len() > 1,
+    },
+    Shape {
+        name: "open relation or tag, IsA or ChildOf with _ or * as the source",
+        reason: "Flecs counts its own entities, binds variables to their first value, or stops at an assertion",
+        applies: |_, seen| {
+            let built_in = seen.relation().is_some_and(|relation| relation < BUILT_IN);
+            seen.collects() && (built_in || seen.has_open_id())
+        },
+    },
+    // Up.
+    Shape {
+        name: "open pair or tag up",
+        reason: "Flecs finds it twice, or loses matches",
+        applies: |_, seen| {
+            let open = seen.term.others().iter().any(|part| part.is_open());
+            let written = seen.source().is_none_or(|var| seen.bound.contains(&var));
+            let several = seen.has_open_target() && !matches!(seen.term.source.of(), Some(Ref::Node(_)));
+            seen.looks_up() && (seen.has_open_id() || several || (open && !written))
+        },
+    },
+    Shape {
+        name: "up where something has a base",
+        reason: "Flecs looks at bases after everything above, and sometimes at what is not inherited",
+        applies: |query, seen| {
+            matches!(seen.term.look(), Look::Up(up) if up.relation != IS_A) && query.has_bases()
+        },
+    },
+    // Inheritance.
+    Shape {
+        name: "subtypes in Or, up, or with _ or * as the source",
+        reason: "Flecs looks at the id itself only",
+        applies: |query, seen| {
+            let subtypes = |id| query.model.pairs.iter().any(|&(_, r, t)| (r, t) == (IS_A, id));
+            (seen.branch || seen.collects() || seen.looks_up()) && seen.id().is_some_and(subtypes)
+        },
+    },
+    Shape {
+        name: "lists and inheritance",
+        reason: "Flecs counts what is inherited as had, and Disabled as listed",
+        applies: |query, seen| {
+            matches!(seen.term.body, Body::From { .. }) && (query.has_bases() || query.has_hidden())
+        },
+    },
+    // Names.
+    Shape {
+        name: "part of a name in another case",
+        reason: "the ~= of Flecs tells capitals apart",
+        applies: |query, seen| {
+            let Body::Equal(Side::Like(part)) = &seen.term.body else { return false };
+            let (exact, lower) = (part.as_str(), part.to_lowercase());
+            let mut names = query.model.nodes.iter().map(|spec| &spec.name);
+            names.any(|name| name.contains(exact) != name.to_lowercase().contains(&lower))
+        },
+    },
+    Shape {
+        name: "child with a transitive relation",
+        reason: "Flecs finds nothing, or stops at an assertion",
+        applies: |query, seen| seen.closes(query) && seen.has_child(),
+    },
+];

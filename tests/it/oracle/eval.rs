@@ -1,0 +1,515 @@
+//! The rows of an expression, by definition: elements in order, each against every row of those before it.
+
+use super::{
+    expr::{Body, Elem, Expr, From, Look, Oper, Ref, Side, Source, THIS, Term, Up, VARS, Var},
+    model::{CHILD_OF, DISABLED, IS_A, Model, Node, PREFAB},
+    rows::{Field, Row, normalize},
+};
+use std::collections::BTreeSet;
+
+/// What is known of a variable.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Slot {
+    /// No term has bound it.
+    Free,
+    Is(Node),
+    /// Left unset by an optional term that found nothing: terms that use it are skipped.
+    Skipped,
+    /// Left unset by the branch of a chain: terms that use it are false.
+    Missing,
+}
+
+/// A row in the making.
+#[derive(Clone, Debug)]
+struct Partial {
+    slots: [Slot; VARS],
+    fields: Vec<Field>,
+}
+
+/// One way in which a term holds.
+#[derive(Clone, Debug)]
+struct Match {
+    slots: [Slot; VARS],
+    field: Field,
+}
+
+/// What is asked of an entity, with the variables filled in.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Node(Node),
+    Every,
+    Any,
+}
+
+/// Every row, normalized. `None` if the expression uses a variable where one that is bound is needed.
+pub(crate) fn rows(model: &Model, expr: &Expr) -> Option<Vec<Row>> {
+    let hidden = [PREFAB, DISABLED].into_iter().filter(|&marker| !expr.names(marker)).collect();
+    let oracle = Oracle { model, hidden };
+    if !expr.terms().into_iter().all(|term| oracle.is_valid(term)) || !is_bound(&expr.0, &mut BTreeSet::new())
+    {
+        return None;
+    }
+    let start = Partial { slots: [Slot::Free; VARS], fields: Vec::new() };
+    let mut partials = vec![start];
+    for elem in &expr.0 {
+        partials = oracle.elem(elem, &partials)?;
+    }
+    let shown = expr.shown_vars();
+    let finish = |partial: Partial| {
+        let value = |var: Var| match partial.slots[var] {
+            Slot::Is(node) => Some(node),
+            Slot::Free | Slot::Skipped | Slot::Missing => None,
+        };
+        Row {
+            this: value(THIS),
+            vars: shown.iter().filter(|&&var| var != THIS).map(|&var| (var, value(var))).collect(),
+            fields: partial.fields.clone(),
+        }
+    };
+    let mut rows: Vec<Row> = partials.into_iter().map(finish).collect();
+    normalize(model, expr, &mut rows);
+    Some(rows)
+}
+
+/// Whether children are asked of variables that an earlier term binds, and compared with such.
+fn is_bound(elems: &[Elem], bound: &mut BTreeSet<Var>) -> bool {
+    for elem in elems {
+        if let Elem::Scope { not, elems } = elem {
+            let mut inner = bound.clone();
+            if !is_bound(elems, &mut inner) {
+                return false;
+            }
+            if !not {
+                *bound = inner;
+            }
+            continue;
+        }
+        for term in elem.terms() {
+            let needed = term.refs().into_iter().filter_map(|part| match part {
+                Ref::Child(var, _) => Some(*var),
+                _ => None,
+            });
+            let right = match term.body {
+                Body::Equal(Side::Ref(Ref::Var(right))) => Some(right),
+                _ => None,
+            };
+            if needed.chain(right).any(|var| !bound.contains(&var)) {
+                return false;
+            }
+        }
+        for term in elem.terms() {
+            match term.oper {
+                Oper::Not => bound.extend(term.source.of().and_then(Ref::var)),
+                Oper::And | Oper::Optional => bound.extend(term.vars()),
+            }
+        }
+    }
+    true
+}
+
+struct Oracle<'a> {
+    model: &'a Model,
+    /// Entities with these marks are no `$this`.
+    hidden: Vec<Node>,
+}
+
+impl Oracle<'_> {
+    /// Some terms are errors in every world.
+    fn is_valid(&self, term: &Term) -> bool {
+        if let Body::Equal(Side::Ref(Ref::Var(right))) = term.body {
+            return term.source.of() != Some(&Ref::Var(right));
+        }
+        !matches!(term.look(), Look::Up(up) if up.relation == IS_A && !self.is_shared(term))
+    }
+
+    fn elem(&self, elem: &Elem, partials: &[Partial]) -> Option<Vec<Partial>> {
+        let mut all = Vec::new();
+        for partial in partials {
+            match elem {
+                Elem::Term(term) => all.extend(self.term(term, partial)?),
+                Elem::Or(terms) => all.extend(self.chain(terms, partial)?),
+                Elem::Scope { not, elems } => {
+                    let mut inner = vec![partial.clone()];
+                    for elem in elems {
+                        inner = self.elem(elem, &inner)?;
+                    }
+                    if *not {
+                        all.extend(inner.is_empty().then(|| partial.clone()));
+                    } else {
+                        let keep = |slots| Partial { slots, fields: partial.fields.clone() };
+                        all.extend(inner.into_iter().map(|row| keep(row.slots)));
+                    }
+                }
+            }
+        }
+        Some(all)
+    }
+
+    fn term(&self, term: &Term, partial: &Partial) -> Option<Vec<Partial>> {
+        let with = |slots, field| {
+            let mut fields = partial.fields.clone();
+            fields.push(field);
+            Partial { slots, fields }
+        };
+        let slots = &partial.slots;
+        let uses = |slot| term.vars().iter().any(|&var| slots[var] == slot);
+        if uses(Slot::Missing) {
+            return Some(Vec::new());
+        }
+        if term.source == Source::Nothing || uses(Slot::Skipped) {
+            return Some(vec![with(*slots, Field::Unset)]);
+        }
+        if term.oper == Oper::And {
+            let matches = self.matches(term, slots)?;
+            return Some(matches.into_iter().map(|found| with(found.slots, found.field)).collect());
+        }
+        if let Body::Equal(side) = &term.body {
+            // `equal` knows the operator.
+            let matches = self.equal(term, side, slots)?;
+            return Some(matches.into_iter().map(|found| with(found.slots, found.field)).collect());
+        }
+        let mut all = Vec::new();
+        for slots in self.bind_source(term, slots) {
+            let lacks_child = self.lacks_child(term, &slots);
+            let matches = if lacks_child { Vec::new() } else { self.matches(term, &slots)? };
+            match (term.oper, matches.is_empty()) {
+                // Without the child the term is false, whatever it asks.
+                (Oper::Not, empty) => all.extend((empty && !lacks_child).then(|| with(slots, Field::Unset))),
+                (_, true) => all.push(with(self.skipped(term, &slots), Field::Unset)),
+                (_, false) => all.extend(matches.into_iter().map(|found| with(found.slots, found.field))),
+            }
+        }
+        Some(all)
+    }
+
+    /// The variables after an optional term that found nothing.
+    fn skipped(&self, term: &Term, slots: &[Slot; VARS]) -> [Slot; VARS] {
+        let mut slots = *slots;
+        for var in term.vars() {
+            if slots[var] == Slot::Free {
+                slots[var] = Slot::Skipped;
+            }
+        }
+        slots
+    }
+
+    /// Not, Optional and `not|` are asked of every entity if nothing has bound their source.
+    fn bind_source(&self, term: &Term, slots: &[Slot; VARS]) -> Vec<[Slot; VARS]> {
+        match term.source.of() {
+            Some(&Ref::Var(var)) if slots[var] == Slot::Free => {
+                self.values(var).map(|node| set(slots, var, node)).collect()
+            }
+            _ => vec![*slots],
+        }
+    }
+
+    /// The entities that an unbound variable may be.
+    fn values(&self, var: Var) -> impl Iterator<Item = Node> {
+        let hidden =
+            move |node| var == THIS && self.hidden.iter().any(|&marker| self.model.is_hidden(node, marker));
+        (0..self.model.nodes.len()).filter(move |&node| !hidden(node))
+    }
+
+    /// Whether a part of the term is a child that does not exist.
+    fn lacks_child(&self, term: &Term, slots: &[Slot; VARS]) -> bool {
+        term.refs()
+            .into_iter()
+            .any(|part| matches!(part, Ref::Child(..)) && self.child(part, slots).is_none())
+    }
+
+    fn child(&self, part: &Ref, slots: &[Slot; VARS]) -> Option<Node> {
+        let Ref::Child(var, name) = part else { return None };
+        let Slot::Is(parent) = slots[*var] else { return None };
+        let is_it = |&node: &Node| {
+            self.model.nodes[node].name == *name && self.model.has_pair(node, CHILD_OF, parent)
+        };
+        (0..self.model.nodes.len()).find(is_it)
+    }
+
+    fn chain(&self, terms: &[Term], partial: &Partial) -> Option<Vec<Partial>> {
+        let slots = &partial.slots;
+        let vars: BTreeSet<Var> = terms.iter().flat_map(Term::vars).collect();
+        let with = |mut slots: [Slot; VARS], field| {
+            for &var in &vars {
+                if slots[var] == Slot::Free {
+                    slots[var] = Slot::Missing;
+                }
+            }
+            let mut fields = partial.fields.clone();
+            fields.push(field);
+            Partial { slots, fields }
+        };
+        if vars.iter().any(|&var| slots[var] == Slot::Skipped) {
+            return Some(vec![with(*slots, Field::Unset)]);
+        }
+        let usable = |term: &&Term| term.vars().iter().all(|&var| slots[var] != Slot::Missing);
+        let terms: Vec<_> = terms.iter().filter(usable).collect();
+        let written = terms.iter().all(|term| match term.source.of() {
+            Some(&Ref::Var(var)) => slots[var] != Slot::Free,
+            _ => true,
+        });
+        let mut all = Vec::new();
+        for (number, term) in terms.iter().enumerate() {
+            for found in self.matches(term, slots)? {
+                let mut holds = false;
+                for earlier in &terms[..number] {
+                    holds |= !self.matches(earlier, &found.slots)?.is_empty();
+                }
+                if !holds {
+                    all.push(with(found.slots, found.field));
+                    if written {
+                        return Some(all);
+                    }
+                }
+            }
+        }
+        Some(all)
+    }
+
+    /// Every way in which the term holds, whatever its operator.
+    fn matches(&self, term: &Term, slots: &[Slot; VARS]) -> Option<Vec<Match>> {
+        match &term.body {
+            Body::Equal(side) => self.equal(term, side, slots),
+            Body::Id { .. } | Body::Pair { .. } => Some(self.ids(term, slots)),
+            Body::From { kind, list } => Some(self.from(term, *kind, *list, slots)),
+        }
+    }
+
+    fn equal(&self, term: &Term, side: &Side, slots: &[Slot; VARS]) -> Option<Vec<Match>> {
+        let Some(&Ref::Var(left)) = term.source.of() else { return None };
+        let name = |node: Node| self.model.nodes[node].name.to_lowercase();
+        let equals: Box<dyn Fn(Node) -> bool> = match side {
+            Side::Ref(Ref::Wildcard | Ref::Any) => Box::new(|_| true),
+            Side::Ref(Ref::Node(node)) => Box::new(move |left| left == *node),
+            Side::Ref(Ref::Var(var)) => {
+                let Slot::Is(node) = slots[*var] else { return None };
+                Box::new(move |left| left == node)
+            }
+            Side::Ref(part @ Ref::Child(..)) => {
+                let child = self.child(part, slots);
+                Box::new(move |left| Some(left) == child)
+            }
+            Side::Path(path) => Box::new(move |left| self.model.path(left) == *path),
+            Side::Like(part) => Box::new(move |left| name(left).contains(&part.to_lowercase())),
+        };
+        let candidates: Vec<Node> = match slots[left] {
+            Slot::Is(node) => vec![node],
+            _ => self.values(left).collect(),
+        };
+        let holds = |&node: &Node| equals(node) != (term.oper == Oper::Not);
+        let found = candidates.into_iter().filter(holds);
+        Some(found.map(|node| Match { slots: set(slots, left, node), field: Field::Masked }).collect())
+    }
+
+    fn from(&self, term: &Term, kind: From, list: Node, slots: &[Slot; VARS]) -> Vec<Match> {
+        let marks = self.model.marks.iter().filter(|&&(source, mark)| source == list && mark > DISABLED);
+        let marks: Vec<Node> = marks.map(|&(_, mark)| mark).collect();
+        let relations = self.model.pairs.iter().filter(|&&(source, ..)| source == list);
+        let pairs: Vec<(Node, Node)> =
+            relations.filter(|&&(_, relation, _)| relation > CHILD_OF).map(|&(_, r, t)| (r, t)).collect();
+        let has = |node: Node| {
+            let marks = marks.iter().map(move |&mark| self.model.marks.contains(&(node, mark)));
+            marks.chain(pairs.iter().map(move |&(r, t)| self.model.has_pair(node, r, t))).collect::<Vec<_>>()
+        };
+        let holds = |node: Node| {
+            let mut has = has(node).into_iter();
+            match kind {
+                From::And => has.all(|has| has),
+                From::Or => has.len() == 0 || has.any(|has| has),
+                From::Not => !has.any(|has| has),
+            }
+        };
+        let sources = self.sources(term, slots).into_iter().filter(|&(_, node)| holds(node));
+        sources.map(|(slots, _)| Match { slots, field: Field::Masked }).collect()
+    }
+
+    /// The entities that can be the source, with what that binds.
+    fn sources(&self, term: &Term, slots: &[Slot; VARS]) -> Vec<([Slot; VARS], Node)> {
+        match term.source.of() {
+            None => Vec::new(),
+            Some(&Ref::Node(node)) => vec![(*slots, node)],
+            Some(&Ref::Var(var)) => match slots[var] {
+                Slot::Is(node) => vec![(*slots, node)],
+                _ => self.values(var).map(|node| (set(slots, var, node), node)).collect(),
+            },
+            Some(part @ Ref::Child(..)) => {
+                self.child(part, slots).map(|node| (*slots, node)).into_iter().collect()
+            }
+            Some(Ref::Wildcard | Ref::Any) => {
+                (0..self.model.nodes.len()).map(|node| (*slots, node)).collect()
+            }
+        }
+    }
+
+    fn ids(&self, term: &Term, slots: &[Slot; VARS]) -> Vec<Match> {
+        let mut all: Vec<Match> = Vec::new();
+        let any_source = term.source.of() == Some(&Ref::Any);
+        for (slots, source) in self.sources(term, slots) {
+            for mut found in self.ids_of(term, &slots, source) {
+                let Field::Set { first, second, source } = &mut found.field else { continue };
+                // One match for all that `_` stands for.
+                let others = term.others();
+                if others.contains(&&Ref::Any) {
+                    *first = others[0].node();
+                    *second = others.get(1).and_then(|target| target.node());
+                }
+                if any_source {
+                    *source = None;
+                }
+                if !all.iter().any(|old| old.slots == found.slots && old.field == found.field) {
+                    all.push(found);
+                }
+            }
+        }
+        all
+    }
+
+    /// The ways in which the term holds for one entity.
+    fn ids_of(&self, term: &Term, slots: &[Slot; VARS], source: Node) -> Vec<Match> {
+        let parts: Vec<Option<Part>> = term.others().into_iter().map(|part| self.part(part, slots)).collect();
+        if parts.iter().any(Option::is_none) {
+            return Vec::new();
+        }
+        let parts: Vec<Part> = parts.into_iter().flatten().collect();
+        let look = self.effective_look(term);
+        let found = self.look(term, &parts, look, source);
+        let mut all = Vec::new();
+        for (holder, first, second) in found {
+            let field = Field::Set { first: Some(first), second, source: Some(holder) };
+            let mut slots = *slots;
+            let values = [Some(first), second];
+            let others = term.others();
+            let mut fits = true;
+            for (part, value) in others.into_iter().zip(values) {
+                let (Ref::Var(var), Some(value)) = (part, value) else { continue };
+                match slots[*var] {
+                    Slot::Is(node) => fits &= node == value,
+                    _ => slots[*var] = Slot::Is(value),
+                }
+            }
+            // A variable that occurs twice is one entity, and `$this` is never a hidden one.
+            if fits && self.is_shown(&slots) {
+                all.push(Match { slots, field });
+            }
+        }
+        all
+    }
+
+    fn is_shown(&self, slots: &[Slot; VARS]) -> bool {
+        match slots[THIS] {
+            Slot::Is(node) => !self.hidden.iter().any(|&marker| self.model.is_hidden(node, marker)),
+            _ => true,
+        }
+    }
+
+    /// `None`: a child that does not exist.
+    fn part(&self, part: &Ref, slots: &[Slot; VARS]) -> Option<Part> {
+        match part {
+            Ref::Node(node) => Some(Part::Node(*node)),
+            Ref::Var(var) => match slots[*var] {
+                Slot::Is(node) => Some(Part::Node(node)),
+                _ => Some(Part::Every),
+            },
+            Ref::Child(..) => self.child(part, slots).map(Part::Node),
+            Ref::Wildcard => Some(Part::Every),
+            Ref::Any => Some(Part::Any),
+        }
+    }
+
+    /// What is shared by instances is looked for in their bases, unless the term says where to look.
+    fn effective_look(&self, term: &Term) -> Look {
+        match term.look() {
+            Look::Default if self.is_shared(term) => {
+                Look::Up(Up { with_self: true, cascade: false, relation: IS_A })
+            }
+            look => look,
+        }
+    }
+
+    /// Holder, id, and target if it is a pair.
+    fn look(&self, term: &Term, parts: &[Part], look: Look, source: Node) -> Vec<(Node, Node, Option<Node>)> {
+        let Look::Up(up) = look else { return self.own(term, parts, source, source) };
+        if up.with_self {
+            let own = self.own(term, parts, source, source);
+            if !own.is_empty() {
+                return own;
+            }
+        }
+        for ancestor in self.model.ancestors(source, up.relation) {
+            let mut found = self.own(term, parts, ancestor, ancestor);
+            if found.is_empty() && up.relation != IS_A && self.is_shared(term) {
+                let bases = self.model.ancestors(ancestor, IS_A);
+                let in_bases = bases.into_iter().map(|base| self.own(term, parts, base, base));
+                found = in_bases.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
+            }
+            if !found.is_empty() {
+                return found;
+            }
+        }
+        Vec::new()
+    }
+
+    fn is_shared(&self, term: &Term) -> bool {
+        matches!(term.others()[0], Ref::Node(id) if self.model.nodes[*id].traits.inherit)
+    }
+
+    fn own(
+        &self,
+        term: &Term,
+        parts: &[Part],
+        source: Node,
+        holder: Node,
+    ) -> Vec<(Node, Node, Option<Node>)> {
+        let is_constant = matches!(term.others()[0], Ref::Node(_));
+        match (&term.body, parts) {
+            (Body::Id { exact, .. }, [id]) => {
+                let ids = self.firsts(*id, *exact || !is_constant);
+                let own = ids.into_iter().filter(|&id| self.model.marks.contains(&(source, id)));
+                own.map(|id| (holder, id, None)).collect()
+            }
+            (Body::Pair { exact, target_exact, .. }, [relation, target]) => {
+                // `!(R, *)` asks for stored pairs, as `_` does.
+                let denies = term.oper == Oper::Not && term.others()[1] == &Ref::Wildcard;
+                let any = matches!(target, Part::Any) || matches!(term.source.of(), Some(Ref::Any));
+                let closes = is_constant && !*target_exact && !any && !denies;
+                let mut all = Vec::new();
+                for relation in self.firsts(*relation, *exact || !is_constant) {
+                    for other in self.targets(relation, closes, source) {
+                        if !matches!(target, Part::Node(node) if *node != other) {
+                            all.push((holder, relation, Some(other)));
+                        }
+                    }
+                }
+                all
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The ids that stand for `part`: with subtypes, if it is a constant one.
+    fn firsts(&self, part: Part, exact: bool) -> Vec<Node> {
+        let all = 0..self.model.nodes.len();
+        match part {
+            Part::Node(id) if exact => vec![id],
+            Part::Node(id) => all.filter(|&sub| sub == id || self.model.reaches(sub, IS_A, id)).collect(),
+            Part::Every | Part::Any => all.collect(),
+        }
+    }
+
+    /// The targets that `source` reaches.
+    fn targets(&self, relation: Node, closes: bool, source: Node) -> Vec<Node> {
+        let traits = self.model.nodes[relation].traits;
+        let reaches = |target| match () {
+            () if closes && traits.reflexive && source == target => true,
+            () if closes && traits.transitive => self.model.reaches(source, relation, target),
+            () => self.model.has_pair(source, relation, target),
+        };
+        (0..self.model.nodes.len()).filter(|&target| reaches(target)).collect()
+    }
+}
+
+fn set(slots: &[Slot; VARS], var: Var, node: Node) -> [Slot; VARS] {
+    let mut slots = *slots;
+    slots[var] = Slot::Is(node);
+    slots
+}

@@ -1,0 +1,346 @@
+//! Expressions as plain data, and their text.
+
+use super::model::{CHILD_OF, Model, Node};
+use std::collections::BTreeSet;
+
+/// A variable: `$this` is number 0, the others have the names `$x`, `$y` and so on.
+pub(crate) type Var = usize;
+
+pub(crate) const THIS: Var = 0;
+
+/// The name of a variable, without the dollar sign.
+pub(crate) fn var_name(var: Var) -> &'static str {
+    ["this", "x", "y", "z", "r"][var]
+}
+
+/// The number of names that [`var_name`] has.
+pub(crate) const VARS: usize = 5;
+
+/// Something in the place of an entity.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Ref {
+    Node(Node),
+    Var(Var),
+    /// `$var.child`: the child of that name.
+    Child(Var, String),
+    /// `*`
+    Wildcard,
+    /// `_`
+    Any,
+}
+
+/// Where a term looks: `self`, `up` or both.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Up {
+    /// Looks at the entity first.
+    pub(crate) with_self: bool,
+    pub(crate) cascade: bool,
+    pub(crate) relation: Node,
+}
+
+/// What a term asks about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Oper {
+    #[default]
+    And,
+    Not,
+    Optional,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum From {
+    And,
+    Or,
+    Not,
+}
+
+/// The right side of `==`, `!=` and `~=`.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Side {
+    Ref(Ref),
+    /// `== "name"`
+    Path(String),
+    /// `~= "part"`
+    Like(String),
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Body {
+    /// `Tag`
+    Id { id: Ref, exact: bool },
+    /// `(Relation, target)`
+    Pair { relation: Ref, exact: bool, target: Ref, target_exact: bool },
+    /// `and|List`
+    From { kind: From, list: Node },
+    /// `$x == side`, on the source of the term. With [`Oper::Not`] it is `!=`, or `"!part"`.
+    Equal(Side),
+}
+
+/// The source of a term.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Source {
+    /// `Tag()`
+    Nothing,
+    Ref {
+        of: Ref,
+        /// `T(self)`, or where to look.
+        look: Look,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) enum Look {
+    /// Nothing is said.
+    #[default]
+    Default,
+    /// `self`
+    Own,
+    Up(Up),
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Term {
+    pub(crate) oper: Oper,
+    pub(crate) body: Body,
+    pub(crate) source: Source,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Elem {
+    Term(Term),
+    /// `a || b`
+    Or(Vec<Term>),
+    /// `{ .. }` or `!{ .. }`
+    Scope {
+        not: bool,
+        elems: Vec<Elem>,
+    },
+}
+
+/// The elements are joined by commas.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Expr(pub(crate) Vec<Elem>);
+
+impl Source {
+    pub(crate) const THIS: Self = Self::Ref { of: Ref::Var(THIS), look: Look::Default };
+
+    pub(crate) fn of(&self) -> Option<&Ref> {
+        match self {
+            Self::Nothing => None,
+            Self::Ref { of, .. } => Some(of),
+        }
+    }
+}
+
+impl Ref {
+    pub(crate) fn var(&self) -> Option<Var> {
+        match *self {
+            Self::Var(var) | Self::Child(var, _) => Some(var),
+            Self::Node(_) | Self::Wildcard | Self::Any => None,
+        }
+    }
+
+    pub(crate) fn node(&self) -> Option<Node> {
+        match *self {
+            Self::Node(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        !matches!(self, Self::Node(_) | Self::Child(..))
+    }
+}
+
+impl Term {
+    /// The parts that are not the source.
+    pub(crate) fn others(&self) -> Vec<&Ref> {
+        match &self.body {
+            Body::Id { id, .. } => vec![id],
+            Body::Pair { relation, target, .. } => vec![relation, target],
+            Body::Equal(Side::Ref(right)) => vec![right],
+            Body::From { .. } | Body::Equal(_) => Vec::new(),
+        }
+    }
+
+    /// Every part, the source first.
+    pub(crate) fn refs(&self) -> Vec<&Ref> {
+        self.source.of().into_iter().chain(self.others()).collect()
+    }
+
+    pub(crate) fn vars(&self) -> BTreeSet<Var> {
+        self.refs().into_iter().filter_map(Ref::var).collect()
+    }
+
+    pub(crate) fn look(&self) -> Look {
+        match self.source {
+            Source::Nothing => Look::Default,
+            Source::Ref { look, .. } => look,
+        }
+    }
+}
+
+impl Elem {
+    pub(crate) fn terms(&self) -> Vec<&Term> {
+        match self {
+            Self::Term(term) => vec![term],
+            Self::Or(terms) => terms.iter().collect(),
+            Self::Scope { elems, .. } => elems.iter().flat_map(Self::terms).collect(),
+        }
+    }
+}
+
+impl Expr {
+    pub(crate) fn terms(&self) -> Vec<&Term> {
+        self.0.iter().flat_map(Elem::terms).collect()
+    }
+
+    /// The variables that a row shows: those that occur outside of negated scopes.
+    pub(crate) fn shown_vars(&self) -> BTreeSet<Var> {
+        fn collect(elems: &[Elem], vars: &mut BTreeSet<Var>) {
+            for elem in elems {
+                match elem {
+                    Elem::Scope { not: true, .. } => {}
+                    Elem::Scope { not: false, elems } => collect(elems, vars),
+                    Elem::Term(_) | Elem::Or(_) => {
+                        vars.extend(elem.terms().into_iter().flat_map(Term::vars));
+                    }
+                }
+            }
+        }
+        let mut vars = BTreeSet::new();
+        collect(&self.0, &mut vars);
+        vars
+    }
+
+    /// Whether the expression names the entity anywhere.
+    pub(crate) fn names(&self, node: Node) -> bool {
+        self.terms().iter().any(|term| term.others().contains(&&Ref::Node(node)))
+    }
+
+    /// Whether it says something about names, apart from naming entities.
+    pub(crate) fn asks_for_names(&self) -> bool {
+        let asks = |term: &&Term| {
+            term.refs().iter().any(|part| matches!(part, Ref::Child(..)))
+                || matches!(term.body, Body::Equal(Side::Path(_) | Side::Like(_)))
+        };
+        self.terms().iter().any(asks)
+    }
+
+    /// Whether a relation or tag is a variable, `*` or `_`.
+    pub(crate) fn has_open_ids(&self) -> bool {
+        let is_open = |term: &&Term| {
+            matches!(term.body, Body::Id { .. } | Body::Pair { .. }) && term.others()[0].is_open()
+        };
+        self.terms().iter().any(is_open)
+    }
+
+    /// The text, in the language of Flecs and of this crate.
+    pub(crate) fn text(&self, names: Names<'_>) -> String {
+        elems(&self.0, names)
+    }
+}
+
+/// How entities are written.
+#[derive(Clone, Copy)]
+pub(crate) enum Names<'a> {
+    /// As paths.
+    Paths(&'a Model),
+    /// As `#number`.
+    Numbers(&'a [u64]),
+}
+
+impl Names<'_> {
+    fn node(self, node: Node) -> String {
+        match self {
+            Self::Paths(model) => model.path(node),
+            Self::Numbers(numbers) => format!("#{}", numbers[node]),
+        }
+    }
+
+    fn of(self, part: &Ref) -> String {
+        match part {
+            Ref::Node(node) => self.node(*node),
+            Ref::Var(var) => format!("${}", var_name(*var)),
+            Ref::Child(var, child) => format!("${}.{child}", var_name(*var)),
+            Ref::Wildcard => "*".into(),
+            Ref::Any => "_".into(),
+        }
+    }
+
+    /// `self|up Relation`
+    fn look(self, look: Look) -> String {
+        let Look::Up(up) = look else {
+            return if look == Look::Own { "self".into() } else { String::new() };
+        };
+        let mut text = String::from(if up.with_self { "self|" } else { "" });
+        text += if up.cascade { "cascade" } else { "up" };
+        if up.relation != CHILD_OF {
+            // Relations of traversal are looked up by name in every style.
+            text += " ";
+            text += &self.node(up.relation);
+        }
+        text
+    }
+}
+
+fn elems(list: &[Elem], names: Names<'_>) -> String {
+    let texts: Vec<_> = list
+        .iter()
+        .map(|elem| match elem {
+            Elem::Term(term) => term_text(term, names),
+            Elem::Or(terms) => {
+                terms.iter().map(|term| term_text(term, names)).collect::<Vec<_>>().join(" || ")
+            }
+            Elem::Scope { not, elems: list } => {
+                format!("{}{{ {} }}", if *not { "!" } else { "" }, elems(list, names))
+            }
+        })
+        .collect();
+    texts.join(", ")
+}
+
+fn term_text(term: &Term, names: Names<'_>) -> String {
+    let prefix = match term.oper {
+        Oper::And => "",
+        Oper::Not => "!",
+        Oper::Optional => "?",
+    };
+    let exactly = |exact: bool| if exact { "|self" } else { "" };
+    let with_self = |part: &Ref, exact: bool| names.of(part) + exactly(exact);
+    let source = match &term.source {
+        Source::Nothing => String::new(),
+        Source::Ref { of: Ref::Var(THIS), look: Look::Default } => "$this".into(),
+        Source::Ref { of, look: Look::Default } => names.of(of),
+        Source::Ref { of: Ref::Var(THIS), look } if matches!(term.body, Body::Id { .. }) => names.look(*look),
+        Source::Ref { of, look } => format!("{}|{}", names.of(of), names.look(*look)),
+    };
+    match &term.body {
+        Body::Id { id, exact } if source == "$this" => format!("{prefix}{}", with_self(id, *exact)),
+        Body::Id { id, exact } => format!("{prefix}{}({source})", with_self(id, *exact)),
+        Body::Pair { relation, exact, target, target_exact } => {
+            let (relation, target) = (with_self(relation, *exact), with_self(target, *target_exact));
+            match source.as_str() {
+                "$this" => format!("{prefix}({relation}, {target})"),
+                _ => format!("{prefix}{relation}({source}, {target})"),
+            }
+        }
+        Body::From { kind, list } => {
+            let kind = match kind {
+                From::And => "and",
+                From::Or => "or",
+                From::Not => "not",
+            };
+            let list = names.node(*list);
+            if source == "$this" { format!("{kind}|{list}") } else { format!("{kind}|{list}({source})") }
+        }
+        Body::Equal(side) => {
+            let not = term.oper == Oper::Not;
+            match side {
+                Side::Ref(right) => format!("{source} {} {}", if not { "!=" } else { "==" }, names.of(right)),
+                Side::Path(path) => format!("{source} {} \"{path}\"", if not { "!=" } else { "==" }),
+                Side::Like(part) => format!("{source} ~= \"{}{part}\"", if not { "!" } else { "" }),
+            }
+        }
+    }
+}

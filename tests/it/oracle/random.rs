@@ -1,0 +1,401 @@
+//! Random worlds and expressions.
+
+use super::{
+    expr::{Body, Elem, Expr, From, Look, Oper, Ref, Side, Source, THIS, Term, Up, Var},
+    model::{BUILT_IN, CHILD_OF, DISABLED, IS_A, Kind, Model, Node, PREFAB, Traits},
+};
+
+/// `SplitMix64`: small, and the same everywhere.
+#[derive(Clone, Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64, number: u64) -> Self {
+        let mut random = Self(seed ^ number.wrapping_mul(0xd134_2543_de82_ef95));
+        random.next();
+        random
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        (self.next() >> 32) as usize % bound.max(1)
+    }
+
+    /// True in `percent` of a hundred calls.
+    pub(crate) fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    pub(crate) fn pick<T: Clone>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len())].clone()
+    }
+
+    /// Picks by weight.
+    pub(crate) fn weighted<T: Copy>(&mut self, list: &[(usize, T)]) -> T {
+        let mut left = self.below(list.iter().map(|(weight, _)| weight).sum());
+        for &(weight, value) in list {
+            if left < weight {
+                return value;
+            }
+            left -= weight;
+        }
+        list[0].1
+    }
+}
+
+/// The relations of every random world.
+const RELATIONS: [(&str, Traits); 9] = {
+    const NONE: Traits = Traits {
+        exclusive: false,
+        symmetric: false,
+        transitive: false,
+        reflexive: false,
+        traversable: false,
+        inherit: false,
+    };
+    [
+        ("Likes", NONE),
+        ("Eats", NONE),
+        ("Docked", Traits { exclusive: true, ..NONE }),
+        ("Knows", Traits { symmetric: true, ..NONE }),
+        ("Located", Traits { transitive: true, traversable: true, ..NONE }),
+        ("Within", Traits { transitive: true, reflexive: true, traversable: true, ..NONE }),
+        ("Near", Traits { reflexive: true, ..NONE }),
+        ("Mounted", Traits { traversable: true, exclusive: true, ..NONE }),
+        ("Follows", Traits { traversable: true, ..NONE }),
+    ]
+};
+
+/// A world of some tags, components, relations and entities, with diamonds and hidden entities now and then.
+pub(crate) fn world(random: &mut Random) -> Model {
+    let mut model = Model::new();
+    for name in ["Red", "Big", "Old"] {
+        model.spawn(name, Kind::Tag, Traits::default());
+    }
+    model.spawn("Armor", Kind::Component(0), Traits::default());
+    model.spawn("Shield", Kind::Component(1), Traits { inherit: true, ..Traits::default() });
+    let relations: Vec<Node> =
+        RELATIONS.iter().map(|&(name, traits)| model.spawn(name, Kind::Relation, traits)).collect();
+    let entities: Vec<Node> = (0..4 + random.below(5))
+        .map(|number| model.spawn(&format!("e{number}"), Kind::Entity, Traits::default()))
+        .collect();
+    let downwards = random.chance(50);
+    let mut pairs = Vec::new();
+    let with_isa = random.chance(50);
+    for &relation in relations.iter().chain([IS_A, CHILD_OF].iter()) {
+        let wanted = match relation {
+            IS_A if !with_isa => 0,
+            _ if random.chance(30) => 0,
+            _ => random.below(entities.len() + 3),
+        };
+        for _ in 0..wanted {
+            let (source, target) = (random.pick(&entities), random.pick(&entities));
+            link(&mut pairs, &model, downwards, (source, relation, target));
+        }
+    }
+    if with_isa && random.chance(40) {
+        // Subtypes of tags and of relations.
+        for (sub, base) in [("Big", "Red"), ("Old", "Big"), ("Eats", "Likes")] {
+            if random.chance(50) {
+                let ids = model.node(sub).zip(model.node(base));
+                pairs.extend(ids.map(|(sub, base)| (sub, IS_A, base)));
+            }
+        }
+    }
+    // In order of the target, as Flecs keeps them; `IsA` before there is anything that could be inherited.
+    pairs.sort_unstable();
+    pairs.sort_by_key(|&(_, relation, _)| relation);
+    for (source, relation, target) in pairs {
+        model.pair(source, relation, target);
+    }
+    for &entity in &entities {
+        for mark in BUILT_IN..BUILT_IN + 5 {
+            if random.chance(40) {
+                model.mark(entity, mark);
+            }
+        }
+        for hiding in [PREFAB, DISABLED] {
+            if random.chance(4) {
+                model.mark(entity, hiding);
+            }
+        }
+    }
+    model
+}
+
+/// Adds the pair if the traits of its relation allow it.
+fn link(pairs: &mut Vec<(Node, Node, Node)>, model: &Model, downwards: bool, pair: (Node, Node, Node)) {
+    let (mut source, relation, mut target) = pair;
+    let traits = model.nodes[relation].traits;
+    if traits.is_acyclic() {
+        if source == target {
+            return;
+        }
+        if (source > target) != downwards {
+            (source, target) = (target, source);
+        }
+    }
+    if traits.exclusive && pairs.iter().any(|&(s, r, _)| (s, r) == (source, relation)) {
+        return;
+    }
+    pairs.push((source, relation, target));
+    if traits.symmetric {
+        pairs.push((target, relation, source));
+    }
+}
+
+/// A random expression about a world.
+pub(crate) fn expr(random: &mut Random, model: &Model) -> Expr {
+    let of_kind = |fits: fn(&Kind) -> bool| -> Vec<Node> {
+        (BUILT_IN..model.nodes.len()).filter(|&node| fits(&model.nodes[node].kind)).collect()
+    };
+    let mut relations = of_kind(|kind| *kind == Kind::Relation);
+    if random.chance(85) {
+        // Flecs looks at Reflexive only with Transitive.
+        relations.retain(|&relation| {
+            let traits = model.nodes[relation].traits;
+            !traits.reflexive || traits.transitive
+        });
+    }
+    relations.extend([IS_A, CHILD_OF]);
+    let mut maker = Maker {
+        traversables: relations
+            .iter()
+            .copied()
+            .filter(|&relation| model.nodes[relation].traits.traversable)
+            .collect(),
+        marks: of_kind(|kind| matches!(kind, Kind::Tag | Kind::Component(_))),
+        entities: of_kind(|kind| *kind == Kind::Entity),
+        relations,
+        model,
+        bound: Vec::new(),
+        vars: 2 + random.below(2),
+        open_ids: random.chance(30),
+        random,
+    };
+    let wanted = 1 + maker.random.below(5);
+    Expr((0..wanted).map(|number| maker.elem(number, 0)).collect())
+}
+
+struct Maker<'a> {
+    random: &'a mut Random,
+    model: &'a Model,
+    marks: Vec<Node>,
+    relations: Vec<Node>,
+    traversables: Vec<Node>,
+    entities: Vec<Node>,
+    /// Variables that are probably bound by now.
+    bound: Vec<Var>,
+    vars: usize,
+    /// Whether relations and tags may be variables and wildcards.
+    open_ids: bool,
+}
+
+impl Maker<'_> {
+    fn elem(&mut self, number: usize, depth: usize) -> Elem {
+        let scopes = if number > 0 && depth < 2 { 12 } else { 0 };
+        match self.random.weighted(&[(75, 0), (10, 1), (scopes, 2)]) {
+            0 => {
+                let term = self.term(number == 0, depth > 0);
+                if term.oper != Oper::Not {
+                    self.bound.extend(term.vars());
+                }
+                Elem::Term(term)
+            }
+            1 => Elem::Or(self.chain()),
+            _ => {
+                let not = self.random.chance(85);
+                let before = self.bound.clone();
+                let elems =
+                    (0..1 + self.random.below(3)).map(|number| self.elem(number + 1, depth + 1)).collect();
+                if not {
+                    self.bound = before;
+                }
+                Elem::Scope { not, elems }
+            }
+        }
+    }
+
+    fn chain(&mut self) -> Vec<Term> {
+        let of = self.source();
+        let before = self.bound.clone();
+        let constant = self.random.chance(60);
+        let mut terms = Vec::new();
+        for _ in 0..2 + self.random.below(2) {
+            let source = Source::Ref { of: of.clone(), look: Look::Default };
+            let body = if constant {
+                let id = Ref::Node(self.random.pick(&self.marks));
+                if self.random.chance(50) {
+                    Body::Id { id, exact: false }
+                } else {
+                    let relation = Ref::Node(self.random.pick(&self.relations));
+                    let target = Ref::Node(self.random.pick(&self.entities));
+                    Body::Pair { relation, exact: false, target, target_exact: false }
+                }
+            } else {
+                self.body()
+            };
+            terms.push(Term { oper: Oper::And, body, source });
+        }
+        self.bound = before;
+        self.bound.extend(terms.iter().flat_map(Term::vars));
+        terms
+    }
+
+    fn var(&mut self) -> Var {
+        if !self.bound.is_empty() && self.random.chance(60) {
+            return self.random.pick(&self.bound.clone());
+        }
+        self.random.below(self.vars + 1)
+    }
+
+    fn source(&mut self) -> Ref {
+        match self.random.weighted(&[(70, 0), (14, 1), (9, 2), (4, 3), (3, 4)]) {
+            0 => Ref::Var(THIS),
+            1 => Ref::Var(self.var()),
+            2 => Ref::Node(self.random.pick(&self.entities)),
+            3 => Ref::Any,
+            _ => Ref::Wildcard,
+        }
+    }
+
+    fn target(&mut self) -> Ref {
+        match self.random.weighted(&[(35, 0), (35, 1), (17, 2), (13, 3)]) {
+            0 => Ref::Node(self.random.pick(&self.entities)),
+            1 => Ref::Var(self.var()),
+            2 => Ref::Wildcard,
+            _ => Ref::Any,
+        }
+    }
+
+    /// A relation or tag in the place of an id.
+    fn id(&mut self, ids: &[Node]) -> Ref {
+        if !self.open_ids || self.random.chance(60) {
+            return Ref::Node(self.random.pick(ids));
+        }
+        match self.random.weighted(&[(40, 0), (40, 1), (20, 2)]) {
+            0 => Ref::Wildcard,
+            1 => {
+                let var = 1 + self.random.below(self.vars);
+                Ref::Var(var)
+            }
+            _ => Ref::Any,
+        }
+    }
+
+    fn body(&mut self) -> Body {
+        if self.random.chance(40) {
+            let exact = self.random.chance(5);
+            let id = self.id(&self.marks.clone());
+            return Body::Id { exact: exact && !id.is_open(), id };
+        }
+        let relation = self.id(&self.relations.clone());
+        let target = self.target();
+        let constant = !relation.is_open();
+        Body::Pair {
+            exact: constant && self.random.chance(5),
+            target_exact: constant && target != Ref::Any && self.random.chance(6),
+            relation,
+            target,
+        }
+    }
+
+    fn look(&mut self) -> Look {
+        match self.random.weighted(&[(88, 0), (2, 1), (10, 2)]) {
+            0 => Look::Default,
+            1 => Look::Own,
+            _ => Look::Up(Up {
+                with_self: self.random.chance(50),
+                cascade: false,
+                relation: self.random.pick(&self.traversables),
+            }),
+        }
+    }
+
+    fn term(&mut self, first: bool, in_scope: bool) -> Term {
+        if !first && self.random.chance(8) {
+            return self.equality();
+        }
+        if !first && !in_scope && self.random.chance(3) {
+            let kind = self.random.pick(&[From::And, From::Or, From::Not]);
+            let body = Body::From { kind, list: self.random.pick(&self.entities) };
+            return Term { oper: Oper::And, body, source: Source::THIS };
+        }
+        let operators = if first {
+            [(88, Oper::And), (6, Oper::Not), (6, Oper::Optional)]
+        } else {
+            [(64, Oper::And), (20, Oper::Not), (16, Oper::Optional)]
+        };
+        let oper = self.random.weighted(&operators);
+        let body = self.body();
+        if matches!(body, Body::Id { id: Ref::Node(_), exact: false }) && self.random.chance(2) {
+            return Term { oper: Oper::And, body, source: Source::Nothing };
+        }
+        let mut source = if first && self.random.chance(60) { Ref::Var(THIS) } else { self.source() };
+        if oper != Oper::And
+            && source.var().is_some_and(|var| !self.bound.contains(&var))
+            && self.random.chance(80)
+        {
+            source = Ref::Var(self.bound.first().copied().unwrap_or(THIS));
+        }
+        let mut body = body;
+        if let Body::Pair { target, .. } = &mut body
+            && *target == source
+            && self.random.chance(80)
+        {
+            *target = Ref::Node(self.random.pick(&self.entities));
+        }
+        let look = if matches!(source, Ref::Any | Ref::Wildcard) { Look::Default } else { self.look() };
+        let look = match look {
+            // An error for what instances do not share.
+            Look::Up(up) if up.relation == IS_A && !self.is_shared(&body) && self.random.chance(90) => {
+                Look::Own
+            }
+            look => look,
+        };
+        if look != Look::Default || source != Ref::Var(THIS) {
+            // The language has no place for it here.
+            if let Body::Id { exact, .. } = &mut body {
+                *exact = false;
+            }
+        }
+        let source = self.child_of(source);
+        Term { oper, body, source: Source::Ref { of: source, look } }
+    }
+
+    fn is_shared(&self, body: &Body) -> bool {
+        matches!(body, Body::Id { id: Ref::Node(id), .. } if self.model.nodes[*id].traits.inherit)
+    }
+
+    /// Now and then a child by name in the place of the variable.
+    fn child_of(&mut self, source: Ref) -> Ref {
+        match source {
+            Ref::Var(var) if !self.open_ids && self.bound.contains(&var) && self.random.chance(8) => {
+                let child = self.random.pick(&self.entities);
+                Ref::Child(var, self.model.nodes[child].name.clone())
+            }
+            source => source,
+        }
+    }
+
+    fn equality(&mut self) -> Term {
+        let oper = if self.random.chance(50) { Oper::And } else { Oper::Not };
+        let node = self.random.pick(&self.entities);
+        let side = match self.random.below(5) {
+            0 | 1 => Side::Ref(Ref::Node(node)),
+            2 | 3 => Side::Ref(Ref::Var(self.var())),
+            _ if self.open_ids => Side::Ref(Ref::Node(node)),
+            _ if self.random.chance(50) => Side::Path(self.model.path(node)),
+            _ => Side::Like(self.random.pick(&["e", "1", "E2", "3", "x"]).into()),
+        };
+        let source = Source::Ref { of: Ref::Var(self.var()), look: Look::Default };
+        Term { oper, body: Body::Equal(side), source }
+    }
+}

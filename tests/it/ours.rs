@@ -1,0 +1,184 @@
+//! This crate, asked for the rows of an expression about a model: what is compared with the evaluation by
+//! definition, and with Flecs.
+
+use crate::oracle::{
+    expr::{Elem, Expr, Names, THIS, Term, Var, var_name},
+    model::{BUILT_IN, Kind, Model, Node},
+    rows::{Field, Row},
+};
+use bevy_ecs::{entity_disabling::Disabled, prelude::*};
+use bevy_relations::{CompiledExpr, FieldId, PairExpr, Prefab, prelude::*};
+use std::collections::HashMap;
+
+/// The components of a model, by number.
+#[derive(Component, Clone, Copy, Default)]
+struct First(#[expect(dead_code, reason = "a component with a value")] u32);
+#[derive(Component, Clone, Copy, Default)]
+struct Second(#[expect(dead_code, reason = "a component with a value")] u32);
+
+/// A world made after a model.
+pub(crate) struct Ours {
+    world: World,
+    entities: Vec<Entity>,
+    nodes: HashMap<Entity, Node>,
+    components: HashMap<bevy_ecs::component::ComponentId, Node>,
+}
+
+impl Ours {
+    /// With `named` the entities have names, which are components too.
+    pub(crate) fn new(model: &Model, named: bool) -> Self {
+        let mut world = World::new();
+        let mut entities = vec![
+            world.entity_of::<IsA>(),
+            world.entity_of::<ChildOf>(),
+            world.entity_of::<Prefab>(),
+            world.entity_of::<Disabled>(),
+        ];
+        let mut components = HashMap::from([
+            (world.register_component::<Prefab>(), 2),
+            (world.register_component::<Disabled>(), 3),
+        ]);
+        for (node, spec) in model.nodes.iter().enumerate().skip(BUILT_IN) {
+            let traits = traits(spec.traits);
+            let entity = match spec.kind {
+                Kind::Entity => world.spawn_empty().id(),
+                Kind::Tag => {
+                    let tag = world.spawn_empty().id();
+                    world.set_traits(tag, traits).expect("traits of a new tag");
+                    tag
+                }
+                Kind::Relation => world.spawn_relation("relation", traits).expect("traits of a new relation"),
+                Kind::Component(number) => {
+                    let (entity, id) = match number {
+                        0 => (world.entity_of::<First>(), world.register_component::<First>()),
+                        _ => (world.entity_of::<Second>(), world.register_component::<Second>()),
+                    };
+                    world.set_traits(entity, traits).expect("traits of a new component");
+                    components.insert(id, node);
+                    entity
+                }
+            };
+            if named {
+                world.entity_mut(entity).insert(Name::new(spec.name.clone()));
+            }
+            entities.push(entity);
+        }
+        for &(source, relation, target) in &model.pairs {
+            let [source, relation, target] = [source, relation, target].map(|node| entities[node]);
+            world.insert_pair_by_id(source, relation, target).expect("a pair that the traits allow");
+        }
+        for &(node, mark) in &model.marks {
+            let (entity, kind) = (entities[node], model.nodes[mark].kind);
+            match (mark, kind) {
+                (2, _) => drop(world.entity_mut(entity).insert(Prefab)),
+                (3, _) => drop(world.entity_mut(entity).insert(Disabled)),
+                (_, Kind::Component(0)) => drop(world.entity_mut(entity).insert(First(1))),
+                (_, Kind::Component(_)) => drop(world.entity_mut(entity).insert(Second(1))),
+                _ => world.insert_tag(entity, entities[mark]).expect("both are alive"),
+            }
+        }
+        let nodes = entities.iter().enumerate().map(|(node, &entity)| (entity, node)).collect();
+        Self { world, entities, nodes, components }
+    }
+
+    /// The text that this world understands.
+    pub(crate) fn text(&self, expr: &Expr) -> String {
+        let bits: Vec<u64> = self.entities.iter().map(|entity| entity.to_bits()).collect();
+        expr.text(Names::Numbers(&bits))
+    }
+
+    /// Every row about entities of the model.
+    ///
+    /// # Errors
+    /// Why the expression is refused.
+    pub(crate) fn rows(&mut self, expr: &Expr) -> Result<Vec<Row>, String> {
+        let text = self.text(expr);
+        let parsed = PairExpr::parse(text).map_err(|error| error.to_string())?;
+        let mut compiled = parsed.compile(&mut self.world).map_err(|error| error.to_string())?;
+        self.run(expr, &mut compiled)
+    }
+
+    fn run(&self, expr: &Expr, compiled: &mut CompiledExpr) -> Result<Vec<Row>, String> {
+        let (shown, mut all) = (expr.shown_vars(), Vec::new());
+        let each = |row: bevy_relations::Row<'_>| {
+            let value =
+                |entity: Option<Entity>| entity.map(|entity| self.nodes.get(&entity).copied()).ok_or(());
+            // An entity that the model does not know: no row of the model.
+            let known =
+                |entity: Option<Entity>| value(entity).map_or(Ok(None), |node| node.map(Some).ok_or(()));
+            let vars = shown.iter().filter(|&&var| var != THIS);
+            let vars: Result<_, ()> = vars.map(|&var| Ok((var, known(row.var(var_name(var)))?))).collect();
+            let fields = field_numbers(expr).into_iter().map(|field| self.field(&row, field));
+            if let (Ok(this), Ok(vars), Ok(fields)) = (known(row.this()), vars, fields.collect()) {
+                all.push(Row { this, vars, fields });
+            }
+        };
+        compiled.for_each(&self.world, each).map_err(|error| error.to_string())?;
+        Ok(all)
+    }
+
+    fn field(&self, row: &bevy_relations::Row<'_>, field: usize) -> Result<Field, ()> {
+        if !row.is_set(field) {
+            return Ok(Field::Unset);
+        }
+        let node = |entity: Entity| self.nodes.get(&entity).copied().map(Some).ok_or(());
+        let part = |slot: Slot| slot.entity().map_or(Ok(None), node);
+        let (first, second) = match row.id(field) {
+            None => (None, None),
+            Some(FieldId::Component(id)) => (Some(self.components.get(&id).copied().ok_or(())?), None),
+            Some(FieldId::Entity(entity)) => (node(entity)?, None),
+            Some(FieldId::Pair(pair)) => (part(pair.relation())?, part(pair.target())?),
+        };
+        Ok(Field::Set { first, second, source: row.source(field).map_or(Ok(None), node)? })
+    }
+}
+
+/// Leaves out the rows about which nothing is promised, or that a model cannot know: those about entities that
+/// stand for types; and where a term asks for whatever an entity has, those about relations and tags, which have
+/// names and more.
+pub(crate) fn retain_comparable(model: &Model, expr: &Expr, rows: &mut Vec<Row>) {
+    let asks = |term: &&Term| term.others().first().is_some_and(|id| id.is_open());
+    let asked: Vec<Var> =
+        expr.terms().into_iter().filter(asks).filter_map(|term| term.source.of()?.var()).collect();
+    let is_type = |node: Node| node < BUILT_IN || matches!(model.nodes[node].kind, Kind::Component(_));
+    let compares = |(var, node): (Var, Node)| {
+        let plain = model.nodes[node].kind == Kind::Entity;
+        plain || !(is_type(node) || asked.contains(&var))
+    };
+    rows.retain(|row| {
+        let vars = row.vars.iter().filter_map(|&(var, value)| Some((var, value?)));
+        row.this.map(|this| (THIS, this)).into_iter().chain(vars).all(compares)
+    });
+}
+
+fn traits(traits: crate::oracle::model::Traits) -> RelationTraits {
+    type Declare = fn(RelationTraits) -> RelationTraits;
+    let declared: [(bool, Declare); 6] = [
+        (traits.exclusive, RelationTraits::exclusive),
+        (traits.symmetric, RelationTraits::symmetric),
+        (traits.transitive, RelationTraits::transitive),
+        (traits.reflexive, RelationTraits::reflexive),
+        (traits.traversable, RelationTraits::traversable),
+        (traits.inherit, |traits| traits.on_instantiate(OnInstantiate::Inherit)),
+    ];
+    let set = declared.into_iter().filter(|(set, _)| *set);
+    set.fold(RelationTraits::new(), |traits, (_, declare)| declare(traits))
+}
+
+/// The field of every term and chain outside of scopes; those within have fields too.
+fn field_numbers(expr: &Expr) -> Vec<usize> {
+    fn count(elem: &Elem) -> usize {
+        match elem {
+            Elem::Term(_) | Elem::Or(_) => 1,
+            Elem::Scope { elems, .. } => elems.iter().map(count).sum(),
+        }
+    }
+    let (mut number, mut numbers) = (0, Vec::new());
+    for elem in &expr.0 {
+        if !matches!(elem, Elem::Scope { .. }) {
+            numbers.push(number);
+        }
+        number += count(elem);
+    }
+    numbers
+}
