@@ -16,6 +16,8 @@ pub const BRIGHT: Color = Color::srgb(0.93, 0.95, 1.0);
 pub const PLAIN: Color = Color::srgb(0.68, 0.73, 0.84);
 /// Text of less importance.
 pub const DIM: Color = Color::srgb(0.46, 0.51, 0.63);
+/// What was asked for.
+pub const FOUND: Color = Color::srgb(1.0, 0.90, 0.45);
 /// What is going well.
 pub const GOOD: Color = Color::srgb(0.44, 0.80, 0.67);
 /// What is not.

@@ -96,6 +96,12 @@ pub fn figures(commands: &mut Commands, labels: &[&'static str]) {
     });
 }
 
+/// Spawns a panel along the bottom, with `mark` on it.
+pub fn wide(commands: &mut Commands, mark: impl Component, fill: impl FnOnce(&mut ChildSpawnerCommands)) {
+    let place = Node { left: percent(25), right: percent(25), bottom: px(14), ..default() };
+    commands.spawn((panel(place), mark)).with_children(fill);
+}
+
 /// Writes a text, and counts as a change only if it is one: laying out text takes time.
 pub fn write(text: &mut Mut<Text>, value: impl AsRef<str>) {
     let value = value.as_ref();

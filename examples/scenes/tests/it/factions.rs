@@ -66,6 +66,28 @@ fn stations_have_the_colours_of_their_factions_and_allies_a_line_between_them() 
 }
 
 #[test]
+fn what_an_expression_finds_is_marked() {
+    let picture = picture("factions", "ask", 40, Some("ask.ron"));
+    for faction in file().factions {
+        let off = picture.distance(Vec2::from(faction.station) + 25.0 * Vec2::X, 2, parts(palette::FOUND));
+        assert!(off < 0.12, "the station of {} is not marked: {off}", faction.name);
+    }
+}
+
+#[test]
+fn a_mistake_in_an_expression_is_said_and_marks_nothing() {
+    let picture = picture("factions", "mistake", 40, Some("mistake.ron"));
+    for faction in file().factions {
+        let off = picture.distance(Vec2::from(faction.station) + 25.0 * Vec2::X, 2, parts(palette::FOUND));
+        assert!(off > 0.12, "the station of {} is marked", faction.name);
+    }
+    // The panel lies at the bottom, in the middle.
+    let text = (-340..-270).flat_map(|y| (-280..0).map(move |x| ivec2(x, y).as_vec2()));
+    let red = text.filter(|&at| picture.distance(at, 0, parts(palette::BAD)) < 0.12).count();
+    assert!(red > 100, "nothing is said: {red}");
+}
+
+#[test]
 fn the_same_frames_give_the_same_picture() {
     // Long enough for fights.
     let [one, other] = ["once", "again"].map(|test| picture("factions", test, 420, None));

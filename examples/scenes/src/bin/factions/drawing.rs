@@ -1,6 +1,7 @@
 //! Every relation as lines of its own kind.
 
 use crate::{
+    ask::not_typing,
     flight::Flight,
     hand::Hand,
     world::{AlliedWith, DockedTo, Escorts, HostileTo, MemberOf, Ship, Station},
@@ -16,7 +17,7 @@ struct Shown([bool; 4]);
 const SWITCHES: [KeyCode; 4] = [KeyCode::Digit1, KeyCode::Digit2, KeyCode::Digit3, KeyCode::Digit4];
 
 pub(crate) fn plugin(app: &mut App) {
-    app.insert_resource(Shown([true; 4])).add_systems(Update, switch);
+    app.insert_resource(Shown([true; 4])).add_systems(Update, switch.run_if(not_typing));
     let lines = (
         draw_alliances.run_if(shown(0)),
         (draw_grudges, draw_fights).run_if(shown(1)),

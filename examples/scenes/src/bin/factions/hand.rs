@@ -1,6 +1,7 @@
 //! What the player does: selects a wing, gives it orders, makes friends and enemies.
 
 use crate::{
+    ask::not_typing,
     orders::{Order, Patience, Think},
     world::{AlliedWith, Escorts, HostileTo, MemberOf, Ship, Station},
 };
@@ -24,7 +25,10 @@ const WAR: f32 = 0.8;
 
 pub(crate) fn plugin(app: &mut App) {
     app.init_resource::<Hand>();
-    app.add_systems(Update, (look, select, command, negotiate, pause).chain().before(Think));
+    app.add_systems(
+        Update,
+        (look, select, command, (negotiate, pause).run_if(not_typing)).chain().before(Think),
+    );
 }
 
 fn look(

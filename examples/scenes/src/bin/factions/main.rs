@@ -9,9 +9,11 @@
 //! ([`HostileTo`](world::HostileTo), between factions and between ships), exclusive ones
 //! ([`DockedTo`](world::DockedTo), [`MemberOf`](world::MemberOf)), and a traversable one
 //! ([`Escorts`](world::Escorts)): a ship gets its orders from the flagship at the top, however far up that is
-//! ([`orders`]). A destroyed ship takes its pairs along, and nobody keeps books about that ([`battle`]). The
-//! factions come from `assets/factions.ron`.
+//! ([`orders`]). A destroyed ship takes its pairs along, and nobody keeps books about that ([`battle`]). An
+//! expression of the query language marks what it finds, while one types it ([`ask`]). The factions come from
+//! `assets/factions.ron`.
 
+mod ask;
 mod battle;
 mod docks;
 mod drawing;
@@ -28,7 +30,8 @@ use bevy_relations_scenes::{
     stage::stage,
 };
 
-const KEYS: [(&str, &str); 7] = [
+const KEYS: [(&str, &str); 8] = [
+    ("Enter", "ask, see below"),
     ("Left click", "select the wing of a ship"),
     ("Right click", "guard, raid or return there"),
     ("A", "ally with whom you point at, or not"),
@@ -42,7 +45,7 @@ fn main() -> AppExit {
     stage("bevy_relations: factions")
         .add_plugins((RelationsPlugin, TipPlugin, drawing::plugin, report::plugin))
         .add_plugins((world::plugin, orders::plugin, battle::plugin, docks::plugin, flight::plugin))
-        .add_plugins(hand::plugin)
+        .add_plugins((hand::plugin, ask::plugin))
         .add_systems(Startup, |mut commands: Commands| {
             panel::help(&mut commands, "Factions", "who stands how to whom are relations", &KEYS);
         })

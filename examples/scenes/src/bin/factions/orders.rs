@@ -7,7 +7,8 @@ use bevy_relations_scenes::stage::SIZE;
 use std::f32::consts::TAU;
 
 /// What a flagship, and with it every ship below, is to do.
-#[derive(Component, Clone, Copy, PartialEq, Debug)]
+#[derive(Component, Reflect, Clone, Copy, PartialEq, Debug)]
+#[reflect(Component)]
 #[require(Patience)]
 pub(crate) enum Order {
     /// Stay around a place.

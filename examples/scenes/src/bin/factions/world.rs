@@ -1,6 +1,6 @@
 //! What there is, and where it comes from.
 
-use crate::orders::Order;
+use crate::{ask::not_typing, orders::Order};
 use bevy::prelude::*;
 use bevy_relations::prelude::*;
 use bevy_relations_scenes::{
@@ -39,7 +39,8 @@ pub(crate) struct DockedTo;
 #[relation(exclusive, traversable)]
 pub(crate) struct Escorts;
 
-#[derive(Component)]
+#[derive(Component, Reflect)]
+#[reflect(Component)]
 pub(crate) struct Faction {
     pub color: Color,
     /// What its ships are called.
@@ -50,11 +51,13 @@ pub(crate) struct Faction {
     pub named: u32,
 }
 
-#[derive(Component)]
+#[derive(Component, Reflect)]
+#[reflect(Component)]
 #[require(Transform, Visibility)]
 pub(crate) struct Station;
 
-#[derive(Component)]
+#[derive(Component, Reflect)]
+#[reflect(Component)]
 #[require(Transform, Visibility, Velocity)]
 pub(crate) struct Ship {
     /// Spreads out what would otherwise be the same for all.
@@ -98,7 +101,7 @@ const WING: [Option<usize>; 10] =
 
 pub(crate) fn plugin(app: &mut App) {
     app.insert_resource(Chance(Random::new(11)));
-    app.add_systems(Startup, populate).add_systems(Update, start_over);
+    app.add_systems(Startup, populate).add_systems(Update, start_over.run_if(not_typing));
     app.add_observer(promote);
 }
 
