@@ -51,7 +51,7 @@ impl Default for Shared {
     fn default() -> Self {
         Self {
             atoms: AtomBuffers::default(),
-            members: Members::default(),
+            members: Default::default(),
             counts: Vec::new(),
             batch_size: 1024,
             steps_left: 0,
