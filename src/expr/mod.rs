@@ -1,8 +1,14 @@
 //! The query language.
 //!
-//! An expression goes through stages, each with a type of its own. So far there is the first one: text, or calls
-//! of [`PairExprBuilder`], become an [`Ast`](ast::Ast), in which short forms are written out and whatever can be
-//! checked without a world has been checked.
+//! An expression goes through stages, each with a type of its own:
+//!
+//! 1. Text, or calls of [`PairExprBuilder`], become an [`Ast`], in which short forms are written out and
+//!    whatever can be checked without a world has been checked.
+//! 2. [`resolve`] looks names up in a world and gives a [`BoundQuery`](bound::BoundQuery): entities, components,
+//!    relations and numbered variables, with everything checked that takes a world.
+//! 3. [`plan`] puts its terms in the order that promises the fewest rows, by what the store and the archetypes
+//!    know about numbers, and makes a [`Plan`](plan::Plan) of operations.
+//! 4. [`exec`] runs the operations on batches of rows; [`rows`] shows what comes out.
 
 mod ast;
 mod bound;
