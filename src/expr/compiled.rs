@@ -8,6 +8,7 @@ use super::{
     rows::{Row, RowMut, Rows},
     sort::Sorted,
 };
+use crate::store::StoreId;
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use bevy_ecs::{
     component::ComponentId,
@@ -101,6 +102,7 @@ impl Prepared {
 pub struct CompiledExpr {
     query: BoundQuery,
     world: WorldId,
+    store: Option<StoreId>,
     /// One for rows, one for their number.
     prepared: [Prepared; 2],
     shared: Shared,
@@ -122,6 +124,7 @@ impl CompiledExpr {
         Self {
             query,
             world: world.id(),
+            store: None,
             prepared: Default::default(),
             shared: Shared::default(),
             internal,
@@ -221,6 +224,11 @@ impl CompiledExpr {
             return Err(ExprRunError::OtherWorld);
         }
         let view = View::new(world).ok_or(ExprRunError::NoPairs)?;
+        if self.store != Some(view.store.id) {
+            // What was remembered is about pairs that are gone.
+            self.store = Some(view.store.id);
+            self.prepared = Default::default();
+        }
         let Self { prepared, query, preset_vars, preset, shared, .. } = self;
         let prepared = &mut prepared[which];
         if let Fit::New = prepared.update(query, &view, preset_vars, which == ROWS) {

@@ -46,6 +46,7 @@ use crate::{
 use alloc::vec::Vec;
 use bevy_ecs::{component::ComponentId, entity::Entity, event::EventKey, resource::Resource};
 use bevy_platform::collections::HashMap;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// Whether anybody observes pair events, so that nothing is built for nobody.
 #[derive(Default)]
@@ -83,9 +84,21 @@ impl Cascade {
     }
 }
 
+/// Tells stores apart, also those that one world has one after the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct StoreId(usize);
+
+impl Default for StoreId {
+    fn default() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
 /// Every pair of a world.
 #[derive(Resource, Default)]
 pub(crate) struct PairStore {
+    pub(crate) id: StoreId,
     pub(crate) registry: Registry,
     /// By [`RelationId`], in parallel with the registry's entries.
     pub(crate) relations: Vec<RelationIndex>,

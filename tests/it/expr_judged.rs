@@ -2,7 +2,7 @@
 
 use crate::oracle::{
     eval,
-    expr::{Elem, Expr, Names, Ref, THIS, Term, var_name},
+    expr::{Body, Elem, Expr, Names, Ref, THIS, Term, var_name},
     model::{BUILT_IN, CHILD_OF, DISABLED, IS_A, Kind, Model, Node, PREFAB},
     random::{self, Random},
     rows::{self, Field, Row},
@@ -204,6 +204,15 @@ fn random_expressions_find_what_they_mean_by_definition() {
             let chains = expr.0.iter().any(|elem| matches!(elem, Elem::Or(_) | Elem::Scope { .. }));
             let anybody = |term: &Term| matches!(term.source.of(), Some(Ref::Any | Ref::Wildcard));
             let open = expr.has_open_ids() || expr.terms().into_iter().any(anybody);
+            // Which of several ways comes first, neither.
+            let follows = |term: &Term| match &term.body {
+                Body::Pair { relation: Ref::Node(relation), target, .. } if target.is_open() => {
+                    let traits = model.nodes[*relation].traits;
+                    traits.transitive || traits.reflexive
+                }
+                _ => false,
+            };
+            let open = open || expr.terms().into_iter().any(follows);
             if (chains && open) || (expr.asks_for_names() && expr.has_open_ids()) {
                 continue;
             }

@@ -337,6 +337,26 @@ fn a_world_that_has_changed_is_seen_by_the_next_run() {
 }
 
 #[test]
+fn what_lies_below_is_found_anew_when_the_relation_has_changed() {
+    let mut world = World::new();
+    let located = relation::<LocatedIn>(&mut world);
+    let [country, state, city, street] = [(); 4].map(|()| world.spawn_empty().id());
+    world.insert_pair(state, LocatedIn, country).unwrap();
+    world.insert_pair(city, LocatedIn, state).unwrap();
+    let mut expr = compile(&mut world, &format!("({located}, {})", bits(country)));
+    assert_eq!(these(&mut expr, &world), [state, city]);
+    world.insert_pair(street, LocatedIn, city).unwrap();
+    assert_eq!(these(&mut expr, &world), [state, city, street]);
+    assert_eq!(expr.count(&world), Ok(3));
+    world.remove_pair::<LocatedIn>(state, country);
+    assert_eq!(expr.count(&world), Ok(0));
+    // As many changes as before, in another store.
+    world.clear_pairs();
+    world.insert_pair(street, LocatedIn, country).unwrap();
+    assert_eq!(these(&mut expr, &world), [street]);
+}
+
+#[test]
 fn roots_are_those_that_are_children_of_nobody() {
     let mut world = World::new();
     let fuel = id::<Fuel>(&mut world);

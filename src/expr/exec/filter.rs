@@ -4,6 +4,7 @@ use super::{
     Batch, Run,
     atom::Matcher,
     branch::ArmState,
+    climb::Climber,
     view::{Value, View},
 };
 use crate::{
@@ -34,6 +35,11 @@ impl Filter {
                 let index = view.index(*relation);
                 let found =
                     |batch: &Batch, row| index.first_target(batch.entity(*source, row)?).map(Value::new);
+                write(batch, rows, stage, *out, found);
+            }
+            Self::Holder { climb, source, out } => {
+                let mut climber = Climber::new(&view, run.masks, *climb);
+                let found = |batch: &Batch, row| climber.holder(batch.entity(*source, row)?).map(Value::new);
                 write(batch, rows, stage, *out, found);
             }
             Self::Child { parent, path, out } => {
@@ -151,6 +157,7 @@ impl Filter {
             }
             Self::Nothing => rows.clear(),
             Self::Target { .. }
+            | Self::Holder { .. }
             | Self::Child { .. }
             | Self::Set { .. }
             | Self::Note { .. }

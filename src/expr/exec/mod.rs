@@ -4,6 +4,7 @@
 mod atom;
 mod batch;
 mod branch;
+mod climb;
 mod filter;
 mod mask;
 mod member;
@@ -21,7 +22,7 @@ use atom::{AtomBuffers, Found};
 use bevy_ecs::{component::ComponentId, entity::Entity};
 use branch::BranchState;
 use member::Members;
-use walk::{Stamps, Walker};
+use walk::{Below, Stamps};
 
 /// What all operations of a run share.
 pub(crate) struct Run<'a, 'w> {
@@ -82,7 +83,7 @@ pub(crate) struct StageState {
     /// How far it is within the row, where that takes two numbers.
     major: usize,
     minor: usize,
-    walker: Walker,
+    below: Below,
     walking: bool,
     /// Which of two sides has its neighbours noted, and whose they are.
     noted: Option<(usize, Entity)>,

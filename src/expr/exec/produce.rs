@@ -1,6 +1,6 @@
 //! Operations that make rows.
 
-use super::{Batch, Run, Settled, StageState, atom::Matcher, view::Value, walk::Way};
+use super::{Batch, Run, Settled, StageState, atom::Matcher, view::Value};
 use crate::{
     expr::plan::{AtomOp, Column, IdOp, Position, Produce, RelationOp, Side, Stage},
     id::RelationId,
@@ -174,7 +174,7 @@ impl StageState {
         self.next_row();
     }
 
-    /// What lies below a target.
+    /// What lies below a target, which is known until the relation changes.
     fn below(
         &mut self,
         run: &Run<'_, '_>,
@@ -184,19 +184,13 @@ impl StageState {
         out: &mut Vec<Value>,
     ) {
         let Some(target) = target.filter(|&target| run.view.is_alive(target)) else { return self.next_row() };
-        if !self.walking {
-            self.walking = true;
-            self.walker.start(target);
-        }
-        for _ in 0..self.room(run) {
-            let Some((entity, depth)) = self.walker.next(&run.view, relation, Way::Down, u32::MAX) else {
-                return self.next_row();
-            };
-            if depth > 0 || reflexive {
-                out.push(Value::new(entity));
-                self.rows.push(self.row as u32);
-            }
-        }
+        self.below.update(&run.view, relation, target);
+        let all = self.below.entities(reflexive);
+        let rest = &all[self.minor.min(all.len())..];
+        let taken = rest.len().min(self.room(run));
+        out.extend(rest[..taken].iter().map(|&entity| Value::new(entity)));
+        self.rows.resize(out.len(), self.row as u32);
+        if taken < rest.len() { self.minor += taken } else { self.next_row() }
     }
 
     /// The entities that are neighbours on both sides.

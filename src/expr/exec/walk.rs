@@ -109,6 +109,51 @@ impl Walker {
     }
 }
 
+/// What lies below an entity.
+#[derive(Default)]
+pub(crate) struct Below {
+    /// Relation, its version, and below whom.
+    of: Option<(RelationId, u64, Entity)>,
+    /// The entity itself, then the others, nearest first.
+    entities: Vec<Entity>,
+    met: Stamps,
+}
+
+impl Below {
+    /// Finds out what lies below an entity, unless it is known.
+    ///
+    /// # Complexity
+    /// A step per pair below it.
+    pub(crate) fn update(&mut self, view: &View<'_>, relation: RelationId, top: Entity) {
+        let index = view.index(relation);
+        let of = Some((relation, index.version, top));
+        if self.of == of {
+            return;
+        }
+        self.of = of;
+        self.entities.clear();
+        self.entities.push(top);
+        let tree = index.exclusive && index.acyclic;
+        self.met.clear();
+        self.met.insert(top);
+        let mut at = 0;
+        while let Some(&entity) = self.entities.get(at) {
+            at += 1;
+            let sources = index.sources(entity);
+            if tree {
+                self.entities.extend(sources);
+            } else {
+                let met = &mut self.met;
+                self.entities.extend(sources.filter(|&source| met.insert(source)));
+            }
+        }
+    }
+
+    pub(crate) fn entities(&self, itself: bool) -> &[Entity] {
+        &self.entities[usize::from(!itself).min(self.entities.len())..]
+    }
+}
+
 /// Whether `to` is reached from `from` over at least one pair.
 ///
 /// # Complexity

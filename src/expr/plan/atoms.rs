@@ -1,8 +1,8 @@
 //! Operations for terms that ask for an id.
 
 use super::{
-    AtomOp, Column, Filter, IdOp, KnownRelation, MaskSpec, Operand, Pipeline, Position, Produce, RelationOp,
-    Walk,
+    AtomOp, Climb, Column, Filter, HolderTest, IdOp, KnownRelation, MaskSpec, Operand, Pipeline, Position,
+    Produce, RelationOp, Walk,
     lower::{Bound, Lowering},
 };
 use crate::{
@@ -145,7 +145,7 @@ impl Lowering<'_, '_> {
             return pipeline.last().filters.push(Filter::Nothing);
         };
         let same = self.part_repeated(&mut op);
-        if !self.simple_and(pipeline, &op) {
+        if !self.simple_and(pipeline, &op) && !self.climb(pipeline, &mut op) {
             op.holder_out = op.walk.is_some().then(|| self.new_column());
             op.id_out = op.has_variants().then(|| self.new_column());
             if let IdOp::Pair { target: Position::Known(_), target_walk: Some(_), .. } = op.id {
@@ -200,6 +200,38 @@ impl Lowering<'_, '_> {
             }
             _ => return false,
         }
+        true
+    }
+
+    /// A walk up a relation of which everything has one target at most. False if `op` is something else.
+    fn climb(&mut self, pipeline: &mut Pipeline, op: &mut AtomOp) -> bool {
+        let Some(Walk { relation, down: false, all: false, own, min, max }) = op.walk else { return false };
+        let index = self.view.index(relation);
+        if !(index.exclusive && index.acyclic) || op.has_variants() || (op.shared && relation != IS_A) {
+            return false;
+        }
+        let source = match op.source {
+            Position::Known(source) => source,
+            // Whoever is above somebody is found by way of those below.
+            Position::Out(source) if !own => Operand::Column(source),
+            Position::Out(_) | Position::Any => return false,
+        };
+        let test = match &op.id {
+            IdOp::Components(components) => {
+                let with = components.iter().copied().collect();
+                HolderTest::Mask(self.new_mask(MaskSpec { with, without: SmallVec::new() }))
+            }
+            IdOp::Tags(tags) => HolderTest::Tag(tags[0]),
+            IdOp::AnyId(_) | IdOp::Pair { .. } => return false,
+        };
+        if let Position::Out(source) = op.source {
+            let target = self.new_column();
+            pipeline.add(Produce::Pairs { relation, source, target });
+        }
+        let out = self.new_column();
+        op.holder_out = Some(out);
+        let climb = Climb { relation, own, min, max, test };
+        pipeline.last().filters.push(Filter::Holder { climb, source, out });
         true
     }
 

@@ -3,7 +3,7 @@
 use super::{
     Arm, AtomOp, Branch, BranchKind, Column, Filter, MaskSpec, Operand, Pipeline, Produce, ShapeId, Special,
     lower::{Bound, Lowering},
-    order::is_single,
+    order::{is_single, is_single_test},
 };
 use crate::expr::bound::{Condition, Element, Item, ListMode, Operator, OrChain, Term, Var, VarSet};
 use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
@@ -281,7 +281,7 @@ impl Lowering<'_, '_> {
         for branch in &chain.branches {
             match &branch[..] {
                 [Item::Term(term @ Term { condition: Condition::Match(atom), .. })]
-                    if is_single(term)
+                    if is_single_test(term)
                         && atom.vars().all(|var| bound.set.contains(var) && !bound.maybe.contains(var)) =>
                 {
                     atoms.push(atom);

@@ -222,6 +222,12 @@ pub(crate) enum Filter {
         source: Operand,
         out: Column,
     },
+    /// Writes the nearest entity up a relation of which everything has one target at most that passes a test.
+    Holder {
+        climb: Climb,
+        source: Operand,
+        out: Column,
+    },
     /// There is a way in which the term holds.
     Exists {
         atom: AtomOp,
@@ -268,6 +274,23 @@ pub(crate) enum Filter {
     },
     /// The pipeline gives no row.
     None(Arm),
+}
+
+/// The way up a relation of which everything has one target at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Climb {
+    pub(crate) relation: RelationId,
+    pub(crate) own: bool,
+    pub(crate) min: u32,
+    pub(crate) max: u32,
+    pub(crate) test: HolderTest,
+}
+
+/// What a holder has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum HolderTest {
+    Mask(usize),
+    Tag(Entity),
 }
 
 /// What a column holds in place of an entity.

@@ -88,7 +88,7 @@ fn tested(item: &Item, bound: &VarSet) -> Option<Var> {
         Item::Not(_) => None,
         Item::Or(chain) => {
             let mut branches = chain.branches.iter().map(|branch| match &branch[..] {
-                [Item::Term(term)] if is_single(term) => of_term(term),
+                [Item::Term(term)] if is_single_test(term) => of_term(term),
                 _ => None,
             });
             let first = branches.next()??;
@@ -97,22 +97,21 @@ fn tested(item: &Item, bound: &VarSet) -> Option<Var> {
     }
 }
 
-/// Whether a term gives at most one row for a source.
+/// Whether a term that must hold gives at most one row for a source.
+pub(super) fn is_single_test(term: &Term) -> bool {
+    term.operator == Operator::And && is_single(term)
+}
+
+/// Whether what a term asks is found at most once for a source.
 pub(super) fn is_single(term: &Term) -> bool {
     let Condition::Match(atom) = &term.condition else { return false };
-    term.operator == Operator::And
-        && match atom.id {
-            AtomId::Component(_) | AtomId::Tag(_) => !atom.subtypes,
-            AtomId::AnyId(_) => false,
-            AtomId::Pair(pair) => {
-                let fixed = |element| !matches!(element, Element::Var(_));
-                fixed(pair.relation)
-                    && fixed(pair.target)
-                    && pair.target_traversal.is_none()
-                    && !atom.subtypes
-            }
-        }
-        && atom.traversal.is_none()
+    let fixed = |element| !matches!(element, Element::Var(_));
+    let single_id = match atom.id {
+        AtomId::Component(_) | AtomId::Tag(_) => true,
+        AtomId::AnyId(_) => false,
+        AtomId::Pair(pair) => fixed(pair.relation) && fixed(pair.target) && pair.target_traversal.is_none(),
+    };
+    single_id && !atom.subtypes && atom.traversal.is_none()
 }
 
 impl Lowering<'_, '_> {
@@ -269,7 +268,7 @@ fn is_test(item: &Item, bound: &VarSet) -> bool {
         Item::Not(_) => true,
         Item::Or(chain) => chain.branches.iter().all(|branch| match &branch[..] {
             [Item::Term(term)] => {
-                is_single(term) && term.condition.vars().iter().all(|var| bound.contains(var))
+                is_single_test(term) && term.condition.vars().iter().all(|var| bound.contains(var))
             }
             _ => false,
         }),

@@ -92,6 +92,10 @@ impl Stage {
     fn finish(&mut self, wanted: Columns) -> Columns {
         let mut all = wanted.clone();
         let mut made = wanted;
+        let wanted = &all.clone();
+        // Nobody reads these notes.
+        self.filters
+            .retain(|filter| !matches!(filter, Filter::Note { column, .. } if !wanted.contains(column)));
         for filter in self.filters.iter_mut().rev() {
             let mut writes = Columns::new();
             filter.writes(&mut writes);
@@ -221,7 +225,7 @@ impl Produce {
 impl Filter {
     fn writes(&self, columns: &mut Columns) {
         match self {
-            Self::Target { out, .. } | Self::Child { out, .. } => {
+            Self::Target { out, .. } | Self::Child { out, .. } | Self::Holder { out, .. } => {
                 columns.insert(*out);
             }
             Self::Set { column, .. } | Self::Note { column, .. } | Self::Choose { column, .. } => {
@@ -240,7 +244,9 @@ impl Filter {
                 read(*source, columns);
                 read(*target, columns);
             }
-            Self::HasAny { source, .. } | Self::Target { source, .. } => read(*source, columns),
+            Self::HasAny { source, .. } | Self::Target { source, .. } | Self::Holder { source, .. } => {
+                read(*source, columns);
+            }
             Self::Exists { atom, .. } => atom.positions().for_each(|position| position.reads(columns)),
             Self::Member { member, .. } => member.reads(columns),
             Self::Equal { left, right, .. } => {
