@@ -1,6 +1,8 @@
 //! Visiting the nodes of one level on several threads, level after level.
 
 use super::CascadeQuery;
+#[cfg(feature = "multi_threaded")]
+use super::levels::Node;
 use crate::relation::{ExclusiveRelation, TraversableRelation};
 use bevy_ecs::query::{IterQueryData, QueryFilter, ReadOnlyQueryData};
 
@@ -63,10 +65,12 @@ where
                 census.merge(&visit_some(stage));
                 continue;
             }
-            let Stage { above, nodes, scattered } = stage;
+            let Stage { above, nodes: mut rest, scattered } = stage;
             let visit_some = &visit_some;
             let counts = pool.scope(|scope| {
-                for nodes in nodes.chunks_mut(chunk) {
+                while !rest.is_empty() {
+                    let (nodes, others) = rest.split_at_mut(end_of_chunk(rest, chunk));
+                    rest = others;
                     scope.spawn(async move { visit_some(Stage { above, nodes, scattered }) });
                 }
             });
@@ -76,6 +80,17 @@ where
         levels.dead = census.dead;
         visit_some(levels.split(0).skip(first));
     }
+}
+
+/// Where a chunk of about this length ends: not between siblings, which read the same parent, unless there are very
+/// many of them.
+#[cfg(feature = "multi_threaded")]
+fn end_of_chunk(nodes: &[Node], chunk: usize) -> usize {
+    let Some((first, others)) = nodes.get(chunk - 1..).and_then(<[_]>::split_first) else {
+        return nodes.len();
+    };
+    let siblings = others.iter().take(chunk).take_while(|node| node.parent == first.parent);
+    chunk + siblings.count()
 }
 
 /// Fewer nodes are not worth a task.
