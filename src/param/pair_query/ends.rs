@@ -40,7 +40,7 @@ where
 // and refused what they read of third entities if `S` writes it. *One at a time*: `each` cannot keep what it is
 // given, since it must take items of any lifetime; so no row is alive when the next one is fetched. *No self*: where
 // `S` writes what `T` reads, the two are of different entities.
-// Test: `no_row_is_given_while_another_one_lives`, under Miri.
+// Test: `no_row_is_given_while_another_one_lives`.
 impl<'w, 's, S, T, F, TF> Ends<'w, 's, S, T, F, TF>
 where
     S: QueryData,
