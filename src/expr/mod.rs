@@ -16,6 +16,7 @@ mod builder;
 mod compiled;
 mod exec;
 mod plan;
+mod reads;
 mod resolve;
 mod rows;
 mod sort;
