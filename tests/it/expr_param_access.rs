@@ -36,7 +36,9 @@ struct Time(u32);
 struct DockedTo;
 
 #[derive(Relation)]
-struct Owes(u32);
+struct Owes {
+    _much: u32,
+}
 
 fn world() -> World {
     let mut world = World::new();

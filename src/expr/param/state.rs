@@ -25,6 +25,7 @@ use bevy_ecs::{
     change_detection::{Res, Tick},
     component::{ComponentId, Components},
     hierarchy::Children,
+    name::Name,
     query::{
         Access, AccessConflicts, FilteredAccess, QueryBuilder, QueryData, QueryState, ReadOnlyQueryData,
     },
@@ -77,6 +78,8 @@ impl<E: Expression, D: QueryData + 'static> ExprQueryState<E, D> {
             Ok(query) => (query, Status::Ready),
             Err(message) => (BoundQuery::default(), Status::Wrong(message)),
         };
+        // Comparisons declare that they read it, whether or not anybody has one.
+        world.register_component::<Name>();
         let reads = Reads::World(world);
         let mut needs = Needs::new(&query, reads);
         let disabling = reads.disabling().to_vec();
