@@ -20,6 +20,8 @@ mod term;
 mod traverse;
 
 pub use bevy_relations_macros::Relation;
+#[cfg(feature = "serialize")]
+pub use expr::RowSerializer;
 pub use expr::{
     CompiledExpr, ExprError, ExprErrorKind, ExprRunError, FieldId, PairExpr, PairExprBuilder, Row, RowMut,
     Rows,

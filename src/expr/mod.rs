@@ -17,6 +17,8 @@ mod check;
 mod compiled;
 mod error;
 mod exec;
+#[cfg(feature = "serialize")]
+mod json;
 mod lex;
 mod older;
 mod parse;
@@ -29,6 +31,8 @@ mod sort;
 pub use builder::PairExprBuilder;
 pub use compiled::{CompiledExpr, ExprRunError};
 pub use error::{ExprError, ExprErrorKind};
+#[cfg(feature = "serialize")]
+pub use json::RowSerializer;
 pub use rows::{FieldId, Row, RowMut, Rows};
 
 use alloc::{string::String, vec::Vec};

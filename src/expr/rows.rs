@@ -127,6 +127,26 @@ impl<'a> Row<'a> {
         field.shapes.get(branch as usize).copied().filter(|shape| shape.set)
     }
 
+    /// Number of fields, as in [`CompiledExpr::field_count`].
+    pub fn field_count(&self) -> usize {
+        self.expr.field_count()
+    }
+
+    /// The term of a field, written out. Empty if there is no such field.
+    pub fn field_text(&self, field: usize) -> &'a str {
+        self.expr.field_text(field).unwrap_or_default()
+    }
+
+    #[cfg(feature = "serialize")]
+    pub(super) fn field_access(&self, field: usize) -> Option<FieldAccess> {
+        self.expr.query().fields.get(field)?.access
+    }
+
+    #[cfg(feature = "serialize")]
+    pub(super) fn world(&self) -> &'a World {
+        self.world
+    }
+
     /// Whether a field was matched.
     pub fn is_set(&self, field: usize) -> bool {
         self.shape(field).is_some()
@@ -190,14 +210,38 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The component of a field by reflection. `None` if it is not set, or no component that is reflected.
+    /// The value of a field by reflection: of its component, or of its pair. `None` if it is not set, has no value, or
+    /// one of a type that is not registered in the world's
+    /// [`AppTypeRegistry`](bevy_ecs::reflect::AppTypeRegistry).
     #[cfg(feature = "bevy_reflect")]
-    pub fn reflect(&self, field: usize) -> Option<&'a dyn bevy_reflect::Reflect> {
-        use bevy_ecs::reflect::{AppTypeRegistry, ReflectComponent};
-        let source = self.world.get_entity(self.source(field)?).ok()?;
+    pub fn reflect(&self, field: usize) -> Option<&'a dyn bevy_reflect::PartialReflect> {
+        let types = self.world.get_resource::<bevy_ecs::reflect::AppTypeRegistry>()?;
+        self.reflect_with(field, &types.read())
+    }
+
+    /// [`reflect`](Self::reflect) by what is registered of types here.
+    #[cfg(feature = "bevy_reflect")]
+    pub(super) fn reflect_with(
+        &self,
+        field: usize,
+        types: &bevy_reflect::TypeRegistry,
+    ) -> Option<&'a dyn bevy_reflect::PartialReflect> {
+        use crate::{param::any_pair_value, relation::ReflectedData};
+        use bevy_ecs::reflect::ReflectComponent;
+        use bevy_reflect::{PartialReflect, ReflectFromPtr};
+        let source = self.source(field)?;
+        if let FieldId::Pair(pair) = self.id(field)? {
+            let (relation, target) = pair.entities()?;
+            let value = any_pair_value(self.world, source, relation, target)? as &dyn core::any::Any;
+            if let Some(ReflectedData(value)) = value.downcast_ref() {
+                return Some(&**value);
+            }
+            let reflect = types.get_type_data::<ReflectFromPtr>(value.type_id())?;
+            return reflect.as_reflect(value).map(PartialReflect::as_partial_reflect);
+        }
         let info = self.world.components().get_info(self.component(field)?)?;
-        let types = self.world.get_resource::<AppTypeRegistry>()?.read();
-        types.get_type_data::<ReflectComponent>(info.type_id()?)?.reflect(source)
+        let reflect = types.get_type_data::<ReflectComponent>(info.type_id()?)?;
+        reflect.reflect(self.world.get_entity(source).ok()?).map(PartialReflect::as_partial_reflect)
     }
 }
 

@@ -3,6 +3,9 @@
 mod name;
 mod term;
 
+#[cfg(feature = "serialize")]
+pub(super) use name::{reflected_types, with_relation_types};
+
 use super::{
     PairExpr,
     ast::{Ast, Clause, Element as AstElement, Operator as AstOperator, Term as AstTerm, Test},
