@@ -3,20 +3,18 @@
 use super::{
     ast::Path,
     bound::FieldAccess,
+    reads::Reads,
     resolve::{reflected_types, with_relation_types},
     rows::{FieldId, Row},
 };
-use crate::{
-    id::Slot,
-    names::{WorldNameExt, steps},
-};
+use crate::{id::Slot, names::steps};
 use alloc::{
     borrow::Cow,
     format,
     string::{String, ToString},
     vec::Vec,
 };
-use bevy_ecs::{component::ComponentId, entity::Entity, world::World};
+use bevy_ecs::{component::ComponentId, entity::Entity};
 use bevy_reflect::{TypeRegistry, serde::TypedReflectSerializer};
 use core::any::TypeId;
 use serde::{
@@ -82,7 +80,7 @@ impl<'a> RowSerializer<'a> {
     }
 
     fn names(&self) -> Names<'a> {
-        Names { world: self.row.world(), types: self.types }
+        Names { reads: self.row.reads(), types: self.types }
     }
 }
 
@@ -155,7 +153,7 @@ impl Serialize for Field<'_> {
 
 /// How expressions call things.
 struct Names<'a> {
-    world: &'a World,
+    reads: Reads<'a>,
     types: &'a TypeRegistry,
 }
 
@@ -174,13 +172,13 @@ impl Names<'_> {
     }
 
     fn component(&self, component: ComponentId) -> String {
-        let Some(info) = self.world.components().get_info(component) else { return String::new() };
+        let Some(info) = self.reads.components().get_info(component) else { return String::new() };
         let name = info.type_id().and_then(|type_id| self.type_name(type_id));
         name.unwrap_or_else(|| info.name().to_string())
     }
 
     fn entity(&self, entity: Entity) -> String {
-        let store = crate::access::store(self.world);
+        let store = self.reads.store();
         let type_id = store.and_then(|store| store.registry.type_entities.get(&entity));
         type_id
             .and_then(|&type_id| self.type_name(type_id))
@@ -189,15 +187,15 @@ impl Names<'_> {
     }
 
     fn path(&self, entity: Entity) -> Option<String> {
-        let path = self.world.path_of(entity)?;
-        let is_found = self.world.lookup(&path) == Ok(entity);
+        let path = self.reads.path_of(entity)?;
+        let is_found = self.reads.lookup(None, &path) == Some(entity);
         let names = Path(steps(&path).map(Cow::into_owned).collect());
         let is_type = matches!(&names.0[..], [name] if !self.types_named(name).is_empty());
         (is_found && !is_type).then(|| names.to_string())
     }
 
     fn types_named(&self, name: &str) -> Vec<TypeId> {
-        with_relation_types(reflected_types(self.types, name), self.world, name)
+        with_relation_types(reflected_types(self.types, name), self.reads.store(), name)
     }
 
     /// The short path of a type if that can mean nothing else, or the full one if it is registered.
@@ -206,11 +204,11 @@ impl Names<'_> {
         let short = match registered {
             Some(paths) => paths.short_path().to_string(),
             None => {
-                let registry = &crate::access::store(self.world)?.registry;
+                let registry = &self.reads.store()?.registry;
                 registry.entry(registry.of_type_id(type_id)?).name.as_ref()?.to_string()
             }
         };
-        let is_only = self.types_named(&short) == [type_id] && self.world.lookup(&short).is_err();
+        let is_only = self.types_named(&short) == [type_id] && self.reads.lookup(None, &short).is_none();
         let name = if is_only { short } else { registered?.path().to_string() };
         Some(Path([name].into()).to_string())
     }

@@ -7,13 +7,14 @@ use crate::{
         error::Fault,
     },
     names::{LookupError, WorldNameExt},
+    store::PairStore,
 };
 use alloc::{
     format,
     string::{String, ToString},
     vec::Vec,
 };
-use bevy_ecs::{component::ComponentId, entity::Entity, world::World};
+use bevy_ecs::{component::ComponentId, entity::Entity};
 use core::any::TypeId;
 
 /// What a name means.
@@ -88,7 +89,7 @@ impl Resolver<'_> {
         };
         #[cfg(not(feature = "bevy_reflect"))]
         let reflected = Vec::new();
-        with_relation_types(reflected, self.world, name)
+        with_relation_types(reflected, crate::access::store(self.world), name)
     }
 
     /// The entities at a path below `parent`, or from the roots.
@@ -132,8 +133,12 @@ pub(in crate::expr) fn reflected_types(types: &bevy_reflect::TypeRegistry, name:
 }
 
 /// These types, and the relations that are types with a name.
-pub(in crate::expr) fn with_relation_types(mut found: Vec<TypeId>, world: &World, name: &str) -> Vec<TypeId> {
-    let Some(store) = crate::access::store(world) else { return found };
+pub(in crate::expr) fn with_relation_types(
+    mut found: Vec<TypeId>,
+    store: Option<&PairStore>,
+    name: &str,
+) -> Vec<TypeId> {
+    let Some(store) = store else { return found };
     let declared = store.registry.declared().map(|id| store.registry.entry(id));
     for id in declared.filter(|entry| entry.name.as_deref() == Some(name)).filter_map(|entry| entry.type_id) {
         if !found.contains(&id) {
