@@ -19,7 +19,12 @@ mod store;
 mod term;
 mod traverse;
 
+#[doc = include_str!("../GUIDE.md")]
+pub mod guide {}
+
 pub use bevy_relations_macros::{Expression, Relation, pair_expr};
+#[cfg(feature = "serialize")]
+pub use expr::RowSerializer;
 pub use expr::{
     AnyExpression, CompiledExpr, ExprError, ExprErrorKind, ExprParam, ExprQuery, ExprRunError, Expression,
     FieldId, FieldMode, PairExpr, PairExprBuilder, ReadFields, Row, RowMut, Rows, WriteFields,

@@ -15,6 +15,8 @@ mod bound;
 mod builder;
 mod compiled;
 mod exec;
+#[cfg(feature = "serialize")]
+mod json;
 mod param;
 mod plan;
 mod reads;
@@ -25,6 +27,8 @@ mod sort;
 pub use bevy_relations_syntax::error::{ExprError, ExprErrorKind};
 pub use builder::PairExprBuilder;
 pub use compiled::{CompiledExpr, ExprRunError};
+#[cfg(feature = "serialize")]
+pub use json::RowSerializer;
 pub use param::{AnyExpression, ExprParam, ExprQuery, Expression, FieldMode, ReadFields, WriteFields};
 pub use rows::{FieldId, Row, RowMut, Rows};
 

@@ -178,6 +178,29 @@ impl<'w> Reads<'w> {
         self.get::<PairData<V>>(column)?.get(row)
     }
 
+    /// The value of a pair, whatever its type. `None` in a system.
+    #[cfg(feature = "bevy_reflect")]
+    pub(crate) fn any_pair_value(
+        self,
+        source: Entity,
+        relation: Entity,
+        target: Entity,
+    ) -> Option<&'w dyn core::any::Any> {
+        match self {
+            Self::World(world) => Some(crate::param::any_pair_value(world, source, relation, target)?),
+            Self::Declared(_) => None,
+        }
+    }
+
+    /// The path of an entity. `None` also if a system has not declared that it reads names.
+    #[cfg(feature = "serialize")]
+    pub(crate) fn path_of(self, entity: Entity) -> Option<alloc::string::String> {
+        match self {
+            Self::World(world) => world.path_of(entity),
+            Self::Declared(declared) => declared.names.as_ref()?.path_of(entity),
+        }
+    }
+
     /// The first entity at a path below `parent`, or from the roots.
     pub(crate) fn lookup(self, parent: Option<Entity>, path: &str) -> Option<Entity> {
         let found = match (self, parent) {

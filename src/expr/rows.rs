@@ -129,6 +129,26 @@ impl<'a> Row<'a> {
         field.shapes.get(branch as usize).copied().filter(|shape| shape.set)
     }
 
+    /// Number of fields, as in [`CompiledExpr::field_count`].
+    pub fn field_count(&self) -> usize {
+        self.expr.field_count()
+    }
+
+    /// The term of a field, written out. Empty if there is no such field.
+    pub fn field_text(&self, field: usize) -> &'a str {
+        self.expr.field_text(field).unwrap_or_default()
+    }
+
+    #[cfg(feature = "serialize")]
+    pub(super) fn field_access(&self, field: usize) -> Option<FieldAccess> {
+        self.expr.query().fields.get(field)?.access
+    }
+
+    #[cfg(feature = "serialize")]
+    pub(super) fn reads(&self) -> Reads<'a> {
+        self.reads
+    }
+
     /// Whether a field was matched.
     pub fn is_set(&self, field: usize) -> bool {
         self.shape(field).is_some()
@@ -192,13 +212,38 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The component of a field by reflection. `None` if it is not set, or no component that is reflected.
+    /// The value of a field by reflection: of its component, or of its pair. `None` if it is not set, has no value, or
+    /// one of a type that is not registered in the world's
+    /// [`AppTypeRegistry`](bevy_ecs::reflect::AppTypeRegistry). Values of pairs are reflected on a world only, not in
+    /// systems.
     #[cfg(feature = "bevy_reflect")]
-    pub fn reflect(&self, field: usize) -> Option<&'a dyn bevy_reflect::Reflect> {
+    pub fn reflect(&self, field: usize) -> Option<&'a dyn bevy_reflect::PartialReflect> {
+        self.reflect_with(field, &self.reads.types()?.read())
+    }
+
+    /// [`reflect`](Self::reflect) by what is registered of types here.
+    #[cfg(feature = "bevy_reflect")]
+    pub(super) fn reflect_with(
+        &self,
+        field: usize,
+        types: &bevy_reflect::TypeRegistry,
+    ) -> Option<&'a dyn bevy_reflect::PartialReflect> {
+        use crate::relation::ReflectedData;
+        use bevy_ecs::reflect::ReflectComponent;
+        use bevy_reflect::{PartialReflect, ReflectFromPtr};
+        let source = self.source(field)?;
+        if let FieldId::Pair(pair) = self.id(field)? {
+            let (relation, target) = pair.entities()?;
+            let value = self.reads.any_pair_value(source, relation, target)?;
+            if let Some(ReflectedData(value)) = value.downcast_ref() {
+                return Some(&**value);
+            }
+            let reflect = types.get_type_data::<ReflectFromPtr>(value.type_id())?;
+            return reflect.as_reflect(value).map(PartialReflect::as_partial_reflect);
+        }
         let info = self.reads.components().get_info(self.component(field)?)?;
-        let types = self.reads.types()?.read();
-        let reflect = types.get_type_data::<bevy_ecs::reflect::ReflectComponent>(info.type_id()?)?;
-        self.reads.reflect(self.source(field)?, reflect)
+        let reflect = types.get_type_data::<ReflectComponent>(info.type_id()?)?;
+        self.reads.reflect(source, reflect).map(PartialReflect::as_partial_reflect)
     }
 }
 

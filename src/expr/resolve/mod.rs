@@ -4,6 +4,8 @@ mod name;
 mod site;
 mod term;
 
+#[cfg(feature = "serialize")]
+pub(super) use name::{reflected_types, with_relation_types};
 pub(super) use site::Site;
 
 use super::{
