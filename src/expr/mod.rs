@@ -10,6 +10,9 @@
 //! 3. [`plan`] puts its terms in the order that promises the fewest rows, by what the store and the archetypes
 //!    know about numbers, and makes a [`Plan`](plan::Plan) of operations.
 //! 4. [`exec`] runs the operations on batches of rows; [`rows`] shows what comes out.
+//!
+//! [`compiled`] runs all of it on a world, [`param`] in systems. What evaluation and rows read of components goes
+//! through [`reads`], which hands out to a system what the system has declared and no more.
 
 mod bound;
 mod builder;
@@ -62,6 +65,9 @@ use core::{fmt, str::FromStr};
 /// `R(a, b, c)` is short for `R(a, b), R(b, c)`, and `R(a, b || c)` for `R(a, b) || R(a, c)`. Names are paths
 /// (`Sol.Earth`) or Rust types (`game::Ship`); a backslash makes any character part of a name. `#123` is an entity
 /// by its bits. Comments are those of Rust.
+///
+/// In systems, [`ExprQuery`] runs an expression; [`pair_expr!`](crate::pair_expr) makes one of which the text is
+/// read while the program is compiled.
 ///
 /// Displaying an expression writes it in one way, whatever way it was written in; two expressions are equal if
 /// they read the same then.
