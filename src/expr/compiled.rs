@@ -232,16 +232,12 @@ impl CompiledExpr {
         }
         let Self { prepared, query, preset_vars, preset, shared, .. } = self;
         let prepared = &mut prepared[which];
-        if let Fit::New = prepared.update(query, &view, preset_vars, which == ROWS) {
-            shared.counts.clear();
-        }
-        shared.counts.clear();
-        shared.counts.resize(prepared.plan.stages, 0);
-        shared.steps_left = self.step_limit.unwrap_or(u64::MAX);
-        shared.out_of_steps = false;
+        prepared.update(query, &view, preset_vars, which == ROWS);
+        shared.restart(&prepared.plan, self.step_limit);
         prepared.sorted.clear();
         let input = prepared.state.restart();
-        input.len = 1;
+        // Nothing holds for an entity that has died since.
+        input.len = usize::from(preset.iter().all(|&(_, entity)| view.is_alive(entity)));
         for &(var, entity) in &*preset {
             for column in [var.0, query.variables.len() as Column + var.0] {
                 input.column_mut(column).push(Value::new(entity));
