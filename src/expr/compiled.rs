@@ -136,6 +136,20 @@ impl CompiledExpr {
         }
     }
 
+    /// Takes what the names of the expression mean by now.
+    pub(super) fn rebind(&mut self, query: BoundQuery) {
+        if query != self.query {
+            self.query = query;
+            self.prepared = Default::default();
+            self.clear_vars();
+        }
+    }
+
+    /// Whether everybody that the expression names is alive.
+    pub(super) fn knows_everybody(&self, reads: Reads<'_>) -> bool {
+        self.query.named.iter().all(|&entity| reads.entities().contains_spawned(entity))
+    }
+
     /// The names of the variables that rows have, without `$this`.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         let named = self.query.variables.iter().skip(1);
@@ -158,12 +172,21 @@ impl CompiledExpr {
     /// # Errors
     /// If rows have no such variable, or the entity is not alive.
     pub fn set_var(&mut self, world: &World, name: &str, entity: Entity) -> Result<&mut Self, ExprRunError> {
+        self.set_var_in(Reads::World(world), name, entity)
+    }
+
+    pub(super) fn set_var_in(
+        &mut self,
+        reads: Reads<'_>,
+        name: &str,
+        entity: Entity,
+    ) -> Result<&mut Self, ExprRunError> {
         let unknown = || ExprRunError::UnknownVariable { name: name.to_owned() };
         let var = self.variable(name).ok_or_else(unknown)?;
-        if world.id() != self.world {
+        if reads.world_id() != self.world {
             return Err(ExprRunError::OtherWorld);
         }
-        if !world.entities().contains_spawned(entity) {
+        if !reads.entities().contains_spawned(entity) {
             return Err(ExprRunError::DeadEntity { name: name.to_owned(), entity });
         }
         self.preset.retain(|(other, _)| *other != var);
@@ -195,7 +218,12 @@ impl CompiledExpr {
     /// Makes rows in smaller batches: for tests, which have few rows.
     #[doc(hidden)]
     pub fn set_batch_size(&mut self, rows: usize) {
-        self.shared.batch_size = rows.max(1);
+        self.replace_batch_size(rows);
+    }
+
+    /// Gives back how many there were so far.
+    pub(super) fn replace_batch_size(&mut self, rows: usize) -> usize {
+        core::mem::replace(&mut self.shared.batch_size, rows.max(1))
     }
 
     pub(super) fn query(&self) -> &BoundQuery {

@@ -20,6 +20,10 @@ mod expr;
 mod expr_fuzz;
 mod expr_judged;
 mod expr_oracle;
+#[cfg(feature = "bevy_reflect")]
+mod expr_param;
+#[cfg(feature = "bevy_reflect")]
+mod expr_param_access;
 mod expr_rows;
 mod expr_run;
 mod lifecycle;
