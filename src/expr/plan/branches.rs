@@ -5,7 +5,9 @@ use super::{
     lower::{Bound, Lowering},
     order::{is_single, is_single_test},
 };
-use crate::expr::bound::{Condition, Element, Item, ListMode, Operator, OrChain, Term, Var, VarSet};
+use crate::expr::bound::{
+    ChainSource, Condition, Element, Item, ListMode, Operator, OrChain, Term, Var, VarSet,
+};
 use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
 
 impl Lowering<'_, '_> {
@@ -29,8 +31,7 @@ impl Lowering<'_, '_> {
         if term.operator != Operator::Optional {
             arm.fills.extend(set.map(|column| (column, Special::Number(0))));
         }
-        bound.set.extend(&inner.set);
-        bound.maybe.extend(&inner.maybe);
+        bound.may_be_skipped(&inner);
         pipeline.add(Produce::Branch(Branch {
             kind: BranchKind::Guard { columns: guards, lenient: false },
             arms: alloc::vec![arm],
@@ -179,6 +180,7 @@ impl Lowering<'_, '_> {
         self.bind_source(pipeline, term, bound);
         let set = self.flag_of(term);
         if is_single(term)
+            && term.condition.vars().iter().all(|var| bound.set.contains(var))
             && let (Condition::Match(atom), Some(column)) = (&term.condition, set)
         {
             let test = self.match_test(atom, false, &bound.set);
@@ -195,10 +197,7 @@ impl Lowering<'_, '_> {
         self.fill_new(&own, bound, &inner, first, Special::Skipped, &mut fills);
         let mut arm = self.arm(own);
         arm.fills.extend(set.map(|column| (column, Special::Number(0))));
-        for var in inner.set.iter().filter(|&var| !bound.set.contains(var)).collect::<Vec<_>>() {
-            bound.set.insert(var);
-            bound.maybe.insert(var);
-        }
+        bound.may_be_skipped(&inner);
         pipeline.add(Produce::Branch(Branch { kind: BranchKind::Optional, arms: alloc::vec![arm], fills }));
     }
 
@@ -227,14 +226,17 @@ impl Lowering<'_, '_> {
         let mut fills = alloc::vec![(set, Special::Unset)];
         self.fill_new(&own, bound, &inner, first, Special::Skipped, &mut fills);
         let arm = self.arm(own);
-        bound.set.extend(&inner.set);
-        bound.maybe.extend(&inner.maybe);
+        bound.may_be_skipped(&inner);
         let kind = BranchKind::Guard { columns, lenient: true };
         pipeline.add(Produce::Branch(Branch { kind, arms: alloc::vec![arm], fills }));
     }
 
     fn branches(&mut self, pipeline: &mut Pipeline, chain: &OrChain, set: Column, bound: &mut Bound) {
-        let unwritten = chain.source.is_some_and(|source| !bound.set.contains(source));
+        let unwritten = match chain.source {
+            ChainSource::Fixed => false,
+            ChainSource::Var(source) => !bound.set.contains(source),
+            ChainSource::Open => true,
+        };
         if !unwritten && self.choose(pipeline, chain, set, bound) {
             return;
         }
