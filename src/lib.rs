@@ -19,7 +19,12 @@ mod store;
 mod term;
 mod traverse;
 
+#[doc = include_str!("../GUIDE.md")]
+pub mod guide {}
+
 pub use bevy_relations_macros::Relation;
+#[cfg(feature = "serialize")]
+pub use expr::RowSerializer;
 pub use expr::{
     CompiledExpr, ExprError, ExprErrorKind, ExprRunError, FieldId, PairExpr, PairExprBuilder, Row, RowMut,
     Rows,

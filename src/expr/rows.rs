@@ -5,11 +5,9 @@ use super::{
     compiled::{CompiledExpr, ExprRunError},
     exec::{Batch, Value},
     plan::{Column, FieldShape, Operand, ShapeElement, ShapeId},
+    reads::Reads,
 };
-use crate::{
-    id::{PairId, Slot},
-    param::WorldPairReadExt,
-};
+use crate::id::{PairId, Slot};
 use bevy_ecs::{
     change_detection::Mut,
     component::{Component, ComponentId, Mutable},
@@ -34,15 +32,15 @@ pub enum FieldId {
 /// A row is a view into a buffer that is filled anew, so this is no [`Iterator`].
 pub struct Rows<'a> {
     expr: &'a mut CompiledExpr,
-    world: &'a World,
+    reads: Reads<'a>,
     next: usize,
     len: usize,
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn new(expr: &'a mut CompiledExpr, world: &'a World) -> Result<Self, ExprRunError> {
-        expr.start_rows(world)?;
-        Ok(Self { expr, world, next: 0, len: 0 })
+    pub(super) fn new(expr: &'a mut CompiledExpr, reads: Reads<'a>) -> Result<Self, ExprRunError> {
+        expr.start_rows(reads)?;
+        Ok(Self { expr, reads, next: 0, len: 0 })
     }
 
     /// The next row.
@@ -51,13 +49,13 @@ impl<'a> Rows<'a> {
     /// If evaluation took too many steps.
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>, ExprRunError> {
         if self.next == self.len {
-            if !self.expr.next_batch(self.world)? {
+            if !self.expr.next_batch(self.reads)? {
                 return Ok(None);
             }
             (self.next, self.len) = (0, self.expr.batch().len);
         }
         self.next += 1;
-        Ok(Some(Row::new(self.expr, self.next - 1, self.world)))
+        Ok(Some(Row::new(self.expr, self.next - 1, self.reads)))
     }
 }
 
@@ -73,20 +71,20 @@ pub struct Row<'a> {
     expr: &'a CompiledExpr,
     batch: &'a Batch,
     row: usize,
-    world: &'a World,
+    reads: Reads<'a>,
 }
 
 impl<'a> Row<'a> {
     #[inline]
-    pub(super) fn new(expr: &'a CompiledExpr, row: usize, world: &'a World) -> Self {
-        Self { expr, batch: expr.batch(), row, world }
+    pub(super) fn new(expr: &'a CompiledExpr, row: usize, reads: Reads<'a>) -> Self {
+        Self { expr, batch: expr.batch(), row, reads }
     }
 
     /// Every row of the batch that was made last.
     #[inline]
-    pub(super) fn each(expr: &'a CompiledExpr, world: &'a World, each: &mut impl FnMut(Self)) {
+    pub(super) fn each(expr: &'a CompiledExpr, reads: Reads<'a>, each: &mut impl FnMut(Self)) {
         let batch = expr.batch();
-        (0..batch.len).for_each(|row| each(Self { expr, batch, row, world }));
+        (0..batch.len).for_each(|row| each(Self { expr, batch, row, reads }));
     }
 
     fn value(&self, operand: Operand) -> Value {
@@ -125,6 +123,26 @@ impl<'a> Row<'a> {
         let Some(set) = field.set else { return field.shapes.first().copied().filter(|shape| shape.set) };
         let branch = self.column(set).number()?;
         field.shapes.get(branch as usize).copied().filter(|shape| shape.set)
+    }
+
+    /// Number of fields, as in [`CompiledExpr::field_count`].
+    pub fn field_count(&self) -> usize {
+        self.expr.field_count()
+    }
+
+    /// The term of a field, written out. Empty if there is no such field.
+    pub fn field_text(&self, field: usize) -> &'a str {
+        self.expr.field_text(field).unwrap_or_default()
+    }
+
+    #[cfg(feature = "serialize")]
+    pub(super) fn field_access(&self, field: usize) -> Option<FieldAccess> {
+        self.expr.query().fields.get(field)?.access
+    }
+
+    #[cfg(feature = "serialize")]
+    pub(super) fn reads(&self) -> Reads<'a> {
+        self.reads
     }
 
     /// Whether a field was matched.
@@ -167,15 +185,15 @@ impl<'a> Row<'a> {
     pub fn get<T: Component>(&self, field: usize) -> Option<&'a T> {
         let source = self.source(field)?;
         let component = self.component(field)?;
-        let info = self.world.components().get_info(component)?;
-        (info.type_id() == Some(TypeId::of::<T>())).then(|| self.world.get::<T>(source)).flatten()
+        let info = self.reads.components().get_info(component)?;
+        (info.type_id() == Some(TypeId::of::<T>())).then(|| self.reads.get(source)).flatten()
     }
 
     /// The value of the pair that a field was matched by.
     pub fn get_pair<V: Send + Sync + 'static>(&self, field: usize) -> Option<&'a V> {
         let FieldId::Pair(pair) = self.id(field)? else { return None };
         let (relation, target) = pair.entities()?;
-        self.world.pair_value_by_id(self.source(field)?, relation, target)
+        self.reads.pair_value(self.source(field)?, relation, target)
     }
 
     /// The component of a field.
@@ -183,21 +201,45 @@ impl<'a> Row<'a> {
         match self.id(field)? {
             FieldId::Component(component) => Some(component),
             FieldId::Entity(entity) => {
-                let view = super::exec::View::new(self.world)?;
+                let view = super::exec::View::new(self.reads)?;
                 view.component_of(entity)
             }
             FieldId::Pair(_) => None,
         }
     }
 
-    /// The component of a field by reflection. `None` if it is not set, or no component that is reflected.
+    /// The value of a field by reflection: of its component, or of its pair. `None` if it is not set, has no value, or
+    /// one of a type that is not registered in the world's
+    /// [`AppTypeRegistry`](bevy_ecs::reflect::AppTypeRegistry). Values of pairs are reflected on a world only, not in
+    /// systems.
     #[cfg(feature = "bevy_reflect")]
-    pub fn reflect(&self, field: usize) -> Option<&'a dyn bevy_reflect::Reflect> {
-        use bevy_ecs::reflect::{AppTypeRegistry, ReflectComponent};
-        let source = self.world.get_entity(self.source(field)?).ok()?;
-        let info = self.world.components().get_info(self.component(field)?)?;
-        let types = self.world.get_resource::<AppTypeRegistry>()?.read();
-        types.get_type_data::<ReflectComponent>(info.type_id()?)?.reflect(source)
+    pub fn reflect(&self, field: usize) -> Option<&'a dyn bevy_reflect::PartialReflect> {
+        self.reflect_with(field, &self.reads.types()?.read())
+    }
+
+    /// [`reflect`](Self::reflect) by what is registered of types here.
+    #[cfg(feature = "bevy_reflect")]
+    pub(super) fn reflect_with(
+        &self,
+        field: usize,
+        types: &bevy_reflect::TypeRegistry,
+    ) -> Option<&'a dyn bevy_reflect::PartialReflect> {
+        use crate::relation::ReflectedData;
+        use bevy_ecs::reflect::ReflectComponent;
+        use bevy_reflect::{PartialReflect, ReflectFromPtr};
+        let source = self.source(field)?;
+        if let FieldId::Pair(pair) = self.id(field)? {
+            let (relation, target) = pair.entities()?;
+            let value = self.reads.any_pair_value(source, relation, target)?;
+            if let Some(ReflectedData(value)) = value.downcast_ref() {
+                return Some(&**value);
+            }
+            let reflect = types.get_type_data::<ReflectFromPtr>(value.type_id())?;
+            return reflect.as_reflect(value).map(PartialReflect::as_partial_reflect);
+        }
+        let info = self.reads.components().get_info(self.component(field)?)?;
+        let reflect = types.get_type_data::<ReflectComponent>(info.type_id()?)?;
+        self.reads.reflect(source, reflect).map(PartialReflect::as_partial_reflect)
     }
 }
 
@@ -228,7 +270,7 @@ impl<'a> RowMut<'a> {
 
     /// The row, to be read.
     pub fn as_row(&self) -> Row<'_> {
-        Row::new(self.expr, self.row, self.world)
+        Row::new(self.expr, self.row, Reads::World(self.world))
     }
 
     /// The value of a field, to be written. `None` if it is not set or of another type, or if it may only be read:

@@ -12,11 +12,10 @@ use crate::{
         bound::ListMode,
         plan::{Comparison, Filter, Position, Special, Stage},
     },
-    names::WorldNameExt,
     relation::{CHILD_OF, OnInstantiate, TAGGED},
 };
 use alloc::{boxed::Box, vec::Vec};
-use bevy_ecs::{archetype::Archetype, component::ComponentId, entity::Entity, name::Name};
+use bevy_ecs::{archetype::Archetype, component::ComponentId, entity::Entity};
 
 impl Filter {
     /// Removes the rows that do not pass, or writes a column. `own` is what the filter keeps for itself, `rows` a
@@ -111,7 +110,7 @@ impl Filter {
                 let members = &mut run.shared.members;
                 select(batch, rows, |batch, row| {
                     let source = batch.entity(member.source, row);
-                    let value = source.and_then(|source| members.value(view.world, member, source));
+                    let value = source.and_then(|source| members.value(view.reads, member, source));
                     let wanted = match member.value {
                         Position::Known(operand) => batch.entity(operand, row) == value,
                         Position::Out(_) | Position::Any => true,
@@ -121,7 +120,7 @@ impl Filter {
             }
             Self::Equal { left, right, negated } => {
                 let found = match right {
-                    Comparison::Path(path) => view.world.lookup(path).ok(),
+                    Comparison::Path(path) => view.reads.lookup(None, path),
                     _ => None,
                 };
                 select(batch, rows, |batch, row| {
@@ -131,7 +130,7 @@ impl Filter {
                         Comparison::Path(_) => found.is_some() && left.entity() == found,
                         Comparison::Part(part) => left
                             .entity()
-                            .and_then(|entity| view.world.get::<Name>(entity))
+                            .and_then(|entity| view.reads.name(entity))
                             .is_some_and(|name| contains_part(name, part)),
                     };
                     equal != *negated

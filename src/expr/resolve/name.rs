@@ -7,6 +7,7 @@ use crate::{
         error::Fault,
     },
     names::{LookupError, WorldNameExt},
+    store::PairStore,
 };
 use alloc::{
     format,
@@ -80,33 +81,15 @@ impl Resolver<'_> {
 
     /// The Rust types with a name: reflected ones, and relations.
     fn types(&self, path: &Path) -> Vec<TypeId> {
-        let mut found = Vec::new();
-        let [name] = &path.0[..] else { return found };
-        let mut add = |id| {
-            if !found.contains(&id) {
-                found.push(id);
-            }
-        };
+        let [name] = &path.0[..] else { return Vec::new() };
         #[cfg(feature = "bevy_reflect")]
-        if let Some(types) = self.world.get_resource::<bevy_ecs::reflect::AppTypeRegistry>() {
-            let types = types.read();
-            if let Some(registration) = types.get_with_type_path(name) {
-                add(registration.type_id());
-            } else if let Some(registration) = types.get_with_short_type_path(name) {
-                add(registration.type_id());
-            } else if types.is_ambiguous(name) {
-                let same = types
-                    .iter()
-                    .filter(|registration| registration.type_info().type_path_table().short_path() == name);
-                same.for_each(|registration| add(registration.type_id()));
-            }
-        }
-        if let Some(store) = crate::access::store(self.world) {
-            let declared = store.registry.declared().map(|id| store.registry.entry(id));
-            let same = declared.filter(|entry| entry.name.as_deref() == Some(name));
-            same.filter_map(|entry| entry.type_id).for_each(&mut add);
-        }
-        found
+        let reflected = match self.world.get_resource::<bevy_ecs::reflect::AppTypeRegistry>() {
+            Some(types) => reflected_types(&types.read(), name),
+            None => Vec::new(),
+        };
+        #[cfg(not(feature = "bevy_reflect"))]
+        let reflected = Vec::new();
+        with_relation_types(reflected, crate::access::store(self.world), name)
     }
 
     /// The entities at a path below `parent`, or from the roots.
@@ -138,6 +121,31 @@ impl Resolver<'_> {
         #[cfg(not(feature = "bevy_reflect"))]
         None
     }
+}
+
+/// The reflected types with a name: the one with the full path, or all with the short one.
+#[cfg(feature = "bevy_reflect")]
+pub(in crate::expr) fn reflected_types(types: &bevy_reflect::TypeRegistry, name: &str) -> Vec<TypeId> {
+    let one = types.get_with_type_path(name).or_else(|| types.get_with_short_type_path(name));
+    let all = types.iter().filter(|_| one.is_none() && types.is_ambiguous(name));
+    let all = all.filter(|registration| registration.type_info().type_path_table().short_path() == name);
+    one.into_iter().chain(all).map(bevy_reflect::TypeRegistration::type_id).collect()
+}
+
+/// These types, and the relations that are types with a name.
+pub(in crate::expr) fn with_relation_types(
+    mut found: Vec<TypeId>,
+    store: Option<&PairStore>,
+    name: &str,
+) -> Vec<TypeId> {
+    let Some(store) = store else { return found };
+    let declared = store.registry.declared().map(|id| store.registry.entry(id));
+    for id in declared.filter(|entry| entry.name.as_deref() == Some(name)).filter_map(|entry| entry.type_id) {
+        if !found.contains(&id) {
+            found.push(id);
+        }
+    }
+    found
 }
 
 /// A path with dots between its names, and a backslash before those that belong to a name.
