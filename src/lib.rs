@@ -19,6 +19,9 @@ mod store;
 mod term;
 mod traverse;
 
+#[doc = include_str!("../GUIDE.md")]
+pub mod guide {}
+
 pub use bevy_relations_macros::Relation;
 pub use expr::{
     CompiledExpr, ExprError, ExprErrorKind, ExprRunError, FieldId, PairExpr, PairExprBuilder, Row, RowMut,

@@ -4,6 +4,7 @@ use super::{
     bound::{BoundQuery, Var, VarSet},
     exec::{Batch, Masks, PipelineState, Run, Shared, Value, View},
     plan::{Column, Counts, Plan, Signature, lower},
+    reads::Reads,
     resolve::{internal_components, unlisted_components},
     rows::{Row, RowMut, Rows},
     sort::Sorted,
@@ -219,11 +220,11 @@ impl CompiledExpr {
         if plan.cascade.is_some() { sorted.rows() } else { state.result() }
     }
 
-    fn start(&mut self, world: &World, which: usize) -> Result<(), ExprRunError> {
-        if world.id() != self.world {
+    fn start(&mut self, reads: Reads<'_>, which: usize) -> Result<(), ExprRunError> {
+        if reads.world_id() != self.world {
             return Err(ExprRunError::OtherWorld);
         }
-        let view = View::new(world).ok_or(ExprRunError::NoPairs)?;
+        let view = View::new(reads).ok_or(ExprRunError::NoPairs)?;
         if self.store != Some(view.store.id) {
             // What was remembered is about pairs that are gone.
             self.store = Some(view.store.id);
@@ -246,8 +247,8 @@ impl CompiledExpr {
     }
 
     /// Makes the next rows. False at the end.
-    fn advance(&mut self, world: &World, which: usize) -> Result<bool, ExprRunError> {
-        let view = View::new(world).ok_or(ExprRunError::NoPairs)?;
+    fn advance(&mut self, reads: Reads<'_>, which: usize) -> Result<bool, ExprRunError> {
+        let view = View::new(reads).ok_or(ExprRunError::NoPairs)?;
         let Prepared { plan, masks, state, sorted, .. } = &mut self.prepared[which];
         let Self { internal, unlisted, shared, .. } = self;
         let mut run = Run { view, masks, internal, unlisted, shared };
@@ -268,12 +269,12 @@ impl CompiledExpr {
     }
 
     /// Starts a run of which the rows are wanted.
-    pub(super) fn start_rows(&mut self, world: &World) -> Result<(), ExprRunError> {
-        self.start(world, ROWS)
+    pub(super) fn start_rows(&mut self, reads: Reads<'_>) -> Result<(), ExprRunError> {
+        self.start(reads, ROWS)
     }
 
-    pub(super) fn next_batch(&mut self, world: &World) -> Result<bool, ExprRunError> {
-        self.advance(world, ROWS)
+    pub(super) fn next_batch(&mut self, reads: Reads<'_>) -> Result<bool, ExprRunError> {
+        self.advance(reads, ROWS)
     }
 
     /// The rows, one after the other. Each is lent out until the next is asked for.
@@ -281,17 +282,25 @@ impl CompiledExpr {
     /// # Errors
     /// If it cannot be run in this world.
     pub fn rows<'a>(&'a mut self, world: &'a World) -> Result<Rows<'a>, ExprRunError> {
-        Rows::new(self, world)
+        Rows::new(self, Reads::World(world))
     }
 
     /// Calls a function with each row.
     ///
     /// # Errors
     /// If it cannot be run in this world, or took too many steps; some rows may have been seen then.
-    pub fn for_each(&mut self, world: &World, mut each: impl FnMut(Row<'_>)) -> Result<(), ExprRunError> {
-        self.start_rows(world)?;
-        while self.next_batch(world)? {
-            Row::each(self, world, &mut each);
+    pub fn for_each(&mut self, world: &World, each: impl FnMut(Row<'_>)) -> Result<(), ExprRunError> {
+        self.for_each_of(Reads::World(world), each)
+    }
+
+    pub(super) fn for_each_of(
+        &mut self,
+        reads: Reads<'_>,
+        mut each: impl FnMut(Row<'_>),
+    ) -> Result<(), ExprRunError> {
+        self.start_rows(reads)?;
+        while self.next_batch(reads)? {
+            Row::each(self, reads, &mut each);
         }
         Ok(())
     }
@@ -308,8 +317,8 @@ impl CompiledExpr {
         world: &mut World,
         mut each: impl FnMut(RowMut<'_>),
     ) -> Result<(), ExprRunError> {
-        self.start_rows(world)?;
-        while self.next_batch(world)? {
+        self.start_rows(Reads::World(world))?;
+        while self.next_batch(Reads::World(world))? {
             for row in 0..self.batch().len {
                 each(RowMut::new(self, row, world));
             }
@@ -322,9 +331,13 @@ impl CompiledExpr {
     /// # Errors
     /// As for [`for_each`](Self::for_each).
     pub fn count(&mut self, world: &World) -> Result<usize, ExprRunError> {
-        self.start(world, COUNT)?;
+        self.count_of(Reads::World(world))
+    }
+
+    pub(super) fn count_of(&mut self, reads: Reads<'_>) -> Result<usize, ExprRunError> {
+        self.start(reads, COUNT)?;
         let mut count = 0;
-        while self.advance(world, COUNT)? {
+        while self.advance(reads, COUNT)? {
             count += self.prepared[COUNT].state.result().len;
         }
         Ok(count)
@@ -335,8 +348,12 @@ impl CompiledExpr {
     /// # Errors
     /// As for [`for_each`](Self::for_each).
     pub fn any(&mut self, world: &World) -> Result<bool, ExprRunError> {
-        self.start(world, COUNT)?;
-        self.advance(world, COUNT)
+        self.any_of(Reads::World(world))
+    }
+
+    pub(super) fn any_of(&mut self, reads: Reads<'_>) -> Result<bool, ExprRunError> {
+        self.start(reads, COUNT)?;
+        self.advance(reads, COUNT)
     }
 
     /// The first row, if there is one.
@@ -344,8 +361,12 @@ impl CompiledExpr {
     /// # Errors
     /// As for [`for_each`](Self::for_each).
     pub fn first<'a>(&'a mut self, world: &'a World) -> Result<Option<Row<'a>>, ExprRunError> {
-        self.start_rows(world)?;
-        Ok(if self.next_batch(world)? { Some(Row::new(self, 0, world)) } else { None })
+        self.first_of(Reads::World(world))
+    }
+
+    pub(super) fn first_of<'a>(&'a mut self, reads: Reads<'a>) -> Result<Option<Row<'a>>, ExprRunError> {
+        self.start_rows(reads)?;
+        Ok(if self.next_batch(reads)? { Some(Row::new(self, 0, reads)) } else { None })
     }
 
     /// The plan in words: a line for each step with the number of rows that are expected of it and, after a run that
@@ -354,10 +375,14 @@ impl CompiledExpr {
     /// # Errors
     /// If it cannot be run in this world.
     pub fn explain(&mut self, world: &World) -> Result<String, ExprRunError> {
-        if world.id() != self.world {
+        self.explain_of(Reads::World(world))
+    }
+
+    pub(super) fn explain_of(&mut self, reads: Reads<'_>) -> Result<String, ExprRunError> {
+        if reads.world_id() != self.world {
             return Err(ExprRunError::OtherWorld);
         }
-        let view = View::new(world).ok_or(ExprRunError::NoPairs)?;
+        let view = View::new(reads).ok_or(ExprRunError::NoPairs)?;
         let Self { prepared: [prepared, _], query, preset_vars, shared, .. } = self;
         if let Fit::New = prepared.update(query, &view, preset_vars, true) {
             shared.counts.clear();

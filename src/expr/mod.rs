@@ -3,37 +3,33 @@
 //! An expression goes through stages, each with a type of its own:
 //!
 //! 1. Text, or calls of [`PairExprBuilder`], become an [`Ast`], in which short forms are written out and
-//!    whatever can be checked without a world has been checked.
+//!    whatever can be checked without a world has been checked. That is done by a crate of its own, with which
+//!    the macros read text while a program is compiled.
 //! 2. [`resolve`] looks names up in a world and gives a [`BoundQuery`](bound::BoundQuery): entities, components,
 //!    relations and numbered variables, with everything checked that takes a world.
 //! 3. [`plan`] puts its terms in the order that promises the fewest rows, by what the store and the archetypes
 //!    know about numbers, and makes a [`Plan`](plan::Plan) of operations.
 //! 4. [`exec`] runs the operations on batches of rows; [`rows`] shows what comes out.
 
-mod ast;
 mod bound;
 mod builder;
-mod check;
 mod compiled;
-mod error;
 mod exec;
-mod lex;
-mod older;
-mod parse;
 mod plan;
-mod print;
+mod reads;
 mod resolve;
 mod rows;
 mod sort;
 
+pub use bevy_relations_syntax::error::{ExprError, ExprErrorKind};
 pub use builder::PairExprBuilder;
 pub use compiled::{CompiledExpr, ExprRunError};
-pub use error::{ExprError, ExprErrorKind};
 pub use rows::{FieldId, Row, RowMut, Rows};
 
 use alloc::{string::String, vec::Vec};
 use ast::{Ast, IdKind, THIS};
 use bevy_ecs::world::World;
+use bevy_relations_syntax::{ast, error, parse};
 use core::{fmt, str::FromStr};
 
 /// An expression of the query language: which entities, with which components and pairs, found along which

@@ -5,11 +5,9 @@ use super::{
     compiled::{CompiledExpr, ExprRunError},
     exec::{Batch, Value},
     plan::{Column, FieldShape, Operand, ShapeElement, ShapeId},
+    reads::Reads,
 };
-use crate::{
-    id::{PairId, Slot},
-    param::WorldPairReadExt,
-};
+use crate::id::{PairId, Slot};
 use bevy_ecs::{
     change_detection::Mut,
     component::{Component, ComponentId, Mutable},
@@ -34,15 +32,15 @@ pub enum FieldId {
 /// A row is a view into a buffer that is filled anew, so this is no [`Iterator`].
 pub struct Rows<'a> {
     expr: &'a mut CompiledExpr,
-    world: &'a World,
+    reads: Reads<'a>,
     next: usize,
     len: usize,
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn new(expr: &'a mut CompiledExpr, world: &'a World) -> Result<Self, ExprRunError> {
-        expr.start_rows(world)?;
-        Ok(Self { expr, world, next: 0, len: 0 })
+    pub(super) fn new(expr: &'a mut CompiledExpr, reads: Reads<'a>) -> Result<Self, ExprRunError> {
+        expr.start_rows(reads)?;
+        Ok(Self { expr, reads, next: 0, len: 0 })
     }
 
     /// The next row.
@@ -51,13 +49,13 @@ impl<'a> Rows<'a> {
     /// If evaluation took too many steps.
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>, ExprRunError> {
         if self.next == self.len {
-            if !self.expr.next_batch(self.world)? {
+            if !self.expr.next_batch(self.reads)? {
                 return Ok(None);
             }
             (self.next, self.len) = (0, self.expr.batch().len);
         }
         self.next += 1;
-        Ok(Some(Row::new(self.expr, self.next - 1, self.world)))
+        Ok(Some(Row::new(self.expr, self.next - 1, self.reads)))
     }
 }
 
@@ -73,20 +71,20 @@ pub struct Row<'a> {
     expr: &'a CompiledExpr,
     batch: &'a Batch,
     row: usize,
-    world: &'a World,
+    reads: Reads<'a>,
 }
 
 impl<'a> Row<'a> {
     #[inline]
-    pub(super) fn new(expr: &'a CompiledExpr, row: usize, world: &'a World) -> Self {
-        Self { expr, batch: expr.batch(), row, world }
+    pub(super) fn new(expr: &'a CompiledExpr, row: usize, reads: Reads<'a>) -> Self {
+        Self { expr, batch: expr.batch(), row, reads }
     }
 
     /// Every row of the batch that was made last.
     #[inline]
-    pub(super) fn each(expr: &'a CompiledExpr, world: &'a World, each: &mut impl FnMut(Self)) {
+    pub(super) fn each(expr: &'a CompiledExpr, reads: Reads<'a>, each: &mut impl FnMut(Self)) {
         let batch = expr.batch();
-        (0..batch.len).for_each(|row| each(Self { expr, batch, row, world }));
+        (0..batch.len).for_each(|row| each(Self { expr, batch, row, reads }));
     }
 
     fn value(&self, operand: Operand) -> Value {
@@ -167,15 +165,15 @@ impl<'a> Row<'a> {
     pub fn get<T: Component>(&self, field: usize) -> Option<&'a T> {
         let source = self.source(field)?;
         let component = self.component(field)?;
-        let info = self.world.components().get_info(component)?;
-        (info.type_id() == Some(TypeId::of::<T>())).then(|| self.world.get::<T>(source)).flatten()
+        let info = self.reads.components().get_info(component)?;
+        (info.type_id() == Some(TypeId::of::<T>())).then(|| self.reads.get(source)).flatten()
     }
 
     /// The value of the pair that a field was matched by.
     pub fn get_pair<V: Send + Sync + 'static>(&self, field: usize) -> Option<&'a V> {
         let FieldId::Pair(pair) = self.id(field)? else { return None };
         let (relation, target) = pair.entities()?;
-        self.world.pair_value_by_id(self.source(field)?, relation, target)
+        self.reads.pair_value(self.source(field)?, relation, target)
     }
 
     /// The component of a field.
@@ -183,7 +181,7 @@ impl<'a> Row<'a> {
         match self.id(field)? {
             FieldId::Component(component) => Some(component),
             FieldId::Entity(entity) => {
-                let view = super::exec::View::new(self.world)?;
+                let view = super::exec::View::new(self.reads)?;
                 view.component_of(entity)
             }
             FieldId::Pair(_) => None,
@@ -193,11 +191,10 @@ impl<'a> Row<'a> {
     /// The component of a field by reflection. `None` if it is not set, or no component that is reflected.
     #[cfg(feature = "bevy_reflect")]
     pub fn reflect(&self, field: usize) -> Option<&'a dyn bevy_reflect::Reflect> {
-        use bevy_ecs::reflect::{AppTypeRegistry, ReflectComponent};
-        let source = self.world.get_entity(self.source(field)?).ok()?;
-        let info = self.world.components().get_info(self.component(field)?)?;
-        let types = self.world.get_resource::<AppTypeRegistry>()?.read();
-        types.get_type_data::<ReflectComponent>(info.type_id()?)?.reflect(source)
+        let info = self.reads.components().get_info(self.component(field)?)?;
+        let types = self.reads.types()?.read();
+        let reflect = types.get_type_data::<bevy_ecs::reflect::ReflectComponent>(info.type_id()?)?;
+        self.reads.reflect(self.source(field)?, reflect)
     }
 }
 
@@ -228,7 +225,7 @@ impl<'a> RowMut<'a> {
 
     /// The row, to be read.
     pub fn as_row(&self) -> Row<'_> {
-        Row::new(self.expr, self.row, self.world)
+        Row::new(self.expr, self.row, Reads::World(self.world))
     }
 
     /// The value of a field, to be written. `None` if it is not set or of another type, or if it may only be read:

@@ -5,7 +5,7 @@ use crate::id::RelationId;
 use alloc::{borrow::Cow, string::String, vec::Vec};
 use bevy_ecs::{
     change_detection::CheckChangeTicks,
-    component::ComponentId,
+    component::{ComponentId, Components},
     entity::{Entity, EntityHashMap},
     world::{DeferredWorld, World},
 };
@@ -54,6 +54,8 @@ pub(crate) struct DataKind {
     pub(crate) remove: fn(&mut DeferredWorld<'_>, u32),
     /// The value in a row.
     pub(crate) get: for<'w> fn(&'w World, u32) -> Option<&'w (dyn Any + Send + Sync)>,
+    /// The resource that the values lie in.
+    pub(crate) column: fn(&Components) -> Option<ComponentId>,
     /// How many values there are.
     pub(crate) len: fn(&World) -> usize,
     /// Keeps old ticks of values from seeming new once the world's counter wraps around.

@@ -104,6 +104,7 @@ impl<T: Send + Sync + 'static> PairData<T> {
                 let value: &T = world.get_resource::<Self>()?.get(row)?;
                 Some(value)
             },
+            column: |components| components.component_id::<Self>(),
             len: |world| {
                 world.get_resource::<Self>().map_or(0, |column| column.values.len() - column.free.len())
             },

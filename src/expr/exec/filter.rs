@@ -14,12 +14,11 @@ use crate::{
         plan::{Arm, Column, Comparison, Filter, HolderTest, Operand, Position, Special, Stage},
     },
     id::RelationId,
-    names::WorldNameExt,
     relation::{CHILD_OF, OnInstantiate, TAGGED},
     store::Reader,
 };
 use alloc::{boxed::Box, vec::Vec};
-use bevy_ecs::{archetype::Archetype, component::ComponentId, entity::Entity, name::Name};
+use bevy_ecs::{archetype::Archetype, component::ComponentId, entity::Entity};
 
 /// What a filter keeps for itself.
 #[derive(Default)]
@@ -64,7 +63,7 @@ impl Filter {
                 let index = view.index(*relation);
                 match index.exclusive_reader() {
                     Some(mut reader) => {
-                        write_of(batch, rows, stage, *source, *out, |source| reader.target(source))
+                        write_of(batch, rows, stage, *source, *out, |source| reader.target(source));
                     }
                     None => write_of(batch, rows, stage, *source, *out, |source| index.first_target(source)),
                 }
@@ -174,7 +173,7 @@ impl Filter {
                 let members = &mut run.shared.members;
                 select(batch.len, rows, |row| {
                     let source = batch.entity(member.source, row);
-                    let value = source.and_then(|source| members.value(view.world, member, source));
+                    let value = source.and_then(|source| members.value(view.reads, member, source));
                     let wanted = match member.value {
                         Position::Known(operand) => batch.entity(operand, row) == value,
                         Position::Out(_) | Position::Any => true,
@@ -184,7 +183,7 @@ impl Filter {
             }
             Self::Equal { left, right, negated } => {
                 let found = match right {
-                    Comparison::Path(path) => view.world.lookup(path).ok(),
+                    Comparison::Path(path) => view.reads.lookup(None, path),
                     _ => None,
                 };
                 select(batch.len, rows, |row| {
@@ -194,7 +193,7 @@ impl Filter {
                         Comparison::Path(_) => found.is_some() && left.entity() == found,
                         Comparison::Part(part) => left
                             .entity()
-                            .and_then(|entity| view.world.get::<Name>(entity))
+                            .and_then(|entity| view.reads.name(entity))
                             .is_some_and(|name| contains_part(name, part)),
                     };
                     equal != *negated

@@ -7,13 +7,12 @@ pub(crate) use unknown::Members;
 
 #[cfg(feature = "bevy_reflect")]
 mod reflected {
-    use crate::expr::plan::MemberOp;
+    use crate::expr::{plan::MemberOp, reads::Reads};
     use alloc::{borrow::ToOwned, boxed::Box};
     use bevy_ecs::{
         component::ComponentId,
         entity::Entity,
-        reflect::{AppTypeRegistry, ReflectComponent},
-        world::World,
+        reflect::ReflectComponent,
     };
     use bevy_platform::collections::HashMap;
     use bevy_reflect::{GetPath, ParsedPath};
@@ -27,13 +26,13 @@ mod reflected {
 
     impl Members {
         /// The living entity that the field of `source` holds.
-        pub(crate) fn value(&mut self, world: &World, member: &MemberOp, source: Entity) -> Option<Entity> {
+        pub(crate) fn value(&mut self, reads: Reads<'_>, member: &MemberOp, source: Entity) -> Option<Entity> {
             let reflect = self.components.entry(member.component).or_insert_with(|| {
-                let type_id = world.components().get_info(member.component)?.type_id()?;
-                let types = world.get_resource::<AppTypeRegistry>()?.read();
+                let type_id = reads.components().get_info(member.component)?.type_id()?;
+                let types = reads.types()?.read();
                 types.get_type_data::<ReflectComponent>(type_id).cloned()
             });
-            let component = reflect.as_ref()?.reflect(world.get_entity(source).ok()?)?;
+            let component = reads.reflect(source, reflect.as_ref()?)?;
             if !self.paths.contains_key(&*member.path) {
                 self.paths.insert((*member.path).to_owned().into(), ParsedPath::parse(&member.path).ok());
             }
@@ -43,22 +42,22 @@ mod reflected {
                 Some(entity) => Some(*entity),
                 None => *value.try_downcast_ref::<Option<Entity>>()?,
             };
-            entity.filter(|&entity| world.entities().contains_spawned(entity))
+            entity.filter(|&entity| reads.entities().contains_spawned(entity))
         }
     }
 }
 
 #[cfg(not(feature = "bevy_reflect"))]
 mod unknown {
-    use crate::expr::plan::MemberOp;
-    use bevy_ecs::{entity::Entity, world::World};
+    use crate::expr::{plan::MemberOp, reads::Reads};
+    use bevy_ecs::entity::Entity;
 
     /// Without reflection there are no members.
     #[derive(Default)]
     pub(crate) struct Members;
 
     impl Members {
-        pub(crate) fn value(&mut self, _: &World, _: &MemberOp, _: Entity) -> Option<Entity> {
+        pub(crate) fn value(&mut self, _: Reads<'_>, _: &MemberOp, _: Entity) -> Option<Entity> {
             None
         }
     }

@@ -54,7 +54,7 @@ impl Stage {
                     let Position::Out(out) = member.value else { break };
                     let source = input.entity(member.source, state.row);
                     let value =
-                        source.and_then(|source| run.shared.members.value(run.view.world, member, source));
+                        source.and_then(|source| run.shared.members.value(run.view.reads, member, source));
                     state.all_of(value.into_iter(), output.column_mut(out));
                 }
                 Produce::Branch(_) => break,

@@ -1,23 +1,19 @@
 //! What evaluation sees of a world, and the values in columns.
 
 use crate::{
-    access,
-    expr::plan::Special,
+    expr::{plan::Special, reads::Reads},
     id::RelationId,
-    names::WorldNameExt,
     ops::TypeEntity,
     relation::{CHILD_OF, TAGGED},
     store::{PairStore, RelationIndex, SourceIter, TargetIter},
 };
 use bevy_ecs::{
     archetype::{Archetype, Archetypes},
-    component::ComponentId,
+    component::{ComponentId, Components},
     entity::{Entities, Entity},
-    hierarchy::Children,
     observer::Observer,
     resource::IsResource,
     system::SystemIdMarker,
-    world::World,
 };
 
 /// What a column holds: an entity, a component that no entity stands for, or something [`Special`].
@@ -93,10 +89,10 @@ impl From<Special> for Value {
     }
 }
 
-/// What evaluation sees of a world.
+/// What evaluation sees of a world: pairs and where entities are, and what can be [read](Reads).
 #[derive(Clone, Copy)]
 pub(crate) struct View<'w> {
-    pub(crate) world: &'w World,
+    pub(crate) reads: Reads<'w>,
     pub(crate) store: &'w PairStore,
     pub(crate) entities: &'w Entities,
     pub(crate) archetypes: &'w Archetypes,
@@ -104,9 +100,9 @@ pub(crate) struct View<'w> {
 
 impl<'w> View<'w> {
     /// `None` if relations were never used in the world, or are out of reach.
-    pub(crate) fn new(world: &'w World) -> Option<Self> {
-        let store = access::store(world)?;
-        Some(Self { world, store, entities: world.entities(), archetypes: world.archetypes() })
+    pub(crate) fn new(reads: Reads<'w>) -> Option<Self> {
+        let store = reads.store()?;
+        Some(Self { reads, store, entities: reads.entities(), archetypes: reads.archetypes() })
     }
 
     #[inline]
@@ -128,7 +124,7 @@ impl<'w> View<'w> {
     #[inline]
     pub(crate) fn sources(&self, relation: RelationId, target: Entity) -> SourceIter<'w> {
         if relation == CHILD_OF
-            && let Some(children) = self.world.get::<Children>(target)
+            && let Some(children) = self.reads.children(target)
             && children.len() == self.index(relation).source_count(target)
         {
             return SourceIter::new(children, None, children.len());
@@ -149,12 +145,12 @@ impl<'w> View<'w> {
     /// The component of the type that an entity stands for.
     pub(crate) fn component_of(&self, entity: Entity) -> Option<ComponentId> {
         let type_id = self.store.registry.type_entities.get(&entity)?;
-        self.world.components().get_id(*type_id)
+        self.reads.components().get_id(*type_id)
     }
 
     /// What a column holds for a component: the entity that stands for its type, if there is one.
     pub(crate) fn value_of_component(&self, component: ComponentId) -> Value {
-        let info = self.world.components().get_info(component);
+        let info = self.reads.components().get_info(component);
         let type_id = info.and_then(bevy_ecs::component::ComponentInfo::type_id);
         let entity = type_id.and_then(|type_id| self.store.registry.entity_of(type_id));
         entity.filter(|&entity| self.is_alive(entity)).map_or(Value::component(component), Value::new)
@@ -176,12 +172,12 @@ impl<'w> View<'w> {
     }
 
     fn is_internal(&self, archetype: &Archetype) -> bool {
-        internal_markers(self.world).any(|marker| archetype.contains(marker))
+        internal_markers(self.reads.components()).any(|marker| archetype.contains(marker))
     }
 
     /// The first child of an entity at a path.
     pub(crate) fn child(&self, parent: Entity, path: &str) -> Option<Entity> {
-        self.world.lookup_in(parent, path).ok()
+        self.reads.lookup(Some(parent), path)
     }
 
     /// Every relation, but for the one that keeps tags.
@@ -191,8 +187,7 @@ impl<'w> View<'w> {
 }
 
 /// The components of entities that Bevy and this crate keep for themselves.
-pub(crate) fn internal_markers(world: &World) -> impl Iterator<Item = ComponentId> {
-    let components = world.components();
+pub(crate) fn internal_markers(components: &Components) -> impl Iterator<Item = ComponentId> + use<> {
     [
         components.component_id::<IsResource>(),
         components.component_id::<Observer>(),

@@ -30,7 +30,7 @@ impl Signature {
             known.map(|known| (known.relations, known.singletons)).unwrap_or_default();
         relations.clear();
         entities.clear();
-        entities.extend(singletons.iter().map(|&id| view.world.resource_entities().get(id)));
+        entities.extend(singletons.iter().map(|&id| view.reads.resource_entity(id)));
         let entries = view.store.registry.entries.iter().zip(&view.store.relations);
         relations.extend(entries.map(|(entry, index)| {
             (entry.in_use.then_some(entry.entity), usize::BITS - index.len.leading_zeros())

@@ -41,7 +41,7 @@ pub(crate) fn lower(query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: 
     // Values that are given are kept beside the variables too, for those that are compared at the end.
     let given = if *preset == VarSet::default() { 1 } else { 2 };
     let columns = query.variables.len() as Column * given;
-    let internal: SmallVec<[ComponentId; 8]> = internal_markers(view.world).collect();
+    let internal: SmallVec<[ComponentId; 8]> = internal_markers(view.reads.components()).collect();
     let mut lowering = Lowering {
         query,
         view,
@@ -157,7 +157,7 @@ impl Lowering<'_, '_> {
     pub(super) fn position(&self, element: Element, bound: &VarSet) -> Position {
         match element {
             Element::Singleton(component) => {
-                let entity = self.view.world.resource_entities().get(component);
+                let entity = self.view.reads.resource_entity(component);
                 // Nobody has anything while there is no such resource.
                 Position::Known(Operand::Entity(entity.unwrap_or(Entity::PLACEHOLDER)))
             }
@@ -174,7 +174,7 @@ impl Lowering<'_, '_> {
             Element::Entity(entity) => Some(Operand::Entity(entity)),
             Element::Var(var) => Some(Operand::Column(var.0)),
             Element::Singleton(component) => {
-                self.view.world.resource_entities().get(component).map(Operand::Entity)
+                self.view.reads.resource_entity(component).map(Operand::Entity)
             }
             Element::Any => None,
         };

@@ -85,7 +85,7 @@ impl<'w> Resolver<'w> {
         let prefab = components.component_id::<Prefab>();
         let filters = self.world.get_resource::<DefaultQueryFilters>();
         let disabling = filters.into_iter().flat_map(DefaultQueryFilters::disabling_ids);
-        let hidden = disabling.chain(prefab).chain(internal_markers(self.world));
+        let hidden = disabling.chain(prefab).chain(internal_markers(self.world.components()));
         let hidden = hidden.filter(|component| !self.named.contains(component));
         let mut hidden: Vec<ComponentId> = hidden.collect();
         hidden.sort_unstable();

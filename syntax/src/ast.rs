@@ -1,7 +1,7 @@
 //! What an expression says, freed from how it was spelled.
 //!
 //! Short forms are gone: an omitted source is `$this`, `R(a, b, c)` is the two terms it stands for, `R(a, b || c)`
-//! two branches, and `$` the element it repeats. So each thing has one form, which [`print`](super::print) writes
+//! two branches, and `$` the element it repeats. So each thing has one form, which `Display` writes
 //! and the next stages read. Every part knows where it stood, for errors; [`Span`]s do not count when parts are
 //! compared.
 
@@ -9,31 +9,32 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 use core::{fmt, ops::Range};
 
 /// The variable that stands for the matched entity, without its `$`.
-pub(crate) const THIS: &str = "this";
+pub const THIS: &str = "this";
 
 /// Bytes of the text. All spans are equal: where something stands does not change what it is.
 #[derive(Clone, Copy)]
-pub(crate) struct Span {
+pub struct Span {
     start: u32,
     end: u32,
 }
 
 impl Span {
     /// What was never part of a text.
-    pub(crate) const NOWHERE: Self = Self { start: 0, end: 0 };
+    pub const NOWHERE: Self = Self { start: 0, end: 0 };
 
     /// A text that can be parsed is short enough for this never to saturate.
-    pub(crate) fn new(range: Range<usize>) -> Self {
+    pub fn new(range: Range<usize>) -> Self {
         let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         Self { start: narrow(range.start), end: narrow(range.end) }
     }
 
-    pub(crate) fn range(self) -> Range<usize> {
+    /// The bytes.
+    pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 
     /// From the start of this one to the end of the other.
-    pub(crate) fn to(self, last: Self) -> Self {
+    pub fn to(self, last: Self) -> Self {
         Self { start: self.start, end: last.end }
     }
 }
@@ -54,24 +55,30 @@ impl fmt::Debug for Span {
 
 /// An expression: clauses that hold all at once, maybe none.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Ast {
-    pub(crate) clauses: Vec<Clause>,
+pub struct Ast {
+    /// What stands between commas.
+    pub clauses: Vec<Clause>,
 }
 
 /// Branches of which one holds, in the order in which they are tried: `A || B`. There is at least one.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Clause {
-    pub(crate) branches: Vec<Element>,
+pub struct Clause {
+    /// What stands between `||`.
+    pub branches: Vec<Element>,
 }
 
+/// A branch of a clause.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Element {
+pub enum Element {
+    /// One condition.
     Term(Term),
+    /// Several in braces.
     Scope(Scope),
 }
 
 impl Element {
-    pub(crate) fn span(&self) -> Span {
+    /// Where it stands.
+    pub fn span(&self) -> Span {
         match self {
             Self::Term(term) => term.span,
             Self::Scope(scope) => scope.span,
@@ -81,16 +88,19 @@ impl Element {
 
 /// `{..}`, or `!{..}`, which keeps the variables that are first bound inside.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Scope {
-    pub(crate) negated: bool,
+pub struct Scope {
+    /// With a `!` before it.
+    pub negated: bool,
     /// At least one.
-    pub(crate) clauses: Vec<Clause>,
-    pub(crate) span: Span,
+    pub clauses: Vec<Clause>,
+    /// With its braces.
+    pub span: Span,
 }
 
 /// What stands before a term.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Operator {
+pub enum Operator {
+    /// Nothing.
     And,
     /// `!`
     Not,
@@ -106,66 +116,83 @@ pub(crate) enum Operator {
 
 /// One condition.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Term {
+pub struct Term {
     /// Always [`And`](Operator::And) for a comparison, which has its own negation.
-    pub(crate) operator: Operator,
-    pub(crate) test: Test,
-    pub(crate) span: Span,
+    pub operator: Operator,
+    /// What is asked.
+    pub test: Test,
+    /// With its operator.
+    pub span: Span,
 }
 
+/// What a [`Term`] asks.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Test {
+pub enum Test {
+    /// For a component, tag or pair.
     Has(Has),
+    /// Whether something is the same.
     Compare(Comparison),
 }
 
 /// That the source has the component or tag, or, with a target, the pair.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Has {
-    pub(crate) access: Option<Access>,
+pub struct Has {
+    /// If it is written down.
+    pub access: Option<Access>,
     /// Component, tag, or relation.
-    pub(crate) first: Arg,
+    pub first: Arg,
     /// `None` is `Tag()`: true of nobody in particular.
-    pub(crate) source: Option<Arg>,
+    pub source: Option<Arg>,
     /// Only where there is a source.
-    pub(crate) target: Option<Arg>,
+    pub target: Option<Arg>,
 }
 
 /// What the data of a field is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Access {
+pub enum Access {
+    /// To be read.
     In,
+    /// To be written.
     Out,
+    /// To be read and written.
     InOut,
+    /// For nothing.
     None,
 }
 
 /// An element, and where else to look for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Arg {
-    pub(crate) id: Id,
-    pub(crate) traversal: Option<Box<Traversal>>,
+pub struct Arg {
+    /// The element.
+    pub id: Id,
+    /// `self` and `up` and what goes with them.
+    pub traversal: Option<Box<Traversal>>,
 }
 
 impl Arg {
-    pub(crate) fn new(id: Id) -> Self {
+    /// An element without a traversal.
+    pub fn new(id: Id) -> Self {
         Self { id, traversal: None }
     }
 
     /// `$this`, which nobody wrote: it was left out before or at `span`.
-    pub(crate) fn this(span: Span) -> Self {
+    pub fn this(span: Span) -> Self {
         Self::new(Id { kind: IdKind::Variable(THIS.into()), span })
     }
 }
 
+/// An element of a term.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Id {
-    pub(crate) kind: IdKind,
-    pub(crate) span: Span,
+pub struct Id {
+    /// What names it.
+    pub kind: IdKind,
+    /// Where.
+    pub span: Span,
 }
 
+/// What names an element.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum IdKind {
+pub enum IdKind {
     /// An entity, type or member by its name.
     Path(Path),
     /// `$name`
@@ -176,33 +203,41 @@ pub(crate) enum IdKind {
     Wildcard,
     /// `_`
     Any,
-    /// `#bits`, of [`Entity::to_bits`](bevy_ecs::entity::Entity::to_bits). 0 is no entity.
+    /// `#bits`, of Bevy's `Entity::to_bits`. 0 is no entity.
     Bits(u64),
 }
 
 impl IdKind {
-    pub(crate) fn is_this(&self) -> bool {
+    /// Whether it is `$this`.
+    pub fn is_this(&self) -> bool {
         matches!(self, Self::Variable(name) if name == THIS)
     }
 }
 
 /// Names that lead to something, at least one. A Rust type with its own path is one name: `game::Sized<u8>`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Path(pub(crate) Vec<String>);
+pub struct Path(pub Vec<String>);
 
 /// A word of a [`Traversal`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Flag {
+pub enum Flag {
+    /// `self`: the element itself counts.
     This,
+    /// `up`: whom it reaches counts.
     Up,
+    /// `down`: who reaches it counts.
     Down,
+    /// `cascade`: as `up`, in order of depth.
     Cascade,
+    /// `desc`: deepest first.
     Desc,
+    /// `all`: not the nearest alone.
     All,
 }
 
 impl Flag {
-    pub(crate) const ALL: [(Self, &str); 6] = [
+    /// Every flag with its word.
+    pub const ALL: [(Self, &str); 6] = [
         (Self::This, "self"),
         (Self::Up, "up"),
         (Self::Down, "down"),
@@ -211,25 +246,29 @@ impl Flag {
         (Self::All, "all"),
     ];
 
-    pub(crate) fn of_word(word: &str) -> Option<Self> {
+    /// The flag with a word.
+    pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|flag| flag.1 == word).map(|flag| flag.0)
     }
 }
 
 /// A set of [`Flag`]s.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Flags(u8);
+pub struct Flags(u8);
 
 impl Flags {
-    pub(crate) fn has(self, flag: Flag) -> bool {
+    /// Whether it is in the set.
+    pub fn has(self, flag: Flag) -> bool {
         self.0 & 1 << flag as u8 != 0
     }
 
-    pub(crate) fn insert(&mut self, flag: Flag) {
+    /// Adds a flag.
+    pub fn insert(&mut self, flag: Flag) {
         self.0 |= 1 << flag as u8;
     }
 
-    pub(crate) fn words(self) -> impl Iterator<Item = &'static str> {
+    /// The words of all flags of the set.
+    pub fn words(self) -> impl Iterator<Item = &'static str> {
         Flag::ALL.into_iter().filter(move |flag| self.has(flag.0)).map(|flag| flag.1)
     }
 }
@@ -242,38 +281,47 @@ impl fmt::Debug for Flags {
 
 /// Where to look, beside or instead of the element itself: `self|up ChildOf 2..4`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Traversal {
-    pub(crate) flags: Flags,
+pub struct Traversal {
+    /// Where to, and what counts.
+    pub flags: Flags,
     /// `None` is `ChildOf`, if anything is followed.
-    pub(crate) relation: Option<Id>,
-    pub(crate) depth: Depth,
-    pub(crate) span: Span,
+    pub relation: Option<Id>,
+    /// How far.
+    pub depth: Depth,
+    /// From the first word to the last.
+    pub span: Span,
 }
 
 /// How many steps away; the first step is number 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Depth {
-    pub(crate) min: u32,
-    pub(crate) max: Option<u32>,
+pub struct Depth {
+    /// From 1.
+    pub min: u32,
+    /// `None` is as far as it goes.
+    pub max: Option<u32>,
 }
 
 impl Depth {
-    pub(crate) const EVERY: Self = Self { min: 1, max: None };
+    /// However many.
+    pub const EVERY: Self = Self { min: 1, max: None };
 }
 
 /// `$x == Name`, `$x != "path"`, `$x ~= "part"`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Comparison {
+pub struct Comparison {
     /// A variable, or something looked up below one.
-    pub(crate) left: Id,
-    pub(crate) negated: bool,
-    pub(crate) right: Comparand,
+    pub left: Id,
+    /// `!=`, or a `!` in the text that is compared with.
+    pub negated: bool,
+    /// What it is compared with.
+    pub right: Comparand,
     /// Of the right side.
-    pub(crate) span: Span,
+    pub span: Span,
 }
 
+/// The right side of a [`Comparison`].
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Comparand {
+pub enum Comparand {
     /// Is this one.
     Id(Id),
     /// Is the one found by this path while evaluating.
@@ -285,7 +333,7 @@ pub(crate) enum Comparand {
 impl Ast {
     /// Goes through all terms in their order. The function is also told whether a scope around the term is
     /// negated.
-    pub(crate) fn for_each_term<'a>(&'a self, f: &mut impl FnMut(&'a Term, bool)) {
+    pub fn for_each_term<'a>(&'a self, f: &mut impl FnMut(&'a Term, bool)) {
         visit(&self.clauses, false, f);
     }
 }
@@ -301,7 +349,7 @@ fn visit<'a>(clauses: &'a [Clause], negated: bool, f: &mut impl FnMut(&'a Term, 
 
 impl Term {
     /// The elements that are matched, in the order component or relation, source, target; left, right.
-    pub(crate) fn ids(&self) -> impl Iterator<Item = &Id> {
+    pub fn ids(&self) -> impl Iterator<Item = &Id> {
         let [first, second, third] = match &self.test {
             Test::Has(Has { first, source, target, .. }) => {
                 [Some(&first.id), source.as_ref().map(|arg| &arg.id), target.as_ref().map(|arg| &arg.id)]

@@ -22,13 +22,13 @@ pub enum ExprErrorKind {
     Limit,
 }
 
-/// What is wrong with a [`PairExpr`](crate::PairExpr), and where.
+/// What is wrong with an expression, and where.
 ///
 /// Displayed, it shows the line with the place marked below:
 ///
 /// ```
-/// # use bevy_relations::PairExpr;
-/// let error = PairExpr::parse("SpaceShip, (DockedTo, $)").unwrap_err();
+/// # use bevy_relations_syntax::parse::parse;
+/// let error = parse("SpaceShip, (DockedTo, $)").unwrap_err();
 /// assert_eq!((error.line(), error.column()), (1, 23));
 /// assert_eq!(error.found(), "$");
 /// assert_eq!(
@@ -127,9 +127,9 @@ impl fmt::Debug for ExprError {
 
 impl core::error::Error for ExprError {}
 
-/// An error that still lacks the text that its span is about.
+/// An [`ExprError`] that still lacks the text that its span is about.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub struct Fault {
     kind: ExprErrorKind,
     span: Span,
     expected: Cow<'static, str>,
@@ -142,28 +142,33 @@ impl Fault {
     }
 
     /// The text does not go on as the grammar wants it.
-    pub(super) fn syntax(span: Span, expected: impl Into<Cow<'static, str>>) -> Box<Self> {
+    pub fn syntax(span: Span, expected: impl Into<Cow<'static, str>>) -> Box<Self> {
         Self::new(ExprErrorKind::Syntax, span, expected)
     }
 
-    pub(super) fn older(span: Span, expected: &'static str, spelling: impl Into<String>) -> Box<Self> {
+    /// It was spelled so in earlier versions of Flecs.
+    pub fn older(span: Span, expected: &'static str, spelling: impl Into<String>) -> Box<Self> {
         Self::new(ExprErrorKind::OlderSpelling, span, expected).suggest(spelling)
     }
 
-    pub(super) fn rule(span: Span, expected: impl Into<Cow<'static, str>>) -> Box<Self> {
+    /// The grammar allows it, but it cannot be.
+    pub fn rule(span: Span, expected: impl Into<Cow<'static, str>>) -> Box<Self> {
         Self::new(ExprErrorKind::Rule, span, expected)
     }
 
-    pub(super) fn limit(span: Span, expected: impl Into<Cow<'static, str>>) -> Box<Self> {
+    /// There is too much of something.
+    pub fn limit(span: Span, expected: impl Into<Cow<'static, str>>) -> Box<Self> {
         Self::new(ExprErrorKind::Limit, span, expected)
     }
 
-    pub(super) fn suggest(mut self: Box<Self>, spelling: impl Into<String>) -> Box<Self> {
+    /// Suggests what to write instead.
+    pub fn suggest(mut self: Box<Self>, spelling: impl Into<String>) -> Box<Self> {
         self.suggestion = Some(spelling.into());
         self
     }
 
-    pub(super) fn in_text(self, text: &str) -> ExprError {
+    /// The error, now that the text is at hand.
+    pub fn in_text(self, text: &str) -> ExprError {
         let Self { kind, span, expected, suggestion } = self;
         let range = span.range();
         let before = &text[..range.start];

@@ -23,7 +23,10 @@ const MOST_TERMS: usize = 512;
 const MOST_SCOPES: usize = 32;
 
 /// Reads an expression and checks what can be checked without a world.
-pub(super) fn parse(text: &str) -> Result<Ast, ExprError> {
+///
+/// # Errors
+/// If the text does not follow the grammar, says what cannot hold in any world, or is too long.
+pub fn parse(text: &str) -> Result<Ast, ExprError> {
     all_of(text, |parser| {
         let ast = Ast { clauses: parser.clauses(&Token::End, "`,`, `||` or the end")? };
         check::check(&ast)?;
@@ -32,7 +35,10 @@ pub(super) fn parse(text: &str) -> Result<Ast, ExprError> {
 }
 
 /// Reads a single argument.
-pub(super) fn parse_arg(text: &str) -> Result<Arg, ExprError> {
+///
+/// # Errors
+/// If the text is anything else.
+pub fn parse_arg(text: &str) -> Result<Arg, ExprError> {
     all_of(text, Parser::arg)
 }
 
