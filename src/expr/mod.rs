@@ -17,6 +17,7 @@ mod compiled;
 mod exec;
 #[cfg(feature = "serialize")]
 mod json;
+mod order;
 mod plan;
 mod reads;
 mod resolve;
@@ -28,6 +29,7 @@ pub use builder::PairExprBuilder;
 pub use compiled::{CompiledExpr, ExprRunError};
 #[cfg(feature = "serialize")]
 pub use json::RowSerializer;
+pub use order::RowGroup;
 pub use rows::{FieldId, Row, RowMut, Rows};
 
 use alloc::{string::String, vec::Vec};
