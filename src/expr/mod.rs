@@ -20,6 +20,7 @@ mod compiled;
 mod exec;
 #[cfg(feature = "serialize")]
 mod json;
+mod order;
 mod param;
 mod plan;
 mod reads;
@@ -32,6 +33,7 @@ pub use builder::PairExprBuilder;
 pub use compiled::{CompiledExpr, ExprRunError};
 #[cfg(feature = "serialize")]
 pub use json::RowSerializer;
+pub use order::RowGroup;
 pub use param::{AnyExpression, ExprParam, ExprQuery, Expression, FieldMode, ReadFields, WriteFields};
 pub use rows::{FieldId, Row, RowMut, Rows};
 

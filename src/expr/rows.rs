@@ -81,7 +81,13 @@ pub struct Row<'a> {
 impl<'a> Row<'a> {
     #[inline]
     pub(super) fn new(expr: &'a CompiledExpr, row: usize, reads: Reads<'a>) -> Self {
-        Self { expr, batch: expr.batch(), row, reads }
+        Self::of(expr, expr.batch(), row, reads)
+    }
+
+    /// A row of any batch of the expression.
+    #[inline]
+    pub(super) fn of(expr: &'a CompiledExpr, batch: &'a Batch, row: usize, reads: Reads<'a>) -> Self {
+        Self { expr, batch, row, reads }
     }
 
     /// Every row of the batch that was made last.
@@ -129,6 +135,11 @@ impl<'a> Row<'a> {
         field.shapes.get(branch as usize).copied().filter(|shape| shape.set)
     }
 
+    /// The number of its group; see [`CompiledExpr::group_by`]. 0 if rows are not put into groups.
+    pub fn group(&self) -> u64 {
+        self.batch.groups.get(self.row).copied().unwrap_or(0)
+    }
+
     /// Number of fields, as in [`CompiledExpr::field_count`].
     pub fn field_count(&self) -> usize {
         self.expr.field_count()
@@ -144,7 +155,6 @@ impl<'a> Row<'a> {
         self.expr.query().fields.get(field)?.access
     }
 
-    #[cfg(feature = "serialize")]
     pub(super) fn reads(&self) -> Reads<'a> {
         self.reads
     }

@@ -1,11 +1,14 @@
 //! Operations for terms by how they count: those that must hold, and what is negated, optional or alternative.
 
 use super::{
-    Arm, AtomOp, Branch, BranchKind, Column, Filter, MaskSpec, Operand, Pipeline, Produce, ShapeId, Special,
+    Arm, AtomOp, Branch, BranchKind, Column, Filter, MaskSpec, Operand, Pipeline, Position, Produce, ShapeId,
+    Special,
     lower::{Bound, Lowering},
     order::{is_single, is_single_test},
 };
-use crate::expr::bound::{Condition, Element, Item, ListMode, Operator, OrChain, Term, Var, VarSet};
+use crate::expr::bound::{
+    AtomId, ChainSource, Condition, Element, Item, ListMode, Operator, OrChain, PairAtom, Term, Var, VarSet,
+};
 use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
 
 impl Lowering<'_, '_> {
@@ -29,8 +32,7 @@ impl Lowering<'_, '_> {
         if term.operator != Operator::Optional {
             arm.fills.extend(set.map(|column| (column, Special::Number(0))));
         }
-        bound.set.extend(&inner.set);
-        bound.maybe.extend(&inner.maybe);
+        bound.may_be_skipped(&inner);
         pipeline.add(Produce::Branch(Branch {
             kind: BranchKind::Guard { columns: guards, lenient: false },
             arms: alloc::vec![arm],
@@ -179,11 +181,15 @@ impl Lowering<'_, '_> {
         self.bind_source(pipeline, term, bound);
         let set = self.flag_of(term);
         if is_single(term)
+            && term.condition.vars().iter().all(|var| bound.set.contains(var))
             && let (Condition::Match(atom), Some(column)) = (&term.condition, set)
         {
             let test = self.match_test(atom, false, &bound.set);
             self.shape(term.field, atom, Some(&AtomOp::plain()));
             pipeline.last().filters.push(Filter::Note { test: Box::new(test), column });
+            return;
+        }
+        if self.optional_target(pipeline, term, set, bound) {
             return;
         }
         let first = self.columns;
@@ -195,11 +201,37 @@ impl Lowering<'_, '_> {
         self.fill_new(&own, bound, &inner, first, Special::Skipped, &mut fills);
         let mut arm = self.arm(own);
         arm.fills.extend(set.map(|column| (column, Special::Number(0))));
-        for var in inner.set.iter().filter(|&var| !bound.set.contains(var)).collect::<Vec<_>>() {
-            bound.set.insert(var);
-            bound.maybe.insert(var);
-        }
+        bound.may_be_skipped(&inner);
         pipeline.add(Produce::Branch(Branch { kind: BranchKind::Optional, arms: alloc::vec![arm], fills }));
+    }
+
+    /// An optional pair of an exclusive relation, whose target is not bound. False if the term is none.
+    fn optional_target(
+        &mut self,
+        pipeline: &mut Pipeline,
+        term: &Term,
+        set: Option<Column>,
+        bound: &mut Bound,
+    ) -> bool {
+        let Condition::Match(atom) = &term.condition else { return false };
+        let AtomId::Pair(PairAtom { relation, target, target_traversal: None, .. }) = atom.id else {
+            return false;
+        };
+        let relation = relation.entity().and_then(|relation| self.plain_relation(relation, atom));
+        let Some(relation) = relation.filter(|&relation| self.view.index(relation).exclusive) else {
+            return false;
+        };
+        let Position::Known(source) = self.position(atom.source, &bound.set) else { return false };
+        let Some(target) = target.var().filter(|&var| var != Var::THIS && !bound.set.contains(var)) else {
+            return false;
+        };
+        let (out, none) = (target.0, Special::Skipped);
+        let set = set.unwrap_or_else(|| self.new_column());
+        pipeline.last().filters.push(Filter::TargetIfAny { relation, source, out, none, set });
+        self.shape(term.field, atom, Some(&AtomOp::plain()));
+        bound.set.insert(target);
+        bound.maybe.insert(target);
+        true
     }
 
     /// That there is no way in which the items hold together.
@@ -227,14 +259,17 @@ impl Lowering<'_, '_> {
         let mut fills = alloc::vec![(set, Special::Unset)];
         self.fill_new(&own, bound, &inner, first, Special::Skipped, &mut fills);
         let arm = self.arm(own);
-        bound.set.extend(&inner.set);
-        bound.maybe.extend(&inner.maybe);
+        bound.may_be_skipped(&inner);
         let kind = BranchKind::Guard { columns, lenient: true };
         pipeline.add(Produce::Branch(Branch { kind, arms: alloc::vec![arm], fills }));
     }
 
     fn branches(&mut self, pipeline: &mut Pipeline, chain: &OrChain, set: Column, bound: &mut Bound) {
-        let unwritten = chain.source.is_some_and(|source| !bound.set.contains(source));
+        let unwritten = match chain.source {
+            ChainSource::Fixed => false,
+            ChainSource::Var(source) => !bound.set.contains(source),
+            ChainSource::Open => true,
+        };
         if !unwritten && self.choose(pipeline, chain, set, bound) {
             return;
         }
