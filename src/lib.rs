@@ -27,7 +27,7 @@ pub use bevy_relations_macros::{Expression, Relation, pair_expr};
 pub use expr::RowSerializer;
 pub use expr::{
     AnyExpression, CompiledExpr, ExprError, ExprErrorKind, ExprParam, ExprQuery, ExprRunError, Expression,
-    FieldId, FieldMode, PairExpr, PairExprBuilder, ReadFields, Row, RowMut, Rows, WriteFields,
+    FieldId, FieldMode, PairExpr, PairExprBuilder, ReadFields, Row, RowGroup, RowMut, Rows, WriteFields,
 };
 pub use id::{PairId, Slot};
 pub use names::{LookupError, NamePaths, WorldNameExt};
