@@ -1,6 +1,7 @@
 //! From what an expression says to what that means in a world.
 
 mod name;
+mod near;
 mod term;
 
 #[cfg(feature = "serialize")]
@@ -15,6 +16,7 @@ use super::{
         BoundQuery, Cascade, ChainSource, Comparand, Condition, Element, Item, OrChain, Term, Var, VarSet,
         Variable,
     },
+    builder::GivenType,
     error::{ExprError, Fault},
     exec::internal_markers,
 };
@@ -22,7 +24,7 @@ use crate::{
     ops::{Participant, TypeEntity, ensure_store},
     relation::Prefab,
 };
-use alloc::{boxed::Box, string::String, vec::Vec};
+use alloc::{boxed::Box, format, string::String, vec::Vec};
 use bevy_ecs::{
     component::ComponentId, entity_disabling::DefaultQueryFilters, hierarchy::Children, name::Name,
     world::World,
@@ -38,7 +40,12 @@ type Resolved<T> = Result<T, Box<Fault>>;
 /// If a name is not known or means several things, or a rule of the world's relations and components is broken.
 pub(super) fn resolve(expr: &PairExpr, world: &mut World) -> Result<BoundQuery, ExprError> {
     ensure_store(world);
-    let resolver = Resolver::new(world);
+    for given in &expr.types {
+        (given.register)(world).map_err(|error| {
+            Fault::rule(Span::NOWHERE, format!("a relation whose traits fit ({error})")).in_text(&expr.text)
+        })?;
+    }
+    let resolver = Resolver::new(world, &expr.types);
     resolver.query(&expr.ast).map_err(|fault| fault.in_text(&expr.text))
 }
 
@@ -74,6 +81,8 @@ struct Resolver<'w> {
     query: BoundQuery,
     /// The variables that can be seen, scope by scope.
     scopes: Vec<HashMap<String, Var>>,
+    /// What the names of types mean that a builder has written.
+    given: &'w [GivenType],
     /// Components that were named.
     named: Vec<ComponentId>,
     /// Variables that are compared with each other, and where.
@@ -81,13 +90,13 @@ struct Resolver<'w> {
 }
 
 impl<'w> Resolver<'w> {
-    fn new(world: &'w mut World) -> Self {
+    fn new(world: &'w mut World, given: &'w [GivenType]) -> Self {
         let this = Variable { name: super::ast::THIS.into(), local: false };
         let query = BoundQuery { variables: alloc::vec![this], ..BoundQuery::default() };
         let mut outermost = HashMap::new();
         outermost.insert(super::ast::THIS.into(), Var::THIS);
         let scopes = alloc::vec![outermost];
-        Self { world, query, scopes, named: Vec::new(), compared: Vec::new() }
+        Self { world, query, scopes, given, named: Vec::new(), compared: Vec::new() }
     }
 
     fn query(mut self, ast: &Ast) -> Resolved<BoundQuery> {

@@ -33,7 +33,7 @@ impl Resolver<'_> {
         if let Some(scope) = scope {
             let children = self.at_path(Some(scope), &path.0);
             if !children.is_empty() {
-                return self.single(children.into_iter().map(Meaning::Entity).collect(), span);
+                return self.single(children.into_iter().map(Meaning::Entity).collect(), path, span);
             }
         }
         let mut meanings: Vec<Meaning> = self.types(path).into_iter().map(Meaning::Type).collect();
@@ -52,12 +52,12 @@ impl Resolver<'_> {
             let types = self.types(&Path(component.to_vec()));
             meanings.extend(types.into_iter().map(|id| Meaning::Member(id, format!(".{field}"))));
         }
-        self.single(meanings, span)
+        self.single(meanings, path, span)
     }
 
-    fn single(&self, mut meanings: Vec<Meaning>, span: Span) -> Resolved<Meaning> {
+    fn single(&self, mut meanings: Vec<Meaning>, path: &Path, span: Span) -> Resolved<Meaning> {
         match meanings.len() {
-            0 => Err(Fault::rule(span, "the name of a component, relation or entity that exists")),
+            0 => Err(self.unknown(path, span)),
             1 => Ok(meanings.remove(0)),
             _ => {
                 let candidates: Vec<String> = meanings.iter().map(|meaning| self.describe(meaning)).collect();
@@ -82,6 +82,12 @@ impl Resolver<'_> {
     /// The Rust types with a name: reflected ones, and relations.
     fn types(&self, path: &Path) -> Vec<TypeId> {
         let [name] = &path.0[..] else { return Vec::new() };
+        let letters = |text: &'_ str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+        let given = self.given.iter().filter(|given| letters(&given.name) == letters(name));
+        let given: Vec<TypeId> = given.map(|given| given.id).collect();
+        if !given.is_empty() {
+            return given;
+        }
         #[cfg(feature = "bevy_reflect")]
         let reflected = match self.world.get_resource::<bevy_ecs::reflect::AppTypeRegistry>() {
             Some(types) => reflected_types(&types.read(), name),
@@ -132,7 +138,7 @@ pub(in crate::expr) fn reflected_types(types: &bevy_reflect::TypeRegistry, name:
     one.into_iter().chain(all).map(bevy_reflect::TypeRegistration::type_id).collect()
 }
 
-/// These types, and the relations that are types with a name.
+/// These types, and the relations and components that were registered with the name.
 pub(in crate::expr) fn with_relation_types(
     mut found: Vec<TypeId>,
     store: Option<&PairStore>,
@@ -140,7 +146,9 @@ pub(in crate::expr) fn with_relation_types(
 ) -> Vec<TypeId> {
     let Some(store) = store else { return found };
     let declared = store.registry.declared().map(|id| store.registry.entry(id));
-    for id in declared.filter(|entry| entry.name.as_deref() == Some(name)).filter_map(|entry| entry.type_id) {
+    let declared = declared.filter(|entry| entry.name.as_deref() == Some(name));
+    let components = store.registry.component_names.get(name).into_iter().flatten();
+    for id in declared.filter_map(|entry| entry.type_id).chain(components.copied()) {
         if !found.contains(&id) {
             found.push(id);
         }

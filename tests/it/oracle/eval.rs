@@ -274,9 +274,13 @@ impl Oracle<'_> {
     }
 
     fn from(&self, term: &Term, kind: From, list: Node, slots: &[Slot; VARS]) -> Vec<Match> {
-        let marks = self.model.marks.iter().filter(|&&(source, mark)| source == list && mark > DISABLED);
+        // Lists of which it is a kind are part of it.
+        let mut lists = self.model.ancestors(list, IS_A);
+        lists.push(list);
+        let is_list = |source: &Node| lists.contains(source);
+        let marks = self.model.marks.iter().filter(|(source, mark)| is_list(source) && *mark > DISABLED);
         let marks: Vec<Node> = marks.map(|&(_, mark)| mark).collect();
-        let relations = self.model.pairs.iter().filter(|&&(source, ..)| source == list);
+        let relations = self.model.pairs.iter().filter(|(source, ..)| is_list(source));
         let pairs: Vec<(Node, Node)> =
             relations.filter(|&&(_, relation, _)| relation > CHILD_OF).map(|&(_, r, t)| (r, t)).collect();
         let has = |node: Node| {
