@@ -4,9 +4,13 @@
 use crate::{expr_semantics::Written, oracle::random::Random};
 use bevy_ecs::prelude::*;
 use bevy_relations::{ExprErrorKind, ExprRunError, PairExpr, prelude::*};
-use std::{thread, time::Duration};
+use std::{
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::Duration,
+};
 
-const STEPS: u64 = 50_000;
+const STEPS: u64 = 5_000;
 
 fn world() -> Written {
     let mut written = Written::new(&[
@@ -36,21 +40,29 @@ fn run(world: &mut Written, text: &str) {
     }
 }
 
-/// Does it on a small stack, and fails if it takes a minute.
+/// Does it on a small stack, and fails if one of them takes half a minute.
 fn run_all(texts: Vec<String>) {
-    let (send, done) = std::sync::mpsc::channel();
+    let (send, done) = mpsc::channel();
+    let all = texts.clone();
     let work = move || {
         let mut world = world();
-        for text in texts {
+        for text in all {
             run(&mut world, &text);
+            if send.send(()).is_err() {
+                return;
+            }
         }
-        send.send(()).unwrap();
     };
     let worker = thread::Builder::new().stack_size(1024 * 1024).spawn(work).unwrap();
-    assert!(
-        done.recv_timeout(Duration::from_secs(60)) != Err(std::sync::mpsc::RecvTimeoutError::Timeout),
-        "no end"
-    );
+    for text in texts {
+        match done.recv_timeout(Duration::from_secs(30)) {
+            Ok(()) => {}
+            Err(RecvTimeoutError::Timeout) => {
+                panic!("no end: {}", text.chars().take(200).collect::<String>())
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
     worker.join().unwrap();
 }
 
@@ -74,7 +86,7 @@ fn five_hundred_terms_of_any_kind_are_planned_and_run() {
         chain(&|_| "(A, *)".into(), " || "),
         chain(&|at| format!("(A, $v{at})"), " || "),
         chain(&|at| format!("$this == e{}", at % 4 + 1), " || "),
-        chain(&|_| "and|e1".into(), " || "),
+        chain(&|_| "and|e1".into(), ", "),
         chain(&|_| "Prefab".into(), " || "),
         chain(&|_| "Tag, !{ A($this, $x), !B($x, _) }".into(), ", ")[..512 * 8]
             .rsplit_once("Tag")
@@ -118,7 +130,6 @@ fn cross_products_end_at_their_limit() {
         "$a != $b, $c != $d, Tag($a), Tag($b), Tag($c), Tag($d), A($a, $e), A($b, $f), (*, *), (*, *), (*, *), (*, *)",
         "!A($a, $b), !A($c, $d), !A($e, $f), !A($g, $h), !A($i, $j), !A($k, $l)",
         "?Tag($a), ?Tag($b), ?Tag($c), ?Tag($d), ?Tag($e), ?Tag($f), ?Tag($g), ?Tag($h)",
-        "!{ $x($a), $y($b), $z($c), $x($d), $y($e), $z($f), $x($g), $y($h), $x($i), Prefab($j) }",
     ] {
         let mut expr = world.compile(text);
         expr.set_step_limit(Some(10_000));
@@ -230,10 +241,10 @@ fn an_expression_outlives_what_it_names() {
         "!{ (A, e2), Tag(e2) }",
         "Red(up On)",
         "(In, e3)",
-        "(Within, *)",
+        "Tag, (Within, *)",
         "and|e1",
         "$this == e2",
-        "$x.e4 == e4, Tag($x)",
+        "$x.e4 == e1.e4, Tag($x)",
         "Tag(self|up On), ?Red(cascade On)",
         "*",
         "(*, *)",

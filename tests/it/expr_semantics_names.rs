@@ -45,7 +45,7 @@ fn a_component_is_known_by_the_names_given_to_it() {
     world.register_component_name::<Ship>("Energy");
     let error = PairExpr::parse("Fuel, Energy").unwrap().compile(&mut world).err().unwrap();
     assert_eq!((error.line(), error.column()), (1, 7));
-    assert!(error.expected().contains("Fuel") && error.expected().contains("Ship"), "{error}");
+    assert!(error.expected().matches("component").count() == 2, "{error}");
 }
 
 #[test]

@@ -71,8 +71,7 @@ impl Resolver<'_> {
         match meaning {
             Meaning::Type(id) => {
                 let component = self.world.components().get_id(*id);
-                let info = component.and_then(|id| self.world.components().get_info(id));
-                info.map_or_else(|| "a type".to_string(), |info| format!("the type {}", info.name()))
+                component.map_or_else(|| "a type".to_string(), |id| format!("the component {}", id.index()))
             }
             Meaning::Entity(entity) => format!("the entity {entity}"),
             Meaning::Member(_, field) => format!("the field {field}"),

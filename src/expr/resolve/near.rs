@@ -5,6 +5,7 @@ use crate::expr::{
     ast::{Path, Span},
     error::Fault,
 };
+use crate::names::WorldNameExt;
 use alloc::{boxed::Box, string::String, vec::Vec};
 use bevy_ecs::name::Name;
 
@@ -17,50 +18,62 @@ impl Resolver<'_> {
     /// The error about a name that means nothing, with the one that comes nearest to it.
     pub(super) fn unknown(&self, path: &Path, span: Span) -> Box<Fault> {
         let fault = Fault::rule(span, "the name of a component, relation or entity that exists");
-        let Some((last, parents)) = path.0.split_last() else { return fault };
-        match self.nearest(last, parents) {
-            Some(name) => {
-                let mut near = parents.to_vec();
-                near.push(name);
-                fault.suggest(as_text(&near))
-            }
+        match self.nearest(path) {
+            Some(near) => fault.suggest(near),
             None => fault,
         }
     }
 
-    fn nearest(&self, name: &str, parents: &[String]) -> Option<String> {
-        let wanted: Vec<char> = name.chars().flat_map(char::to_lowercase).take(LONGEST).collect();
-        // One letter in three may be another.
-        let mut most = wanted.len().div_ceil(3);
-        let mut best = None;
-        let mut consider = |candidate: &str| {
-            let letters: Vec<char> = candidate.chars().flat_map(char::to_lowercase).take(LONGEST).collect();
-            let distance = distance(&wanted, &letters);
-            if distance < most {
-                (most, best) = (distance, Some(candidate.into()));
-            }
-        };
-        if parents.is_empty() {
+    fn nearest(&self, path: &Path) -> Option<String> {
+        let mut best = Nearest::new(path.0.last()?);
+        if let [_] = &path.0[..] {
             if let Some(store) = crate::access::store(self.world) {
-                let declared =
-                    store.registry.declared().filter_map(|id| store.registry.entry(id).name.as_deref());
-                declared.for_each(&mut consider);
-                store.registry.component_names.keys().for_each(|name| consider(name));
+                let registry = &store.registry;
+                let relations = registry.declared().filter_map(|id| registry.entry(id).name.as_deref());
+                let names = registry.component_names.keys().map(String::as_str);
+                relations.chain(names).for_each(|name| best.consider(name, || Some(as_text(&[name.into()]))));
             }
             #[cfg(feature = "bevy_reflect")]
             if let Some(types) = self.world.get_resource::<bevy_ecs::reflect::AppTypeRegistry>() {
                 let types = types.read();
                 let paths = types.iter().map(|known| known.type_info().type_path_table().short_path());
-                paths.for_each(&mut consider);
+                paths.for_each(|name| best.consider(name, || Some(name.into())));
             }
         }
         for entity in self.world.iter_entities().take(MOST) {
             if let Some(name) = entity.get::<Name>() {
-                consider(name);
+                best.consider(name, || self.world.path_of(entity.id()));
             }
         }
-        best
+        best.name
     }
+}
+
+/// The name that differs least from one that is wanted.
+struct Nearest {
+    wanted: Vec<char>,
+    /// It must differ less.
+    distance: usize,
+    name: Option<String>,
+}
+
+impl Nearest {
+    fn new(wanted: &str) -> Self {
+        let wanted = letters(wanted);
+        // One letter in three may be another.
+        Self { distance: wanted.len().div_ceil(3) + 1, wanted, name: None }
+    }
+
+    fn consider(&mut self, name: &str, spelling: impl FnOnce() -> Option<String>) {
+        let distance = distance(&self.wanted, &letters(name));
+        if distance < self.distance {
+            (self.distance, self.name) = (distance, spelling());
+        }
+    }
+}
+
+fn letters(name: &str) -> Vec<char> {
+    name.chars().flat_map(char::to_lowercase).take(LONGEST).collect()
 }
 
 /// How many letters have to be put in, left out or replaced to make the one of the other.
