@@ -44,8 +44,8 @@ use serde::{
 /// those of types that are not registered.
 ///
 /// Names are written as in expressions, so that they can be put into one: entities as paths, components as type
-/// paths, as short ones where these are enough. An entity without a path, or that is not found by it since another
-/// has the same, is written `#bits`.
+/// paths, as short ones where these are enough. What has no such name is written `#bits`: an entity without a path, or
+/// one that is not found by it since another has the same, and a type that is not registered.
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;
@@ -173,8 +173,9 @@ impl Names<'_> {
 
     fn component(&self, component: ComponentId) -> String {
         let Some(info) = self.reads.components().get_info(component) else { return String::new() };
+        let entity = || self.reads.store()?.registry.entity_of(info.type_id()?);
         let name = info.type_id().and_then(|type_id| self.type_name(type_id));
-        name.unwrap_or_else(|| info.name().to_string())
+        name.or_else(|| entity().map(bits)).unwrap_or_else(|| info.name().to_string())
     }
 
     fn entity(&self, entity: Entity) -> String {
@@ -183,7 +184,7 @@ impl Names<'_> {
         type_id
             .and_then(|&type_id| self.type_name(type_id))
             .or_else(|| self.path(entity))
-            .unwrap_or_else(|| format!("#{}", entity.to_bits()))
+            .unwrap_or_else(|| bits(entity))
     }
 
     fn path(&self, entity: Entity) -> Option<String> {
@@ -191,7 +192,9 @@ impl Names<'_> {
         let is_found = self.reads.lookup(None, &path) == Some(entity);
         let names = Path(steps(&path).map(Cow::into_owned).collect());
         let is_type = matches!(&names.0[..], [name] if !self.types_named(name).is_empty());
-        (is_found && !is_type).then(|| names.to_string())
+        // The language has no way to write a name that is empty.
+        let is_written = names.0.iter().all(|name| !name.is_empty());
+        (is_found && is_written && !is_type).then(|| names.to_string())
     }
 
     fn types_named(&self, name: &str) -> Vec<TypeId> {
@@ -212,4 +215,8 @@ impl Names<'_> {
         let name = if is_only { short } else { registered?.path().to_string() };
         Some(Path([name].into()).to_string())
     }
+}
+
+fn bits(entity: Entity) -> String {
+    format!("#{}", entity.to_bits())
 }

@@ -5,14 +5,13 @@ use super::{
     compiled::{CompiledExpr, ExprRunError},
     exec::{Batch, Value},
     plan::{Column, FieldShape, Operand, ShapeElement, ShapeId},
-    reads::Reads,
+    reads::{Reads, Writes},
 };
 use crate::id::{PairId, Slot};
 use bevy_ecs::{
     change_detection::Mut,
     component::{Component, ComponentId, Mutable},
     entity::Entity,
-    world::World,
 };
 use core::{any::TypeId, fmt};
 
@@ -40,7 +39,12 @@ pub struct Rows<'a> {
 impl<'a> Rows<'a> {
     pub(super) fn new(expr: &'a mut CompiledExpr, reads: Reads<'a>) -> Result<Self, ExprRunError> {
         expr.start_rows(reads)?;
-        Ok(Self { expr, reads, next: 0, len: 0 })
+        Ok(Self::started(expr, reads))
+    }
+
+    /// The rows of a run that has been started.
+    pub(super) fn started(expr: &'a mut CompiledExpr, reads: Reads<'a>) -> Self {
+        Self { expr, reads, next: 0, len: 0 }
     }
 
     /// The next row.
@@ -77,7 +81,13 @@ pub struct Row<'a> {
 impl<'a> Row<'a> {
     #[inline]
     pub(super) fn new(expr: &'a CompiledExpr, row: usize, reads: Reads<'a>) -> Self {
-        Self { expr, batch: expr.batch(), row, reads }
+        Self::of(expr, expr.batch(), row, reads)
+    }
+
+    /// A row of any batch of the expression.
+    #[inline]
+    pub(super) fn of(expr: &'a CompiledExpr, batch: &'a Batch, row: usize, reads: Reads<'a>) -> Self {
+        Self { expr, batch, row, reads }
     }
 
     /// Every row of the batch that was made last.
@@ -125,6 +135,11 @@ impl<'a> Row<'a> {
         field.shapes.get(branch as usize).copied().filter(|shape| shape.set)
     }
 
+    /// The number of its group; see [`CompiledExpr::group_by`]. 0 if rows are not put into groups.
+    pub fn group(&self) -> u64 {
+        self.batch.groups.get(self.row).copied().unwrap_or(0)
+    }
+
     /// Number of fields, as in [`CompiledExpr::field_count`].
     pub fn field_count(&self) -> usize {
         self.expr.field_count()
@@ -140,7 +155,6 @@ impl<'a> Row<'a> {
         self.expr.query().fields.get(field)?.access
     }
 
-    #[cfg(feature = "serialize")]
     pub(super) fn reads(&self) -> Reads<'a> {
         self.reads
     }
@@ -260,34 +274,45 @@ impl fmt::Debug for Row<'_> {
 pub struct RowMut<'a> {
     expr: &'a CompiledExpr,
     row: usize,
-    world: &'a mut World,
+    world: &'a mut dyn Writes,
 }
 
 impl<'a> RowMut<'a> {
-    pub(super) fn new(expr: &'a CompiledExpr, row: usize, world: &'a mut World) -> Self {
+    pub(super) fn new(expr: &'a CompiledExpr, row: usize, world: &'a mut dyn Writes) -> Self {
         Self { expr, row, world }
+    }
+
+    /// The entity that the row is about; see [`Row::this`].
+    pub fn this(&self) -> Option<Entity> {
+        self.as_row().this()
+    }
+
+    /// The value of a variable; see [`Row::var`].
+    pub fn var(&self, name: &str) -> Option<Entity> {
+        self.as_row().var(name)
     }
 
     /// The row, to be read.
     pub fn as_row(&self) -> Row<'_> {
-        Row::new(self.expr, self.row, Reads::World(self.world))
+        Row::new(self.expr, self.row, self.world.reads())
     }
 
     /// The value of a field, to be written. `None` if it is not set or of another type, or if it may only be read:
     /// fields marked `[in]` or `[none]`, and those that are not of `$this` itself unless marked `[inout]` or `[out]`.
+    /// In a system no field may be written but those.
     pub fn get_mut<T: Component<Mutability = Mutable>>(&mut self, field: usize) -> Option<Mut<'_, T>> {
         let row = self.as_row();
         let source = row.source(field)?;
-        let own = self.world.components().component_id::<T>()?;
+        let own = self.world.reads().components().component_id::<T>()?;
         let allowed = match self.expr.query().fields.get(field)?.access {
             Some(FieldAccess::InOut | FieldAccess::Out) => true,
             Some(FieldAccess::In | FieldAccess::None) => false,
-            None => row.is_own(field),
+            None => self.world.is_exclusive() && row.is_own(field),
         };
         if !allowed || row.component(field) != Some(own) {
             return None;
         }
-        self.world.get_mut(source)
+        self.world.entity_mut(source)?.into_mut()
     }
 }
 

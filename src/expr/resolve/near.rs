@@ -5,9 +5,9 @@ use crate::expr::{
     ast::{Path, Span},
     error::Fault,
 };
-use crate::names::WorldNameExt;
+
 use alloc::{boxed::Box, string::String, vec::Vec};
-use bevy_ecs::name::Name;
+use bevy_ecs::archetype::{Archetype, ArchetypeEntity};
 
 /// Entities that are looked at.
 const MOST: usize = 10_000;
@@ -25,24 +25,26 @@ impl Resolver<'_> {
     }
 
     fn nearest(&self, path: &Path) -> Option<String> {
+        let reads = self.site.reads();
         let mut best = Nearest::new(path.0.last()?);
         if let [_] = &path.0[..] {
-            if let Some(store) = crate::access::store(self.world) {
+            if let Some(store) = reads.store() {
                 let registry = &store.registry;
                 let relations = registry.declared().filter_map(|id| registry.entry(id).name.as_deref());
                 let names = registry.component_names.keys().map(String::as_str);
                 relations.chain(names).for_each(|name| best.consider(name, || Some(as_text(&[name.into()]))));
             }
             #[cfg(feature = "bevy_reflect")]
-            if let Some(types) = self.world.get_resource::<bevy_ecs::reflect::AppTypeRegistry>() {
+            if let Some(types) = reads.types() {
                 let types = types.read();
                 let paths = types.iter().map(|known| known.type_info().type_path_table().short_path());
                 paths.for_each(|name| best.consider(name, || Some(name.into())));
             }
         }
-        for entity in self.world.iter_entities().take(MOST) {
-            if let Some(name) = entity.get::<Name>() {
-                best.consider(name, || self.world.path_of(entity.id()));
+        let entities = reads.archetypes().iter().flat_map(Archetype::entities).map(ArchetypeEntity::id);
+        for entity in entities.take(MOST) {
+            if let Some(name) = reads.name(entity) {
+                best.consider(name, || reads.path_of(entity));
             }
         }
         best.name
