@@ -26,8 +26,8 @@ pub use bevy_relations_macros::Relation;
 #[cfg(feature = "serialize")]
 pub use expr::RowSerializer;
 pub use expr::{
-    CompiledExpr, ExprError, ExprErrorKind, ExprRunError, FieldId, PairExpr, PairExprBuilder, Row, RowMut,
-    Rows,
+    CompiledExpr, ExprError, ExprErrorKind, ExprRunError, FieldId, PairExpr, PairExprBuilder, Row, RowGroup,
+    RowMut, RowTable, RowTableMut, Rows,
 };
 pub use id::{PairId, Slot};
 pub use names::{LookupError, NamePaths, WorldNameExt};

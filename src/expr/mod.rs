@@ -18,11 +18,13 @@ mod exec;
 #[cfg(feature = "serialize")]
 mod json;
 mod order;
+mod parallel;
 mod plan;
 mod reads;
 mod resolve;
 mod rows;
 mod sort;
+mod tables;
 
 pub use bevy_relations_syntax::error::{ExprError, ExprErrorKind};
 pub use builder::PairExprBuilder;
@@ -31,6 +33,7 @@ pub use compiled::{CompiledExpr, ExprRunError};
 pub use json::RowSerializer;
 pub use order::RowGroup;
 pub use rows::{FieldId, Row, RowMut, Rows};
+pub use tables::{RowTable, RowTableMut};
 
 use alloc::{string::String, vec::Vec};
 use ast::{Ast, IdKind, THIS};

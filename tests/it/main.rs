@@ -25,6 +25,7 @@ mod expr_oracle;
 mod expr_order;
 mod expr_rows;
 mod expr_run;
+mod expr_tables;
 mod lifecycle;
 mod model;
 mod names;
