@@ -362,4 +362,8 @@ pub(crate) struct BoundQuery {
     pub(crate) cascade: Option<Cascade>,
     /// Resources that it asks for.
     pub(crate) singletons: Vec<ComponentId>,
+    /// Entities that were found by their names.
+    pub(crate) named: Vec<Entity>,
+    /// Some name has no meaning yet: a placeholder stands for it.
+    pub(crate) awaits_names: bool,
 }

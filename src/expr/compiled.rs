@@ -141,6 +141,20 @@ impl CompiledExpr {
         }
     }
 
+    /// Takes what the names of the expression mean by now.
+    pub(super) fn rebind(&mut self, query: BoundQuery) {
+        if query != self.query {
+            self.query = query;
+            self.prepared = Default::default();
+            self.clear_vars();
+        }
+    }
+
+    /// Whether everybody that the expression names is alive.
+    pub(super) fn knows_everybody(&self, reads: Reads<'_>) -> bool {
+        self.query.named.iter().all(|&entity| reads.entities().contains_spawned(entity))
+    }
+
     /// The names of the variables that rows have, without `$this`.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         let named = self.query.variables.iter().skip(1);
@@ -163,12 +177,21 @@ impl CompiledExpr {
     /// # Errors
     /// If rows have no such variable, or the entity is not alive.
     pub fn set_var(&mut self, world: &World, name: &str, entity: Entity) -> Result<&mut Self, ExprRunError> {
+        self.set_var_in(Reads::World(world), name, entity)
+    }
+
+    pub(super) fn set_var_in(
+        &mut self,
+        reads: Reads<'_>,
+        name: &str,
+        entity: Entity,
+    ) -> Result<&mut Self, ExprRunError> {
         let unknown = || ExprRunError::UnknownVariable { name: name.to_owned() };
         let var = self.variable(name).ok_or_else(unknown)?;
-        if world.id() != self.world {
+        if reads.world_id() != self.world {
             return Err(ExprRunError::OtherWorld);
         }
-        if !world.entities().contains_spawned(entity) {
+        if !reads.entities().contains_spawned(entity) {
             return Err(ExprRunError::DeadEntity { name: name.to_owned(), entity });
         }
         self.preset.retain(|(other, _)| *other != var);
@@ -200,7 +223,12 @@ impl CompiledExpr {
     /// Makes rows in smaller batches: for tests, which have few rows.
     #[doc(hidden)]
     pub fn set_batch_size(&mut self, rows: usize) {
-        self.shared.batch_size = rows.max(1);
+        self.replace_batch_size(rows);
+    }
+
+    /// Gives back how many there were so far.
+    pub(super) fn replace_batch_size(&mut self, rows: usize) -> usize {
+        core::mem::replace(&mut self.shared.batch_size, rows.max(1))
     }
 
     pub(super) fn query(&self) -> &BoundQuery {
@@ -245,16 +273,12 @@ impl CompiledExpr {
         }
         let Self { prepared, query, preset_vars, preset, shared, .. } = self;
         let prepared = &mut prepared[which];
-        if let Fit::New = prepared.update(query, &view, preset_vars, which == ROWS) {
-            shared.counts.clear();
-        }
-        shared.counts.clear();
-        shared.counts.resize(prepared.plan.stages, 0);
-        shared.steps_left = self.step_limit.unwrap_or(u64::MAX);
-        shared.out_of_steps = false;
+        prepared.update(query, &view, preset_vars, which == ROWS);
+        shared.restart(&prepared.plan, self.step_limit);
         prepared.sorted.restart(prepared.plan.cascade.is_some() || self.order.is_wanted());
         let input = prepared.state.restart();
-        input.len = 1;
+        // Nothing holds for an entity that has died since.
+        input.len = usize::from(preset.iter().all(|&(_, entity)| view.is_alive(entity)));
         for &(var, entity) in &*preset {
             for column in [var.0, query.variables.len() as Column + var.0] {
                 input.column_mut(column).push(Value::new(entity));

@@ -19,6 +19,7 @@ mod exec;
 mod json;
 mod order;
 mod parallel;
+mod param;
 mod plan;
 mod reads;
 mod resolve;
@@ -32,6 +33,7 @@ pub use compiled::{CompiledExpr, ExprRunError};
 #[cfg(feature = "serialize")]
 pub use json::RowSerializer;
 pub use order::RowGroup;
+pub use param::{AnyExpression, ExprParam, ExprQuery, Expression, FieldMode, ReadFields, WriteFields};
 pub use rows::{FieldId, Row, RowMut, Rows};
 pub use tables::{RowTable, RowTableMut};
 
@@ -111,7 +113,7 @@ impl PairExpr {
     /// # Errors
     /// If a name is unknown or means several things, or if a rule is broken that depends on what things are.
     pub fn compile(&self, world: &mut World) -> Result<CompiledExpr, ExprError> {
-        let query = resolve::resolve(self, world)?;
+        let query = resolve::resolve(self, resolve::Site::Now(world))?;
         Ok(CompiledExpr::new(query, world))
     }
 
@@ -131,6 +133,12 @@ impl PairExpr {
         });
         names
     }
+}
+
+/// An expression that the macros have read before.
+#[doc(hidden)]
+pub fn parsed(text: &'static str) -> PairExpr {
+    PairExpr::parse(text).unwrap_or_else(|error| unreachable!("{error}"))
 }
 
 impl FromStr for PairExpr {

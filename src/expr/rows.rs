@@ -6,7 +6,7 @@ use super::{
     compiled::{CompiledExpr, ExprRunError},
     exec::{Batch, Value},
     plan::{Column, FieldShape, Operand, ShapeElement, ShapeId},
-    reads::Reads,
+    reads::{Reads, Writes},
 };
 use crate::id::{PairId, Slot};
 use alloc::string::ToString;
@@ -14,7 +14,6 @@ use bevy_ecs::{
     change_detection::Mut,
     component::{Component, ComponentId, Mutable},
     entity::Entity,
-    world::World,
 };
 use core::{any::TypeId, fmt};
 
@@ -42,7 +41,12 @@ pub struct Rows<'a> {
 impl<'a> Rows<'a> {
     pub(super) fn new(expr: &'a mut CompiledExpr, reads: Reads<'a>) -> Result<Self, ExprRunError> {
         expr.start_rows(reads)?;
-        Ok(Self { expr, reads, next: 0, len: 0 })
+        Ok(Self::started(expr, reads))
+    }
+
+    /// The rows of a run that has been started.
+    pub(super) fn started(expr: &'a mut CompiledExpr, reads: Reads<'a>) -> Self {
+        Self { expr, reads, next: 0, len: 0 }
     }
 
     /// The next row.
@@ -226,13 +230,13 @@ impl<'a> Row<'a> {
         info.is_some_and(|info| info.type_id() == Some(TypeId::of::<T>()))
     }
 
-    /// Whether a field may be written: if it is of `$this` and not marked `[in]` or `[none]`, or marked `[inout]` or
-    /// `[out]`.
-    pub(super) fn may_write(&self, field: usize) -> bool {
+    /// Whether a field may be written: if it is marked `[inout]` or `[out]`, or, by who has the world for themselves, if
+    /// it is of `$this` and has no mark.
+    pub(super) fn may_write(&self, field: usize, is_exclusive: bool) -> bool {
         match self.field_access(field) {
             Some(FieldAccess::InOut | FieldAccess::Out) => true,
             Some(FieldAccess::In | FieldAccess::None) => false,
-            None => self.is_own(field),
+            None => is_exclusive && self.is_own(field),
         }
     }
 
@@ -307,28 +311,39 @@ impl fmt::Debug for Row<'_> {
 pub struct RowMut<'a> {
     expr: &'a CompiledExpr,
     row: usize,
-    world: &'a mut World,
+    world: &'a mut dyn Writes,
 }
 
 impl<'a> RowMut<'a> {
-    pub(super) fn new(expr: &'a CompiledExpr, row: usize, world: &'a mut World) -> Self {
+    pub(super) fn new(expr: &'a CompiledExpr, row: usize, world: &'a mut dyn Writes) -> Self {
         Self { expr, row, world }
+    }
+
+    /// The entity that the row is about; see [`Row::this`].
+    pub fn this(&self) -> Option<Entity> {
+        self.as_row().this()
+    }
+
+    /// The value of a variable; see [`Row::var`].
+    pub fn var(&self, name: &str) -> Option<Entity> {
+        self.as_row().var(name)
     }
 
     /// The row, to be read.
     pub fn as_row(&self) -> Row<'_> {
-        Row::new(self.expr, self.row, Reads::World(self.world))
+        Row::new(self.expr, self.row, self.world.reads())
     }
 
     /// The value of a field, to be written. `None` if it is not set or of another type, or if it may only be read:
     /// fields marked `[in]` or `[none]`, and those that are not of `$this` itself unless marked `[inout]` or `[out]`.
+    /// In a system no field may be written but those.
     pub fn get_mut<T: Component<Mutability = Mutable>>(&mut self, field: usize) -> Option<Mut<'_, T>> {
         let row = self.as_row();
         let source = row.source(field)?;
-        if !row.may_write(field) || !row.is_component::<T>(field) {
+        if !row.may_write(field, self.world.is_exclusive()) || !row.is_component::<T>(field) {
             return None;
         }
-        self.world.get_mut(source)
+        self.world.entity_mut(source)?.into_mut()
     }
 }
 

@@ -262,7 +262,7 @@ impl RowTableMut<'_> {
     pub fn slice_mut<T: Component<Mutability = Mutable>>(&mut self, field: usize) -> Option<&mut [T]> {
         let (table, rows) = self.run.table_rows()?;
         let first = self.as_table().first();
-        let is_own = first.is_own(field) && first.is_component::<T>(field) && first.may_write(field);
+        let is_own = first.is_own(field) && first.is_component::<T>(field) && first.may_write(field, true);
         if is_own { access::table_slice_mut(self.world, table, rows) } else { None }
     }
 }

@@ -5,9 +5,13 @@
 //! Each pair remembers its place in the target's list of sources, which makes unlinking independent of the
 //! number of sources.
 
+mod reader;
+
+pub(crate) use reader::{ExclusiveReader, Reader};
+
 use super::{
     holes::Holes,
-    pages::{Page, Pages},
+    pages::Pages,
     reverse::{Moved, Reverse, live_places},
 };
 use alloc::{boxed::Box, vec::Vec};
@@ -158,26 +162,6 @@ impl ExclusiveForward {
     }
 }
 
-/// Reads the targets of many sources of an exclusive relation, which mostly follow each other.
-pub(crate) struct ExclusiveReader<'w> {
-    forward: &'w ExclusiveForward,
-    reverse: &'w Reverse,
-    page: Page<'w, u64>,
-}
-
-impl ExclusiveReader<'_> {
-    /// The target of a source.
-    #[inline]
-    pub(crate) fn target(&mut self, source: Entity) -> Option<Entity> {
-        let word = self.page.get(&self.forward.words, source.index_u32());
-        if word as u32 == 0 || (word >> 32) as u32 != generation(source) {
-            return None;
-        }
-        // Does not panic, so that loops over sources can be optimised.
-        Some(self.reverse.lists.get(self.reverse.list_of_index(word as u32 - 1)?)?.target)
-    }
-}
-
 /// Forward index of any other relation.
 #[derive(Default)]
 pub(crate) struct ManyForward {
@@ -196,7 +180,12 @@ enum Held<'a> {
 impl ManyForward {
     #[inline]
     fn held(&self, source: Entity) -> Held<'_> {
-        let slot = self.slots.get(source.index_u32());
+        self.held_in(self.slots.get(source.index_u32()), source)
+    }
+
+    /// What a slot says, if it is that of `source`.
+    #[inline]
+    fn held_in(&self, slot: ManySlot, source: Entity) -> Held<'_> {
         if slot.place == EMPTY || slot.generation != generation(source) {
             Held::None
         } else if slot.place == LIST {
@@ -308,12 +297,6 @@ impl Forward {
                 Held::List(list) => list.find(target).map(|at| list.edges[at].place),
             },
         }
-    }
-
-    /// For exclusive relations.
-    pub(crate) fn exclusive_reader<'w>(&'w self, reverse: &'w Reverse) -> Option<ExclusiveReader<'w>> {
-        let Self::Exclusive(forward) = self else { return None };
-        Some(ExclusiveReader { forward, reverse, page: forward.words.page(0) })
     }
 
     /// Number of targets.

@@ -3,7 +3,7 @@
 use super::{
     Participants, Simple,
     depth::Depths,
-    forward::{ExclusiveReader, Forward, TargetIter},
+    forward::{ExclusiveReader, Forward, Reader, TargetIter},
     journal::{Change, Journal},
     reverse::{Extras, Moved, NO_ROW, Reverse, SourceIter},
     ticks::PairTicks,
@@ -81,9 +81,17 @@ impl RelationIndex {
         self.forward.targets(&self.reverse, source)
     }
 
+    /// Reads the pairs of many sources.
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        self.forward.reader(&self.reverse)
+    }
+
     /// Reads the targets of many sources, if the relation is exclusive.
     pub(crate) fn exclusive_reader(&self) -> Option<ExclusiveReader<'_>> {
-        self.forward.exclusive_reader(&self.reverse)
+        match self.reader() {
+            Reader::Exclusive(reader) => Some(reader),
+            Reader::Many(_) => None,
+        }
     }
 
     #[inline]

@@ -32,7 +32,7 @@ pub use reverse::SourceIter;
 pub use ticks::PairTicks;
 
 pub(crate) use column::{PairData, type_ref, unpack};
-pub(crate) use forward::ExclusiveReader;
+pub(crate) use forward::{ExclusiveReader, Reader};
 pub(crate) use index::RelationIndex;
 pub(crate) use journal::{Change, Cursor, Journal};
 pub(crate) use pages::Pages;

@@ -23,6 +23,10 @@ mod expr_json;
 mod expr_judged;
 mod expr_oracle;
 mod expr_order;
+#[cfg(feature = "bevy_reflect")]
+mod expr_param;
+#[cfg(feature = "bevy_reflect")]
+mod expr_param_access;
 mod expr_rows;
 mod expr_run;
 mod expr_tables;

@@ -113,13 +113,16 @@ impl FlecsWorld {
     /// A relation of the given kind.
     pub(crate) fn relation(&mut self, kind: Kind) -> Id {
         // SAFETY: these are constants of the C library, initialized before `main`.
-        let (exclusive, sparse, child_of) =
-            unsafe { (sys::EcsExclusive, sys::EcsDontFragment, sys::EcsChildOf) };
+        let (exclusive, sparse, child_of, transitive) =
+            unsafe { (sys::EcsExclusive, sys::EcsDontFragment, sys::EcsChildOf, sys::EcsTransitive) };
         if matches!(kind, Kind::ChildOf | Kind::ChildOfLast) {
             return Id(child_of);
         }
         let relation = self.entity();
-        if matches!(kind, Kind::Exclusive | Kind::SparseExclusive) {
+        if kind == Kind::TransitiveExclusive {
+            self.add(relation, Id(transitive));
+        }
+        if matches!(kind, Kind::Exclusive | Kind::SparseExclusive | Kind::TransitiveExclusive) {
             self.add(relation, Id(exclusive));
         }
         if matches!(kind, Kind::Sparse | Kind::SparseExclusive) {
@@ -195,6 +198,8 @@ pub(crate) enum Kind {
     Sparse,
     /// One target, fragmenting.
     Exclusive,
+    /// The same, and a pair with a target is one with whatever the target has a pair with.
+    TransitiveExclusive,
     /// One target, in the second storage.
     SparseExclusive,
     /// The built-in hierarchy, children created as in Flecs' manual: first the parent, then the components.

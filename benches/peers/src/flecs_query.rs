@@ -8,7 +8,7 @@
 
 use crate::flecs::{Component, FlecsWorld, Id, pair, wildcard};
 use flecs_ecs::sys;
-use std::{cell::Cell, mem, slice};
+use std::{cell::Cell, ffi::CStr, mem, slice};
 
 /// What a query asks of an entity.
 #[derive(Clone, Copy)]
@@ -44,6 +44,32 @@ impl Term {
     /// A pair with any target: a table of results for each target.
     pub(crate) fn any_target(relation: Id) -> Self {
         Self::with(pair(relation, wildcard()))
+    }
+
+    /// A pair whose target is a variable.
+    pub(crate) fn to_variable(relation: Id, variable: &'static CStr) -> Self {
+        let mut term = Self::with(Id(0));
+        term.0.first.id = relation.0;
+        term.0.second.name = variable.as_ptr();
+        term
+    }
+
+    /// Asks a variable.
+    pub(crate) fn on(mut self, variable: &'static CStr) -> Self {
+        self.0.src.name = variable.as_ptr();
+        self
+    }
+
+    /// The entity matches if the term does not.
+    pub(crate) fn negated(mut self) -> Self {
+        self.0.oper = sys::ecs_oper_kind_t_EcsNot as i16;
+        self
+    }
+
+    /// The entity matches if this term does, or the next.
+    pub(crate) fn or_next(mut self) -> Self {
+        self.0.oper = sys::ecs_oper_kind_t_EcsOr as i16;
+        self
     }
 
     /// Asks the entity itself only, whatever the component says about inheritance.

@@ -1,68 +1,134 @@
 //! The nearest holder up a relation of which everything has one target at most.
 
-use super::{Masks, mask::Mask, view::View};
+use super::{mask::Fit, view::View};
 use crate::{
-    expr::plan::{Climb, HolderTest},
-    relation::TAGGED,
-    store::RelationIndex,
+    expr::plan::Climb,
+    store::{ExclusiveReader, RelationIndex},
 };
+use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
+
+/// Whom walks of this run have found, by the entities that they came by.
+#[derive(Default)]
+pub(crate) struct Holders {
+    round: u64,
+    /// By entity index: the run in which it was visited, and who was found.
+    found: Vec<(u64, Option<Entity>)>,
+    path: Vec<Entity>,
+}
+
+impl Holders {
+    #[inline]
+    fn get(&self, entity: Entity) -> Option<Option<Entity>> {
+        let &(round, holder) = self.found.get(entity.index_u32() as usize)?;
+        (round == self.round).then_some(holder)
+    }
+
+    /// Notes what was found along the path.
+    fn note(&mut self, holder: Option<Entity>) {
+        for entity in self.path.drain(..) {
+            let index = entity.index_u32() as usize;
+            if index >= self.found.len() {
+                self.found.resize((index + 1).next_power_of_two(), (0, None));
+            }
+            self.found[index] = (self.round, holder);
+        }
+    }
+}
 
 /// Looks for holders, and remembers whom it found above the last entity: neighbours often have the same above them.
 pub(super) struct Climber<'a, 'w> {
-    view: &'a View<'w>,
+    view: View<'w>,
     index: &'w RelationIndex,
+    reader: ExclusiveReader<'w>,
     climb: Climb,
     test: Test<'a, 'w>,
+    holders: &'a mut Holders,
     /// The last target, and the holder from there on.
     last: Option<(Entity, Option<Entity>)>,
 }
 
+/// How to tell a holder.
 #[derive(Clone, Copy)]
-enum Test<'a, 'w> {
-    Mask(&'a Mask),
+pub(super) enum Test<'a, 'w> {
+    Fit(Fit<'a>),
     Tag(&'w RelationIndex, Entity),
 }
 
 impl<'a, 'w> Climber<'a, 'w> {
-    pub(super) fn new(view: &'a View<'w>, masks: &'a Masks, climb: Climb) -> Self {
-        let test = match climb.test {
-            HolderTest::Mask(mask) => Test::Mask(masks.get(mask)),
-            HolderTest::Tag(tag) => Test::Tag(view.index(TAGGED), tag),
-        };
-        Self { view, index: view.index(climb.relation), climb, test, last: None }
+    /// `None` if the relation is not exclusive. `round` is the number of the run, not 0.
+    pub(super) fn new(
+        view: View<'w>,
+        climb: Climb,
+        test: Test<'a, 'w>,
+        holders: &'a mut Holders,
+        round: u64,
+    ) -> Option<Self> {
+        let index = view.index(climb.relation);
+        holders.round = round;
+        Some(Self { view, index, reader: index.exclusive_reader()?, climb, test, holders, last: None })
     }
 
     #[inline]
     fn holds(&self, entity: Entity) -> bool {
         match self.test {
-            Test::Mask(mask) => mask.fits(self.view, entity),
+            Test::Fit(fit) => fit.is(&self.view, entity),
             Test::Tag(index, tag) => index.has(entity, tag),
         }
     }
 
+    #[inline]
     pub(super) fn holder(&mut self, source: Entity) -> Option<Entity> {
         if self.climb.own && self.holds(source) {
             return Some(source);
         }
-        let target = self.index.first_target(source)?;
+        let target = self.reader.target(source)?;
         if let Some((known, holder)) = self.last
             && known == target
         {
             return holder;
         }
-        let mut at = Some((target, 1));
-        let mut holder = None;
+        let holder = if self.climb.min <= 1 && self.climb.max == u32::MAX {
+            self.above(target)
+        } else {
+            self.within(target)
+        };
+        self.last = Some((target, holder));
+        holder
+    }
+
+    /// The nearest holder from an entity on, at any depth.
+    ///
+    /// # Complexity
+    /// In one run, a step per entity above those that are asked about: each is walked by once.
+    fn above(&mut self, from: Entity) -> Option<Entity> {
+        let mut at = from;
+        let holder = loop {
+            if self.holds(at) {
+                break Some(at);
+            }
+            if let Some(known) = self.holders.get(at) {
+                break known;
+            }
+            let Some(target) = self.index.first_target(at) else { break None };
+            self.holders.path.push(at);
+            at = target;
+        };
+        self.holders.note(holder);
+        holder
+    }
+
+    /// The nearest holder from an entity on that is neither too near nor too far.
+    fn within(&self, from: Entity) -> Option<Entity> {
+        let mut at = Some((from, 1));
         while let Some((entity, depth)) = at
             && depth <= self.climb.max
         {
             if depth >= self.climb.min && self.holds(entity) {
-                holder = Some(entity);
-                break;
+                return Some(entity);
             }
             at = self.index.first_target(entity).map(|target| (target, depth + 1));
         }
-        self.last = Some((target, holder));
-        holder
+        None
     }
 }

@@ -4,25 +4,54 @@ use super::{
     Batch, Run,
     atom::Matcher,
     branch::ArmState,
-    climb::Climber,
+    climb::{Climber, Holders, Test},
+    mask::Fit,
     view::{Value, View},
 };
 use crate::{
     expr::{
         bound::ListMode,
-        plan::{Comparison, Filter, Position, Special, Stage},
+        plan::{Arm, Column, Comparison, Filter, HolderTest, Operand, Position, Special, Stage},
     },
+    id::RelationId,
     relation::{CHILD_OF, OnInstantiate, TAGGED},
+    store::Reader,
 };
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{archetype::Archetype, component::ComponentId, entity::Entity};
 
+/// What a filter keeps for itself.
+#[derive(Default)]
+pub(crate) enum Own {
+    #[default]
+    Nothing,
+    Arm(Box<ArmState>),
+    Holders(Box<Holders>),
+}
+
+impl Own {
+    fn arm(&mut self, arm: &Arm, columns: usize) -> &mut ArmState {
+        if !matches!(self, Self::Arm(_)) {
+            *self = Self::Arm(Box::new(ArmState::new(arm, columns)));
+        }
+        let Self::Arm(state) = self else { unreachable!("made above") };
+        state
+    }
+
+    fn holders(&mut self) -> &mut Holders {
+        if !matches!(self, Self::Holders(_)) {
+            *self = Self::Holders(Box::default());
+        }
+        let Self::Holders(holders) = self else { unreachable!("made above") };
+        holders
+    }
+}
+
 impl Filter {
-    /// Removes the rows that do not pass, or writes a column. `own` is what the filter keeps for itself, `rows` a
-    /// buffer.
+    /// Removes the rows that do not pass, or writes a column. `rows` is a buffer.
     pub(super) fn apply(
         &self,
-        own: &mut Option<Box<ArmState>>,
+        own: &mut Own,
         rows: &mut Vec<u32>,
         run: &mut Run<'_, '_>,
         batch: &mut Batch,
@@ -32,39 +61,72 @@ impl Filter {
         match self {
             Self::Target { relation, source, out } => {
                 let index = view.index(*relation);
-                let found =
-                    |batch: &Batch, row| index.first_target(batch.entity(*source, row)?).map(Value::new);
-                write(batch, rows, stage, *out, found);
+                match index.exclusive_reader() {
+                    Some(mut reader) => {
+                        write_of(batch, rows, stage, *source, *out, |source| reader.target(source))
+                    }
+                    None => write_of(batch, rows, stage, *source, *out, |source| index.first_target(source)),
+                }
+            }
+            Self::TargetIfAny { relation, source, out, none, set } => {
+                let Some(mut reader) = view.index(*relation).exclusive_reader() else { return };
+                let [mut values, mut found] =
+                    [*out, *set].map(|column| core::mem::take(batch.column_mut(column)));
+                let none = (Value::from(*none), Value::UNSET);
+                let value = |target| (Value::new(target), Special::Number(0).into());
+                values.clear();
+                found.clear();
+                for row in 0..batch.len {
+                    let target = batch.entity(*source, row).and_then(|source| reader.target(source));
+                    let (target, is_set) = target.map_or(none, value);
+                    values.push(target);
+                    found.push(is_set);
+                }
+                *batch.column_mut(*out) = values;
+                *batch.column_mut(*set) = found;
             }
             Self::Holder { climb, source, out } => {
-                let mut climber = Climber::new(&view, run.masks, *climb);
-                let found = |batch: &Batch, row| climber.holder(batch.entity(*source, row)?).map(Value::new);
-                write(batch, rows, stage, *out, found);
+                let round = run.shared.round;
+                let test = match climb.test {
+                    HolderTest::Mask(mask) => Test::Fit(run.fit(mask, batch.len, stage)),
+                    HolderTest::Tag(tag) => Test::Tag(view.index(TAGGED), tag),
+                };
+                match Climber::new(view, *climb, test, own.holders(), round) {
+                    Some(mut climber) => {
+                        write_of(batch, rows, stage, *source, *out, |source| climber.holder(source));
+                    }
+                    // The plan is made anew if the relation becomes another.
+                    None => batch.keep(&stage.columns, &[]),
+                }
             }
             Self::Child { parent, path, out } => {
-                let found =
-                    |batch: &Batch, row| view.child(batch.entity(*parent, row)?, path).map(Value::new);
-                write(batch, rows, stage, *out, found);
+                write_of(batch, rows, stage, *parent, *out, |parent| view.child(parent, path));
             }
             Self::Set { column, value } => {
-                write(batch, rows, stage, *column, |batch, row| Some(batch.value(*value, row)));
+                let mut values = core::mem::take(batch.column_mut(*column));
+                values.clear();
+                values.extend((0..batch.len).map(|row| batch.value(*value, row)));
+                *batch.column_mut(*column) = values;
+                if matches!(value, Operand::Entity(entity) if !view.is_alive(*entity)) {
+                    batch.keep(&stage.columns, &[]);
+                }
             }
             Self::Note { test, column } => {
                 batch.fill(*column, Value::UNSET);
-                test.collect(own, rows, run, batch);
+                test.collect(own, rows, run, batch, stage);
                 batch.mark(*column, Special::Number(0).into(), rows);
             }
             Self::Choose { tests, column } => {
                 batch.fill(*column, Value::UNSET);
                 for (number, test) in tests.iter().enumerate().rev() {
-                    test.collect(own, rows, run, batch);
+                    test.collect(own, rows, run, batch, stage);
                     batch.mark(*column, Special::Number(number as u16).into(), rows);
                 }
-                select(batch, rows, |batch, row| !batch.columns[*column as usize][row].is_unset());
+                select(batch.len, rows, |row| !batch.columns[*column as usize][row].is_unset());
                 batch.keep(&stage.columns, rows);
             }
             _ => {
-                self.collect(own, rows, run, batch);
+                self.collect(own, rows, run, batch, stage);
                 batch.keep(&stage.columns, rows);
             }
         }
@@ -73,42 +135,43 @@ impl Filter {
     /// Collects the rows that pass.
     fn collect(
         &self,
-        own: &mut Option<Box<ArmState>>,
+        own: &mut Own,
         rows: &mut Vec<u32>,
         run: &mut Run<'_, '_>,
         batch: &Batch,
+        stage: &Stage,
     ) {
         let view = run.view;
         match self {
-            Self::Mask { mask, entity } => {
-                let mask = run.masks.get(*mask);
-                select(batch, rows, |batch, row| {
-                    batch.entity(*entity, row).is_some_and(|entity| mask.fits(&view, entity))
-                });
-            }
+            Self::Mask { mask, entity } => match run.fit(*mask, batch.len, stage) {
+                Fit::All => select_by(batch, rows, *entity, false, |_| true),
+                Fit::In(set) => select_by(batch, rows, *entity, false, |entity| set.contains(entity)),
+                Fit::NotIn(set) => select_by(batch, rows, *entity, false, |entity| !set.contains(entity)),
+                Fit::Archetype(mask) => {
+                    select_by(batch, rows, *entity, false, |entity| mask.fits(&view, entity));
+                }
+            },
             Self::HasPair { relation, source, target, negated } => {
-                let index = view.index(*relation);
-                select(batch, rows, |batch, row| {
-                    let ends = batch.entity(*source, row).zip(batch.entity(*target, row));
-                    ends.is_some_and(|(source, target)| index.has(source, target)) != *negated
-                });
+                has_pair(view, batch, rows, (*relation, *source, *target), *negated);
             }
-            Self::HasAny { relation, source, negated } => {
-                let index = view.index(*relation);
-                select(batch, rows, |batch, row| {
-                    batch.entity(*source, row).is_some_and(|source| index.has_any(source)) != *negated
-                });
-            }
+            Self::HasAny { relation, source, negated } => match view.index(*relation).reader() {
+                Reader::Exclusive(mut reader) => {
+                    select_by(batch, rows, *source, *negated, |source| reader.has_any(source));
+                }
+                Reader::Many(mut reader) => {
+                    select_by(batch, rows, *source, *negated, |source| reader.has_any(source));
+                }
+            },
             Self::Exists { atom, negated } => {
                 let (atoms, internal) = (&mut run.shared.atoms, run.internal);
-                select(batch, rows, |batch, row| {
+                select(batch.len, rows, |row| {
                     let value = |operand| batch.value(operand, row);
                     Matcher::new(view, atom, atoms, internal, value).exists() != *negated
                 });
             }
             Self::Member { member, negated } => {
                 let members = &mut run.shared.members;
-                select(batch, rows, |batch, row| {
+                select(batch.len, rows, |row| {
                     let source = batch.entity(member.source, row);
                     let value = source.and_then(|source| members.value(view.reads, member, source));
                     let wanted = match member.value {
@@ -123,7 +186,7 @@ impl Filter {
                     Comparison::Path(path) => view.reads.lookup(None, path),
                     _ => None,
                 };
-                select(batch, rows, |batch, row| {
+                select(batch.len, rows, |row| {
                     let left = batch.columns[*left as usize][row];
                     let equal = match right {
                         Comparison::Operand(operand) => batch.value(*operand, row) == left,
@@ -137,25 +200,26 @@ impl Filter {
                 });
             }
             Self::Same { left, right } => {
-                select(batch, rows, |batch, row| {
+                select(batch.len, rows, |row| {
                     batch.columns[*left as usize][row] == batch.columns[*right as usize][row]
                 });
             }
             Self::List { source, list, mode, negated } => {
                 let unlisted = run.unlisted;
-                select(batch, rows, |batch, row| {
+                select(batch.len, rows, |row| {
                     let ends = batch.entity(*source, row).zip(batch.entity(*list, row));
                     let holds = |(source, list)| view.has_ids_of(source, list, *mode, unlisted);
                     ends.is_some_and(holds) != *negated
                 });
             }
             Self::None(arm) => {
-                let state = own.get_or_insert_with(|| Box::new(ArmState::new(arm, batch.columns.len())));
+                let state = own.arm(arm, batch.columns.len());
                 state.find_hits(arm, run, batch);
-                select(batch, rows, |_, row| !state.hits[row]);
+                select(batch.len, rows, |row| !state.hits[row]);
             }
             Self::Nothing => rows.clear(),
             Self::Target { .. }
+            | Self::TargetIfAny { .. }
             | Self::Holder { .. }
             | Self::Child { .. }
             | Self::Set { .. }
@@ -165,31 +229,89 @@ impl Filter {
     }
 }
 
+impl<'a> Run<'a, '_> {
+    /// How to tell who fits a mask, to be asked for so many rows of a stage.
+    fn fit(&mut self, mask: usize, rows: usize, stage: &Stage) -> Fit<'_> {
+        let few = self.shared.batch_size / 16;
+        self.shared.fits.get(self.masks, mask, &self.view, rows, stage.estimate, few)
+    }
+}
+
 /// Collects the rows that pass, without a branch: most filters pass rows at random.
 #[inline]
-fn select(batch: &Batch, rows: &mut Vec<u32>, mut passes: impl FnMut(&Batch, usize) -> bool) {
-    rows.resize(batch.len, 0);
+fn select(len: usize, rows: &mut Vec<u32>, mut passes: impl FnMut(usize) -> bool) {
+    rows.resize(len, 0);
     let mut passed = 0;
-    for row in 0..batch.len {
+    for row in 0..len {
         rows[passed] = row as u32;
-        passed += usize::from(passes(batch, row));
+        passed += usize::from(passes(row));
     }
     rows.truncate(passed);
 }
 
-/// Writes a column, and removes the rows for which there is nothing to write.
-fn write(
+/// Collects the rows of which one entity is as asked, or those of which it is not.
+#[inline]
+fn select_by(
+    batch: &Batch,
+    rows: &mut Vec<u32>,
+    operand: Operand,
+    negated: bool,
+    mut holds: impl FnMut(Entity) -> bool,
+) {
+    match operand {
+        Operand::Entity(entity) => {
+            let all = if holds(entity) != negated { batch.len } else { 0 };
+            rows.clear();
+            rows.extend(0..all as u32);
+        }
+        Operand::Column(column) => {
+            let values = &batch.columns[column as usize][..batch.len];
+            select(values.len(), rows, |row| values[row].entity().is_some_and(&mut holds) != negated);
+        }
+    }
+}
+
+/// Collects the rows in which two entities have a pair, or have not.
+fn has_pair(
+    view: View<'_>,
+    batch: &Batch,
+    rows: &mut Vec<u32>,
+    (relation, source, target): (RelationId, Operand, Operand),
+    negated: bool,
+) {
+    let reader = view.index(relation).reader();
+    match (reader, target) {
+        (Reader::Exclusive(mut reader), Operand::Entity(target)) => {
+            select_by(batch, rows, source, negated, |source| reader.has(source, target));
+        }
+        (Reader::Many(mut reader), Operand::Entity(target)) => {
+            select_by(batch, rows, source, negated, |source| reader.has(source, target));
+        }
+        (_, Operand::Column(_)) => {
+            let index = view.index(relation);
+            select(batch.len, rows, |row| {
+                let ends = batch.entity(source, row).zip(batch.entity(target, row));
+                ends.is_some_and(|(source, target)| index.has(source, target)) != negated
+            });
+        }
+    }
+}
+
+/// Writes a column with what is found for another, and removes the rows for which nothing is found.
+#[inline]
+fn write_of(
     batch: &mut Batch,
     rows: &mut Vec<u32>,
     stage: &Stage,
-    column: u16,
-    mut find: impl FnMut(&Batch, usize) -> Option<Value>,
+    of: Operand,
+    column: Column,
+    mut find: impl FnMut(Entity) -> Option<Entity>,
 ) {
     let mut values = core::mem::take(batch.column_mut(column));
     values.clear();
-    select(batch, rows, |batch, row| {
-        let found = find(batch, row);
-        values.push(found.unwrap_or(Value::UNSET));
+    select(batch.len, rows, |row| {
+        let found = batch.entity(of, row).and_then(&mut find);
+        values.push(found.map_or(Value::UNSET, Value::new));
         found.is_some()
     });
     *batch.column_mut(column) = values;

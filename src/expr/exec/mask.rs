@@ -1,9 +1,12 @@
-//! Which archetypes fit.
+//! Which archetypes fit, and which entities.
 
 use super::view::View;
 use crate::expr::plan::MaskSpec;
 use alloc::vec::Vec;
-use bevy_ecs::{archetype::ArchetypeId, entity::Entity};
+use bevy_ecs::{
+    archetype::{Archetype, ArchetypeId},
+    entity::Entity,
+};
 
 /// The archetypes that fit each mask of a plan; new archetypes are looked at once.
 #[derive(Default)]
@@ -23,8 +26,12 @@ pub(crate) struct Mask {
 impl Mask {
     #[inline]
     pub(crate) fn fits(&self, view: &View<'_>, entity: Entity) -> bool {
-        let Ok(location) = view.entities.get_spawned(entity) else { return false };
-        let archetype = location.archetype_id.index();
+        view.entities.get_spawned(entity).is_ok_and(|location| self.has(location.archetype_id))
+    }
+
+    #[inline]
+    fn has(&self, archetype: ArchetypeId) -> bool {
+        let archetype = archetype.index();
         self.bits.get(archetype / 64).is_some_and(|word| word >> (archetype % 64) & 1 == 1)
     }
 }
@@ -58,5 +65,137 @@ impl Masks {
             }
         }
         self.known = view.archetypes.len();
+    }
+}
+
+/// Entities by their index, as bits.
+#[derive(Default)]
+pub(super) struct EntitySet {
+    words: Vec<u64>,
+}
+
+impl EntitySet {
+    #[inline]
+    pub(super) fn contains(&self, entity: Entity) -> bool {
+        let index = entity.index_u32() as usize;
+        self.words.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
+    }
+
+    /// Adds the entities of an archetype, which mostly follow each other: a word is written when it is full.
+    fn insert_all(&mut self, archetype: &Archetype) {
+        let (mut at, mut bits) = (0, 0);
+        for entity in archetype.entities() {
+            let index = entity.id().index_u32() as usize;
+            if index / 64 != at {
+                self.insert_bits(at, bits);
+                (at, bits) = (index / 64, 0);
+            }
+            bits |= 1 << (index % 64);
+        }
+        self.insert_bits(at, bits);
+    }
+
+    #[inline]
+    fn insert_bits(&mut self, at: usize, bits: u64) {
+        if at >= self.words.len() {
+            self.words.resize((at + 1).next_power_of_two(), 0);
+        }
+        self.words[at] |= bits;
+    }
+}
+
+/// How many entities fill a set in the time in which one archetype is looked up.
+const FILLED_PER_LOOKUP: usize = 4;
+
+/// Which entities fit a mask, for the time of one run: an entity may have moved to another archetype afterwards.
+#[derive(Default)]
+struct FitSet {
+    /// How often it was asked before.
+    asked: usize,
+    /// Whether those are fewer that do not fit, and how many the fewer are.
+    fewer: Option<(bool, usize)>,
+    filled: bool,
+    set: EntitySet,
+}
+
+/// The entities that fit each mask of a plan.
+#[derive(Default)]
+pub(crate) struct FitSets(Vec<FitSet>);
+
+/// The quickest way to find out whether living entities fit.
+#[derive(Clone, Copy)]
+pub(super) enum Fit<'a> {
+    /// They do.
+    All,
+    In(&'a EntitySet),
+    NotIn(&'a EntitySet),
+    Archetype(&'a Mask),
+}
+
+impl Fit<'_> {
+    #[inline]
+    pub(super) fn is(self, view: &View<'_>, entity: Entity) -> bool {
+        match self {
+            Self::All => true,
+            Self::In(set) => set.contains(entity),
+            Self::NotIn(set) => !set.contains(entity),
+            Self::Archetype(mask) => mask.fits(view, entity),
+        }
+    }
+}
+
+impl FitSets {
+    /// Forgets what was known of another run.
+    pub(crate) fn restart(&mut self, masks: usize) {
+        self.0.resize_with(masks, FitSet::default);
+        for fit in &mut self.0 {
+            (fit.asked, fit.fewer, fit.filled) = (0, None, false);
+        }
+    }
+
+    /// How to tell who fits a mask, if so many are asked for now, and about so many in the whole run. While they are
+    /// few, each is looked up.
+    pub(super) fn get<'a>(
+        &'a mut self,
+        masks: &'a Masks,
+        number: usize,
+        view: &View<'_>,
+        now: usize,
+        expected: f64,
+        few: usize,
+    ) -> Fit<'a> {
+        let (mask, fit) = (masks.get(number), &mut self.0[number]);
+        fit.asked += now;
+        if !fit.filled && fit.asked >= few {
+            fit.fill(mask, view, fit.asked.max(expected as usize));
+        }
+        match fit.fewer {
+            _ if !fit.filled => Fit::Archetype(mask),
+            Some((true, 0)) => Fit::All,
+            Some((true, _)) => Fit::NotIn(&fit.set),
+            _ => Fit::In(&fit.set),
+        }
+    }
+}
+
+impl FitSet {
+    /// Fills the set if that is likely to pay.
+    fn fill(&mut self, mask: &Mask, view: &View<'_>, asked: usize) {
+        let archetypes = || view.archetypes.iter().map(|archetype| (mask.has(archetype.id()), archetype));
+        let (others, count) = *self.fewer.get_or_insert_with(|| {
+            let mut counts = [0; 2];
+            for (fits, archetype) in archetypes() {
+                counts[usize::from(fits)] += archetype.len() as usize;
+            }
+            (counts[0] <= counts[1], counts[0].min(counts[1]))
+        });
+        if count / FILLED_PER_LOOKUP > asked {
+            return;
+        }
+        self.filled = true;
+        self.set.words.clear();
+        for (_, archetype) in archetypes().filter(|&(fits, _)| fits != others) {
+            self.set.insert_all(archetype);
+        }
     }
 }

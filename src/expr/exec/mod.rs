@@ -16,11 +16,13 @@ pub(crate) use batch::Batch;
 pub(crate) use mask::Masks;
 pub(crate) use view::{Value, View, internal_markers};
 
-use super::plan::{Column, Pipeline, Stage};
+use super::plan::{Column, Pipeline, Plan, Stage};
 use alloc::{boxed::Box, vec::Vec};
 use atom::{AtomBuffers, Found};
 use bevy_ecs::{component::ComponentId, entity::Entity};
 use branch::BranchState;
+use filter::Own;
+use mask::FitSets;
 use member::Members;
 use walk::{Below, Stamps};
 
@@ -37,6 +39,9 @@ pub(crate) struct Run<'a, 'w> {
 
 /// Buffers and counts that outlive a run.
 pub(crate) struct Shared {
+    fits: FitSets,
+    /// Number of the run, not 0.
+    round: u64,
     atoms: AtomBuffers,
     members: Members,
     /// Rows that were made, by stage of the plan.
@@ -51,6 +56,8 @@ pub(crate) struct Shared {
 impl Default for Shared {
     fn default() -> Self {
         Self {
+            fits: FitSets::default(),
+            round: 0,
             atoms: AtomBuffers::default(),
             members: Default::default(),
             counts: Vec::new(),
@@ -58,6 +65,18 @@ impl Default for Shared {
             steps_left: 0,
             out_of_steps: false,
         }
+    }
+}
+
+impl Shared {
+    /// Starts a run of a plan.
+    pub(crate) fn restart(&mut self, plan: &Plan, step_limit: Option<u64>) {
+        self.fits.restart(plan.masks.len());
+        self.round += 1;
+        self.counts.clear();
+        self.counts.resize(plan.stages, 0);
+        self.steps_left = step_limit.unwrap_or(u64::MAX);
+        self.out_of_steps = false;
     }
 }
 
@@ -92,7 +111,7 @@ pub(crate) struct StageState {
     /// The rows that were made, by the rows that they were made of.
     rows: Vec<u32>,
     branch: Option<Box<BranchState>>,
-    filters: Vec<Option<Box<branch::ArmState>>>,
+    filters: Vec<Own>,
 }
 
 impl StageState {
@@ -115,7 +134,7 @@ impl PipelineState {
     pub(crate) fn new(pipeline: &Pipeline, columns: usize) -> Self {
         let batches = (0..=pipeline.stages.len()).map(|_| Batch::with_columns(columns)).collect();
         let stages = pipeline.stages.iter().map(|stage| StageState {
-            filters: stage.filters.iter().map(|_| None).collect(),
+            filters: stage.filters.iter().map(|_| Own::default()).collect(),
             ..StageState::default()
         });
         Self { batches, stages: stages.collect(), at: 0 }

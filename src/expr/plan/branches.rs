@@ -1,11 +1,14 @@
 //! Operations for terms by how they count: those that must hold, and what is negated, optional or alternative.
 
 use super::{
-    Arm, AtomOp, Branch, BranchKind, Column, Filter, MaskSpec, Operand, Pipeline, Produce, ShapeId, Special,
+    Arm, AtomOp, Branch, BranchKind, Column, Filter, MaskSpec, Operand, Pipeline, Position, Produce, ShapeId,
+    Special,
     lower::{Bound, Lowering},
     order::{is_single, is_single_test},
 };
-use crate::expr::bound::{Condition, Element, Item, ListMode, Operator, OrChain, Term, Var, VarSet};
+use crate::expr::bound::{
+    AtomId, Condition, Element, Item, ListMode, Operator, OrChain, PairAtom, Term, Var, VarSet,
+};
 use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
 
 impl Lowering<'_, '_> {
@@ -186,6 +189,9 @@ impl Lowering<'_, '_> {
             pipeline.last().filters.push(Filter::Note { test: Box::new(test), column });
             return;
         }
+        if self.optional_target(pipeline, term, set, bound) {
+            return;
+        }
         let first = self.columns;
         let mut inner = bound.clone();
         let mut own = Pipeline::default();
@@ -200,6 +206,35 @@ impl Lowering<'_, '_> {
             bound.maybe.insert(var);
         }
         pipeline.add(Produce::Branch(Branch { kind: BranchKind::Optional, arms: alloc::vec![arm], fills }));
+    }
+
+    /// An optional pair of an exclusive relation, whose target is not bound. False if the term is none.
+    fn optional_target(
+        &mut self,
+        pipeline: &mut Pipeline,
+        term: &Term,
+        set: Option<Column>,
+        bound: &mut Bound,
+    ) -> bool {
+        let Condition::Match(atom) = &term.condition else { return false };
+        let AtomId::Pair(PairAtom { relation, target, target_traversal: None, .. }) = atom.id else {
+            return false;
+        };
+        let relation = relation.entity().and_then(|relation| self.plain_relation(relation, atom));
+        let Some(relation) = relation.filter(|&relation| self.view.index(relation).exclusive) else {
+            return false;
+        };
+        let Position::Known(source) = self.position(atom.source, &bound.set) else { return false };
+        let Some(target) = target.var().filter(|&var| var != Var::THIS && !bound.set.contains(var)) else {
+            return false;
+        };
+        let (out, none) = (target.0, Special::Skipped);
+        let set = set.unwrap_or_else(|| self.new_column());
+        pipeline.last().filters.push(Filter::TargetIfAny { relation, source, out, none, set });
+        self.shape(term.field, atom, Some(&AtomOp::plain()));
+        bound.set.insert(target);
+        bound.maybe.insert(target);
+        true
     }
 
     /// That there is no way in which the items hold together.

@@ -84,6 +84,7 @@ impl Filter {
             Self::HasAny { negated: false, .. } => "has any",
             Self::HasAny { .. } => "has none",
             Self::Target { .. } => "target",
+            Self::TargetIfAny { .. } => "target if any",
             Self::Holder { .. } => "holder above",
             Self::Exists { negated: false, .. } => "matches",
             Self::Exists { .. } => "matches not",

@@ -222,6 +222,14 @@ pub(crate) enum Filter {
         source: Operand,
         out: Column,
     },
+    /// Writes the only target, or else `none`, and whether there is one.
+    TargetIfAny {
+        relation: RelationId,
+        source: Operand,
+        out: Column,
+        none: Special,
+        set: Column,
+    },
     /// Writes the nearest entity up a relation of which everything has one target at most that passes a test.
     Holder {
         climb: Climb,

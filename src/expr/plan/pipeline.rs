@@ -92,17 +92,19 @@ impl Stage {
     fn finish(&mut self, wanted: Columns) -> Columns {
         let mut all = wanted.clone();
         let mut made = wanted;
-        let wanted = &all.clone();
-        // Nobody reads these notes.
-        self.filters
-            .retain(|filter| !matches!(filter, Filter::Note { column, .. } if !wanted.contains(column)));
-        for filter in self.filters.iter_mut().rev() {
+        let mut kept = Vec::new();
+        for mut filter in self.filters.drain(..).rev() {
             let mut writes = Columns::new();
             filter.writes(&mut writes);
+            if filter.passes_all() && writes.is_disjoint(&made) {
+                continue;
+            }
             made.retain(|column| !writes.contains(column));
             filter.reads(&mut made);
             all.extend(&made);
+            kept.push(filter);
         }
+        self.filters.extend(kept.into_iter().rev());
         self.columns = all.into_iter().collect();
         let mut needed = Columns::new();
         let mut writes = Columns::new();
@@ -223,11 +225,17 @@ impl Produce {
 }
 
 impl Filter {
+    /// Whether it does nothing but write.
+    fn passes_all(&self) -> bool {
+        matches!(self, Self::Note { .. } | Self::TargetIfAny { .. })
+    }
+
     fn writes(&self, columns: &mut Columns) {
         match self {
             Self::Target { out, .. } | Self::Child { out, .. } | Self::Holder { out, .. } => {
                 columns.insert(*out);
             }
+            Self::TargetIfAny { out, set, .. } => columns.extend([*out, *set]),
             Self::Set { column, .. } | Self::Note { column, .. } | Self::Choose { column, .. } => {
                 columns.insert(*column);
             }
@@ -244,9 +252,10 @@ impl Filter {
                 read(*source, columns);
                 read(*target, columns);
             }
-            Self::HasAny { source, .. } | Self::Target { source, .. } | Self::Holder { source, .. } => {
-                read(*source, columns);
-            }
+            Self::HasAny { source, .. }
+            | Self::Target { source, .. }
+            | Self::TargetIfAny { source, .. }
+            | Self::Holder { source, .. } => read(*source, columns),
             Self::Exists { atom, .. } => atom.positions().for_each(|position| position.reads(columns)),
             Self::Member { member, .. } => member.reads(columns),
             Self::Equal { left, right, .. } => {

@@ -1,10 +1,12 @@
 //! From what an expression says to what that means in a world.
 
 mod name;
+mod site;
 mod term;
 
 #[cfg(feature = "serialize")]
 pub(super) use name::{reflected_types, with_relation_types};
+pub(super) use site::Site;
 
 use super::{
     PairExpr,
@@ -12,16 +14,14 @@ use super::{
     bound::{BoundQuery, Cascade, Element, Item, OrChain, Var, Variable},
     error::{ExprError, Fault},
     exec::internal_markers,
+    reads::Reads,
 };
 use crate::{
     ops::{Participant, TypeEntity, ensure_store},
     relation::Prefab,
 };
 use alloc::{boxed::Box, string::String, vec::Vec};
-use bevy_ecs::{
-    component::ComponentId, entity_disabling::DefaultQueryFilters, hierarchy::Children, name::Name,
-    world::World,
-};
+use bevy_ecs::{component::ComponentId, hierarchy::Children, name::Name, world::World};
 use bevy_platform::collections::HashMap;
 
 /// What resolving gives, or what is wrong.
@@ -31,10 +31,11 @@ type Resolved<T> = Result<T, Box<Fault>>;
 ///
 /// # Errors
 /// If a name is not known or means several things, or a rule of the world's relations and components is broken.
-pub(super) fn resolve(expr: &PairExpr, world: &mut World) -> Result<BoundQuery, ExprError> {
-    ensure_store(world);
-    let resolver = Resolver::new(world);
-    resolver.query(&expr.ast).map_err(|fault| fault.in_text(&expr.text))
+pub(super) fn resolve(expr: &PairExpr, mut site: Site<'_>) -> Result<BoundQuery, ExprError> {
+    if let Site::Now(world) | Site::Ahead(world) = &mut site {
+        ensure_store(world);
+    }
+    Resolver::new(site).query(&expr.ast).map_err(|fault| fault.in_text(&expr.text))
 }
 
 /// The components that `*` does not match: of this crate, and those that keep pairs.
@@ -52,9 +53,7 @@ pub(super) fn internal_components(world: &World) -> Vec<ComponentId> {
 pub(super) fn unlisted_components(world: &World, internal: &[ComponentId]) -> Vec<ComponentId> {
     let components = world.components();
     let own = [components.component_id::<Name>(), components.component_id::<Prefab>()];
-    let filters = world.get_resource::<DefaultQueryFilters>();
-    let disabling = filters.into_iter().flat_map(DefaultQueryFilters::disabling_ids);
-    own.into_iter().flatten().chain(disabling).chain(internal.iter().copied()).collect()
+    own.into_iter().flatten().chain(Reads::World(world).disabling()).chain(internal.iter().copied()).collect()
 }
 
 /// The components of adopted relationships.
@@ -65,30 +64,30 @@ fn adopted_components(world: &World) -> Vec<ComponentId> {
 }
 
 struct Resolver<'w> {
-    world: &'w mut World,
+    site: Site<'w>,
     query: BoundQuery,
     /// The variables that can be seen, scope by scope.
     scopes: Vec<HashMap<String, Var>>,
     /// Components that were named.
     named: Vec<ComponentId>,
+    /// Components that are written, by which field.
+    written: Vec<(ComponentId, u16)>,
 }
 
 impl<'w> Resolver<'w> {
-    fn new(world: &'w mut World) -> Self {
+    fn new(site: Site<'w>) -> Self {
         let this = Variable { name: super::ast::THIS.into(), local: false };
         let query = BoundQuery { variables: alloc::vec![this], ..BoundQuery::default() };
         let mut outermost = HashMap::new();
         outermost.insert(super::ast::THIS.into(), Var::THIS);
-        Self { world, query, scopes: alloc::vec![outermost], named: Vec::new() }
+        Self { site, query, scopes: alloc::vec![outermost], named: Vec::new(), written: Vec::new() }
     }
 
     fn query(mut self, ast: &Ast) -> Resolved<BoundQuery> {
         self.query.items = self.clauses(&ast.clauses)?;
-        let components = self.world.components();
-        let prefab = components.component_id::<Prefab>();
-        let filters = self.world.get_resource::<DefaultQueryFilters>();
-        let disabling = filters.into_iter().flat_map(DefaultQueryFilters::disabling_ids);
-        let hidden = disabling.chain(prefab).chain(internal_markers(self.world.components()));
+        let reads = self.site.reads();
+        let prefab = reads.components().component_id::<Prefab>();
+        let hidden = reads.disabling().into_iter().chain(prefab).chain(internal_markers(reads.components()));
         let hidden = hidden.filter(|component| !self.named.contains(component));
         let mut hidden: Vec<ComponentId> = hidden.collect();
         hidden.sort_unstable();

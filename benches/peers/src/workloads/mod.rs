@@ -4,6 +4,7 @@ mod cascade;
 mod children;
 mod commands;
 mod despawn;
+mod expr;
 mod hub;
 mod insert_remove;
 mod join;
@@ -55,6 +56,7 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
     workloads.extend(queries(scale));
     workloads.extend(cascade::all(scale));
     workloads.extend(reading(scale));
+    workloads.extend(expr::all(scale == Scale::Quick));
     workloads
 }
 

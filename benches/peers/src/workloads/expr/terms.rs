@@ -1,0 +1,176 @@
+//! Expressions that look at one entity after the other.
+
+use super::scene::{A, B, C, FlecsScene, FlecsWay, OurScene, Scene, flecs, ours};
+use crate::{
+    flecs::Kind,
+    flecs_query::Term,
+    harness::{Contestant, Stopwatch, Workload},
+    ours::{DockedTo, MountedOn},
+    random::Random,
+};
+use bevy_ecs::{entity::Entity, name::Name, query::With};
+use bevy_relations::{PairExpr, prelude::*};
+
+/// One above the other, two by two, of which the upper has a component in half of the cases.
+pub(super) fn chains(count: usize) -> Workload {
+    let mut scene = Scene::default();
+    let upper = scene.spawn(count);
+    let lower = scene.spawn(count);
+    scene.pairs.extend(lower.zip(upper.clone()));
+    let random = Random::new(54).choices(count, 2);
+    scene.holders[1]
+        .extend(upper.clone().zip(&random).filter(|(_, chosen)| **chosen == 0).map(|(node, _)| node));
+    scene.holders[2].extend(upper.zip(&random).filter(|(_, chosen)| **chosen == 1).map(|(node, _)| node));
+    up("expr_chains", count, &scene, "B(up R)", |scene| vec![scene.has(1).up(scene.relation)])
+}
+
+/// Leaves with a component of their root, so many levels up; ten leaves have one parent.
+pub(super) fn deep(leaves: usize, depth: usize) -> Workload {
+    let mut scene = Scene::default();
+    for _ in 0..10 {
+        let mut at = scene.spawn(1).start;
+        scene.holders[1].push(at);
+        for _ in 0..depth - 2 {
+            let next = scene.spawn(1).start;
+            scene.pairs.push((next, at));
+            at = next;
+        }
+        for parent in scene.spawn(leaves / 100) {
+            scene.pairs.push((parent, at));
+            let leaves = scene.spawn(10);
+            scene.pairs.extend(leaves.clone().map(|leaf| (leaf, parent)));
+            scene.holders[0].extend(leaves);
+        }
+    }
+    let id = if depth == 4 { "expr_up_4" } else { "expr_up_16" };
+    up(id, leaves, &scene, "A, B(up R)", |scene| vec![scene.has(0), scene.has(1).up(scene.relation)])
+}
+
+fn up(
+    id: &'static str,
+    size: usize,
+    scene: &Scene,
+    text: &'static str,
+    terms: fn(&FlecsScene) -> Vec<Term>,
+) -> Workload {
+    let way = |cached| FlecsWay { kind: Kind::ChildOf, cached, terms, target_of: None };
+    let contestants = vec![
+        flecs("flecs", scene, 5, way(true)),
+        flecs("flecs uncached", scene, 5, way(false)),
+        ours::<MountedOn>(scene, 5, text, None).goal("flecs uncached", 1.0),
+    ];
+    Workload { id, size, elements: size * 5, contestants }
+}
+
+/// Entities of which half have one of ten targets, and a third another component.
+fn mixed(size: usize) -> Scene {
+    let mut scene = Scene::default();
+    let targets = scene.spawn(10);
+    let all = scene.spawn(size);
+    scene.holders[0].extend(all.clone());
+    let mut random = Random::new(55);
+    for entity in all {
+        if random.below(2) == 0 {
+            scene.pairs.push((entity, targets.start + random.below(targets.len())));
+        }
+        if random.below(3) == 0 {
+            scene.holders[1].push(entity);
+        }
+    }
+    scene
+}
+
+fn tests(id: &'static str, size: usize, text: &'static str, terms: fn(&FlecsScene) -> Vec<Term>) -> Workload {
+    let scene = mixed(size);
+    let way = |cached| FlecsWay { kind: Kind::Exclusive, cached, terms, target_of: None };
+    let contestants = vec![
+        flecs("flecs", &scene, 10, way(true)),
+        flecs("flecs uncached", &scene, 10, way(false)),
+        ours::<DockedTo>(&scene, 10, text, None).goal("flecs uncached", 1.0),
+    ];
+    Workload { id, size, elements: size * 10, contestants }
+}
+
+pub(super) fn not(size: usize) -> Workload {
+    tests("expr_not", size, "A, !(R, *)", |scene| {
+        vec![scene.has(0), Term::any_target(scene.relation).negated()]
+    })
+}
+
+pub(super) fn optional(size: usize) -> Workload {
+    let terms = |scene: &FlecsScene| vec![scene.has(0), Term::any_target(scene.relation).optional()];
+    tests("expr_optional", size, "A, ?(R, *)", terms)
+}
+
+pub(super) fn or(size: usize) -> Workload {
+    let terms = |scene: &FlecsScene| {
+        let target = crate::flecs::pair(scene.relation, scene.entities[0]);
+        vec![scene.has(0), scene.has(1).or_next(), Term::with(target)]
+    };
+    tests("expr_or", size, "A, B || (R, E0)", terms)
+}
+
+/// Two components, as Bevy's queries find them.
+pub(super) fn plain(size: usize) -> Workload {
+    let scene = mixed(size);
+    let repeats = 10;
+    let flecs_terms = |scene: &FlecsScene| vec![scene.has(0), scene.has(1)];
+    let way = |cached| FlecsWay { kind: Kind::Exclusive, cached, terms: flecs_terms, target_of: None };
+    let found = scene.holders[1].len();
+    let contestants = vec![
+        flecs("flecs", &scene, repeats, way(true)),
+        flecs("flecs uncached", &scene, repeats, way(false)),
+        bevy(&scene, repeats),
+        ours::<DockedTo>(&scene, repeats, "A, B", None).goal("bevy", 1.0 / 1.5),
+    ];
+    Workload { id: "expr_plain", size, elements: found * repeats, contestants }
+}
+
+fn bevy(scene: &Scene, repeats: usize) -> Contestant {
+    let scene = scene.clone();
+    Contestant::new("bevy", move || {
+        let OurScene { mut world, entities, .. } = OurScene::new::<DockedTo>(&scene);
+        let mut query = world.query_filtered::<Entity, (With<A>, With<B>)>();
+        move |watch: &mut Stopwatch| {
+            let base = u64::from(entities[0].index_u32());
+            let mut sums = (0, 0, 0);
+            watch.time(|| {
+                for _ in 0..repeats {
+                    sums = (0, 0, 0);
+                    for entity in query.iter(&world) {
+                        sums.0 += 1;
+                        sums.1 += u64::from(entity.index_u32());
+                    }
+                }
+            });
+            super::scene::checksum(sums, base, false)
+        }
+    })
+}
+
+/// Reading and compiling five terms. Time is per expression.
+pub(super) fn compile() -> Workload {
+    const TEXT: &str = "Ship, (DockedTo, $planet), Planet($planet), !Hostile($planet), (Likes, $friend)";
+    let repeats = 200;
+    let ours = Contestant::new("ours", move || {
+        let mut world = crate::ours::world();
+        for (name, is_relation) in
+            [("Ship", false), ("Planet", false), ("Hostile", false), ("DockedTo", true), ("Likes", true)]
+        {
+            let entity = if is_relation {
+                world.spawn_relation(name, RelationTraits::new()).expect("traits are right")
+            } else {
+                world.spawn(Name::new(name)).id()
+            };
+            world.spawn((A, C)).insert(Name::new(format!("of {entity}")));
+        }
+        move |watch: &mut Stopwatch| {
+            watch.time(|| {
+                let compile =
+                    || PairExpr::parse(TEXT).and_then(|expr| expr.compile(&mut world)).expect("right");
+                core::iter::repeat_with(compile).take(repeats).map(|expr| expr.field_count() as u64).sum()
+            })
+        }
+    });
+    Workload { id: "expr_compile", size: 5, elements: repeats, contestants: vec![ours] }
+}

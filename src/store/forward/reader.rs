@@ -1,0 +1,84 @@
+//! Reading the pairs of many sources that mostly follow each other: their slots are on the same page.
+
+use super::{ExclusiveForward, Forward, Held, ManyForward, ManySlot, generation};
+use crate::store::{pages::Page, reverse::Reverse};
+use bevy_ecs::entity::Entity;
+
+/// Reads sources of an exclusive relation.
+pub(crate) struct ExclusiveReader<'w> {
+    forward: &'w ExclusiveForward,
+    reverse: &'w Reverse,
+    page: Page<'w, u64>,
+}
+
+impl ExclusiveReader<'_> {
+    /// The index of the target, in the low half, plus one. 0 if there is no target.
+    #[inline]
+    fn word(&mut self, source: Entity) -> u32 {
+        let word = self.page.get(&self.forward.words, source.index_u32());
+        if (word >> 32) as u32 == generation(source) { word as u32 } else { 0 }
+    }
+
+    /// The target of a source.
+    #[inline]
+    pub(crate) fn target(&mut self, source: Entity) -> Option<Entity> {
+        let index = self.word(source).checked_sub(1)?;
+        // Does not panic, so that loops over sources can be optimised.
+        Some(self.reverse.lists.get(self.reverse.list_of_index(index)?)?.target)
+    }
+
+    #[inline]
+    pub(crate) fn has_any(&mut self, source: Entity) -> bool {
+        self.word(source) != 0
+    }
+
+    #[inline]
+    pub(crate) fn has(&mut self, source: Entity, target: Entity) -> bool {
+        self.word(source) == target.index_u32() + 1 && self.reverse.list(target).is_some()
+    }
+}
+
+/// Reads sources of a relation that is not exclusive.
+pub(crate) struct ManyReader<'w> {
+    forward: &'w ManyForward,
+    page: Page<'w, ManySlot>,
+}
+
+impl ManyReader<'_> {
+    #[inline]
+    fn held(&mut self, source: Entity) -> Held<'_> {
+        let slot = self.page.get(&self.forward.slots, source.index_u32());
+        self.forward.held_in(slot, source)
+    }
+
+    #[inline]
+    pub(crate) fn has_any(&mut self, source: Entity) -> bool {
+        !matches!(self.held(source), Held::None)
+    }
+
+    #[inline]
+    pub(crate) fn has(&mut self, source: Entity, target: Entity) -> bool {
+        match self.held(source) {
+            Held::None => false,
+            Held::One(own, _) => own == target,
+            Held::List(list) => list.find(target).is_some(),
+        }
+    }
+}
+
+/// Reads sources of any relation.
+pub(crate) enum Reader<'w> {
+    Exclusive(ExclusiveReader<'w>),
+    Many(ManyReader<'w>),
+}
+
+impl Forward {
+    pub(crate) fn reader<'w>(&'w self, reverse: &'w Reverse) -> Reader<'w> {
+        match self {
+            Self::Exclusive(forward) => {
+                Reader::Exclusive(ExclusiveReader { forward, reverse, page: forward.words.page(0) })
+            }
+            Self::Many(forward) => Reader::Many(ManyReader { forward, page: forward.slots.page(0) }),
+        }
+    }
+}
