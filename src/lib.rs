@@ -27,8 +27,8 @@ pub use bevy_relations_macros::{Expression, Relation, pair_expr};
 pub use expr::RowSerializer;
 pub use expr::{
     AnyExpression, CompiledExpr, ExprError, ExprErrorKind, ExprParam, ExprQuery, ExprRunError, Expression,
-    FieldAccess, FieldId, FieldMode, PairExpr, PairExprBuilder, ReadFields, Row, RowGroup, RowMut, Rows,
-    WriteFields,
+    FieldAccess, FieldId, FieldMode, PairExpr, PairExprBuilder, ReadFields, Row, RowGroup, RowMut, RowTable,
+    RowTableMut, Rows, WriteFields,
 };
 pub use id::{PairId, Slot};
 pub use names::{LookupError, NamePaths, WorldNameExt};

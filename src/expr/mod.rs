@@ -21,12 +21,14 @@ mod exec;
 #[cfg(feature = "serialize")]
 mod json;
 mod order;
+mod parallel;
 mod param;
 mod plan;
 mod reads;
 mod resolve;
 mod rows;
 mod sort;
+mod tables;
 
 pub use bevy_relations_syntax::error::{ExprError, ExprErrorKind};
 pub use bound::FieldAccess;
@@ -37,6 +39,7 @@ pub use json::RowSerializer;
 pub use order::RowGroup;
 pub use param::{AnyExpression, ExprParam, ExprQuery, Expression, FieldMode, ReadFields, WriteFields};
 pub use rows::{FieldId, Row, RowMut, Rows};
+pub use tables::{RowTable, RowTableMut};
 
 use alloc::{string::String, vec::Vec};
 use ast::{Ast, IdKind, THIS};
