@@ -446,6 +446,6 @@ impl CompiledExpr {
         if let Fit::New = prepared.update(query, &view, preset_vars, true) {
             shared.counts.clear();
         }
-        Ok(prepared.plan.explain(Counts(&shared.counts)))
+        Ok(prepared.plan.explain(Counts(&shared.counts)) + self.order.explain())
     }
 }

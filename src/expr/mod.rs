@@ -21,14 +21,17 @@ mod exec;
 #[cfg(feature = "serialize")]
 mod json;
 mod order;
+mod parallel;
 mod param;
 mod plan;
 mod reads;
 mod resolve;
 mod rows;
 mod sort;
+mod tables;
 
 pub use bevy_relations_syntax::error::{ExprError, ExprErrorKind};
+pub use bound::FieldAccess;
 pub use builder::PairExprBuilder;
 pub use compiled::{CompiledExpr, ExprRunError};
 #[cfg(feature = "serialize")]
@@ -36,11 +39,13 @@ pub use json::RowSerializer;
 pub use order::RowGroup;
 pub use param::{AnyExpression, ExprParam, ExprQuery, Expression, FieldMode, ReadFields, WriteFields};
 pub use rows::{FieldId, Row, RowMut, Rows};
+pub use tables::{RowTable, RowTableMut};
 
 use alloc::{string::String, vec::Vec};
 use ast::{Ast, IdKind, THIS};
 use bevy_ecs::world::World;
 use bevy_relations_syntax::{ast, error, parse};
+use builder::GivenType;
 use core::{fmt, str::FromStr};
 
 /// An expression of the query language: which entities, with which components and pairs, found along which
@@ -84,6 +89,8 @@ use core::{fmt, str::FromStr};
 pub struct PairExpr {
     text: String,
     ast: Ast,
+    /// Types that a builder was given, by what it has written for them.
+    types: Vec<GivenType>,
 }
 
 impl PairExpr {
@@ -98,7 +105,7 @@ impl PairExpr {
     pub fn parse(text: impl Into<String>) -> Result<Self, ExprError> {
         let text = text.into();
         let ast = parse::parse(&text)?;
-        Ok(Self { text, ast })
+        Ok(Self { text, ast, types: Vec::new() })
     }
 
     /// Starts an expression that is put together by calls.

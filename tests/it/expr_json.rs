@@ -116,13 +116,14 @@ fn what_a_row_lacks_is_left_out_and_open_variables_are_null() {
 fn fields_that_are_written_or_not_looked_at_have_no_value() {
     let mut world = world();
     world.spawn(Position::default());
-    let mut has_value = |text: &str| {
+    for (text, expected) in
+        [("[out] Position, [none] Position", [false; 2]), ("[in] Position, [inout] Position", [true; 2])]
+    {
         let rows = written(&mut world, text);
-        let fields = rows[0]["fields"].as_array().unwrap().iter();
-        fields.map(|field| field.get("value").is_some()).collect::<Vec<_>>()
-    };
-    assert_eq!(has_value("[out] Position, [none] Position, [in] Position"), [false, false, true]);
-    assert_eq!(has_value("[inout] Position"), [true]);
+        let has_value =
+            rows[0]["fields"].as_array().unwrap().iter().map(|field| field.get("value").is_some());
+        assert_eq!(has_value.collect::<Vec<_>>(), expected, "{text}");
+    }
 }
 
 #[test]
