@@ -470,8 +470,10 @@ fn exclusive_systems_in_between_change_what_later_systems_see() {
     scene.world.init_resource::<Counts>();
     let count = |mut docked: ExprQuery<Docked>, mut counts: ResMut<Counts>| counts.0.push(docked.count());
     let [p, _] = scene.planets;
-    let build = move |world: &mut World| drop(world.spawn((SpaceShip, Pair(DockedTo, p))));
-    let clear = move |world: &mut World| world.clear_pairs();
+    let build = move |world: &mut World| {
+        world.spawn((SpaceShip, Pair(DockedTo, p)));
+    };
+    let clear = |world: &mut World| world.clear_pairs();
     schedule.add_systems((count, build, count, clear, count, build, count).chain());
     schedule.run(&mut scene.world);
     assert_eq!(scene.world.resource::<Counts>().0, [4, 5, 0, 1]);
