@@ -193,7 +193,6 @@ impl<'w> Reads<'w> {
     }
 
     /// The path of an entity. `None` also if a system has not declared that it reads names.
-    #[cfg(feature = "serialize")]
     pub(crate) fn path_of(self, entity: Entity) -> Option<alloc::string::String> {
         match self {
             Self::World(world) => world.path_of(entity),

@@ -27,19 +27,19 @@ impl Resolver<'_> {
     fn nearest(&self, path: &Path) -> Option<String> {
         let reads = self.site.reads();
         let mut best = Nearest::new(path.0.last()?);
-        if let [_] = &path.0[..] {
-            if let Some(store) = reads.store() {
-                let registry = &store.registry;
-                let relations = registry.declared().filter_map(|id| registry.entry(id).name.as_deref());
-                let names = registry.component_names.keys().map(String::as_str);
-                relations.chain(names).for_each(|name| best.consider(name, || Some(as_text(&[name.into()]))));
-            }
-            #[cfg(feature = "bevy_reflect")]
-            if let Some(types) = reads.types() {
-                let types = types.read();
-                let paths = types.iter().map(|known| known.type_info().type_path_table().short_path());
-                paths.for_each(|name| best.consider(name, || Some(name.into())));
-            }
+        // Types and relations have no other names before theirs.
+        let alone = path.0.len() == 1;
+        if alone && let Some(store) = reads.store() {
+            let registry = &store.registry;
+            let relations = registry.declared().filter_map(|id| registry.entry(id).name.as_deref());
+            let names = registry.component_names.keys().map(String::as_str);
+            relations.chain(names).for_each(|name| best.consider(name, || Some(as_text(&[name.into()]))));
+        }
+        #[cfg(feature = "bevy_reflect")]
+        if alone && let Some(types) = reads.types() {
+            let types = types.read();
+            let paths = types.iter().map(|known| known.type_info().type_path_table().short_path());
+            paths.for_each(|name| best.consider(name, || Some(name.into())));
         }
         let entities = reads.archetypes().iter().flat_map(Archetype::entities).map(ArchetypeEntity::id);
         for entity in entities.take(MOST) {
