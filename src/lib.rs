@@ -25,7 +25,7 @@ pub mod guide {}
 pub use bevy_relations_macros::Relation;
 pub use expr::{
     CompiledExpr, ExprError, ExprErrorKind, ExprRunError, FieldId, PairExpr, PairExprBuilder, Row, RowMut,
-    Rows,
+    Rows, VarId,
 };
 pub use id::{PairId, Slot};
 pub use names::{LookupError, NamePaths, WorldNameExt};

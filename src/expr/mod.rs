@@ -23,7 +23,7 @@ mod sort;
 
 pub use bevy_relations_syntax::error::{ExprError, ExprErrorKind};
 pub use builder::PairExprBuilder;
-pub use compiled::{CompiledExpr, ExprRunError};
+pub use compiled::{CompiledExpr, ExprRunError, VarId};
 pub use rows::{FieldId, Row, RowMut, Rows};
 
 use alloc::{string::String, vec::Vec};

@@ -9,6 +9,8 @@ use crate::{
     param::WorldPairReadExt,
     store::{PairData, PairStore},
 };
+#[cfg(feature = "bevy_reflect")]
+use bevy_ecs::reflect::AppTypeRegistry;
 use bevy_ecs::{
     archetype::Archetypes,
     component::{Component, ComponentId, Components},
@@ -19,8 +21,6 @@ use bevy_ecs::{
     system::Query,
     world::{FilteredEntityMut, FilteredEntityRef, World, WorldId},
 };
-#[cfg(feature = "bevy_reflect")]
-use bevy_ecs::reflect::AppTypeRegistry;
 
 /// A query for the components that fields, members and comparisons of names are about, of everybody.
 pub(crate) type Fields<'w, 's> = Query<'w, 's, FilteredEntityMut<'static, 'static>>;

@@ -9,11 +9,7 @@ pub(crate) use unknown::Members;
 mod reflected {
     use crate::expr::{plan::MemberOp, reads::Reads};
     use alloc::{borrow::ToOwned, boxed::Box};
-    use bevy_ecs::{
-        component::ComponentId,
-        entity::Entity,
-        reflect::ReflectComponent,
-    };
+    use bevy_ecs::{component::ComponentId, entity::Entity, reflect::ReflectComponent};
     use bevy_platform::collections::HashMap;
     use bevy_reflect::{GetPath, ParsedPath};
 
@@ -26,7 +22,12 @@ mod reflected {
 
     impl Members {
         /// The living entity that the field of `source` holds.
-        pub(crate) fn value(&mut self, reads: Reads<'_>, member: &MemberOp, source: Entity) -> Option<Entity> {
+        pub(crate) fn value(
+            &mut self,
+            reads: Reads<'_>,
+            member: &MemberOp,
+            source: Entity,
+        ) -> Option<Entity> {
             let reflect = self.components.entry(member.component).or_insert_with(|| {
                 let type_id = reads.components().get_info(member.component)?.type_id()?;
                 let types = reads.types()?.read();

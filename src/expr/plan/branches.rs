@@ -181,7 +181,7 @@ impl Lowering<'_, '_> {
     fn optional(&mut self, pipeline: &mut Pipeline, term: &Term, bound: &mut Bound) {
         self.bind_source(pipeline, term, bound);
         let set = self.flag_of(term);
-        if is_single(term)
+        if is_single(term, self.view)
             && let (Condition::Match(atom), Some(column)) = (&term.condition, set)
         {
             let test = self.match_test(atom, false, &bound.set);
@@ -316,7 +316,7 @@ impl Lowering<'_, '_> {
         for branch in &chain.branches {
             match &branch[..] {
                 [Item::Term(term @ Term { condition: Condition::Match(atom), .. })]
-                    if is_single_test(term)
+                    if is_single_test(term, self.view)
                         && atom.vars().all(|var| bound.set.contains(var) && !bound.maybe.contains(var)) =>
                 {
                     atoms.push(atom);

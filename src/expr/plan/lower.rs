@@ -173,9 +173,7 @@ impl Lowering<'_, '_> {
         let operand = |element: Element| match element {
             Element::Entity(entity) => Some(Operand::Entity(entity)),
             Element::Var(var) => Some(Operand::Column(var.0)),
-            Element::Singleton(component) => {
-                self.view.reads.resource_entity(component).map(Operand::Entity)
-            }
+            Element::Singleton(component) => self.view.reads.resource_entity(component).map(Operand::Entity),
             Element::Any => None,
         };
         let element = |element| operand(element).map_or(ShapeElement::Any, ShapeElement::Known);
