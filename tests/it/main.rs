@@ -20,6 +20,7 @@ mod expr;
 mod expr_fuzz;
 mod expr_judged;
 mod expr_oracle;
+mod expr_plans;
 mod expr_rows;
 mod expr_run;
 mod lifecycle;

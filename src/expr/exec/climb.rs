@@ -77,7 +77,7 @@ impl<'a, 'w> Climber<'a, 'w> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn holder(&mut self, source: Entity) -> Option<Entity> {
         if self.climb.own && self.holds(source) {
             return Some(source);
@@ -88,6 +88,12 @@ impl<'a, 'w> Climber<'a, 'w> {
         {
             return holder;
         }
+        self.next_holder(index)
+    }
+
+    /// The holder from another target on.
+    #[inline(never)]
+    fn next_holder(&mut self, index: u32) -> Option<Entity> {
         let target = self.reader.target_at(index)?;
         let holder = if self.climb.min <= 1 && self.climb.max == u32::MAX {
             self.above(target)

@@ -307,22 +307,20 @@ fn write_of(
     let mut values = core::mem::take(batch.column_mut(column));
     values.clear();
     values.resize(batch.len, Value::UNSET);
-    match of {
+    let constant;
+    // One loop for both: then what is looked for becomes a part of it.
+    let (entities, step) = match of {
         Operand::Entity(entity) => {
-            let found = find(entity).map(Value::new);
-            values.fill(found.unwrap_or(Value::UNSET));
-            rows.clear();
-            rows.extend(0..found.map_or(0, |_| batch.len as u32));
+            constant = [Value::new(entity)];
+            (&constant[..], 0)
         }
-        Operand::Column(of) => {
-            let entities = &batch.columns[of as usize][..batch.len];
-            select(batch.len, rows, |row| {
-                let found = entities[row].entity().and_then(&mut find);
-                values[row] = found.map_or(Value::UNSET, Value::new);
-                found.is_some()
-            });
-        }
-    }
+        Operand::Column(of) => (&batch.columns[of as usize][..batch.len], 1),
+    };
+    select(batch.len, rows, |row| {
+        let found = entities[row * step].entity().and_then(&mut find);
+        values[row] = found.map_or(Value::UNSET, Value::new);
+        found.is_some()
+    });
     *batch.column_mut(column) = values;
     batch.keep(&stage.columns, rows);
 }
