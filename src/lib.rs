@@ -22,10 +22,13 @@ mod traverse;
 #[doc = include_str!("../GUIDE.md")]
 pub mod guide {}
 
-pub use bevy_relations_macros::Relation;
+pub use bevy_relations_macros::{Expression, Relation, pair_expr};
+#[cfg(feature = "serialize")]
+pub use expr::RowSerializer;
 pub use expr::{
-    CompiledExpr, ExprError, ExprErrorKind, ExprRunError, FieldId, PairExpr, PairExprBuilder, Row, RowMut,
-    Rows, VarId,
+    AnyExpression, CompiledExpr, ExprError, ExprErrorKind, ExprParam, ExprQuery, ExprRunError, Expression,
+    FieldId, FieldMode, PairExpr, PairExprBuilder, ReadFields, Row, RowGroup, RowMut, Rows, VarId,
+    WriteFields,
 };
 pub use id::{PairId, Slot};
 pub use names::{LookupError, NamePaths, WorldNameExt};
@@ -62,12 +65,12 @@ pub mod prelude {
     pub use crate::{
         AddedPair, AdoptRelationshipExt, Ancestors, AnyPairs, AppRelationExt, CascadeQuery, ChangedPair,
         CleanupPolicy, CommandsPairExt, Depth, EntityCommandsPairExt, EntityWorldMutPairExt,
-        ExclusiveRelation, InsertedAbove, IsA, Kept, LeafOf, NamePaths, OnInstantiate, Pair, PairContext,
-        PairId, PairInserted, PairQuery, PairRefusal, PairRemoved, Pairs, PairsMut, PairsOf, Prefab, Related,
-        Relation, RelationTraits, RelationsPlugin, RemovedAbove, RemovedPairs, RootOf, SelfUp, Slot, SlotOf,
-        Sources, Target, TargetOf, Targets, Towards, TraversableRelation, TypeTarget, Up, Wildcard,
-        WorldNameExt, WorldPairExt, WorldPairReadExt, any_pair, any_pair_removed, pairs, pairs_changed,
-        sources,
+        ExclusiveRelation, ExprQuery, Expression, InsertedAbove, IsA, Kept, LeafOf, NamePaths, OnInstantiate,
+        Pair, PairContext, PairId, PairInserted, PairQuery, PairRefusal, PairRemoved, Pairs, PairsMut,
+        PairsOf, Prefab, Related, Relation, RelationTraits, RelationsPlugin, RemovedAbove, RemovedPairs,
+        RootOf, SelfUp, Slot, SlotOf, Sources, Target, TargetOf, Targets, Towards, TraversableRelation,
+        TypeTarget, Up, Wildcard, WorldNameExt, WorldPairExt, WorldPairReadExt, any_pair, any_pair_removed,
+        pairs, pairs_changed, sources,
     };
 }
 
@@ -75,6 +78,7 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::{
+        expr::parsed,
         ops::{Propagation, register},
         relation::{
             Probe, ProbeClone, ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, RelationHint,

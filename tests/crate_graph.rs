@@ -1,5 +1,8 @@
 //! The example `crate_graph` answers as Cargo itself does, and refuses what it cannot answer.
 
+mod built;
+
+use built::{cargo, stderr, stdout};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,37 +16,10 @@ use std::{
 type Package = String;
 type Edges = BTreeMap<Package, BTreeSet<Package>>;
 
-fn cargo(arguments: &[&str]) -> Output {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).arg("--locked");
-    cargo.output().expect("cargo can be run")
-}
-
-fn stdout(output: &Output) -> String {
-    assert!(output.status.success(), "{}", stderr(output));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// The built example. A plain `cargo test` has built it before, with `--test crate_graph` it has not.
-fn example() -> &'static Path {
-    static EXAMPLE: OnceLock<PathBuf> = OnceLock::new();
-    EXAMPLE.get_or_init(|| {
-        let built = cargo(&["build", "--offline", "--example", "crate_graph", "--message-format", "json"]);
-        let messages = stdout(&built);
-        let messages =
-            messages.lines().map(|line| serde_json::from_str::<Value>(line).expect("Cargo writes JSON"));
-        let executable =
-            messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).next_back();
-        executable.expect("an example has an executable")
-    })
-}
-
 fn run(arguments: &[&str]) -> Output {
-    Command::new(example()).args(arguments).output().expect("the example can be run")
+    static EXAMPLE: OnceLock<PathBuf> = OnceLock::new();
+    let example = EXAMPLE.get_or_init(|| built::example("crate_graph"));
+    Command::new(example).args(arguments).output().expect("the example can be run")
 }
 
 /// What the example tells of one package, list by list.

@@ -52,8 +52,8 @@ pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream
     }
 }
 
-/// What the supertraits of `Relation` ask for, so that a generic type need not repeat it.
-fn bounded(mut generics: Generics) -> Generics {
+/// What the supertraits of `Relation` and `Expression` ask for, so that a generic type need not repeat it.
+pub(crate) fn bounded(mut generics: Generics) -> Generics {
     if generics.type_params().next().is_some() || generics.lifetimes().next().is_some() {
         let bounds = &mut generics.make_where_clause().predicates;
         bounds.push(parse_quote!(Self: ::core::marker::Send + ::core::marker::Sync + 'static));

@@ -1,4 +1,4 @@
-//! The derive macro of `bevy_relations`.
+//! The macros of `bevy_relations`.
 //!
 //! `#[derive(Relation)]` makes a struct or an enum a relation; `#[relation(..)]` declares the facts about it.
 //! A declaration goes through four modules: `attribute` knows every attribute and what it takes, `parse`
@@ -8,17 +8,20 @@
 //!
 //! A new attribute needs a row in `attribute::ATTRIBUTES`; a flag needs nothing else, as long as it is
 //! spelled like its method of `RelationTraits`.
+//!
+//! `#[derive(Expression)]` and `pair_expr!` read expressions of the query language, in `expression`.
 
 mod attribute;
 mod check;
 mod errors;
 mod expand;
+mod expression;
 mod parse;
 mod spelling;
 
 use errors::Errors;
 use proc_macro2::TokenStream;
-use syn::{Data, DeriveInput, parse_macro_input};
+use syn::{Data, DeriveInput, LitStr, parse_macro_input};
 
 /// Makes a struct or an enum a `Relation`.
 ///
@@ -31,6 +34,23 @@ use syn::{Data, DeriveInput, parse_macro_input};
 #[proc_macro_derive(Relation, attributes(relation))]
 pub fn derive_relation(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     relation(&parse_macro_input!(input as DeriveInput)).into()
+}
+
+/// Makes a type stand for an expression of the query language, given with `#[expr("..")]`.
+///
+/// The text is read while the program is compiled. A mistake in it is an error at the text, with the place marked in
+/// an excerpt; nightly compilers point into the text itself.
+#[proc_macro_derive(Expression, attributes(expr))]
+pub fn derive_expression(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    expression::derive(&parse_macro_input!(input as DeriveInput)).into()
+}
+
+/// A `PairExpr` of which the text is read while the program is compiled: a mistake in it is a compile error.
+///
+/// `PairExpr::parse` reads a text that is known only later.
+#[proc_macro]
+pub fn pair_expr(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    expression::value(&parse_macro_input!(input as LitStr)).into()
 }
 
 /// The implementation, preceded by what is wrong with the declaration.

@@ -7,7 +7,7 @@ use super::{
     reads::Reads,
     resolve::{internal_components, unlisted_components},
     rows::{Row, RowMut, Rows},
-    sort::Sorted,
+    sort::{RowOrder, Sorted},
 };
 use crate::store::StoreId;
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
@@ -42,6 +42,9 @@ pub enum ExprRunError {
         /// The entity.
         entity: Entity,
     },
+    /// Rows cannot come in groups as well as in order of depth.
+    #[error("rows that come in order of depth, by `cascade`, cannot be put into groups")]
+    GroupsWithCascade,
     /// More rows had to be looked at than was allowed.
     #[error("evaluation took more than {limit} steps")]
     StepLimit {
@@ -60,7 +63,7 @@ struct Prepared {
     plan: Plan,
     masks: Masks,
     state: PipelineState,
-    /// All rows in order of depth, if that is asked for; see [`sort`](super::sort).
+    /// All rows in order, if an order is asked for.
     sorted: Sorted,
     signature: Option<Signature>,
     /// The signature before, for its buffers.
@@ -117,6 +120,7 @@ pub struct CompiledExpr {
     preset: Vec<(Var, Entity)>,
     preset_vars: VarSet,
     step_limit: Option<u64>,
+    order: RowOrder,
 }
 
 const ROWS: usize = 0;
@@ -137,7 +141,22 @@ impl CompiledExpr {
             preset: Vec::new(),
             preset_vars: VarSet::default(),
             step_limit: None,
+            order: RowOrder::default(),
         }
+    }
+
+    /// Takes what the names of the expression mean by now.
+    pub(super) fn rebind(&mut self, query: BoundQuery) {
+        if query != self.query {
+            self.query = query;
+            self.prepared = Default::default();
+            self.clear_vars();
+        }
+    }
+
+    /// Whether everybody that the expression names is alive.
+    pub(super) fn knows_everybody(&self, reads: Reads<'_>) -> bool {
+        self.query.named.iter().all(|&entity| reads.entities().contains_spawned(entity))
     }
 
     /// The names of the variables that rows have, without `$this`.
@@ -167,12 +186,21 @@ impl CompiledExpr {
     /// # Errors
     /// If rows have no such variable, or the entity is not alive.
     pub fn set_var(&mut self, world: &World, name: &str, entity: Entity) -> Result<&mut Self, ExprRunError> {
+        self.set_var_in(Reads::World(world), name, entity)
+    }
+
+    pub(super) fn set_var_in(
+        &mut self,
+        reads: Reads<'_>,
+        name: &str,
+        entity: Entity,
+    ) -> Result<&mut Self, ExprRunError> {
         let unknown = || ExprRunError::UnknownVariable { name: name.to_owned() };
         let var = self.variable(name).ok_or_else(unknown)?;
-        if world.id() != self.world {
+        if reads.world_id() != self.world {
             return Err(ExprRunError::OtherWorld);
         }
-        if !world.entities().contains_spawned(entity) {
+        if !reads.entities().contains_spawned(entity) {
             return Err(ExprRunError::DeadEntity { name: name.to_owned(), entity });
         }
         self.preset.retain(|(other, _)| *other != var);
@@ -204,7 +232,12 @@ impl CompiledExpr {
     /// Makes rows in smaller batches: for tests, which have few rows.
     #[doc(hidden)]
     pub fn set_batch_size(&mut self, rows: usize) {
-        self.shared.batch_size = rows.max(1);
+        self.replace_batch_size(rows);
+    }
+
+    /// Gives back how many there were so far.
+    pub(super) fn replace_batch_size(&mut self, rows: usize) -> usize {
+        core::mem::replace(&mut self.shared.batch_size, rows.max(1))
     }
 
     pub(super) fn query(&self) -> &BoundQuery {
@@ -225,8 +258,16 @@ impl CompiledExpr {
     /// The rows that were made last.
     #[inline]
     pub(super) fn batch(&self) -> &Batch {
-        let Prepared { plan, sorted, state, .. } = &self.prepared[ROWS];
-        if plan.cascade.is_some() { sorted.rows() } else { state.result() }
+        let Prepared { sorted, state, .. } = &self.prepared[ROWS];
+        if sorted.is_used { sorted.rows() } else { state.result() }
+    }
+
+    pub(super) fn order(&self) -> &RowOrder {
+        &self.order
+    }
+
+    pub(super) fn order_mut(&mut self) -> &mut RowOrder {
+        &mut self.order
     }
 
     fn start(&mut self, reads: Reads<'_>, which: usize) -> Result<(), ExprRunError> {
@@ -243,7 +284,7 @@ impl CompiledExpr {
         let prepared = &mut prepared[which];
         prepared.update(query, &view, preset_vars, which == ROWS);
         shared.restart(&prepared.plan, self.step_limit);
-        prepared.sorted.clear();
+        prepared.sorted.restart(prepared.plan.cascade.is_some() || self.order.is_wanted());
         let input = prepared.state.restart();
         // Nothing holds for an entity that has died since.
         input.len = usize::from(preset.iter().all(|&(_, entity)| view.is_alive(entity)));
@@ -258,23 +299,29 @@ impl CompiledExpr {
     /// Makes the next rows. False at the end.
     fn advance(&mut self, reads: Reads<'_>, which: usize) -> Result<bool, ExprRunError> {
         let view = View::new(reads).ok_or(ExprRunError::NoPairs)?;
-        let Prepared { plan, masks, state, sorted, .. } = &mut self.prepared[which];
+        let Prepared { plan, masks, state, .. } = &mut self.prepared[which];
         let Self { internal, unlisted, shared, .. } = self;
         let mut run = Run { view, masks, internal, unlisted, shared };
-        let more = match plan.cascade {
-            Some(cascade) if which == ROWS => sorted.collect(cascade, &view, |found| {
-                let more = state.next(&mut run, &plan.pipeline, None);
-                if more {
-                    found.append(state.result());
-                }
-                more
-            }),
-            _ => state.next(&mut run, &plan.pipeline, None),
-        };
+        let more = state.next(&mut run, &plan.pipeline, None);
         match self.step_limit {
             Some(limit) if self.shared.out_of_steps => Err(ExprRunError::StepLimit { limit }),
             _ => Ok(more),
         }
+    }
+
+    /// Makes all rows and puts them in order.
+    fn sort(&mut self, reads: Reads<'_>) -> Result<bool, ExprRunError> {
+        if self.prepared[ROWS].sorted.finish() {
+            return Ok(false);
+        }
+        while self.advance(reads, ROWS)? {
+            let Prepared { sorted, state, .. } = &mut self.prepared[ROWS];
+            sorted.collect(state.result());
+        }
+        let mut sorted = core::mem::take(&mut self.prepared[ROWS].sorted);
+        sorted.sort(self, reads);
+        self.prepared[ROWS].sorted = sorted;
+        Ok(self.batch().len > 0)
     }
 
     /// Starts a run of which the rows are wanted.
@@ -282,8 +329,15 @@ impl CompiledExpr {
         self.start(reads, ROWS)
     }
 
+    /// Starts a run of which all rows are wanted in one batch.
+    pub(super) fn start_collecting(&mut self, reads: Reads<'_>) -> Result<(), ExprRunError> {
+        self.start_rows(reads)?;
+        self.prepared[ROWS].sorted.is_used = true;
+        Ok(())
+    }
+
     pub(super) fn next_batch(&mut self, reads: Reads<'_>) -> Result<bool, ExprRunError> {
-        self.advance(reads, ROWS)
+        if self.prepared[ROWS].sorted.is_used { self.sort(reads) } else { self.advance(reads, ROWS) }
     }
 
     /// The rows, one after the other. Each is lent out until the next is asked for.

@@ -15,6 +15,10 @@ mod bound;
 mod builder;
 mod compiled;
 mod exec;
+#[cfg(feature = "serialize")]
+mod json;
+mod order;
+mod param;
 mod plan;
 mod reads;
 mod resolve;
@@ -24,6 +28,10 @@ mod sort;
 pub use bevy_relations_syntax::error::{ExprError, ExprErrorKind};
 pub use builder::PairExprBuilder;
 pub use compiled::{CompiledExpr, ExprRunError, VarId};
+#[cfg(feature = "serialize")]
+pub use json::RowSerializer;
+pub use order::RowGroup;
+pub use param::{AnyExpression, ExprParam, ExprQuery, Expression, FieldMode, ReadFields, WriteFields};
 pub use rows::{FieldId, Row, RowMut, Rows};
 
 use alloc::{string::String, vec::Vec};
@@ -102,7 +110,7 @@ impl PairExpr {
     /// # Errors
     /// If a name is unknown or means several things, or if a rule is broken that depends on what things are.
     pub fn compile(&self, world: &mut World) -> Result<CompiledExpr, ExprError> {
-        let query = resolve::resolve(self, world)?;
+        let query = resolve::resolve(self, resolve::Site::Now(world))?;
         Ok(CompiledExpr::new(query, world))
     }
 
@@ -122,6 +130,12 @@ impl PairExpr {
         });
         names
     }
+}
+
+/// An expression that the macros have read before.
+#[doc(hidden)]
+pub fn parsed(text: &'static str) -> PairExpr {
+    PairExpr::parse(text).unwrap_or_else(|error| unreachable!("{error}"))
 }
 
 impl FromStr for PairExpr {

@@ -15,12 +15,14 @@ use bevy_ecs::{
     archetype::Archetypes,
     component::{Component, ComponentId, Components},
     entity::{Entities, Entity},
+    entity_disabling::DefaultQueryFilters,
     hierarchy::Children,
     name::Name,
     resource::IsResource,
     system::Query,
-    world::{FilteredEntityMut, FilteredEntityRef, World, WorldId},
+    world::{FilteredEntityMut, FilteredEntityRef, World, WorldId, unsafe_world_cell::UnsafeWorldCell},
 };
+use smallvec::SmallVec;
 
 /// A query for the components that fields, members and comparisons of names are about, of everybody.
 pub(crate) type Fields<'w, 's> = Query<'w, 's, FilteredEntityMut<'static, 'static>>;
@@ -30,15 +32,15 @@ pub(crate) type ChildrenOf<'w, 's> = Query<'w, 's, &'static Children>;
 
 /// What a system has declared that it reads.
 pub(crate) struct Declared<'w, 's> {
-    pub(crate) world: WorldId,
-    pub(crate) entities: &'w Entities,
-    pub(crate) archetypes: &'w Archetypes,
-    pub(crate) components: &'w Components,
+    /// For what is known of entities, archetypes and components.
+    pub(crate) world: UnsafeWorldCell<'w>,
     pub(crate) store: Option<&'w PairStore>,
     pub(crate) fields: Fields<'w, 's>,
     pub(crate) children: Option<ChildrenOf<'w, 's>>,
     pub(crate) names: Option<NamePaths<'w, 's>>,
-    /// As they were when the system was initialised: a handle, not the resource.
+    /// Components that disable an entity, as they were when the system was initialised.
+    pub(crate) disabling: &'s [ComponentId],
+    /// The handle that the resource held when the system was initialised.
     #[cfg(feature = "bevy_reflect")]
     pub(crate) types: Option<&'s AppTypeRegistry>,
 }
@@ -54,7 +56,7 @@ impl<'w> Reads<'w> {
     pub(crate) fn world_id(self) -> WorldId {
         match self {
             Self::World(world) => world.id(),
-            Self::Declared(declared) => declared.world,
+            Self::Declared(declared) => declared.world.id(),
         }
     }
 
@@ -69,21 +71,21 @@ impl<'w> Reads<'w> {
     pub(crate) fn entities(self) -> &'w Entities {
         match self {
             Self::World(world) => world.entities(),
-            Self::Declared(declared) => declared.entities,
+            Self::Declared(declared) => declared.world.entities(),
         }
     }
 
     pub(crate) fn archetypes(self) -> &'w Archetypes {
         match self {
             Self::World(world) => world.archetypes(),
-            Self::Declared(declared) => declared.archetypes,
+            Self::Declared(declared) => declared.world.archetypes(),
         }
     }
 
     pub(crate) fn components(self) -> &'w Components {
         match self {
             Self::World(world) => world.components(),
-            Self::Declared(declared) => declared.components,
+            Self::Declared(declared) => declared.world.components(),
         }
     }
 
@@ -93,13 +95,24 @@ impl<'w> Reads<'w> {
             Self::World(world) => return world.resource_entities().get(resource),
             Self::Declared(declared) => declared,
         };
-        let marker = declared.components.component_id::<IsResource>()?;
-        let archetypes = declared.archetypes.component_index().get(&resource)?.keys();
-        let mut archetypes = archetypes.filter_map(|&id| declared.archetypes.get(id));
+        let marker = declared.world.components().component_id::<IsResource>()?;
+        let archetypes = declared.world.archetypes().component_index().get(&resource)?.keys();
+        let mut archetypes = archetypes.filter_map(|&id| declared.world.archetypes().get(id));
         archetypes.find_map(|archetype| {
             let entity = archetype.entities().first()?;
             archetype.contains(marker).then(|| entity.id())
         })
+    }
+
+    /// The components that disable an entity.
+    pub(crate) fn disabling(self) -> SmallVec<[ComponentId; 4]> {
+        match self {
+            Self::World(world) => {
+                let filters = world.get_resource::<DefaultQueryFilters>();
+                filters.into_iter().flat_map(DefaultQueryFilters::disabling_ids).collect()
+            }
+            Self::Declared(declared) => declared.disabling.into(),
+        }
     }
 
     fn entity(self, entity: Entity) -> Option<FilteredEntityRef<'w, 'w>> {
@@ -161,8 +174,31 @@ impl<'w> Reads<'w> {
         let id = store.registry.of_entity(relation)?;
         let kind = store.data_kind(id, source, target)?;
         let row = store.relation(id).row(source, target)?;
-        let column = self.resource_entity((kind.column)(declared.components)?)?;
+        let column = self.resource_entity((kind.column)(self.components())?)?;
         self.get::<PairData<V>>(column)?.get(row)
+    }
+
+    /// The value of a pair, whatever its type. `None` in a system.
+    #[cfg(feature = "bevy_reflect")]
+    pub(crate) fn any_pair_value(
+        self,
+        source: Entity,
+        relation: Entity,
+        target: Entity,
+    ) -> Option<&'w dyn core::any::Any> {
+        match self {
+            Self::World(world) => Some(crate::param::any_pair_value(world, source, relation, target)?),
+            Self::Declared(_) => None,
+        }
+    }
+
+    /// The path of an entity. `None` also if a system has not declared that it reads names.
+    #[cfg(feature = "serialize")]
+    pub(crate) fn path_of(self, entity: Entity) -> Option<alloc::string::String> {
+        match self {
+            Self::World(world) => world.path_of(entity),
+            Self::Declared(declared) => declared.names.as_ref()?.path_of(entity),
+        }
     }
 
     /// The first entity at a path below `parent`, or from the roots.
@@ -176,19 +212,60 @@ impl<'w> Reads<'w> {
         found.ok()
     }
 
-    /// The only entity at a path. `None` if a system has not declared that it reads names.
-    pub(crate) fn lookup_unique(
-        self,
-        parent: Option<Entity>,
-        path: &str,
-    ) -> Option<Result<Entity, LookupError>> {
-        Some(match (self, parent) {
-            (Self::World(world), None) => world.lookup_unique(path),
-            (Self::World(world), Some(parent)) => world.lookup_unique_in(parent, path),
-            (Self::Declared(declared), None) => declared.names.as_ref()?.lookup_unique(path),
-            (Self::Declared(declared), Some(parent)) => {
-                declared.names.as_ref()?.lookup_unique_in(parent, path)
+    /// The only entity at a path. There is none for a system that has not declared that it reads names.
+    pub(crate) fn lookup_unique(self, parent: Option<Entity>, path: &str) -> Result<Entity, LookupError> {
+        let declared = match self {
+            Self::World(world) => {
+                return match parent {
+                    Some(parent) => world.lookup_unique_in(parent, path),
+                    None => world.lookup_unique(path),
+                };
             }
-        })
+            Self::Declared(declared) => declared,
+        };
+        match (&declared.names, parent) {
+            (Some(names), Some(parent)) => names.lookup_unique_in(parent, path),
+            (Some(names), None) => names.lookup_unique(path),
+            (None, _) => Err(LookupError::Unknown { step: path.into(), parent }),
+        }
+    }
+}
+
+/// A world in which rows can be written.
+pub(crate) trait Writes {
+    fn reads(&self) -> Reads<'_>;
+
+    /// Whether own fields may be written that nobody said so of.
+    fn is_exclusive(&self) -> bool;
+
+    /// The components of an entity that may be written.
+    fn entity_mut(&mut self, entity: Entity) -> Option<FilteredEntityMut<'_, '_>>;
+}
+
+impl Writes for World {
+    fn reads(&self) -> Reads<'_> {
+        Reads::World(self)
+    }
+
+    fn is_exclusive(&self) -> bool {
+        true
+    }
+
+    fn entity_mut(&mut self, entity: Entity) -> Option<FilteredEntityMut<'_, '_>> {
+        self.get_entity_mut(entity).ok().map(Into::into)
+    }
+}
+
+impl Writes for Declared<'_, '_> {
+    fn reads(&self) -> Reads<'_> {
+        Reads::Declared(self)
+    }
+
+    fn is_exclusive(&self) -> bool {
+        false
+    }
+
+    fn entity_mut(&mut self, entity: Entity) -> Option<FilteredEntityMut<'_, '_>> {
+        self.fields.get_mut(entity).ok()
     }
 }

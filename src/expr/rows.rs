@@ -5,14 +5,13 @@ use super::{
     compiled::{CompiledExpr, ExprRunError, VarId},
     exec::{Batch, Value},
     plan::{Column, FieldShape, Operand, ShapeElement, ShapeId},
-    reads::Reads,
+    reads::{Reads, Writes},
 };
 use crate::id::{PairId, Slot};
 use bevy_ecs::{
     change_detection::Mut,
     component::{Component, ComponentId, Mutable},
     entity::Entity,
-    world::World,
 };
 use core::{any::TypeId, fmt};
 
@@ -40,7 +39,12 @@ pub struct Rows<'a> {
 impl<'a> Rows<'a> {
     pub(super) fn new(expr: &'a mut CompiledExpr, reads: Reads<'a>) -> Result<Self, ExprRunError> {
         expr.start_rows(reads)?;
-        Ok(Self { expr, reads, next: 0, len: 0 })
+        Ok(Self::started(expr, reads))
+    }
+
+    /// The rows of a run that has been started.
+    pub(super) fn started(expr: &'a mut CompiledExpr, reads: Reads<'a>) -> Self {
+        Self { expr, reads, next: 0, len: 0 }
     }
 
     /// The next row.
@@ -77,7 +81,13 @@ pub struct Row<'a> {
 impl<'a> Row<'a> {
     #[inline]
     pub(super) fn new(expr: &'a CompiledExpr, row: usize, reads: Reads<'a>) -> Self {
-        Self { expr, batch: expr.batch(), row, reads }
+        Self::of(expr, expr.batch(), row, reads)
+    }
+
+    /// A row of any batch of the expression.
+    #[inline]
+    pub(super) fn of(expr: &'a CompiledExpr, batch: &'a Batch, row: usize, reads: Reads<'a>) -> Self {
+        Self { expr, batch, row, reads }
     }
 
     /// Every row of the batch that was made last.
@@ -129,6 +139,30 @@ impl<'a> Row<'a> {
         let Some(set) = field.set else { return field.shapes.first().copied().filter(|shape| shape.set) };
         let branch = self.column(set).number()?;
         field.shapes.get(branch as usize).copied().filter(|shape| shape.set)
+    }
+
+    /// The number of its group; see [`CompiledExpr::group_by`]. 0 if rows are not put into groups.
+    pub fn group(&self) -> u64 {
+        self.batch.groups.get(self.row).copied().unwrap_or(0)
+    }
+
+    /// Number of fields, as in [`CompiledExpr::field_count`].
+    pub fn field_count(&self) -> usize {
+        self.expr.field_count()
+    }
+
+    /// The term of a field, written out. Empty if there is no such field.
+    pub fn field_text(&self, field: usize) -> &'a str {
+        self.expr.field_text(field).unwrap_or_default()
+    }
+
+    #[cfg(feature = "serialize")]
+    pub(super) fn field_access(&self, field: usize) -> Option<FieldAccess> {
+        self.expr.query().fields.get(field)?.access
+    }
+
+    pub(super) fn reads(&self) -> Reads<'a> {
+        self.reads
     }
 
     /// Whether a field was matched.
@@ -194,13 +228,38 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The component of a field by reflection. `None` if it is not set, or no component that is reflected.
+    /// The value of a field by reflection: of its component, or of its pair. `None` if it is not set, has no value, or
+    /// one of a type that is not registered in the world's
+    /// [`AppTypeRegistry`](bevy_ecs::reflect::AppTypeRegistry). Values of pairs are reflected on a world only, not in
+    /// systems.
     #[cfg(feature = "bevy_reflect")]
-    pub fn reflect(&self, field: usize) -> Option<&'a dyn bevy_reflect::Reflect> {
+    pub fn reflect(&self, field: usize) -> Option<&'a dyn bevy_reflect::PartialReflect> {
+        self.reflect_with(field, &self.reads.types()?.read())
+    }
+
+    /// [`reflect`](Self::reflect) by what is registered of types here.
+    #[cfg(feature = "bevy_reflect")]
+    pub(super) fn reflect_with(
+        &self,
+        field: usize,
+        types: &bevy_reflect::TypeRegistry,
+    ) -> Option<&'a dyn bevy_reflect::PartialReflect> {
+        use crate::relation::ReflectedData;
+        use bevy_ecs::reflect::ReflectComponent;
+        use bevy_reflect::{PartialReflect, ReflectFromPtr};
+        let source = self.source(field)?;
+        if let FieldId::Pair(pair) = self.id(field)? {
+            let (relation, target) = pair.entities()?;
+            let value = self.reads.any_pair_value(source, relation, target)?;
+            if let Some(ReflectedData(value)) = value.downcast_ref() {
+                return Some(&**value);
+            }
+            let reflect = types.get_type_data::<ReflectFromPtr>(value.type_id())?;
+            return reflect.as_reflect(value).map(PartialReflect::as_partial_reflect);
+        }
         let info = self.reads.components().get_info(self.component(field)?)?;
-        let types = self.reads.types()?.read();
-        let reflect = types.get_type_data::<bevy_ecs::reflect::ReflectComponent>(info.type_id()?)?;
-        self.reads.reflect(self.source(field)?, reflect)
+        let reflect = types.get_type_data::<ReflectComponent>(info.type_id()?)?;
+        self.reads.reflect(source, reflect).map(PartialReflect::as_partial_reflect)
     }
 }
 
@@ -221,34 +280,45 @@ impl fmt::Debug for Row<'_> {
 pub struct RowMut<'a> {
     expr: &'a CompiledExpr,
     row: usize,
-    world: &'a mut World,
+    world: &'a mut dyn Writes,
 }
 
 impl<'a> RowMut<'a> {
-    pub(super) fn new(expr: &'a CompiledExpr, row: usize, world: &'a mut World) -> Self {
+    pub(super) fn new(expr: &'a CompiledExpr, row: usize, world: &'a mut dyn Writes) -> Self {
         Self { expr, row, world }
+    }
+
+    /// The entity that the row is about; see [`Row::this`].
+    pub fn this(&self) -> Option<Entity> {
+        self.as_row().this()
+    }
+
+    /// The value of a variable; see [`Row::var`].
+    pub fn var(&self, name: &str) -> Option<Entity> {
+        self.as_row().var(name)
     }
 
     /// The row, to be read.
     pub fn as_row(&self) -> Row<'_> {
-        Row::new(self.expr, self.row, Reads::World(self.world))
+        Row::new(self.expr, self.row, self.world.reads())
     }
 
     /// The value of a field, to be written. `None` if it is not set or of another type, or if it may only be read:
     /// fields marked `[in]` or `[none]`, and those that are not of `$this` itself unless marked `[inout]` or `[out]`.
+    /// In a system no field may be written but those.
     pub fn get_mut<T: Component<Mutability = Mutable>>(&mut self, field: usize) -> Option<Mut<'_, T>> {
         let row = self.as_row();
         let source = row.source(field)?;
-        let own = self.world.components().component_id::<T>()?;
+        let own = self.world.reads().components().component_id::<T>()?;
         let allowed = match self.expr.query().fields.get(field)?.access {
             Some(FieldAccess::InOut | FieldAccess::Out) => true,
             Some(FieldAccess::In | FieldAccess::None) => false,
-            None => row.is_own(field),
+            None => self.world.is_exclusive() && row.is_own(field),
         };
         if !allowed || row.component(field) != Some(own) {
             return None;
         }
-        self.world.get_mut(source)
+        self.world.entity_mut(source)?.into_mut()
     }
 }
 

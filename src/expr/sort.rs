@@ -1,60 +1,130 @@
-//! Rows in order of how deep their entities lie.
+//! Rows in order: by depth, by a component, in groups.
+//!
+//! All rows of a run are collected, and then put in order as a whole. What is asked for first is sorted by last: the
+//! sorts are stable.
 
 use super::{
     bound::{Cascade, Var},
+    compiled::CompiledExpr,
     exec::{Batch, View},
+    reads::Reads,
+    rows::Row,
 };
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 use core::cmp::Reverse;
+
+/// The rows of a run before they are in order.
+#[derive(Clone, Copy)]
+pub(super) struct Found<'a> {
+    expr: &'a CompiledExpr,
+    batch: &'a Batch,
+    pub(super) reads: Reads<'a>,
+}
+
+impl<'a> Found<'a> {
+    pub(super) fn row(&self, row: u32) -> Row<'a> {
+        Row::of(self.expr, self.batch, row as usize, self.reads)
+    }
+}
+
+/// Puts numbers of rows in order.
+pub(super) type Sort = Box<dyn Fn(Found<'_>, &mut [u32]) + Send + Sync>;
+/// The group of a row.
+pub(super) type GroupOf = Box<dyn Fn(Row<'_>) -> u64 + Send + Sync>;
+
+/// The order in which rows are wanted.
+#[derive(Default)]
+pub(super) struct RowOrder {
+    pub(super) sort: Option<Sort>,
+    pub(super) group: Option<GroupOf>,
+}
+
+impl RowOrder {
+    pub(super) fn is_wanted(&self) -> bool {
+        self.sort.is_some() || self.group.is_some()
+    }
+}
 
 /// Every row of a run, in order.
 #[derive(Default)]
 pub(super) struct Sorted {
+    /// Whether rows are collected in this run.
+    pub(super) is_used: bool,
+    done: bool,
     found: Batch,
     rows: Batch,
-    /// Depth, table, row in the table, number of the row.
-    keys: Vec<(u32, u32, u32, u32)>,
-    done: bool,
+    /// Numbers of rows.
+    order: Vec<u32>,
+    /// The group of each row that was found.
+    groups: Vec<u64>,
+    /// Depth, table, row in the table.
+    depths: Vec<(u32, u32, u32)>,
 }
 
 impl Sorted {
-    pub(super) fn clear(&mut self) {
+    pub(super) fn restart(&mut self, is_used: bool) {
+        self.is_used = is_used;
         self.done = false;
+        self.found.clear();
+        self.rows.clear();
     }
 
     pub(super) fn rows(&self) -> &Batch {
         &self.rows
     }
 
-    /// Collects all batches and puts their rows in order. False if there are none, or if that was done before.
-    pub(super) fn collect(
-        &mut self,
-        cascade: Cascade,
-        view: &View<'_>,
-        mut append_next: impl FnMut(&mut Batch) -> bool,
-    ) -> bool {
-        if core::mem::replace(&mut self.done, true) {
-            return false;
+    /// Whether the rows were asked for before.
+    pub(super) fn finish(&mut self) -> bool {
+        core::mem::replace(&mut self.done, true)
+    }
+
+    pub(super) fn collect(&mut self, batch: &Batch) {
+        self.found.append(batch);
+    }
+
+    /// Puts the rows that were found in order.
+    pub(super) fn sort(&mut self, expr: &CompiledExpr, reads: Reads<'_>) {
+        let Self { found, rows, order, groups, .. } = self;
+        order.clear();
+        order.extend(0..found.len as u32);
+        let RowOrder { sort, group } = expr.order();
+        let all = Found { expr, batch: found, reads };
+        if let Some(sort) = sort {
+            sort(all, order);
         }
-        self.found.clear();
-        while append_next(&mut self.found) {}
-        self.keys.clear();
+        rows.clear();
+        if let Some(group) = group {
+            groups.clear();
+            groups.extend((0..found.len as u32).map(|row| group(all.row(row))));
+            order.sort_by_key(|&row| groups[row as usize]);
+            rows.groups.extend(order.iter().map(|&row| groups[row as usize]));
+        } else if let (Some(cascade), Some(view)) = (expr.plan().cascade, View::new(reads)) {
+            self.sort_by_depth(cascade, &view, sort.is_some());
+        }
+        self.rows.take_in_order(&self.found, self.order.iter().copied());
+    }
+
+    /// By depth, and then by place, unless they have an order of their own.
+    fn sort_by_depth(&mut self, cascade: Cascade, view: &View<'_>, is_sorted: bool) {
         let index = view.index(cascade.relation);
-        for row in 0..self.found.len {
+        let depth_and_place = |row: usize| {
             let this = self.found.columns[Var::THIS.index()][row].entity();
             let depth = index.depths.as_ref().zip(this);
             let depth = depth.map_or(0, |(depths, this)| depths.get(&index.forward, &index.reverse, this));
-            let location = this.and_then(|this| view.entities.get_spawned(this).ok());
-            let place = location.map_or((0, 0), |at| (at.table_id.as_u32(), at.table_row.index_u32()));
-            self.keys.push((depth, place.0, place.1, row as u32));
-        }
+            let location = this.filter(|_| !is_sorted).and_then(|this| view.entities.get_spawned(this).ok());
+            let (table, at) = location.map_or((0, 0), |at| (at.table_id.as_u32(), at.table_row.index_u32()));
+            (depth, table, at)
+        };
+        self.depths.clear();
+        self.depths.extend((0..self.found.len).map(depth_and_place));
+        let depths = &self.depths;
         if cascade.descending {
-            self.keys.sort_unstable_by_key(|&(depth, table, at, row)| (Reverse(depth), table, at, row));
+            self.order.sort_by_key(|&row| {
+                let (depth, table, at) = depths[row as usize];
+                (Reverse(depth), table, at)
+            });
         } else {
-            self.keys.sort_unstable();
+            self.order.sort_by_key(|&row| depths[row as usize]);
         }
-        self.rows.clear();
-        self.rows.take_in_order(&self.found, self.keys.iter().map(|key| key.3));
-        self.rows.len > 0
     }
 }

@@ -18,3 +18,5 @@ pub use error::LookupError;
 pub use read::{NamePaths, WorldNameExt};
 
 pub(crate) use index::NameIndex;
+#[cfg(feature = "serialize")]
+pub(crate) use path::steps;

@@ -3,7 +3,7 @@
 use alloc::{borrow::Cow, string::String};
 
 /// The names of a path, from the first one. There is at least one, which may be empty.
-pub(super) fn steps(path: &str) -> impl Iterator<Item = Cow<'_, str>> {
+pub(crate) fn steps(path: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let mut rest = Some(path);
     core::iter::from_fn(move || {
         let path = rest?;

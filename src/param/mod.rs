@@ -24,3 +24,5 @@ pub use world::WorldPairReadExt;
 
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use view::refresh_views;
+#[cfg(feature = "bevy_reflect")]
+pub(crate) use world::any_pair_value;

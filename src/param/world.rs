@@ -102,16 +102,7 @@ impl WorldPairReadExt for World {
         relation: Entity,
         target: Entity,
     ) -> Option<&V> {
-        let store = access::store(self)?;
-        let id = store.registry.of_entity(relation)?;
-        let value = match store.registry.entry(id).adopted {
-            Some(adopted) if store.relation(id).has(source, target) => (adopted.get)(self, source)?,
-            Some(_) => return None,
-            None => {
-                (store.data_kind(id, source, target)?.get)(self, store.relation(id).row(source, target)?)?
-            }
-        };
-        (value as &dyn Any).downcast_ref()
+        (any_pair_value(self, source, relation, target)? as &dyn Any).downcast_ref()
     }
 
     fn pairs_of(&self, source: Entity) -> Vec<PairId> {
@@ -149,5 +140,21 @@ impl WorldPairReadExt for World {
 
     fn relation_name(&self, relation: Entity) -> Option<RelationName> {
         self.any_pairs().relation_name(relation)
+    }
+}
+
+/// The value of a pair, whatever its type.
+pub(crate) fn any_pair_value(
+    world: &World,
+    source: Entity,
+    relation: Entity,
+    target: Entity,
+) -> Option<&(dyn Any + Send + Sync)> {
+    let store = access::store(world)?;
+    let id = store.registry.of_entity(relation)?;
+    match store.registry.entry(id).adopted {
+        Some(adopted) if store.relation(id).has(source, target) => (adopted.get)(world, source),
+        Some(_) => None,
+        None => (store.data_kind(id, source, target)?.get)(world, store.relation(id).row(source, target)?),
     }
 }

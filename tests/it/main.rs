@@ -18,8 +18,15 @@ mod event_observers;
 mod events;
 mod expr;
 mod expr_fuzz;
+#[cfg(feature = "serialize")]
+mod expr_json;
 mod expr_judged;
 mod expr_oracle;
+mod expr_order;
+#[cfg(feature = "bevy_reflect")]
+mod expr_param;
+#[cfg(feature = "bevy_reflect")]
+mod expr_param_access;
 mod expr_plans;
 mod expr_rows;
 mod expr_run;
@@ -28,7 +35,6 @@ mod model;
 mod names;
 #[expect(dead_code, reason = "the comparison with Flecs uses more of it")]
 mod oracle;
-#[expect(dead_code, reason = "the comparison with Flecs uses more of it")]
 mod ours;
 mod pair_query;
 mod pair_query_access;

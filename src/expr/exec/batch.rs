@@ -10,16 +10,19 @@ use bevy_ecs::entity::Entity;
 pub(crate) struct Batch {
     pub(crate) len: usize,
     pub(crate) columns: Vec<Vec<Value>>,
+    /// The group of each row, if rows were put into groups.
+    pub(crate) groups: Vec<u64>,
 }
 
 impl Batch {
     pub(crate) fn with_columns(columns: usize) -> Self {
-        Self { len: 0, columns: (0..columns).map(|_| Vec::new()).collect() }
+        Self { columns: (0..columns).map(|_| Vec::new()).collect(), ..Self::default() }
     }
 
     pub(crate) fn clear(&mut self) {
         self.len = 0;
         self.columns.iter_mut().for_each(Vec::clear);
+        self.groups.clear();
     }
 
     #[inline]

@@ -1,24 +1,32 @@
 //! From what an expression says to what that means in a world.
 
 mod name;
+mod site;
 mod term;
+
+#[cfg(feature = "serialize")]
+pub(super) use name::{reflected_types, with_relation_types};
+pub(super) use site::Site;
 
 use super::{
     PairExpr,
-    ast::{Ast, Clause, Element as AstElement, Operator as AstOperator, Term as AstTerm, Test},
-    bound::{BoundQuery, Cascade, Element, Item, OrChain, Var, Variable},
+    ast::{
+        Ast, Clause, Element as AstElement, Has, IdKind, Operator as AstOperator, Span, Term as AstTerm, Test,
+    },
+    bound::{
+        BoundQuery, Cascade, ChainSource, Comparand, Condition, Element, Item, OrChain, Term, Var, VarSet,
+        Variable,
+    },
     error::{ExprError, Fault},
     exec::internal_markers,
+    reads::Reads,
 };
 use crate::{
     ops::{Participant, TypeEntity, ensure_store},
     relation::Prefab,
 };
 use alloc::{boxed::Box, string::String, vec::Vec};
-use bevy_ecs::{
-    component::ComponentId, entity_disabling::DefaultQueryFilters, hierarchy::Children, name::Name,
-    world::World,
-};
+use bevy_ecs::{component::ComponentId, hierarchy::Children, name::Name, world::World};
 use bevy_platform::collections::HashMap;
 
 /// What resolving gives, or what is wrong.
@@ -28,10 +36,11 @@ type Resolved<T> = Result<T, Box<Fault>>;
 ///
 /// # Errors
 /// If a name is not known or means several things, or a rule of the world's relations and components is broken.
-pub(super) fn resolve(expr: &PairExpr, world: &mut World) -> Result<BoundQuery, ExprError> {
-    ensure_store(world);
-    let resolver = Resolver::new(world);
-    resolver.query(&expr.ast).map_err(|fault| fault.in_text(&expr.text))
+pub(super) fn resolve(expr: &PairExpr, mut site: Site<'_>) -> Result<BoundQuery, ExprError> {
+    if let Site::Now(world) | Site::Ahead(world) = &mut site {
+        ensure_store(world);
+    }
+    Resolver::new(site).query(&expr.ast).map_err(|fault| fault.in_text(&expr.text))
 }
 
 /// The components that `*` does not match: of this crate, and those that keep pairs.
@@ -49,9 +58,7 @@ pub(super) fn internal_components(world: &World) -> Vec<ComponentId> {
 pub(super) fn unlisted_components(world: &World, internal: &[ComponentId]) -> Vec<ComponentId> {
     let components = world.components();
     let own = [components.component_id::<Name>(), components.component_id::<Prefab>()];
-    let filters = world.get_resource::<DefaultQueryFilters>();
-    let disabling = filters.into_iter().flat_map(DefaultQueryFilters::disabling_ids);
-    own.into_iter().flatten().chain(disabling).chain(internal.iter().copied()).collect()
+    own.into_iter().flatten().chain(Reads::World(world).disabling()).chain(internal.iter().copied()).collect()
 }
 
 /// The components of adopted relationships.
@@ -62,36 +69,67 @@ fn adopted_components(world: &World) -> Vec<ComponentId> {
 }
 
 struct Resolver<'w> {
-    world: &'w mut World,
+    site: Site<'w>,
     query: BoundQuery,
     /// The variables that can be seen, scope by scope.
     scopes: Vec<HashMap<String, Var>>,
     /// Components that were named.
     named: Vec<ComponentId>,
+    /// Components that are written, by which field.
+    written: Vec<(ComponentId, u16)>,
+    /// Variables that are compared with each other, and where.
+    compared: Vec<([Var; 2], Span)>,
 }
 
 impl<'w> Resolver<'w> {
-    fn new(world: &'w mut World) -> Self {
+    fn new(site: Site<'w>) -> Self {
         let this = Variable { name: super::ast::THIS.into(), local: false };
         let query = BoundQuery { variables: alloc::vec![this], ..BoundQuery::default() };
         let mut outermost = HashMap::new();
         outermost.insert(super::ast::THIS.into(), Var::THIS);
-        Self { world, query, scopes: alloc::vec![outermost], named: Vec::new() }
+        let scopes = alloc::vec![outermost];
+        Self { site, query, scopes, named: Vec::new(), written: Vec::new(), compared: Vec::new() }
     }
 
     fn query(mut self, ast: &Ast) -> Resolved<BoundQuery> {
         self.query.items = self.clauses(&ast.clauses)?;
-        let components = self.world.components();
-        let prefab = components.component_id::<Prefab>();
-        let filters = self.world.get_resource::<DefaultQueryFilters>();
-        let disabling = filters.into_iter().flat_map(DefaultQueryFilters::disabling_ids);
-        let hidden = disabling.chain(prefab).chain(internal_markers(self.world.components()));
+        self.check_compared()?;
+        let reads = self.site.reads();
+        let prefab = reads.components().component_id::<Prefab>();
+        let hidden = reads.disabling().into_iter().chain(prefab).chain(internal_markers(reads.components()));
         let hidden = hidden.filter(|component| !self.named.contains(component));
         let mut hidden: Vec<ComponentId> = hidden.collect();
         hidden.sort_unstable();
         hidden.dedup();
         self.query.hidden = hidden;
         Ok(self.query)
+    }
+
+    /// A comparison of two variables needs a term that says what one of them is.
+    fn check_compared(&self) -> Resolved<()> {
+        if self.compared.is_empty() {
+            return Ok(());
+        }
+        let mut bound = VarSet::default();
+        collect_bound(&self.query.items, &mut bound);
+        let mut open: Vec<_> = self.compared.iter().collect();
+        loop {
+            let before = open.len();
+            open.retain(|(vars, _)| {
+                let known = vars.iter().any(|&var| bound.contains(var));
+                if known {
+                    bound.extend(&vars.iter().copied().collect());
+                }
+                !known
+            });
+            match open.first() {
+                None => return Ok(()),
+                Some((_, span)) if open.len() == before => {
+                    return Err(Fault::rule(*span, "variables of which another term says what one is"));
+                }
+                Some(_) => {}
+            }
+        }
     }
 
     fn clauses(&mut self, clauses: &[Clause]) -> Resolved<Vec<Item>> {
@@ -130,14 +168,13 @@ impl<'w> Resolver<'w> {
             _ => None,
         });
         let field = self.add_field(text, access.map(Into::into));
-        let mut chain = OrChain { field: Some(field), source: None, branches: Vec::new() };
+        let mut chain = OrChain { field: Some(field), source: ChainSource::Fixed, branches: Vec::new() };
         for branch in branches {
             let mut items = Vec::new();
             self.element(branch, &mut items, Some(field))?;
-            let source = items.iter().find_map(source_of);
-            // `*` as a source asks for no entity in particular.
-            let named = source.filter(|var| !self.query.variables[var.index()].name.is_empty());
-            chain.source = chain.source.or(named);
+            if chain.source == ChainSource::Fixed {
+                chain.source = source_of_branch(branch, &items);
+            }
             chain.branches.push(items);
         }
         Ok(Item::Or(chain))
@@ -175,12 +212,35 @@ impl<'w> Resolver<'w> {
     }
 }
 
+/// The variables to which something else than another variable gives a value.
+fn collect_bound(items: &[Item], bound: &mut VarSet) {
+    for item in items {
+        match item {
+            Item::Term(Term { condition: Condition::Equal { right: Comparand::Var(_), .. }, .. }) => {}
+            Item::Term(_) => bound.extend(&item.binds()),
+            Item::Not(items) => collect_bound(items, bound),
+            Item::Or(chain) => chain.branches.iter().for_each(|branch| collect_bound(branch, bound)),
+        }
+    }
+}
+
+/// What a branch is about.
+fn source_of_branch(branch: &AstElement, items: &[Item]) -> ChainSource {
+    if let AstElement::Term(AstTerm { test: Test::Has(Has { source: Some(source), .. }), .. }) = branch
+        && matches!(source.id.kind, IdKind::Wildcard | IdKind::Any)
+    {
+        return ChainSource::Open;
+    }
+    items.iter().find_map(source_of).map_or(ChainSource::Fixed, ChainSource::Var)
+}
+
 /// What an item is about.
 fn source_of(item: &Item) -> Option<Var> {
     match item {
         Item::Term(term) => term.condition.source(),
         Item::Not(_) => None,
-        Item::Or(chain) => chain.source,
+        Item::Or(OrChain { source: ChainSource::Var(source), .. }) => Some(*source),
+        Item::Or(_) => None,
     }
 }
 

@@ -6,14 +6,15 @@ use crate::{
         ast::{Path, Span},
         error::Fault,
     },
-    names::{LookupError, WorldNameExt},
+    names::LookupError,
+    store::PairStore,
 };
 use alloc::{
     format,
     string::{String, ToString},
     vec::Vec,
 };
-use bevy_ecs::{component::ComponentId, entity::Entity};
+use bevy_ecs::entity::Entity;
 use core::any::TypeId;
 
 /// What a name means.
@@ -38,7 +39,7 @@ impl Resolver<'_> {
         let mut meanings: Vec<Meaning> = self.types(path).into_iter().map(Meaning::Type).collect();
         for entity in self.at_path(None, &path.0) {
             // An entity that stands for the type is the same thing.
-            let store = crate::access::store(self.world);
+            let store = self.site.reads().store();
             let type_id = store.and_then(|store| store.registry.type_entities.get(&entity));
             if type_id.is_none_or(|type_id| !meanings.contains(&Meaning::Type(*type_id))) {
                 meanings.push(Meaning::Entity(entity));
@@ -54,10 +55,27 @@ impl Resolver<'_> {
         self.single(meanings, span)
     }
 
-    fn single(&self, mut meanings: Vec<Meaning>, span: Span) -> Resolved<Meaning> {
+    fn single(&mut self, mut meanings: Vec<Meaning>, span: Span) -> Resolved<Meaning> {
         match meanings.len() {
+            0 if self.site.is_ahead() => {
+                self.query.awaits_names = true;
+                Ok(Meaning::Entity(Entity::PLACEHOLDER))
+            }
             0 => Err(Fault::rule(span, "the name of a component, relation or entity that exists")),
-            1 => Ok(meanings.remove(0)),
+            1 => {
+                let meaning = meanings.remove(0);
+                if let Meaning::Entity(entity) = meaning {
+                    self.query.named.push(entity);
+                }
+                Ok(meaning)
+            }
+            // Who is meant may be clear by then.
+            _ if self.site.is_ahead()
+                && !meanings.iter().any(|meaning| matches!(meaning, Meaning::Type(_))) =>
+            {
+                self.query.awaits_names = true;
+                Ok(Meaning::Entity(Entity::PLACEHOLDER))
+            }
             _ => {
                 let candidates: Vec<String> = meanings.iter().map(|meaning| self.describe(meaning)).collect();
                 let candidates = candidates.join(", ");
@@ -69,8 +87,8 @@ impl Resolver<'_> {
     fn describe(&self, meaning: &Meaning) -> String {
         match meaning {
             Meaning::Type(id) => {
-                let component = self.world.components().get_id(*id);
-                let info = component.and_then(|id| self.world.components().get_info(id));
+                let component = self.site.reads().components().get_id(*id);
+                let info = component.and_then(|id| self.site.reads().components().get_info(id));
                 info.map_or_else(|| "a type".to_string(), |info| format!("the type {}", info.name()))
             }
             Meaning::Entity(entity) => format!("the entity {entity}"),
@@ -80,64 +98,51 @@ impl Resolver<'_> {
 
     /// The Rust types with a name: reflected ones, and relations.
     fn types(&self, path: &Path) -> Vec<TypeId> {
-        let mut found = Vec::new();
-        let [name] = &path.0[..] else { return found };
-        let mut add = |id| {
-            if !found.contains(&id) {
-                found.push(id);
-            }
-        };
+        let [name] = &path.0[..] else { return Vec::new() };
         #[cfg(feature = "bevy_reflect")]
-        if let Some(types) = self.world.get_resource::<bevy_ecs::reflect::AppTypeRegistry>() {
-            let types = types.read();
-            if let Some(registration) = types.get_with_type_path(name) {
-                add(registration.type_id());
-            } else if let Some(registration) = types.get_with_short_type_path(name) {
-                add(registration.type_id());
-            } else if types.is_ambiguous(name) {
-                let same = types
-                    .iter()
-                    .filter(|registration| registration.type_info().type_path_table().short_path() == name);
-                same.for_each(|registration| add(registration.type_id()));
-            }
-        }
-        if let Some(store) = crate::access::store(self.world) {
-            let declared = store.registry.declared().map(|id| store.registry.entry(id));
-            let same = declared.filter(|entry| entry.name.as_deref() == Some(name));
-            same.filter_map(|entry| entry.type_id).for_each(&mut add);
-        }
-        found
+        let reflected = match self.site.reads().types() {
+            Some(types) => reflected_types(&types.read(), name),
+            None => Vec::new(),
+        };
+        #[cfg(not(feature = "bevy_reflect"))]
+        let reflected = Vec::new();
+        with_relation_types(reflected, self.site.reads().store(), name)
     }
 
     /// The entities at a path below `parent`, or from the roots.
     fn at_path(&self, parent: Option<Entity>, path: &[String]) -> Vec<Entity> {
         let path = as_text(path);
-        let found = match parent {
-            Some(parent) => self.world.lookup_unique_in(parent, &path),
-            None => self.world.lookup_unique(&path),
-        };
-        match found {
+        match self.site.reads().lookup_unique(parent, &path) {
             Ok(entity) => alloc::vec![entity],
             Err(LookupError::Ambiguous { candidates, .. }) => candidates,
             Err(LookupError::Unknown { .. }) => Vec::new(),
         }
     }
+}
 
-    /// The component that a type is, registered if it is known to be one.
-    pub(super) fn component_of(&mut self, id: TypeId) -> Option<ComponentId> {
-        if let Some(component) = self.world.components().get_id(id) {
-            return Some(component);
+/// The reflected types with a name: the one with the full path, or all with the short one.
+#[cfg(feature = "bevy_reflect")]
+pub(in crate::expr) fn reflected_types(types: &bevy_reflect::TypeRegistry, name: &str) -> Vec<TypeId> {
+    let one = types.get_with_type_path(name).or_else(|| types.get_with_short_type_path(name));
+    let all = types.iter().filter(|_| one.is_none() && types.is_ambiguous(name));
+    let all = all.filter(|registration| registration.type_info().type_path_table().short_path() == name);
+    one.into_iter().chain(all).map(bevy_reflect::TypeRegistration::type_id).collect()
+}
+
+/// These types, and the relations that are types with a name.
+pub(in crate::expr) fn with_relation_types(
+    mut found: Vec<TypeId>,
+    store: Option<&PairStore>,
+    name: &str,
+) -> Vec<TypeId> {
+    let Some(store) = store else { return found };
+    let declared = store.registry.declared().map(|id| store.registry.entry(id));
+    for id in declared.filter(|entry| entry.name.as_deref() == Some(name)).filter_map(|entry| entry.type_id) {
+        if !found.contains(&id) {
+            found.push(id);
         }
-        #[cfg(feature = "bevy_reflect")]
-        {
-            use bevy_ecs::reflect::{AppTypeRegistry, ReflectComponent};
-            let types = self.world.get_resource::<AppTypeRegistry>()?.clone();
-            let reflect = types.read().get_type_data::<ReflectComponent>(id)?.clone();
-            Some(reflect.register_component(self.world))
-        }
-        #[cfg(not(feature = "bevy_reflect"))]
-        None
     }
+    found
 }
 
 /// A path with dots between its names, and a backslash before those that belong to a name.

@@ -1,11 +1,10 @@
 //! What terms mean.
 
 use super::{
-    Resolved, Resolver, is_list,
+    Resolved, Resolver, internal_components, is_list,
     name::{Meaning, as_text},
 };
 use crate::{
-    access,
     expr::{
         ast::{
             Arg, Comparand as AstComparand, Comparison, Flag, Has, Id, IdKind, Operator as AstOperator, Span,
@@ -73,20 +72,31 @@ impl Resolver<'_> {
             },
         };
         if let Condition::Match(atom) = &condition {
-            self.check_access(atom, access, term.span)?;
+            self.check_access(atom, access, field, term.span)?;
         }
         items.append(&mut prepared.items);
         items.push(Item::Term(Term { field: Some(field), operator, condition }));
         Ok(())
     }
 
-    fn check_access(&self, atom: &Atom, access: Option<FieldAccess>, span: Span) -> Resolved<()> {
-        if let AtomId::Component(component) = atom.id
-            && matches!(access, Some(FieldAccess::InOut | FieldAccess::Out))
-            && self.world.components().get_info(component).is_some_and(|info| !info.mutable())
-        {
+    fn check_access(
+        &mut self,
+        atom: &Atom,
+        access: Option<FieldAccess>,
+        field: u16,
+        span: Span,
+    ) -> Resolved<()> {
+        let AtomId::Component(component) = atom.id else { return Ok(()) };
+        if !matches!(access, Some(FieldAccess::InOut | FieldAccess::Out)) {
+            return Ok(());
+        }
+        if self.site.reads().components().get_info(component).is_some_and(|info| !info.mutable()) {
             return Err(Fault::rule(span, "`[in]` or `[none]`: the component is immutable"));
         }
+        if self.written.iter().any(|&(id, other)| id == component && other != field) {
+            return Err(Fault::rule(span, "one field of a row that writes the component"));
+        }
+        self.written.push((component, field));
         Ok(())
     }
 
@@ -134,12 +144,17 @@ impl Resolver<'_> {
         Ok(Condition::Match(Atom { source, id: parts.id, subtypes, traversal, shared }))
     }
 
+    fn entity_of(&mut self, id: TypeId, span: Span) -> Resolved<Entity> {
+        let despawned = || Fault::rule(span, "a type of which the entity that stands for it is alive");
+        self.site.entity_of(id).ok_or_else(despawned)
+    }
+
     fn relation_entity(&self, id: crate::id::RelationId) -> Entity {
-        access::store(self.world).map_or(Entity::PLACEHOLDER, |store| store.registry.entry(id).entity)
+        self.site.reads().store().map_or(Entity::PLACEHOLDER, |store| store.registry.entry(id).entity)
     }
 
     fn traits(&self, entity: Option<Entity>) -> Option<&RelationTraits> {
-        let registry = &access::store(self.world)?.registry;
+        let registry = &self.site.reads().store()?.registry;
         Some(&registry.entry(registry.of_entity(entity?)?).traits)
     }
 
@@ -173,11 +188,14 @@ impl Resolver<'_> {
             Some(id) => (self.fixed(id)?, id.span),
             None => (self.relation_entity(CHILD_OF), written.span),
         };
-        let store = access::store(self.world);
+        let store = self.site.reads().store();
         let known = store.and_then(|store| store.registry.of_entity(relation));
         let traversable =
             known.zip(store).filter(|(id, store)| store.registry.entry(*id).traits.is_traversable());
         let Some((id, _)) = traversable else {
+            if relation == Entity::PLACEHOLDER {
+                return Ok(None);
+            }
             return Err(Fault::rule(span, "a traversable relation"));
         };
         if source && id == IS_A && !shared {
@@ -201,15 +219,19 @@ impl Resolver<'_> {
         let IdKind::Path(path) = &first.id.kind else {
             return Ok(match self.element_of(&first.id, None, prepared)? {
                 Element::Entity(entity) => self.id_of_entity(entity),
+                element if matches!(first.id.kind, IdKind::Variable(_)) => {
+                    self.give_components_entities();
+                    IdParts { id: AtomId::AnyId(element), entity: None, final_by_default: true }
+                }
                 element => IdParts { id: AtomId::AnyId(element), entity: None, final_by_default: true },
             });
         };
         match self.meaning(path, first.id.span, None)? {
             Meaning::Entity(entity) => Ok(self.id_of_entity(entity)),
-            Meaning::Type(type_id) => match self.component_of(type_id) {
+            Meaning::Type(type_id) => match self.site.component_of(type_id) {
                 Some(component) => Ok(self.id_of_component(component, type_id)),
                 None => {
-                    let entity = entity_of_type_id(self.world, type_id);
+                    let entity = self.entity_of(type_id, first.id.span)?;
                     Ok(IdParts { id: AtomId::Tag(entity), entity: Some(entity), final_by_default: true })
                 }
             },
@@ -217,10 +239,22 @@ impl Resolver<'_> {
         }
     }
 
+    /// A variable holds entities: it can be a component only if one stands for it.
+    fn give_components_entities(&mut self) {
+        let Some(world) = self.site.world_mut() else { return };
+        let internal = internal_components(world);
+        let known = world.components().iter_registered();
+        let others = known.filter(|(id, _)| !internal.contains(id));
+        let types: Vec<TypeId> = others.filter_map(|(_, info)| info.type_id()).collect();
+        for type_id in types {
+            entity_of_type_id(world, type_id);
+        }
+    }
+
     fn id_of_entity(&mut self, entity: Entity) -> IdParts {
-        let store = access::store(self.world);
+        let store = self.site.reads().store();
         let type_id = store.and_then(|store| store.registry.type_entities.get(&entity)).copied();
-        let component = type_id.and_then(|type_id| Some((self.component_of(type_id)?, type_id)));
+        let component = type_id.and_then(|type_id| Some((self.site.component_of(type_id)?, type_id)));
         match component {
             Some((component, type_id)) => self.id_of_component(component, type_id),
             None => {
@@ -232,7 +266,7 @@ impl Resolver<'_> {
 
     fn id_of_component(&mut self, component: ComponentId, type_id: TypeId) -> IdParts {
         self.named.push(component);
-        let entity = access::store(self.world).and_then(|store| store.registry.entity_of(type_id));
+        let entity = self.site.reads().store().and_then(|store| store.registry.entity_of(type_id));
         IdParts { id: AtomId::Component(component), entity, final_by_default: true }
     }
 
@@ -244,9 +278,9 @@ impl Resolver<'_> {
         source: Option<&Arg>,
         prepared: &mut Prepared,
     ) -> Resolved<IdParts> {
-        let relation = self.element_of(&first.id, None, prepared)?;
+        let mut relation = self.element_of(&first.id, None, prepared)?;
         let scope = relation.entity().and_then(|relation| {
-            let registry = &access::store(self.world)?.registry;
+            let registry = &self.site.reads().store()?.registry;
             registry.entry(registry.of_entity(relation)?).one_of
         });
         if target.id.kind == IdKind::Bits(0) {
@@ -255,9 +289,12 @@ impl Resolver<'_> {
         let mut element = self.element_of(&target.id, scope, prepared)?;
         let wildcard = target.id.kind == IdKind::Wildcard;
         let any_source = source.is_some_and(|source| source.id.kind == IdKind::Any);
-        let negated_wildcard = wildcard && *operator == Operator::Not;
-        if negated_wildcard {
+        if wildcard && (*operator == Operator::Not || relation == Element::Any) {
             element = Element::Any;
+        }
+        // `_` asks for one pair, whatever stands beside it.
+        if first.id.kind == IdKind::Wildcard && element == Element::Any {
+            relation = Element::Any;
         }
         let itself = |traversal: &AstTraversal| traversal.flags.has(Flag::This);
         let walks =
@@ -267,13 +304,14 @@ impl Resolver<'_> {
             Some(written) => self.traversal(written, false, false)?,
             None => None,
         };
-        // The target itself counts as well, unless it is left out.
+        // The target itself counts as well. `*` and `_` are every target already.
+        let target_traversal = target_traversal.filter(|_| !wildcard && element != Element::Any);
         let target_traversal = target_traversal.map(|walk| Traversal { own: true, ..walk });
         let closed = relation.entity().is_some() && !exact && element != Element::Any && !any_source;
         let id = AtomId::Pair(PairAtom { relation, target: element, closed, target_traversal });
         let entity = relation.entity();
         let is_type = entity.is_some_and(|entity| {
-            let store = access::store(self.world);
+            let store = self.site.reads().store();
             store.is_some_and(|store| store.registry.type_entities.contains_key(&entity))
         });
         let declared = self.traits(entity).is_some();
@@ -308,9 +346,13 @@ impl Resolver<'_> {
             IdKind::Variable(name) => Element::Var(self.variable(name)),
             IdKind::Bits(bits) => {
                 let entity = Entity::try_from_bits(*bits);
-                let alive = entity.filter(|&entity| self.world.entities().contains_spawned(entity));
+                let alive = entity.filter(|&entity| self.site.reads().entities().contains_spawned(entity));
+                let awaited = (alive.is_none() && self.site.is_ahead()).then_some(Entity::PLACEHOLDER);
+                self.query.awaits_names |= awaited.is_some();
                 Element::Entity(
-                    alive.ok_or_else(|| Fault::rule(id.span, "the bits of an entity that is alive"))?,
+                    alive
+                        .or(awaited)
+                        .ok_or_else(|| Fault::rule(id.span, "the bits of an entity that is alive"))?,
                 )
             }
             IdKind::Lookup(name, path) => {
@@ -328,8 +370,8 @@ impl Resolver<'_> {
                 Meaning::Entity(entity) => Element::Entity(entity),
                 Meaning::Type(type_id) => {
                     // Who names a marker wants to see what it marks.
-                    self.named.extend(self.world.components().get_id(type_id));
-                    Element::Entity(entity_of_type_id(self.world, type_id))
+                    self.named.extend(self.site.reads().components().get_id(type_id));
+                    Element::Entity(self.entity_of(type_id, id.span)?)
                 }
                 Meaning::Member(..) => return Err(Fault::rule(id.span, "an entity, not a field")),
             },
@@ -345,7 +387,10 @@ impl Resolver<'_> {
             AstComparand::NamePart(part) => Comparand::Part(part.to_lowercase().into()),
             AstComparand::Id(id) => match self.element_of(id, None, prepared)? {
                 Element::Entity(entity) => Comparand::Entity(entity),
-                Element::Var(var) => Comparand::Var(var),
+                Element::Var(var) => {
+                    self.compared.push(([left, var], id.span));
+                    Comparand::Var(var)
+                }
                 Element::Any | Element::Singleton(_) => {
                     return Err(Fault::rule(id.span, "one entity or a variable"));
                 }
@@ -368,7 +413,7 @@ impl Resolver<'_> {
         };
         let span = has.first.id.span;
         let component =
-            self.component_of(type_id).ok_or_else(|| Fault::rule(span, "a field of a component"))?;
+            self.site.component_of(type_id).ok_or_else(|| Fault::rule(span, "a field of a component"))?;
         let source = self.element_of(&source.id, None, prepared)?;
         let value = self.element_of(&target.id, None, prepared)?;
         Ok(Some(MemberAtom { source, component, path: path.into(), value }))
@@ -383,7 +428,7 @@ impl Resolver<'_> {
             return Ok(None);
         }
         let Meaning::Type(type_id) = self.meaning(first, has.first.id.span, None)? else { return Ok(None) };
-        let Some(component) = self.component_of(type_id) else { return Ok(None) };
+        let Some(component) = self.site.component_of(type_id) else { return Ok(None) };
         if !self.query.singletons.contains(&component) {
             self.query.singletons.push(component);
         }

@@ -1,0 +1,222 @@
+//! Rows for serde.
+
+use super::{
+    ast::Path,
+    bound::FieldAccess,
+    reads::Reads,
+    resolve::{reflected_types, with_relation_types},
+    rows::{FieldId, Row},
+};
+use crate::{id::Slot, names::steps};
+use alloc::{
+    borrow::Cow,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use bevy_ecs::{component::ComponentId, entity::Entity};
+use bevy_reflect::{TypeRegistry, serde::TypedReflectSerializer};
+use core::any::TypeId;
+use serde::{
+    Serialize, Serializer,
+    ser::{SerializeMap, SerializeStruct},
+};
+
+/// Writes a [`Row`] by way of serde, for example as JSON.
+///
+/// | key | value |
+/// |---|---|
+/// | `this` | the entity that the row is about; left out if there is none |
+/// | `vars` | a map of the variables; `null` for those that the row leaves open |
+/// | `fields` | a list of the fields, in the order of the terms |
+///
+/// and for each field
+///
+/// | key | value |
+/// |---|---|
+/// | `term` | the term, as [`field_text`](crate::CompiledExpr::field_text) writes it |
+/// | `is_set` | whether it was matched |
+/// | `id` | what it was matched by: a component, a tag or a pair |
+/// | `source` | the entity that it was matched on |
+/// | `value` | the value of the component or of the pair, by reflection |
+///
+/// Of the last three those are left out that there are not. Fields marked `[out]` or `[none]` have no value, nor have
+/// those of types that are not registered.
+///
+/// Names are written as in expressions, so that they can be put into one: entities as paths, components as type
+/// paths, as short ones where these are enough. What has no such name is written `#bits`: an entity without a path, or
+/// one that is not found by it since another has the same, and a type that is not registered.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_reflect::TypeRegistry;
+/// # use bevy_relations::{PairExpr, RowSerializer, prelude::*};
+/// # let mut world = World::new();
+/// # let docked_to = world.spawn_relation("DockedTo", RelationTraits::new()).unwrap();
+/// # world.entity_mut(docked_to).insert(Name::new("DockedTo"));
+/// # let [kite, earth] = ["Kite", "Earth"].map(|name| world.spawn(Name::new(name)).id());
+/// # world.insert_pair_by_id(kite, docked_to, earth).unwrap();
+/// # let types = TypeRegistry::new();
+/// let mut expr = PairExpr::parse("(DockedTo, $where)")?.compile(&mut world)?;
+/// let row = expr.first(&world)?.unwrap();
+/// let json = serde_json::to_string(&RowSerializer::new(row, &types))?;
+/// assert_eq!(
+///     json,
+///     r#"{"this":"Kite","vars":{"where":"Earth"},"fields":["#.to_owned()
+///         + r#"{"term":"(DockedTo, $where)","is_set":true,"id":"(DockedTo, Earth)","source":"Kite"}]}"#
+/// );
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct RowSerializer<'a> {
+    row: Row<'a>,
+    types: &'a TypeRegistry,
+}
+
+impl<'a> RowSerializer<'a> {
+    /// Values are written by what is registered of their types.
+    pub fn new(row: Row<'a>, types: &'a TypeRegistry) -> Self {
+        Self { row, types }
+    }
+
+    fn names(&self) -> Names<'a> {
+        Names { reads: self.row.reads(), types: self.types }
+    }
+}
+
+impl Serialize for RowSerializer<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let this = self.row.this();
+        let mut row = serializer.serialize_struct("Row", 2 + usize::from(this.is_some()))?;
+        optional(&mut row, "this", this.map(|this| self.names().entity(this)))?;
+        row.serialize_field("vars", &Vars(self))?;
+        row.serialize_field("fields", &Fields(self))?;
+        row.end()
+    }
+}
+
+fn optional<S: SerializeStruct>(
+    to: &mut S,
+    key: &'static str,
+    value: Option<impl Serialize>,
+) -> Result<(), S::Error> {
+    match value {
+        Some(value) => to.serialize_field(key, &value),
+        None => to.skip_field(key),
+    }
+}
+
+struct Vars<'a>(&'a RowSerializer<'a>);
+
+impl Serialize for Vars<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut vars = serializer.serialize_map(Some(self.0.row.vars().count()))?;
+        for (name, value) in self.0.row.vars() {
+            vars.serialize_entry(name, &value.map(|value| self.0.names().entity(value)))?;
+        }
+        vars.end()
+    }
+}
+
+struct Fields<'a>(&'a RowSerializer<'a>);
+
+impl Serialize for Fields<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((0..self.0.row.field_count()).map(|field| Field(self.0, field)))
+    }
+}
+
+struct Field<'a>(&'a RowSerializer<'a>, usize);
+
+impl Serialize for Field<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (RowSerializer { row, types }, field) = (self.0, self.1);
+        let names = self.0.names();
+        let id = row.id(field).map(|id| names.id(id));
+        let source = row.source(field).map(|source| names.entity(source));
+        let value = match row.field_access(field) {
+            Some(FieldAccess::Out | FieldAccess::None) => None,
+            Some(FieldAccess::In | FieldAccess::InOut) | None => row.reflect_with(field, types),
+        };
+        let value = value.map(|value| TypedReflectSerializer::new(value, types));
+        let keys = [id.is_some(), source.is_some(), value.is_some()];
+        let keys = 2 + keys.into_iter().filter(|&there| there).count();
+        let mut written = serializer.serialize_struct("Field", keys)?;
+        written.serialize_field("term", row.field_text(field))?;
+        written.serialize_field("is_set", &row.is_set(field))?;
+        optional(&mut written, "id", id)?;
+        optional(&mut written, "source", source)?;
+        optional(&mut written, "value", value)?;
+        written.end()
+    }
+}
+
+/// How expressions call things.
+struct Names<'a> {
+    reads: Reads<'a>,
+    types: &'a TypeRegistry,
+}
+
+impl Names<'_> {
+    fn id(&self, id: FieldId) -> String {
+        let slot = |slot| match slot {
+            Slot::Entity(entity) => self.entity(entity),
+            Slot::Wildcard => "*".to_string(),
+            Slot::Any => "_".to_string(),
+        };
+        match id {
+            FieldId::Component(component) => self.component(component),
+            FieldId::Entity(entity) => self.entity(entity),
+            FieldId::Pair(pair) => format!("({}, {})", slot(pair.relation()), slot(pair.target())),
+        }
+    }
+
+    fn component(&self, component: ComponentId) -> String {
+        let Some(info) = self.reads.components().get_info(component) else { return String::new() };
+        let entity = || self.reads.store()?.registry.entity_of(info.type_id()?);
+        let name = info.type_id().and_then(|type_id| self.type_name(type_id));
+        name.or_else(|| entity().map(bits)).unwrap_or_else(|| info.name().to_string())
+    }
+
+    fn entity(&self, entity: Entity) -> String {
+        let store = self.reads.store();
+        let type_id = store.and_then(|store| store.registry.type_entities.get(&entity));
+        type_id
+            .and_then(|&type_id| self.type_name(type_id))
+            .or_else(|| self.path(entity))
+            .unwrap_or_else(|| bits(entity))
+    }
+
+    fn path(&self, entity: Entity) -> Option<String> {
+        let path = self.reads.path_of(entity)?;
+        let is_found = self.reads.lookup(None, &path) == Some(entity);
+        let names = Path(steps(&path).map(Cow::into_owned).collect());
+        let is_type = matches!(&names.0[..], [name] if !self.types_named(name).is_empty());
+        // The language has no way to write a name that is empty.
+        let is_written = names.0.iter().all(|name| !name.is_empty());
+        (is_found && is_written && !is_type).then(|| names.to_string())
+    }
+
+    fn types_named(&self, name: &str) -> Vec<TypeId> {
+        with_relation_types(reflected_types(self.types, name), self.reads.store(), name)
+    }
+
+    /// The short path of a type if that can mean nothing else, or the full one if it is registered.
+    fn type_name(&self, type_id: TypeId) -> Option<String> {
+        let registered = self.types.get(type_id).map(|registered| registered.type_info().type_path_table());
+        let short = match registered {
+            Some(paths) => paths.short_path().to_string(),
+            None => {
+                let registry = &self.reads.store()?.registry;
+                registry.entry(registry.of_type_id(type_id)?).name.as_ref()?.to_string()
+            }
+        };
+        let is_only = self.types_named(&short) == [type_id] && self.reads.lookup(None, &short).is_none();
+        let name = if is_only { short } else { registered?.path().to_string() };
+        Some(Path([name].into()).to_string())
+    }
+}
+
+fn bits(entity: Entity) -> String {
+    format!("#{}", entity.to_bits())
+}

@@ -1,0 +1,213 @@
+//! The order in which rows are wanted.
+
+use super::{
+    compiled::{CompiledExpr, ExprRunError},
+    exec::Batch,
+    reads::Reads,
+    rows::Row,
+    sort::{Found, RowOrder},
+};
+use crate::relation::Relation;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use bevy_ecs::{component::Component, entity::Entity, world::World};
+use core::{cmp::Ordering, fmt, ops::Range};
+
+/// # Order
+///
+/// Rows come as they are found, unless one of these asks for an order. Then all rows of a run are collected before the
+/// first is given out, and sorted anew in every run: there is nothing to keep up to date. Rows that are alike stay in
+/// the order in which they were found.
+impl CompiledExpr {
+    /// Sorts rows by a component of `$this`. Those without it come first. With `cascade`, rows are sorted within a
+    /// depth.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{PairExpr, prelude::*};
+    /// # #[derive(Component)]
+    /// # struct Strength(u32);
+    /// # let mut world = World::new();
+    /// # let ship = world.entity_of::<Strength>().to_bits();
+    /// # world.spawn_batch([3, 1, 2].map(Strength));
+    /// let mut ships = PairExpr::parse(format!("#{ship}"))?.compile(&mut world)?;
+    /// ships.order_by::<Strength>(|a, b| a.0.cmp(&b.0));
+    /// let mut strengths = Vec::new();
+    /// ships.for_each(&world, |row| strengths.extend(row.get::<Strength>(0).map(|strength| strength.0)))?;
+    /// assert_eq!(strengths, [1, 2, 3]);
+    /// # Ok::<(), bevy_ecs::error::BevyError>(())
+    /// ```
+    pub fn order_by<T: Component>(
+        &mut self,
+        compare: impl Fn(&T, &T) -> Ordering + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.set_sort(move |found, order| {
+            let value = |&row: &u32| found.row(row).this().and_then(|this| found.reads.get::<T>(this));
+            let mut values: Vec<_> = order.iter().map(|row| (value(row), *row)).collect();
+            values.sort_by(|(a, _), (b, _)| match (a, b) {
+                (Some(a), Some(b)) => compare(a, b),
+                _ => a.is_some().cmp(&b.is_some()),
+            });
+            order.iter_mut().zip(values).for_each(|(to, (_, row))| *to = row);
+        })
+    }
+
+    /// Sorts rows by `$this`, as entities are [ordered](Entity#impl-Ord-for-Entity).
+    pub fn order_by_entity(&mut self) -> &mut Self {
+        self.set_sort(|found, order| order.sort_by_key(|&row| found.row(row).this()))
+    }
+
+    /// Sorts rows by whatever they have: variables, or fields that are shared.
+    pub fn order_by_fn(
+        &mut self,
+        compare: impl Fn(Row<'_>, Row<'_>) -> Ordering + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.set_sort(move |found, order| order.sort_by(|&a, &b| compare(found.row(a), found.row(b))))
+    }
+
+    fn set_sort(&mut self, sort: impl Fn(Found<'_>, &mut [u32]) + Send + Sync + 'static) -> &mut Self {
+        self.order_mut().sort = Some(Box::new(sort));
+        self
+    }
+
+    /// Puts rows into groups by the target that `$this` has in a relation, the first if it has several. The number of
+    /// a group is [`Entity::to_bits`], or 0 for those without a target.
+    ///
+    /// Groups come in the order of their numbers; what is sorted is sorted within each.
+    ///
+    /// # Errors
+    /// If rows come in order of depth: a term has `cascade`.
+    pub fn group_by<R: Relation>(&mut self) -> Result<&mut Self, ExprRunError> {
+        self.group_by_fn(|row| {
+            let store = row.reads().store()?;
+            store.relation(store.registry.known::<R>()?).first_target(row.this()?).map(Entity::to_bits)
+        })
+    }
+
+    /// [`group_by`](Self::group_by) for any relation.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn group_by_id(&mut self, relation: Entity) -> Result<&mut Self, ExprRunError> {
+        self.group_by_fn(move |row| {
+            let store = row.reads().store()?;
+            store.relation(store.registry.of_entity(relation)?).first_target(row.this()?).map(Entity::to_bits)
+        })
+    }
+
+    /// [`group_by`](Self::group_by) with any number for each row; 0 for those without one.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn group_by_fn(
+        &mut self,
+        group: impl Fn(Row<'_>) -> Option<u64> + Send + Sync + 'static,
+    ) -> Result<&mut Self, ExprRunError> {
+        if self.query().cascade.is_some() {
+            return Err(ExprRunError::GroupsWithCascade);
+        }
+        self.order_mut().group = Some(Box::new(move |row| group(row).unwrap_or(0)));
+        Ok(self)
+    }
+
+    /// Lets rows come as they are found again.
+    pub fn clear_order(&mut self) {
+        *self.order_mut() = RowOrder::default();
+    }
+
+    /// Calls a function with each group, in the order of their numbers. Rows that were not put into groups are in group
+    /// 0.
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    pub fn for_each_group(
+        &mut self,
+        world: &World,
+        mut each: impl FnMut(RowGroup<'_>),
+    ) -> Result<(), ExprRunError> {
+        let all = self.all_groups(world)?;
+        let mut next = all.iter().next();
+        while let Some(row) = next {
+            let group = all.only(row.group());
+            next = all.iter().nth(group.rows.end);
+            each(group);
+        }
+        Ok(())
+    }
+
+    /// The rows of one group. There are none if there is no such group.
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    ///
+    /// # Complexity
+    /// That of a whole run: the others are found too.
+    pub fn group<'a>(&'a mut self, world: &'a World, id: u64) -> Result<RowGroup<'a>, ExprRunError> {
+        Ok(self.all_groups(world)?.only(id))
+    }
+
+    /// Runs it to the end, so that all rows are in one batch.
+    fn all_groups<'a>(&'a mut self, world: &'a World) -> Result<RowGroup<'a>, ExprRunError> {
+        let reads = Reads::World(world);
+        self.start_collecting(reads)?;
+        self.next_batch(reads)?;
+        let expr = &*self;
+        let batch = expr.batch();
+        Ok(RowGroup { id: 0, rows: 0..batch.len, expr, batch, reads })
+    }
+}
+
+/// Rows that were put into a group; see [`CompiledExpr::group_by`].
+#[derive(Clone)]
+pub struct RowGroup<'a> {
+    id: u64,
+    rows: Range<usize>,
+    expr: &'a CompiledExpr,
+    batch: &'a Batch,
+    reads: Reads<'a>,
+}
+
+impl<'a> RowGroup<'a> {
+    /// Its number.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The target that its rows have in common, if they were grouped by a relation.
+    pub fn target(&self) -> Option<Entity> {
+        Entity::try_from_bits(self.id)
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Its rows.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Row<'a>> + use<'a> {
+        let Self { expr, batch, reads, .. } = *self;
+        self.rows.clone().map(move |row| Row::of(expr, batch, row, reads))
+    }
+
+    /// Those with this number, of all.
+    fn only(&self, id: u64) -> Self {
+        let groups = &self.batch.groups[..];
+        let rows = match (groups, id) {
+            ([], 0) => 0..self.batch.len,
+            ([], _) => 0..0,
+            _ => groups.partition_point(|&group| group < id)..groups.partition_point(|&group| group <= id),
+        };
+        Self { id, rows, ..*self }
+    }
+}
+
+impl fmt::Debug for RowGroup<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RowGroup").field("id", &self.id).field("rows", &self.rows.len()).finish()
+    }
+}

@@ -1,0 +1,257 @@
+//! Expressions as system parameters.
+
+mod build;
+mod needs;
+mod parallel;
+mod state;
+
+pub use build::ExprParam;
+use state::ExprQueryState;
+
+use super::{
+    CompiledExpr, ExprRunError, PairExpr, Row, RowMut, Rows,
+    reads::{Declared, Reads},
+};
+use alloc::string::String;
+use bevy_ecs::{
+    entity::Entity,
+    query::{QueryData, ROQueryItem},
+    system::Query,
+};
+use core::{fmt, marker::PhantomData};
+
+/// A type that stands for an expression, for [`ExprQuery`].
+///
+/// ```
+/// # use bevy_relations::prelude::*;
+/// #[derive(Expression)]
+/// #[expr("SpaceShip, (DockedTo, $planet), Planet($planet)")]
+/// struct Docked;
+/// ```
+///
+/// The text is read while the program is compiled, so a mistake in it is a compile error. What its names mean is
+/// found out when a system with it is initialised.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an expression",
+    label = "not an expression",
+    note = "write `#[derive(Expression)]` and `#[expr(\"..\")]` above the type, or use `AnyExpression`"
+)]
+pub trait Expression: Send + Sync + 'static {
+    /// Whether fields are only read, or may be written as well.
+    type Fields: FieldMode;
+
+    /// The expression. `None` if it is given when the system is built; see [`ExprParam`].
+    fn expr() -> Option<PairExpr>;
+}
+
+/// An expression that is given when a system is built, with [`ExprParam`].
+pub struct AnyExpression;
+
+impl Expression for AnyExpression {
+    type Fields = WriteFields;
+
+    fn expr() -> Option<PairExpr> {
+        None
+    }
+}
+
+/// Whether an [`Expression`] writes: [`ReadFields`] or [`WriteFields`].
+pub trait FieldMode: sealed::Sealed {
+    #[doc(hidden)]
+    const CAN_WRITE: bool;
+}
+
+/// All fields of an [`Expression`] are only read: a system that has it as its only parameter can be a run condition.
+pub struct ReadFields;
+
+/// Some field of an [`Expression`] may be written.
+pub struct WriteFields;
+
+impl FieldMode for ReadFields {
+    const CAN_WRITE: bool = false;
+}
+
+impl FieldMode for WriteFields {
+    const CAN_WRITE: bool = true;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::ReadFields {}
+    impl Sealed for super::WriteFields {}
+}
+
+/// The rows of an expression, together with typed data of the entity that each is about: a system parameter.
+///
+/// ```
+/// use bevy_app::prelude::*;
+/// use bevy_ecs::prelude::*;
+/// use bevy_reflect::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Component, Reflect)]
+/// #[reflect(Component)]
+/// struct SpaceShip;
+/// #[derive(Component, Reflect)]
+/// #[reflect(Component)]
+/// struct Planet;
+/// #[derive(Component)]
+/// struct Fuel(f32);
+/// #[derive(Relation)]
+/// #[relation(exclusive)]
+/// struct DockedTo;
+///
+/// #[derive(Expression)]
+/// #[expr("SpaceShip, (DockedTo, $planet), Planet($planet)")]
+/// struct Docked;
+///
+/// fn refuel(mut docked: ExprQuery<Docked, &mut Fuel>) {
+///     docked.for_each_mut(|mut fuel, row| {
+///         println!("{} gets fuel from {}", row.this().unwrap(), row.var("planet").unwrap());
+///         fuel.0 += 1.0;
+///     });
+/// }
+///
+/// let mut app = App::new();
+/// app.add_plugins(RelationsPlugin).register_relation::<DockedTo>();
+/// app.register_type::<SpaceShip>().register_type::<Planet>(); // they are found by their names
+/// app.add_systems(Update, refuel);
+/// let earth = app.world_mut().spawn(Planet).id();
+/// let ship = app.world_mut().spawn((SpaceShip, Fuel(0.0), Pair(DockedTo, earth))).id();
+/// app.update();
+/// assert_eq!(app.world().get::<Fuel>(ship).unwrap().0, 1.0);
+/// ```
+///
+/// # Data and fields
+///
+/// `D` is query data of `$this`, as in Bevy's [`Query`]. The methods that give it leave out rows of which `$this`
+/// does not have it, and rows about nobody; all other methods tell of the expression alone.
+///
+/// Rows also give values of fields. A term without a modifier reads its component, `[in]` says so, `[out]` and
+/// `[inout]` write it, `[none]` does neither; tags and terms that must not hold have no value. Where `D` writes a
+/// component that a term reads on `$this`, it is `D` that gives it, and the field gives nothing.
+///
+/// # Access
+///
+/// What is declared is what `D` and these fields need, and the topology of pairs. So systems with `ExprQuery` run
+/// side by side as far as their fields and data allow. Asking whether an entity has a component or a pair takes no
+/// access to values. Components that `$this` must or must not have count as `With` and `Without` of `D`.
+///
+/// Members read their component, `~=` reads `Name`, and looking up entities by name, in the text or with `$x.path`,
+/// reads what [`NamePaths`](crate::NamePaths) reads.
+///
+/// # Names
+///
+/// Components and relations get their meaning when the system is initialised, entities before it runs: a name may
+/// be given to an entity later. Until then, and if anything else is wrong, the parameter is not valid; the message
+/// shows the place in the text. Bevy's [`If`](bevy_ecs::system::If) skips the system as long as that is so. If an
+/// entity that was found is despawned, its term is false until there is another of that name.
+///
+/// # Panics
+///
+/// When the system is initialised, if its access conflicts with itself or with an earlier parameter: `D` and a field
+/// on another entity must not write what the other one accesses, as they could meet.
+pub struct ExprQuery<'w, 's, E: Expression, D: QueryData + 'static = ()> {
+    compiled: &'s mut CompiledExpr,
+    declared: Declared<'w, 's>,
+    data: Query<'w, 's, D>,
+    _expression: PhantomData<fn() -> E>,
+}
+
+impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
+    /// Calls a function with the data of `$this` to be read, and the row.
+    pub fn for_each(&mut self, mut each: impl FnMut(ROQueryItem<'_, 's, D>, Row<'_>)) {
+        let Self { compiled, declared, data, .. } = self;
+        let done = compiled.for_each_of(Reads::Declared(declared), |row| {
+            if let Some(item) = row.this().and_then(|this| data.get(this).ok()) {
+                each(item, row);
+            }
+        });
+        succeed(done);
+    }
+
+    /// Calls a function with the data of `$this`, and the row, to be written.
+    ///
+    /// An entity gets its turn in each row that it occurs in. Rows are found in batches: what is written is seen by
+    /// whatever looks at it later, but no row depends on it.
+    pub fn for_each_mut(&mut self, mut each: impl FnMut(D::Item<'_, 's>, RowMut<'_>)) {
+        let Self { compiled, declared, data, .. } = self;
+        succeed(compiled.start_rows(Reads::Declared(declared)));
+        while succeed(compiled.next_batch(Reads::Declared(declared))) {
+            for row in 0..compiled.batch().len {
+                let this = Row::new(compiled, row, Reads::Declared(declared)).this();
+                if let Some(item) = this.and_then(|this| data.get_mut(this).ok()) {
+                    each(item, RowMut::new(compiled, row, declared));
+                }
+            }
+        }
+    }
+
+    /// The rows of the expression, one after the other. Each is lent out until the next is asked for.
+    pub fn rows(&mut self) -> Rows<'_> {
+        let reads = Reads::Declared(&self.declared);
+        succeed(self.compiled.start_rows(reads));
+        Rows::started(self.compiled, reads)
+    }
+
+    /// Calls a function with each row of the expression.
+    pub fn for_each_row(&mut self, each: impl FnMut(Row<'_>)) {
+        succeed(self.compiled.for_each_of(Reads::Declared(&self.declared), each));
+    }
+
+    /// The number of rows of the expression.
+    pub fn count(&mut self) -> usize {
+        succeed(self.compiled.count_of(Reads::Declared(&self.declared)))
+    }
+
+    /// Whether the expression has no row.
+    pub fn is_empty(&mut self) -> bool {
+        !succeed(self.compiled.any_of(Reads::Declared(&self.declared)))
+    }
+
+    /// The first row of the expression, if there is one.
+    pub fn first(&mut self) -> Option<Row<'_>> {
+        succeed(self.compiled.first_of(Reads::Declared(&self.declared)))
+    }
+
+    /// The data of an entity, to be read, whether or not it is in a row.
+    pub fn get(&self, entity: Entity) -> Option<ROQueryItem<'_, 's, D>> {
+        self.data.get(entity).ok()
+    }
+
+    /// Lets a variable be one entity in every row, until the system ends; `this` is a variable too.
+    ///
+    /// # Errors
+    /// If rows have no such variable, or the entity is not alive.
+    pub fn set_var(&mut self, name: &str, entity: Entity) -> Result<&mut Self, ExprRunError> {
+        self.compiled.set_var_in(Reads::Declared(&self.declared), name, entity)?;
+        Ok(self)
+    }
+
+    /// Lets all variables be free again.
+    pub fn clear_vars(&mut self) {
+        self.compiled.clear_vars();
+    }
+
+    /// The expression as it is run, with its fields and variables.
+    pub fn compiled(&self) -> &CompiledExpr {
+        self.compiled
+    }
+
+    /// The plan in words; see [`CompiledExpr::explain`].
+    pub fn explain(&mut self) -> String {
+        succeed(self.compiled.explain_of(Reads::Declared(&self.declared)))
+    }
+}
+
+/// What cannot fail: the parameter is for this world, its pairs are there, and nothing limits the steps.
+fn succeed<T: Default>(result: Result<T, ExprRunError>) -> T {
+    debug_assert!(result.is_ok());
+    result.unwrap_or_default()
+}
+
+impl<E: Expression, D: QueryData + 'static> fmt::Debug for ExprQuery<'_, '_, E, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExprQuery").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,189 @@
+//! What an expression reads and writes besides pairs and where entities are.
+
+use crate::{
+    expr::{
+        bound::{
+            Atom, AtomId, BoundQuery, Comparand, Condition, Element, FieldAccess, Item, Operator, PairAtom,
+            Var,
+        },
+        reads::Reads,
+    },
+    relation::CHILD_OF,
+};
+use alloc::{
+    borrow::Cow,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use bevy_ecs::{
+    component::{ComponentId, Components},
+    entity::Entity,
+    name::Name,
+    query::{Access, AccessConflicts},
+};
+use smallvec::SmallVec;
+
+/// What a system has to declare to evaluate an expression, and to look at its rows.
+///
+/// Whether an entity has a component shows in its archetype, which anybody may look at. So a term needs access only
+/// for its value: to read it, unless it says otherwise.
+#[derive(Default)]
+pub(super) struct Needs {
+    /// Fields on whichever entity.
+    pub(super) elsewhere: Access,
+    /// Fields of `$this` itself.
+    pub(super) own: Access,
+    /// Entities are looked up by their names.
+    pub(super) names: bool,
+    /// Children are gone through in their order.
+    pub(super) children: bool,
+    /// The terms that fields of these components come from, for messages: components have names only in debug builds
+    /// of Bevy.
+    pub(super) terms: Vec<(ComponentId, String)>,
+    /// Components that `$this` has in every row, and those that it has in none.
+    pub(super) with: SmallVec<[ComponentId; 4]>,
+    pub(super) without: SmallVec<[ComponentId; 4]>,
+}
+
+impl Needs {
+    pub(super) fn new(query: &BoundQuery, reads: Reads<'_>) -> Self {
+        let mut needs = Self { names: query.awaits_names || !query.named.is_empty(), ..Self::default() };
+        let mut collector = Collector { query, reads, needs: &mut needs };
+        query.items.iter().for_each(|item| collector.filter(item));
+        collector.items(&query.items, true);
+        needs
+    }
+
+    /// What a conflict is about: the terms, or the names of components that no term asks for.
+    pub(super) fn describe(&self, conflicts: &AccessConflicts, components: &Components) -> String {
+        let AccessConflicts::Individual(shared) = conflicts else { return "any component".into() };
+        let describe = |id| {
+            let mut terms = self.terms.iter().filter(|term| term.0 == id).map(|term| Cow::Borrowed(&*term.1));
+            let name = || Some(Cow::Owned(components.get_name(id)?.shortname().to_string()));
+            terms.next().or_else(name)
+        };
+        let described = shared.iter().filter_map(describe).map(|text| format!("`{text}`"));
+        described.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether somebody who has declared `other` can do with it.
+    pub(super) fn fits(&self, other: &Self) -> bool {
+        let every = |of: &[ComponentId], among: &[ComponentId]| of.iter().all(|id| among.contains(id));
+        self.elsewhere.is_subset(&other.elsewhere)
+            && self.own.is_subset(&other.own)
+            && (other.names || !self.names)
+            && every(&other.with, &self.with)
+            && every(&other.without, &self.without)
+    }
+}
+
+struct Collector<'a> {
+    query: &'a BoundQuery,
+    reads: Reads<'a>,
+    needs: &'a mut Needs,
+}
+
+impl Collector<'_> {
+    /// What a term that every row fulfils says about `$this`.
+    fn filter(&mut self, item: &Item) {
+        let Item::Term(term) = item else { return };
+        let Condition::Match(Atom {
+            source: Element::Var(Var::THIS),
+            id: AtomId::Component(component),
+            subtypes: false,
+            traversal: None,
+            ..
+        }) = term.condition
+        else {
+            return;
+        };
+        match term.operator {
+            Operator::And => self.needs.with.push(component),
+            Operator::Not => self.needs.without.push(component),
+            Operator::Optional => {}
+        }
+    }
+
+    /// `seen` tells whether rows have fields of these terms.
+    fn items(&mut self, items: &[Item], seen: bool) {
+        for item in items {
+            match item {
+                Item::Term(term) => {
+                    let field = term.field.and_then(|field| self.query.fields.get(field as usize));
+                    let access = field.and_then(|field| field.access).unwrap_or(FieldAccess::In);
+                    let valued = seen && term.operator != Operator::Not;
+                    self.condition(&term.condition, if valued { access } else { FieldAccess::None });
+                    if let (Some(field), Condition::Match(Atom { id: AtomId::Component(component), .. })) =
+                        (field, &term.condition)
+                    {
+                        self.needs.terms.push((*component, field.text.clone()));
+                    }
+                }
+                Item::Not(items) => self.items(items, false),
+                Item::Or(chain) => chain.branches.iter().for_each(|items| self.items(items, seen)),
+            }
+        }
+    }
+
+    fn condition(&mut self, condition: &Condition, access: FieldAccess) {
+        match condition {
+            Condition::Match(atom) => self.atom(atom, access),
+            Condition::Member(member) => self.needs.elsewhere.add_read(member.component),
+            Condition::Equal { right: Comparand::Path(_), .. } | Condition::Child { .. } => {
+                self.needs.names = true;
+            }
+            Condition::Equal { right: Comparand::Part(_), .. } => {
+                let name = self.reads.components().component_id::<Name>();
+                name.into_iter().for_each(|name| self.needs.elsewhere.add_read(name));
+            }
+            Condition::Equal { .. } | Condition::Always | Condition::List { .. } => {}
+        }
+    }
+
+    fn atom(&mut self, atom: &Atom, access: FieldAccess) {
+        let own = atom.source == Element::Var(Var::THIS) && atom.traversal.is_none();
+        if atom.traversal.is_some_and(|walk| walk.down && self.is_child_of(Element::Entity(walk.relation))) {
+            self.needs.children = true;
+        }
+        match atom.id {
+            AtomId::Component(component) => self.value(component, access, own),
+            AtomId::Pair(pair) => {
+                let walks_down = pair.target_traversal.is_some_and(|walk| walk.down);
+                self.needs.children |= walks_down || self.is_child_of(pair.relation);
+                let column = self.column(&pair).filter(|_| access != FieldAccess::None);
+                // Rows give the values of pairs to be read.
+                column.into_iter().for_each(|column| self.needs.elsewhere.add_read(column));
+            }
+            AtomId::Tag(_) | AtomId::AnyId(_) => {}
+        }
+    }
+
+    fn value(&mut self, component: ComponentId, access: FieldAccess, own: bool) {
+        let info = self.reads.components().get_info(component);
+        if info.is_none_or(|info| info.layout().size() == 0) {
+            return;
+        }
+        let needed = if own { &mut self.needs.own } else { &mut self.needs.elsewhere };
+        match access {
+            FieldAccess::None => {}
+            FieldAccess::In => needed.add_read(component),
+            FieldAccess::Out | FieldAccess::InOut => needed.add_write(component),
+        }
+    }
+
+    /// Children are pairs whose sources have an order of their own.
+    fn is_child_of(&self, relation: Element) -> bool {
+        let Element::Entity(relation) = relation else { return true };
+        self.reads.store().is_some_and(|store| store.registry.of_entity(relation) == Some(CHILD_OF))
+    }
+
+    /// Where the values of a pair lie, if its elements are known.
+    fn column(&self, pair: &PairAtom) -> Option<ComponentId> {
+        let store = self.reads.store()?;
+        let relation = store.registry.of_entity(pair.relation.entity()?)?;
+        let target = pair.target.entity().unwrap_or(Entity::PLACEHOLDER);
+        let kind = store.data_kind(relation, target, target)?;
+        (kind.column)(self.reads.components())
+    }
+}

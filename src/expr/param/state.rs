@@ -1,0 +1,271 @@
+//! What [`ExprQuery`] keeps from run to run, and what it declares.
+#![expect(unsafe_code, reason = "Bevy's `SystemParam` is an unsafe trait")]
+
+use super::{ExprQuery, Expression, FieldMode, ReadFields, needs::Needs};
+use crate::{
+    expr::{
+        PairExpr,
+        bound::BoundQuery,
+        compiled::CompiledExpr,
+        reads::{ChildrenOf, Declared, Fields, Reads},
+        resolve::{Site, resolve},
+    },
+    names::NamePaths,
+    relation::short_name,
+    store::PairStore,
+};
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+#[cfg(feature = "bevy_reflect")]
+use bevy_ecs::reflect::AppTypeRegistry;
+use bevy_ecs::{
+    change_detection::{Res, Tick},
+    component::{ComponentId, Components},
+    hierarchy::Children,
+    name::Name,
+    query::{
+        Access, AccessConflicts, FilteredAccess, QueryBuilder, QueryData, QueryState, ReadOnlyQueryData,
+    },
+    system::{Query, ReadOnlySystemParam, SystemAccess, SystemMeta, SystemParam, SystemParamValidationError},
+    world::{FilteredEntityMut, World, unsafe_world_cell::UnsafeWorldCell},
+};
+use core::{any::type_name, marker::PhantomData};
+
+type Store = Option<Res<'static, PairStore>>;
+
+/// State of [`ExprQuery`].
+#[doc(hidden)]
+pub struct ExprQueryState<E: Expression, D: QueryData + 'static> {
+    expr: Option<PairExpr>,
+    compiled: CompiledExpr,
+    status: Status,
+    needs: Needs,
+    /// Why no system can have this parameter.
+    refusal: Option<String>,
+    store: <Store as SystemParam>::State,
+    fields: QueryState<FilteredEntityMut<'static, 'static>>,
+    children: Option<QueryState<&'static Children>>,
+    names: Option<<NamePaths<'static, 'static> as SystemParam>::State>,
+    data: QueryState<D>,
+    disabling: Vec<ComponentId>,
+    #[cfg(feature = "bevy_reflect")]
+    types: Option<AppTypeRegistry>,
+    _expression: PhantomData<fn() -> E>,
+}
+
+/// How far an expression has come.
+enum Status {
+    /// Everything in it has a meaning.
+    Ready,
+    /// Some name has none yet.
+    Waits,
+    /// It will never have a meaning.
+    Wrong(String),
+}
+
+impl<E: Expression, D: QueryData + 'static> ExprQueryState<E, D> {
+    /// Binds what can be bound before the system runs: components, relations, and entities that are there.
+    pub(super) fn new(expr: Option<PairExpr>, world: &mut World) -> Self {
+        let bound = match &expr {
+            Some(expr) => resolve(expr, Site::Ahead(world)).map_err(|error| error.to_string()),
+            None => Err("it has no expression: build the system with `ExprParam`".into()),
+        };
+        let (query, status) = match bound {
+            Ok(query) if query.awaits_names => (query, Status::Waits),
+            Ok(query) => (query, Status::Ready),
+            Err(message) => (BoundQuery::default(), Status::Wrong(message)),
+        };
+        // Comparisons declare that they read it, whether or not anybody has one.
+        world.register_component::<Name>();
+        let reads = Reads::World(world);
+        let mut needs = Needs::new(&query, reads);
+        let disabling = reads.disabling().to_vec();
+        let mut of_data = FilteredAccess::default();
+        needs.with.iter().for_each(|&id| of_data.and_with(id));
+        needs.without.iter().for_each(|&id| of_data.and_without(id));
+        let data = everybody(of_data, &disabling, world);
+        let refusal = needs.share::<E>(QueryState::<D>::component_access(&data).access(), world.components());
+        let mut of_fields = FilteredAccess::default();
+        of_fields.access_mut().extend(&needs.elsewhere);
+        of_fields.access_mut().extend(&needs.own);
+        Self {
+            status,
+            store: Store::init_state(world),
+            fields: everybody(of_fields, &disabling, world),
+            children: needs.children.then(|| everybody(FilteredAccess::default(), &disabling, world)),
+            names: needs.names.then(|| NamePaths::init_state(world)),
+            data,
+            disabling,
+            #[cfg(feature = "bevy_reflect")]
+            types: world.get_resource().cloned(),
+            compiled: CompiledExpr::new(query, world),
+            expr,
+            needs,
+            refusal,
+            _expression: PhantomData,
+        }
+    }
+}
+
+/// A query that gives out disabled entities as well: the expression decides whom it is about.
+fn everybody<D: QueryData + 'static>(
+    mut access: FilteredAccess,
+    disabling: &[ComponentId],
+    world: &mut World,
+) -> QueryState<D> {
+    disabling.iter().for_each(|&id| access.access_mut().add_archetypal(id));
+    let mut builder = QueryBuilder::new(world);
+    builder.extend_access(access);
+    builder.build()
+}
+
+impl Needs {
+    /// Leaves the data what it writes. Says what stands against it.
+    fn share<E: Expression>(&mut self, data: &Access, components: &Components) -> Option<String> {
+        if !E::Fields::CAN_WRITE && (self.own.has_any_write() || self.elsewhere.has_any_write()) {
+            return Some("writes fields, but says of itself that it only reads them".into());
+        }
+        let elsewhere = self.elsewhere.get_conflicts(data);
+        if !elsewhere.is_empty() {
+            let shared = self.describe(&elsewhere, components);
+            return Some(format!("has data that conflicts with {shared}, a field of other entities"));
+        }
+        match self.own.get_conflicts(data) {
+            AccessConflicts::Individual(shared) if !shared.iter().any(|id| self.own.has_write(id)) => {
+                // The data gives it already.
+                shared.iter().for_each(|id| self.own.remove_read(id));
+                None
+            }
+            shared => Some(format!(
+                "has data that conflicts with {}, a field that is written",
+                self.describe(&shared, components)
+            )),
+        }
+    }
+}
+
+/// Finds out what names mean by now. Gives a message if that cannot be told.
+fn settle(
+    status: &mut Status,
+    compiled: &mut CompiledExpr,
+    expr: Option<&PairExpr>,
+    needs: &Needs,
+    reads: Reads<'_>,
+) -> Result<(), String> {
+    let waits = match status {
+        Status::Wrong(message) => return Err(message.clone()),
+        Status::Ready if compiled.knows_everybody(reads) => return Ok(()),
+        Status::Ready => false,
+        Status::Waits => true,
+    };
+    let Some(expr) = expr else { return Ok(()) };
+    match resolve(expr, Site::Reads(reads)) {
+        Ok(query) if Needs::new(&query, reads).fits(needs) => {
+            compiled.rebind(query);
+            *status = Status::Ready;
+            Ok(())
+        }
+        Ok(_) if waits => {
+            Err("a name has a meaning that it did not have when the system was initialised".into())
+        }
+        Err(error) if waits => Err(error.to_string()),
+        // What was meant is gone, and nothing else has its name: the term is false.
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+// SAFETY: every access goes through parameters of Bevy's and `NamePaths`, with states that were made for this world
+// in `init_state`: `init_access` lets each declare its own, and adds all of it after it has looked for conflicts;
+// `get_param` fetches each. Beside them only metadata is read. Tests:
+// `an_expression_reads_and_writes_what_its_terms_say_and_nothing_else`, `a_conflict_is_refused_by_name`.
+unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_, '_, E, D> {
+    type State = ExprQueryState<E, D>;
+    type Item<'w, 's> = ExprQuery<'w, 's, E, D>;
+
+    fn init_state(world: &mut World) -> Self::State {
+        ExprQueryState::new(E::expr(), world)
+    }
+
+    fn init_access(state: &Self::State, meta: &mut SystemMeta, access: &mut SystemAccess, world: &mut World) {
+        let param = short_name(type_name::<Self>()).replace("'_, ", "");
+        if let Some(refusal) = &state.refusal {
+            panic!("error[B0001]: `{param}` in system {} {refusal}", meta.name());
+        }
+        let mut own = SystemAccess::default();
+        Store::init_access(&state.store, meta, &mut own, world);
+        Fields::init_access(&state.fields, meta, &mut own, world);
+        if let Some(children) = &state.children {
+            ChildrenOf::init_access(children, meta, &mut own, world);
+        }
+        if let Some(names) = &state.names {
+            NamePaths::init_access(names, meta, &mut own, world);
+        }
+        <Query<D>>::init_access(&state.data, meta, &mut own, world);
+        let conflicts = access.get_conflicts(&own);
+        if !conflicts.is_empty() {
+            panic!(
+                "error[B0001]: `{param}` in system {} accesses {} in a way that conflicts with a previous system \
+                 parameter. Consider merging conflicting parameters into a `ParamSet`. \
+                 See: https://bevy.org/learn/errors/b0001",
+                meta.name(),
+                state.needs.describe(&conflicts, world.components())
+            );
+        }
+        if let SystemAccess::Shared(own) = own {
+            access.require_shared_access::<Self>(meta).extend(own);
+        }
+    }
+
+    unsafe fn get_param<'w, 's>(
+        state: &'s mut Self::State,
+        meta: &SystemMeta,
+        world: UnsafeWorldCell<'w>,
+        tick: Tick,
+    ) -> Result<Self::Item<'w, 's>, SystemParamValidationError> {
+        // SAFETY: for this block, each parameter declared its access in `init_access`, and `world` is the world of
+        // this state, as the caller promises.
+        let (store, fields, children, names, data) = unsafe {
+            (
+                Store::get_param(&mut state.store, meta, world, tick)?,
+                Fields::get_param(&mut state.fields, meta, world, tick)?,
+                match &mut state.children {
+                    Some(children) => Some(ChildrenOf::get_param(children, meta, world, tick)?),
+                    None => None,
+                },
+                match &mut state.names {
+                    Some(names) => Some(NamePaths::get_param(names, meta, world, tick)?),
+                    None => None,
+                },
+                <Query<D>>::get_param(&mut state.data, meta, world, tick)?,
+            )
+        };
+        let declared = Declared {
+            world,
+            store: store.map(Res::into_inner),
+            fields,
+            children,
+            names,
+            disabling: &state.disabling,
+            #[cfg(feature = "bevy_reflect")]
+            types: state.types.as_ref(),
+        };
+        let invalid = |message: String| SystemParamValidationError::invalid::<Self>(message);
+        let compiled = &mut state.compiled;
+        let reads = Reads::Declared(&declared);
+        settle(&mut state.status, compiled, state.expr.as_ref(), &state.needs, reads).map_err(invalid)?;
+        if declared.store.is_none() {
+            return Err(invalid("the pairs of the world are out of reach".into()));
+        }
+        compiled.clear_vars();
+        Ok(ExprQuery { compiled, declared, data, _expression: PhantomData })
+    }
+}
+
+// SAFETY: the data only reads, and so do the fields: the system is refused in `init_access` if one is written.
+unsafe impl<E: Expression<Fields = ReadFields>, D: ReadOnlyQueryData + 'static> ReadOnlySystemParam
+    for ExprQuery<'_, '_, E, D>
+{
+}

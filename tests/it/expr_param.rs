@@ -1,0 +1,404 @@
+//! Expressions as system parameters: rows and their data, names that get a meaning late, expressions given when a
+//! system is built.
+
+use bevy_ecs::{prelude::*, reflect::AppTypeRegistry, system::RunSystemOnce};
+use bevy_reflect::Reflect;
+use bevy_relations::{AnyExpression, ExprParam, ExprRunError, PairExpr, pair_expr, prelude::*};
+
+#[derive(Component, Reflect)]
+#[reflect(Component)]
+struct SpaceShip;
+
+#[derive(Component, Reflect)]
+#[reflect(Component)]
+struct Planet;
+
+#[derive(Component, Reflect, PartialEq, Debug)]
+#[reflect(Component)]
+struct Fuel(u32);
+
+#[derive(Component, Reflect, PartialEq, Debug)]
+#[reflect(Component)]
+struct Size(u32);
+
+#[derive(Relation)]
+struct DockedTo;
+
+#[derive(Relation)]
+struct Owes(u32);
+
+#[derive(Expression)]
+#[expr("SpaceShip, (DockedTo, $planet), Planet($planet)")]
+struct Docked;
+
+/// Two planets with three ships, one of which is docked to both.
+struct Scene {
+    world: World,
+    planets: [Entity; 2],
+    ships: [Entity; 3],
+}
+
+impl Scene {
+    fn new() -> Self {
+        let mut world = World::new();
+        let types = AppTypeRegistry::default();
+        {
+            let mut types = types.write();
+            types.register::<SpaceShip>();
+            types.register::<Planet>();
+            types.register::<Fuel>();
+            types.register::<Size>();
+        }
+        world.insert_resource(types);
+        world.register_relation::<DockedTo>().unwrap();
+        world.register_relation::<Owes>().unwrap();
+        let planets = [1, 2].map(|size| world.spawn((Planet, Size(size))).id());
+        let ships = [10, 20, 30].map(|fuel| world.spawn((SpaceShip, Fuel(fuel))).id());
+        for (ship, planet) in [(0, 0), (1, 1), (2, 0), (2, 1)] {
+            world.insert_pair(ships[ship], DockedTo, planets[planet]).unwrap();
+        }
+        Self { world, planets, ships }
+    }
+
+    fn fuel(&self) -> [u32; 3] {
+        self.ships.map(|ship| self.world.get::<Fuel>(ship).unwrap().0)
+    }
+}
+
+#[test]
+fn a_system_gets_each_row_with_data_of_its_entity() {
+    let mut scene = Scene::new();
+    let mut rows = scene.world.run_system_once(|mut docked: ExprQuery<Docked, &Fuel>| {
+        let mut rows = Vec::new();
+        docked.for_each(|fuel, row| rows.push((row.this().unwrap(), row.var("planet").unwrap(), fuel.0)));
+        rows
+    });
+    let rows = rows.as_mut().unwrap();
+    rows.sort_unstable();
+    let ([p, q], [a, b, c]) = (scene.planets, scene.ships);
+    let mut expected = vec![(a, p, 10), (b, q, 20), (c, p, 30), (c, q, 30)];
+    expected.sort_unstable();
+    assert_eq!(*rows, expected);
+}
+
+#[test]
+fn data_can_be_written_also_of_an_entity_that_occurs_in_two_rows() {
+    let mut scene = Scene::new();
+    let refuel = |mut docked: ExprQuery<Docked, &mut Fuel>| docked.for_each_mut(|mut fuel, _| fuel.0 += 1);
+    scene.world.run_system_once(refuel).unwrap();
+    assert_eq!(scene.fuel(), [11, 21, 32]);
+}
+
+#[test]
+fn rows_whose_entity_lacks_the_data_are_left_out_where_data_is_given() {
+    let mut scene = Scene::new();
+    let planet = scene.planets[0];
+    let bare = scene.world.spawn((SpaceShip, Pair(DockedTo, planet))).id();
+    let seen = scene.world.run_system_once(move |mut docked: ExprQuery<Docked, &Fuel>| {
+        let mut with_data = 0;
+        docked.for_each(|_, row| {
+            assert_ne!(row.this(), Some(bare));
+            with_data += 1;
+        });
+        assert!(docked.get(bare).is_none());
+        (with_data, docked.count())
+    });
+    assert_eq!(seen.unwrap(), (4, 5));
+}
+
+#[test]
+fn what_is_written_counts_as_changed_and_nothing_else_does() {
+    let mut scene = Scene::new();
+    let mut schedule = Schedule::default();
+    let [a, ..] = scene.ships;
+    #[derive(Resource, Default)]
+    struct Changed(Vec<Entity>);
+    scene.world.init_resource::<Changed>();
+    let write = move |mut docked: ExprQuery<Docked, &mut Fuel>| {
+        docked.for_each_mut(|mut fuel, row| {
+            if row.this() == Some(a) {
+                fuel.0 += 1;
+            }
+        });
+    };
+    let watch = |changed: Query<Entity, bevy_ecs::query::Changed<Fuel>>, mut log: ResMut<Changed>| {
+        log.0 = changed.iter().collect();
+    };
+    schedule.add_systems((write, watch).chain());
+    schedule.run(&mut scene.world);
+    schedule.run(&mut scene.world);
+    assert_eq!(scene.world.resource::<Changed>().0, [a]);
+}
+
+#[test]
+fn fields_of_other_entities_can_be_read_and_written() {
+    #[derive(Expression)]
+    #[expr("SpaceShip, (DockedTo, $p), [inout] Size($p)")]
+    struct Growing;
+    let mut scene = Scene::new();
+    let read = scene.world.run_system_once(|mut growing: ExprQuery<Growing, &Fuel>| {
+        growing.for_each_mut(|fuel, mut row| {
+            // A field that is only read cannot be written, nor one as something else.
+            assert!(row.get_mut::<SpaceShip>(0).is_none() && row.get_mut::<Fuel>(2).is_none());
+            row.get_mut::<Size>(2).unwrap().0 += fuel.0;
+        });
+        let mut sizes = Vec::new();
+        growing.for_each_row(|row| sizes.push(row.get::<Size>(2).unwrap().0));
+        sizes.sort_unstable();
+        sizes
+    });
+    let sizes = scene.planets.map(|planet| scene.world.get::<Size>(planet).unwrap().0);
+    assert_eq!(sizes, [1 + 10 + 30, 2 + 20 + 30]);
+    assert_eq!(read.unwrap(), [41, 41, 52, 52]);
+}
+
+#[test]
+fn what_a_field_shares_with_data_that_writes_it_is_given_by_the_data() {
+    #[derive(Expression)]
+    #[expr("Fuel, (DockedTo, _)")]
+    struct Fuelled;
+    let mut scene = Scene::new();
+    let given = scene.world.run_system_once(|mut fuelled: ExprQuery<Fuelled, &mut Fuel>| {
+        let mut given = Vec::new();
+        fuelled.for_each_mut(|fuel, row| given.push((fuel.0, row.as_row().get::<Fuel>(0).is_some())));
+        given.sort_unstable();
+        given
+    });
+    assert_eq!(given.unwrap(), [(10, false), (20, false), (30, false)]);
+    let read = scene.world.run_system_once(|mut fuelled: ExprQuery<Fuelled, &Fuel>| {
+        let mut same = true;
+        fuelled.for_each(|fuel, row| same &= row.get::<Fuel>(0) == Some(fuel));
+        same
+    });
+    assert!(read.unwrap());
+}
+
+#[test]
+fn values_of_pairs_can_be_read() {
+    #[derive(Expression)]
+    #[expr("(Owes, $to)")]
+    struct Debts;
+    let mut scene = Scene::new();
+    let [a, b, _] = scene.ships;
+    scene.world.insert_pair(a, Owes(7), b).unwrap();
+    let debts = scene.world.run_system_once(|mut debts: ExprQuery<Debts>| {
+        debts.first().and_then(|row| row.get_pair::<Owes>(0)).map(|debt| debt.0)
+    });
+    assert_eq!(debts.unwrap(), Some(7));
+}
+
+#[test]
+fn rows_are_counted_looked_for_and_lent_one_after_the_other() {
+    let mut scene = Scene::new();
+    let [a, ..] = scene.ships;
+    let nobody = scene.world.spawn_empty().id();
+    scene
+        .world
+        .run_system_once(move |mut docked: ExprQuery<Docked>| {
+            assert_eq!((docked.count(), docked.is_empty()), (4, false));
+            let mut rows = docked.rows();
+            let mut seen = 0;
+            while let Some(row) = rows.next_row().unwrap() {
+                assert!(row.this().is_some());
+                seen += 1;
+            }
+            assert_eq!(seen, 4);
+            docked.set_var("this", a).unwrap();
+            assert_eq!((docked.count(), docked.first().unwrap().this()), (1, Some(a)));
+            docked.clear_vars();
+            docked.set_var("planet", nobody).unwrap();
+            assert!(docked.is_empty() && docked.first().is_none());
+            let unknown = docked.set_var("moon", nobody).unwrap_err();
+            assert_eq!(unknown, ExprRunError::UnknownVariable { name: "moon".into() });
+            assert!(docked.explain().contains("DockedTo") || !docked.explain().is_empty());
+            assert_eq!(docked.compiled().variables().collect::<Vec<_>>(), ["planet"]);
+        })
+        .unwrap();
+}
+
+#[test]
+fn variables_are_free_again_when_the_system_runs_again() {
+    let mut scene = Scene::new();
+    let [a, ..] = scene.ships;
+    let mut schedule = Schedule::default();
+    #[derive(Resource, Default)]
+    struct Counts(Vec<usize>);
+    scene.world.init_resource::<Counts>();
+    schedule.add_systems(move |mut docked: ExprQuery<Docked>, mut counts: ResMut<Counts>| {
+        counts.0.push(docked.count());
+        counts.0.push(docked.set_var("this", a).unwrap().count());
+    });
+    schedule.run(&mut scene.world);
+    schedule.run(&mut scene.world);
+    assert_eq!(scene.world.resource::<Counts>().0, [4, 1, 4, 1]);
+}
+
+#[test]
+fn an_expression_about_nobody_has_rows_too() {
+    #[derive(Expression)]
+    #[expr("DockedTo(*, $planet)")]
+    struct Visited;
+    let mut scene = Scene::new();
+    let counts = scene.world.run_system_once(|mut visited: ExprQuery<Visited>| {
+        let mut with_data = 0;
+        visited.for_each(|(), _| with_data += 1);
+        (visited.count(), with_data)
+    });
+    assert_eq!(counts.unwrap(), (4, 0));
+}
+
+#[derive(Expression)]
+#[expr("SpaceShip, (DockedTo, Earth)")]
+struct AtEarth;
+
+#[derive(Resource, Default)]
+struct Found(Option<usize>);
+
+fn count_at_earth(mut ships: If<ExprQuery<AtEarth>>, mut found: ResMut<Found>) {
+    found.0 = Some(ships.count());
+}
+
+#[test]
+fn an_entity_may_get_its_name_after_the_system_was_initialised_and_lose_it_to_another() {
+    let mut scene = Scene::new();
+    scene.world.init_resource::<Found>();
+    let mut schedule = Schedule::default();
+    schedule.add_systems(count_at_earth);
+    let [p, q] = scene.planets;
+    let mut run = |world: &mut World| {
+        schedule.run(world);
+        world.resource_mut::<Found>().0.take()
+    };
+    assert_eq!(run(&mut scene.world), None);
+    scene.world.entity_mut(p).insert(Name::new("Earth"));
+    assert_eq!(run(&mut scene.world), Some(2));
+    scene.world.despawn(p);
+    assert_eq!(run(&mut scene.world), Some(0));
+    scene.world.entity_mut(q).insert(Name::new("Earth"));
+    assert_eq!(run(&mut scene.world), Some(2));
+}
+
+#[test]
+fn names_that_mean_nothing_are_shown_in_the_text() {
+    let mut scene = Scene::new();
+    let message = |error: bevy_ecs::system::RunSystemError| error.to_string();
+    let error = scene.world.run_system_once(|_: ExprQuery<AtEarth>| ()).map_err(message).unwrap_err();
+    assert!(error.contains("1:23: expected the name of"), "{error}");
+    assert!(error.contains("1 | SpaceShip, (DockedTo, Earth)\n  |                       ^^^^^"), "{error}");
+    let [p, q] = scene.planets;
+    for planet in [p, q] {
+        scene.world.entity_mut(planet).insert(Name::new("Earth"));
+    }
+    let error = scene.world.run_system_once(|_: ExprQuery<AtEarth>| ()).map_err(message).unwrap_err();
+    assert!(
+        error.contains(&format!("the entity {p}")) && error.contains(&format!("the entity {q}")),
+        "{error}"
+    );
+    // A rule that is broken for good.
+    #[derive(Expression)]
+    #[expr("SpaceShip, Fuel(up DockedTo)")]
+    struct Wrong;
+    let error = scene.world.run_system_once(|_: ExprQuery<Wrong>| ()).map_err(message).unwrap_err();
+    assert!(error.contains("1:20: expected a traversable relation"), "{error}");
+}
+
+#[test]
+fn names_and_paths_are_looked_up_in_systems() {
+    #[derive(Expression)]
+    #[expr("SpaceShip, $this ~= \"art\", (DockedTo, $p), $p == \"Sol.Earth\", Size($p.core)")]
+    struct Named;
+    let mut scene = Scene::new();
+    let ([p, q], [a, b, c]) = (scene.planets, scene.ships);
+    let sol = scene.world.spawn(Name::new("Sol")).id();
+    scene.world.entity_mut(p).insert((Name::new("Earth"), ChildOf(sol)));
+    scene.world.entity_mut(q).insert((Name::new("Mars"), ChildOf(sol)));
+    for (ship, name) in [(a, "Cart"), (b, "Dart"), (c, "Boat")] {
+        scene.world.entity_mut(ship).insert(Name::new(name));
+    }
+    let find = |mut named: ExprQuery<Named>| named.first().and_then(|row| row.this());
+    assert_eq!(scene.world.run_system_once(find).unwrap(), None);
+    scene.world.spawn((Name::new("core"), Size(3), ChildOf(p)));
+    assert_eq!(scene.world.run_system_once(find).unwrap(), Some(a));
+}
+
+#[test]
+fn an_expression_can_be_given_when_the_system_is_built() {
+    let mut scene = Scene::new();
+    let mut count = |expr: PairExpr| {
+        let system = (ExprParam(expr),).build_state(&mut scene.world).build_system(
+            |mut found: ExprQuery<AnyExpression, &Fuel>| {
+                let mut fuel = 0;
+                found.for_each(|own, _| fuel += own.0);
+                (found.count(), fuel)
+            },
+        );
+        scene.world.run_system_once(system).unwrap()
+    };
+    assert_eq!(count(pair_expr!("SpaceShip, (DockedTo, $planet)")), (4, 90));
+    assert_eq!(count(PairExpr::parse("SpaceShip, !{(DockedTo, $p), Size($p)}").unwrap()), (0, 0));
+    let error = scene.world.run_system_once(|_: ExprQuery<AnyExpression>| ()).unwrap_err();
+    assert!(error.to_string().contains("ExprParam"), "{error}");
+}
+
+#[test]
+fn one_that_only_reads_can_be_a_run_condition() {
+    let mut scene = Scene::new();
+    let mut schedule = Schedule::default();
+    fn any_docked(mut docked: ExprQuery<Docked>) -> bool {
+        !docked.is_empty()
+    }
+    #[derive(Resource, Default)]
+    struct Runs(u32);
+    scene.world.init_resource::<Runs>();
+    schedule.add_systems((|mut runs: ResMut<Runs>| runs.0 += 1).run_if(any_docked));
+    schedule.run(&mut scene.world);
+    for ship in scene.ships {
+        scene.world.despawn(ship);
+    }
+    schedule.run(&mut scene.world);
+    assert_eq!(scene.world.resource::<Runs>().0, 1);
+}
+
+#[test]
+fn commands_beside_it_change_what_the_next_run_sees() {
+    let mut scene = Scene::new();
+    let mut schedule = Schedule::default();
+    #[derive(Resource, Default)]
+    struct Counts(Vec<usize>);
+    scene.world.init_resource::<Counts>();
+    let undock = |mut docked: ExprQuery<Docked>, mut commands: Commands, mut counts: ResMut<Counts>| {
+        counts.0.push(docked.count());
+        if let Some(row) = docked.first() {
+            commands.entity(row.this().unwrap()).remove_pair::<DockedTo>(row.var("planet").unwrap());
+        }
+    };
+    schedule.add_systems((undock, undock).chain());
+    schedule.run(&mut scene.world);
+    schedule.run(&mut scene.world);
+    assert_eq!(scene.world.resource::<Counts>().0, [4, 3, 2, 1]);
+    scene.world.check_pairs().unwrap();
+}
+
+#[test]
+fn parallel_rows_come_once_each() {
+    bevy_tasks::ComputeTaskPool::get_or_init(|| bevy_tasks::TaskPoolBuilder::new().num_threads(3).build());
+    let mut scene = Scene::new();
+    let planets: Vec<Entity> = (0..100).map(|_| scene.world.spawn((Planet, Size(1))).id()).collect();
+    let ships: Vec<Entity> = (0..3000).map(|_| scene.world.spawn((SpaceShip, Fuel(0))).id()).collect();
+    for (at, &ship) in ships.iter().enumerate() {
+        for step in 0..at % 12 {
+            scene.world.insert_pair(ship, DockedTo, planets[(at + step) % 100]).unwrap();
+        }
+    }
+    #[derive(Expression)]
+    #[expr("SpaceShip, (DockedTo, $planet), Size($planet)")]
+    struct Sized;
+    let refuel = |mut docked: ExprQuery<Sized, &mut Fuel>| {
+        docked.par_for_each(|mut fuel, row| fuel.0 += row.get::<Size>(2).unwrap().0);
+    };
+    scene.world.run_system_once(refuel).unwrap();
+    for (at, &ship) in ships.iter().enumerate() {
+        assert_eq!(scene.world.get::<Fuel>(ship), Some(&Fuel(at as u32 % 12)));
+    }
+    assert_eq!(scene.fuel(), [10 + 1, 20 + 2, 30 + 1 + 2]);
+}

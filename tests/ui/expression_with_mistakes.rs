@@ -1,0 +1,20 @@
+use bevy_relations::{pair_expr, prelude::*};
+
+#[derive(Expression)]
+#[expr("SpaceShip, (DockedTo, $), Planet($p)")]
+struct VariableWithoutAName;
+
+#[derive(Expression)]
+#[expr("
+    SpaceShip,
+    Planet(super(IsA))
+")]
+struct OlderSpelling;
+
+#[derive(Expression)]
+#[expr("SpaceShip || !Planet")]
+struct BrokenRule;
+
+fn main() {
+    let _ = pair_expr!("SpaceShip (DockedTo, Earth)");
+}

@@ -1,0 +1,7 @@
+use bevy_relations::prelude::*;
+
+struct Docked;
+
+fn refuel(_: ExprQuery<Docked>) {}
+
+fn main() {}
