@@ -188,7 +188,7 @@ impl Lowering<'_, '_> {
     fn optional(&mut self, pipeline: &mut Pipeline, term: &Term, bound: &mut Bound) {
         self.bind_source(pipeline, term, bound);
         let set = self.flag_of(term);
-        if is_single(term)
+        if is_single(term, self.view)
             && term.condition.vars().iter().all(|var| bound.set.contains(var))
             && let (Condition::Match(atom), Some(column)) = (&term.condition, set)
         {
@@ -351,7 +351,7 @@ impl Lowering<'_, '_> {
         for branch in &chain.branches {
             match &branch[..] {
                 [Item::Term(term @ Term { condition: Condition::Match(atom), .. })]
-                    if is_single_test(term)
+                    if is_single_test(term, self.view)
                         && atom.vars().all(|var| bound.set.contains(var) && !bound.maybe.contains(var)) =>
                 {
                     atoms.push(atom);
