@@ -136,6 +136,8 @@ pub const CATALOG: &[Entry] = &[
     Entry::new("expressions", "expr_compile", "reading and compiling five terms, per expression"),
     Entry::new("memory", "memory", "bytes of a pair, 1,000 targets").bytes().headline(),
     Entry::new("memory", "memory_lone", "bytes of a pair, a target each").bytes().headline(),
+    Entry::new("memory", "memory_second", "bytes of a pair, where entities have pairs of another relation")
+        .bytes(),
     Entry::new("memory", "memory_spawn", "bytes of an entity with two components and a pair").bytes(),
 ];
 
