@@ -164,6 +164,7 @@ mod tests {
     use std::{collections::BTreeSet, time::Duration};
 
     #[test]
+    #[cfg_attr(debug_assertions, ignore = "takes minutes without optimization")]
     fn contestants_agree_on_every_workload() {
         let once = Rounds { most: 1, least: 1, within: Duration::ZERO };
         for workload in workloads(Scale::Quick) {
