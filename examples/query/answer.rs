@@ -4,10 +4,7 @@ use crate::failure::Failure;
 use bevy_ecs::prelude::*;
 use bevy_reflect::{PartialReflect, ReflectRef};
 use bevy_relations::{CompiledExpr, FieldId, Row, Slot, prelude::*};
-use std::{
-    fmt::Write,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 /// Every row as a table: who it is about, its variables, and what fields have to tell beside what was asked.
 pub(crate) struct Table {
@@ -72,10 +69,30 @@ impl Table {
         if self.rows.len() > limit {
             text += "...\n";
         }
-        let rows = if self.rows.len() == 1 { "row" } else { "rows" };
-        let _ = writeln!(text, "{} {rows} in {:.1?}", self.rows.len(), self.took);
-        text
+        text + &count(self.rows.len(), self.took)
     }
+}
+
+fn count(rows: usize, took: Duration) -> String {
+    format!("{rows} {} in {took:.1?}\n", if rows == 1 { "row" } else { "rows" })
+}
+
+/// Who is in which group.
+pub(crate) fn groups(expr: &mut CompiledExpr, world: &World) -> Result<String, Failure> {
+    let start = Instant::now();
+    expr.for_each_group(world, |_| {})?;
+    let took = start.elapsed();
+    let (mut text, mut rows) = (String::new(), 0);
+    expr.for_each_group(world, |group| {
+        let members = group.iter().filter_map(|row| row.this()).map(|this| name(world, this));
+        let members = members.collect::<Vec<_>>().join(", ");
+        text += &format!(
+            "{}: {members}\n",
+            group.target().map_or("none".to_owned(), |target| name(world, target))
+        );
+        rows += group.len();
+    })?;
+    Ok(text + &count(rows, took))
 }
 
 fn name(world: &World, entity: Entity) -> String {
@@ -111,13 +128,17 @@ fn describe(world: &World, row: Row<'_>, field: usize) -> String {
 fn value_text(value: &dyn PartialReflect) -> String {
     match value.reflect_ref() {
         ReflectRef::TupleStruct(tuple) if tuple.field_len() == 1 => {
-            tuple.field(0).map_or(String::new(), |field| format!("{field:?}"))
+            tuple.field(0).map_or(String::new(), field_text)
         }
         ReflectRef::Struct(fields) if fields.field_len() == 0 => String::new(),
         ReflectRef::Struct(fields) => {
             let fields = (0..fields.field_len()).filter_map(|at| fields.field_at(at));
-            fields.map(|field| format!("{field:?}")).collect::<Vec<_>>().join(", ")
+            fields.map(field_text).collect::<Vec<_>>().join(", ")
         }
-        _ => format!("{value:?}"),
+        _ => field_text(value),
     }
+}
+
+fn field_text(value: &dyn PartialReflect) -> String {
+    value.try_downcast_ref::<String>().cloned().unwrap_or_else(|| format!("{value:?}"))
 }

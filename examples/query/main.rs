@@ -7,17 +7,29 @@
 //! cargo run --example query -- --json '(CapitalOf, $of), (LocatedIn, South\ America)'
 //! ```
 //!
-//! The world is made from the facts in `assets/worlds/geography`: places are entities with a `Continent`, `Region`,
-//! `Country`, `Subdivision` or `City`, most with `Population`; countries have an `Area`, cities a `Position`. They are
-//! `LocatedIn` each other (a transitive relation); countries have `Borders` with each other (a symmetric one), one
-//! or many `Currency`s they are `PaysWith`, and `Language`s they are `Speaks`; cities are `CapitalOf` countries.
+//! The world is made from the facts in `assets/worlds/geography`. There are entities with one of the components
+//! `Continent`, `Region`, `Country`, `Subdivision`, `City`, `Currency` and `Language`; countries and cities have a
+//! `Population`, countries an `Area`, cities a `Position`. The relations between them:
+//!
+//! | relation | from | to | |
+//! |---|---|---|---|
+//! | `LocatedIn` | place | place | transitive, exclusive |
+//! | `Borders` | country | country | symmetric |
+//! | `CapitalOf` | city | country | exclusive |
+//! | `PaysWith`, `Speaks` | country | currency, language | |
+//!
+//! Names are paths: `Germany`, `Germany.Bavaria.Munich`, with a backslash before whatever is neither a letter nor a digit.
 //!
 //! Without an expression it prints a tour: expressions that show one thing each, with what they find. With one it
 //! prints a table, the number of rows and the time that it took to find them:
 //!
 //! ```text
-//! this        $of        ...
-//! ----------  ---------
+//! this         Country
+//! -----------  -------
+//! Belgium      BE
+//! Luxembourg   LU
+//! Switzerland  CH
+//! 3 rows in ...
 //! ```
 //!
 //! A mistake in the expression is shown where it is, and the exit code is 2 then.

@@ -1,56 +1,109 @@
 //! A tour of the query language.
 
-use crate::{answer::Table, failure::Failure};
+use crate::{
+    answer::{Table, groups},
+    failure::Failure,
+    world::{PaysWith, Population},
+};
 use bevy_ecs::prelude::*;
-use bevy_relations::PairExpr;
+use bevy_relations::{CompiledExpr, PairExpr};
 
-/// What each expression shows, and the expression.
-const STOPS: &[(&str, &str)] = &[
-    (
-        "Terms are joined by commas: capitals of more than one country would have several rows.",
-        r"City, (CapitalOf, $of), (LocatedIn, Central\ Asia)",
+/// An expression, and what it shows.
+struct Stop {
+    title: &'static str,
+    expr: &'static str,
+    /// How its rows are wanted.
+    order: Order,
+}
+
+enum Order {
+    AsFound,
+    LargestFirst,
+    /// In groups that pay with the same currency.
+    ByCurrency,
+}
+
+const fn stop(title: &'static str, expr: &'static str) -> Stop {
+    Stop { title, expr, order: Order::AsFound }
+}
+
+const STOPS: &[Stop] = &[
+    stop(
+        "All terms must hold: a city that is the capital of something, which is put into a variable.",
+        r"City, (CapitalOf, $country), (LocatedIn, Central\ Asia)",
     ),
-    (
-        "LocatedIn is transitive: cities lie in subdivisions, and so in countries, and so in regions.",
-        "City, Population, (LocatedIn, Netherlands)",
+    Stop {
+        title: "LocatedIn is transitive: a city lies in a subdivision, so also in its country and its continent. \
+            Sorted by a component.",
+        expr: "City, Population, (LocatedIn, Europe)",
+        order: Order::LargestFirst,
+    },
+    stop(
+        "Other terms ask more of what is in a variable: of all places that a city lies in, only countries.",
+        "City, (LocatedIn, $country), Country($country), $this ~= \"san salvador\"",
     ),
-    (
-        "A variable stands for what is found, and other terms can ask more of it.",
-        "City, (LocatedIn, $in), Country($in), $this ~= \"san salvador\"",
+    stop(
+        "Several pairs of one relation: who borders both?",
+        "Country, (Borders, France), (Borders, Germany)",
     ),
-    ("Several pairs of one relation: who borders both?", "Country, (Borders, France), (Borders, Germany)"),
-    (
+    stop(
         "Triangles: neighbours of Luxembourg that are neighbours of each other.",
         "Borders(Luxembourg, $a), Borders($a, $b), Borders(Luxembourg, $b)",
     ),
-    ("A wildcard for the relation: who has to do with Malta, and how?", "(*, Malta)"),
-    ("A wildcard for the target gives a row for each; `_` would give one.", "$this == Andorra, (Speaks, *)"),
-    (
-        "A scope that must not hold: countries all of whose neighbours pay with the euro.",
+    stop("A wildcard for the relation: who has to do with Malta, and how?", "(*, Malta)"),
+    stop(
+        "A wildcard for the target gives a row for each; `_` would give one.",
+        "Country($this), (Speaks, *), $this == Belgium",
+    ),
+    stop(
+        "A scope that must not hold: countries all of whose neighbours pay with the euro. That is, there is no \
+            neighbour that does not.",
         "Country, (LocatedIn, Europe), (Borders, _), !{ (Borders, $other), !PaysWith($other, Euro) }",
     ),
-    (
-        "An optional term leaves no row out: islands have no neighbours.",
-        "Country, (LocatedIn, Caribbean), Area, ?(Borders, $neighbour), $this ~= \"!saint\"",
+    stop(
+        "An optional term leaves nobody out: few islands have a neighbour.",
+        r"Country, Area, (LocatedIn, Melanesia), ?(Borders, $neighbour)",
     ),
-    (
+    stop(
         "One or the other.",
         r"Country, (LocatedIn, Europe), (PaysWith, Swiss\ Franc) || (PaysWith, Danish\ Krone)",
     ),
-    ("Part of a name, in any case and alphabet.", "City, $this ~= \"øy\""),
-    (
-        "Upwards: the nearest above that has the component, here the country.",
-        "$this ~= \"zürich\", City, Country(up LocatedIn)",
+    stop("Part of a name, in capital or small letters.", "City, $this ~= \"ł\""),
+    stop(
+        "Upwards: the nearest place above a city that is a country.",
+        "City, Country(up LocatedIn), $this ~= \"zürich\"",
     ),
-    ("A path below a variable.", r"Country($c), CapitalOf($c.Bern.Bern, $c)"),
+    stop(
+        "A child of what is in a variable: countries that have a subdivision of this name.",
+        r"Country, Subdivision($this.Central\ Region)",
+    ),
+    Stop {
+        title: "Rows in groups, here by the target of a relation.",
+        expr: r"Country, (LocatedIn, Caribbean), (PaysWith, _)",
+        order: Order::ByCurrency,
+    },
 ];
+
+/// Rows of each stop that are shown.
+const SHOWN: usize = 8;
 
 pub(crate) fn text(world: &mut World) -> Result<String, Failure> {
     let mut text = String::new();
-    for (title, expr) in STOPS {
+    for Stop { title, expr, order } in STOPS {
         let mut compiled = PairExpr::parse(*expr)?.compile(world)?;
-        let table = Table::of(&mut compiled, world)?.text(12);
-        text += &format!("{title}\n> {expr}\n{table}\n");
+        let found = found(&mut compiled, world, order)?;
+        text += &format!("{title}\n> {expr}\n{found}\n");
     }
     Ok(text)
+}
+
+fn found(expr: &mut CompiledExpr, world: &World, order: &Order) -> Result<String, Failure> {
+    match order {
+        Order::AsFound => {}
+        Order::LargestFirst => {
+            expr.order_by::<Population>(|a, b| b.cmp(a));
+        }
+        Order::ByCurrency => return groups(expr.group_by::<PaysWith>()?, world),
+    }
+    Ok(Table::of(expr, world)?.text(SHOWN))
 }

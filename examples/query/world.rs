@@ -22,6 +22,7 @@ struct Region;
 #[derive(Component, Reflect)]
 #[reflect(Component)]
 struct Country {
+    /// Two letters of ISO 3166.
     code: String,
 }
 
@@ -62,7 +63,7 @@ struct Position {
 /// What lies in something lies in everything that this lies in.
 #[derive(Relation)]
 #[relation(exclusive, transitive)]
-pub(crate) struct LocatedIn;
+struct LocatedIn;
 
 #[derive(Relation)]
 #[relation(symmetric)]
@@ -73,7 +74,7 @@ struct Borders;
 struct CapitalOf;
 
 #[derive(Relation)]
-struct PaysWith;
+pub(crate) struct PaysWith;
 
 #[derive(Relation)]
 struct Speaks;

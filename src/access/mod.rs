@@ -13,10 +13,12 @@
 mod ahead;
 mod cells;
 mod rows;
+mod slices;
 
 pub(crate) use ahead::{Ahead, prefetch};
 pub(crate) use cells::{Cells, CellsFetch, CellsState};
 pub(crate) use rows::{Place, Rows, StorageRows, table_row};
+pub(crate) use slices::{table_slice, table_slice_mut};
 
 use crate::store::PairStore;
 use bevy_ecs::{

@@ -220,6 +220,11 @@ impl CompiledExpr {
         self.step_limit = limit;
     }
 
+    /// Whether the last run was ended by the limit.
+    pub(super) fn ran_out_of_steps(&self) -> bool {
+        self.shared.out_of_steps
+    }
+
     /// Makes rows in smaller batches: for tests, which have few rows.
     #[doc(hidden)]
     pub fn set_batch_size(&mut self, rows: usize) {
@@ -441,6 +446,6 @@ impl CompiledExpr {
         if let Fit::New = prepared.update(query, &view, preset_vars, true) {
             shared.counts.clear();
         }
-        Ok(prepared.plan.explain(Counts(&shared.counts)))
+        Ok(prepared.plan.explain(Counts(&shared.counts)) + self.order.explain())
     }
 }

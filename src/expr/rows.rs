@@ -1,6 +1,7 @@
 //! Rows: what an expression has found.
 
 use super::{
+    PairExpr,
     bound::{FieldAccess, Var},
     compiled::{CompiledExpr, ExprRunError},
     exec::{Batch, Value},
@@ -8,6 +9,7 @@ use super::{
     reads::{Reads, Writes},
 };
 use crate::id::{PairId, Slot};
+use alloc::string::ToString;
 use bevy_ecs::{
     change_detection::Mut,
     component::{Component, ComponentId, Mutable},
@@ -60,6 +62,29 @@ impl<'a> Rows<'a> {
         }
         self.next += 1;
         Ok(Some(Row::new(self.expr, self.next - 1, self.reads)))
+    }
+}
+
+impl CompiledExpr {
+    /// The number of the first field with a term, however it is written.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{PairExpr, prelude::*};
+    /// # let mut world = World::new();
+    /// # for name in ["Ship", "DockedTo", "Fuel"] {
+    /// #     let id = world.spawn_relation(name, RelationTraits::new())?;
+    /// #     world.entity_mut(id).insert(Name::new(name));
+    /// # }
+    /// let expr = PairExpr::parse("Ship, DockedTo($this, $where), ?Fuel")?.compile(&mut world)?;
+    /// assert_eq!(expr.field("(DockedTo, $where)"), Some(1));
+    /// assert_eq!(expr.field("Fuel"), None);
+    /// assert_eq!(expr.field("?Fuel($this)"), Some(2));
+    /// # Ok::<(), bevy_ecs::error::BevyError>(())
+    /// ```
+    pub fn field(&self, term: &str) -> Option<usize> {
+        let term = PairExpr::parse(term).ok()?.to_string();
+        self.query().fields.iter().position(|field| field.text == term)
     }
 }
 
@@ -150,7 +175,6 @@ impl<'a> Row<'a> {
         self.expr.field_text(field).unwrap_or_default()
     }
 
-    #[cfg(feature = "serialize")]
     pub(super) fn field_access(&self, field: usize) -> Option<FieldAccess> {
         self.expr.query().fields.get(field)?.access
     }
@@ -194,13 +218,26 @@ impl<'a> Row<'a> {
         self.this().is_some_and(|this| self.source(field) == Some(this))
     }
 
-    /// The value of a field: of its component, or of its pair. `None` if it is not set, has no value, or one of
-    /// another type.
+    /// The component of a field. `None` if it is not set, is no component, or one of another type.
     pub fn get<T: Component>(&self, field: usize) -> Option<&'a T> {
         let source = self.source(field)?;
-        let component = self.component(field)?;
-        let info = self.reads.components().get_info(component)?;
-        (info.type_id() == Some(TypeId::of::<T>())).then(|| self.reads.get(source)).flatten()
+        self.is_component::<T>(field).then(|| self.reads.get(source)).flatten()
+    }
+
+    pub(super) fn is_component<T: Component>(&self, field: usize) -> bool {
+        let component = self.component(field);
+        let info = component.and_then(|component| self.reads.components().get_info(component));
+        info.is_some_and(|info| info.type_id() == Some(TypeId::of::<T>()))
+    }
+
+    /// Whether a field may be written: if it is marked `[inout]` or `[out]`, or, by who has the world for themselves, if
+    /// it is of `$this` and has no mark.
+    pub(super) fn may_write(&self, field: usize, is_exclusive: bool) -> bool {
+        match self.field_access(field) {
+            Some(FieldAccess::InOut | FieldAccess::Out) => true,
+            Some(FieldAccess::In | FieldAccess::None) => false,
+            None => is_exclusive && self.is_own(field),
+        }
     }
 
     /// The value of the pair that a field was matched by.
@@ -303,13 +340,7 @@ impl<'a> RowMut<'a> {
     pub fn get_mut<T: Component<Mutability = Mutable>>(&mut self, field: usize) -> Option<Mut<'_, T>> {
         let row = self.as_row();
         let source = row.source(field)?;
-        let own = self.world.reads().components().component_id::<T>()?;
-        let allowed = match self.expr.query().fields.get(field)?.access {
-            Some(FieldAccess::InOut | FieldAccess::Out) => true,
-            Some(FieldAccess::In | FieldAccess::None) => false,
-            None => self.world.is_exclusive() && row.is_own(field),
-        };
-        if !allowed || row.component(field) != Some(own) {
+        if !row.may_write(field, self.world.is_exclusive()) || !row.is_component::<T>(field) {
             return None;
         }
         self.world.entity_mut(source)?.into_mut()

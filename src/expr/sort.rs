@@ -43,6 +43,16 @@ impl RowOrder {
     pub(super) fn is_wanted(&self) -> bool {
         self.sort.is_some() || self.group.is_some()
     }
+
+    /// The last line of a plan.
+    pub(super) fn explain(&self) -> &'static str {
+        match (&self.sort, &self.group) {
+            (None, None) => "",
+            (Some(_), None) => "sort\n",
+            (None, Some(_)) => "group\n",
+            (Some(_), Some(_)) => "sort, group\n",
+        }
+    }
 }
 
 /// Every row of a run, in order.

@@ -1,0 +1,58 @@
+//! Rows on several threads.
+
+use super::{
+    compiled::{CompiledExpr, ExprRunError},
+    rows::Row,
+};
+use bevy_ecs::world::World;
+
+impl CompiledExpr {
+    /// [`for_each`](Self::for_each) on all threads of Bevy's `ComputeTaskPool`. This thread finds the rows, all of
+    /// them; then they are shared out among the threads. That is worth it where a lot is done with each.
+    ///
+    /// Without the feature `multi_threaded`, and where there is no such pool, this thread does everything.
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    pub fn par_for_each(
+        &mut self,
+        world: &World,
+        each: impl Fn(Row<'_>) + Send + Sync,
+    ) -> Result<(), ExprRunError> {
+        #[cfg(feature = "multi_threaded")]
+        if let Some(pool) = bevy_tasks::ComputeTaskPool::try_get()
+            && pool.thread_num() > 1
+        {
+            return self.run_on(pool, world, &each);
+        }
+        self.for_each(world, each)
+    }
+
+    #[cfg(feature = "multi_threaded")]
+    fn run_on(
+        &mut self,
+        pool: &bevy_tasks::TaskPool,
+        world: &World,
+        each: &(impl Fn(Row<'_>) + Send + Sync),
+    ) -> Result<(), ExprRunError> {
+        use super::reads::Reads;
+        self.start_collecting(Reads::World(world))?;
+        self.next_batch(Reads::World(world))?;
+        let (expr, rows) = (&*self, self.batch().len);
+        // Several for each thread: some take longer than others.
+        let chunk = rows.div_ceil(4 * pool.thread_num()).max(MIN_CHUNK);
+        pool.scope(|scope| {
+            for from in (0..rows).step_by(chunk) {
+                let rows = from..rows.min(from + chunk);
+                scope.spawn(async move {
+                    rows.for_each(|row| each(Row::new(expr, row, Reads::World(world))));
+                });
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Fewer rows are not worth a task.
+#[cfg(feature = "multi_threaded")]
+const MIN_CHUNK: usize = 256;

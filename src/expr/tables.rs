@@ -1,0 +1,274 @@
+//! Rows a table at a time.
+
+use super::{
+    bound::Var,
+    compiled::{CompiledExpr, ExprRunError},
+    exec::Batch,
+    plan::{Column, Operand, ShapeId},
+    reads::Reads,
+    rows::{Row, RowMut},
+};
+use crate::access;
+use bevy_ecs::{
+    component::{Component, Mutable},
+    entity::Entity,
+    storage::{TableId, TableRow},
+    world::World,
+};
+use core::{fmt, ops::Range};
+use smallvec::SmallVec;
+
+impl CompiledExpr {
+    /// Calls a function with rows a table at a time: as many as follow each other that are about entities side by side
+    /// in one of Bevy's tables, and that have their fields from the same places. Own fields are slices then, shared
+    /// ones are one value for all.
+    ///
+    /// An entity with several rows, such as one for each target, breaks the sequence: then there is one row at a time.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{PairExpr, prelude::*};
+    /// # #[derive(Component)]
+    /// # struct Fuel(f32);
+    /// # let mut world = World::new();
+    /// # let fuel = world.entity_of::<Fuel>().to_bits();
+    /// # world.spawn_batch([1.0, 2.0, 3.0].map(Fuel));
+    /// let mut ships = PairExpr::parse(format!("#{fuel}"))?.compile(&mut world)?;
+    /// let mut total = 0.0;
+    /// ships.for_each_table(&world, |table| {
+    ///     total += table.slice::<Fuel>(0).unwrap().iter().map(|fuel| fuel.0).sum::<f32>();
+    /// })?;
+    /// assert_eq!(total, 6.0);
+    /// # Ok::<(), bevy_ecs::error::BevyError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    pub fn for_each_table(
+        &mut self,
+        world: &World,
+        mut each: impl FnMut(RowTable<'_>),
+    ) -> Result<(), ExprRunError> {
+        let reads = Reads::World(world);
+        self.start_rows(reads)?;
+        while self.next_batch(reads)? {
+            let steady = Steady::of(self);
+            let mut from = 0;
+            while let Some(run) = self.next_run(world, &steady, from) {
+                from = run.rows.end;
+                each(RowTable { expr: self, run, world });
+            }
+        }
+        Ok(())
+    }
+
+    /// [`for_each_table`](Self::for_each_table), through which own fields can be written.
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    pub fn for_each_table_mut(
+        &mut self,
+        world: &mut World,
+        mut each: impl FnMut(RowTableMut<'_>),
+    ) -> Result<(), ExprRunError> {
+        self.start_rows(Reads::World(world))?;
+        while self.next_batch(Reads::World(world))? {
+            let steady = Steady::of(self);
+            let mut from = 0;
+            while let Some(run) = self.next_run(world, &steady, from) {
+                from = run.rows.end;
+                each(RowTableMut { expr: self, run, world });
+            }
+        }
+        Ok(())
+    }
+
+    /// The longest run of rows of the last batch that starts at `from`. `None` behind the last row.
+    fn next_run(&self, world: &World, steady: &Steady, from: usize) -> Option<Run> {
+        let batch = self.batch();
+        if from >= batch.len {
+            return None;
+        }
+        let single = Run { rows: from..from + 1, place: None };
+        let this = Row::of(self, batch, from, Reads::World(world)).this();
+        let location = this.and_then(|this| world.entities().get_spawned(this).ok());
+        let Some(location) = location else { return Some(single) };
+        let Some(table) = world.storages().tables.get(location.table_id) else { return Some(single) };
+        let entities = table.entities().get(location.table_row.index()..).unwrap_or_default();
+        let ids = batch.columns[Var::THIS.index()].get(from..).unwrap_or_default();
+        let same = ids.iter().zip(entities).enumerate();
+        let same = same.take_while(|&(at, (id, entity))| {
+            id.entity() == Some(*entity) && steady.goes_on(batch, from, from + at)
+        });
+        let place = Some((location.table_id, location.table_row));
+        Some(Run { rows: from..from + same.count().max(1), place })
+    }
+}
+
+/// Rows of a batch that lie side by side.
+#[derive(Clone)]
+struct Run {
+    rows: Range<usize>,
+    /// Where the first one lies, if it is about an entity.
+    place: Option<(TableId, TableRow)>,
+}
+
+impl Run {
+    fn table_rows(&self) -> Option<(TableId, Range<usize>)> {
+        let (table, row) = self.place?;
+        Some((table, row.index()..row.index() + self.rows.len()))
+    }
+}
+
+/// Columns that hold the same in all rows of a table.
+struct Steady {
+    columns: SmallVec<[Column; 8]>,
+    /// Those of sources, which may also be the entity of the row each time.
+    sources: SmallVec<[Column; 8]>,
+}
+
+impl Steady {
+    fn of(expr: &CompiledExpr) -> Self {
+        let mut steady = Self { columns: SmallVec::new(), sources: SmallVec::new() };
+        for field in &expr.plan().fields {
+            steady.columns.extend(field.set);
+            for shape in &field.shapes {
+                if let ShapeId::Single(Operand::Column(column)) = shape.id {
+                    steady.columns.push(column);
+                }
+                if let Some(Operand::Column(column)) = shape.source
+                    && column != Var::THIS.0
+                {
+                    steady.sources.push(column);
+                }
+            }
+        }
+        steady
+    }
+
+    fn goes_on(&self, batch: &Batch, first: usize, row: usize) -> bool {
+        let value = |column: Column, row: usize| batch.columns[column as usize].get(row);
+        let is_own = |column, row| value(column, row) == value(Var::THIS.0, row);
+        self.columns.iter().all(|&column| value(column, first) == value(column, row))
+            && self.sources.iter().all(|&column| match is_own(column, first) {
+                true => is_own(column, row),
+                false => !is_own(column, row) && value(column, first) == value(column, row),
+            })
+    }
+}
+
+/// Rows about entities side by side; see [`CompiledExpr::for_each_table`].
+#[derive(Clone)]
+pub struct RowTable<'a> {
+    expr: &'a CompiledExpr,
+    run: Run,
+    world: &'a World,
+}
+
+impl<'a> RowTable<'a> {
+    fn first(&self) -> Row<'a> {
+        Row::of(self.expr, self.expr.batch(), self.run.rows.start, Reads::World(self.world))
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.run.rows.len()
+    }
+
+    /// Whether there are no rows. There always are.
+    pub fn is_empty(&self) -> bool {
+        self.run.rows.is_empty()
+    }
+
+    /// The rows one by one, for what may differ between them: variables and targets.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = Row<'a>> + use<'a> {
+        let (expr, batch, reads) = (self.expr, self.expr.batch(), Reads::World(self.world));
+        self.run.rows.clone().map(move |row| Row::of(expr, batch, row, reads))
+    }
+
+    /// The entities that the rows are about. Empty if they are about none.
+    pub fn entities(&self) -> &'a [Entity] {
+        let rows = self.run.table_rows();
+        let table = rows.and_then(|(table, rows)| Some((self.world.storages().tables.get(table)?, rows)));
+        table.and_then(|(table, rows)| table.entities().get(rows)).unwrap_or_default()
+    }
+
+    /// The values of a variable, row by row. All are `None` if there is no such variable.
+    pub fn var(&self, name: &str) -> impl ExactSizeIterator<Item = Option<Entity>> + use<'a> {
+        let column = self.expr.variable(name).map(|var| &self.expr.batch().columns[var.index()]);
+        self.run.rows.clone().map(move |row| column?.get(row)?.entity())
+    }
+
+    /// Whether a field was matched.
+    pub fn is_set(&self, field: usize) -> bool {
+        self.first().is_set(field)
+    }
+
+    /// Whether a field was matched on the entities themselves.
+    pub fn is_own(&self, field: usize) -> bool {
+        self.first().is_own(field)
+    }
+
+    /// The entity on which a field was matched for all rows. `None` if it was not, or on each entity itself.
+    pub fn source(&self, field: usize) -> Option<Entity> {
+        let first = self.first();
+        first.source(field).filter(|_| !first.is_own(field))
+    }
+
+    /// The values of an own field. `None` if it is not set, shared, of another type, or if Bevy does not keep it in
+    /// tables (`SparseSet`); [`rows`](Self::rows) reach it then.
+    pub fn slice<T: Component>(&self, field: usize) -> Option<&'a [T]> {
+        let first = self.first();
+        let (table, rows) = self.run.table_rows()?;
+        let is_own = first.is_own(field) && first.is_component::<T>(field);
+        is_own.then(|| access::table_slice(self.world, table, rows)).flatten()
+    }
+
+    /// The value of a shared field, the same for all rows. `None` if it is not set, own, or of another type.
+    pub fn shared<T: Component>(&self, field: usize) -> Option<&'a T> {
+        let first = self.first();
+        if first.is_own(field) { None } else { first.get(field) }
+    }
+}
+
+impl fmt::Debug for RowTable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.rows()).finish()
+    }
+}
+
+/// [`RowTable`], to be written.
+pub struct RowTableMut<'a> {
+    expr: &'a CompiledExpr,
+    run: Run,
+    world: &'a mut World,
+}
+
+impl RowTableMut<'_> {
+    /// The rows, to be read.
+    pub fn as_table(&self) -> RowTable<'_> {
+        RowTable { expr: self.expr, run: self.run.clone(), world: self.world }
+    }
+
+    /// One of the rows, to write a shared field. `None` if there are not so many.
+    pub fn row_mut(&mut self, row: usize) -> Option<RowMut<'_>> {
+        let row = self.run.rows.clone().nth(row)?;
+        Some(RowMut::new(self.expr, row, self.world))
+    }
+
+    /// The values of an own field, to be written; all count as changed. `None` as for
+    /// [`RowTable::slice`], and if the field is marked `[in]` or `[none]`.
+    #[track_caller]
+    pub fn slice_mut<T: Component<Mutability = Mutable>>(&mut self, field: usize) -> Option<&mut [T]> {
+        let (table, rows) = self.run.table_rows()?;
+        let first = self.as_table().first();
+        let is_own = first.is_own(field) && first.is_component::<T>(field) && first.may_write(field, true);
+        if is_own { access::table_slice_mut(self.world, table, rows) } else { None }
+    }
+}
+
+impl fmt::Debug for RowTableMut<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_table().fmt(f)
+    }
+}

@@ -1,0 +1,282 @@
+//! Rows a table at a time and on several threads, against the same rows one by one.
+
+use crate::oracle::random::Random;
+use bevy_ecs::prelude::*;
+use bevy_relations::{CompiledExpr, PairExpr, Row, prelude::*};
+use std::sync::Mutex;
+
+#[derive(Relation)]
+struct Likes;
+
+#[derive(Relation)]
+#[relation(exclusive, traversable)]
+struct MountedOn;
+
+#[derive(Component, Clone, Copy, PartialEq, Debug)]
+struct Fuel(u32);
+
+#[derive(Component, Clone, Copy, PartialEq, Debug)]
+struct Armor(u64);
+
+#[derive(Component, Clone, Copy, PartialEq, Debug)]
+struct Ship;
+
+#[derive(Component, Clone, Copy, PartialEq, Debug)]
+#[component(storage = "SparseSet")]
+struct Burning(u8);
+
+/// Names of the types, to be used in expressions.
+const NAMES: [&str; 6] = ["Likes", "MountedOn", "Fuel", "Armor", "Ship", "Burning"];
+
+/// Ships in several tables, mounted on each other.
+fn fleet(seed: u64) -> World {
+    let mut random = Random::new(seed, 0);
+    let mut world = World::new();
+    let types = [
+        world.register_relation::<Likes>().unwrap(),
+        world.register_relation::<MountedOn>().unwrap(),
+        world.entity_of::<Fuel>(),
+        world.entity_of::<Armor>(),
+        world.entity_of::<Ship>(),
+        world.entity_of::<Burning>(),
+    ];
+    for (name, entity) in NAMES.iter().zip(types) {
+        world.entity_mut(entity).insert(Name::new(*name));
+    }
+    world.register_component::<Fuel>();
+    world.register_component::<Armor>();
+    world.register_component::<Ship>();
+    world.register_component::<Burning>();
+    let mut ships = Vec::new();
+    for number in 0..80 {
+        let mut ship = world.spawn((Ship, Fuel(number)));
+        // In stretches, so that there are tables with something in them.
+        if number / 8 % 3 == 0 || random.chance(5) {
+            ship.insert(Armor(u64::from(number) * 10));
+        }
+        if random.chance(20) {
+            ship.insert(Burning(number as u8));
+        }
+        let ship = ship.id();
+        if number > 10 && random.chance(60) {
+            world.insert_pair(ship, MountedOn, ships[random.below(4)]).unwrap();
+        }
+        for _ in 0..random.below(3) {
+            if let Some(&other) = ships.get(random.below(80)) {
+                world.insert_pair(ship, Likes, other).unwrap();
+            }
+        }
+        ships.push(ship);
+    }
+    for _ in 0..5 {
+        world.despawn(random.pick(&ships));
+    }
+    world
+}
+
+fn compile(world: &mut World, text: &str) -> CompiledExpr {
+    match PairExpr::parse(text).and_then(|expr| expr.compile(world)) {
+        Ok(expr) => expr,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+const EXPRS: [&str; 9] = [
+    "Ship, Fuel",
+    "Fuel, ?Armor, ?Burning",
+    "Ship, Armor(up MountedOn), Fuel",
+    "Ship, ?Armor(self|up MountedOn), Fuel",
+    "Ship, (Likes, $x), Fuel($x)",
+    "Ship, (Likes, *)",
+    "Armor || Burning",
+    "Fuel($x), Armor($x)",
+    "Fuel, (MountedOn, $base), !(MountedOn, _)",
+];
+
+/// What a row says, without a table.
+#[derive(PartialEq, Debug)]
+struct Seen {
+    this: Option<Entity>,
+    x: Option<Entity>,
+    fuel: Vec<Option<Fuel>>,
+    armor: Vec<Option<Armor>>,
+    own: Vec<bool>,
+}
+
+impl Seen {
+    fn of(row: Row<'_>) -> Self {
+        let fields = 0..row.field_count();
+        Self {
+            this: row.this(),
+            x: row.var("x"),
+            fuel: fields.clone().map(|field| row.get(field).copied()).collect(),
+            armor: fields.clone().map(|field| row.get(field).copied()).collect(),
+            own: fields.map(|field| row.is_own(field)).collect(),
+        }
+    }
+}
+
+#[test]
+fn slices_hold_what_rows_hold() {
+    let mut longest = 0;
+    for seed in 0..12 {
+        let mut world = fleet(seed);
+        for text in EXPRS {
+            let mut expr = compile(&mut world, text);
+            expr.set_batch_size(1 + seed as usize * 7);
+            let mut rows = Vec::new();
+            expr.for_each(&world, |row| rows.push(Seen::of(row))).unwrap();
+            let mut seen = Vec::new();
+            expr.for_each_table(&world, |table| {
+                let entities = table.entities();
+                assert!(!table.is_empty() && (entities.is_empty() || entities.len() == table.len()));
+                longest = longest.max(table.len());
+                let x: Vec<_> = table.var("x").collect();
+                for at in 0..table.len() {
+                    let mut row = Seen {
+                        this: entities.get(at).copied(),
+                        x: x[at],
+                        fuel: Vec::new(),
+                        armor: Vec::new(),
+                        own: Vec::new(),
+                    };
+                    for field in 0..table.rows().next().unwrap().field_count() {
+                        let fuel = table.slice::<Fuel>(field).map(|fuel| &fuel[at]);
+                        row.fuel.push(fuel.or_else(|| table.shared(field)).copied());
+                        let armor = table.slice::<Armor>(field).map(|armor| &armor[at]);
+                        row.armor.push(armor.or_else(|| table.shared(field)).copied());
+                        row.own.push(table.is_own(field));
+                        assert_eq!(
+                            table.source(field).is_some(),
+                            table.is_set(field) && !table.is_own(field)
+                        );
+                    }
+                    seen.push(row);
+                }
+            })
+            .unwrap();
+            assert_eq!(seen, rows, "{text}");
+        }
+    }
+    assert!(longest >= 8, "rows that lie side by side come together");
+}
+
+#[test]
+fn a_table_is_as_long_as_what_lies_side_by_side() {
+    let mut world = World::new();
+    let fuel = world.entity_of::<Fuel>();
+    world.entity_mut(fuel).insert(Name::new("Fuel"));
+    world.register_component::<Fuel>();
+    world.spawn_batch((0..3000).map(Fuel));
+    let mut expr = compile(&mut world, "Fuel");
+    let mut lengths = Vec::new();
+    expr.for_each_table(&world, |table| lengths.push(table.len())).unwrap();
+    assert_eq!(lengths.iter().sum::<usize>(), 3000);
+    assert!(lengths.len() <= 3, "as long as batches: {lengths:?}");
+}
+
+#[test]
+fn slices_are_of_the_type_of_the_field_and_kept_in_tables() {
+    let mut world = fleet(1);
+    let mut expr = compile(&mut world, "Fuel, Burning, Armor(up MountedOn), Ship");
+    let mut tables = 0;
+    expr.for_each_table(&world, |table| {
+        tables += 1;
+        assert!(table.slice::<Armor>(0).is_none() && table.slice::<Fuel>(9).is_none());
+        assert!(table.slice::<Burning>(1).is_none(), "a sparse set has no slices");
+        assert!(table.rows().all(|row| row.get::<Burning>(1).is_some()));
+        assert!(table.slice::<Armor>(2).is_none() && table.shared::<Armor>(2).is_some());
+        assert!(table.shared::<Fuel>(2).is_none() && table.shared::<Fuel>(0).is_none());
+        assert_eq!(table.slice::<Ship>(3), Some(&vec![Ship; table.len()][..]));
+    })
+    .unwrap();
+    assert!(tables > 0);
+}
+
+#[test]
+fn slices_that_are_written_count_as_changed() {
+    let mut world = fleet(2);
+    let mut expr = compile(&mut world, "Fuel, Armor");
+    world.clear_trackers();
+    let mut changed = world.query_filtered::<Entity, Changed<Fuel>>();
+    assert_eq!(changed.iter(&world).count(), 0);
+    let mut expected = Vec::new();
+    expr.for_each(&world, |row| {
+        expected.push((row.this().unwrap(), Fuel(row.get::<Fuel>(0).unwrap().0 + 1000)))
+    })
+    .unwrap();
+    let mut written = 0;
+    expr.for_each_table_mut(&mut world, |mut table| {
+        let length = table.as_table().len();
+        let fuel = table.slice_mut::<Fuel>(0).unwrap();
+        assert_eq!(fuel.len(), length);
+        fuel.iter_mut().for_each(|fuel| fuel.0 += 1000);
+        written += length;
+        assert!(table.slice_mut::<Armor>(0).is_none());
+    })
+    .unwrap();
+    assert!(written > 5 && written == expected.len());
+    let mut found: Vec<_> =
+        changed.iter(&world).map(|entity| (entity, *world.get::<Fuel>(entity).unwrap())).collect();
+    found.sort_by_key(|&(entity, _)| entity);
+    expected.sort_by_key(|&(entity, _)| entity);
+    assert_eq!(found, expected, "these and no others");
+}
+
+#[test]
+fn what_may_only_be_read_gives_no_slice_to_write() {
+    let mut world = fleet(3);
+    let mut expr = compile(
+        &mut world,
+        "[in] Fuel, [none] Fuel, [out] Fuel, Armor(up MountedOn), [inout] Armor(up MountedOn)",
+    );
+    let mut tables = 0;
+    expr.for_each_table_mut(&mut world, |mut table| {
+        tables += 1;
+        assert!(table.slice_mut::<Fuel>(0).is_none() && table.slice_mut::<Fuel>(1).is_none());
+        assert!(table.slice_mut::<Fuel>(2).is_some());
+        assert!(table.slice_mut::<Armor>(3).is_none() && table.slice_mut::<Armor>(4).is_none());
+        let last = table.as_table().len() - 1;
+        assert!(table.row_mut(last).unwrap().get_mut::<Armor>(3).is_none());
+        table.row_mut(last).unwrap().get_mut::<Armor>(4).unwrap().0 = 1;
+        assert!(table.row_mut(last + 1).is_none());
+        assert_eq!(table.as_table().shared::<Armor>(4), Some(&Armor(1)));
+    })
+    .unwrap();
+    assert!(tables > 0);
+}
+
+#[test]
+fn parallel_rows_are_those_of_one_thread() {
+    #[cfg(feature = "multi_threaded")]
+    bevy_tasks::ComputeTaskPool::get_or_init(|| bevy_tasks::TaskPoolBuilder::new().num_threads(2).build());
+    for seed in 0..4 {
+        let mut world = fleet(seed);
+        for text in EXPRS {
+            let mut expr = compile(&mut world, text);
+            let key = |row: Row<'_>| (row.this(), row.var("x"), row.get::<Fuel>(0).map(|fuel| fuel.0));
+            let mut expected = Vec::new();
+            expr.for_each(&world, |row| expected.push(key(row))).unwrap();
+            expected.sort();
+            let found = Mutex::new(Vec::new());
+            expr.par_for_each(&world, |row| found.lock().unwrap().push(key(row))).unwrap();
+            let mut found = found.into_inner().unwrap();
+            found.sort();
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+    // Enough rows for several tasks.
+    let mut world = World::new();
+    world.register_component::<Fuel>();
+    let fuel = world.entity_of::<Fuel>();
+    world.entity_mut(fuel).insert(Name::new("Fuel"));
+    world.spawn_batch((0..5000).map(Fuel));
+    let mut expr = compile(&mut world, "Fuel");
+    let sum = std::sync::atomic::AtomicU64::new(0);
+    expr.par_for_each(&world, |row| {
+        let fuel = row.get::<Fuel>(0).map_or(0, |fuel| u64::from(fuel.0));
+        sum.fetch_add(fuel, std::sync::atomic::Ordering::Relaxed);
+    })
+    .unwrap();
+    assert_eq!(sum.into_inner(), (0..5000).sum::<u64>());
+}
