@@ -57,7 +57,7 @@ pub(super) fn of_target(size: usize, per_target: usize, order: Order) -> Workloa
         Contestant::new("bevy", move || plan.bevy()),
         Contestant::new("by hand", move || plan.by_hand()),
         Contestant::new("ours", move || plan.pair_query()).goal("flecs", goal),
-        Contestant::new("ours, get each", move || plan.sources()),
+        Contestant::new("ours get each", move || plan.sources()),
     ];
     if sparse_fits(size, plan.0.targets) {
         let sparse = Contestant::new("flecs DontFragment", move || plan.flecs_query(Kind::SparseExclusive));

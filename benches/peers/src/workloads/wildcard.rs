@@ -56,10 +56,10 @@ pub(super) fn among(size: usize, targets: Targets) -> Workload {
         Contestant::new("flecs uncached", move || plan.flecs(Kind::Exclusive, FlecsQuery::uncached)),
         Contestant::new("bevy", move || plan.bevy()),
         Contestant::new("ours", move || plan.term::<DockedTo>(Ticks::Set)).goal("flecs", goal),
-        Contestant::new("ours, unticked", move || plan.term::<DockedTo>(Ticks::Kept)).goal("flecs", goal),
-        Contestant::new("ours, many targets", move || plan.term::<Likes>(Ticks::Set)).goal("flecs", goal),
-        Contestant::new("ours, PairQuery", move || plan.pair_query()).goal("flecs", goal),
-        Contestant::new("ours, expression", move || plan.expression()),
+        Contestant::new("ours unticked", move || plan.term::<DockedTo>(Ticks::Kept)).goal("flecs", goal),
+        Contestant::new("ours many targets", move || plan.term::<Likes>(Ticks::Set)).goal("flecs", goal),
+        Contestant::new("ours PairQuery", move || plan.pair_query()).goal("flecs", goal),
+        Contestant::new("ours expression", move || plan.expression()),
     ];
     if sparse_fits(size, targets) {
         let sparse = move || plan.flecs(Kind::SparseExclusive, FlecsQuery::uncached);
