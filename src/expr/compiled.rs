@@ -237,12 +237,7 @@ impl CompiledExpr {
     /// Makes rows in smaller batches: for tests, which have few rows.
     #[doc(hidden)]
     pub fn set_batch_size(&mut self, rows: usize) {
-        self.replace_batch_size(rows);
-    }
-
-    /// Gives back how many there were so far.
-    pub(super) fn replace_batch_size(&mut self, rows: usize) -> usize {
-        core::mem::replace(&mut self.shared.batch_size, rows.max(1))
+        self.shared.batch_size = rows.max(1);
     }
 
     pub(super) fn query(&self) -> &BoundQuery {

@@ -87,6 +87,10 @@ impl Ours {
         expr.text(Names::Numbers(&bits))
     }
 
+    pub(crate) fn world_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
+
     /// Every row about entities of the model.
     ///
     /// # Errors
