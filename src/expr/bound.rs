@@ -56,6 +56,23 @@ impl VarSet {
         }
     }
 
+    /// Those that are not in the other set.
+    pub(crate) fn without(mut self, other: &Self) -> Self {
+        for (own, other) in self.0.iter_mut().zip(&other.0) {
+            *own &= !other;
+        }
+        self
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(|&word| word == 0)
+    }
+
+    pub(crate) fn is_subset(&self, of: &Self) -> bool {
+        let missing = |(at, &word): (usize, &u64)| word & !of.0.get(at).copied().unwrap_or(0) != 0;
+        !self.0.iter().enumerate().any(missing)
+    }
+
     pub(crate) fn meets(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).any(|(own, other)| own & other != 0)
     }
@@ -163,6 +180,14 @@ impl Atom {
             AtomId::Pair(pair) => (pair.relation.var(), pair.target.var()),
         };
         [self.source.var(), first, second].into_iter().flatten()
+    }
+
+    /// The variables of its id for which the nearest holder of any is looked for, if nothing has bound them.
+    pub(crate) fn nearest(&self) -> VarSet {
+        if self.traversal.is_none_or(|traversal| traversal.all) {
+            return VarSet::default();
+        }
+        self.vars().filter(|&var| self.source.var() != Some(var)).collect()
     }
 }
 
@@ -303,12 +328,21 @@ impl Item {
     }
 }
 
+/// What all branches of a chain are about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ChainSource {
+    /// An entity that is written down, or nothing in particular.
+    Fixed,
+    Var(Var),
+    /// `*` or `_`: whoever it is, no term before has bound it.
+    Open,
+}
+
 /// `a || b || ..`
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct OrChain {
     pub(crate) field: Option<u16>,
-    /// What all branches are about.
-    pub(crate) source: Option<Var>,
+    pub(crate) source: ChainSource,
     pub(crate) branches: Vec<Vec<Item>>,
 }
 

@@ -35,7 +35,6 @@ mod model;
 mod names;
 #[expect(dead_code, reason = "the comparison with Flecs uses more of it")]
 mod oracle;
-#[expect(dead_code, reason = "the comparison with Flecs uses more of it")]
 mod ours;
 mod pair_query;
 mod pair_query_access;

@@ -2,7 +2,7 @@
 //! definition, and with Flecs.
 
 use crate::oracle::{
-    expr::{Elem, Expr, Names, THIS, Term, Var, var_name},
+    expr::{Elem, Expr, Names, Ref, THIS, Term, Var, var_name},
     model::{BUILT_IN, Kind, Model, Node},
     rows::{Field, Row},
 };
@@ -95,7 +95,13 @@ impl Ours {
         let text = self.text(expr);
         let parsed = PairExpr::parse(text).map_err(|error| error.to_string())?;
         let mut compiled = parsed.compile(&mut self.world).map_err(|error| error.to_string())?;
-        self.run(expr, &mut compiled)
+        let rows = self.run(expr, &mut compiled)?;
+        let count = compiled.count(&self.world);
+        for batch_size in [1, 3] {
+            compiled.set_batch_size(batch_size);
+            assert_eq!(compiled.count(&self.world), count, "{expr:?}: in batches of {batch_size}");
+        }
+        Ok(rows)
     }
 
     fn run(&self, expr: &Expr, compiled: &mut CompiledExpr) -> Result<Vec<Row>, String> {
@@ -145,9 +151,19 @@ pub(crate) fn retain_comparable(model: &Model, expr: &Expr, rows: &mut Vec<Row>)
         let plain = model.nodes[node].kind == Kind::Entity;
         plain || !(is_type(node) || asked.contains(&var))
     };
+    let anybody = |term: &&Term| matches!(term.source.of(), Some(Ref::Any | Ref::Wildcard));
+    let asks_anybody = expr.terms().iter().any(|term| asks(term) && anybody(term));
+    let holds = |node: Node| {
+        let plain = model.nodes[node].kind == Kind::Entity;
+        plain || !(is_type(node) || asks_anybody)
+    };
     rows.retain(|row| {
         let vars = row.vars.iter().filter_map(|&(var, value)| Some((var, value?)));
-        row.this.map(|this| (THIS, this)).into_iter().chain(vars).all(compares)
+        let mut sources = row.fields.iter().filter_map(|field| match field {
+            Field::Set { source, .. } => *source,
+            Field::Unset | Field::Masked => None,
+        });
+        row.this.map(|this| (THIS, this)).into_iter().chain(vars).all(compares) && sources.all(holds)
     });
 }
 

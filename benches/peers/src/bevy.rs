@@ -1,4 +1,4 @@
-//! Bevy's own relationships as a [`Side`].
+//! Bevy's own relationships as a [`Side`], and components that name an entity by hand.
 
 use crate::side::{Link, Lookup, Side, SpawnLinked, Way};
 use bevy_ecs::{
@@ -37,22 +37,46 @@ pub(crate) struct LikesInList(Entity);
 #[relationship_target(relationship = LikesInList)]
 pub(crate) struct LikedByList(Vec<Entity>);
 
-/// A Bevy world with the relationship `R`.
-pub(crate) struct Bevy<R: Relationship> {
+/// A component that names another entity, as one would write it without relationships: nothing is kept at the target.
+#[derive(Component)]
+pub(crate) struct LikesByHand(Entity);
+
+/// A component that names another entity.
+pub(crate) trait Naming: Component {
+    fn new(target: Entity) -> Self;
+
+    fn target(&self) -> Entity;
+}
+
+impl<R: Relationship> Naming for R {
+    fn new(target: Entity) -> Self {
+        R::from(target)
+    }
+
+    fn target(&self) -> Entity {
+        self.get()
+    }
+}
+
+impl Naming for LikesByHand {
+    fn new(target: Entity) -> Self {
+        Self(target)
+    }
+
+    fn target(&self) -> Entity {
+        self.0
+    }
+}
+
+/// A Bevy world whose sources name their target in a component.
+pub(crate) struct Bevy<R: Naming> {
     world: World,
     reader: SystemState<Query<'static, 'static, &'static R>>,
     queue: CommandQueue,
     way: Way,
 }
 
-impl LikesInList {
-    /// The link to a target.
-    pub(crate) fn of(target: Entity) -> Self {
-        Self(target)
-    }
-}
-
-impl<R: Relationship> Bevy<R> {
+impl<R: Naming> Bevy<R> {
     pub(crate) fn new(way: Way) -> Self {
         Self::in_world(World::new(), way)
     }
@@ -76,7 +100,7 @@ impl<R: Relationship> Bevy<R> {
     }
 }
 
-impl<R: Relationship> Side for Bevy<R> {
+impl<R: Naming> Side for Bevy<R> {
     type Id = Entity;
 
     fn spawn_source(&mut self) -> Entity {
@@ -85,7 +109,7 @@ impl<R: Relationship> Side for Bevy<R> {
 
     fn spawn_child(&mut self, parent: Entity) -> Entity {
         let (position, velocity) = COMPONENTS;
-        self.world.spawn((position, velocity, R::from(parent))).id()
+        self.world.spawn((position, velocity, R::new(parent))).id()
     }
 
     fn spawn_target(&mut self) -> Entity {
@@ -100,9 +124,13 @@ impl<R: Relationship> Side for Bevy<R> {
         self.world.get_entity(entity).is_ok()
     }
 
+    fn index(entity: Entity) -> u64 {
+        u64::from(entity.index_u32())
+    }
+
     #[inline]
     fn insert(&mut self, source: Entity, target: Entity) {
-        self.world.entity_mut(source).insert(R::from(target));
+        self.world.entity_mut(source).insert(R::new(target));
     }
 
     #[inline]
@@ -111,7 +139,7 @@ impl<R: Relationship> Side for Bevy<R> {
     }
 
     fn has(&self, source: Entity, target: Entity) -> bool {
-        self.world.get::<R>(source).is_some_and(|link| link.get() == target)
+        self.world.get::<R>(source).is_some_and(|link| link.target() == target)
     }
 
     fn end_frame(&mut self) {
@@ -122,10 +150,10 @@ impl<R: Relationship> Side for Bevy<R> {
         match self.way {
             Way::Direct => links.iter().for_each(|&(source, target)| self.insert(source, target)),
             Way::Batch => {
-                self.world.insert_batch(links.iter().map(|&(source, target)| (source, R::from(target))));
+                self.world.insert_batch(links.iter().map(|&(source, target)| (source, R::new(target))));
             }
             Way::Commands | Way::CommandBatch => self.command(links, |commands, (source, target)| {
-                commands.entity(source).insert(R::from(target));
+                commands.entity(source).insert(R::new(target));
             }),
         }
     }
@@ -142,12 +170,12 @@ impl<R: Relationship> Side for Bevy<R> {
     }
 }
 
-impl<R: Relationship> Lookup for Bevy<R> {
+impl<R: Naming> Lookup for Bevy<R> {
     fn count_pairs(&mut self, probes: &[Link<Entity>]) -> usize {
         let query = self.query();
         probes
             .iter()
-            .filter(|&&(source, target)| query.get(source).is_ok_and(|link| link.get() == target))
+            .filter(|&&(source, target)| query.get(source).is_ok_and(|link| link.target() == target))
             .count()
     }
 
@@ -159,19 +187,33 @@ impl<R: Relationship> Lookup for Bevy<R> {
     fn count_first_targets(&mut self, probes: &[Link<Entity>]) -> usize {
         self.count_pairs(probes)
     }
+
+    fn sum_targets(&mut self, sources: &[Entity]) -> u64 {
+        let query = self.query();
+        let targets = sources.iter().filter_map(|&source| query.get(source).ok()).map(R::target);
+        targets.map(Self::index).sum()
+    }
 }
 
-impl<R: Relationship> SpawnLinked for Bevy<R> {
+impl<R: Naming> SpawnLinked for Bevy<R> {
     fn spawn_linked(&mut self, targets: &[Entity], spawned: &mut Vec<Entity>) {
         match self.way {
-            Way::Direct | Way::Commands => {
+            Way::Direct => {
                 for &target in targets {
                     spawned.push(self.spawn_child(target));
                 }
             }
+            Way::Commands => {
+                let mut commands = Commands::new(&mut self.queue, &self.world);
+                let (position, velocity) = COMPONENTS;
+                for &target in targets {
+                    spawned.push(commands.spawn((position, velocity, R::new(target))).id());
+                }
+                self.queue.apply(&mut self.world);
+            }
             Way::Batch | Way::CommandBatch => {
                 let (position, velocity) = COMPONENTS;
-                let bundles = targets.iter().map(move |&target| (position, velocity, R::from(target)));
+                let bundles = targets.iter().map(move |&target| (position, velocity, R::new(target)));
                 spawned.extend(self.world.spawn_batch(bundles));
             }
         }

@@ -8,7 +8,11 @@
 
 use crate::side::{Link, Lookup, Side, SpawnLinked, Way};
 use flecs_ecs::{core::World, sys};
-use std::{ffi::c_void, marker::PhantomData, mem, ptr, slice};
+use std::{
+    ffi::{CStr, c_void},
+    marker::PhantomData,
+    mem, ptr, slice,
+};
 
 /// An entity, a component or a pair, as Flecs counts them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,10 +98,30 @@ impl FlecsWorld {
     }
 
     #[inline]
-    fn first_target(&self, entity: Id, relation: Id) -> Option<Id> {
+    fn target(&self, entity: Id, relation: Id, place: i32) -> Option<Id> {
         // SAFETY: *World*, *Ids*; a read-only call.
-        let target = unsafe { sys::ecs_get_target(self.raw, entity.0, relation.0, 0) };
+        let target = unsafe { sys::ecs_get_target(self.raw, entity.0, relation.0, place) };
         (target != 0).then_some(Id(target))
+    }
+
+    /// Lets instances share a component of their prefab.
+    pub(crate) fn inherit<T>(&mut self, component: Component<T>) {
+        // SAFETY: these are constants of the C library, initialized before `main`.
+        let rule = unsafe { pair(Id(sys::EcsOnInstantiate), Id(sys::EcsInherit)) };
+        self.add(component.id, rule);
+    }
+
+    pub(crate) fn set_name(&mut self, entity: Id, name: &CStr) {
+        // SAFETY: *World*, *Ids*; Flecs copies the name during the call.
+        unsafe { sys::ecs_set_name(self.raw, entity.0, name.as_ptr()) };
+    }
+
+    /// The entity at the end of a path of names.
+    #[inline]
+    pub(crate) fn lookup(&self, path: &CStr) -> Option<Id> {
+        // SAFETY: *World*; a read-only call.
+        let found = unsafe { sys::ecs_lookup(self.raw, path.as_ptr()) };
+        (found != 0).then_some(Id(found))
     }
 
     fn is_alive(&self, entity: Id) -> bool {
@@ -113,10 +137,14 @@ impl FlecsWorld {
     /// A relation of the given kind.
     pub(crate) fn relation(&mut self, kind: Kind) -> Id {
         // SAFETY: these are constants of the C library, initialized before `main`.
-        let (exclusive, sparse, child_of, transitive) =
-            unsafe { (sys::EcsExclusive, sys::EcsDontFragment, sys::EcsChildOf, sys::EcsTransitive) };
-        if matches!(kind, Kind::ChildOf | Kind::ChildOfLast) {
-            return Id(child_of);
+        let (exclusive, sparse, transitive) =
+            unsafe { (sys::EcsExclusive, sys::EcsDontFragment, sys::EcsTransitive) };
+        // SAFETY: as above.
+        let (child_of, is_a) = unsafe { (sys::EcsChildOf, sys::EcsIsA) };
+        match kind {
+            Kind::ChildOf | Kind::ChildOfLast => return Id(child_of),
+            Kind::IsA => return Id(is_a),
+            _ => {}
         }
         let relation = self.entity();
         if kind == Kind::TransitiveExclusive {
@@ -189,6 +217,12 @@ pub(crate) fn wildcard() -> Id {
     Id(unsafe { sys::EcsWildcard })
 }
 
+/// Matches every target, as one.
+pub(crate) fn any() -> Id {
+    // SAFETY: a constant of the C library, initialized before `main`.
+    Id(unsafe { sys::EcsAny })
+}
+
 /// The kinds of relation that Flecs offers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
@@ -207,6 +241,17 @@ pub(crate) enum Kind {
     /// The built-in hierarchy, children created with their components and then given a parent: this leaves no
     /// empty tables behind for the steps in between.
     ChildOfLast,
+    /// The built-in relation of an instance to its prefab.
+    IsA,
+}
+
+/// The version of the C core, and how it was built.
+pub(crate) fn build() -> String {
+    // SAFETY: the call returns a constant.
+    let info = unsafe { &*sys::ecs_get_build_info() };
+    let built = if info.debug { "with assertions" } else { "optimized, without assertions" };
+    let (major, minor, patch) = (info.version_major, info.version_minor, info.version_patch);
+    format!("{major}.{minor}.{patch}, {built}, without safety locks")
 }
 
 /// A Flecs world with one relation.
@@ -265,6 +310,10 @@ impl Side for Flecs {
         self.world.is_alive(entity)
     }
 
+    fn index(entity: Id) -> u64 {
+        u64::from(entity.0 as u32)
+    }
+
     #[inline]
     fn insert(&mut self, source: Id, target: Id) {
         self.world.add(source, pair(self.relation, target));
@@ -318,19 +367,31 @@ impl Lookup for Flecs {
 
     fn count_first_targets(&mut self, probes: &[Link<Id>]) -> usize {
         let is_first =
-            |&&(source, target): &&Link<Id>| self.world.first_target(source, self.relation) == Some(target);
+            |&&(source, target): &&Link<Id>| self.world.target(source, self.relation, 0) == Some(target);
         probes.iter().filter(is_first).count()
+    }
+
+    fn sum_targets(&mut self, sources: &[Id]) -> u64 {
+        let (world, relation) = (&self.world, self.relation);
+        let targets = |&source: &Id| (0..).map_while(move |place| world.target(source, relation, place));
+        sources.iter().flat_map(targets).map(Self::index).sum()
     }
 }
 
 impl SpawnLinked for Flecs {
     fn spawn_linked(&mut self, targets: &[Id], spawned: &mut Vec<Id>) {
+        let (components, relation) = (self.components, self.relation);
         match self.way {
-            Way::Direct | Way::Commands => {
+            Way::Direct => {
                 for &target in targets {
-                    spawned.push(self.world.entity_with(self.components, pair(self.relation, target)));
+                    spawned.push(self.world.entity_with(components, pair(relation, target)));
                 }
             }
+            Way::Commands => self.world.deferred(|world| {
+                for &target in targets {
+                    spawned.push(world.entity_with(components, pair(relation, target)));
+                }
+            }),
             Way::Batch | Way::CommandBatch => {
                 for same in targets.chunk_by(Id::eq) {
                     self.world.bulk(self.components, pair(self.relation, same[0]), same.len(), spawned);

@@ -4,9 +4,8 @@
 //! the world that made it, and that world lives longer. Values are handed out in [`Cell`]s, since two fields of a
 //! table can be the same column; nothing but the iteration holds on to them.
 #![expect(unsafe_code, reason = "the C interface of Flecs is unsafe; calls are wrapped one by one here")]
-#![expect(dead_code, reason = "the workloads that read through queries use it part by part")]
 
-use crate::flecs::{Component, FlecsWorld, Id, pair, wildcard};
+use crate::flecs::{Component, FlecsWorld, Id, any, pair, wildcard};
 use flecs_ecs::sys;
 use std::{cell::Cell, ffi::CStr, mem, slice};
 
@@ -44,6 +43,11 @@ impl Term {
     /// A pair with any target: a table of results for each target.
     pub(crate) fn any_target(relation: Id) -> Self {
         Self::with(pair(relation, wildcard()))
+    }
+
+    /// A pair with any target: no more than one result, whatever the number of targets.
+    pub(crate) fn some_target(relation: Id) -> Self {
+        Self::with(pair(relation, any()))
     }
 
     /// A pair whose target is a variable.
@@ -106,6 +110,10 @@ impl Term {
     }
 }
 
+/// A variable of a query.
+#[derive(Clone, Copy)]
+pub(crate) struct Variable(i32);
+
 /// A query.
 pub(crate) struct FlecsQuery {
     raw: *mut sys::ecs_query_t,
@@ -135,12 +143,40 @@ impl FlecsQuery {
         Self { raw }
     }
 
+    /// Where the query keeps a variable.
+    pub(crate) fn variable(&self, name: &CStr) -> Variable {
+        // SAFETY: *Query*; a read-only call.
+        let index = unsafe { sys::ecs_query_find_var(self.raw, name.as_ptr()) };
+        assert!(index >= 0, "the query has no such variable");
+        Variable(index)
+    }
+
     /// Gives all results, a table at a time.
     #[inline]
-    pub(crate) fn for_each_table(&self, world: &mut FlecsWorld, mut each: impl FnMut(&Table<'_>)) {
+    pub(crate) fn for_each_table(&self, world: &mut FlecsWorld, each: impl FnMut(&Table<'_>)) {
+        // SAFETY: *World*, *Query*.
+        Self::run(unsafe { sys::ecs_query_iter(world.raw, self.raw) }, each);
+    }
+
+    /// The same, with the value of a variable given.
+    #[inline]
+    pub(crate) fn for_each_table_with(
+        &self,
+        world: &mut FlecsWorld,
+        variable: Variable,
+        value: Id,
+        each: impl FnMut(&Table<'_>),
+    ) {
         // SAFETY: *World*, *Query*.
         let mut iterator = unsafe { sys::ecs_query_iter(world.raw, self.raw) };
-        // SAFETY: made above and used up here.
+        // SAFETY: the iterator has not begun, and the variable is one of its query.
+        unsafe { sys::ecs_iter_set_var(&raw mut iterator, variable.0, value.0) };
+        Self::run(iterator, each);
+    }
+
+    #[inline]
+    fn run(mut iterator: sys::ecs_iter_t, mut each: impl FnMut(&Table<'_>)) {
+        // SAFETY: made by the callers and used up here.
         while unsafe { sys::ecs_query_next(&raw mut iterator) } {
             each(&Table(&iterator));
         }

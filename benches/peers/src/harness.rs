@@ -1,26 +1,23 @@
 //! What a comparison is made of: workloads, contestants, a stopwatch and a referee.
 
+use crate::counting::growth;
 use cpu_time::ThreadTime;
-use std::{
-    fmt,
-    hint::black_box,
-    time::{Duration, Instant},
-};
+use std::{fmt, hint::black_box, time::Instant};
 
-/// Adds up the time of the measured parts of a round: the time that this thread has had the processor, since
-/// what other programs do is none of our business; but for work that uses other threads.
+/// Adds up what the measured parts of a round take: nanoseconds or, where memory is compared, bytes.
 #[derive(Default, Debug)]
 pub struct Stopwatch {
-    elapsed: Duration,
+    reading: f64,
 }
 
 impl Stopwatch {
-    /// Runs `work` with the watch running.
+    /// Runs `work` with the watch running: the time that this thread has the processor counts, since what other
+    /// programs do is none of our business.
     #[inline(never)]
     pub fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let start = ThreadTime::now();
         let result = black_box(work());
-        self.elapsed += start.elapsed();
+        self.reading += start.elapsed().as_nanos() as f64;
         result
     }
 
@@ -29,26 +26,34 @@ impl Stopwatch {
     pub fn time_threads<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = black_box(work());
-        self.elapsed += start.elapsed();
+        self.reading += start.elapsed().as_nanos() as f64;
         result
     }
 
-    /// The time so far.
-    pub fn elapsed(&self) -> Duration {
-        self.elapsed
+    /// Runs `work`, and counts by how many bytes the live heap grows. Only where
+    /// [`CountingAllocator`](crate::CountingAllocator) is the global allocator.
+    pub fn weigh<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let (result, bytes) = growth(work);
+        self.reading += bytes;
+        result
+    }
+
+    /// What was measured so far.
+    pub fn reading(&self) -> f64 {
+        self.reading
     }
 }
 
 /// One round of work, ready to be repeated. Returns a checksum over the outcome.
 pub type Round = Box<dyn FnMut(&mut Stopwatch) -> u64>;
 
-/// How much faster than a rival a contestant has to be.
+/// What is demanded of a contestant.
 #[derive(Clone, Copy, Debug)]
-pub struct Goal {
-    /// The name of the rival contestant.
-    pub rival: &'static str,
-    /// Its time over this contestant's time must not be below this.
-    pub at_least: f64,
+pub enum Goal {
+    /// The median of a rival over its own must not be below a factor.
+    Against(&'static str, f64),
+    /// Its median must not be above a limit.
+    AtMost(f64),
 }
 
 /// One way of doing the work of a [`Workload`].
@@ -70,11 +75,18 @@ impl Contestant {
     /// Demands that this contestant is at least `at_least` times as fast as `rival`.
     #[must_use]
     pub fn goal(mut self, rival: &'static str, at_least: f64) -> Self {
-        self.goals.push(Goal { rival, at_least });
+        self.goals.push(Goal::Against(rival, at_least));
         self
     }
 
-    /// Who it is: `flecs`, `bevy`, `ours` and variants of them.
+    /// Demands that it takes at most `limit` per element.
+    #[must_use]
+    pub fn at_most(mut self, limit: f64) -> Self {
+        self.goals.push(Goal::AtMost(limit));
+        self
+    }
+
+    /// Who it is. It begins with the name of its [`Team`](crate::Team).
     pub fn name(&self) -> &'static str {
         self.name
     }

@@ -1,78 +1,130 @@
-//! Compares `bevy_relations` with Flecs and with Bevy in paired, interleaved rounds, and prints a Markdown table.
+//! Compares `bevy_relations` with Flecs and with Bevy in paired, interleaved rounds.
 //!
 //! ```text
-//! cargo run --profile bench -p bevy_relations_peers -- [--only <part of workload/size>] [--quick]
+//! cargo compare          # everything, written to benches/results
+//! cargo run --profile bench -p bevy_relations_peers -- --only retarget --quick
 //! ```
 
+mod options;
+mod results;
+
 use bevy_relations_peers::{
-    CountingAllocator, SEED, Scale, compare, footprint_table, footprints, lap_rows, table_head, workloads,
+    Contestant, CountingAllocator, Lap, Machine, Record, Rounds, Scale, Workload, compare, entry, from_csv,
+    goals, lines, to_csv, workloads,
 };
-use std::{env, process::ExitCode, str::FromStr};
+use options::{One, Options, USAGE};
+use results::Results;
+use std::{
+    env, io,
+    process::{Command, ExitCode, Stdio},
+    time::{Duration, Instant},
+};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
-
-/// What the command line asks for.
-struct Options {
-    only: Option<String>,
-    contestant: Option<String>,
-    rounds: usize,
-    scale: Scale,
-}
-
-impl Options {
-    const USAGE: &str = "usage: bevy_relations_peers [--only <part of workload/size>] \
-        [--contestant <name>] [--rounds <number>] [--quick]";
-
-    fn from_arguments(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
-        let (mut only, mut contestant, mut rounds, mut scale) = (None, None, None, Scale::Full);
-        while let Some(argument) = arguments.next() {
-            match argument.as_str() {
-                "--only" => only = Some(arguments.next().ok_or("--only: which workload?")?),
-                "--contestant" => contestant = Some(arguments.next().ok_or("--contestant: who?")?),
-                "--rounds" => {
-                    let number = arguments.next().ok_or("--rounds: how many?")?;
-                    let number =
-                        usize::from_str(&number).map_err(|error| format!("--rounds {number}: {error}"))?;
-                    rounds = Some(number.max(1));
-                }
-                "--quick" => scale = Scale::Quick,
-                other => return Err(format!("unknown argument `{other}`")),
-            }
-        }
-        let rounds = rounds.unwrap_or(if scale == Scale::Quick { 5 } else { 21 });
-        Ok(Self { only, contestant, rounds, scale })
-    }
-
-    fn wants(&self, workload: &str) -> bool {
-        self.only.as_deref().is_none_or(|part| workload.contains(part))
-    }
-}
 
 fn main() -> ExitCode {
     let options = match Options::from_arguments(env::args().skip(1)) {
         Ok(options) => options,
         Err(problem) => {
-            eprintln!("{problem}\n{}", Options::USAGE);
+            eprintln!("{problem}\n{USAGE}");
             return ExitCode::FAILURE;
         }
     };
+    if let Some(one) = &options.one {
+        return measure_here(&options, one);
+    }
     if cfg!(debug_assertions) {
         eprintln!("warning: not an optimized build; the ratios mean nothing (see README.md)");
     }
-    println!("Seed {SEED:#x}, {} rounds, medians in nanoseconds per element.\n", options.rounds);
-    print!("{}", table_head());
-    for mut workload in workloads(options.scale) {
-        if let Some(name) = &options.contestant {
-            workload.contestants.retain(|contestant| contestant.name() == name);
-        }
-        if options.wants(&format!("{}/{}", workload.id, workload.size)) {
-            print!("{}", lap_rows(&workload, &compare(&workload, options.rounds)));
+    match measure_all(&options) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(problem) => {
+            eprintln!("the results could not be written: {problem}");
+            ExitCode::FAILURE
         }
     }
-    if options.wants("memory") {
-        let size = if options.scale == Scale::Quick { 10_000 } else { 100_000 };
-        println!("\n{}", footprint_table(&footprints(size)));
+}
+
+fn name(workload: &Workload) -> String {
+    format!("{}/{}", workload.id, workload.size)
+}
+
+/// Measures one workload in this process, and prints its records.
+fn measure_here(options: &Options, one: &One) -> ExitCode {
+    let Some(mut workload) = workloads(options.scale).into_iter().find(|other| name(other) == one.workload)
+    else {
+        eprintln!("there is no workload {}", one.workload);
+        return ExitCode::FAILURE;
+    };
+    if let Some(name) = &one.contestant {
+        workload.contestants.retain(|contestant| contestant.name() == name);
     }
+    let rounds = Rounds { most: options.rounds, least: options.rounds.min(5), within: one.within };
+    let laps = compare(&workload, rounds);
+    let record = |(contestant, lap): (&Contestant, &Lap)| {
+        let (low, high) = lap.quartiles();
+        Record {
+            workload: workload.id.into(),
+            size: workload.size,
+            contestant: contestant.name().into(),
+            median: lap.median(),
+            low,
+            high,
+            unit: entry(workload.id).unit.per_element().into(),
+            rounds: lap.rounds(),
+        }
+    };
+    let records: Vec<_> = workload.contestants.iter().zip(&laps).map(record).collect();
+    print!("{}", to_csv(&records));
     ExitCode::SUCCESS
+}
+
+/// Measures what is wanted, one process after the other: none finds the heap as another left it, and one that dies
+/// takes its own results with it only. False if one did.
+fn measure_all(options: &Options) -> io::Result<bool> {
+    let start = Instant::now();
+    let wanted: Vec<_> =
+        workloads(options.scale).into_iter().filter(|workload| options.wants(&name(workload))).collect();
+    let mut results = Results::new(options.write.as_deref(), Machine::here())?;
+    println!("{}", results.machine());
+    let deadline = start + options.time;
+    for (place, workload) in wanted.iter().enumerate() {
+        let left: f64 = wanted[place..].iter().map(weight).sum();
+        let time = deadline.saturating_duration_since(Instant::now()).mul_f64(weight(workload) / left);
+        eprintln!("{:4} s, {} of {}: {}", start.elapsed().as_secs(), place + 1, wanted.len(), name(workload));
+        match measure_apart(options, workload, time) {
+            Ok(records) => {
+                print!("{}{}", lines(&records), goals(&workload.contestants, &records));
+                results.add(records)?;
+            }
+            Err(problem) => {
+                eprintln!("{}: {problem}", name(workload));
+                results.fail(format!("{}: {problem}", name(workload)));
+            }
+        }
+    }
+    eprintln!("{:4} s", start.elapsed().as_secs());
+    results.finish()
+}
+
+/// Large workloads need more time for as many rounds.
+fn weight(workload: &Workload) -> f64 {
+    (workload.size as f64).sqrt().max(100.0)
+}
+
+fn measure_apart(options: &Options, workload: &Workload, time: Duration) -> Result<Vec<Record>, String> {
+    let this = env::current_exe().map_err(|error| format!("this program is not found: {error}"))?;
+    let mut command = Command::new(this);
+    command.args(["--one", &name(workload), "--seconds", &time.as_secs_f64().to_string()]);
+    command.args(["--rounds", &options.rounds.to_string()]);
+    if options.scale == Scale::Quick {
+        command.arg("--quick");
+    }
+    let output = command.stderr(Stdio::inherit()).output().map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err(format!("it ended with {}", output.status));
+    }
+    from_csv(&String::from_utf8_lossy(&output.stdout))
 }

@@ -6,11 +6,12 @@ use crate::{
 };
 use bevy_app::App;
 use bevy_ecs::{
+    component::Component,
     entity::Entity,
     system::{Commands, SystemState},
     world::{CommandQueue, World},
 };
-use bevy_relations::prelude::*;
+use bevy_relations::{CompiledExpr, PairExpr, prelude::*};
 use std::mem;
 
 /// A tag relation with any number of targets.
@@ -43,6 +44,17 @@ pub(crate) fn world() -> World {
     app.finish();
     app.cleanup();
     mem::take(app.world_mut())
+}
+
+/// An id that stands for a component in expressions: names are for components that are reflected.
+pub(crate) fn id_of<C: Component>(world: &mut World) -> String {
+    world.register_component::<C>();
+    format!("#{}", world.entity_of::<C>().to_bits())
+}
+
+/// An expression, ready to be run.
+pub(crate) fn compile(world: &mut World, text: &str) -> CompiledExpr {
+    PairExpr::parse(text).and_then(|expr| expr.compile(world)).expect("the expression is right")
 }
 
 /// A world with the relation `R`.
@@ -87,6 +99,10 @@ impl<R: Relation + Default> Side for Ours<R> {
 
     fn is_alive(&self, entity: Entity) -> bool {
         self.world.get_entity(entity).is_ok()
+    }
+
+    fn index(entity: Entity) -> u64 {
+        u64::from(entity.index_u32())
     }
 
     #[inline]
@@ -178,15 +194,29 @@ impl<R: Relation + Default> Lookup for Ours<R> {
         let pairs = self.pairs();
         probes.iter().filter(|&&(source, target)| pairs.target(source) == Some(target)).count()
     }
+
+    fn sum_targets(&mut self, sources: &[Entity]) -> u64 {
+        let pairs = self.pairs();
+        sources.iter().flat_map(|&source| pairs.targets(source)).map(Self::index).sum()
+    }
 }
 
 impl<R: Relation + Default> SpawnLinked for Ours<R> {
     fn spawn_linked(&mut self, targets: &[Entity], spawned: &mut Vec<Entity>) {
         match self.way {
-            Way::Direct | Way::Commands => {
+            Way::Direct => {
                 for &target in targets {
                     spawned.push(self.spawn_child(target));
                 }
+            }
+            Way::Commands => {
+                let mut commands = Commands::new(&mut self.queue, &self.world);
+                for &target in targets {
+                    let (position, velocity) = COMPONENTS;
+                    let bundle = (position, velocity, pairs![(R::default(), target)]);
+                    spawned.push(commands.spawn(bundle).id());
+                }
+                self.queue.apply(&mut self.world);
             }
             Way::Batch | Way::CommandBatch => {
                 let bundles = targets.iter().map(|&target| (COMPONENTS, R::default(), target));

@@ -1,18 +1,30 @@
 //! The paired loop: every round runs each contestant once, so that noise of the machine hits all of them.
 
 use crate::harness::{Referee, Stopwatch, Workload};
+use std::time::{Duration, Instant};
 
 /// Rounds before the first that counts.
 const WARM_UP: usize = 2;
 
-/// The times of one contestant, in nanoseconds per element.
+/// How many rounds to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounds {
+    /// Never more.
+    pub most: usize,
+    /// Not fewer, however long they take.
+    pub least: usize,
+    /// No further round begins after this time, building the worlds included.
+    pub within: Duration,
+}
+
+/// What one contestant took, per element.
 #[derive(Clone, Debug)]
 pub struct Lap {
     sorted: Vec<f64>,
 }
 
 impl Lap {
-    fn new(mut samples: Vec<f64>) -> Self {
+    pub(crate) fn new(mut samples: Vec<f64>) -> Self {
         samples.sort_by(f64::total_cmp);
         Self { sorted: samples }
     }
@@ -27,6 +39,11 @@ impl Lap {
         (self.quantile(0.25), self.quantile(0.75))
     }
 
+    /// How many rounds there were.
+    pub fn rounds(&self) -> usize {
+        self.sorted.len()
+    }
+
     fn quantile(&self, part: f64) -> f64 {
         let position = part * (self.sorted.len() - 1) as f64;
         let (low, high) = (position.floor() as usize, position.ceil() as usize);
@@ -34,18 +51,23 @@ impl Lap {
     }
 }
 
-/// Runs `rounds` rounds of a workload and returns the times of its contestants, in their order.
+/// Runs rounds of a workload and returns what its contestants took, in their order.
 ///
 /// The order within a round rotates, and turns around every other round: nobody always runs after the same
 /// rival, with the same caches.
 ///
 /// # Panics
-/// If two checksums differ.
-pub fn compare(workload: &Workload, rounds: usize) -> Vec<Lap> {
+/// If two checksums differ, or no round is to count.
+pub fn compare(workload: &Workload, rounds: Rounds) -> Vec<Lap> {
+    assert!(rounds.least > 0, "without a round there is no median");
+    let start = Instant::now();
     let mut entered: Vec<_> = workload.contestants.iter().map(|contestant| contestant.enter()).collect();
-    let mut samples = vec![Vec::with_capacity(rounds); entered.len()];
+    let mut samples = vec![Vec::new(); entered.len()];
     let mut referee = Referee::default();
-    for round in 0..WARM_UP + rounds {
+    for round in 0..WARM_UP + rounds.most.max(rounds.least) {
+        if round >= WARM_UP + rounds.least && start.elapsed() > rounds.within {
+            break;
+        }
         for place in 0..entered.len() {
             let turned = if round % 2 == 0 { place } else { entered.len() - 1 - place };
             let index = (turned + round / 2) % entered.len();
@@ -53,9 +75,44 @@ pub fn compare(workload: &Workload, rounds: usize) -> Vec<Lap> {
             let checksum = entered[index](&mut watch);
             referee.check(workload, workload.contestants[index].name(), checksum);
             if round >= WARM_UP {
-                samples[index].push(watch.elapsed().as_nanos() as f64 / workload.elements as f64);
+                samples[index].push(watch.reading() / workload.elements as f64);
             }
         }
     }
     samples.into_iter().map(Lap::new).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::Contestant;
+
+    fn workload() -> Workload {
+        let waits = |name, checksum| Contestant::new(name, move || move |_: &mut Stopwatch| checksum);
+        Workload { id: "waiting", size: 1, elements: 1, contestants: vec![waits("a", 1), waits("b", 1)] }
+    }
+
+    #[test]
+    fn quartiles_lie_between_the_samples() {
+        let lap = Lap::new(vec![4.0, 1.0, 3.0, 2.0]);
+        assert_eq!((lap.median(), lap.quartiles()), (2.5, (1.75, 3.25)));
+        let lap = Lap::new(vec![7.0]);
+        assert_eq!((lap.median(), lap.quartiles(), lap.rounds()), (7.0, (7.0, 7.0), 1));
+    }
+
+    #[test]
+    fn a_round_that_comes_too_late_is_left_out_unless_it_is_needed() {
+        let late = Rounds { most: 9, least: 3, within: Duration::ZERO };
+        assert!(compare(&workload(), late).iter().all(|lap| lap.rounds() == 3));
+        let early = Rounds { within: Duration::from_secs(1_000), ..late };
+        assert!(compare(&workload(), early).iter().all(|lap| lap.rounds() == 9));
+    }
+
+    #[test]
+    #[should_panic(expected = "the checksums of `a` and `c` differ")]
+    fn contestants_with_another_outcome_are_found_out() {
+        let mut workload = workload();
+        workload.contestants.push(Contestant::new("c", || |_: &mut Stopwatch| 2));
+        compare(&workload, Rounds { most: 1, least: 1, within: Duration::ZERO });
+    }
 }

@@ -33,6 +33,9 @@ pub(crate) trait Side: 'static {
 
     fn is_alive(&self, entity: Self::Id) -> bool;
 
+    /// Counts up from entity to entity in a world that is new.
+    fn index(entity: Self::Id) -> u64;
+
     fn insert(&mut self, source: Self::Id, target: Self::Id);
 
     fn remove(&mut self, source: Self::Id, target: Self::Id);
@@ -89,6 +92,9 @@ pub(crate) trait Lookup: Side {
 
     /// How many of the sources have the given entity as their first target.
     fn count_first_targets(&mut self, probes: &[Link<Self::Id>]) -> usize;
+
+    /// The indices of all targets of the sources, added up.
+    fn sum_targets(&mut self, sources: &[Self::Id]) -> u64;
 }
 
 /// A [`Side`] that can spawn entities that are linked from the start.

@@ -14,7 +14,7 @@ use crate::{
 };
 use alloc::vec::Vec;
 use bevy_ecs::{component::ComponentId, entity::Entity};
-use core::ops::ControlFlow;
+use core::{cell::Cell, ops::ControlFlow};
 
 /// A way in which a term holds. Positions that were asked for with `_` are unset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,11 +120,12 @@ impl<'a, 'w> Matcher<'a, 'w> {
         flow
     }
 
-    /// `_` as a source: one way per id.
+    /// `_` as a source: one way for all that have the same, by whichever subtype.
     fn of_some_source(&mut self, emit: &mut dyn FnMut(Found) -> Flow) -> Flow {
+        let open = matches!(self.op.id, IdOp::AnyId(_) | IdOp::Pair { relation: RelationOp::Free(_), .. });
         let mut found: bevy_platform::collections::HashSet<(Value, Value)> = Default::default();
         self.of_every_source(&mut |way| {
-            if !found.insert((way.first, way.second)) {
+            if !found.insert((if open { way.first } else { Value::UNSET }, way.second)) {
                 return Flow::Continue(());
             }
             emit(Found { source: Value::UNSET, holder: Value::UNSET, ..way })
@@ -283,7 +284,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
 
     /// Every way on one entity itself. Also tells whether there is one.
     fn on(&mut self, holder: Entity, emit: &mut dyn FnMut(Found) -> Flow) -> (bool, Flow) {
-        let mut found = false;
+        let found = Cell::new(false);
         let way = Found {
             source: Value::UNSET,
             first: Value::UNSET,
@@ -291,7 +292,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
             holder: Value::new(holder),
         };
         let mut emit = |way: Found| {
-            found = true;
+            found.set(true);
             emit(way)
         };
         let view = self.view;
@@ -305,12 +306,16 @@ impl<'a, 'w> Matcher<'a, 'w> {
                 .filter(|&&tag| view.has_tag(holder, tag))
                 .try_for_each(|&tag| emit(Found { first: Value::new(tag), ..way })),
             IdOp::AnyId(_) => self.ids_on(way, holder, &mut emit),
-            IdOp::Pair { relation: RelationOp::Known(known), .. } => {
-                known.iter().try_for_each(|&known| self.pairs_on(way, holder, known, &mut emit))
-            }
+            IdOp::Pair { relation: RelationOp::Known(known), .. } => known.iter().try_for_each(|&known| {
+                // One way is enough for `_`, whatever the subtype.
+                if self.second == Arg::Any && found.get() {
+                    return Flow::Continue(());
+                }
+                self.pairs_on(way, holder, known, &mut emit)
+            }),
             IdOp::Pair { .. } => self.pairs_of_any_relation(way, holder, &mut emit),
         };
-        (found, flow)
+        (found.get(), flow)
     }
 
     /// `*`, `_` or a variable for an id that is no pair.

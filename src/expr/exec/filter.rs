@@ -63,7 +63,7 @@ impl Filter {
                 let index = view.index(*relation);
                 match index.exclusive_reader() {
                     Some(mut reader) => {
-                        write_of(batch, rows, stage, *source, *out, |source| reader.target(source))
+                        write_of(batch, rows, stage, *source, *out, |source| reader.target(source));
                     }
                     None => write_of(batch, rows, stage, *source, *out, |source| index.first_target(source)),
                 }

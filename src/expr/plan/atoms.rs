@@ -6,7 +6,7 @@ use super::{
     lower::{Bound, Lowering},
 };
 use crate::{
-    expr::bound::{Atom, AtomId, Element, Traversal, Var, VarSet},
+    expr::bound::{Atom, AtomId, Element, PairAtom, Traversal, Var, VarSet},
     id::RelationId,
     relation::{IS_A, TAGGED},
 };
@@ -39,7 +39,12 @@ impl Lowering<'_, '_> {
     /// The operation for a term. `None` if it can never hold.
     fn atom_op(&self, atom: &Atom, bound: &VarSet) -> Option<AtomOp> {
         let source = self.position(atom.source, bound);
-        let id = match atom.id {
+        // A type may have become a component since the expression was compiled.
+        let late = match atom.id {
+            AtomId::Tag(tag) => self.view.component_of(tag).map(AtomId::Component),
+            _ => None,
+        };
+        let id = match late.unwrap_or(atom.id) {
             AtomId::Component(component) => {
                 let mut components: SmallVec<[ComponentId; 1]> = SmallVec::new();
                 components.push(component);
@@ -138,6 +143,7 @@ impl Lowering<'_, '_> {
         field: Option<u16>,
         bound: &mut Bound,
     ) {
+        self.bind_walked(pipeline, atom, bound);
         let Some(mut op) = self.atom_op(atom, &bound.set) else {
             atom.vars().for_each(|var| {
                 bound.set.insert(var);
@@ -167,6 +173,22 @@ impl Lowering<'_, '_> {
             self.hide(pipeline);
         }
         self.shape(field, atom, Some(&op));
+    }
+
+    /// Binds what has to be known for a walk to be one: the source, if it is also in the id that the holder must
+    /// have, and the target, if those around it count as well.
+    fn bind_walked(&mut self, pipeline: &mut Pipeline, atom: &Atom, bound: &mut Bound) {
+        if let Some(source) = atom.source.var()
+            && atom.traversal.is_some()
+            && atom.vars().skip(1).any(|var| var == source)
+        {
+            self.bind_all(pipeline, source, bound);
+        }
+        if let AtomId::Pair(PairAtom { target: Element::Var(target), target_traversal: Some(_), .. }) =
+            atom.id
+        {
+            self.bind_all(pipeline, target, bound);
+        }
     }
 
     /// The operations made for what is asked most often. False if `op` is nothing of the kind.

@@ -7,7 +7,7 @@ use super::{
     order::{is_single, is_single_test},
 };
 use crate::expr::bound::{
-    AtomId, Condition, Element, Item, ListMode, Operator, OrChain, PairAtom, Term, Var, VarSet,
+    AtomId, ChainSource, Condition, Element, Item, ListMode, Operator, OrChain, PairAtom, Term, Var, VarSet,
 };
 use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
 
@@ -32,8 +32,7 @@ impl Lowering<'_, '_> {
         if term.operator != Operator::Optional {
             arm.fills.extend(set.map(|column| (column, Special::Number(0))));
         }
-        bound.set.extend(&inner.set);
-        bound.maybe.extend(&inner.maybe);
+        bound.may_be_skipped(&inner);
         pipeline.add(Produce::Branch(Branch {
             kind: BranchKind::Guard { columns: guards, lenient: false },
             arms: alloc::vec![arm],
@@ -182,6 +181,7 @@ impl Lowering<'_, '_> {
         self.bind_source(pipeline, term, bound);
         let set = self.flag_of(term);
         if is_single(term)
+            && term.condition.vars().iter().all(|var| bound.set.contains(var))
             && let (Condition::Match(atom), Some(column)) = (&term.condition, set)
         {
             let test = self.match_test(atom, false, &bound.set);
@@ -201,10 +201,7 @@ impl Lowering<'_, '_> {
         self.fill_new(&own, bound, &inner, first, Special::Skipped, &mut fills);
         let mut arm = self.arm(own);
         arm.fills.extend(set.map(|column| (column, Special::Number(0))));
-        for var in inner.set.iter().filter(|&var| !bound.set.contains(var)).collect::<Vec<_>>() {
-            bound.set.insert(var);
-            bound.maybe.insert(var);
-        }
+        bound.may_be_skipped(&inner);
         pipeline.add(Produce::Branch(Branch { kind: BranchKind::Optional, arms: alloc::vec![arm], fills }));
     }
 
@@ -262,14 +259,17 @@ impl Lowering<'_, '_> {
         let mut fills = alloc::vec![(set, Special::Unset)];
         self.fill_new(&own, bound, &inner, first, Special::Skipped, &mut fills);
         let arm = self.arm(own);
-        bound.set.extend(&inner.set);
-        bound.maybe.extend(&inner.maybe);
+        bound.may_be_skipped(&inner);
         let kind = BranchKind::Guard { columns, lenient: true };
         pipeline.add(Produce::Branch(Branch { kind, arms: alloc::vec![arm], fills }));
     }
 
     fn branches(&mut self, pipeline: &mut Pipeline, chain: &OrChain, set: Column, bound: &mut Bound) {
-        let unwritten = chain.source.is_some_and(|source| !bound.set.contains(source));
+        let unwritten = match chain.source {
+            ChainSource::Fixed => false,
+            ChainSource::Var(source) => !bound.set.contains(source),
+            ChainSource::Open => true,
+        };
         if !unwritten && self.choose(pipeline, chain, set, bound) {
             return;
         }

@@ -24,6 +24,14 @@ pub(super) struct Bound {
     pub(super) maybe: VarSet,
 }
 
+impl Bound {
+    /// What is bound by something that is skipped in some rows, or finds nothing there.
+    pub(super) fn may_be_skipped(&mut self, inner: &Self) {
+        self.maybe.extend(&inner.set.clone().without(&self.set));
+        self.set.extend(&inner.set);
+    }
+}
+
 /// Makes a plan of a query.
 pub(super) struct Lowering<'a, 'w> {
     pub(super) query: &'a BoundQuery,

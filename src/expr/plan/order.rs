@@ -2,7 +2,8 @@
 //!
 //! Terms that must hold commute, so the one that makes the fewest rows comes first. What is negated, optional
 //! or alternative depends on which variables are bound by what is written before it: a term that would bind one of
-//! them earlier has to wait.
+//! them earlier has to wait. So it is with a term that looks for the nearest holder of anything, and with one that
+//! is skipped, variables and all, where an optional term has found nothing.
 
 use super::{
     Column, Filter, Operand, Pipeline, Produce, Side,
@@ -17,55 +18,106 @@ use alloc::vec::Vec;
 struct Items<'a> {
     items: &'a [Item],
     done: Vec<bool>,
-    /// For what does not commute: the variables bound by what is written before it.
-    before: Vec<VarSet>,
+    places: Vec<Place>,
 }
 
-fn commutes(item: &Item) -> bool {
+/// Where an item may be evaluated.
+struct Place {
+    vars: VarSet,
+    /// It can change places with others, as far as the variables below allow.
+    commutes: bool,
+    /// Variables that must be bound before it, by what is written before it,
+    needs: VarSet,
+    /// and those that must not be.
+    closed: VarSet,
+}
+
+fn must_hold(item: &Item) -> bool {
     matches!(item, Item::Term(Term { operator: Operator::And, .. }))
 }
 
 impl<'a> Items<'a> {
-    fn new(items: &'a [Item], bound: &VarSet) -> Self {
-        let mut written = bound.clone();
-        let mut before = Vec::new();
+    fn new(items: &'a [Item], bound: &Bound) -> Self {
+        let mut written = bound.set.clone();
+        let mut skippable = bound.maybe.clone();
+        let mut places = Vec::new();
         for (at, item) in items.iter().enumerate() {
-            let mut own = written.clone();
-            // Testing every entity and then asking more of it is the same as the other way round.
-            if let Some(source) = tested(item, &written)
-                && items[at + 1..].iter().any(|later| commutes(later) && later.vars().contains(source))
-            {
-                own.insert(source);
+            let place = Place::new(items, at, &written, &skippable);
+            let binds = item.binds();
+            let skips = match item {
+                _ if place.vars.meets(&skippable) => true,
+                Item::Term(term) => term.operator == Operator::Optional,
+                Item::Not(_) => false,
+                // A branch that fails leaves its variables unset, which makes terms false; only what it skips is
+                // skipped.
+                Item::Or(chain) => chain
+                    .branches
+                    .iter()
+                    .flatten()
+                    .any(|item| !(must_hold(item) || matches!(item, Item::Not(_)))),
+            };
+            if skips {
+                skippable.extend(&binds.clone().without(&written));
             }
-            before.push(own);
-            written.extend(&item.binds());
+            written.extend(&binds);
+            places.push(place);
         }
-        Self { items, done: items.iter().map(|_| false).collect(), before }
-    }
-
-    /// The variables of an item that does not commute which must not be bound before it.
-    fn unbound(&self, at: usize) -> VarSet {
-        let mut vars = self.items[at].vars();
-        self.before[at].iter().for_each(|var| vars.remove(var));
-        vars
+        Self { items, done: items.iter().map(|_| false).collect(), places }
     }
 
     /// What must hold and can be evaluated now.
-    fn eligible(&self) -> impl Iterator<Item = usize> + use<'_, 'a> {
-        let pending = |at: &usize| !self.done[*at];
-        (0..self.items.len()).filter(pending).filter(move |&at| {
-            let vars = self.items[at].vars();
-            let mut waiting = (0..at).filter(pending).filter(|&other| !commutes(&self.items[other]));
-            commutes(&self.items[at]) && !waiting.any(|other| self.unbound(other).meets(&vars))
+    fn eligible<'b>(&'b self, bound: &'b VarSet) -> impl Iterator<Item = usize> + use<'a, 'b> {
+        let mut closed = VarSet::default();
+        (0..self.items.len()).filter(move |&at| {
+            let place = &self.places[at];
+            if !self.done[at] && !place.commutes {
+                closed.extend(&place.closed);
+            }
+            let now = place.commutes && !closed.meets(&place.vars) && place.needs.is_subset(bound);
+            !self.done[at] && now
         })
     }
 
     /// The first of what does not commute, and whether all that it depends on is bound.
     fn next_barrier(&self, bound: &VarSet) -> Option<(usize, bool)> {
-        let at = (0..self.items.len()).find(|&at| !self.done[at] && !commutes(&self.items[at]))?;
-        let vars = self.items[at].vars();
-        let ready = self.before[at].iter().all(|var| !vars.contains(var) || bound.contains(var));
-        Some((at, ready))
+        let at = (0..self.items.len()).find(|&at| !self.done[at] && !self.places[at].commutes)?;
+        Some((at, self.places[at].needs.is_subset(bound)))
+    }
+}
+
+impl Place {
+    fn new(items: &[Item], at: usize, written: &VarSet, skippable: &VarSet) -> Self {
+        let item = &items[at];
+        let vars = item.vars();
+        let unwritten = vars.clone().without(written);
+        let mut needs = vars.clone().without(&unwritten);
+        let mut closed = unwritten;
+        let others = || items.iter().enumerate().filter(|(other, _)| *other != at);
+        let commutes = match item {
+            Item::Term(Term { operator: Operator::And, condition, .. }) => {
+                if !vars.meets(skippable) {
+                    let nearest = match condition {
+                        Condition::Match(atom) => atom.nearest(),
+                        _ => VarSet::default(),
+                    };
+                    closed = nearest.clone().without(written);
+                    needs = nearest.without(&closed);
+                }
+                closed.is_empty() || !others().any(|(_, other)| other.vars().meets(&closed))
+            }
+            _ => {
+                // Testing every entity and then asking more of it is the same as the other way round.
+                if let Some(source) = tested(item, written)
+                    && others()
+                        .any(|(other, item)| other > at && must_hold(item) && item.vars().contains(source))
+                {
+                    needs.insert(source);
+                    closed.remove(source);
+                }
+                false
+            }
+        };
+        Self { vars, commutes, needs, closed }
     }
 }
 
@@ -119,11 +171,10 @@ impl Lowering<'_, '_> {
     pub(super) fn whole(&mut self, preset: &VarSet, bound: &mut Bound) -> Pipeline {
         let mut pipeline = Pipeline::default();
         let items = &self.query.items[..];
-        let plan = Items::new(items, &VarSet::default());
+        let plan = Items::new(items, &Bound::default());
         let early = |var: Var| {
-            let mut barriers = (0..items.len()).filter(|&at| !commutes(&items[at]));
-            let must = items.iter().any(|item| commutes(item) && item.vars().contains(var));
-            must && !barriers.any(|at| plan.unbound(at).contains(var))
+            let must = items.iter().any(|item| must_hold(item) && item.vars().contains(var));
+            must && !plan.places.iter().any(|place| place.closed.contains(var))
         };
         let mut late: Vec<Var> = Vec::new();
         for var in preset.iter() {
@@ -152,9 +203,9 @@ impl Lowering<'_, '_> {
 
     /// Plans items that hold together.
     pub(super) fn items(&mut self, pipeline: &mut Pipeline, items: &[Item], bound: &mut Bound) {
-        let mut plan = Items::new(items, &bound.set);
+        let mut plan = Items::new(items, bound);
         loop {
-            let best = plan.eligible().map(|at| (self.rows(&items[at], &bound.set), at));
+            let best = plan.eligible(&bound.set).map(|at| (self.rows(&items[at], &bound.set), at));
             let best = best.min_by(|a, b| a.0.total_cmp(&b.0));
             let barrier = plan.next_barrier(&bound.set);
             let at = match (best, barrier) {
@@ -167,7 +218,7 @@ impl Lowering<'_, '_> {
             plan.done[at] = true;
             let stages = pipeline.stages.len();
             let other = self.meeting(&items[at], bound).and_then(|(var, _)| {
-                plan.eligible()
+                plan.eligible(&bound.set)
                     .find(|&other| self.meeting(&items[other], bound).is_some_and(|met| met.0 == var))
             });
             match &items[at] {

@@ -10,8 +10,13 @@ pub(super) use site::Site;
 
 use super::{
     PairExpr,
-    ast::{Ast, Clause, Element as AstElement, Operator as AstOperator, Term as AstTerm, Test},
-    bound::{BoundQuery, Cascade, Element, Item, OrChain, Var, Variable},
+    ast::{
+        Ast, Clause, Element as AstElement, Has, IdKind, Operator as AstOperator, Span, Term as AstTerm, Test,
+    },
+    bound::{
+        BoundQuery, Cascade, ChainSource, Comparand, Condition, Element, Item, OrChain, Term, Var, VarSet,
+        Variable,
+    },
     error::{ExprError, Fault},
     exec::internal_markers,
     reads::Reads,
@@ -72,6 +77,8 @@ struct Resolver<'w> {
     named: Vec<ComponentId>,
     /// Components that are written, by which field.
     written: Vec<(ComponentId, u16)>,
+    /// Variables that are compared with each other, and where.
+    compared: Vec<([Var; 2], Span)>,
 }
 
 impl<'w> Resolver<'w> {
@@ -80,11 +87,13 @@ impl<'w> Resolver<'w> {
         let query = BoundQuery { variables: alloc::vec![this], ..BoundQuery::default() };
         let mut outermost = HashMap::new();
         outermost.insert(super::ast::THIS.into(), Var::THIS);
-        Self { site, query, scopes: alloc::vec![outermost], named: Vec::new(), written: Vec::new() }
+        let scopes = alloc::vec![outermost];
+        Self { site, query, scopes, named: Vec::new(), written: Vec::new(), compared: Vec::new() }
     }
 
     fn query(mut self, ast: &Ast) -> Resolved<BoundQuery> {
         self.query.items = self.clauses(&ast.clauses)?;
+        self.check_compared()?;
         let reads = self.site.reads();
         let prefab = reads.components().component_id::<Prefab>();
         let hidden = reads.disabling().into_iter().chain(prefab).chain(internal_markers(reads.components()));
@@ -94,6 +103,33 @@ impl<'w> Resolver<'w> {
         hidden.dedup();
         self.query.hidden = hidden;
         Ok(self.query)
+    }
+
+    /// A comparison of two variables needs a term that says what one of them is.
+    fn check_compared(&self) -> Resolved<()> {
+        if self.compared.is_empty() {
+            return Ok(());
+        }
+        let mut bound = VarSet::default();
+        collect_bound(&self.query.items, &mut bound);
+        let mut open: Vec<_> = self.compared.iter().collect();
+        loop {
+            let before = open.len();
+            open.retain(|(vars, _)| {
+                let known = vars.iter().any(|&var| bound.contains(var));
+                if known {
+                    bound.extend(&vars.iter().copied().collect());
+                }
+                !known
+            });
+            match open.first() {
+                None => return Ok(()),
+                Some((_, span)) if open.len() == before => {
+                    return Err(Fault::rule(*span, "variables of which another term says what one is"));
+                }
+                Some(_) => {}
+            }
+        }
     }
 
     fn clauses(&mut self, clauses: &[Clause]) -> Resolved<Vec<Item>> {
@@ -132,14 +168,13 @@ impl<'w> Resolver<'w> {
             _ => None,
         });
         let field = self.add_field(text, access.map(Into::into));
-        let mut chain = OrChain { field: Some(field), source: None, branches: Vec::new() };
+        let mut chain = OrChain { field: Some(field), source: ChainSource::Fixed, branches: Vec::new() };
         for branch in branches {
             let mut items = Vec::new();
             self.element(branch, &mut items, Some(field))?;
-            let source = items.iter().find_map(source_of);
-            // `*` as a source asks for no entity in particular.
-            let named = source.filter(|var| !self.query.variables[var.index()].name.is_empty());
-            chain.source = chain.source.or(named);
+            if chain.source == ChainSource::Fixed {
+                chain.source = source_of_branch(branch, &items);
+            }
             chain.branches.push(items);
         }
         Ok(Item::Or(chain))
@@ -177,12 +212,35 @@ impl<'w> Resolver<'w> {
     }
 }
 
+/// The variables to which something else than another variable gives a value.
+fn collect_bound(items: &[Item], bound: &mut VarSet) {
+    for item in items {
+        match item {
+            Item::Term(Term { condition: Condition::Equal { right: Comparand::Var(_), .. }, .. }) => {}
+            Item::Term(_) => bound.extend(&item.binds()),
+            Item::Not(items) => collect_bound(items, bound),
+            Item::Or(chain) => chain.branches.iter().for_each(|branch| collect_bound(branch, bound)),
+        }
+    }
+}
+
+/// What a branch is about.
+fn source_of_branch(branch: &AstElement, items: &[Item]) -> ChainSource {
+    if let AstElement::Term(AstTerm { test: Test::Has(Has { source: Some(source), .. }), .. }) = branch
+        && matches!(source.id.kind, IdKind::Wildcard | IdKind::Any)
+    {
+        return ChainSource::Open;
+    }
+    items.iter().find_map(source_of).map_or(ChainSource::Fixed, ChainSource::Var)
+}
+
 /// What an item is about.
 fn source_of(item: &Item) -> Option<Var> {
     match item {
         Item::Term(term) => term.condition.source(),
         Item::Not(_) => None,
-        Item::Or(chain) => chain.source,
+        Item::Or(OrChain { source: ChainSource::Var(source), .. }) => Some(*source),
+        Item::Or(_) => None,
     }
 }
 

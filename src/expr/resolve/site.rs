@@ -26,7 +26,7 @@ impl Site<'_> {
         matches!(self, Self::Ahead(_))
     }
 
-    fn world_mut(&mut self) -> Option<&mut World> {
+    pub(super) fn world_mut(&mut self) -> Option<&mut World> {
         match self {
             Self::Now(world) | Self::Ahead(world) => Some(world),
             Self::Reads(_) => None,

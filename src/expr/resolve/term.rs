@@ -1,7 +1,7 @@
 //! What terms mean.
 
 use super::{
-    Resolved, Resolver, is_list,
+    Resolved, Resolver, internal_components, is_list,
     name::{Meaning, as_text},
 };
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
         },
         error::Fault,
     },
+    ops::entity_of_type_id,
     relation::{CHILD_OF, IS_A, OnInstantiate, RelationTraits},
 };
 use alloc::{
@@ -218,6 +219,10 @@ impl Resolver<'_> {
         let IdKind::Path(path) = &first.id.kind else {
             return Ok(match self.element_of(&first.id, None, prepared)? {
                 Element::Entity(entity) => self.id_of_entity(entity),
+                element if matches!(first.id.kind, IdKind::Variable(_)) => {
+                    self.give_components_entities();
+                    IdParts { id: AtomId::AnyId(element), entity: None, final_by_default: true }
+                }
                 element => IdParts { id: AtomId::AnyId(element), entity: None, final_by_default: true },
             });
         };
@@ -231,6 +236,18 @@ impl Resolver<'_> {
                 }
             },
             Meaning::Member(..) => Err(Fault::rule(first.id.span, "a field with a source and a value")),
+        }
+    }
+
+    /// A variable holds entities: it can be a component only if one stands for it.
+    fn give_components_entities(&mut self) {
+        let Some(world) = self.site.world_mut() else { return };
+        let internal = internal_components(world);
+        let known = world.components().iter_registered();
+        let others = known.filter(|(id, _)| !internal.contains(id));
+        let types: Vec<TypeId> = others.filter_map(|(_, info)| info.type_id()).collect();
+        for type_id in types {
+            entity_of_type_id(world, type_id);
         }
     }
 
@@ -261,7 +278,7 @@ impl Resolver<'_> {
         source: Option<&Arg>,
         prepared: &mut Prepared,
     ) -> Resolved<IdParts> {
-        let relation = self.element_of(&first.id, None, prepared)?;
+        let mut relation = self.element_of(&first.id, None, prepared)?;
         let scope = relation.entity().and_then(|relation| {
             let registry = &self.site.reads().store()?.registry;
             registry.entry(registry.of_entity(relation)?).one_of
@@ -272,9 +289,12 @@ impl Resolver<'_> {
         let mut element = self.element_of(&target.id, scope, prepared)?;
         let wildcard = target.id.kind == IdKind::Wildcard;
         let any_source = source.is_some_and(|source| source.id.kind == IdKind::Any);
-        let negated_wildcard = wildcard && *operator == Operator::Not;
-        if negated_wildcard {
+        if wildcard && (*operator == Operator::Not || relation == Element::Any) {
             element = Element::Any;
+        }
+        // `_` asks for one pair, whatever stands beside it.
+        if first.id.kind == IdKind::Wildcard && element == Element::Any {
+            relation = Element::Any;
         }
         let itself = |traversal: &AstTraversal| traversal.flags.has(Flag::This);
         let walks =
@@ -284,7 +304,8 @@ impl Resolver<'_> {
             Some(written) => self.traversal(written, false, false)?,
             None => None,
         };
-        // The target itself counts as well, unless it is left out.
+        // The target itself counts as well. `*` and `_` are every target already.
+        let target_traversal = target_traversal.filter(|_| !wildcard && element != Element::Any);
         let target_traversal = target_traversal.map(|walk| Traversal { own: true, ..walk });
         let closed = relation.entity().is_some() && !exact && element != Element::Any && !any_source;
         let id = AtomId::Pair(PairAtom { relation, target: element, closed, target_traversal });
@@ -366,7 +387,10 @@ impl Resolver<'_> {
             AstComparand::NamePart(part) => Comparand::Part(part.to_lowercase().into()),
             AstComparand::Id(id) => match self.element_of(id, None, prepared)? {
                 Element::Entity(entity) => Comparand::Entity(entity),
-                Element::Var(var) => Comparand::Var(var),
+                Element::Var(var) => {
+                    self.compared.push(([left, var], id.span));
+                    Comparand::Var(var)
+                }
                 Element::Any | Element::Singleton(_) => {
                     return Err(Fault::rule(id.span, "one entity or a variable"));
                 }

@@ -48,7 +48,7 @@ impl Judge for Ours {
 }
 
 /// Brings rows into a form in which two answers are equal if they say the same.
-pub(crate) fn settle(model: &Model, expr: &Expr, rows: &mut Vec<Row>) {
+fn settle(model: &Model, expr: &Expr, rows: &mut Vec<Row>) {
     rows::normalize(model, expr, rows);
     rows.sort_unstable();
     if rows::is_set(model, expr) {

@@ -200,10 +200,6 @@ impl<'a> Walk<'a> {
         if doubtful {
             self.doubtful.extend(term.vars().difference(&self.bound));
         }
-        if term.oper == Oper::Not && !matches!(term.body, Body::Equal(_)) {
-            self.bound.extend(term.source.of().and_then(Ref::var));
-        } else {
-            self.bound.extend(term.vars());
-        }
+        self.bound.extend(term.binds());
     }
 }

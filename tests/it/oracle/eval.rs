@@ -1,9 +1,10 @@
 //! The rows of an expression, by definition: elements in order, each against every row of those before it.
 
 use super::{
+    binding::binds_enough,
     expr::{Body, Elem, Expr, From, Look, Oper, Ref, Side, Source, THIS, Term, Up, VARS, Var},
     model::{CHILD_OF, DISABLED, IS_A, Model, Node, PREFAB},
-    rows::{Field, Row, normalize},
+    rows::{Field, Row},
 };
 use std::collections::BTreeSet;
 
@@ -41,12 +42,11 @@ enum Part {
     Any,
 }
 
-/// Every row, normalized. `None` if the expression uses a variable where one that is bound is needed.
+/// Every row. `None` if the expression uses a variable where one that is bound is needed.
 pub(crate) fn rows(model: &Model, expr: &Expr) -> Option<Vec<Row>> {
     let hidden = [PREFAB, DISABLED].into_iter().filter(|&marker| !expr.names(marker)).collect();
     let oracle = Oracle { model, hidden };
-    if !expr.terms().into_iter().all(|term| oracle.is_valid(term)) || !is_bound(&expr.0, &mut BTreeSet::new())
-    {
+    if !expr.terms().into_iter().all(|term| oracle.is_valid(term)) || !binds_enough(expr) {
         return None;
     }
     let start = Partial { slots: [Slot::Free; VARS], fields: Vec::new() };
@@ -66,45 +66,7 @@ pub(crate) fn rows(model: &Model, expr: &Expr) -> Option<Vec<Row>> {
             fields: partial.fields.clone(),
         }
     };
-    let mut rows: Vec<Row> = partials.into_iter().map(finish).collect();
-    normalize(model, expr, &mut rows);
-    Some(rows)
-}
-
-/// Whether children are asked of variables that an earlier term binds, and compared with such.
-fn is_bound(elems: &[Elem], bound: &mut BTreeSet<Var>) -> bool {
-    for elem in elems {
-        if let Elem::Scope { not, elems } = elem {
-            let mut inner = bound.clone();
-            if !is_bound(elems, &mut inner) {
-                return false;
-            }
-            if !not {
-                *bound = inner;
-            }
-            continue;
-        }
-        for term in elem.terms() {
-            let needed = term.refs().into_iter().filter_map(|part| match part {
-                Ref::Child(var, _) => Some(*var),
-                _ => None,
-            });
-            let right = match term.body {
-                Body::Equal(Side::Ref(Ref::Var(right))) => Some(right),
-                _ => None,
-            };
-            if needed.chain(right).any(|var| !bound.contains(&var)) {
-                return false;
-            }
-        }
-        for term in elem.terms() {
-            match term.oper {
-                Oper::Not => bound.extend(term.source.of().and_then(Ref::var)),
-                Oper::And | Oper::Optional => bound.extend(term.vars()),
-            }
-        }
-    }
-    true
+    Some(partials.into_iter().map(finish).collect())
 }
 
 struct Oracle<'a> {
@@ -156,8 +118,11 @@ impl Oracle<'_> {
         if uses(Slot::Missing) {
             return Some(Vec::new());
         }
-        if term.source == Source::Nothing || uses(Slot::Skipped) {
+        if term.source == Source::Nothing {
             return Some(vec![with(*slots, Field::Unset)]);
+        }
+        if uses(Slot::Skipped) {
+            return Some(vec![with(self.skipped(term.binds(), slots), Field::Unset)]);
         }
         if term.oper == Oper::And {
             let matches = self.matches(term, slots)?;
@@ -175,17 +140,17 @@ impl Oracle<'_> {
             match (term.oper, matches.is_empty()) {
                 // Without the child the term is false, whatever it asks.
                 (Oper::Not, empty) => all.extend((empty && !lacks_child).then(|| with(slots, Field::Unset))),
-                (_, true) => all.push(with(self.skipped(term, &slots), Field::Unset)),
+                (_, true) => all.push(with(self.skipped(term.vars(), &slots), Field::Unset)),
                 (_, false) => all.extend(matches.into_iter().map(|found| with(found.slots, found.field))),
             }
         }
         Some(all)
     }
 
-    /// The variables after an optional term that found nothing.
-    fn skipped(&self, term: &Term, slots: &[Slot; VARS]) -> [Slot; VARS] {
+    /// The variables after an optional term that found nothing, and after a term that was skipped.
+    fn skipped(&self, vars: BTreeSet<Var>, slots: &[Slot; VARS]) -> [Slot; VARS] {
         let mut slots = *slots;
-        for var in term.vars() {
+        for var in vars {
             if slots[var] == Slot::Free {
                 slots[var] = Slot::Skipped;
             }
@@ -240,12 +205,13 @@ impl Oracle<'_> {
             Partial { slots, fields }
         };
         if vars.iter().any(|&var| slots[var] == Slot::Skipped) {
-            return Some(vec![with(*slots, Field::Unset)]);
+            return Some(vec![with(self.skipped(vars.clone(), slots), Field::Unset)]);
         }
         let usable = |term: &&Term| term.vars().iter().all(|&var| slots[var] != Slot::Missing);
         let terms: Vec<_> = terms.iter().filter(usable).collect();
         let written = terms.iter().all(|term| match term.source.of() {
             Some(&Ref::Var(var)) => slots[var] != Slot::Free,
+            Some(Ref::Any | Ref::Wildcard) => false,
             _ => true,
         });
         let mut all = Vec::new();
@@ -277,6 +243,12 @@ impl Oracle<'_> {
 
     fn equal(&self, term: &Term, side: &Side, slots: &[Slot; VARS]) -> Option<Vec<Match>> {
         let Some(&Ref::Var(left)) = term.source.of() else { return None };
+        if let Side::Ref(Ref::Var(right)) = *side
+            && slots[right] == Slot::Free
+        {
+            let each = self.values(right).map(|node| self.equal(term, side, &set(slots, right, node)));
+            return Some(each.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect());
+        }
         let name = |node: Node| self.model.nodes[node].name.to_lowercase();
         let equals: Box<dyn Fn(Node) -> bool> = match side {
             Side::Ref(Ref::Wildcard | Ref::Any) => Box::new(|_| true),
@@ -345,6 +317,8 @@ impl Oracle<'_> {
         let mut all: Vec<Match> = Vec::new();
         let any_source = term.source.of() == Some(&Ref::Any);
         for (slots, source) in self.sources(term, slots) {
+            // `_` as a source takes them all together.
+            let first_of_source = if any_source { 0 } else { all.len() };
             for mut found in self.ids_of(term, &slots, source) {
                 let Field::Set { first, second, source } = &mut found.field else { continue };
                 // One match for all that `_` stands for.
@@ -355,8 +329,12 @@ impl Oracle<'_> {
                 }
                 if any_source {
                     *source = None;
+                    *first = others[0].node().or(*first);
                 }
-                if !all.iter().any(|old| old.slots == found.slots && old.field == found.field) {
+                if !all[first_of_source..]
+                    .iter()
+                    .any(|old| old.slots == found.slots && old.field == found.field)
+                {
                     all.push(found);
                 }
             }
@@ -486,25 +464,45 @@ impl Oracle<'_> {
         }
     }
 
-    /// The ids that stand for `part`: with subtypes, if it is a constant one.
+    /// The ids that stand for `part`: with subtypes, nearest first, if it is a constant one.
     fn firsts(&self, part: Part, exact: bool) -> Vec<Node> {
-        let all = 0..self.model.nodes.len();
         match part {
             Part::Node(id) if exact => vec![id],
-            Part::Node(id) => all.filter(|&sub| sub == id || self.model.reaches(sub, IS_A, id)).collect(),
-            Part::Every | Part::Any => all.collect(),
+            Part::Node(id) => {
+                let mut all = vec![id];
+                let mut at = 0;
+                while let Some(&id) = all.get(at) {
+                    for sub in 0..self.model.nodes.len() {
+                        if self.model.has_pair(sub, IS_A, id) && !all.contains(&sub) {
+                            all.push(sub);
+                        }
+                    }
+                    at += 1;
+                }
+                all
+            }
+            // Components come before tags.
+            Part::Every | Part::Any => {
+                let mut all: Vec<Node> = (0..self.model.nodes.len()).collect();
+                all.sort_by_key(|&node| !self.model.is_component(node));
+                all
+            }
         }
     }
 
-    /// The targets that `source` reaches.
+    /// The targets that `source` reaches, in their order: itself, then those of its own pairs, each with what it
+    /// reaches.
     fn targets(&self, relation: Node, closes: bool, source: Node) -> Vec<Node> {
         let traits = self.model.nodes[relation].traits;
-        let reaches = |target| match () {
-            () if closes && traits.reflexive && source == target => true,
-            () if closes && traits.transitive => self.model.reaches(source, relation, target),
-            () => self.model.has_pair(source, relation, target),
+        let mut all = if closes && traits.transitive {
+            self.model.ancestors(source, relation)
+        } else {
+            self.model.targets(source, relation).collect()
         };
-        (0..self.model.nodes.len()).filter(|&target| reaches(target)).collect()
+        if closes && traits.reflexive && !all.contains(&source) {
+            all.insert(0, source);
+        }
+        all
     }
 }
 

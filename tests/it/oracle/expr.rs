@@ -172,6 +172,16 @@ impl Term {
         self.refs().into_iter().filter_map(Ref::var).collect()
     }
 
+    /// The variables that have a value behind it.
+    pub(crate) fn binds(&self) -> BTreeSet<Var> {
+        match (self.oper, &self.body) {
+            (Oper::Not, Body::Id { .. } | Body::Pair { .. } | Body::From { .. }) => {
+                self.source.of().and_then(Ref::var).into_iter().collect()
+            }
+            _ => self.vars(),
+        }
+    }
+
     pub(crate) fn look(&self) -> Look {
         match self.source {
             Source::Nothing => Look::Default,

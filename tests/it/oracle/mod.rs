@@ -5,6 +5,7 @@
 //! The tests of the crate use it as a second opinion; `tests/conformance` includes it too, and compares it with
 //! Flecs.
 
+pub(crate) mod binding;
 pub(crate) mod eval;
 pub(crate) mod expr;
 pub(crate) mod model;

@@ -79,6 +79,10 @@ impl Model {
         self.nodes.len() - 1
     }
 
+    pub(crate) fn is_component(&self, node: Node) -> bool {
+        node == PREFAB || node == DISABLED || matches!(self.nodes[node].kind, Kind::Component(_))
+    }
+
     pub(crate) fn node(&self, name: &str) -> Option<Node> {
         self.nodes.iter().position(|spec| spec.name == name)
     }

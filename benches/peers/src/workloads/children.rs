@@ -1,27 +1,35 @@
 //! All sources of one target after the other, reading a number of each.
 
 use crate::{
-    bevy::{LikedByList, LikesInList},
-    flecs::{FlecsWorld, Kind, pair},
+    bevy::{LikedByList, LikesByHand, LikesInList, Naming},
+    flecs::{FlecsWorld, Id, Kind, pair},
+    flecs_query::{FlecsQuery, Term},
     harness::{Contestant, Stopwatch, Workload},
-    ours::{self, DockedTo},
+    linked::Linked,
+    ours::DockedTo,
     random::Random,
 };
 use bevy_ecs::{
     component::Component,
-    entity::Entity,
+    entity::{Entity, EntityHashMap},
     relationship::RelationshipTarget,
     system::{Query, SystemState},
-    world::World,
 };
 use bevy_relations::prelude::*;
 
 /// What is read of each source.
 #[derive(Component, Clone, Copy)]
+#[repr(transparent)]
 struct Number(f32);
 
+impl Number {
+    fn of(source: usize) -> Self {
+        Self((source % 1_000) as f32)
+    }
+}
+
 /// Who is whose source.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     /// The sources of a target were spawned one after the other, and linked in that order.
     Grouped,
@@ -30,146 +38,173 @@ pub(super) enum Order {
 }
 
 /// `per_target` sources for each target.
-pub(super) fn of_target(
-    id: &'static str,
-    size: usize,
-    per_target: usize,
-    order: Order,
-    goal: f64,
-) -> Workload {
-    let per_target = per_target.min(size);
-    let plan = Plan { size, per_target, order };
+pub(super) fn of_target(size: usize, per_target: usize, order: Order) -> Workload {
+    use Order::{Grouped, Shuffled};
+    let (id, goal) = match (per_target, order) {
+        (10, Grouped) => ("children_10", 2.0),
+        (10, Shuffled) => ("children_10_shuffled", 2.0),
+        (1_000, Grouped) => ("children_1000", 0.3),
+        (1_000, Shuffled) => ("children_1000_shuffled", 0.06),
+        (_, Grouped) => ("children_100000", 0.2),
+        (_, Shuffled) => ("children_100000_shuffled", 0.2),
+    };
+    let links = if order == Grouped { grouped } else { shuffled };
+    let plan = Plan(Linked { sources: size, targets: size / per_target.min(size), links });
     let contestants = vec![
         Contestant::new("flecs", move || plan.flecs()),
+        Contestant::new("flecs query", move || plan.flecs_query(Kind::Exclusive)),
+        Contestant::new("flecs DontFragment", move || plan.flecs_query(Kind::SparseExclusive)),
         Contestant::new("bevy", move || plan.bevy()),
-        Contestant::new("ours", move || plan.ours()).goal("flecs", goal),
+        Contestant::new("by hand", move || plan.by_hand()),
+        Contestant::new("ours", move || plan.pair_query()).goal("flecs", goal),
+        Contestant::new("ours, get each", move || plan.sources()),
     ];
     Workload { id, size, elements: plan.repeats() * size, contestants }
 }
 
-#[derive(Clone, Copy)]
-struct Plan {
-    size: usize,
-    per_target: usize,
-    order: Order,
+fn grouped(linked: Linked) -> Vec<(usize, usize)> {
+    (0..linked.sources).map(|source| (source, source * linked.targets / linked.sources)).collect()
 }
+
+fn shuffled(linked: Linked) -> Vec<(usize, usize)> {
+    let targets = Random::new(31).permutation(linked.sources);
+    let order = Random::new(32).permutation(linked.sources);
+    order.into_iter().map(|source| (source, targets[source] * linked.targets / linked.sources)).collect()
+}
+
+/// Sums of the bits of numbers: they do not depend on the order.
+struct Sum(u32);
+
+impl Sum {
+    #[inline]
+    fn add(&mut self, Number(number): Number) {
+        self.0 = self.0.wrapping_add(number.to_bits());
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Plan(Linked);
 
 impl Plan {
     fn repeats(self) -> usize {
-        (200_000 / self.size).max(1)
+        (200_000 / self.0.sources).max(1)
     }
 
-    fn targets(self) -> usize {
-        self.size / self.per_target
+    /// The targets in the order in which they are visited.
+    fn visits<Id: Copy>(self, targets: &[Id]) -> Vec<Id> {
+        Random::new(33).permutation(targets.len()).into_iter().map(|target| targets[target]).collect()
     }
 
-    /// Source and target, in the order in which they are linked.
-    fn links(self) -> Vec<(usize, usize)> {
-        match self.order {
-            Order::Grouped => (0..self.size).map(|source| (source, source / self.per_target)).collect(),
-            Order::Shuffled => {
-                let targets = Random::new(31).permutation(self.size);
-                let order = Random::new(32).permutation(self.size);
-                order.into_iter().map(|source| (source, targets[source] / self.per_target)).collect()
+    /// Measures a visit to each target, as often as needed.
+    fn time<Id: Copy>(
+        self,
+        watch: &mut Stopwatch,
+        visits: &[Id],
+        mut visit: impl FnMut(Id, &mut Sum),
+    ) -> u64 {
+        watch.time(|| {
+            let mut sum = Sum(0);
+            for _ in 0..self.repeats() {
+                visits.iter().for_each(|&target| visit(target, &mut sum));
             }
-        }
+            u64::from(sum.0)
+        })
     }
 
-    /// The order in which targets are visited.
-    fn visits(self) -> Vec<usize> {
-        Random::new(33).permutation(self.targets())
-    }
-
-    fn number(index: usize) -> f32 {
-        (index % 1_000) as f32
-    }
-
+    /// Without a query.
     fn flecs(self) -> impl FnMut(&mut Stopwatch) -> u64 {
         let mut world = FlecsWorld::new();
         let relation = world.relation(Kind::Exclusive);
-        let numbers = world.component::<f32>();
-        let targets: Vec<_> = (0..self.targets()).map(|_| world.entity()).collect();
-        let sources: Vec<_> = (0..self.size)
-            .map(|index| {
-                let source = world.entity();
-                world.set(source, numbers, &Self::number(index));
-                source
-            })
-            .collect();
-        for (source, target) in self.links() {
-            world.add(sources[source], pair(relation, targets[target]));
-        }
-        let visits: Vec<_> =
-            self.visits().into_iter().map(|target| pair(relation, targets[target])).collect();
+        let numbers = world.component::<Number>();
+        let (_, targets) = self.0.flecs(&mut world, relation, numbers, Number::of);
+        let visits = self.visits(&targets);
         move |watch| {
-            watch.time(|| {
-                let mut sum = 0u32;
-                for _ in 0..self.repeats() {
-                    for &pair in &visits {
-                        world.for_each_with(pair, numbers, |column| {
-                            for number in column {
-                                sum = sum.wrapping_add(number.get().to_bits());
-                            }
-                        });
-                    }
-                }
-                u64::from(sum)
+            self.time(watch, &visits, |target, sum| {
+                world.for_each_with(pair(relation, target), numbers, |column| {
+                    column.iter().for_each(|number| sum.add(number.get()));
+                });
             })
         }
     }
 
-    /// Entities with their numbers, and targets, of a Bevy world.
-    fn spawn(self, world: &mut World) -> (Vec<Entity>, Vec<Entity>) {
-        let targets = (0..self.targets()).map(|_| world.spawn_empty().id()).collect();
-        let numbers = (0..self.size).map(|index| Number(Self::number(index)));
-        (targets, numbers.map(|number| world.spawn(number).id()).collect())
+    /// A query in which the target is a variable, which is set before each visit.
+    fn flecs_query(self, kind: Kind) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let mut world = FlecsWorld::new();
+        let relation = world.relation(kind);
+        let numbers = world.component::<Number>();
+        let (_, targets) = self.0.flecs(&mut world, relation, numbers, Number::of);
+        let terms = [Term::to_variable(relation, c"$target"), Term::read(numbers)];
+        let query = FlecsQuery::uncached(&mut world, &terms);
+        let variable = query.variable(c"target");
+        let visits: Vec<Id> = self.visits(&targets);
+        move |watch| {
+            self.time(watch, &visits, |target, sum| {
+                query.for_each_table_with(&mut world, variable, target, |table| {
+                    let column = table.field::<Number>(1).expect("the term is not optional");
+                    column.iter().for_each(|number| sum.add(number.get()));
+                });
+            })
+        }
     }
 
+    /// The list that Bevy keeps at the target.
     fn bevy(self) -> impl FnMut(&mut Stopwatch) -> u64 {
-        let mut world = World::new();
-        let (targets, sources) = self.spawn(&mut world);
-        for (source, target) in self.links() {
-            world.entity_mut(sources[source]).insert(LikesInList::of(targets[target]));
-        }
-        let visits: Vec<_> = self.visits().into_iter().map(|target| targets[target]).collect();
+        let (mut world, targets) = self.0.named::<LikesInList, _>(Number::of);
+        let visits = self.visits(&targets);
         let mut state = SystemState::<(Query<&LikedByList>, Query<&Number>)>::new(&mut world);
         move |watch| {
             let (lists, numbers) = state.get(&world).expect("queries are always available");
-            watch.time(|| {
-                let mut sum = 0u32;
-                for _ in 0..self.repeats() {
-                    for &target in &visits {
-                        let Ok(list) = lists.get(target) else { continue };
-                        for number in numbers.iter_many(list.iter()).matched() {
-                            sum = sum.wrapping_add(number.0.to_bits());
-                        }
-                    }
-                }
-                u64::from(sum)
+            self.time(watch, &visits, |target, sum| {
+                let Ok(list) = lists.get(target) else { return };
+                numbers.iter_many(list.iter()).matched().for_each(|&number| sum.add(number));
             })
         }
     }
 
-    fn ours(self) -> impl FnMut(&mut Stopwatch) -> u64 {
-        let mut world = ours::world();
-        let (targets, sources) = self.spawn(&mut world);
-        for (source, target) in self.links() {
-            world.insert_pair(sources[source], DockedTo, targets[target]).expect("both are alive");
+    /// Nothing is kept at the target: all sources are sorted into a map first.
+    fn by_hand(self) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let (mut world, targets) = self.0.named::<LikesByHand, _>(Number::of);
+        let visits = self.visits(&targets);
+        let mut state = SystemState::<Query<(&LikesByHand, &Number)>>::new(&mut world);
+        let mut map: EntityHashMap<Vec<Number>> = EntityHashMap::default();
+        move |watch| {
+            let sources = state.get(&world).expect("queries are always available");
+            watch.time(|| {
+                let mut sum = Sum(0);
+                for _ in 0..self.repeats() {
+                    map.values_mut().for_each(Vec::clear);
+                    for (link, &number) in &sources {
+                        map.entry(link.target()).or_default().push(number);
+                    }
+                    for target in &visits {
+                        map.get(target).into_iter().flatten().for_each(|&number| sum.add(number));
+                    }
+                }
+                u64::from(sum.0)
+            })
         }
-        let visits: Vec<_> = self.visits().into_iter().map(|target| targets[target]).collect();
+    }
+
+    fn pair_query(self) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let (mut world, targets) = self.0.ours::<DockedTo, _>(Number::of);
+        let visits = self.visits(&targets);
         let mut state = SystemState::<PairQuery<DockedTo, &Number>>::new(&mut world);
         move |watch| {
             let mut query = state.get(&world).expect("the plugin provides what the parameter needs");
-            watch.time(|| {
-                let mut sum = 0u32;
-                for _ in 0..self.repeats() {
-                    for &target in &visits {
-                        query.of_target(target).for_each(|number, _, ()| {
-                            sum = sum.wrapping_add(number.0.to_bits());
-                        });
-                    }
-                }
-                u64::from(sum)
+            self.time(watch, &visits, |target: Entity, sum| {
+                query.of_target(target).for_each(|&number, _, ()| sum.add(number));
+            })
+        }
+    }
+
+    fn sources(self) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let (mut world, targets) = self.0.ours::<DockedTo, _>(Number::of);
+        let visits = self.visits(&targets);
+        let mut state = SystemState::<(Pairs<DockedTo>, Query<&Number>)>::new(&mut world);
+        move |watch| {
+            let (docked, numbers) = state.get(&world).expect("the plugin provides what the parameters need");
+            self.time(watch, &visits, |target, sum| {
+                numbers.iter_many(docked.sources(target)).matched().for_each(|&number| sum.add(number));
             })
         }
     }

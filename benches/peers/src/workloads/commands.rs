@@ -2,7 +2,7 @@
 
 use super::{repeats, round_robin};
 use crate::{
-    bevy::{Bevy, LikesInSet},
+    bevy::{Bevy, LikesByHand, LikesInSet},
     flecs::{Flecs, Kind},
     harness::{Contestant, Stopwatch, Workload},
     ours::{Likes, Ours},
@@ -14,7 +14,9 @@ use crate::{
 pub(super) fn one_target(size: usize) -> Workload {
     let contestants = vec![
         deferred("flecs", size, || Flecs::new(Kind::Fragmenting, Way::Commands)),
+        deferred("flecs DontFragment", size, || Flecs::new(Kind::Sparse, Way::Commands)),
         deferred("bevy", size, || Bevy::<LikesInSet>::new(Way::Commands)),
+        deferred("by hand", size, || Bevy::<LikesByHand>::new(Way::Commands)),
         deferred("ours", size, || Ours::<Likes>::new(Way::Commands)).goal("flecs", 2.5),
         deferred("ours batch", size, || Ours::<Likes>::new(Way::CommandBatch)).goal("flecs", 8.0),
     ];

@@ -2,7 +2,7 @@
 
 use super::{TARGETS, repeats, round_robin};
 use crate::{
-    bevy::{Bevy, LikesInSet},
+    bevy::{Bevy, LikesByHand, LikesInList, LikesInSet},
     flecs::{Flecs, Kind},
     harness::{Contestant, Stopwatch, Workload},
     ours::{Likes, Ours},
@@ -25,6 +25,7 @@ fn existing_targets(id: &'static str, size: usize, targets: usize) -> Workload {
         toggle("flecs DontFragment", size, targets, || Flecs::new(Kind::Sparse, Way::Direct)),
         toggle("bevy", size, targets, || Bevy::<LikesInSet>::new(Way::Direct)),
         toggle("bevy batch", size, targets, || Bevy::<LikesInSet>::new(Way::Batch)),
+        toggle("by hand", size, targets, || Bevy::<LikesByHand>::new(Way::Direct)),
         toggle("ours", size, targets, || Ours::<Likes>::new(Way::Direct))
             .goal("flecs", 3.0)
             .goal("bevy", 5.0),
@@ -38,7 +39,9 @@ pub(super) fn fresh_targets(size: usize) -> Workload {
     let at_least = if size < 100_000 { 25.0 } else { 50.0 };
     let mut contestants = vec![
         fresh("flecs", size, || Flecs::new(Kind::Fragmenting, Way::Direct)),
-        fresh("bevy", size, || Bevy::<LikesInSet>::new(Way::Direct)),
+        fresh("bevy", size, || Bevy::<LikesInList>::new(Way::Direct)),
+        fresh("bevy set", size, || Bevy::<LikesInSet>::new(Way::Direct)),
+        fresh("by hand", size, || Bevy::<LikesByHand>::new(Way::Direct)),
         fresh("ours", size, || Ours::<Likes>::new(Way::Direct)).goal("flecs", at_least),
         fresh("ours batch", size, || Ours::<Likes>::new(Way::Batch)),
     ];

@@ -1,18 +1,24 @@
 //! The workloads, a module each.
 
 mod cascade;
+mod catalog;
 mod children;
 mod commands;
 mod despawn;
 mod expr;
+mod filter;
 mod hub;
+mod inherit;
 mod insert_remove;
-mod join;
 mod lookup;
+mod memory;
+mod names;
 mod retarget;
 mod spawn;
 mod up;
-mod wildcard_join;
+mod wildcard;
+
+pub use catalog::{CATALOG, Entry, Unit, entry};
 
 use crate::{
     harness::Workload,
@@ -25,79 +31,97 @@ use crate::{
 pub enum Scale {
     /// Small sizes only: shows that everything runs and that the checksums agree.
     Quick,
-    /// The sizes that are quoted: 1,000 and 100,000, and a hub of 1,000,000.
+    /// The sizes that are quoted: 1,000, 100,000 and 1,000,000 where that fits into memory.
     Full,
 }
 
-/// Every workload, in the order of the report.
-pub fn workloads(scale: Scale) -> Vec<Workload> {
-    let (sizes, hub): (&[usize], _) = match scale {
-        Scale::Quick => (&[1_000], 10_000),
-        Scale::Full => (&[1_000, 100_000], 1_000_000),
-    };
-    let of_size: [fn(usize) -> Workload; 13] = [
-        insert_remove::one_target,
-        insert_remove::many_targets,
-        insert_remove::fresh_targets,
-        commands::one_target,
-        retarget::among_many,
-        lookup::pair,
-        lookup::any,
-        lookup::first_target,
-        spawn::one_by_one,
-        spawn::batch,
-        despawn::tree,
-        despawn::child_of,
-        despawn::target,
-    ];
-    let mut workloads: Vec<_> =
-        of_size.into_iter().flat_map(|workload| sizes.iter().map(move |&size| workload(size))).collect();
-    workloads.push(hub::unlink(hub));
-    workloads.extend(queries(scale));
-    workloads.extend(cascade::all(scale));
-    workloads.extend(reading(scale));
-    workloads.extend(expr::all(scale == Scale::Quick));
-    workloads
-}
-
-/// Queries, with the sizes that are quoted for them.
-fn reading(scale: Scale) -> Vec<Workload> {
-    let (sizes, leaves): (&[usize], _) = match scale {
-        Scale::Quick => (&[10_000], 100_000),
-        Scale::Full => (&[100_000, 1_000_000], 100_000),
-    };
-    let mut workloads = Vec::new();
-    for &size in sizes {
-        workloads.extend([1, 10, 1_000, 10_000].map(|targets| join::targets(size, targets)));
-        workloads.extend([100, 1].map(|run| join::filtered(size, run)));
+impl Scale {
+    /// Those of the sizes that are wanted: all, or the first one.
+    fn of(self, sizes: &[usize]) -> &[usize] {
+        match self {
+            Self::Quick => &sizes[..1],
+            Self::Full => sizes,
+        }
     }
-    workloads.extend([10, 1, 1_000].map(|fanout| up::nearest(leaves, fanout)));
-    workloads.extend([10, 1_000].map(|fanout| up::moved(leaves, fanout)));
+}
+
+const SIZES: &[usize] = &[1_000, 100_000, 1_000_000];
+
+/// Every workload, in the order of the [`CATALOG`], the small ones first.
+pub fn workloads(scale: Scale) -> Vec<Workload> {
+    let each = |work: &[fn(usize) -> Workload], sizes| -> Vec<_> {
+        work.iter().flat_map(|work| scale.of(sizes).iter().map(move |&size| work(size))).collect()
+    };
+    let mut workloads = each(
+        &[
+            insert_remove::one_target,
+            insert_remove::many_targets,
+            commands::one_target,
+            retarget::among_many,
+            lookup::pair,
+            lookup::any,
+            lookup::first_target,
+            lookup::all_targets,
+            spawn::one_by_one,
+            spawn::commands,
+            spawn::batch,
+            despawn::tree,
+            despawn::child_of,
+            despawn::target,
+            |size| inherit::chain(size, 1),
+            |size| inherit::chain(size, 2),
+            |size| inherit::chain(size, 16),
+        ],
+        SIZES,
+    );
+    // A million tables take Flecs more memory than most machines have.
+    workloads.extend(each(&[insert_remove::fresh_targets], &[1_000, 100_000]));
+    workloads.extend(each(&[hub::unlink, hub::despawn], &[10_000, 100_000, 1_000_000]));
+    workloads.extend(each(READING, SIZES));
+    workloads.extend(each(CLIMBING, SIZES));
+    // Wide trees need many leaves.
+    let wide: &[fn(usize) -> Workload] =
+        &[up::wide, |leaves| up::moved(leaves, 10), |leaves| up::moved(leaves, 1_000)];
+    workloads.extend(each(wide, &[100_000, 1_000_000]));
+    workloads.extend(each(&[up::chains], if scale == Scale::Quick { &[4_096] } else { &[65_536] }));
+    workloads.extend(cascade::all(scale));
+    workloads.extend(each(NAMES, &[1_000, 100_000]));
+    workloads.extend(each(MEMORY, if scale == Scale::Quick { &[10_000] } else { &[100_000] }));
+    workloads.extend(expr::all(scale == Scale::Quick));
+    let place = |workload: &Workload| CATALOG.iter().position(|entry| entry.id == workload.id);
+    workloads.sort_by_key(|workload| (place(workload), workload.size));
     workloads
 }
 
-/// What reads through queries, which is quick enough for other sizes.
-fn queries(scale: Scale) -> impl Iterator<Item = Workload> {
-    use children::{Order, of_target};
-    let sizes: &[usize] = match scale {
-        Scale::Quick => &[1_000],
-        Scale::Full => &[100_000, 1_000_000],
-    };
-    sizes.iter().flat_map(|&size| {
-        [
-            of_target("children_10", size, 10, Order::Grouped, 2.0),
-            of_target("children_1000", size, 1_000, Order::Grouped, 0.3),
-            of_target("children_100000", size, 100_000, Order::Grouped, 0.2),
-            of_target("children_10_shuffled", size, 10, Order::Shuffled, 2.0),
-            of_target("children_1000_shuffled", size, 1_000, Order::Shuffled, 0.06),
-            of_target("children_100000_shuffled", size, 100_000, Order::Shuffled, 0.2),
-            wildcard_join::among("wildcard_1", size, 1, 0.25),
-            wildcard_join::among("wildcard_10", size, 10, 0.25),
-            wildcard_join::among("wildcard_1000", size, 1_000, 0.5),
-            wildcard_join::among("wildcard_10000", size, 10_000, 2.3),
-        ]
-    })
-}
+/// What reads through queries.
+const READING: &[fn(usize) -> Workload] = &[
+    |size| children::of_target(size, 10, children::Order::Grouped),
+    |size| children::of_target(size, 10, children::Order::Shuffled),
+    |size| children::of_target(size, 1_000, children::Order::Grouped),
+    |size| children::of_target(size, 1_000, children::Order::Shuffled),
+    |size| children::of_target(size, 100_000, children::Order::Grouped),
+    |size| children::of_target(size, 100_000, children::Order::Shuffled),
+    |size| wildcard::among(size, wildcard::Targets::Number(1)),
+    |size| wildcard::among(size, wildcard::Targets::Number(10)),
+    |size| wildcard::among(size, wildcard::Targets::Number(1_000)),
+    |size| wildcard::among(size, wildcard::Targets::Tenth),
+    |size| filter::filtered(size, 100),
+    |size| filter::filtered(size, 1),
+];
+
+/// What climbs up trees.
+const CLIMBING: &[fn(usize) -> Workload] = &[
+    |leaves| up::nearest(leaves, 4),
+    |leaves| up::nearest(leaves, 16),
+    |leaves| up::nearest(leaves, 64),
+    up::lone,
+];
+
+const NAMES: &[fn(usize) -> Workload] =
+    &[|size| names::path(size, 1), |size| names::path(size, 10), |size| names::path(size, 100)];
+
+const MEMORY: &[fn(usize) -> Workload] =
+    &[|size| memory::pairs(size, 1_000), |size| memory::pairs(size, size), memory::spawned];
 
 /// How many targets workloads with "many targets" use.
 const TARGETS: usize = 1_000;
@@ -116,4 +140,45 @@ fn round_robin<Id: Copy>(sources: &[Id], targets: &[Id]) -> Vec<Link<Id>> {
 fn shuffled_sources<S: Side>(side: &mut S, size: usize, stream: u64) -> Vec<S::Id> {
     let sources = side.spawn_sources(size);
     Random::new(stream).permutation(size).into_iter().map(|index| sources[index]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Contestant, Rounds, Team, compare};
+    use std::{collections::BTreeSet, time::Duration};
+
+    #[test]
+    fn contestants_agree_on_every_workload() {
+        let once = Rounds { most: 1, least: 1, within: Duration::ZERO };
+        for workload in workloads(Scale::Quick) {
+            let laps = compare(&workload, once);
+            assert_eq!(laps.len(), workload.contestants.len());
+        }
+    }
+
+    #[test]
+    fn every_workload_is_in_the_catalog_once() {
+        let made: BTreeSet<_> = workloads(Scale::Full).iter().map(|workload| workload.id).collect();
+        let listed: BTreeSet<_> = CATALOG.iter().map(|entry| entry.id).collect();
+        assert_eq!(made, listed);
+        assert_eq!(listed.len(), CATALOG.len());
+    }
+
+    #[test]
+    fn families_stand_together() {
+        let mut families: Vec<_> = CATALOG.iter().map(|entry| entry.family).collect();
+        families.dedup();
+        assert_eq!(families.iter().collect::<BTreeSet<_>>().len(), families.len());
+    }
+
+    #[test]
+    fn every_contestant_has_a_team_and_a_name_of_its_own() {
+        for workload in workloads(Scale::Full) {
+            let names: BTreeSet<_> = workload.contestants.iter().map(Contestant::name).collect();
+            assert_eq!(names.len(), workload.contestants.len(), "{}", workload.id);
+            assert!(names.iter().all(|name| Team::of(name).is_some()), "{}: {names:?}", workload.id);
+            assert!(names.contains("ours") || workload.id == "despawn_child_of", "{}", workload.id);
+        }
+    }
 }

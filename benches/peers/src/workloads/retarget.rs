@@ -2,7 +2,7 @@
 
 use super::{TARGETS, repeats, shuffled_sources};
 use crate::{
-    bevy::{Bevy, LikesInSet},
+    bevy::{Bevy, LikesByHand, LikesInSet},
     flecs::{Flecs, Kind},
     harness::{Contestant, Stopwatch, Workload},
     ours::{DockedTo, Ours},
@@ -21,6 +21,7 @@ pub(super) fn among_many(size: usize) -> Workload {
         retarget("flecs DontFragment", size, || Flecs::new(Kind::SparseExclusive, Way::Direct)),
         retarget("bevy", size, || Bevy::<LikesInSet>::new(Way::Direct)),
         retarget("bevy batch", size, || Bevy::<LikesInSet>::new(Way::Batch)),
+        retarget("by hand", size, || Bevy::<LikesByHand>::new(Way::Direct)),
         retarget("ours", size, || Ours::<DockedTo>::new(Way::Direct))
             .goal("flecs", at_least)
             .goal("bevy", 2.5),

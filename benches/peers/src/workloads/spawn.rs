@@ -2,7 +2,7 @@
 
 use super::{TARGETS, repeats};
 use crate::{
-    bevy::{Bevy, LikesInList, LikesInSet},
+    bevy::{Bevy, LikesByHand, LikesInList, LikesInSet},
     flecs::{Flecs, Kind},
     harness::{Contestant, Stopwatch, Workload},
     ours::{Likes, Ours},
@@ -11,30 +11,37 @@ use crate::{
 
 /// One call per entity.
 pub(super) fn one_by_one(size: usize) -> Workload {
-    let contestants = vec![
-        spawn("flecs", size, || Flecs::new(Kind::Fragmenting, Way::Direct)),
-        spawn("bevy", size, || Bevy::<LikesInList>::new(Way::Direct)),
-        spawn("bevy set", size, || Bevy::<LikesInSet>::new(Way::Direct)),
-        spawn("ours", size, || Ours::<Likes>::new(Way::Direct)).goal("flecs", 3.0).goal("bevy", 1.1),
-    ];
-    Workload { id: "spawn", size, elements: size * repeats(size), contestants }
+    workload("spawn", size, Way::Direct, [3.0, 1.1])
+}
+
+/// One deferred command per entity.
+pub(super) fn commands(size: usize) -> Workload {
+    workload("spawn_commands", size, Way::Commands, [3.0, 1.0])
 }
 
 /// One call for all of them, where there is one that takes targets. Flecs' bulk call takes one target at a
 /// time, so it is called once per target, with the sources sorted by target for it.
 pub(super) fn batch(size: usize) -> Workload {
+    let mut workload = workload("spawn_batch", size, Way::Batch, [5.0, 2.0]);
+    workload.contestants.push(spawn("flecs bulk", size, || Flecs::new(Kind::Fragmenting, Way::Batch)));
+    workload
+}
+
+fn workload(id: &'static str, size: usize, way: Way, [flecs, bevy]: [f64; 2]) -> Workload {
+    let one_by_one = if way == Way::Batch { Way::Direct } else { way };
     let contestants = vec![
-        spawn("flecs", size, || Flecs::new(Kind::Fragmenting, Way::Direct)),
-        spawn("flecs bulk", size, || Flecs::new(Kind::Fragmenting, Way::Batch)),
-        spawn("bevy", size, || Bevy::<LikesInList>::new(Way::Batch)),
-        spawn("bevy set", size, || Bevy::<LikesInSet>::new(Way::Batch)),
-        spawn("ours", size, || Ours::<Likes>::new(Way::Batch)).goal("flecs", 5.0).goal("bevy", 2.0),
+        spawn("flecs", size, move || Flecs::new(Kind::Fragmenting, one_by_one)),
+        spawn("flecs DontFragment", size, move || Flecs::new(Kind::Sparse, one_by_one)),
+        spawn("bevy", size, move || Bevy::<LikesInList>::new(way)),
+        spawn("bevy set", size, move || Bevy::<LikesInSet>::new(way)),
+        spawn("by hand", size, move || Bevy::<LikesByHand>::new(way)),
+        spawn("ours", size, move || Ours::<Likes>::new(way)).goal("flecs", flecs).goal("bevy", bevy),
     ];
-    Workload { id: "spawn_batch", size, elements: size * repeats(size), contestants }
+    Workload { id, size, elements: size * repeats(size), contestants }
 }
 
 /// A hundred sources per target, up to a thousand targets; despawned, newest first, between rounds.
-fn spawn<S: SpawnLinked>(name: &'static str, size: usize, new: fn() -> S) -> Contestant {
+fn spawn<S: SpawnLinked>(name: &'static str, size: usize, new: impl Fn() -> S + 'static) -> Contestant {
     Contestant::new(name, move || {
         let mut side = new();
         let count = TARGETS.min(size / 100);

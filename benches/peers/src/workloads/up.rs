@@ -4,13 +4,15 @@ use crate::{
     flecs::{Component as FlecsComponent, FlecsWorld, Id, Kind, pair},
     flecs_query::{FlecsQuery, Term},
     harness::{Contestant, Stopwatch, Workload},
-    ours::{MountedOn, world},
+    ours::{MountedOn, compile, id_of, world},
     random::Random,
 };
 use bevy_ecs::{
     component::Component,
     entity::Entity,
-    query::{QueryState, ReadOnlyQueryData},
+    hierarchy::ChildOf,
+    query::{ReadOnlyQueryData, With},
+    system::{Query, SystemState},
     world::World,
 };
 use bevy_relations::prelude::*;
@@ -21,40 +23,60 @@ struct Leaf(#[expect(dead_code, reason = "only there to be asked for")] f32);
 #[derive(Component, Clone, Copy)]
 struct Held(u32);
 
-/// Trees that are [`DEPTH`] levels deep: a holder at the root, a chain, and parents of `fanout` leaves each.
+/// Trees: a root that may hold data, a chain, and parents of leaves.
+#[derive(Clone, Copy)]
+struct Shape {
+    roots: usize,
+    leaves: usize,
+    /// Levels, with the root and the leaves.
+    depth: usize,
+    /// Leaves per parent.
+    fanout: usize,
+    /// Every so many roots there is one that holds data.
+    holders: usize,
+    /// How many parents of leaves go to other trees before each run.
+    moves: usize,
+}
+
+impl Shape {
+    fn new(leaves: usize, depth: usize, fanout: usize) -> Self {
+        Self { roots: 100, leaves, depth, fanout, holders: 1, moves: 0 }
+    }
+}
+
+/// The nodes of trees, parents first.
 struct Forest {
-    /// By node; parents come first.
     parents: Vec<Option<usize>>,
     is_leaf: Vec<bool>,
+    holds: Vec<bool>,
     /// Parents of leaves.
     lowest: Vec<usize>,
 }
 
-const ROOTS: usize = 100;
-const DEPTH: usize = 16;
-
 impl Forest {
-    fn new(leaves: usize, fanout: usize) -> Self {
-        let mut forest = Self { parents: Vec::new(), is_leaf: Vec::new(), lowest: Vec::new() };
-        for _ in 0..ROOTS {
-            let mut at = forest.add(None, false);
-            for _ in 0..DEPTH - 3 {
-                at = forest.add(Some(at), false);
+    fn new(shape: Shape) -> Self {
+        let mut forest =
+            Self { parents: Vec::new(), is_leaf: Vec::new(), holds: Vec::new(), lowest: Vec::new() };
+        for tree in 0..shape.roots {
+            let mut at = forest.add(None, false, tree.is_multiple_of(shape.holders));
+            for _ in 0..shape.depth - 3 {
+                at = forest.add(Some(at), false, false);
             }
-            for _ in 0..leaves / ROOTS / fanout {
-                let parent = forest.add(Some(at), false);
+            for _ in 0..shape.leaves / shape.roots / shape.fanout {
+                let parent = forest.add(Some(at), false, false);
                 forest.lowest.push(parent);
-                for _ in 0..fanout {
-                    forest.add(Some(parent), true);
+                for _ in 0..shape.fanout {
+                    forest.add(Some(parent), true, false);
                 }
             }
         }
         forest
     }
 
-    fn add(&mut self, parent: Option<usize>, is_leaf: bool) -> usize {
+    fn add(&mut self, parent: Option<usize>, is_leaf: bool, holds: bool) -> usize {
         self.parents.push(parent);
         self.is_leaf.push(is_leaf);
+        self.holds.push(holds);
         self.parents.len() - 1
     }
 
@@ -68,34 +90,52 @@ fn held(node: usize) -> Held {
     Held(node as u32 % 977 + 1)
 }
 
-/// The nearest holder of every leaf, in trees that stay as they are.
-pub(super) fn nearest(size: usize, fanout: usize) -> Workload {
-    let (id, goals) = match fanout {
-        1 => ("up_1", [3.0, 5.0, 10.0]),
-        10 => ("up_10", [0.4, 5.0, 1.0]),
-        _ => ("up_1000", [0.1, 2.0, 0.2]),
+/// The data of the root of every leaf, ten leaves per parent, in trees that stay as they are.
+pub(super) fn nearest(leaves: usize, depth: usize) -> Workload {
+    let id = match depth {
+        4 => "up_4",
+        16 => "up_16",
+        _ => "up_64",
     };
-    workload(id, size, fanout, 0, goals)
+    workload(id, Shape::new(leaves, depth, 10), [0.4, 5.0, 1.0])
+}
+
+/// The same, with a parent for each leaf.
+pub(super) fn lone(leaves: usize) -> Workload {
+    workload("up_16_lone", Shape::new(leaves, 16, 1), [3.0, 5.0, 10.0])
+}
+
+/// The same, with a thousand leaves per parent.
+pub(super) fn wide(leaves: usize) -> Workload {
+    workload("up_16_wide", Shape::new(leaves, 16, 1_000), [0.1, 2.0, 0.2])
 }
 
 /// The same, with a hundred parents moved in between, which is not timed. What is found does not count here: the
-/// cached query of Flecs does not notice all of the moves, the uncached one and ours do.
-pub(super) fn moved(size: usize, fanout: usize) -> Workload {
-    let id = if fanout == 10 { "up_moved_10" } else { "up_moved_1000" };
-    workload(id, size, fanout, 100, [5.0, 5.0, 5.0])
+/// cached query of Flecs does not notice all of the moves, the others do.
+pub(super) fn moved(leaves: usize, fanout: usize) -> Workload {
+    let id = if fanout == 10 { "up_moved" } else { "up_moved_wide" };
+    workload(id, Shape { moves: 100, ..Shape::new(leaves, 16, fanout) }, [5.0, 5.0, 5.0])
 }
 
-fn workload(id: &'static str, size: usize, fanout: usize, moves: usize, goals: [f64; 3]) -> Workload {
+/// A chain for every leaf; at the top of every other one there is data.
+pub(super) fn chains(count: usize) -> Workload {
+    let shape = Shape { roots: count, holders: 2, ..Shape::new(count, 4, 1) };
+    workload("up_chains", shape, [1.0, 1.0, 1.0])
+}
+
+fn workload(id: &'static str, shape: Shape, goals: [f64; 3]) -> Workload {
     let contestants = vec![
-        Contestant::new("flecs", move || flecs(size, fanout, moves, FlecsQuery::cached)),
-        Contestant::new("flecs uncached", move || flecs(size, fanout, moves, FlecsQuery::uncached)),
-        Contestant::new("ours", move || ours::<Up<MountedOn, &'static Held>>(size, fanout, moves))
+        Contestant::new("flecs", move || flecs(shape, FlecsQuery::cached)),
+        Contestant::new("flecs uncached", move || flecs(shape, FlecsQuery::uncached)),
+        Contestant::new("bevy", move || bevy(shape)),
+        Contestant::new("ours", move || ours::<Up<MountedOn, &'static Held>>(shape))
             .goal("flecs", goals[0])
             .goal("flecs uncached", goals[1]),
-        Contestant::new("ours kept", move || ours::<Kept<Up<MountedOn, &'static Held>>>(size, fanout, moves))
+        Contestant::new("ours, kept", move || ours::<Kept<Up<MountedOn, &'static Held>>>(shape))
             .goal("flecs", goals[2]),
+        Contestant::new("ours, expression", move || expression(shape)),
     ];
-    Workload { id, size, elements: size, contestants }
+    Workload { id, size: shape.leaves, elements: shape.leaves, contestants }
 }
 
 /// Which parent of leaves goes below whose parent, round by round.
@@ -109,21 +149,21 @@ fn plan(forest: &Forest, moves: usize) -> impl FnMut() -> Vec<(usize, usize)> + 
 }
 
 fn flecs(
-    size: usize,
-    fanout: usize,
-    moves: usize,
+    shape: Shape,
     query: fn(&mut FlecsWorld, &[Term]) -> FlecsQuery,
 ) -> impl FnMut(&mut Stopwatch) -> u64 {
-    let forest = Forest::new(size, fanout);
+    let forest = Forest::new(shape);
     let mut world = FlecsWorld::new();
     let leaf: FlecsComponent<Leaf> = world.component();
     let value: FlecsComponent<Held> = world.component();
     let child_of = world.relation(Kind::ChildOf);
     let ids: Vec<Id> = forest.parents.iter().map(|_| world.entity()).collect();
     for (node, parent) in forest.parents.iter().enumerate().filter(|(node, _)| !forest.is_leaf[*node]) {
-        match parent {
-            Some(parent) => world.add(ids[node], pair(child_of, ids[*parent])),
-            None => world.set(ids[node], value, &held(node)),
+        if let Some(parent) = parent {
+            world.add(ids[node], pair(child_of, ids[*parent]));
+        }
+        if forest.holds[node] {
+            world.set(ids[node], value, &held(node));
         }
     }
     for node in forest.shuffled().into_iter().filter(|&node| forest.is_leaf[node]) {
@@ -132,7 +172,7 @@ fn flecs(
         world.set(ids[node], leaf, &Leaf(1.0));
     }
     let query = query(&mut world, &[Term::read(leaf), Term::read(value).up(child_of)]);
-    let mut plan = plan(&forest, moves);
+    let mut plan = plan(&forest, shape.moves);
     move |watch| {
         for (node, parent) in plan() {
             world.add(ids[node], pair(child_of, ids[parent]));
@@ -145,53 +185,99 @@ fn flecs(
                     sum += u64::from(std::hint::black_box(held).0);
                 }
             });
-            if moves == 0 { sum } else { size as u64 }
+            if shape.moves == 0 { sum } else { 0 }
         })
     }
 }
 
-/// What a query gives for a leaf.
-trait Nearest: ReadOnlyQueryData + 'static {
-    fn value(item: Self::Item<'_, '_>) -> u64;
-}
-
-impl Nearest for Up<MountedOn, &'static Held> {
-    fn value(item: &Held) -> u64 {
-        u64::from(item.0)
-    }
-}
-
-impl Nearest for Kept<Up<MountedOn, &'static Held>> {
-    fn value(item: &Held) -> u64 {
-        u64::from(item.0)
-    }
-}
-
-fn ours<D: Nearest>(size: usize, fanout: usize, moves: usize) -> impl FnMut(&mut Stopwatch) -> u64 {
-    let forest = Forest::new(size, fanout);
-    let mut world: World = world();
+/// The trees in a Bevy world; `link` puts a node below another.
+fn grow(world: &mut World, forest: &Forest, link: impl Fn(&mut World, Entity, Entity)) -> Vec<Entity> {
     let mut ids = vec![Entity::PLACEHOLDER; forest.parents.len()];
     for node in forest.shuffled() {
-        ids[node] = match (forest.is_leaf[node], forest.parents[node]) {
+        ids[node] = match (forest.is_leaf[node], forest.holds[node]) {
             (true, _) => world.spawn(Leaf(1.0)).id(),
-            (_, None) => world.spawn(held(node)).id(),
+            (_, true) => world.spawn(held(node)).id(),
             _ => world.spawn_empty().id(),
         };
     }
     for (node, parent) in forest.parents.iter().enumerate() {
         if let Some(parent) = parent {
-            world.insert_pair(ids[node], MountedOn, ids[*parent]).expect("a tree");
+            link(world, ids[node], ids[*parent]);
         }
     }
-    let mut query: QueryState<(&Leaf, D)> = world.query();
-    let mut plan = plan(&forest, moves);
+    ids
+}
+
+/// Climbs in a loop, as one would write it by hand.
+fn bevy(shape: Shape) -> impl FnMut(&mut Stopwatch) -> u64 {
+    let link = |world: &mut World, node: Entity, parent| {
+        world.entity_mut(node).insert(ChildOf(parent));
+    };
+    let forest = Forest::new(shape);
+    let mut world = World::new();
+    let ids = grow(&mut world, &forest, link);
+    let mut plan = plan(&forest, shape.moves);
+    let mut state =
+        SystemState::<(Query<Entity, With<Leaf>>, Query<&ChildOf>, Query<&Held>)>::new(&mut world);
     move |watch| {
         for (node, parent) in plan() {
-            world.insert_pair(ids[node], MountedOn, ids[parent]).expect("still a tree");
+            link(&mut world, ids[node], ids[parent]);
+        }
+        let (leaves, parents, held) = state.get(&world).expect("queries are always available");
+        let nearest = |leaf| parents.iter_ancestors(leaf).find_map(|above| held.get(above).ok());
+        let found = || leaves.iter().filter_map(nearest);
+        let sum = watch.time(|| found().map(|held| u64::from(held.0)).sum());
+        world.clear_trackers();
+        if shape.moves == 0 { sum } else { 0 }
+    }
+}
+
+/// The trees with a relation of ours; `run` adds up what it finds.
+fn mounted(
+    shape: Shape,
+    prepare: impl FnOnce(&mut World) -> Box<dyn FnMut(&World) -> u64>,
+) -> impl FnMut(&mut Stopwatch) -> u64 {
+    let link = |world: &mut World, node, parent| {
+        world.insert_pair(node, MountedOn, parent).expect("it is a tree");
+    };
+    let forest = Forest::new(shape);
+    let mut world = world();
+    let ids = grow(&mut world, &forest, link);
+    let mut plan = plan(&forest, shape.moves);
+    let mut run = prepare(&mut world);
+    move |watch| {
+        for (node, parent) in plan() {
+            link(&mut world, ids[node], ids[parent]);
         }
         world.maintain_pairs();
-        let sum: u64 = watch.time(|| query.iter(&world).map(|(_, item)| D::value(item)).sum());
+        let sum = watch.time(|| run(&world));
         world.clear_trackers();
-        if moves == 0 { sum } else { size as u64 }
+        if shape.moves == 0 { sum } else { 0 }
     }
+}
+
+fn ours<D>(shape: Shape) -> impl FnMut(&mut Stopwatch) -> u64
+where
+    for<'w, 's> D: ReadOnlyQueryData<Item<'w, 's> = &'w Held> + 'static,
+{
+    mounted(shape, |world| {
+        let mut query = world.query_filtered::<D, With<Leaf>>();
+        Box::new(move |world| query.iter(world).map(|held| u64::from(held.0)).sum())
+    })
+}
+
+fn expression(shape: Shape) -> impl FnMut(&mut Stopwatch) -> u64 {
+    mounted(shape, |world| {
+        world.register_relation::<MountedOn>().expect("its traits are right");
+        let (leaf, held) = (id_of::<Leaf>(world), id_of::<Held>(world));
+        let mut expr = compile(world, &format!("{leaf}, {held}(up MountedOn)"));
+        Box::new(move |world| {
+            let mut sum = 0;
+            let run = expr.for_each(world, |row| {
+                sum += row.get::<Held>(1).map_or(0, |held| u64::from(held.0));
+            });
+            run.expect("nothing is in the way");
+            sum
+        })
+    })
 }

@@ -1,0 +1,64 @@
+//! The files that a run leaves.
+
+use bevy_relations_peers::{Machine, Record, plots, results, summary, to_csv};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// What was measured so far, and where it goes.
+pub(crate) struct Results {
+    directory: Option<PathBuf>,
+    machine: Machine,
+    records: Vec<Record>,
+    failures: Vec<String>,
+}
+
+impl Results {
+    pub(crate) fn new(directory: Option<&Path>, machine: Machine) -> io::Result<Self> {
+        if let Some(directory) = directory {
+            fs::create_dir_all(directory.join("plots"))?;
+        }
+        let directory = directory.map(Path::to_owned);
+        Ok(Self { directory, machine, records: Vec::new(), failures: Vec::new() })
+    }
+
+    pub(crate) fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// Keeps records, in a file of its own too: a run that is interrupted leaves the results of the last one as they
+    /// were, and what it has found itself beside them.
+    pub(crate) fn add(&mut self, records: Vec<Record>) -> io::Result<()> {
+        self.records.extend(records);
+        match self.unfinished() {
+            Some(file) => fs::write(file, to_csv(&self.records)),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn fail(&mut self, problem: String) {
+        self.failures.push(problem);
+    }
+
+    fn unfinished(&self) -> Option<PathBuf> {
+        Some(self.directory.as_ref()?.join("unfinished.csv"))
+    }
+
+    /// Writes everything. False if something had failed.
+    pub(crate) fn finish(self) -> io::Result<bool> {
+        let Self { directory, machine, records, failures } = &self;
+        if let Some(directory) = directory {
+            fs::write(directory.join("results.csv"), to_csv(records))?;
+            fs::write(directory.join("results.md"), results(machine, records, failures))?;
+            fs::write(directory.join("summary.md"), summary(records))?;
+            for plot in plots(records) {
+                fs::write(directory.join("plots").join(plot.family).with_extension("svg"), plot.svg)?;
+            }
+        }
+        if let Some(file) = self.unfinished().filter(|file| file.exists()) {
+            fs::remove_file(file)?;
+        }
+        Ok(failures.is_empty())
+    }
+}

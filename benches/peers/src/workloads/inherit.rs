@@ -1,0 +1,194 @@
+//! Data that instances share with the prefab they were made of.
+
+use crate::{
+    flecs::{FlecsWorld, Id, Kind, pair},
+    flecs_query::{FlecsQuery, Term},
+    harness::{Contestant, Stopwatch, Workload},
+    ours::{self, compile, id_of},
+    random::Random,
+};
+use bevy_ecs::{
+    component::Component,
+    entity::Entity,
+    query::{ReadOnlyQueryData, With},
+    system::{Query, SystemState},
+    world::World,
+};
+use bevy_relations::prelude::*;
+
+#[derive(Component, Clone, Copy)]
+struct Instance;
+
+#[derive(Component, Clone, Copy)]
+#[repr(transparent)]
+struct Held(u32);
+
+/// Who an instance was made of, by hand.
+#[derive(Component)]
+struct MadeOf(Entity);
+
+/// How many prefabs have data.
+const HOLDERS: usize = 100;
+
+/// `size` instances; the data is `steps` steps away.
+pub(super) fn chain(size: usize, steps: usize) -> Workload {
+    let id = match steps {
+        1 => "inherit_1",
+        2 => "inherit_2",
+        _ => "inherit_16",
+    };
+    let plan = Plan { size, steps };
+    let contestants = vec![
+        Contestant::new("flecs", move || plan.flecs(FlecsQuery::cached)),
+        Contestant::new("flecs uncached", move || plan.flecs(FlecsQuery::uncached)),
+        Contestant::new("by hand", move || plan.by_hand()),
+        Contestant::new("ours", move || plan.term::<SelfUp<IsA, &'static Held>>()),
+        Contestant::new("ours, kept", move || plan.term::<Kept<SelfUp<IsA, &'static Held>>>()),
+        Contestant::new("ours, expression", move || plan.expression()),
+    ];
+    Workload { id, size, elements: size, contestants }
+}
+
+#[derive(Clone, Copy)]
+struct Plan {
+    size: usize,
+    steps: usize,
+}
+
+impl Plan {
+    /// Which holder each instance gets its data from.
+    fn choices(self) -> Vec<usize> {
+        Random::new(61).choices(self.size, HOLDERS)
+    }
+
+    fn value(holder: usize) -> Held {
+        Held(holder as u32 * 7 + 1)
+    }
+
+    fn flecs(self, query: fn(&mut FlecsWorld, &[Term]) -> FlecsQuery) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let mut world = FlecsWorld::new();
+        let (instance, held) = (world.entity(), world.component::<Held>());
+        world.inherit(held);
+        let is_a = world.relation(Kind::IsA);
+        let mut prefabs = Vec::new();
+        for holder in 0..HOLDERS {
+            let mut prefab = world.entity();
+            world.set(prefab, held, &Self::value(holder));
+            for _ in 1..self.steps {
+                let next = world.entity();
+                world.add(next, pair(is_a, prefab));
+                prefab = next;
+            }
+            prefabs.push(prefab);
+        }
+        for holder in self.choices() {
+            let made: Id = world.entity();
+            world.add(made, instance);
+            world.add(made, pair(is_a, prefabs[holder]));
+        }
+        let query = query(&mut world, &[Term::with(instance), Term::read(held).self_up(is_a)]);
+        move |watch| {
+            watch.time(|| {
+                let mut sum = 0;
+                query.for_each_table(&mut world, |table| {
+                    let held = table.field::<Held>(1).expect("the term is not optional")[0].get();
+                    for _ in 0..table.count() {
+                        sum += u64::from(std::hint::black_box(held).0);
+                    }
+                });
+                sum
+            })
+        }
+    }
+
+    /// Prefabs and instances; `made_of` names the one that another was made of.
+    fn spawn(self, world: &mut World, made_of: impl Fn(&mut World, Entity, Entity)) {
+        let mut prefabs = Vec::new();
+        for holder in 0..HOLDERS {
+            let mut prefab = world.spawn(Self::value(holder)).id();
+            for _ in 1..self.steps {
+                let next = world.spawn_empty().id();
+                made_of(world, next, prefab);
+                prefab = next;
+            }
+            prefabs.push(prefab);
+        }
+        for holder in self.choices() {
+            let made = world.spawn(Instance).id();
+            made_of(world, made, prefabs[holder]);
+        }
+    }
+
+    /// Climbs from component to component.
+    fn by_hand(self) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let mut world = World::new();
+        self.spawn(&mut world, |world, made, prefab| {
+            world.entity_mut(made).insert(MadeOf(prefab));
+        });
+        let mut state = SystemState::<(
+            Query<&MadeOf, With<Instance>>,
+            Query<(Option<&Held>, Option<&MadeOf>)>,
+        )>::new(&mut world);
+        move |watch| {
+            let (instances, above) = state.get(&world).expect("queries are always available");
+            watch.time(|| {
+                let mut sum = 0;
+                for mut made_of in &instances {
+                    while let Ok((held, next)) = above.get(made_of.0) {
+                        match (held, next) {
+                            (Some(held), _) => sum += u64::from(held.0),
+                            (None, Some(next)) => {
+                                made_of = next;
+                                continue;
+                            }
+                            (None, None) => {}
+                        }
+                        break;
+                    }
+                }
+                sum
+            })
+        }
+    }
+
+    fn ours(self) -> World {
+        let mut world = ours::world();
+        let held = world.entity_of::<Held>();
+        let traits = RelationTraits::new().on_instantiate(OnInstantiate::Inherit);
+        world.set_traits(held, traits).expect("nothing refers to it yet");
+        self.spawn(&mut world, |world, made, prefab| {
+            world.insert_pair(made, IsA, prefab).expect("both are alive");
+        });
+        world
+    }
+
+    fn term<D>(self) -> impl FnMut(&mut Stopwatch) -> u64
+    where
+        for<'w, 's> D: ReadOnlyQueryData<Item<'w, 's> = &'w Held> + 'static,
+    {
+        let mut world = self.ours();
+        let mut query = world.query_filtered::<D, With<Instance>>();
+        move |watch| {
+            world.maintain_pairs();
+            let sum = watch.time(|| query.iter(&world).map(|held| u64::from(held.0)).sum());
+            world.clear_trackers();
+            sum
+        }
+    }
+
+    fn expression(self) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let mut world = self.ours();
+        let (instance, held) = (id_of::<Instance>(&mut world), id_of::<Held>(&mut world));
+        let mut expr = compile(&mut world, &format!("{instance}, {held}(self|up IsA)"));
+        move |watch| {
+            watch.time(|| {
+                let mut sum = 0;
+                let run = expr.for_each(&world, |row| {
+                    sum += row.get::<Held>(1).map_or(0, |held| u64::from(held.0));
+                });
+                run.expect("nothing is in the way");
+                sum
+            })
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Finding entities by the path of their names.
+
+use crate::{
+    flecs::{FlecsWorld, Kind, pair},
+    harness::{Contestant, Stopwatch, Workload},
+    ours,
+    random::Random,
+};
+use bevy_ecs::{
+    entity::Entity,
+    hierarchy::{ChildOf, Children},
+    name::Name,
+    query::Without,
+    system::{Query, SystemState},
+    world::World,
+};
+use bevy_relations::prelude::*;
+use std::ffi::CString;
+
+/// How many paths are looked up.
+const PATHS: usize = 100;
+
+/// Paths of `depth` names in a world of `size` entities. All begin with the same names but for the last one.
+pub(super) fn path(size: usize, depth: usize) -> Workload {
+    let id = match depth {
+        1 => "names_1",
+        10 => "names_10",
+        _ => "names_100",
+    };
+    let plan = Plan { depth, siblings: (size / depth).max(1) };
+    let contestants = vec![
+        Contestant::new("flecs", move || plan.flecs()),
+        Contestant::new("by hand", move || plan.by_hand()),
+        Contestant::new("ours", move || plan.on_world()),
+        Contestant::new("ours, NamePaths", move || plan.param()),
+    ];
+    Workload { id, size, elements: PATHS, contestants }
+}
+
+#[derive(Clone, Copy)]
+struct Plan {
+    depth: usize,
+    /// Entities on each level, all below the first one of the level above.
+    siblings: usize,
+}
+
+impl Plan {
+    fn name(level: usize, sibling: usize) -> String {
+        format!("level{level}_number{sibling}")
+    }
+
+    /// Names from the top, and the number of the entity that is to be found.
+    fn paths(self) -> Vec<(String, usize)> {
+        let last = self.depth - 1;
+        let start: String = (0..last).map(|level| Self::name(level, 0) + ".").collect();
+        let choices = Random::new(71).choices(PATHS, self.siblings);
+        let path = |sibling| (start.clone() + &Self::name(last, sibling), last * self.siblings + sibling);
+        choices.into_iter().map(path).collect()
+    }
+
+    /// Calls with level and number; the entity that it gives for number 0 is above those of the next level.
+    fn spawn<Id: Copy>(self, mut spawn: impl FnMut(String, Option<Id>) -> Id) -> Vec<Id> {
+        let (mut all, mut parent) = (Vec::new(), None);
+        for level in 0..self.depth {
+            let first = all.len();
+            for sibling in 0..self.siblings {
+                all.push(spawn(Self::name(level, sibling), parent));
+            }
+            parent = Some(all[first]);
+        }
+        all
+    }
+
+    fn flecs(self) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let mut world = FlecsWorld::new();
+        let child_of = world.relation(Kind::ChildOf);
+        let all = self.spawn(|name, parent| {
+            let entity = world.entity();
+            if let Some(parent) = parent {
+                world.add(entity, pair(child_of, parent));
+            }
+            world.set_name(entity, &CString::new(name).expect("it has no zeroes"));
+            entity
+        });
+        let paths: Vec<_> = self
+            .paths()
+            .into_iter()
+            .map(|(path, number)| (CString::new(path).expect("it has no zeroes"), all[number]))
+            .collect();
+        move |watch| {
+            watch.time(|| paths.iter().filter(|(path, right)| world.lookup(path) == Some(*right)).count())
+                as u64
+        }
+    }
+
+    fn bevy(self, mut world: World) -> (World, Vec<(String, Entity)>) {
+        let all = self.spawn(|name, parent| match parent {
+            Some(parent) => world.spawn((Name::new(name), ChildOf(parent))).id(),
+            None => world.spawn(Name::new(name)).id(),
+        });
+        let paths = self.paths().into_iter().map(|(path, number)| (path, all[number])).collect();
+        (world, paths)
+    }
+
+    /// Looks at one child after the other.
+    fn by_hand(self) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let (mut world, paths) = self.bevy(World::new());
+        let mut state =
+            SystemState::<(Query<(Entity, &Name), Without<ChildOf>>, Query<&Children>, Query<&Name>)>::new(
+                &mut world,
+            );
+        move |watch| {
+            let (roots, children, names) = state.get(&world).expect("queries are always available");
+            let lookup = |path: &str| {
+                let mut steps = path.split('.');
+                let first = steps.next()?;
+                let mut at = roots.iter().find(|(_, name)| name.as_str() == first)?.0;
+                for step in steps {
+                    let mut below = children.get(at).ok()?.iter().copied();
+                    at = below.find(|&child| names.get(child).is_ok_and(|name| name.as_str() == step))?;
+                }
+                Some(at)
+            };
+            watch.time(|| paths.iter().filter(|(path, right)| lookup(path) == Some(*right)).count()) as u64
+        }
+    }
+
+    fn on_world(self) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let (world, paths) = self.bevy(ours::world());
+        move |watch| {
+            watch.time(|| paths.iter().filter(|(path, right)| world.lookup(path) == Ok(*right)).count())
+                as u64
+        }
+    }
+
+    fn param(self) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let (mut world, paths) = self.bevy(ours::world());
+        let mut state = SystemState::<NamePaths>::new(&mut world);
+        move |watch| {
+            let names = state.get(&world).expect("the plugin provides what the parameter needs");
+            watch.time(|| paths.iter().filter(|(path, right)| names.lookup(path) == Ok(*right)).count())
+                as u64
+        }
+    }
+}
