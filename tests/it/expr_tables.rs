@@ -202,7 +202,7 @@ fn slices_that_are_written_count_as_changed() {
     assert_eq!(changed.iter(&world).count(), 0);
     let mut expected = Vec::new();
     expr.for_each(&world, |row| {
-        expected.push((row.this().unwrap(), Fuel(row.get::<Fuel>(0).unwrap().0 + 1000)))
+        expected.push((row.this().unwrap(), Fuel(row.get::<Fuel>(0).unwrap().0 + 1000)));
     })
     .unwrap();
     let mut written = 0;
