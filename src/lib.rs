@@ -27,8 +27,8 @@ pub use bevy_relations_macros::{Expression, Relation, pair_expr};
 pub use expr::RowSerializer;
 pub use expr::{
     AnyExpression, CompiledExpr, ExprError, ExprErrorKind, ExprParam, ExprQuery, ExprRunError, Expression,
-    FieldId, FieldMode, PairExpr, PairExprBuilder, ReadFields, Row, RowGroup, RowMut, RowTable, RowTableMut,
-    Rows, WriteFields,
+    FieldAccess, FieldId, FieldMode, PairExpr, PairExprBuilder, ReadFields, Row, RowGroup, RowMut, RowTable,
+    RowTableMut, Rows, WriteFields,
 };
 pub use id::{PairId, Slot};
 pub use names::{LookupError, NamePaths, WorldNameExt};
@@ -45,7 +45,7 @@ pub use param::{
 };
 #[cfg(feature = "bevy_reflect")]
 pub use param::{PairView, PairsView};
-pub use plugin::{AdoptRelationshipExt, AppRelationExt, RelationsPlugin};
+pub use plugin::{AdoptRelationshipExt, AppRelationExt, ComponentNameExt, RelationsPlugin};
 #[cfg(feature = "bevy_reflect")]
 pub use relation::ReflectedData;
 pub use relation::{
@@ -64,13 +64,13 @@ pub use traverse::{AncestorIter, DepthError, EntityPath, MaxDepth, RelationView,
 pub mod prelude {
     pub use crate::{
         AddedPair, AdoptRelationshipExt, Ancestors, AnyPairs, AppRelationExt, CascadeQuery, ChangedPair,
-        CleanupPolicy, CommandsPairExt, Depth, EntityCommandsPairExt, EntityWorldMutPairExt,
-        ExclusiveRelation, ExprQuery, Expression, InsertedAbove, IsA, Kept, LeafOf, NamePaths, OnInstantiate,
-        Pair, PairContext, PairId, PairInserted, PairQuery, PairRefusal, PairRemoved, Pairs, PairsMut,
-        PairsOf, Prefab, Related, Relation, RelationTraits, RelationsPlugin, RemovedAbove, RemovedPairs,
-        RootOf, SelfUp, Slot, SlotOf, Sources, Target, TargetOf, Targets, Towards, TraversableRelation,
-        TypeTarget, Up, Wildcard, WorldNameExt, WorldPairExt, WorldPairReadExt, any_pair, any_pair_removed,
-        pairs, pairs_changed, sources,
+        CleanupPolicy, CommandsPairExt, ComponentNameExt, Depth, EntityCommandsPairExt,
+        EntityWorldMutPairExt, ExclusiveRelation, ExprQuery, Expression, InsertedAbove, IsA, Kept, LeafOf,
+        NamePaths, OnInstantiate, Pair, PairContext, PairId, PairInserted, PairQuery, PairRefusal,
+        PairRemoved, Pairs, PairsMut, PairsOf, Prefab, Related, Relation, RelationTraits, RelationsPlugin,
+        RemovedAbove, RemovedPairs, RootOf, SelfUp, Slot, SlotOf, Sources, Target, TargetOf, Targets,
+        Towards, TraversableRelation, TypeTarget, Up, Wildcard, WorldNameExt, WorldPairExt, WorldPairReadExt,
+        any_pair, any_pair_removed, pairs, pairs_changed, sources,
     };
 }
 

@@ -4,9 +4,10 @@
 use crate::param::{PairsView, refresh_views};
 use crate::{
     ops::{WorldPairExt, adopt, ensure_store, relation_id},
-    relation::{Relation, RelationTraits, TraitsError, TraversableRelation},
+    relation::{Relation, RelationTraits, TraitsError, TraversableRelation, short_name},
     store::PairStore,
 };
+use alloc::string::String;
 #[cfg(feature = "bevy_reflect")]
 use bevy_app::Last;
 use bevy_app::{App, First, Plugin};
@@ -17,8 +18,10 @@ use bevy_ecs::{
     component::Component,
     entity::Entity,
     relationship::Relationship,
+    resource::Resource,
     world::World,
 };
+use core::any::{TypeId, type_name};
 
 /// Adds relations to an app.
 ///
@@ -106,6 +109,62 @@ impl AdoptRelationshipExt for App {
         traits: RelationTraits,
     ) -> Result<Entity, TraitsError> {
         self.world_mut().adopt_relationship_with::<C>(traits)
+    }
+}
+
+/// Naming components and resources for expressions, on an [`App`] or [`World`].
+///
+/// Reflected types and relations have names already.
+pub trait ComponentNameExt: Sized {
+    /// Lets expressions call a component by a name. It may have several; a name that several components have is
+    /// an error where it is used.
+    ///
+    /// ```
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_relations::{PairExpr, prelude::*};
+    ///
+    /// #[derive(Component)]
+    /// struct Fuel;
+    ///
+    /// let mut world = World::new();
+    /// world.register_component_name::<Fuel>("Fuel");
+    /// world.spawn(Fuel);
+    /// let mut expr = PairExpr::parse("Fuel").unwrap().compile(&mut world).unwrap();
+    /// assert_eq!(expr.count(&world), Ok(1));
+    /// ```
+    fn register_component_name<C: Component>(&mut self, name: impl Into<String>) -> &mut Self;
+
+    /// Lets expressions ask for a resource by its name alone: `Clock` then is `Clock($)`. The name is that of the
+    /// type, without its path, beside others that it has.
+    fn register_singleton<R: Resource>(&mut self) -> &mut Self;
+}
+
+impl ComponentNameExt for World {
+    fn register_component_name<C: Component>(&mut self, name: impl Into<String>) -> &mut Self {
+        self.register_component::<C>();
+        ensure_store(self).registry.name_component(name.into(), TypeId::of::<C>());
+        self
+    }
+
+    fn register_singleton<R: Resource>(&mut self) -> &mut Self {
+        self.register_component_name::<R>(short_name(type_name::<R>()));
+        let singletons = &mut ensure_store(self).registry.singletons;
+        if !singletons.contains(&TypeId::of::<R>()) {
+            singletons.push(TypeId::of::<R>());
+        }
+        self
+    }
+}
+
+impl ComponentNameExt for App {
+    fn register_component_name<C: Component>(&mut self, name: impl Into<String>) -> &mut Self {
+        self.world_mut().register_component_name::<C>(name);
+        self
+    }
+
+    fn register_singleton<R: Resource>(&mut self) -> &mut Self {
+        self.world_mut().register_singleton::<R>();
+        self
     }
 }
 

@@ -355,9 +355,9 @@ pub(crate) struct Variable {
     pub(crate) local: bool,
 }
 
-/// How a field may be accessed.
+/// What the value of a field is for: `[in]`, `[out]`, `[inout]` or `[none]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum FieldAccess {
+pub enum FieldAccess {
     /// Nobody looks at the value.
     None,
     /// It is read.

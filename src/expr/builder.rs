@@ -3,20 +3,33 @@
 use super::{
     PairExpr,
     ast::{
-        Arg, Ast, Clause, Depth, Element, Flag, Flags, Has, Id, IdKind, Operator, Path, Scope, Span, Term,
-        Test, Traversal,
+        Access, Arg, Ast, Clause, Comparand, Comparison, Depth, Element, Flag, Flags, Has, Id, IdKind,
+        Operator, Path, Scope, Span, Term, Test, Traversal,
     },
+    bound::FieldAccess,
     error::{ExprError, Fault},
     parse,
 };
-use crate::relation::Relation;
-use alloc::{boxed::Box, string::ToString, vec, vec::Vec};
-use core::any::type_name;
+use crate::{
+    ops::WorldPairExt,
+    relation::{Relation, TraitsError},
+};
+use alloc::{
+    boxed::Box,
+    string::{String, ToString},
+    vec,
+    vec::Vec,
+};
+use bevy_ecs::world::World;
+use core::{
+    any::{TypeId, type_name},
+    ops::{Bound, RangeBounds},
+};
 
 /// Puts a [`PairExpr`] together.
 ///
-/// Types are written with their full path; arguments and whole parts may also be given as text. A mistake in the
-/// text shows when the expression is [built](Self::build).
+/// Types are written with their full path, and known by it whether or not they are reflected. Arguments and whole
+/// parts may also be given as text. A mistake in the text shows when the expression is [built](Self::build).
 ///
 /// ```
 /// # use bevy_relations::{PairExpr, prelude::*};
@@ -47,48 +60,117 @@ use core::any::type_name;
 #[must_use = "nothing comes of it until `build` is called"]
 pub struct PairExprBuilder {
     ast: Ast,
+    /// The types that it was given, by what is written for them.
+    types: Vec<GivenType>,
     /// The first one.
     error: Option<ExprError>,
 }
 
-fn id_of<T: ?Sized>() -> Id {
-    Id { kind: IdKind::Path(Path(vec![type_name::<T>().into()])), span: Span::NOWHERE }
+/// A type, and what is written for it.
+#[derive(Clone, Debug)]
+pub(super) struct GivenType {
+    pub(super) name: String,
+    pub(super) id: TypeId,
+    /// Makes a relation known to a world, with its traits.
+    pub(super) register: fn(&mut World) -> Result<(), TraitsError>,
+}
+
+impl GivenType {
+    fn new<T: ?Sized + 'static>() -> Self {
+        Self { name: type_name::<T>().to_string(), id: TypeId::of::<T>(), register: |_| Ok(()) }
+    }
+
+    fn relation<R: Relation>() -> Self {
+        Self { register: |world| world.register_relation::<R>().map(drop), ..Self::new::<R>() }
+    }
 }
 
 impl PairExprBuilder {
     /// `T`: a component, a tag, or a resource with [`singleton`](Self::singleton).
     pub fn with<T: ?Sized + 'static>(self) -> Self {
-        self.term::<T>(Operator::And, None)
+        self.has(GivenType::new::<T>(), Operator::And, None)
     }
 
     /// `!T`
     pub fn without<T: ?Sized + 'static>(self) -> Self {
-        self.term::<T>(Operator::Not, None)
+        self.has(GivenType::new::<T>(), Operator::Not, None)
     }
 
     /// `?T`
     pub fn optional<T: ?Sized + 'static>(self) -> Self {
-        self.term::<T>(Operator::Optional, None)
+        self.has(GivenType::new::<T>(), Operator::Optional, None)
     }
 
     /// `(R, target)`
     pub fn pair<R: Relation>(self, target: &str) -> Self {
-        self.term::<R>(Operator::And, Some(target))
+        self.pair_with::<R>(Operator::And, target)
     }
 
     /// `!(R, target)`
     pub fn without_pair<R: Relation>(self, target: &str) -> Self {
-        self.term::<R>(Operator::Not, Some(target))
+        self.pair_with::<R>(Operator::Not, target)
     }
 
     /// `?(R, target)`
     pub fn optional_pair<R: Relation>(self, target: &str) -> Self {
-        self.term::<R>(Operator::Optional, Some(target))
+        self.pair_with::<R>(Operator::Optional, target)
     }
 
     /// `T($)`: the resource `T`.
     pub fn singleton<T: ?Sized + 'static>(self) -> Self {
-        self.with::<T>().change_source(|source| source.id = id_of::<T>())
+        let mut with = self.with::<T>();
+        let id = with.id_of(GivenType::new::<T>());
+        with.change_source(|source| source.id = id)
+    }
+
+    /// `(R, T)`: with the entity that stands for the type `T` as the target.
+    pub fn pair_to<R: Relation, T: ?Sized + 'static>(mut self) -> Self {
+        let target = Arg::new(self.id_of(GivenType::new::<T>()));
+        self.has(GivenType::relation::<R>(), Operator::And, Some(target))
+    }
+
+    /// `and|list`: everything that the entity is made of.
+    pub fn all_of(self, list: &str) -> Self {
+        self.list(Operator::AndFrom, list)
+    }
+
+    /// `or|list`: something that the entity is made of.
+    pub fn any_of(self, list: &str) -> Self {
+        self.list(Operator::OrFrom, list)
+    }
+
+    /// `not|list`: nothing that the entity is made of.
+    pub fn none_of(self, list: &str) -> Self {
+        self.list(Operator::NotFrom, list)
+    }
+
+    /// `$left == right`
+    pub fn equal(self, left: &str, right: &str) -> Self {
+        self.compare(left, right, false)
+    }
+
+    /// `$left != right`
+    pub fn unequal(self, left: &str, right: &str) -> Self {
+        self.compare(left, right, true)
+    }
+
+    /// `$left ~= "part"`: the part is in the name, in whatever case.
+    pub fn name_contains(mut self, left: &str, part: &str) -> Self {
+        if let Some(left) = self.arg(left) {
+            self.push_comparison(left.id, Comparand::NamePart(part.into()), false);
+        }
+        self
+    }
+
+    /// `[in]`, `[out]`, `[inout]` or `[none]` for the last term.
+    pub fn access(self, access: FieldAccess) -> Self {
+        let access = match access {
+            FieldAccess::None => Access::None,
+            FieldAccess::In => Access::In,
+            FieldAccess::Out => Access::Out,
+            FieldAccess::InOut => Access::InOut,
+        };
+        self.change_last(|has| has.access = Some(access))
     }
 
     /// The source of the last term, instead of `$this`.
@@ -112,6 +194,46 @@ impl PairExprBuilder {
     /// `cascade R` for the source of the last term: as [`up`](Self::up), with rows from the root down.
     pub fn cascade<R: Relation>(self) -> Self {
         self.traverse::<R>(&[Flag::Cascade])
+    }
+
+    /// `down R` for the source of the last term: the nearest holder below it.
+    pub fn down<R: Relation>(self) -> Self {
+        self.traverse::<R>(&[Flag::Down])
+    }
+
+    /// `self` for the source of the last term: it alone, and nothing that it inherits.
+    pub fn only_itself(self) -> Self {
+        self.change_source(|source| {
+            let mut flags = Flags::default();
+            flags.insert(Flag::This);
+            let (relation, depth, span) = (None, Depth::EVERY, Span::NOWHERE);
+            source.traversal = Some(Box::new(Traversal { flags, relation, depth, span }));
+        })
+    }
+
+    /// `all`: every holder that the last traversal meets, not the nearest alone.
+    pub fn every_holder(self) -> Self {
+        self.change_traversal(|traversal| traversal.flags.insert(Flag::All))
+    }
+
+    /// `desc`: the last [`cascade`](Self::cascade) gives rows from the leaves up.
+    pub fn descending(self) -> Self {
+        self.change_traversal(|traversal| traversal.flags.insert(Flag::Desc))
+    }
+
+    /// How many steps the last traversal goes: `depth(2..=4)`, `depth(3..)`. The first step is number 1.
+    pub fn depth(self, steps: impl RangeBounds<u32>) -> Self {
+        let min = match steps.start_bound() {
+            Bound::Included(&min) => min,
+            Bound::Excluded(&min) => min.saturating_add(1),
+            Bound::Unbounded => 1,
+        };
+        let max = match steps.end_bound() {
+            Bound::Included(&max) => Some(max),
+            Bound::Excluded(&end) => Some(end.saturating_sub(1)),
+            Bound::Unbounded => None,
+        };
+        self.change_traversal(|traversal| traversal.depth = Depth { min, max })
     }
 
     /// One of several: the terms that the function adds are joined by `||`.
@@ -158,19 +280,57 @@ impl PairExprBuilder {
         match self.error {
             Some(error) => Err(error),
             // Read again, so that places in errors are places in its text.
-            None => PairExpr::parse(self.ast.to_string()),
+            None => Ok(PairExpr { types: self.types, ..PairExpr::parse(self.ast.to_string())? }),
         }
     }
 
-    fn term<T: ?Sized>(mut self, operator: Operator, target: Option<&str>) -> Self {
-        let has = Has {
-            access: None,
-            first: Arg::new(id_of::<T>()),
-            source: Some(Arg::this(Span::NOWHERE)),
-            target: target.and_then(|target| self.arg(target)),
-        };
-        self.push(Element::Term(Term { operator, test: Test::Has(has), span: Span::NOWHERE }));
+    fn pair_with<R: Relation>(mut self, operator: Operator, target: &str) -> Self {
+        let target = self.arg(target);
+        self.has(GivenType::relation::<R>(), operator, target)
+    }
+
+    fn has(mut self, first: GivenType, operator: Operator, target: Option<Arg>) -> Self {
+        let first = Arg::new(self.id_of(first));
+        self.push_has(operator, first, target);
         self
+    }
+
+    fn id_of(&mut self, given: GivenType) -> Id {
+        let kind = IdKind::Path(Path(vec![given.name.clone()]));
+        self.add_type(given);
+        Id { kind, span: Span::NOWHERE }
+    }
+
+    fn add_type(&mut self, given: GivenType) {
+        if !self.types.iter().any(|known| known.id == given.id && known.name == given.name) {
+            self.types.push(given);
+        }
+    }
+
+    fn push_has(&mut self, operator: Operator, first: Arg, target: Option<Arg>) {
+        let has = Has { access: None, first, source: Some(Arg::this(Span::NOWHERE)), target };
+        self.push(Element::Term(Term { operator, test: Test::Has(has), span: Span::NOWHERE }));
+    }
+
+    fn list(mut self, operator: Operator, list: &str) -> Self {
+        if let Some(list) = self.arg(list) {
+            self.push_has(operator, list, None);
+        }
+        self
+    }
+
+    fn compare(mut self, left: &str, right: &str, negated: bool) -> Self {
+        if let Some(left) = self.arg(left)
+            && let Some(right) = self.arg(right)
+        {
+            self.push_comparison(left.id, Comparand::Id(right.id), negated);
+        }
+        self
+    }
+
+    fn push_comparison(&mut self, left: Id, right: Comparand, negated: bool) {
+        let test = Test::Compare(Comparison { left, negated, right, span: Span::NOWHERE });
+        self.push(Element::Term(Term { operator: Operator::And, test, span: Span::NOWHERE }));
     }
 
     fn add_scope(mut self, negated: bool, terms: impl FnOnce(Self) -> Self) -> Self {
@@ -185,7 +345,8 @@ impl PairExprBuilder {
 
     /// What the function adds, by itself.
     fn inner(&mut self, add: impl FnOnce(Self) -> Self) -> Vec<Clause> {
-        let Self { ast, error } = add(Self::default());
+        let Self { ast, types, error } = add(Self::default());
+        types.into_iter().for_each(|given| self.add_type(given));
         if let Some(error) = error {
             self.fail(error);
         }
@@ -196,12 +357,21 @@ impl PairExprBuilder {
         parse::parse_arg(text).map_err(|error| self.fail(error)).ok()
     }
 
-    fn traverse<R: Relation>(self, words: &[Flag]) -> Self {
+    fn traverse<R: Relation>(mut self, words: &[Flag]) -> Self {
         let mut flags = Flags::default();
         words.iter().for_each(|&flag| flags.insert(flag));
-        let relation = Some(id_of::<R>());
+        let relation = Some(self.id_of(GivenType::relation::<R>()));
         let traversal = Box::new(Traversal { flags, relation, depth: Depth::EVERY, span: Span::NOWHERE });
         self.change_source(|source| source.traversal = Some(traversal))
+    }
+
+    fn change_last(mut self, change: impl FnOnce(&mut Has)) -> Self {
+        let last = self.ast.clauses.last_mut().and_then(|clause| clause.branches.last_mut());
+        match last {
+            Some(Element::Term(Term { test: Test::Has(has), .. })) => change(has),
+            _ => self.fail_at_end("a term that asks for something before what changes it"),
+        }
+        self
     }
 
     fn change_source(mut self, change: impl FnOnce(&mut Arg)) -> Self {
@@ -210,12 +380,25 @@ impl PairExprBuilder {
             Some(Element::Term(Term { test: Test::Has(Has { source: Some(source), .. }), .. })) => {
                 change(source);
             }
-            _ => {
-                let fault = Fault::rule(Span::NOWHERE, "a term with a source before what changes it");
-                self.fail(fault.in_text(""));
-            }
+            _ => self.fail_at_end("a term with a source before what changes it"),
         }
         self
+    }
+
+    fn change_traversal(mut self, change: impl FnOnce(&mut Traversal)) -> Self {
+        let last = self.ast.clauses.last_mut().and_then(|clause| clause.branches.last_mut());
+        match last {
+            Some(Element::Term(Term {
+                test: Test::Has(Has { source: Some(Arg { traversal: Some(traversal), .. }), .. }),
+                ..
+            })) => change(traversal),
+            _ => self.fail_at_end("a term with a traversal before what changes it"),
+        }
+        self
+    }
+
+    fn fail_at_end(&mut self, expected: &'static str) {
+        self.fail(Fault::rule(Span::NOWHERE, expected).in_text(""));
     }
 
     fn fail(&mut self, error: ExprError) {

@@ -220,6 +220,11 @@ impl CompiledExpr {
         self.step_limit = limit;
     }
 
+    /// Whether the last run was ended by the limit.
+    pub(super) fn ran_out_of_steps(&self) -> bool {
+        self.shared.out_of_steps
+    }
+
     /// Makes rows in smaller batches: for tests, which have few rows.
     #[doc(hidden)]
     pub fn set_batch_size(&mut self, rows: usize) {

@@ -10,6 +10,9 @@
 //! 3. [`plan`] puts its terms in the order that promises the fewest rows, by what the store and the archetypes
 //!    know about numbers, and makes a [`Plan`](plan::Plan) of operations.
 //! 4. [`exec`] runs the operations on batches of rows; [`rows`] shows what comes out.
+//!
+//! [`compiled`] runs all of it on a world, [`param`] in systems. What evaluation and rows read of components goes
+//! through [`reads`], which hands out to a system what the system has declared and no more.
 
 mod bound;
 mod builder;
@@ -28,6 +31,7 @@ mod sort;
 mod tables;
 
 pub use bevy_relations_syntax::error::{ExprError, ExprErrorKind};
+pub use bound::FieldAccess;
 pub use builder::PairExprBuilder;
 pub use compiled::{CompiledExpr, ExprRunError};
 #[cfg(feature = "serialize")]
@@ -41,6 +45,7 @@ use alloc::{string::String, vec::Vec};
 use ast::{Ast, IdKind, THIS};
 use bevy_ecs::world::World;
 use bevy_relations_syntax::{ast, error, parse};
+use builder::GivenType;
 use core::{fmt, str::FromStr};
 
 /// An expression of the query language: which entities, with which components and pairs, found along which
@@ -68,6 +73,9 @@ use core::{fmt, str::FromStr};
 /// (`Sol.Earth`) or Rust types (`game::Ship`); a backslash makes any character part of a name. `#123` is an entity
 /// by its bits. Comments are those of Rust.
 ///
+/// In systems, [`ExprQuery`] runs an expression; [`pair_expr!`](crate::pair_expr) makes one of which the text is
+/// read while the program is compiled.
+///
 /// Displaying an expression writes it in one way, whatever way it was written in; two expressions are equal if
 /// they read the same then.
 ///
@@ -81,6 +89,8 @@ use core::{fmt, str::FromStr};
 pub struct PairExpr {
     text: String,
     ast: Ast,
+    /// Types that a builder was given, by what it has written for them.
+    types: Vec<GivenType>,
 }
 
 impl PairExpr {
@@ -95,7 +105,7 @@ impl PairExpr {
     pub fn parse(text: impl Into<String>) -> Result<Self, ExprError> {
         let text = text.into();
         let ast = parse::parse(&text)?;
-        Ok(Self { text, ast })
+        Ok(Self { text, ast, types: Vec::new() })
     }
 
     /// Starts an expression that is put together by calls.

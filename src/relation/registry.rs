@@ -163,6 +163,10 @@ pub(crate) struct Registry {
     pub(crate) relations_take_along: bool,
     /// Keys of relations that are gone: Bevy never frees a `ComponentId`.
     pub(crate) free_keys: Vec<ComponentId>,
+    /// The components that texts call by a name, beside those of reflection.
+    pub(crate) component_names: HashMap<String, Vec<TypeId>>,
+    /// Resources that texts ask for by their name alone.
+    pub(crate) singletons: Vec<TypeId>,
 }
 
 impl Registry {
@@ -258,6 +262,14 @@ impl Registry {
             other.with.retain(|&with| with != id);
         }
         self.free.push(id);
+    }
+
+    /// Lets texts call a component by a name.
+    pub(crate) fn name_component(&mut self, name: String, type_id: TypeId) {
+        let named = self.component_names.entry(name).or_default();
+        if !named.contains(&type_id) {
+            named.push(type_id);
+        }
     }
 
     /// Every relation type that is registered.

@@ -2,8 +2,8 @@
 
 use super::{
     ast::{
-        Access, Arg, Ast, Clause, Comparand, Comparison, Element, Flag, Has, IdKind, Operator, Span, Term,
-        Test, Traversal,
+        Access, Arg, Ast, Clause, Comparand, Comparison, Element, Flag, Has, Id, IdKind, Operator, Span,
+        Term, Test, Traversal,
     },
     error::Fault,
     lex::Lexed,
@@ -11,7 +11,51 @@ use super::{
 
 /// Checks an expression.
 pub(super) fn check(ast: &Ast) -> Lexed<()> {
-    Checker::default().clauses(&ast.clauses, false)
+    Checker::default().clauses(&ast.clauses, false)?;
+    check_repeats(&ast.clauses)
+}
+
+/// Branches of `||` that are looked at again for those behind them, all in all.
+const MOST_REPEATS: usize = 1024;
+
+/// Keeps nested alternatives from growing beyond measure.
+fn check_repeats(clauses: &[Clause]) -> Lexed<()> {
+    let mut sum: usize = 0;
+    for clause in clauses {
+        sum = sum.saturating_add(repeats(clause));
+        if sum > MOST_REPEATS
+            && let Some(last) = clause.branches.last()
+        {
+            return Err(Fault::limit(last.span(), "fewer scopes beside `||`, or within each other"));
+        }
+    }
+    Ok(())
+}
+
+/// How often something that is more than a test of one entity is looked at.
+fn repeats(clause: &Clause) -> usize {
+    let (mut sum, mut before): (usize, usize) = (0, 0);
+    for branch in &clause.branches {
+        let own = match branch {
+            Element::Scope(scope) => {
+                scope.clauses.iter().fold(1, |sum, clause| repeats(clause).saturating_add(sum))
+            }
+            Element::Term(term) => {
+                let compared = matches!(term.test, Test::Compare(_));
+                let listed =
+                    matches!(term.operator, Operator::AndFrom | Operator::OrFrom | Operator::NotFrom);
+                let more = |(at, id): (usize, &Id)| match id.kind {
+                    IdKind::Lookup(..) => true,
+                    IdKind::Variable(_) => (compared && at == 1) || (listed && at == 0),
+                    _ => false,
+                };
+                usize::from(term.ids().enumerate().any(more))
+            }
+        };
+        sum = sum.saturating_add(own).saturating_add(before);
+        before = before.saturating_add(own);
+    }
+    sum
 }
 
 #[derive(Default)]

@@ -31,6 +31,10 @@ fn difference(
     ours: &mut Ours,
 ) -> Result<Option<String>, String> {
     let mut found = ours.rows(expr)?;
+    if let Some(relation) = expr.cascade() {
+        let depths = found.iter().filter_map(|row| row.this).map(|this| model.depth(this, relation));
+        assert!(depths.is_sorted(), "{} has its rows from the roots down", expr.text(Names::Paths(model)));
+    }
     for rows in [&mut expected, &mut found] {
         ours::retain_comparable(model, expr, rows);
         rows::normalize(model, expr, rows);

@@ -61,7 +61,7 @@ fn measure_here(options: &Options, one: &One) -> ExitCode {
     if let Some(name) = &one.contestant {
         workload.contestants.retain(|contestant| contestant.name() == name);
     }
-    let rounds = Rounds { most: options.rounds, least: options.rounds.min(5), within: one.within };
+    let rounds = Rounds { most: options.rounds, least: options.rounds.min(3), within: one.within };
     let laps = compare(&workload, rounds);
     let record = |(contestant, lap): (&Contestant, &Lap)| {
         let (low, high) = lap.quartiles();

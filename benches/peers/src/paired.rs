@@ -3,7 +3,7 @@
 use crate::harness::{Referee, Stopwatch, Workload};
 use std::time::{Duration, Instant};
 
-/// Rounds before the first that counts.
+/// Rounds before the first that counts; only one where they are slow.
 const WARM_UP: usize = 2;
 
 /// How many rounds to run.
@@ -64,8 +64,9 @@ pub fn compare(workload: &Workload, rounds: Rounds) -> Vec<Lap> {
     let mut entered: Vec<_> = workload.contestants.iter().map(|contestant| contestant.enter()).collect();
     let mut samples = vec![Vec::new(); entered.len()];
     let mut referee = Referee::default();
-    for round in 0..WARM_UP + rounds.most.max(rounds.least) {
-        if round >= WARM_UP + rounds.least && start.elapsed() > rounds.within {
+    let (mut warm_up, mut round) = (WARM_UP, 0);
+    while round < warm_up + rounds.most.max(rounds.least) {
+        if round >= warm_up + rounds.least && start.elapsed() > rounds.within {
             break;
         }
         for place in 0..entered.len() {
@@ -74,9 +75,13 @@ pub fn compare(workload: &Workload, rounds: Rounds) -> Vec<Lap> {
             let mut watch = Stopwatch::default();
             let checksum = entered[index](&mut watch);
             referee.check(workload, workload.contestants[index].name(), checksum);
-            if round >= WARM_UP {
+            if round >= warm_up {
                 samples[index].push(watch.reading() / workload.elements as f64);
             }
+        }
+        round += 1;
+        if start.elapsed() > rounds.within / 4 {
+            warm_up = warm_up.min(round);
         }
     }
     samples.into_iter().map(Lap::new).collect()

@@ -14,11 +14,12 @@ use crate::{
         plan::{Arm, Column, Comparison, Filter, HolderTest, Operand, Position, Special, Stage},
     },
     id::RelationId,
-    relation::{CHILD_OF, OnInstantiate, TAGGED},
+    relation::{CHILD_OF, IS_A, OnInstantiate, TAGGED},
     store::Reader,
 };
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{archetype::Archetype, component::ComponentId, entity::Entity};
+use smallvec::{SmallVec, smallvec};
 
 /// What a filter keeps for itself.
 #[derive(Default)]
@@ -319,19 +320,36 @@ fn write_of(
 }
 
 impl View<'_> {
-    /// Whether `source` has the ids of `list` that are not kept to itself.
+    /// Whether `source` has the ids of `list`, and of the lists that it is a kind of, which are not kept to itself.
     fn has_ids_of(&self, source: Entity, list: Entity, mode: ListMode, unlisted: &[ComponentId]) -> bool {
         if !self.is_alive(list) || !self.is_alive(source) {
             return false;
         }
-        let mut any = false;
-        let mut all = true;
-        let mut some = false;
-        let mut see = |has: bool| {
-            any = true;
-            all &= has;
-            some |= has;
-        };
+        let (mut all, mut some, mut any) = (true, false, false);
+        let mut lists: SmallVec<[Entity; 4]> = smallvec![list];
+        let mut at = 0;
+        while let Some(&list) = lists.get(at) {
+            self.each_listed(source, list, unlisted, &mut |has| {
+                any = true;
+                all &= has;
+                some |= has;
+            });
+            for base in self.targets(IS_A, list) {
+                if !lists.contains(&base) {
+                    lists.push(base);
+                }
+            }
+            at += 1;
+        }
+        match mode {
+            ListMode::All => all,
+            ListMode::Some => some || !any,
+            ListMode::None => !some,
+        }
+    }
+
+    /// Tells of each id of `list` itself whether `source` has it.
+    fn each_listed(&self, source: Entity, list: Entity, unlisted: &[ComponentId], see: &mut dyn FnMut(bool)) {
         let archetype = self.entities.get_spawned(list).ok();
         let archetype = archetype.and_then(|location| self.archetypes.get(location.archetype_id));
         let components = archetype.into_iter().flat_map(Archetype::components);
@@ -349,11 +367,6 @@ impl View<'_> {
                     }
                 }
             }
-        }
-        match mode {
-            ListMode::All => all,
-            ListMode::Some => some || !any,
-            ListMode::None => !some,
         }
     }
 

@@ -10,6 +10,7 @@ use state::ExprQueryState;
 
 use super::{
     CompiledExpr, ExprRunError, PairExpr, Row, RowMut, Rows,
+    bound::Var,
     reads::{Declared, Reads},
 };
 use alloc::string::String;
@@ -179,7 +180,8 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         succeed(compiled.start_rows(Reads::Declared(declared)));
         while succeed(compiled.next_batch(Reads::Declared(declared))) {
             for row in 0..compiled.batch().len {
-                let this = Row::new(compiled, row, Reads::Declared(declared)).this();
+                let this =
+                    compiled.batch().columns[Var::THIS.index()].get(row).and_then(|this| this.entity());
                 if let Some(item) = this.and_then(|this| data.get_mut(this).ok()) {
                     each(item, RowMut::new(compiled, row, declared));
                 }
@@ -219,6 +221,11 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         self.data.get(entity).ok()
     }
 
+    /// The data of an entity, whether or not it is in a row.
+    pub fn get_mut(&mut self, entity: Entity) -> Option<D::Item<'_, 's>> {
+        self.data.get_mut(entity).ok()
+    }
+
     /// Lets a variable be one entity in every row, until the system ends; `this` is a variable too.
     ///
     /// # Errors
@@ -233,6 +240,17 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         self.compiled.clear_vars();
     }
 
+    /// Ends each run when more rows than this were looked at, also those in between, until the system ends. Rows are
+    /// missing then, which [`ran_out_of_steps`](Self::ran_out_of_steps) tells.
+    pub fn set_step_limit(&mut self, limit: Option<u64>) {
+        self.compiled.set_step_limit(limit);
+    }
+
+    /// Whether the last run was ended by the [limit](Self::set_step_limit).
+    pub fn ran_out_of_steps(&self) -> bool {
+        self.compiled.ran_out_of_steps()
+    }
+
     /// The expression as it is run, with its fields and variables.
     pub fn compiled(&self) -> &CompiledExpr {
         self.compiled
@@ -244,9 +262,10 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
     }
 }
 
-/// What cannot fail: the parameter is for this world, its pairs are there, and nothing limits the steps.
+/// What cannot fail: the parameter is for this world, and its pairs are there. A run that is cut short has no more
+/// rows.
 fn succeed<T: Default>(result: Result<T, ExprRunError>) -> T {
-    debug_assert!(result.is_ok());
+    debug_assert!(matches!(result, Ok(_) | Err(ExprRunError::StepLimit { .. })));
     result.unwrap_or_default()
 }
 

@@ -260,6 +260,7 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
             return Err(invalid("the pairs of the world are out of reach".into()));
         }
         compiled.clear_vars();
+        compiled.set_step_limit(None);
         Ok(ExprQuery { compiled, declared, data, _expression: PhantomData })
     }
 }

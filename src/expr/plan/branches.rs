@@ -10,6 +10,7 @@ use crate::expr::bound::{
     AtomId, ChainSource, Condition, Element, Item, ListMode, Operator, OrChain, PairAtom, Term, Var, VarSet,
 };
 use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
+use smallvec::SmallVec;
 
 impl Lowering<'_, '_> {
     pub(super) fn term(&mut self, pipeline: &mut Pipeline, term: &Term, bound: &mut Bound) {
@@ -134,35 +135,42 @@ impl Lowering<'_, '_> {
     fn negated(&mut self, pipeline: &mut Pipeline, term: &Term, bound: &mut Bound) {
         self.bind_source(pipeline, term, bound);
         match &term.condition {
-            Condition::Match(atom) => {
-                self.shape(term.field, atom, None);
-                // `$this` is none of those that are hidden, which the test does not know.
-                let open_this = !bound.set.contains(Var::THIS) && atom.vars().any(|var| var == Var::THIS);
-                if open_this || repeats_unbound(&atom.vars().collect::<Vec<_>>(), &bound.set) {
-                    let positive =
-                        Term { operator: Operator::And, field: None, condition: term.condition.clone() };
-                    return self.not(pipeline, &[Item::Term(positive)], bound);
-                }
-                let test = self.match_test(atom, true, &bound.set);
-                self.add_test(pipeline, test);
-            }
-            Condition::Always => pipeline.last().filters.push(Filter::Nothing),
-            Condition::List { source, list, mode } => {
+            Condition::Match(atom) => self.shape(term.field, atom, None),
+            Condition::List { source, list, .. } => {
                 self.bind_elements(pipeline, [*source, *list], bound);
-                pipeline.last().filters.extend(list_test(*source, *list, *mode, true));
+                self.no_shape(term.field);
             }
-            Condition::Member(member) => {
-                let member = self.member_op(member, &bound.set);
-                pipeline.last().filters.push(Filter::Member { member, negated: true });
-            }
-            Condition::Equal { .. } | Condition::Child { .. } => {
+            _ => self.no_shape(term.field),
+        }
+        match self.negated_test(&term.condition, &bound.set) {
+            Some(test) => self.add_test(pipeline, test),
+            None => {
                 let positive =
                     Term { operator: Operator::And, field: None, condition: term.condition.clone() };
                 self.not(pipeline, &[Item::Term(positive)], bound);
             }
         }
-        if !matches!(term.condition, Condition::Match(_)) {
-            self.no_shape(term.field);
+    }
+
+    /// A test that passes rows for which a condition does not hold. `None` if it takes more than a test.
+    fn negated_test(&mut self, condition: &Condition, bound: &VarSet) -> Option<Filter> {
+        let all_bound = || condition.vars().is_subset(bound);
+        match condition {
+            Condition::Match(atom) => {
+                // `$this` is none of those that are hidden, which the test does not know.
+                let open_this = !bound.contains(Var::THIS) && atom.vars().any(|var| var == Var::THIS);
+                let repeats = repeats_unbound(&atom.vars().collect::<SmallVec<[Var; 3]>>(), bound);
+                (!open_this && !repeats).then(|| self.match_test(atom, true, bound))
+            }
+            Condition::Always => Some(Filter::Nothing),
+            Condition::List { source, list, mode } if all_bound() => list_test(*source, *list, *mode, true),
+            Condition::Member(member) if member.source.var().is_none_or(|source| bound.contains(source)) => {
+                Some(Filter::Member { member: self.member_op(member, bound), negated: true })
+            }
+            Condition::Equal { left, right, negated } if all_bound() => {
+                Some(Filter::Equal { left: left.0, right: right.into(), negated: !negated })
+            }
+            _ => None,
         }
     }
 
@@ -279,11 +287,7 @@ impl Lowering<'_, '_> {
             let mut own = Pipeline::default();
             self.items(&mut own, branch, &mut inner);
             if unwritten {
-                for earlier in &chain.branches[..number] {
-                    let fields = self.fields.clone();
-                    self.not(&mut own, earlier, &inner);
-                    self.fields = fields;
-                }
+                self.exclude(&mut own, &chain.branches[..number], &inner);
             }
             let mut arm = self.arm(own);
             arm.fills.push((set, Special::Number(number as u16)));
@@ -308,6 +312,37 @@ impl Lowering<'_, '_> {
         let kind = if unwritten { BranchKind::Every } else { BranchKind::First };
         let arms = arms.into_iter().map(|(arm, _)| arm).collect();
         pipeline.add(Produce::Branch(Branch { kind, arms, fills: Vec::new() }));
+    }
+
+    /// Leaves out rows for which an earlier branch holds.
+    fn exclude(&mut self, pipeline: &mut Pipeline, earlier: &[Vec<Item>], bound: &Bound) {
+        // All branches have one source: their archetypes are tested at once.
+        let mut archetypes: Option<(Operand, MaskSpec)> = None;
+        let fields = self.fields.clone();
+        for branch in earlier {
+            let test = match &branch[..] {
+                [Item::Term(Term { operator: Operator::And, condition, .. })]
+                    if !condition.vars().meets(&bound.maybe) =>
+                {
+                    self.negated_test(condition, &bound.set)
+                }
+                _ => None,
+            };
+            match test {
+                Some(Filter::Mask { mask, entity })
+                    if archetypes.as_ref().is_none_or(|(other, _)| *other == entity) =>
+                {
+                    let without = self.masks[mask].without.iter().copied();
+                    archetypes.get_or_insert_with(|| (entity, MaskSpec::default())).1.without.extend(without);
+                }
+                Some(test) => pipeline.last().filters.push(test),
+                None => self.not(pipeline, branch, bound),
+            }
+        }
+        self.fields = fields;
+        if let Some((entity, spec)) = archetypes {
+            self.filter_mask(pipeline, entity, spec);
+        }
     }
 
     /// Alternatives of which each is a test of one row. False if they are not.

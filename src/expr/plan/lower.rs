@@ -249,13 +249,7 @@ impl Lowering<'_, '_> {
             }
             self.bind_all(pipeline, left, bound);
         }
-        let right = match right {
-            Comparand::Entity(entity) => Comparison::Operand(Operand::Entity(*entity)),
-            Comparand::Var(var) => Comparison::Operand(Operand::Column(var.0)),
-            Comparand::Path(path) => Comparison::Path(path.clone()),
-            Comparand::Part(part) => Comparison::Part(part.clone()),
-        };
-        pipeline.last().filters.push(Filter::Equal { left: left.0, right, negated });
+        pipeline.last().filters.push(Filter::Equal { left: left.0, right: right.into(), negated });
     }
 
     /// Binds a variable to every entity, if it is not bound.
@@ -308,5 +302,16 @@ impl Lowering<'_, '_> {
         };
         let value = self.position(member.value, bound);
         MemberOp { source, component: member.component, path: member.path.clone(), value }
+    }
+}
+
+impl From<&Comparand> for Comparison {
+    fn from(comparand: &Comparand) -> Self {
+        match comparand {
+            Comparand::Entity(entity) => Self::Operand(Operand::Entity(*entity)),
+            Comparand::Var(var) => Self::Operand(Operand::Column(var.0)),
+            Comparand::Path(path) => Self::Path(path.clone()),
+            Comparand::Part(part) => Self::Part(part.clone()),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! From what an expression says to what that means in a world.
 
 mod name;
+mod near;
 mod site;
 mod term;
 
@@ -17,6 +18,7 @@ use super::{
         BoundQuery, Cascade, ChainSource, Comparand, Condition, Element, Item, OrChain, Term, Var, VarSet,
         Variable,
     },
+    builder::GivenType,
     error::{ExprError, Fault},
     exec::internal_markers,
     reads::Reads,
@@ -25,7 +27,7 @@ use crate::{
     ops::{Participant, TypeEntity, ensure_store},
     relation::Prefab,
 };
-use alloc::{boxed::Box, string::String, vec::Vec};
+use alloc::{boxed::Box, format, string::String, vec::Vec};
 use bevy_ecs::{component::ComponentId, hierarchy::Children, name::Name, world::World};
 use bevy_platform::collections::HashMap;
 
@@ -37,10 +39,16 @@ type Resolved<T> = Result<T, Box<Fault>>;
 /// # Errors
 /// If a name is not known or means several things, or a rule of the world's relations and components is broken.
 pub(super) fn resolve(expr: &PairExpr, mut site: Site<'_>) -> Result<BoundQuery, ExprError> {
-    if let Site::Now(world) | Site::Ahead(world) = &mut site {
+    if let Some(world) = site.world_mut() {
         ensure_store(world);
+        for given in &expr.types {
+            (given.register)(world).map_err(|error| {
+                let expected = format!("a relation whose traits fit ({error})");
+                Fault::rule(Span::NOWHERE, expected).in_text(&expr.text)
+            })?;
+        }
     }
-    Resolver::new(site).query(&expr.ast).map_err(|fault| fault.in_text(&expr.text))
+    Resolver::new(site, &expr.types).query(&expr.ast).map_err(|fault| fault.in_text(&expr.text))
 }
 
 /// The components that `*` does not match: of this crate, and those that keep pairs.
@@ -73,6 +81,8 @@ struct Resolver<'w> {
     query: BoundQuery,
     /// The variables that can be seen, scope by scope.
     scopes: Vec<HashMap<String, Var>>,
+    /// What the names of types mean that a builder has written.
+    given: &'w [GivenType],
     /// Components that were named.
     named: Vec<ComponentId>,
     /// Components that are written, by which field.
@@ -82,13 +92,13 @@ struct Resolver<'w> {
 }
 
 impl<'w> Resolver<'w> {
-    fn new(site: Site<'w>) -> Self {
+    fn new(site: Site<'w>, given: &'w [GivenType]) -> Self {
         let this = Variable { name: super::ast::THIS.into(), local: false };
         let query = BoundQuery { variables: alloc::vec![this], ..BoundQuery::default() };
         let mut outermost = HashMap::new();
         outermost.insert(super::ast::THIS.into(), Var::THIS);
         let scopes = alloc::vec![outermost];
-        Self { site, query, scopes, named: Vec::new(), written: Vec::new(), compared: Vec::new() }
+        Self { site, query, scopes, given, named: Vec::new(), written: Vec::new(), compared: Vec::new() }
     }
 
     fn query(mut self, ast: &Ast) -> Resolved<BoundQuery> {

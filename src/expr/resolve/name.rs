@@ -33,7 +33,7 @@ impl Resolver<'_> {
         if let Some(scope) = scope {
             let children = self.at_path(Some(scope), &path.0);
             if !children.is_empty() {
-                return self.single(children.into_iter().map(Meaning::Entity).collect(), span);
+                return self.single(children.into_iter().map(Meaning::Entity).collect(), path, span);
             }
         }
         let mut meanings: Vec<Meaning> = self.types(path).into_iter().map(Meaning::Type).collect();
@@ -52,16 +52,16 @@ impl Resolver<'_> {
             let types = self.types(&Path(component.to_vec()));
             meanings.extend(types.into_iter().map(|id| Meaning::Member(id, format!(".{field}"))));
         }
-        self.single(meanings, span)
+        self.single(meanings, path, span)
     }
 
-    fn single(&mut self, mut meanings: Vec<Meaning>, span: Span) -> Resolved<Meaning> {
+    fn single(&mut self, mut meanings: Vec<Meaning>, path: &Path, span: Span) -> Resolved<Meaning> {
         match meanings.len() {
             0 if self.site.is_ahead() => {
                 self.query.awaits_names = true;
                 Ok(Meaning::Entity(Entity::PLACEHOLDER))
             }
-            0 => Err(Fault::rule(span, "the name of a component, relation or entity that exists")),
+            0 => Err(self.unknown(path, span)),
             1 => {
                 let meaning = meanings.remove(0);
                 if let Meaning::Entity(entity) = meaning {
@@ -88,8 +88,7 @@ impl Resolver<'_> {
         match meaning {
             Meaning::Type(id) => {
                 let component = self.site.reads().components().get_id(*id);
-                let info = component.and_then(|id| self.site.reads().components().get_info(id));
-                info.map_or_else(|| "a type".to_string(), |info| format!("the type {}", info.name()))
+                component.map_or_else(|| "a type".to_string(), |id| format!("the component {}", id.index()))
             }
             Meaning::Entity(entity) => format!("the entity {entity}"),
             Meaning::Member(_, field) => format!("the field {field}"),
@@ -99,6 +98,12 @@ impl Resolver<'_> {
     /// The Rust types with a name: reflected ones, and relations.
     fn types(&self, path: &Path) -> Vec<TypeId> {
         let [name] = &path.0[..] else { return Vec::new() };
+        let letters = |text: &'_ str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+        let given = self.given.iter().filter(|given| letters(&given.name) == letters(name));
+        let given: Vec<TypeId> = given.map(|given| given.id).collect();
+        if !given.is_empty() {
+            return given;
+        }
         #[cfg(feature = "bevy_reflect")]
         let reflected = match self.site.reads().types() {
             Some(types) => reflected_types(&types.read(), name),
@@ -129,7 +134,7 @@ pub(in crate::expr) fn reflected_types(types: &bevy_reflect::TypeRegistry, name:
     one.into_iter().chain(all).map(bevy_reflect::TypeRegistration::type_id).collect()
 }
 
-/// These types, and the relations that are types with a name.
+/// These types, and the relations and components that were registered with the name.
 pub(in crate::expr) fn with_relation_types(
     mut found: Vec<TypeId>,
     store: Option<&PairStore>,
@@ -137,7 +142,9 @@ pub(in crate::expr) fn with_relation_types(
 ) -> Vec<TypeId> {
     let Some(store) = store else { return found };
     let declared = store.registry.declared().map(|id| store.registry.entry(id));
-    for id in declared.filter(|entry| entry.name.as_deref() == Some(name)).filter_map(|entry| entry.type_id) {
+    let declared = declared.filter(|entry| entry.name.as_deref() == Some(name));
+    let components = store.registry.component_names.get(name).into_iter().flatten();
+    for id in declared.filter_map(|entry| entry.type_id).chain(components.copied()) {
         if !found.contains(&id) {
             found.push(id);
         }

@@ -419,15 +419,24 @@ impl Resolver<'_> {
         Ok(Some(MemberAtom { source, component, path: path.into(), value }))
     }
 
-    /// `SimTime(SimTime)`: a resource.
+    /// `SimTime(SimTime)`: a resource; `SimTime` alone if it is registered as one.
     fn singleton(&mut self, has: &Has) -> Resolved<Option<Atom>> {
         let (IdKind::Path(first), None, Some(source)) = (&has.first.id.kind, &has.target, &has.source) else {
             return Ok(None);
         };
-        if source.id.kind != has.first.id.kind {
+        let store = self.site.reads().store();
+        let alone = store.is_some_and(|store| !store.registry.singletons.is_empty())
+            && source.id.kind.is_this()
+            && source.traversal.is_none();
+        if !alone && source.id.kind != has.first.id.kind {
             return Ok(None);
         }
         let Meaning::Type(type_id) = self.meaning(first, has.first.id.span, None)? else { return Ok(None) };
+        let registered =
+            self.site.reads().store().is_some_and(|store| store.registry.singletons.contains(&type_id));
+        if alone && !registered {
+            return Ok(None);
+        }
         let Some(component) = self.site.component_of(type_id) else { return Ok(None) };
         if !self.query.singletons.contains(&component) {
             self.query.singletons.push(component);

@@ -160,11 +160,17 @@ impl FlecsWorld {
     }
 
     fn parse(&mut self, text: &str) -> Option<Query> {
+        // Flecs orders the rows of queries with a cache only.
+        let cache_kind = if text.contains("cascade") {
+            sys::ecs_query_cache_kind_t_EcsQueryCacheAuto
+        } else {
+            sys::ecs_query_cache_kind_t_EcsQueryCacheNone
+        };
         let text = CString::new(text).expect("expressions have no zeroes");
         // SAFETY: the descriptor is a C struct for which all zeroes is the documented default.
         let mut description: Box<sys::ecs_query_desc_t> = unsafe { Box::new(mem::zeroed()) };
         description.expr = text.as_ptr();
-        description.cache_kind = sys::ecs_query_cache_kind_t_EcsQueryCacheNone;
+        description.cache_kind = cache_kind;
         // SAFETY: *World*; the descriptor is valid for the call, and Flecs copies the text.
         let raw = unsafe { sys::ecs_query_init(self.raw, &raw const *description) };
         (!raw.is_null()).then(|| Query { raw })

@@ -28,6 +28,17 @@ pub(crate) fn find(model: &Model, expr: &Expr) -> Vec<&'static str> {
 }
 
 const SHAPES: &[Shape] = &[
+    // What is ours alone.
+    Shape {
+        name: "down, all or a depth",
+        reason: "Flecs has nothing of the kind",
+        applies: |_, seen| matches!(seen.term.look(), Look::Up(up) if !up.is_common()),
+    },
+    Shape {
+        name: "scope at the start",
+        reason: "Flecs loses rows, or finds them twice",
+        applies: |_, seen| seen.element == 0 && seen.scopes > 0,
+    },
     // Transitive and reflexive relations.
     Shape {
         name: "reflexive alone",

@@ -274,9 +274,13 @@ impl Oracle<'_> {
     }
 
     fn from(&self, term: &Term, kind: From, list: Node, slots: &[Slot; VARS]) -> Vec<Match> {
-        let marks = self.model.marks.iter().filter(|&&(source, mark)| source == list && mark > DISABLED);
+        // Lists of which it is a kind are part of it.
+        let mut lists = self.model.ancestors(list, IS_A);
+        lists.push(list);
+        let is_list = |source: &Node| lists.contains(source);
+        let marks = self.model.marks.iter().filter(|(source, mark)| is_list(source) && *mark > DISABLED);
         let marks: Vec<Node> = marks.map(|&(_, mark)| mark).collect();
-        let relations = self.model.pairs.iter().filter(|&&(source, ..)| source == list);
+        let relations = self.model.pairs.iter().filter(|(source, ..)| is_list(source));
         let pairs: Vec<(Node, Node)> =
             relations.filter(|&&(_, relation, _)| relation > CHILD_OF).map(|&(_, r, t)| (r, t)).collect();
         let has = |node: Node| {
@@ -397,9 +401,7 @@ impl Oracle<'_> {
     /// What is shared by instances is looked for in their bases, unless the term says where to look.
     fn effective_look(&self, term: &Term) -> Look {
         match term.look() {
-            Look::Default if self.is_shared(term) => {
-                Look::Up(Up { with_self: true, cascade: false, relation: IS_A })
-            }
+            Look::Default if self.is_shared(term) => Look::Up(Up { with_self: true, ..Up::new(IS_A) }),
             look => look,
         }
     }
@@ -407,24 +409,32 @@ impl Oracle<'_> {
     /// Holder, id, and target if it is a pair.
     fn look(&self, term: &Term, parts: &[Part], look: Look, source: Node) -> Vec<(Node, Node, Option<Node>)> {
         let Look::Up(up) = look else { return self.own(term, parts, source, source) };
-        if up.with_self {
-            let own = self.own(term, parts, source, source);
-            if !own.is_empty() {
-                return own;
-            }
-        }
-        for ancestor in self.model.ancestors(source, up.relation) {
-            let mut found = self.own(term, parts, ancestor, ancestor);
-            if found.is_empty() && up.relation != IS_A && self.is_shared(term) {
-                let bases = self.model.ancestors(ancestor, IS_A);
+        let around = if up.down {
+            self.model.descendants(source, up.relation)
+        } else {
+            self.model.ancestors(source, up.relation)
+        };
+        let mut holders: Vec<Node> = up.with_self.then_some(source).into_iter().collect();
+        // Only relations with one target have a depth here: each step is one further away.
+        let near = around.into_iter().enumerate();
+        let reached =
+            near.filter(|(at, _)| up.depth.is_none_or(|(min, max)| (min..=max).contains(&(at + 1))));
+        holders.extend(reached.map(|(_, holder)| holder));
+        let mut all = Vec::new();
+        for (number, holder) in holders.into_iter().enumerate() {
+            let mut found = self.own(term, parts, holder, holder);
+            let itself = number == 0 && up.with_self;
+            if found.is_empty() && !itself && up.relation != IS_A && self.is_shared(term) {
+                let bases = self.model.ancestors(holder, IS_A);
                 let in_bases = bases.into_iter().map(|base| self.own(term, parts, base, base));
                 found = in_bases.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
             }
-            if !found.is_empty() {
-                return found;
+            all.append(&mut found);
+            if !(all.is_empty() || up.all) {
+                break;
             }
         }
-        Vec::new()
+        all
     }
 
     fn is_shared(&self, term: &Term) -> bool {

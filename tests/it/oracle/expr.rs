@@ -36,6 +36,23 @@ pub(crate) struct Up {
     pub(crate) with_self: bool,
     pub(crate) cascade: bool,
     pub(crate) relation: Node,
+    /// Looks among sources.
+    pub(crate) down: bool,
+    /// Every holder, not the nearest alone.
+    pub(crate) all: bool,
+    /// The least and the greatest number of steps.
+    pub(crate) depth: Option<(usize, usize)>,
+}
+
+impl Up {
+    pub(crate) fn new(relation: Node) -> Self {
+        Self { with_self: false, cascade: false, relation, down: false, all: false, depth: None }
+    }
+
+    /// Whether Flecs knows it.
+    pub(crate) fn is_common(&self) -> bool {
+        !self.down && !self.all && self.depth.is_none()
+    }
 }
 
 /// What a term asks about.
@@ -223,6 +240,14 @@ impl Expr {
         vars
     }
 
+    /// The relation of a `cascade`.
+    pub(crate) fn cascade(&self) -> Option<Node> {
+        self.terms().into_iter().find_map(|term| match term.look() {
+            Look::Up(up) if up.cascade => Some(up.relation),
+            _ => None,
+        })
+    }
+
     /// Whether the expression names the entity anywhere.
     pub(crate) fn names(&self, node: Node) -> bool {
         self.terms().iter().any(|term| term.others().contains(&&Ref::Node(node)))
@@ -284,11 +309,19 @@ impl Names<'_> {
             return if look == Look::Own { "self".into() } else { String::new() };
         };
         let mut text = String::from(if up.with_self { "self|" } else { "" });
-        text += if up.cascade { "cascade" } else { "up" };
-        if up.relation != CHILD_OF {
+        text += match up {
+            Up { cascade: true, .. } => "cascade",
+            Up { down: true, .. } => "down",
+            _ => "up",
+        };
+        text += if up.all { "|all" } else { "" };
+        if up.relation != CHILD_OF || up.depth.is_some() {
             // Relations of traversal are looked up by name in every style.
             text += " ";
             text += &self.node(up.relation);
+        }
+        if let Some((min, max)) = up.depth {
+            text += &format!(" {min}..{max}");
         }
         text
     }

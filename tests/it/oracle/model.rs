@@ -125,17 +125,20 @@ impl Model {
 
     /// Everything above `from`, depth first through the targets in order, each once.
     pub(crate) fn ancestors(&self, from: Node, relation: Node) -> Vec<Node> {
-        fn climb(model: &Model, from: Node, relation: Node, met: &mut Vec<Node>) {
-            for target in model.targets(from, relation) {
-                if !met.contains(&target) {
-                    met.push(target);
-                    climb(model, target, relation, met);
-                }
-            }
-        }
-        let mut met = Vec::new();
-        climb(self, from, relation, &mut met);
-        met
+        walk(from, &|node| self.targets(node, relation).collect())
+    }
+
+    /// Everything below `from`, depth first through the sources in order, each once.
+    pub(crate) fn descendants(&self, from: Node, relation: Node) -> Vec<Node> {
+        walk(from, &|node| {
+            let to_node = self.pairs.iter().filter(|&&(_, r, target)| (r, target) == (relation, node));
+            to_node.map(|&(source, ..)| source).collect()
+        })
+    }
+
+    /// The number of steps of the longest way up.
+    pub(crate) fn depth(&self, node: Node, relation: Node) -> usize {
+        self.targets(node, relation).map(|target| 1 + self.depth(target, relation)).max().unwrap_or(0)
     }
 
     /// Left out of `$this` unless the marker is named.
@@ -151,6 +154,21 @@ impl Model {
             None => name.clone(),
         }
     }
+}
+
+/// What is reached from an entity, depth first, each once.
+fn walk(from: Node, neighbours: &dyn Fn(Node) -> Vec<Node>) -> Vec<Node> {
+    fn go(from: Node, neighbours: &dyn Fn(Node) -> Vec<Node>, met: &mut Vec<Node>) {
+        for node in neighbours(from) {
+            if !met.contains(&node) {
+                met.push(node);
+                go(node, neighbours, met);
+            }
+        }
+    }
+    let mut met = Vec::new();
+    go(from, neighbours, &mut met);
+    met
 }
 
 impl fmt::Display for Model {

@@ -181,7 +181,26 @@ pub(crate) fn expr(random: &mut Random, model: &Model) -> Expr {
         random,
     };
     let wanted = 1 + maker.random.below(5);
-    Expr((0..wanted).map(|number| maker.elem(number, 0)).collect())
+    let mut elems: Vec<Elem> = (0..wanted).map(|number| maker.elem(number, 0)).collect();
+    if random.chance(30) {
+        cascade(&mut elems);
+    }
+    Expr(elems)
+}
+
+/// Makes the first `up` that can be one a `cascade`.
+fn cascade(elems: &mut [Elem]) {
+    let up = elems.iter_mut().find_map(|elem| match elem {
+        Elem::Term(Term {
+            oper: Oper::And | Oper::Optional,
+            source: Source::Ref { of: Ref::Var(THIS), look: Look::Up(up) },
+            ..
+        }) if !up.down && !up.all => Some(up),
+        _ => None,
+    });
+    if let Some(up) = up {
+        up.cascade = true;
+    }
 }
 
 struct Maker<'a> {
@@ -200,7 +219,12 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn elem(&mut self, number: usize, depth: usize) -> Elem {
-        let scopes = if number > 0 && depth < 2 { 12 } else { 0 };
+        let scopes = match (number, depth) {
+            (_, 2..) => 0,
+            // Beyond Flecs.
+            (0, 0) => 2,
+            _ => 12,
+        };
         match self.random.weighted(&[(75, 0), (10, 1), (scopes, 2)]) {
             0 => {
                 let term = self.term(number == 0, depth > 0);
@@ -311,11 +335,20 @@ impl Maker<'_> {
         match self.random.weighted(&[(88, 0), (2, 1), (10, 2)]) {
             0 => Look::Default,
             1 => Look::Own,
-            _ => Look::Up(Up {
-                with_self: self.random.chance(50),
-                cascade: false,
-                relation: self.random.pick(&self.traversables),
-            }),
+            _ => {
+                let relation = self.random.pick(&self.traversables);
+                let mut up = Up { with_self: self.random.chance(50), ..Up::new(relation) };
+                // Beyond Flecs.
+                if self.random.chance(25) {
+                    up.down = self.random.chance(40);
+                    up.all = self.random.chance(40);
+                    if self.model.nodes[relation].traits.exclusive && !up.down && self.random.chance(60) {
+                        let min = 1 + self.random.below(3);
+                        up.depth = Some((min, min + self.random.below(3)));
+                    }
+                }
+                Look::Up(up)
+            }
         }
     }
 

@@ -2,10 +2,11 @@
 
 use std::fmt::{Display, Write};
 
-/// What every picture knows: colours that can be told apart on white and on black, and text that follows the theme.
+/// What every picture knows: colours that can be read on white and on black, and text that follows the theme where
+/// the viewer tells it.
 const STYLE: &str = "\
-    text { font: 12px system-ui, sans-serif; fill: #57606a; }\n\
-    .title { font-weight: 600; fill: #24292f; }\n\
+    text { font: 12px system-ui, sans-serif; fill: #6e7781; }\n\
+    .title { font-weight: 600; fill: #6e7781; }\n\
     .grid { stroke: #8c959f; stroke-opacity: 0.3; }\n\
     .spread { stroke-opacity: 0.5; stroke-width: 4; }\n\
     .leader { stroke-opacity: 0.4; }\n\
@@ -14,7 +15,8 @@ const STYLE: &str = "\
     .flecs { stroke: #d9682b; } .flecs.dot, .flecs.label { fill: #d9682b; stroke: none; }\n\
     .bevy { stroke: #2a9d5c; } .bevy.dot, .bevy.label { fill: #2a9d5c; stroke: none; }\n\
     .hand { stroke: #8c7ae6; } .hand.dot, .hand.label { fill: #8c7ae6; stroke: none; }\n\
-    @media (prefers-color-scheme: dark) { text { fill: #9198a1; } .title { fill: #e6edf3; } }\n";
+    @media (prefers-color-scheme: dark) { text { fill: #9198a1; } .title { fill: #e6edf3; } }\n\
+    @media (prefers-color-scheme: light) { text { fill: #57606a; } .title { fill: #24292f; } }\n";
 
 /// Where the text is that is written at a point.
 #[derive(Clone, Copy)]

@@ -15,6 +15,7 @@ mod memory;
 mod names;
 mod retarget;
 mod spawn;
+mod transforms;
 mod up;
 mod wildcard;
 
@@ -65,8 +66,6 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
             spawn::one_by_one,
             spawn::commands,
             spawn::batch,
-            despawn::tree,
-            despawn::child_of,
             despawn::target,
             |size| inherit::chain(size, 1),
             |size| inherit::chain(size, 2),
@@ -74,6 +73,8 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
         ],
         SIZES,
     );
+    // Growing a tree of a million for each round would take longer than all else.
+    workloads.extend(each(&[despawn::tree, despawn::child_of], &[1_000, 100_000]));
     // A million tables take Flecs more memory than most machines have.
     workloads.extend(each(&[insert_remove::fresh_targets], &[1_000, 100_000]));
     workloads.extend(each(&[hub::unlink, hub::despawn], &[10_000, 100_000, 1_000_000]));
@@ -85,6 +86,11 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
     workloads.extend(each(wide, &[100_000, 1_000_000]));
     workloads.extend(each(&[up::chains], if scale == Scale::Quick { &[4_096] } else { &[65_536] }));
     workloads.extend(cascade::all(scale));
+    let transforms: &[fn(usize) -> Workload] = &[
+        |size| transforms::tree("transforms", size, 100),
+        |size| transforms::tree("transforms_few", size, 1),
+    ];
+    workloads.extend(each(transforms, SIZES));
     workloads.extend(each(NAMES, &[1_000, 100_000]));
     workloads.extend(each(MEMORY, if scale == Scale::Quick { &[10_000] } else { &[100_000] }));
     workloads.extend(expr::all(scale == Scale::Quick));
