@@ -1,0 +1,36 @@
+//! What happens when the counter of changes has gone all the way around.
+//!
+//! It counts to four billion, which takes seconds with optimization and minutes without, so this stands alone:
+//! `cargo test --profile bench --test wrap_around -- --ignored`
+
+use bevy_ecs::{change_detection::CHECK_TICK_THRESHOLD, prelude::*};
+use bevy_relations::prelude::*;
+
+#[derive(Relation)]
+struct Likes;
+
+fn news(
+    added: Query<Entity, AddedPair<Likes>>,
+    changed: Query<Entity, ChangedPair<Likes>>,
+) -> [Vec<Entity>; 2] {
+    [added.iter().collect(), changed.iter().collect()]
+}
+
+#[test]
+#[ignore = "counts to four billion, which takes minutes without optimization"]
+fn an_old_pair_does_not_become_new_when_the_counter_wraps_around() {
+    let mut world = World::new();
+    let [a, b] = [(); 2].map(|()| world.spawn_empty().id());
+    let news = world.register_system(news);
+    world.insert_pair(a, Likes, b).unwrap();
+    assert_eq!(world.run_system(news).unwrap(), [[a], [a]]);
+    for _ in 0..=u32::MAX / CHECK_TICK_THRESHOLD {
+        for _ in 0..CHECK_TICK_THRESHOLD {
+            world.increment_change_tick();
+        }
+        assert!(world.check_change_ticks().is_some());
+        assert!(world.run_system(news).unwrap().iter().all(Vec::is_empty));
+    }
+    world.insert_pair(b, Likes, a).unwrap();
+    assert_eq!(world.run_system(news).unwrap(), [[b], [b]]);
+}
