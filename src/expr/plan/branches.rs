@@ -14,8 +14,13 @@ use smallvec::SmallVec;
 
 impl Lowering<'_, '_> {
     pub(super) fn term(&mut self, pipeline: &mut Pipeline, term: &Term, bound: &mut Bound) {
-        let guards: Vec<Column> =
-            term.condition.vars().iter().filter(|&var| bound.maybe.contains(var)).map(|var| var.0).collect();
+        let guards: Vec<Column> = term
+            .condition
+            .skipped_with()
+            .iter()
+            .filter(|&var| bound.maybe.contains(var))
+            .map(|var| var.0)
+            .collect();
         if guards.is_empty() {
             return self.unguarded(pipeline, term, bound);
         }
@@ -98,7 +103,7 @@ impl Lowering<'_, '_> {
                 }
             }
             Condition::Member(member) => self.member(pipeline, member, bound),
-            Condition::Child { parent, path, child } => {
+            Condition::Child { parent, path, child, .. } => {
                 self.bind_all(pipeline, *parent, bound);
                 let (parent, path) = (Operand::Column(parent.0), path.clone());
                 if bound.set.contains(*child) {

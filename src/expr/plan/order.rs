@@ -30,6 +30,8 @@ struct Place {
     vars: VarSet,
     /// It can change places with others, as far as the variables below allow.
     commutes: bool,
+    /// An optional term that finds nothing leaves open what it asks about.
+    may_be_skipped: bool,
     /// Variables that must be bound before it, by what is written before it,
     needs: VarSet,
     /// and those that must not be.
@@ -49,7 +51,7 @@ impl<'a> Items<'a> {
             let place = Place::new(items, at, &written, &skippable, view);
             let binds = item.binds();
             let skips = match item {
-                _ if place.vars.meets(&skippable) => true,
+                _ if place.may_be_skipped => true,
                 Item::Term(term) => term.operator == Operator::Optional,
                 Item::Not(_) => false,
                 // A branch that fails leaves its variables unset, which makes terms false; only what it skips is
@@ -96,10 +98,17 @@ impl Place {
         let unwritten = vars.clone().without(written);
         let mut needs = vars.clone().without(&unwritten);
         let mut closed = unwritten;
+        let skipped_with = match item {
+            Item::Term(term) => term.condition.skipped_with(),
+            Item::Not(_) | Item::Or(_) => vars.clone(),
+        };
+        let may_be_skipped = skipped_with.meets(skippable);
         let others = || items.iter().enumerate().filter(|(other, _)| *other != at);
         let commutes = match item {
             Item::Term(Term { operator: Operator::And, condition, .. }) => {
-                if !vars.meets(skippable) {
+                if may_be_skipped {
+                    needs = skipped_with.without(&closed);
+                } else {
                     let nearest = match condition {
                         Condition::Match(atom) => atom.nearest(),
                         _ => VarSet::default(),
@@ -121,7 +130,7 @@ impl Place {
                 false
             }
         };
-        Self { vars, commutes, needs, closed }
+        Self { vars, commutes, may_be_skipped, needs, closed }
     }
 }
 
