@@ -53,6 +53,10 @@ pub enum ExprRunError {
     },
 }
 
+/// A variable of a compiled expression. Rows find its value quicker than by its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VarId(pub(super) Var);
+
 /// A plan with everything it needs to be run.
 #[derive(Default)]
 struct Prepared {
@@ -159,6 +163,11 @@ impl CompiledExpr {
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         let named = self.query.variables.iter().skip(1);
         named.filter(|variable| !variable.local && !variable.name.is_empty()).map(|variable| &*variable.name)
+    }
+
+    /// The variable of a name, to be looked up once for many rows; `this` is a variable too.
+    pub fn var_id(&self, name: &str) -> Option<VarId> {
+        self.variable(name).map(VarId)
     }
 
     /// Number of fields: one for each term, one for all branches of an `||`.

@@ -126,10 +126,10 @@ impl CompiledExpr {
         mut each: impl FnMut(RowGroup<'_>),
     ) -> Result<(), ExprRunError> {
         let all = self.all_groups(world)?;
-        let mut next = all.iter().next();
-        while let Some(row) = next {
-            let group = all.only(row.group());
-            next = all.iter().nth(group.rows.end);
+        let mut from = 0;
+        while from < all.len() {
+            let group = all.only(all.batch.groups.get(from).copied().unwrap_or(0));
+            from = group.rows.end;
             each(group);
         }
         Ok(())

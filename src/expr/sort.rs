@@ -65,8 +65,8 @@ pub(super) struct Sorted {
     rows: Batch,
     /// Numbers of rows.
     order: Vec<u32>,
-    /// The group of each row that was found.
-    groups: Vec<u64>,
+    /// The group of each row, its place in the order so far, and its number.
+    groups: Vec<(u64, u32, u32)>,
     /// Depth, table, row in the table.
     depths: Vec<(u32, u32, u32)>,
 }
@@ -105,9 +105,10 @@ impl Sorted {
         rows.clear();
         if let Some(group) = group {
             groups.clear();
-            groups.extend((0..found.len as u32).map(|row| group(all.row(row))));
-            order.sort_by_key(|&row| groups[row as usize]);
-            rows.groups.extend(order.iter().map(|&row| groups[row as usize]));
+            groups.extend((0..).zip(&*order).map(|(at, &row)| (group(all.row(row)), at, row)));
+            groups.sort_unstable();
+            rows.groups.extend(groups.iter().map(|&(group, ..)| group));
+            order.iter_mut().zip(groups).for_each(|(to, &mut (.., row))| *to = row);
         } else if let (Some(cascade), Some(view)) = (expr.plan().cascade, View::new(reads)) {
             self.sort_by_depth(cascade, &view, sort.is_some());
         }

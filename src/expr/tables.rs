@@ -3,7 +3,7 @@
 use super::{
     bound::Var,
     compiled::{CompiledExpr, ExprRunError},
-    exec::Batch,
+    exec::{Batch, Value},
     plan::{Column, Operand, ShapeId},
     reads::Reads,
     rows::{Row, RowMut},
@@ -96,12 +96,16 @@ impl CompiledExpr {
         let Some(table) = world.storages().tables.get(location.table_id) else { return Some(single) };
         let entities = table.entities().get(location.table_row.index()..).unwrap_or_default();
         let ids = batch.columns[Var::THIS.index()].get(from..).unwrap_or_default();
-        let same = ids.iter().zip(entities).enumerate();
-        let same = same.take_while(|&(at, (id, entity))| {
-            id.entity() == Some(*entity) && steady.goes_on(batch, from, from + at)
-        });
+        let lies_there = |(id, entity): (&Value, &Entity)| *id == Value::new(*entity);
+        let mut rows = ids.iter().zip(entities);
+        let length = if steady.is_empty() {
+            rows.take_while(|&row| lies_there(row)).count()
+        } else {
+            let mut goes_on = |row| rows.next().is_some_and(lies_there) && steady.goes_on(batch, from, row);
+            (from..batch.len).take_while(|&row| goes_on(row)).count()
+        };
         let place = Some((location.table_id, location.table_row));
-        Some(Run { rows: from..from + same.count().max(1), place })
+        Some(Run { rows: from..from + length.max(1), place })
     }
 }
 
@@ -144,6 +148,10 @@ impl Steady {
             }
         }
         steady
+    }
+
+    fn is_empty(&self) -> bool {
+        self.columns.is_empty() && self.sources.is_empty()
     }
 
     fn goes_on(&self, batch: &Batch, first: usize, row: usize) -> bool {
