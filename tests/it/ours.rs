@@ -151,7 +151,8 @@ pub(crate) fn is_comparable(expr: &Expr) -> bool {
         let known = matches!(term.source.of(), None | Some(Ref::Node(_) | Ref::Var(THIS)));
         !known && term.others().first().is_some_and(|id| id.is_open())
     };
-    !(expr.asks_for_names() && expr.has_open_ids()) && !scopes.flat_map(Elem::terms).any(asks_others)
+    let open = expr.asks_for_names() && expr.has_open_ids();
+    !(open || scopes.flat_map(Elem::terms).any(asks_others))
 }
 
 /// Brings rows into the form in which two answers are equal if they say the same. Leaves out those about which
