@@ -190,16 +190,18 @@ pub(crate) fn expr(random: &mut Random, model: &Model) -> Expr {
 
 /// Makes the first `up` that can be one a `cascade`.
 fn cascade(elems: &mut [Elem]) {
-    let up = elems.iter_mut().find_map(|elem| match elem {
-        Elem::Term(Term {
+    for elem in elems {
+        if let Elem::Term(Term {
             oper: Oper::And | Oper::Optional,
             source: Source::Ref { of: Ref::Var(THIS), look: Look::Up(up) },
             ..
-        }) if !up.down && !up.all => Some(up),
-        _ => None,
-    });
-    if let Some(up) = up {
-        up.cascade = true;
+        }) = elem
+            && !up.down
+            && !up.all
+        {
+            up.cascade = true;
+            return;
+        }
     }
 }
 
