@@ -243,6 +243,8 @@ pub(crate) enum Condition {
         parent: Var,
         path: Box<str>,
         child: Var,
+        /// The other variables of the term that it is looked up for: it is skipped with that.
+        beside: VarSet,
     },
 }
 
@@ -261,6 +263,15 @@ impl Condition {
             }
             Self::Child { parent, child, .. } => [*parent, *child].into_iter().collect(),
         }
+    }
+
+    /// The variables without which it is skipped.
+    pub(crate) fn skipped_with(&self) -> VarSet {
+        let mut vars = self.vars();
+        if let Self::Child { beside, .. } = self {
+            vars.extend(beside);
+        }
+        vars
     }
 
     /// The source, if it is a variable: what is found out by looking at every entity.

@@ -53,6 +53,10 @@ pub enum ExprRunError {
     },
 }
 
+/// A variable of a compiled expression. Rows find its value quicker than by its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VarId(pub(super) Var);
+
 /// A plan with everything it needs to be run.
 #[derive(Default)]
 struct Prepared {
@@ -161,6 +165,11 @@ impl CompiledExpr {
         named.filter(|variable| !variable.local && !variable.name.is_empty()).map(|variable| &*variable.name)
     }
 
+    /// The variable of a name, to be looked up once for many rows; `this` is a variable too.
+    pub fn var_id(&self, name: &str) -> Option<VarId> {
+        self.variable(name).map(VarId)
+    }
+
     /// Number of fields: one for each term, one for all branches of an `||`.
     pub fn field_count(&self) -> usize {
         self.query.fields.len()
@@ -228,12 +237,7 @@ impl CompiledExpr {
     /// Makes rows in smaller batches: for tests, which have few rows.
     #[doc(hidden)]
     pub fn set_batch_size(&mut self, rows: usize) {
-        self.replace_batch_size(rows);
-    }
-
-    /// Gives back how many there were so far.
-    pub(super) fn replace_batch_size(&mut self, rows: usize) -> usize {
-        core::mem::replace(&mut self.shared.batch_size, rows.max(1))
+        self.shared.batch_size = rows.max(1);
     }
 
     pub(super) fn query(&self) -> &BoundQuery {

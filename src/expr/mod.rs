@@ -33,7 +33,7 @@ mod tables;
 pub use bevy_relations_syntax::error::{ExprError, ExprErrorKind};
 pub use bound::FieldAccess;
 pub use builder::PairExprBuilder;
-pub use compiled::{CompiledExpr, ExprRunError};
+pub use compiled::{CompiledExpr, ExprRunError, VarId};
 #[cfg(feature = "serialize")]
 pub use json::RowSerializer;
 pub use order::RowGroup;

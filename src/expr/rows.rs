@@ -3,7 +3,7 @@
 use super::{
     PairExpr,
     bound::{FieldAccess, Var},
-    compiled::{CompiledExpr, ExprRunError},
+    compiled::{CompiledExpr, ExprRunError, VarId},
     exec::{Batch, Value},
     plan::{Column, FieldShape, Operand, ShapeElement, ShapeId},
     reads::{Reads, Writes},
@@ -144,6 +144,12 @@ impl<'a> Row<'a> {
     /// The value of a variable. `None` if there is no such variable, or if this row leaves it open.
     pub fn var(&self, name: &str) -> Option<Entity> {
         self.column(self.expr.variable(name)?.0).entity()
+    }
+
+    /// As [`var`](Self::var), of a variable that [`CompiledExpr::var_id`] gave.
+    #[inline]
+    pub fn var_by_id(&self, var: VarId) -> Option<Entity> {
+        self.column(var.0.0).entity()
     }
 
     /// The names of all variables, with their values.

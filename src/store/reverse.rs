@@ -92,9 +92,15 @@ impl Reverse {
     #[inline]
     pub(crate) fn sources(&self, target: Entity) -> SourceIter<'_> {
         match self.list(target) {
-            Some(list) => SourceIter::new(&self.lists[list].sources, self.holes(list), self.len(list)),
+            Some(list) => self.sources_in(list),
             None => SourceIter::none(),
         }
+    }
+
+    /// The sources in a list.
+    #[inline]
+    pub(crate) fn sources_in(&self, list: usize) -> SourceIter<'_> {
+        SourceIter::new(&self.lists[list].sources, self.holes(list), self.len(list))
     }
 
     /// Appends a source to the list of `target` and gives its place.

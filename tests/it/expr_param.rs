@@ -322,6 +322,45 @@ fn an_entity_may_get_its_name_after_the_system_was_initialised_and_lose_it_to_an
 }
 
 #[test]
+fn data_may_write_what_a_term_reads_also_if_names_are_still_to_come() {
+    #[derive(Expression)]
+    #[expr("Fuel, (DockedTo, Earth)")]
+    struct FuelledAtEarth;
+    let mut scene = Scene::new();
+    let mut schedule = Schedule::default();
+    schedule.add_systems(|mut ships: If<ExprQuery<FuelledAtEarth, &mut Fuel>>| {
+        ships.for_each_mut(|mut fuel, _| fuel.0 += 1);
+    });
+    schedule.run(&mut scene.world);
+    assert_eq!(scene.fuel(), [10, 20, 30]);
+    scene.world.entity_mut(scene.planets[0]).insert(Name::new("Earth"));
+    schedule.run(&mut scene.world);
+    assert_eq!(scene.fuel(), [11, 20, 31]);
+    // It is meant whatever it is called.
+    scene.world.entity_mut(scene.planets[0]).insert(Name::new("Terra"));
+    schedule.run(&mut scene.world);
+    assert_eq!(scene.fuel(), [12, 20, 32]);
+}
+
+#[test]
+fn a_component_that_a_name_did_not_mean_before_is_not_read_undeclared() {
+    #[derive(Component, Reflect)]
+    #[reflect(Component)]
+    struct Later(u32);
+    #[derive(Expression)]
+    #[expr("SpaceShip, Later")]
+    struct WithLater;
+    let mut scene = Scene::new();
+    let mut system = IntoSystem::into_system(|mut found: ExprQuery<WithLater>| found.count());
+    system.initialize(&mut scene.world);
+    assert!(system.run((), &mut scene.world).is_err());
+    scene.world.register_component::<Later>();
+    scene.world.resource::<AppTypeRegistry>().write().register::<Later>();
+    let error = system.run((), &mut scene.world).unwrap_err().to_string();
+    assert!(error.contains("a meaning that it did not have"), "{error}");
+}
+
+#[test]
 fn names_that_mean_nothing_are_shown_in_the_text() {
     let mut scene = Scene::new();
     let message = |error: bevy_ecs::system::RunSystemError| error.to_string();
@@ -420,6 +459,24 @@ fn commands_beside_it_change_what_the_next_run_sees() {
     schedule.run(&mut scene.world);
     assert_eq!(scene.world.resource::<Counts>().0, [4, 3, 2, 1]);
     scene.world.check_pairs().unwrap();
+}
+
+#[test]
+fn exclusive_systems_in_between_change_what_later_systems_see() {
+    let mut scene = Scene::new();
+    let mut schedule = Schedule::default();
+    #[derive(Resource, Default)]
+    struct Counts(Vec<usize>);
+    scene.world.init_resource::<Counts>();
+    let count = |mut docked: ExprQuery<Docked>, mut counts: ResMut<Counts>| counts.0.push(docked.count());
+    let [p, _] = scene.planets;
+    let build = move |world: &mut World| {
+        world.spawn((SpaceShip, Pair(DockedTo, p)));
+    };
+    let clear = |world: &mut World| world.clear_pairs();
+    schedule.add_systems((count, build, count, clear, count, build, count).chain());
+    schedule.run(&mut scene.world);
+    assert_eq!(scene.world.resource::<Counts>().0, [4, 5, 0, 1]);
 }
 
 #[test]

@@ -27,6 +27,8 @@ mod expr_order;
 mod expr_param;
 #[cfg(feature = "bevy_reflect")]
 mod expr_param_access;
+mod expr_param_random;
+mod expr_plans;
 mod expr_rows;
 mod expr_run;
 mod expr_semantics;

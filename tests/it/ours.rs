@@ -4,7 +4,7 @@
 use crate::oracle::{
     expr::{Elem, Expr, Names, Ref, THIS, Term, Var, var_name},
     model::{BUILT_IN, Kind, Model, Node},
-    rows::{Field, Row},
+    rows::{self, Field, Row},
 };
 use bevy_ecs::{entity_disabling::Disabled, prelude::*};
 use bevy_relations::{CompiledExpr, FieldId, PairExpr, Prefab, prelude::*};
@@ -87,6 +87,10 @@ impl Ours {
         expr.text(Names::Numbers(&bits))
     }
 
+    pub(crate) fn world_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
+
     /// Every row about entities of the model.
     ///
     /// # Errors
@@ -139,10 +143,21 @@ impl Ours {
     }
 }
 
-/// Leaves out the rows about which nothing is promised, or that a model cannot know: those about entities that
-/// stand for types; and where a term asks for whatever an entity has, those about relations and tags, which have
-/// names and more.
-pub(crate) fn retain_comparable(model: &Model, expr: &Expr, rows: &mut Vec<Row>) {
+/// Whether a model knows enough to answer the expression. Names are a component that it does not know, and so are
+/// others that relations and types have, which count in a scope that asks for whatever somebody has.
+pub(crate) fn is_comparable(expr: &Expr) -> bool {
+    let scopes = expr.0.iter().filter(|elem| matches!(elem, Elem::Scope { .. }));
+    let asks_others = |term: &Term| {
+        let known = matches!(term.source.of(), None | Some(Ref::Node(_) | Ref::Var(THIS)));
+        !known && term.others().first().is_some_and(|id| id.is_open())
+    };
+    !(expr.asks_for_names() && expr.has_open_ids()) && !scopes.flat_map(Elem::terms).any(asks_others)
+}
+
+/// Brings rows into the form in which two answers are equal if they say the same. Leaves out those about which
+/// nothing is promised, or that a model cannot know: those about entities that stand for types; and where a term
+/// asks for whatever an entity has, those about relations and tags, which have names and more.
+pub(crate) fn settle(model: &Model, expr: &Expr, rows: &mut Vec<Row>) {
     let asks = |term: &&Term| term.others().first().is_some_and(|id| id.is_open());
     let asked: Vec<Var> =
         expr.terms().into_iter().filter(asks).filter_map(|term| term.source.of()?.var()).collect();
@@ -165,6 +180,8 @@ pub(crate) fn retain_comparable(model: &Model, expr: &Expr, rows: &mut Vec<Row>)
         });
         row.this.map(|this| (THIS, this)).into_iter().chain(vars).all(compares) && sources.all(holds)
     });
+    rows::normalize(model, expr, rows);
+    rows.sort_unstable();
 }
 
 fn traits(traits: crate::oracle::model::Traits) -> RelationTraits {

@@ -247,6 +247,18 @@ impl<'a, 'w> Matcher<'a, 'w> {
         }
         let mut emit = |way: Found| emit(Found { source: Value::new(source), ..way });
         let Some(walk) = self.op.walk else { return self.on(source, &mut emit).1 };
+        let repeats = walk.all && self.op.shared;
+        let mut found = Vec::new();
+        let mut emit = |way: Found| {
+            // Several of those above may inherit from one holder.
+            if repeats && found.contains(&way) {
+                return Flow::Continue(());
+            }
+            if repeats {
+                found.push(way);
+            }
+            emit(way)
+        };
         let mut walker = core::mem::take(&mut self.buffers.up);
         walker.start(source);
         let mut flow = Flow::Continue(());

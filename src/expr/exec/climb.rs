@@ -44,8 +44,8 @@ pub(super) struct Climber<'a, 'w> {
     climb: Climb,
     test: Test<'a, 'w>,
     holders: &'a mut Holders,
-    /// The last target, and the holder from there on.
-    last: Option<(Entity, Option<Entity>)>,
+    /// The index of the last target, and the holder from there on.
+    last: Option<(u32, Option<Entity>)>,
 }
 
 /// How to tell a holder.
@@ -77,23 +77,30 @@ impl<'a, 'w> Climber<'a, 'w> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn holder(&mut self, source: Entity) -> Option<Entity> {
         if self.climb.own && self.holds(source) {
             return Some(source);
         }
-        let target = self.reader.target(source)?;
+        let index = self.reader.target_index(source)?;
         if let Some((known, holder)) = self.last
-            && known == target
+            && known == index
         {
             return holder;
         }
+        self.next_holder(index)
+    }
+
+    /// The holder from another target on.
+    #[inline(never)]
+    fn next_holder(&mut self, index: u32) -> Option<Entity> {
+        let target = self.reader.target_at(index)?;
         let holder = if self.climb.min <= 1 && self.climb.max == u32::MAX {
             self.above(target)
         } else {
             self.within(target)
         };
-        self.last = Some((target, holder));
+        self.last = Some((index, holder));
         holder
     }
 

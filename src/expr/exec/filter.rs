@@ -71,20 +71,17 @@ impl Filter {
             }
             Self::TargetIfAny { relation, source, out, none, set } => {
                 let Some(mut reader) = view.index(*relation).exclusive_reader() else { return };
-                let [mut values, mut found] =
-                    [*out, *set].map(|column| core::mem::take(batch.column_mut(column)));
-                let none = (Value::from(*none), Value::UNSET);
-                let value = |target| (Value::new(target), Special::Number(0).into());
-                values.clear();
-                found.clear();
-                for row in 0..batch.len {
-                    let target = batch.entity(*source, row).and_then(|source| reader.target(source));
-                    let (target, is_set) = target.map_or(none, value);
-                    values.push(target);
-                    found.push(is_set);
+                batch.fill(*out, (*none).into());
+                batch.fill(*set, Value::UNSET);
+                // Half of them may have none, in any order: so they are sorted out first.
+                select_by(batch, rows, *source, false, |source| reader.has_any(source));
+                for &row in &*rows {
+                    let source = batch.entity(*source, row as usize);
+                    if let Some(target) = source.and_then(|source| reader.target(source)) {
+                        batch.column_mut(*out)[row as usize] = Value::new(target);
+                    }
                 }
-                *batch.column_mut(*out) = values;
-                *batch.column_mut(*set) = found;
+                batch.mark(*set, Special::Number(0).into(), rows);
             }
             Self::Holder { climb, source, out } => {
                 let round = run.shared.round;
@@ -310,9 +307,19 @@ fn write_of(
 ) {
     let mut values = core::mem::take(batch.column_mut(column));
     values.clear();
+    values.resize(batch.len, Value::UNSET);
+    let constant;
+    // One loop for both: then what is looked for becomes a part of it.
+    let (entities, step) = match of {
+        Operand::Entity(entity) => {
+            constant = [Value::new(entity)];
+            (&constant[..], 0)
+        }
+        Operand::Column(of) => (&batch.columns[of as usize][..batch.len], 1),
+    };
     select(batch.len, rows, |row| {
-        let found = batch.entity(of, row).and_then(&mut find);
-        values.push(found.map_or(Value::UNSET, Value::new));
+        let found = entities[row * step].entity().and_then(&mut find);
+        values[row] = found.map_or(Value::UNSET, Value::new);
         found.is_some()
     });
     *batch.column_mut(column) = values;

@@ -163,8 +163,12 @@ impl StageState {
             }
             if !list.sources.is_empty() {
                 let target = Value::new(list.target);
-                let sources = run.view.sources(relation, list.target);
-                output.column_mut(source_out).extend(sources.map(Value::new));
+                let sources = run.view.sources_in(relation, self.major);
+                let out = output.column_mut(source_out);
+                match sources.as_slice() {
+                    Some(sources) => out.extend(sources.iter().map(|&source| Value::new(source))),
+                    None => out.extend(sources.map(Value::new)),
+                }
                 let rows = output.column_mut(source_out).len();
                 output.column_mut(target_out).resize(rows, target);
                 self.rows.resize(rows, self.row as u32);

@@ -132,6 +132,16 @@ impl<'w> View<'w> {
         self.index(relation).sources(target)
     }
 
+    /// The sources in a list of a relation.
+    #[inline]
+    pub(crate) fn sources_in(&self, relation: RelationId, list: usize) -> SourceIter<'w> {
+        let reverse = &self.index(relation).reverse;
+        match relation {
+            CHILD_OF => self.sources(relation, reverse.lists[list].target),
+            _ => reverse.sources_in(list),
+        }
+    }
+
     #[inline]
     pub(crate) fn has_component(&self, entity: Entity, component: ComponentId) -> bool {
         let Ok(location) = self.entities.get_spawned(entity) else { return false };

@@ -145,8 +145,9 @@ mod sealed {
 ///
 /// Components and relations get their meaning when the system is initialised, entities before it runs: a name may
 /// be given to an entity later. Until then, and if anything else is wrong, the parameter is not valid; the message
-/// shows the place in the text. Bevy's [`If`](bevy_ecs::system::If) skips the system as long as that is so. If an
-/// entity that was found is despawned, its term is false until there is another of that name.
+/// shows the place in the text. Bevy's [`If`](bevy_ecs::system::If) skips the system as long as that is so. An
+/// entity that was found is meant for as long as it lives, whatever it is called later. Once it is despawned, its term
+/// is false until there is another of that name.
 ///
 /// # Panics
 ///

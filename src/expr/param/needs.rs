@@ -34,6 +34,8 @@ pub(super) struct Needs {
     pub(super) elsewhere: Access,
     /// Fields of `$this` itself.
     pub(super) own: Access,
+    /// Fields of `$this` that are left to the typed data beside the expression.
+    pub(super) left: Access,
     /// Entities are looked up by their names.
     pub(super) names: bool,
     /// Children are gone through in their order.
@@ -70,8 +72,12 @@ impl Needs {
     /// Whether somebody who has declared `other` can do with it.
     pub(super) fn fits(&self, other: &Self) -> bool {
         let every = |of: &[ComponentId], among: &[ComponentId]| of.iter().all(|id| among.contains(id));
-        self.elsewhere.is_subset(&other.elsewhere)
-            && self.own.is_subset(&other.own)
+        let mut declared = other.elsewhere.clone();
+        declared.extend(&other.own);
+        let mut given = declared.clone();
+        given.extend(&other.left);
+        self.elsewhere.is_subset(&declared)
+            && self.own.is_subset(&given)
             && (other.names || !self.names)
             && every(&other.with, &self.with)
             && every(&other.without, &self.without)

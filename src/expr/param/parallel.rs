@@ -12,8 +12,8 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
     /// Calls a function with the data of `$this`, to be written, and the row, on all threads of Bevy's compute task
     /// pool. The rows about one entity come one after the other.
     ///
-    /// On this thread alone if there is no such pool, or if the feature `multi_threaded` is off. Rows are found on
-    /// one thread either way: it pays if much is done with each.
+    /// On this thread alone if there is no such pool, or if the feature `multi_threaded` is off. All rows are found
+    /// first, on this thread: it pays if much is done with each.
     pub fn par_for_each(&mut self, each: impl Fn(D::Item<'_, 's>, Row<'_>) + Send + Sync)
     where
         D: IterQueryData,
@@ -40,8 +40,6 @@ mod threads {
     use bevy_ecs::entity::Entity;
     use bevy_tasks::ComputeTaskPool;
 
-    /// Rows that are found before they are given out.
-    const BATCH: usize = 16 * 1024;
     /// Less is not worth the way to another thread.
     const SMALLEST_PART: usize = 256;
     /// More than one, since some parts take longer than others.
@@ -57,35 +55,32 @@ mod threads {
         };
         let ExprQuery { compiled, declared, data, .. } = query;
         let (declared, data) = (&*declared, &*data);
-        let mut order: Vec<(Entity, usize)> = Vec::new();
-        let batch_size = compiled.replace_batch_size(BATCH);
-        succeed(compiled.start_rows(Reads::Declared(declared)));
-        while succeed(compiled.next_batch(Reads::Declared(declared))) {
-            let these = compiled.batch().columns[Var::THIS.index()].iter().enumerate();
-            order.clear();
-            order.extend(these.filter_map(|(row, this)| Some((this.entity()?, row))));
-            // All rows about an entity go to one thread.
-            order.sort_unstable();
-            let compiled = &**compiled;
-            let part = order.len().div_ceil(pool.thread_num() * PARTS_PER_THREAD).max(SMALLEST_PART);
-            pool.scope(|scope| {
-                for rows in parts(&order, part) {
-                    scope.spawn(async move {
-                        for &(this, row) in rows {
-                            // SAFETY: `data` is borrowed mutably by the caller until `scope` has seen the end of
-                            // every task. An entity occurs in one part only, and here its item is gone before the
-                            // next is fetched; items of different entities do not share anything, since `D` is
-                            // `IterQueryData`. What rows give is disjoint from what `D` writes, or the system would
-                            // have been refused. Test: `parallel_rows_come_once_each`, under AddressSanitizer too.
-                            if let Ok(item) = unsafe { data.get_unchecked(this) } {
-                                each(item, Row::new(compiled, row, Reads::Declared(declared)));
-                            }
-                        }
-                    });
-                }
-            });
+        succeed(compiled.start_collecting(Reads::Declared(declared)));
+        if !succeed(compiled.next_batch(Reads::Declared(declared))) {
+            return true;
         }
-        compiled.replace_batch_size(batch_size);
+        let compiled = &**compiled;
+        let these = compiled.batch().columns[Var::THIS.index()].iter().enumerate();
+        let mut order: Vec<_> = these.filter_map(|(row, this)| Some((this.entity()?, row))).collect();
+        // All rows about an entity go to one thread.
+        order.sort_unstable();
+        let part = order.len().div_ceil(pool.thread_num() * PARTS_PER_THREAD).max(SMALLEST_PART);
+        pool.scope(|scope| {
+            for rows in parts(&order, part) {
+                scope.spawn(async move {
+                    for &(this, row) in rows {
+                        // SAFETY: `data` is borrowed mutably by the caller until `scope` has seen the end of every
+                        // task. An entity occurs in one part only, and here its item is gone before the next is
+                        // fetched; items of different entities do not share anything, since `D` is
+                        // `IterQueryData`. What rows give is disjoint from what `D` writes, or the system would
+                        // have been refused. Test: `parallel_rows_come_once_each`, under AddressSanitizer too.
+                        if let Ok(item) = unsafe { data.get_unchecked(this) } {
+                            each(item, Row::new(compiled, row, Reads::Declared(declared)));
+                        }
+                    }
+                });
+            }
+        });
         true
     }
 

@@ -136,7 +136,10 @@ impl Needs {
         match self.own.get_conflicts(data) {
             AccessConflicts::Individual(shared) if !shared.iter().any(|id| self.own.has_write(id)) => {
                 // The data gives it already.
-                shared.iter().for_each(|id| self.own.remove_read(id));
+                for id in shared.iter() {
+                    self.own.remove_read(id);
+                    self.left.add_read(id);
+                }
                 None
             }
             shared => Some(format!(

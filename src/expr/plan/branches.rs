@@ -14,8 +14,13 @@ use smallvec::SmallVec;
 
 impl Lowering<'_, '_> {
     pub(super) fn term(&mut self, pipeline: &mut Pipeline, term: &Term, bound: &mut Bound) {
-        let guards: Vec<Column> =
-            term.condition.vars().iter().filter(|&var| bound.maybe.contains(var)).map(|var| var.0).collect();
+        let guards: Vec<Column> = term
+            .condition
+            .skipped_with()
+            .iter()
+            .filter(|&var| bound.maybe.contains(var))
+            .map(|var| var.0)
+            .collect();
         if guards.is_empty() {
             return self.unguarded(pipeline, term, bound);
         }
@@ -98,7 +103,7 @@ impl Lowering<'_, '_> {
                 }
             }
             Condition::Member(member) => self.member(pipeline, member, bound),
-            Condition::Child { parent, path, child } => {
+            Condition::Child { parent, path, child, .. } => {
                 self.bind_all(pipeline, *parent, bound);
                 let (parent, path) = (Operand::Column(parent.0), path.clone());
                 if bound.set.contains(*child) {
@@ -188,7 +193,7 @@ impl Lowering<'_, '_> {
     fn optional(&mut self, pipeline: &mut Pipeline, term: &Term, bound: &mut Bound) {
         self.bind_source(pipeline, term, bound);
         let set = self.flag_of(term);
-        if is_single(term)
+        if is_single(term, self.view)
             && term.condition.vars().iter().all(|var| bound.set.contains(var))
             && let (Condition::Match(atom), Some(column)) = (&term.condition, set)
         {
@@ -351,7 +356,7 @@ impl Lowering<'_, '_> {
         for branch in &chain.branches {
             match &branch[..] {
                 [Item::Term(term @ Term { condition: Condition::Match(atom), .. })]
-                    if is_single_test(term)
+                    if is_single_test(term, self.view)
                         && atom.vars().all(|var| bound.set.contains(var) && !bound.maybe.contains(var)) =>
                 {
                     atoms.push(atom);

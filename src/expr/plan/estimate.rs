@@ -90,10 +90,15 @@ impl Estimate<'_, '_> {
             id if source => (self.holders(id) / self.entities()).min(0.9),
             id => self.holders(id),
         };
-        if atom.traversal.is_some() && !source {
-            return (rows * 8.0).max(self.entities() / 8.0);
+        match atom.traversal {
+            // Everything below the holders is looked at.
+            Some(traversal) if !source => {
+                let relation = self.view.store.registry.of_entity(traversal.relation);
+                let pairs = relation.map_or(0, |relation| self.view.index(relation).len);
+                (rows * 8.0).max(pairs as f64)
+            }
+            _ => rows,
         }
-        rows
     }
 
     fn pair(self, pair: &PairAtom, source: bool, known: &dyn Fn(Element) -> bool) -> f64 {

@@ -9,8 +9,12 @@ use super::{
     Column, Filter, Operand, Pipeline, Produce, Side,
     lower::{Bound, Lowering},
 };
-use crate::expr::bound::{
-    AtomId, Comparand, Condition, Element, Item, Operator, PairAtom, Term, Var, VarSet,
+use crate::{
+    expr::{
+        bound::{AtomId, Comparand, Condition, Element, Item, Operator, PairAtom, Term, Var, VarSet},
+        exec::View,
+    },
+    relation::IS_A,
 };
 use alloc::vec::Vec;
 
@@ -26,6 +30,8 @@ struct Place {
     vars: VarSet,
     /// It can change places with others, as far as the variables below allow.
     commutes: bool,
+    /// An optional term that finds nothing leaves open what it asks about.
+    may_be_skipped: bool,
     /// Variables that must be bound before it, by what is written before it,
     needs: VarSet,
     /// and those that must not be.
@@ -37,15 +43,15 @@ fn must_hold(item: &Item) -> bool {
 }
 
 impl<'a> Items<'a> {
-    fn new(items: &'a [Item], bound: &Bound) -> Self {
+    fn new(items: &'a [Item], bound: &Bound, view: &View<'_>) -> Self {
         let mut written = bound.set.clone();
         let mut skippable = bound.maybe.clone();
         let mut places = Vec::new();
         for (at, item) in items.iter().enumerate() {
-            let place = Place::new(items, at, &written, &skippable);
+            let place = Place::new(items, at, &written, &skippable, view);
             let binds = item.binds();
             let skips = match item {
-                _ if place.vars.meets(&skippable) => true,
+                _ if place.may_be_skipped => true,
                 Item::Term(term) => term.operator == Operator::Optional,
                 Item::Not(_) => false,
                 // A branch that fails leaves its variables unset, which makes terms false; only what it skips is
@@ -86,16 +92,23 @@ impl<'a> Items<'a> {
 }
 
 impl Place {
-    fn new(items: &[Item], at: usize, written: &VarSet, skippable: &VarSet) -> Self {
+    fn new(items: &[Item], at: usize, written: &VarSet, skippable: &VarSet, view: &View<'_>) -> Self {
         let item = &items[at];
         let vars = item.vars();
         let unwritten = vars.clone().without(written);
         let mut needs = vars.clone().without(&unwritten);
         let mut closed = unwritten;
+        let skipped_with = match item {
+            Item::Term(term) => term.condition.skipped_with(),
+            Item::Not(_) | Item::Or(_) => vars.clone(),
+        };
+        let may_be_skipped = skipped_with.meets(skippable);
         let others = || items.iter().enumerate().filter(|(other, _)| *other != at);
         let commutes = match item {
             Item::Term(Term { operator: Operator::And, condition, .. }) => {
-                if !vars.meets(skippable) {
+                if may_be_skipped {
+                    needs = skipped_with.without(&closed);
+                } else {
                     let nearest = match condition {
                         Condition::Match(atom) => atom.nearest(),
                         _ => VarSet::default(),
@@ -107,7 +120,7 @@ impl Place {
             }
             _ => {
                 // Testing every entity and then asking more of it is the same as the other way round.
-                if let Some(source) = tested(item, written)
+                if let Some(source) = tested(item, written, view)
                     && others()
                         .any(|(other, item)| other > at && must_hold(item) && item.vars().contains(source))
                 {
@@ -117,12 +130,12 @@ impl Place {
                 false
             }
         };
-        Self { vars, commutes, needs, closed }
+        Self { vars, commutes, may_be_skipped, needs, closed }
     }
 }
 
 /// The unbound source of an item that does nothing but look at one entity after the other.
-fn tested(item: &Item, bound: &VarSet) -> Option<Var> {
+fn tested(item: &Item, bound: &VarSet, view: &View<'_>) -> Option<Var> {
     let of_term = |term: &Term| {
         let source = term.condition.source()?;
         let alone = term.condition.vars().iter().all(|var| var == source || bound.contains(var));
@@ -140,7 +153,7 @@ fn tested(item: &Item, bound: &VarSet) -> Option<Var> {
         Item::Not(_) => None,
         Item::Or(chain) => {
             let mut branches = chain.branches.iter().map(|branch| match &branch[..] {
-                [Item::Term(term)] if is_single_test(term) => of_term(term),
+                [Item::Term(term)] if is_single_test(term, view) => of_term(term),
                 _ => None,
             });
             let first = branches.next()??;
@@ -150,20 +163,26 @@ fn tested(item: &Item, bound: &VarSet) -> Option<Var> {
 }
 
 /// Whether a term that must hold gives at most one row for a source.
-pub(super) fn is_single_test(term: &Term) -> bool {
-    term.operator == Operator::And && is_single(term)
+pub(super) fn is_single_test(term: &Term, view: &View<'_>) -> bool {
+    term.operator == Operator::And && is_single(term, view)
 }
 
 /// Whether what a term asks is found at most once for a source.
-pub(super) fn is_single(term: &Term) -> bool {
+pub(super) fn is_single(term: &Term, view: &View<'_>) -> bool {
     let Condition::Match(atom) = &term.condition else { return false };
     let fixed = |element| !matches!(element, Element::Var(_));
-    let single_id = match atom.id {
-        AtomId::Component(_) | AtomId::Tag(_) => true,
-        AtomId::AnyId(_) => false,
-        AtomId::Pair(pair) => fixed(pair.relation) && fixed(pair.target) && pair.target_traversal.is_none(),
+    let id = match atom.id {
+        AtomId::Component(component) => view.value_of_component(component).entity(),
+        AtomId::Tag(tag) => Some(tag),
+        AtomId::AnyId(_) => return false,
+        AtomId::Pair(pair) if fixed(pair.target) && pair.target_traversal.is_none() => match pair.relation {
+            Element::Var(_) => return false,
+            relation => relation.entity(),
+        },
+        AtomId::Pair(_) => return false,
     };
-    single_id && !atom.subtypes && atom.traversal.is_none()
+    let subtypes = atom.subtypes && id.is_some_and(|id| view.index(IS_A).source_count(id) > 0);
+    !subtypes && atom.traversal.is_none()
 }
 
 impl Lowering<'_, '_> {
@@ -171,7 +190,7 @@ impl Lowering<'_, '_> {
     pub(super) fn whole(&mut self, preset: &VarSet, bound: &mut Bound) -> Pipeline {
         let mut pipeline = Pipeline::default();
         let items = &self.query.items[..];
-        let plan = Items::new(items, &Bound::default());
+        let plan = Items::new(items, &Bound::default(), self.view);
         let early = |var: Var| {
             let must = items.iter().any(|item| must_hold(item) && item.vars().contains(var));
             must && !plan.places.iter().any(|place| place.closed.contains(var))
@@ -203,7 +222,7 @@ impl Lowering<'_, '_> {
 
     /// Plans items that hold together.
     pub(super) fn items(&mut self, pipeline: &mut Pipeline, items: &[Item], bound: &mut Bound) {
-        let mut plan = Items::new(items, bound);
+        let mut plan = Items::new(items, bound, self.view);
         loop {
             let best = plan.eligible(&bound.set).map(|at| (self.rows(&items[at], &bound.set), at));
             let best = best.min_by(|a, b| a.0.total_cmp(&b.0));
@@ -211,7 +230,7 @@ impl Lowering<'_, '_> {
             let at = match (best, barrier) {
                 // A test leaves fewer rows to whatever follows.
                 (Some((rows, at)), _) if rows < 1.0 => at,
-                (_, Some((at, true))) if is_test(&items[at], &bound.set) => at,
+                (_, Some((at, true))) if is_test(&items[at], &bound.set, self.view) => at,
                 (Some((_, at)), _) | (None, Some((at, _))) => at,
                 (None, None) => return,
             };
@@ -310,7 +329,7 @@ impl Lowering<'_, '_> {
 }
 
 /// Whether an item that does not commute removes rows and does nothing else.
-fn is_test(item: &Item, bound: &VarSet) -> bool {
+fn is_test(item: &Item, bound: &VarSet, view: &View<'_>) -> bool {
     match item {
         Item::Term(term) => {
             term.operator == Operator::Not
@@ -319,7 +338,7 @@ fn is_test(item: &Item, bound: &VarSet) -> bool {
         Item::Not(_) => true,
         Item::Or(chain) => chain.branches.iter().all(|branch| match &branch[..] {
             [Item::Term(term)] => {
-                is_single_test(term) && term.condition.vars().iter().all(|var| bound.contains(var))
+                is_single_test(term, view) && term.condition.vars().iter().all(|var| bound.contains(var))
             }
             _ => false,
         }),

@@ -12,7 +12,7 @@ use crate::{
         },
         bound::{
             Atom, AtomId, Cascade, Comparand, Condition, Element, FieldAccess, FieldInfo, Item, MemberAtom,
-            Operator, PairAtom, Term, Traversal,
+            Operator, PairAtom, Term, Traversal, VarSet,
         },
         error::Fault,
     },
@@ -73,6 +73,12 @@ impl Resolver<'_> {
         };
         if let Condition::Match(atom) = &condition {
             self.check_access(atom, access, field, term.span)?;
+        }
+        for item in &mut prepared.items {
+            if let Item::Term(Term { condition: Condition::Child { child, beside, .. }, .. }) = item {
+                *beside = condition.vars();
+                beside.remove(*child);
+            }
         }
         items.append(&mut prepared.items);
         items.push(Item::Term(Term { field: Some(field), operator, condition }));
@@ -362,7 +368,7 @@ impl Resolver<'_> {
                 prepared.items.push(Item::Term(Term {
                     field: None,
                     operator: prepared.operator,
-                    condition: Condition::Child { parent, path, child },
+                    condition: Condition::Child { parent, path, child, beside: VarSet::default() },
                 }));
                 Element::Var(child)
             }

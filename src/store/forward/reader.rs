@@ -19,12 +19,24 @@ impl ExclusiveReader<'_> {
         if (word >> 32) as u32 == generation(source) { word as u32 } else { 0 }
     }
 
+    /// The index of the target of a source.
+    #[inline]
+    pub(crate) fn target_index(&mut self, source: Entity) -> Option<u32> {
+        self.word(source).checked_sub(1)
+    }
+
+    /// The target with an index.
+    #[inline]
+    pub(crate) fn target_at(&self, index: u32) -> Option<Entity> {
+        // Does not panic, so that loops over sources can be optimised.
+        Some(self.reverse.lists.get(self.reverse.list_of_index(index)?)?.target)
+    }
+
     /// The target of a source.
     #[inline]
     pub(crate) fn target(&mut self, source: Entity) -> Option<Entity> {
-        let index = self.word(source).checked_sub(1)?;
-        // Does not panic, so that loops over sources can be optimised.
-        Some(self.reverse.lists.get(self.reverse.list_of_index(index)?)?.target)
+        let index = self.target_index(source)?;
+        self.target_at(index)
     }
 
     #[inline]

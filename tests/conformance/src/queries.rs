@@ -8,7 +8,7 @@ use crate::{
         model::Model,
         random::{self, Random},
         reference_world,
-        rows::{self, Row, describe},
+        rows::{Row, describe},
     },
     ours::{self, Ours},
     shapes,
@@ -85,16 +85,11 @@ impl Case {
     fn compare_ours(&self, definition: &mut ByDefinition<'_>) -> Option<String> {
         // Flecs refuses what compares a variable before it is bound; here it may be any entity.
         definition.rows(&self.expr).ok()?;
-        // Names are a component, which the model does not know.
-        if self.expr.asks_for_names() && self.expr.has_open_ids() {
+        if !ours::is_comparable(&self.expr) {
             return None;
         }
         let mut ours = Ours::new(&self.model, self.expr.asks_for_names());
-        self.compare(definition, &mut ours, |model, expr, rows| {
-            ours::retain_comparable(model, expr, rows);
-            rows::normalize(model, expr, rows);
-            rows.sort_unstable();
-        })
+        self.compare(definition, &mut ours, ours::settle)
     }
 
     fn compare(

@@ -35,6 +35,18 @@ const SHAPES: &[Shape] = &[
         applies: |_, seen| matches!(seen.term.look(), Look::Up(up) if !up.is_common()),
     },
     Shape {
+        name: "cascade beside other than plain terms",
+        reason: "Flecs needs a cache for it, and refuses some terms beside one",
+        applies: |query, seen| {
+            let plain = |other: &Seen<'_>| {
+                other.is_plain_and()
+                    && other.source() == Some(THIS)
+                    && !other.term.others().iter().any(|part| part.is_open())
+            };
+            matches!(seen.term.look(), Look::Up(up) if up.cascade) && !query.terms.iter().all(plain)
+        },
+    },
+    Shape {
         name: "scope at the start",
         reason: "Flecs loses rows, or finds them twice",
         applies: |_, seen| seen.element == 0 && seen.scopes > 0,
@@ -146,9 +158,8 @@ const SHAPES: &[Shape] = &[
         reason: "Flecs does not enumerate every entity for a variable",
         applies: |_, seen| {
             let like = matches!(seen.term.body, Body::Equal(Side::Like(_)));
-            let wild = seen.term.source.of() == Some(&Ref::Wildcard);
             let asks = seen.term.oper != Oper::And;
-            (asks && wild) || ((asks || like) && seen.has_unwritten_source())
+            (asks && seen.collects()) || ((asks || like) && seen.has_unwritten_source())
         },
     },
     Shape {
@@ -242,11 +253,13 @@ const SHAPES: &[Shape] = &[
         },
     },
     Shape {
-        name: "optional wildcard or variable after Or",
+        name: "optional wildcard, variable or subtypes after Or",
         reason: "Flecs loses matches but for the first",
         applies: |query, seen| {
             let open = seen.term.others().iter().any(|part| part.is_open());
-            open && seen.term.oper == Oper::Optional && query.before(seen, |other| other.branch)
+            let subtypes = |id| query.model.pairs.iter().any(|&(_, r, t)| (r, t) == (IS_A, id));
+            let several = open || seen.id().is_some_and(subtypes);
+            several && seen.term.oper == Oper::Optional && query.before(seen, |other| other.branch)
         },
     },
     Shape {
@@ -294,6 +307,14 @@ const SHAPES: &[Shape] = &[
         applies: |_, seen| {
             let fixed = seen.has_fixed_source() && !seen.term.vars().is_empty();
             seen.scopes > 0 && (fixed || seen.has_unwritten_source())
+        },
+    },
+    Shape {
+        name: "open relation or tag of another than $this in a scope",
+        reason: "Flecs counts what its relations and tags have of its own",
+        applies: |_, seen| {
+            let known = seen.source() == Some(THIS) || seen.has_fixed_source();
+            seen.scopes > 0 && seen.has_open_id() && !known
         },
     },
     // `$this` in other places than the source.

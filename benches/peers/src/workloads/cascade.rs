@@ -91,7 +91,7 @@ fn cascade(id: &'static str, shape: Shape, shuffled: bool, [flecs, recursion]: [
     let contestants = vec![
         still("flecs", shape, shuffled, FlecsTransforms::new),
         still("bevy", shape, shuffled, BevyTransforms::recursion),
-        still("ours, ChildOf", shape, shuffled, BevyTransforms::child_of_cascade),
+        still("ours ChildOf", shape, shuffled, BevyTransforms::child_of_cascade),
         still("ours", shape, shuffled, BevyTransforms::cascade).goal("flecs", flecs).goal("bevy", recursion),
     ];
     Workload { id, size: shape.size, elements: shape.size, contestants }
@@ -162,8 +162,8 @@ fn moving<T: Transforms>(name: &'static str, shape: Shape, sums: &Sums, new: fn(
 /// By the clock on the wall, on several threads and on one.
 fn parallel(shape: Shape) -> Workload {
     let contestants = vec![
-        by_the_clock("ours, one thread", shape, BevyTransforms::cascade),
-        by_the_clock("ours", shape, BevyTransforms::par_cascade).goal("ours, one thread", 1.5),
+        by_the_clock("ours one thread", shape, BevyTransforms::cascade),
+        by_the_clock("ours", shape, BevyTransforms::par_cascade).goal("ours one thread", 1.5),
     ];
     Workload { id: "cascade_parallel", size: shape.size, elements: shape.size, contestants }
 }

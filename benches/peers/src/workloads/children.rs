@@ -1,5 +1,6 @@
 //! All sources of one target after the other, reading a number of each.
 
+use super::sparse_fits;
 use crate::{
     bevy::{LikedByList, LikesByHand, LikesInList, Naming},
     flecs::{FlecsWorld, Id, Kind, pair},
@@ -50,15 +51,18 @@ pub(super) fn of_target(size: usize, per_target: usize, order: Order) -> Workloa
     };
     let links = if order == Grouped { grouped } else { shuffled };
     let plan = Plan(Linked { sources: size, targets: size / per_target.min(size), links });
-    let contestants = vec![
+    let mut contestants = vec![
         Contestant::new("flecs", move || plan.flecs()),
         Contestant::new("flecs query", move || plan.flecs_query(Kind::Exclusive)),
-        Contestant::new("flecs DontFragment", move || plan.flecs_query(Kind::SparseExclusive)),
         Contestant::new("bevy", move || plan.bevy()),
         Contestant::new("by hand", move || plan.by_hand()),
         Contestant::new("ours", move || plan.pair_query()).goal("flecs", goal),
-        Contestant::new("ours, get each", move || plan.sources()),
+        Contestant::new("ours get each", move || plan.sources()),
     ];
+    if sparse_fits(size, plan.0.targets) {
+        let sparse = Contestant::new("flecs DontFragment", move || plan.flecs_query(Kind::SparseExclusive));
+        contestants.insert(2, sparse);
+    }
     Workload { id, size, elements: plan.repeats() * size, contestants }
 }
 

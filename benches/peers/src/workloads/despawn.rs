@@ -18,7 +18,7 @@ const FANOUT: usize = 5;
 pub(super) fn tree(size: usize) -> Workload {
     let contestants = vec![
         fell("flecs", size, || Flecs::new(Kind::ChildOf, Way::Direct)),
-        fell("flecs, parent last", size, || Flecs::new(Kind::ChildOfLast, Way::Direct)),
+        fell("flecs parent last", size, || Flecs::new(Kind::ChildOfLast, Way::Direct)),
         fell("bevy", size, || Bevy::<ChildOf>::new(Way::Direct)),
         demanding(
             size,
@@ -33,7 +33,7 @@ pub(super) fn tree(size: usize) -> Workload {
 pub(super) fn child_of(size: usize) -> Workload {
     let contestants = vec![
         fell("bevy", size, || Bevy::<ChildOf>::in_world(World::new(), Way::Direct)),
-        fell("bevy, our plugin", size, || Bevy::<ChildOf>::in_world(ours::world(), Way::Direct))
+        fell("bevy our plugin", size, || Bevy::<ChildOf>::in_world(ours::world(), Way::Direct))
             .goal("bevy", 0.9),
     ];
     Workload { id: "despawn_child_of", size, elements: size * repeats(size), contestants }

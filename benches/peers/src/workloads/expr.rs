@@ -9,8 +9,9 @@ use crate::harness::Workload;
 /// Every workload that runs an expression.
 pub(super) fn all(quick: bool) -> Vec<Workload> {
     let part = if quick { 10 } else { 1 };
-    vec![
-        graphs::w_vars(1_000 / part),
+    let mut all = vec![
+        graphs::w_vars(1_000 / part, false),
+        graphs::w_vars(1_000 / part, true),
         graphs::ships(100_000 / part),
         graphs::triangle(10_000 / part),
         graphs::skewed_triangle(10_000 / part),
@@ -19,10 +20,9 @@ pub(super) fn all(quick: bool) -> Vec<Workload> {
         terms::chains(65_536 / part),
         terms::deep(100_000 / part, 4),
         terms::deep(100_000 / part, 16),
-        terms::not(100_000 / part),
-        terms::optional(100_000 / part),
-        terms::or(100_000 / part),
         terms::plain(100_000 / part),
         terms::compile(),
-    ]
+    ];
+    all.extend(terms::operators(100_000 / part));
+    all
 }

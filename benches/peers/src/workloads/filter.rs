@@ -27,7 +27,7 @@ pub(super) fn filtered(size: usize, run: usize) -> Workload {
         Contestant::new("flecs uncached", move || flecs(size, run, FlecsQuery::uncached)),
         Contestant::new("bevy", move || bevy(size, run)),
         Contestant::new("ours", move || ours::<Related<DockedTo>>(size, run)),
-        Contestant::new("ours, many targets", move || ours::<Related<Likes>>(size, run)),
+        Contestant::new("ours many targets", move || ours::<Related<Likes>>(size, run)),
     ];
     let id = if run == 1 { "related_mixed" } else { "related" };
     Workload { id, size, elements: size * repeats(size), contestants }

@@ -28,7 +28,7 @@ enum Fate {
 pub(super) fn unlink(size: usize) -> Workload {
     let mut workload = workload("unlink_hub", size, Fate::Unlinked);
     // As many entities in both worlds: hubs that are not needed just stand by.
-    let small = leave("ours, hubs of 10", size, SMALL, Fate::Unlinked, || Ours::<Likes>::new(Way::Direct));
+    let small = leave("ours hubs of 10", size, SMALL, Fate::Unlinked, || Ours::<Likes>::new(Way::Direct));
     workload.contestants.push(small);
     workload
 }
@@ -46,7 +46,7 @@ fn workload(id: &'static str, size: usize, fate: Fate) -> Workload {
         leave("bevy set", size, size, fate, || Bevy::<LikesInSet>::new(Way::Direct)),
         leave("by hand", size, size, fate, || Bevy::<LikesByHand>::new(Way::Direct)),
         leave("ours", size, size, fate, || Ours::<Likes>::new(Way::Direct))
-            .goal("ours, hubs of 10", 1.0 / 3.0),
+            .goal("ours hubs of 10", 1.0 / 3.0),
     ];
     Workload { id, size, elements: leavers(size), contestants }
 }

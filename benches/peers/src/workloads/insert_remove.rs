@@ -1,6 +1,6 @@
 //! Inserting and removing one tag pair on each of many existing entities.
 
-use super::{TARGETS, repeats, round_robin};
+use super::{TARGETS, repeats, round_robin, sparse_fits};
 use crate::{
     bevy::{Bevy, LikesByHand, LikesInList, LikesInSet},
     flecs::{Flecs, Kind},
@@ -45,8 +45,7 @@ pub(super) fn fresh_targets(size: usize) -> Workload {
         fresh("ours", size, || Ours::<Likes>::new(Way::Direct)).goal("flecs", at_least),
         fresh("ours batch", size, || Ours::<Likes>::new(Way::Batch)),
     ];
-    // A sparse pair of Flecs takes some 57 KB when every source has another target.
-    if size < 100_000 {
+    if sparse_fits(size, size) {
         contestants.insert(1, fresh("flecs DontFragment", size, || Flecs::new(Kind::Sparse, Way::Direct)));
     }
     Workload { id: "insert_remove_fresh", size, elements: size, contestants }

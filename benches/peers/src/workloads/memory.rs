@@ -1,5 +1,6 @@
 //! Bytes per pair, counted by the allocators.
 
+use super::sparse_fits;
 use crate::{
     bevy::{Bevy, COMPONENTS, LikesByHand, LikesInList, LikesInSet},
     counting::count_flecs,
@@ -25,17 +26,22 @@ pub(super) fn pairs(size: usize, targets: usize) -> Workload {
         linking("by hand", plan, || Bevy::<LikesByHand>::new(Way::Direct)),
         linking("ours", plan, || Ours::<Likes>::new(Way::Direct)),
         linking("ours exclusive", plan, || Ours::<DockedTo>::new(Way::Direct)),
-        // The first relation makes participants of the entities; of a second one, only the pairs count.
-        Contestant::new("ours, second relation", move || second::<Likes, Knows>(plan)).at_most(40.0),
-        Contestant::new("ours exclusive, second relation", move || second::<DockedTo, OwnedBy>(plan))
-            .at_most(32.0),
     ];
     let id = if targets == size { "memory_lone" } else { "memory" };
     let keep = |contestant: &Contestant| {
-        // Some 57 KB per pair: more than the memory of most machines.
-        targets < 100_000 || !contestant.name().starts_with("flecs DontFragment")
+        sparse_fits(size, targets) || !contestant.name().starts_with("flecs DontFragment")
     };
     Workload { id, size, elements: size, contestants: contestants.into_iter().filter(keep).collect() }
+}
+
+/// Pairs of entities that have pairs of another relation already: what makes a participant of an entity is paid for.
+pub(super) fn second_relation(size: usize) -> Workload {
+    let plan = Plan { size, targets: 1_000 };
+    let contestants = vec![
+        Contestant::new("ours", move || second::<Likes, Knows>(plan)).at_most(40.0),
+        Contestant::new("ours exclusive", move || second::<DockedTo, OwnedBy>(plan)).at_most(32.0),
+    ];
+    Workload { id: "memory_second", size, elements: size, contestants }
 }
 
 /// Entities that are spawned with two components and a pair, a hundred per target.

@@ -32,7 +32,7 @@ pub(super) fn path(size: usize, depth: usize) -> Workload {
         Contestant::new("flecs", move || plan.flecs()),
         Contestant::new("by hand", move || plan.by_hand()),
         Contestant::new("ours", move || plan.on_world()),
-        Contestant::new("ours, NamePaths", move || plan.param()),
+        Contestant::new("ours NamePaths", move || plan.param()),
     ];
     Workload { id, size, elements: PATHS, contestants }
 }

@@ -34,10 +34,10 @@ pub(super) fn tree(id: &'static str, size: usize, moving: usize) -> Workload {
     let contestants = vec![
         Contestant::new("bevy", move || plan.run(of_bevy(), |global: &GlobalTransform| *global)),
         Contestant::new("ours", move || plan.run(all.into_configs(), |matrix: &Matrix| matrix.0)),
-        Contestant::new("ours, parallel", move || {
+        Contestant::new("ours parallel", move || {
             plan.run(par_all.into_configs(), |matrix: &Matrix| matrix.0)
         }),
-        Contestant::new("ours, what changed", move || {
+        Contestant::new("ours what changed", move || {
             plan.run(changed.into_configs(), |matrix: &Matrix| matrix.0)
         }),
     ];

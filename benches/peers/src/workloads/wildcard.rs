@@ -1,5 +1,6 @@
 //! `(R, *)` joined with a component of the source that is written.
 
+use super::sparse_fits;
 use crate::{
     bevy::{LikesInList, Naming},
     flecs::{FlecsWorld, Kind},
@@ -50,19 +51,20 @@ pub(super) fn among(size: usize, targets: Targets) -> Workload {
         Targets::Tenth => ("wildcard_tenth", size / 10, 2.3),
     };
     let plan = Plan(Linked { sources: size, targets, links });
-    let contestants = vec![
+    let mut contestants = vec![
         Contestant::new("flecs", move || plan.flecs(Kind::Exclusive, FlecsQuery::cached)),
         Contestant::new("flecs uncached", move || plan.flecs(Kind::Exclusive, FlecsQuery::uncached)),
-        Contestant::new("flecs DontFragment", move || {
-            plan.flecs(Kind::SparseExclusive, FlecsQuery::uncached)
-        }),
         Contestant::new("bevy", move || plan.bevy()),
         Contestant::new("ours", move || plan.term::<DockedTo>(Ticks::Set)).goal("flecs", goal),
-        Contestant::new("ours, unticked", move || plan.term::<DockedTo>(Ticks::Kept)).goal("flecs", goal),
-        Contestant::new("ours, many targets", move || plan.term::<Likes>(Ticks::Set)).goal("flecs", goal),
-        Contestant::new("ours, PairQuery", move || plan.pair_query()).goal("flecs", goal),
-        Contestant::new("ours, expression", move || plan.expression()),
+        Contestant::new("ours unticked", move || plan.term::<DockedTo>(Ticks::Kept)).goal("flecs", goal),
+        Contestant::new("ours many targets", move || plan.term::<Likes>(Ticks::Set)).goal("flecs", goal),
+        Contestant::new("ours PairQuery", move || plan.pair_query()).goal("flecs", goal),
+        Contestant::new("ours expression", move || plan.expression()),
     ];
+    if sparse_fits(size, targets) {
+        let sparse = move || plan.flecs(Kind::SparseExclusive, FlecsQuery::uncached);
+        contestants.insert(2, Contestant::new("flecs DontFragment", sparse));
+    }
     Workload { id, size, elements: plan.repeats() * size, contestants }
 }
 

@@ -33,8 +33,8 @@ fn join(id: &'static str, size: usize, scene: &Scene, hits: usize) -> Workload {
     Workload { id, size, elements: hits * repeats, contestants }
 }
 
-/// Ships docked to planets and moons, and loose ones; each has a tag of its own.
-pub(super) fn w_vars(locations: usize) -> Workload {
+/// Ships docked to planets and moons, and loose ones; each may have a tag of its own.
+pub(super) fn w_vars(locations: usize, tagged: bool) -> Workload {
     let mut scene = Scene::default();
     let planets = scene.spawn(locations);
     let moons = scene.spawn(locations);
@@ -47,8 +47,10 @@ pub(super) fn w_vars(locations: usize) -> Workload {
     let loose = scene.spawn(locations);
     let ships = 2 * locations..loose.end;
     scene.holders[0].extend(ships.clone());
-    scene.tagged.extend(ships);
-    join("expr_vars", locations, &scene, locations * 10)
+    if tagged {
+        scene.tagged.extend(ships);
+    }
+    join(if tagged { "expr_vars_tagged" } else { "expr_vars" }, locations, &scene, locations * 10)
 }
 
 /// Ships spread over planets and moons at random.

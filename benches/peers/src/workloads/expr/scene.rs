@@ -223,11 +223,11 @@ pub(super) fn ours<R: Relation + Default>(
 fn run_ours(expr: &mut CompiledExpr, world: &World, var: Option<&str>) -> Sums {
     let (mut rows, mut these, mut vars) = (0, 0u64, 0u64);
     let index = |entity: Option<Entity>| u64::from(entity.expect("it is bound").index_u32());
-    match var {
+    match var.and_then(|var| expr.var_id(var)) {
         Some(var) => expr.for_each(world, |row| {
             rows += 1;
             these += index(row.this());
-            vars += index(row.var(var));
+            vars += index(row.var_by_id(var));
         }),
         None => expr.for_each(world, |row| {
             rows += 1;

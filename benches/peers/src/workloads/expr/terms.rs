@@ -62,10 +62,10 @@ fn up(
     Workload { id, size, elements: size * 5, contestants }
 }
 
-/// Entities of which half have one of ten targets, and a third another component.
-fn mixed(size: usize) -> Scene {
+/// Entities of which half have one of so many targets, and a third another component.
+fn mixed(size: usize, targets: usize) -> Scene {
     let mut scene = Scene::default();
-    let targets = scene.spawn(10);
+    let targets = scene.spawn(targets);
     let all = scene.spawn(size);
     scene.holders[0].extend(all.clone());
     let mut random = Random::new(55);
@@ -80,8 +80,8 @@ fn mixed(size: usize) -> Scene {
     scene
 }
 
-fn tests(id: &'static str, size: usize, text: &'static str, terms: fn(&FlecsScene) -> Vec<Term>) -> Workload {
-    let scene = mixed(size);
+fn tests(id: &'static str, size: usize, targets: usize, text: &'static str, terms: Terms) -> Workload {
+    let scene = mixed(size, targets);
     let way = |cached| FlecsWay { kind: Kind::Exclusive, cached, terms, target_of: None };
     let contestants = vec![
         flecs("flecs", &scene, 10, way(true)),
@@ -91,28 +91,30 @@ fn tests(id: &'static str, size: usize, text: &'static str, terms: fn(&FlecsScen
     Workload { id, size, elements: size * 10, contestants }
 }
 
-pub(super) fn not(size: usize) -> Workload {
-    tests("expr_not", size, "A, !(R, *)", |scene| {
-        vec![scene.has(0), Term::any_target(scene.relation).negated()]
-    })
-}
+type Terms = fn(&FlecsScene) -> Vec<Term>;
 
-pub(super) fn optional(size: usize) -> Workload {
-    let terms = |scene: &FlecsScene| vec![scene.has(0), Term::any_target(scene.relation).optional()];
-    tests("expr_optional", size, "A, ?(R, *)", terms)
-}
-
-pub(super) fn or(size: usize) -> Workload {
-    let terms = |scene: &FlecsScene| {
+/// What is negated, optional or alternative, with few targets and with many.
+pub(super) fn operators(size: usize) -> Vec<Workload> {
+    let not: Terms = |scene| vec![scene.has(0), Term::any_target(scene.relation).negated()];
+    let optional: Terms = |scene| vec![scene.has(0), Term::any_target(scene.relation).optional()];
+    let or: Terms = |scene| {
         let target = crate::flecs::pair(scene.relation, scene.entities[0]);
         vec![scene.has(0), scene.has(1).or_next(), Term::with(target)]
     };
-    tests("expr_or", size, "A, B || (R, E0)", terms)
+    let many = size / 10;
+    vec![
+        tests("expr_not", size, 10, "A, !(R, *)", not),
+        tests("expr_not_spread", size, many, "A, !(R, *)", not),
+        tests("expr_optional", size, 10, "A, ?(R, *)", optional),
+        tests("expr_optional_spread", size, many, "A, ?(R, *)", optional),
+        tests("expr_or", size, 10, "A, B || (R, E0)", or),
+        tests("expr_or_spread", size, many, "A, B || (R, E0)", or),
+    ]
 }
 
 /// Two components, as Bevy's queries find them.
 pub(super) fn plain(size: usize) -> Workload {
-    let scene = mixed(size);
+    let scene = mixed(size, 10);
     let repeats = 10;
     let flecs_terms = |scene: &FlecsScene| vec![scene.has(0), scene.has(1)];
     let way = |cached| FlecsWay { kind: Kind::Exclusive, cached, terms: flecs_terms, target_of: None };
