@@ -8,8 +8,7 @@ use super::{
     sort::{Found, RowOrder},
 };
 use crate::relation::Relation;
-use alloc::boxed::Box;
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{component::Component, entity::Entity, world::World};
 use core::{cmp::Ordering, fmt, ops::Range};
 
