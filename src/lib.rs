@@ -28,7 +28,7 @@ pub use expr::RowSerializer;
 pub use expr::{
     AnyExpression, CompiledExpr, ExprError, ExprErrorKind, ExprParam, ExprQuery, ExprRunError, Expression,
     FieldAccess, FieldId, FieldMode, PairExpr, PairExprBuilder, ReadFields, Row, RowGroup, RowMut, RowTable,
-    RowTableMut, Rows, VarId, WriteFields,
+    RowTableMut, Rows, VarId, WriteFieldError, WriteFields,
 };
 pub use id::{PairId, Slot};
 pub use names::{LookupError, NamePaths, WorldNameExt};

@@ -38,7 +38,7 @@ pub use compiled::{CompiledExpr, ExprRunError, VarId};
 pub use json::RowSerializer;
 pub use order::RowGroup;
 pub use param::{AnyExpression, ExprParam, ExprQuery, Expression, FieldMode, ReadFields, WriteFields};
-pub use rows::{FieldId, Row, RowMut, Rows};
+pub use rows::{FieldId, Row, RowMut, Rows, WriteFieldError};
 pub use tables::{RowTable, RowTableMut};
 
 use alloc::{string::String, vec::Vec};

@@ -9,13 +9,18 @@ use super::{
     reads::{Reads, Writes},
 };
 use crate::id::{PairId, Slot};
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use bevy_ecs::{
     change_detection::Mut,
     component::{Component, ComponentId, Mutable},
     entity::Entity,
+    world::FilteredEntityMut,
 };
-use core::{any::TypeId, fmt};
+use core::{
+    any::{TypeId, type_name},
+    fmt,
+};
+use thiserror::Error;
 
 /// The id that a field was matched by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +31,54 @@ pub enum FieldId {
     Entity(Entity),
     /// A pair. The elements that were asked for with `_` are [`Slot::Any`].
     Pair(PairId),
+}
+
+/// Why a field of a row cannot be written.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum WriteFieldError {
+    /// The row has no such field, or nothing in it.
+    #[error("field {field} is not set in this row")]
+    Unset {
+        /// Number of the field.
+        field: usize,
+    },
+    /// It may only be read.
+    #[error("field {field}, `{term}`, may only be read")]
+    ReadOnly {
+        /// Number of the field.
+        field: usize,
+        /// Its term.
+        term: String,
+    },
+    /// It is something else.
+    #[error("field {field}, `{term}`, is no `{component}`")]
+    OtherType {
+        /// Number of the field.
+        field: usize,
+        /// Its term.
+        term: String,
+        /// What it should be.
+        component: &'static str,
+    },
+    /// Its values do not lie side by side.
+    #[error("field {field}, `{term}`, is not of entities in one table, or not kept in tables")]
+    Apart {
+        /// Number of the field.
+        field: usize,
+        /// Its term.
+        term: String,
+    },
+}
+
+impl WriteFieldError {
+    fn read_only(expr: &CompiledExpr, field: usize) -> Self {
+        Self::ReadOnly { field, term: expr.field_text(field).unwrap_or_default().into() }
+    }
+
+    pub(super) fn apart(expr: &CompiledExpr, field: usize) -> Self {
+        Self::Apart { field, term: expr.field_text(field).unwrap_or_default().into() }
+    }
 }
 
 /// The rows of a run, one after the other.
@@ -236,14 +289,27 @@ impl<'a> Row<'a> {
         info.is_some_and(|info| info.type_id() == Some(TypeId::of::<T>()))
     }
 
-    /// Whether a field may be written: if it is marked `[inout]` or `[out]`, or, by who has the world for themselves, if
-    /// it is of `$this` and has no mark.
-    pub(super) fn may_write(&self, field: usize, is_exclusive: bool) -> bool {
-        match self.field_access(field) {
+    /// The entity on which a field may be written: one that is marked `[inout]` or `[out]`, or, by who has the world
+    /// for themselves, one that is of `$this` and has no mark.
+    pub(super) fn writable<T: Component>(
+        &self,
+        field: usize,
+        is_exclusive: bool,
+    ) -> Result<Entity, WriteFieldError> {
+        let source = self.source(field).ok_or(WriteFieldError::Unset { field })?;
+        let may = match self.field_access(field) {
             Some(FieldAccess::InOut | FieldAccess::Out) => true,
             Some(FieldAccess::In | FieldAccess::None) => false,
             None => is_exclusive && self.is_own(field),
+        };
+        if !may {
+            return Err(WriteFieldError::read_only(self.expr, field));
         }
+        if !self.is_component::<T>(field) {
+            let (term, component) = (self.field_text(field).into(), type_name::<T>());
+            return Err(WriteFieldError::OtherType { field, term, component });
+        }
+        Ok(source)
     }
 
     /// The value of the pair that a field was matched by.
@@ -340,16 +406,19 @@ impl<'a> RowMut<'a> {
         Row::new(self.expr, self.row, self.world.reads())
     }
 
-    /// The value of a field, to be written. `None` if it is not set or of another type, or if it may only be read:
-    /// fields marked `[in]` or `[none]`, and those that are not of `$this` itself unless marked `[inout]` or `[out]`.
-    /// In a system no field may be written but those.
-    pub fn get_mut<T: Component<Mutability = Mutable>>(&mut self, field: usize) -> Option<Mut<'_, T>> {
-        let row = self.as_row();
-        let source = row.source(field)?;
-        if !row.may_write(field, self.world.is_exclusive()) || !row.is_component::<T>(field) {
-            return None;
-        }
-        self.world.entity_mut(source)?.into_mut()
+    /// The value of a field, to be written.
+    ///
+    /// # Errors
+    /// If it is not set or of another type, or if it may only be read: fields marked `[in]` or `[none]`, and those that
+    /// are not of `$this` itself unless marked `[inout]` or `[out]`. In a system no field may be written but those.
+    pub fn get_mut<T: Component<Mutability = Mutable>>(
+        &mut self,
+        field: usize,
+    ) -> Result<Mut<'_, T>, WriteFieldError> {
+        let row = Row::new(self.expr, self.row, self.world.reads());
+        let source = row.writable::<T>(field, self.world.is_exclusive())?;
+        let value = self.world.entity_mut(source).and_then(FilteredEntityMut::into_mut);
+        value.ok_or_else(|| WriteFieldError::read_only(self.expr, field))
     }
 }
 

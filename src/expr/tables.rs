@@ -6,7 +6,7 @@ use super::{
     exec::{Batch, Value},
     plan::{Column, Operand, ShapeId},
     reads::Reads,
-    rows::{Row, RowMut},
+    rows::{Row, RowMut, WriteFieldError},
 };
 use crate::access;
 use bevy_ecs::{
@@ -264,14 +264,20 @@ impl RowTableMut<'_> {
         Some(RowMut::new(self.expr, row, self.world))
     }
 
-    /// The values of an own field, to be written; all count as changed. `None` as for
-    /// [`RowTable::slice`], and if the field is marked `[in]` or `[none]`.
+    /// The values of an own field, to be written; all count as changed.
+    ///
+    /// # Errors
+    /// If it may not be [written](RowMut::get_mut), is shared, or if Bevy does not keep it in tables (`SparseSet`).
     #[track_caller]
-    pub fn slice_mut<T: Component<Mutability = Mutable>>(&mut self, field: usize) -> Option<&mut [T]> {
-        let (table, rows) = self.run.table_rows()?;
+    pub fn slice_mut<T: Component<Mutability = Mutable>>(
+        &mut self,
+        field: usize,
+    ) -> Result<&mut [T], WriteFieldError> {
         let first = self.as_table().first();
-        let is_own = first.is_own(field) && first.is_component::<T>(field) && first.may_write(field, true);
-        if is_own { access::table_slice_mut(self.world, table, rows) } else { None }
+        first.writable::<T>(field, true)?;
+        let place = self.run.table_rows().filter(|_| first.is_own(field));
+        let slice = place.and_then(|(table, rows)| access::table_slice_mut(self.world, table, rows));
+        slice.ok_or_else(|| WriteFieldError::apart(self.expr, field))
     }
 }
 

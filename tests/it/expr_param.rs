@@ -139,7 +139,7 @@ fn fields_of_other_entities_can_be_read_and_written() {
     let read = scene.world.run_system_once(|mut growing: ExprQuery<Growing, &Fuel>| {
         growing.for_each_mut(|fuel, mut row| {
             // A field that is only read cannot be written, nor one as something else.
-            assert!(row.get_mut::<SpaceShip>(0).is_none() && row.get_mut::<Fuel>(2).is_none());
+            assert!(row.get_mut::<SpaceShip>(0).is_err() && row.get_mut::<Fuel>(2).is_err());
             row.get_mut::<Size>(2).unwrap().0 += fuel.0;
         });
         let mut sizes = Vec::new();

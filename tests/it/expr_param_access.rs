@@ -251,7 +251,7 @@ fn an_expression_with_one_writing_field_may_read_the_component_too() {
     let mut system =
         (ExprParam(expr),).build_state(&mut world).build_system(|mut docked: ExprQuery<AnyExpression>| {
             docked.for_each_mut(|(), mut row| {
-                assert!(row.get_mut::<Fuel>(0).is_none());
+                assert!(row.get_mut::<Fuel>(0).is_err());
                 row.get_mut::<Fuel>(2).unwrap().0 += 1;
             });
         });

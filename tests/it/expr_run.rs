@@ -213,6 +213,24 @@ fn fields_say_by_what_and_on_whom_they_were_matched() {
 }
 
 #[test]
+fn what_may_not_be_written_is_refused_with_the_field_and_the_reason() {
+    let mut world = World::new();
+    let (fuel, planet) = (id::<Fuel>(&mut world), id::<Planet>(&mut world));
+    world.register_component::<Fuel>();
+    world.register_component::<Planet>();
+    world.spawn((Fuel(1), Planet));
+    let mut expr = compile(&mut world, &format!("{planet}, [in] {fuel}, ?{fuel}(up ChildOf)"));
+    let mut said = Vec::new();
+    expr.for_each_mut(&mut world, |mut row| {
+        said.extend((0..4).map(|field| row.get_mut::<Fuel>(field).unwrap_err().to_string()));
+    })
+    .unwrap();
+    assert!(said[0].starts_with("field 0, `") && said[0].contains("is no `"), "{}", said[0]);
+    assert_eq!(said[1], format!("field 1, `[in] {fuel}`, may only be read"));
+    assert_eq!(said[2..], ["field 2 is not set in this row", "field 3 is not set in this row"]);
+}
+
+#[test]
 fn own_fields_can_be_written_and_shared_ones_if_they_say_so() {
     let mut world = World::new();
     let (mounted, fuel) = (relation::<MountedOn>(&mut world), id::<Fuel>(&mut world));
@@ -224,7 +242,7 @@ fn own_fields_can_be_written_and_shared_ones_if_they_say_so() {
         let mut expr = compile(&mut world, &text);
         let mut count = 0;
         expr.for_each_mut(&mut world, |mut row| {
-            if let Some(mut fuel) = row.get_mut::<Fuel>(0) {
+            if let Ok(mut fuel) = row.get_mut::<Fuel>(0) {
                 fuel.0 += 1;
                 count += 1;
             }
