@@ -93,13 +93,7 @@ impl Source {
         // `super::` that leaves the top-level module.
         let depth = if self.module == ROOT { 0 } else { self.module.split('/').count() };
         for end in self.words("super") {
-            let supers = 1 + self.code[..end - "super".len()]
-                .trim_end()
-                .rsplit("::")
-                .skip(1)
-                .take_while(|part| part.trim_end().ends_with("super"))
-                .count();
-            if supers == depth {
+            if supers(&self.code[..end]) == depth {
                 first_names(&self.code, end, &mut imports);
             }
         }
@@ -107,6 +101,17 @@ impl Source {
         imports.dedup();
         imports
     }
+}
+
+/// How many `super` in a row stand at the end of the code: `super::super` are two.
+fn supers(code: &str) -> usize {
+    let mut rest = code;
+    let mut count = 0;
+    while let Some(before) = rest.trim_end().strip_suffix("super") {
+        count += 1;
+        rest = before.trim_end().strip_suffix("::").unwrap_or_default();
+    }
+    count
 }
 
 /// The names right below a path that ends at `end`: one, or those of a group.
@@ -438,6 +443,13 @@ unsafe fn f() {
     assert_eq!(lines(check_unsafe, "ops/bundle", text), [6, 13]);
     assert_eq!(lines(check_unsafe, "ops/plan", text), [5, 6, 6, 7, 11, 13, 13]);
     assert_eq!(lines(check_unsafe, "storehouse", "unsafe fn f() {}"), [1]);
+}
+
+#[test]
+fn the_checker_counts_what_leads_out_of_a_module() {
+    assert_eq!(supers("use super"), 1);
+    assert_eq!(supers("use super :: super"), 2);
+    assert_eq!(supers("for super::A {} for super"), 1);
 }
 
 #[test]

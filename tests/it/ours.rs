@@ -18,7 +18,7 @@ struct Second(#[expect(dead_code, reason = "a component with a value")] u32);
 
 /// A world made after a model.
 pub(crate) struct Ours {
-    world: World,
+    pub(crate) world: World,
     entities: Vec<Entity>,
     nodes: HashMap<Entity, Node>,
     components: HashMap<bevy_ecs::component::ComponentId, Node>,
@@ -85,10 +85,6 @@ impl Ours {
     pub(crate) fn text(&self, expr: &Expr) -> String {
         let bits: Vec<u64> = self.entities.iter().map(|entity| entity.to_bits()).collect();
         expr.text(Names::Numbers(&bits))
-    }
-
-    pub(crate) fn world_mut(&mut self) -> &mut World {
-        &mut self.world
     }
 
     /// Every row about entities of the model.
