@@ -4,7 +4,6 @@
 //! done to the store: hashing a type id, then going from the component to the resource's entity, its location and
 //! its archetype. Here the component id found last, in whichever world, is tried first; that it is the store's is
 //! checked each time. From there it is two steps to the value, since Bevy keeps resources in sparse sets.
-//! Measured: spawning with a pair takes a tenth less time, despawning a tree an eighth.
 #![expect(
     unsafe_code,
     reason = "a component found by its id comes without its type; columns are reached past the borrow checker"

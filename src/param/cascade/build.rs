@@ -1,5 +1,5 @@
 //! Filling the levels from nothing: depths by a walk from the roots, then one scan of the tables in the order of
-//! rows. Measured: 6 to 19 ns a node.
+//! rows.
 
 use super::levels::{Level, Levels, Node, Slot, node};
 use crate::{
