@@ -34,6 +34,15 @@ fn main() -> ExitCode {
     if let Some(one) = &options.one {
         return measure_here(&options, one);
     }
+    if let Some(directory) = &options.show {
+        return match results::show_again(directory) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(problem) => {
+                eprintln!("the results in {} cannot be shown: {problem}", directory.display());
+                ExitCode::FAILURE
+            }
+        };
+    }
     if cfg!(debug_assertions) {
         eprintln!("warning: not an optimized build; the ratios mean nothing (see README.md)");
     }

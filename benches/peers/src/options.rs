@@ -6,6 +6,7 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 pub(crate) const USAGE: &str = "\
 usage: bevy_relations_peers [--only <part of workload/size>] [--write <directory>] [--minutes <number>]
                             [--rounds <number>] [--quick]
+       bevy_relations_peers --show <directory>
        bevy_relations_peers --one <workload/size> [--contestant <name>] [--seconds <number>] [--rounds <number>]
                             [--quick]";
 
@@ -14,6 +15,8 @@ usage: bevy_relations_peers [--only <part of workload/size>] [--write <directory
 pub(crate) struct Options {
     only: Option<String>,
     pub(crate) write: Option<PathBuf>,
+    /// Results of which tables and plots are wanted again.
+    pub(crate) show: Option<PathBuf>,
     /// For all workloads together.
     pub(crate) time: Duration,
     /// At most.
@@ -32,7 +35,7 @@ pub(crate) struct One {
 
 impl Options {
     pub(crate) fn from_arguments(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
-        let (mut only, mut one, mut contestant, mut write) = (None, None, None, None);
+        let (mut only, mut one, mut contestant, mut write, mut show) = (None, None, None, None, None);
         let (mut minutes, mut seconds, mut rounds, mut scale) = (None, None, None, Scale::Full);
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or(format!("{argument}: a value is missing"));
@@ -41,6 +44,7 @@ impl Options {
                 "--one" => one = Some(value()?),
                 "--contestant" => contestant = Some(value()?),
                 "--write" => write = Some(PathBuf::from(value()?)),
+                "--show" => show = Some(PathBuf::from(value()?)),
                 "--minutes" => minutes = Some(number::<f64>(&value()?)?),
                 "--seconds" => seconds = Some(number::<f64>(&value()?)?),
                 "--rounds" => rounds = Some(number::<usize>(&value()?)?.max(1)),
@@ -57,6 +61,7 @@ impl Options {
         Ok(Self {
             only,
             write,
+            show,
             time: duration(60.0 * minutes.unwrap_or(if quick { 0.5 } else { 24.0 }))?,
             rounds: rounds.unwrap_or(if quick { 5 } else { 21 }),
             scale,

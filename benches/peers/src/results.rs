@@ -1,6 +1,6 @@
 //! The files that a run leaves.
 
-use bevy_relations_peers::{Machine, Record, plots, results, summary, to_csv};
+use bevy_relations_peers::{Machine, Record, TABLES, from_csv, plots, results, summary, to_csv};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -50,15 +50,31 @@ impl Results {
         let Self { directory, machine, records, failures } = &self;
         if let Some(directory) = directory {
             fs::write(directory.join("results.csv"), to_csv(records))?;
-            fs::write(directory.join("results.md"), results(machine, records, failures))?;
-            fs::write(directory.join("summary.md"), summary(records))?;
-            for plot in plots(records) {
-                fs::write(directory.join("plots").join(plot.family).with_extension("svg"), plot.svg)?;
-            }
+            show(directory, &results(machine, records, failures), records)?;
         }
         if let Some(file) = self.unfinished().filter(|file| file.exists()) {
             fs::remove_file(file)?;
         }
         Ok(failures.is_empty())
     }
+}
+
+/// Writes whatever people look at.
+fn show(directory: &Path, tables: &str, records: &[Record]) -> io::Result<()> {
+    fs::write(directory.join("results.md"), tables)?;
+    fs::write(directory.join("summary.md"), summary(records))?;
+    for plot in plots(records) {
+        fs::write(directory.join("plots").join(plot.family).with_extension("svg"), plot.svg)?;
+    }
+    Ok(())
+}
+
+/// Writes tables and plots of results again, which look otherwise now. What was measured, and where, stays.
+pub(crate) fn show_again(directory: &Path) -> io::Result<()> {
+    let records = from_csv(&fs::read_to_string(directory.join("results.csv"))?).map_err(io::Error::other)?;
+    let written = fs::read_to_string(directory.join("results.md"))?;
+    let (head, _) = written.split_once(TABLES).ok_or_else(|| io::Error::other("results.md has no tables"))?;
+    let again = results(&Machine::here(), &records, &[]);
+    let tables = again.split_once(TABLES).map_or("", |(_, tables)| tables);
+    show(directory, &format!("{head}{TABLES}{tables}"), &records)
 }

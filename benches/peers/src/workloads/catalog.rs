@@ -152,12 +152,9 @@ pub const CATALOG: &[Entry] = &[
     Entry::new("names", "names_1", "find an entity without a parent by its name").headline(),
     Entry::new("names", "names_10", "find an entity by a path of 10 names"),
     Entry::new("names", "names_100", "find an entity by a path of 100 names").headline(),
-    Entry::new(
-        "expressions",
-        "expr_vars",
-        "`Ship, (DockedTo, $p), Planet($p)`, a tag of its own on each ship",
-    )
-    .headline(),
+    Entry::new("expressions", "expr_vars", "`Ship, (DockedTo, $p), Planet($p)`, 10 ships per place")
+        .headline(),
+    Entry::new("expressions", "expr_vars_tagged", "the same, a tag of its own on each ship"),
     Entry::new("expressions", "expr_ships", "`Ship, (DockedTo, $p), Planet($p)`, 100 ships per place")
         .headline(),
     Entry::new("expressions", "expr_triangle", "`(Likes, $x), Likes($x, $y), Likes($y, $this)`, per pair")
@@ -179,9 +176,12 @@ pub const CATALOG: &[Entry] = &[
     Entry::new("expressions", "expr_chains", "`Planet(up R)`, one above the other, half match"),
     Entry::new("expressions", "expr_up_4", "`A, B(up R)`, 4 levels up"),
     Entry::new("expressions", "expr_up_16", "`A, B(up R)`, 16 levels up"),
-    Entry::new("expressions", "expr_not", "`A, !(R, *)`").headline(),
-    Entry::new("expressions", "expr_optional", "`A, ?(R, *)`"),
-    Entry::new("expressions", "expr_or", "`A, B || (R, x)`"),
+    Entry::new("expressions", "expr_not", "`A, !(R, *)`, 10 targets").headline(),
+    Entry::new("expressions", "expr_not_spread", "the same, 10,000 targets"),
+    Entry::new("expressions", "expr_optional", "`A, ?(R, *)`, 10 targets"),
+    Entry::new("expressions", "expr_optional_spread", "the same, 10,000 targets"),
+    Entry::new("expressions", "expr_or", "`A, B || (R, x)`, 10 targets"),
+    Entry::new("expressions", "expr_or_spread", "the same, 10,000 targets"),
     Entry::new("expressions", "expr_plain", "`A, B`, two components").headline(),
     Entry::new("expressions", "expr_compile", "reading and compiling five terms, per expression"),
     Entry::new("memory", "memory", "bytes of a pair, 1,000 targets").bytes().headline(),
