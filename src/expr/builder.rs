@@ -156,8 +156,8 @@ impl PairExprBuilder {
 
     /// `$left ~= "part"`: the part is in the name, in whatever case.
     pub fn name_contains(mut self, left: &str, part: &str) -> Self {
-        if let Some(left) = self.arg(left) {
-            self.push_comparison(left.id, Comparand::NamePart(part.into()), false);
+        if let Some(left) = self.compared(left) {
+            self.push_comparison(left, Comparand::NamePart(part.into()), false);
         }
         self
     }
@@ -246,7 +246,9 @@ impl PairExprBuilder {
     pub fn or(mut self, branches: impl FnOnce(Self) -> Self) -> Self {
         let clauses = self.inner(branches);
         let branches: Vec<_> = clauses.into_iter().flat_map(|clause| clause.branches).collect();
-        if !branches.is_empty() {
+        if branches.is_empty() {
+            self.fail_at_end("a branch of `||`");
+        } else {
             self.ast.clauses.push(Clause { branches });
         }
         self
@@ -320,12 +322,23 @@ impl PairExprBuilder {
     }
 
     fn compare(mut self, left: &str, right: &str, negated: bool) -> Self {
-        if let Some(left) = self.arg(left)
-            && let Some(right) = self.arg(right)
+        if let Some(left) = self.compared(left)
+            && let Some(right) = self.compared(right)
         {
-            self.push_comparison(left.id, Comparand::Id(right.id), negated);
+            self.push_comparison(left, Comparand::Id(right), negated);
         }
         self
+    }
+
+    /// One side of a comparison.
+    fn compared(&mut self, text: &str) -> Option<Id> {
+        let Arg { id, traversal } = self.arg(text)?;
+        if let Some(traversal) = traversal {
+            let fault = Fault::rule(traversal.span, "no traversal beside a comparison");
+            self.fail(fault.in_text(text));
+            return None;
+        }
+        Some(id)
     }
 
     fn push_comparison(&mut self, left: Id, right: Comparand, negated: bool) {

@@ -94,8 +94,13 @@ impl Checker {
             Test::Has(has) => has,
         };
         let from = matches!(term.operator, Operator::AndFrom | Operator::OrFrom | Operator::NotFrom);
-        if from && !matches!(has.access, None | Some(Access::None)) {
-            return Err(Fault::rule(term.span, "no access but `[none]` to the components of another entity"));
+        if from {
+            check_list(term, has)?;
+        }
+        if let Some(Arg { id, traversal: Some(traversal) }) = &has.target
+            && id.kind == IdKind::Bits(0)
+        {
+            return Err(Fault::rule(traversal.span, "no traversal: `#0` is no entity"));
         }
         for (arg, role) in [
             (Some(&has.first), Role::First),
@@ -123,6 +128,29 @@ impl Checker {
             }
         }
         Ok(())
+    }
+}
+
+/// `and|T` and the like.
+fn check_list(term: &Term, has: &Has) -> Lexed<()> {
+    if !matches!(has.access, None | Some(Access::None)) {
+        return Err(Fault::rule(term.span, "no access but `[none]` to the components of another entity"));
+    }
+    if has.target.is_some() {
+        return Err(Fault::rule(term.span, "an entity as the list: a pair is none"));
+    }
+    if has.first.id.kind == IdKind::Any {
+        return Err(Fault::rule(has.first.id.span, "an entity, a variable or `*` as the list"));
+    }
+    let args = [Some(&has.first), has.source.as_ref()];
+    if let Some(traversal) = args.into_iter().flatten().find_map(|arg| arg.traversal.as_ref()) {
+        return Err(Fault::rule(traversal.span, "no traversal beside a list"));
+    }
+    match &has.source {
+        Some(source) if source.id.kind == IdKind::Any => {
+            Err(Fault::rule(source.id.span, "an entity, a variable or `*` that has what is listed"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -168,6 +196,7 @@ fn check_comparison(comparison: &Comparison) -> Lexed<()> {
 /// The branches of a clause with several: plain ones, about the same source.
 fn check_branches(clause: &Clause) -> Lexed<()> {
     let mut source: Option<Option<&IdKind>> = None;
+    let mut access: Option<Access> = None;
     for branch in &clause.branches {
         let negated = match branch {
             Element::Scope(scope) => scope.negated,
@@ -178,6 +207,15 @@ fn check_branches(clause: &Clause) -> Lexed<()> {
             return Err(Fault::rule(branch.span(), "no operator beside `||`, unless within `{..}`"));
         }
         let Element::Term(term) = branch else { continue };
+        if let Test::Has(Has { access: own @ Some(_), .. }) = term.test {
+            if access.is_some_and(|access| Some(access) != own) {
+                return Err(Fault::rule(
+                    term.span,
+                    "the same access in all branches of `||`, which are one field",
+                ));
+            }
+            access = own;
+        }
         let (own, span) = source_of(term);
         if *source.get_or_insert(own) != own {
             return Err(Fault::rule(span, "the same source in all branches of `||`"));

@@ -237,9 +237,23 @@ impl<'a> Lexer<'a> {
         let mut path = vec![self.segment()?];
         while self.at_a_step() {
             self.bump();
-            path.push(self.segment()?);
+            path.push(match self.index() {
+                Some(index) => index,
+                None => self.segment()?,
+            });
         }
         Ok(Path(path))
+    }
+
+    /// A field of a tuple: only digits.
+    fn index(&mut self) -> Option<String> {
+        let mut ahead = self.clone();
+        let index = ahead.word();
+        if !is_index(index) || ahead.peek() == Some('\\') {
+            return None;
+        }
+        self.at = ahead.at;
+        Some(index.to_owned())
     }
 
     /// Letters, digits and `_`; maybe none.
@@ -333,6 +347,11 @@ fn starts_a_name(c: char) -> bool {
 
 fn continues_a_name(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
+}
+
+/// Whether a name behind others of a path can be written as it is, since it is the number of a field.
+pub(super) fn is_index(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether a name can be written as it is, and is a name then.

@@ -150,7 +150,8 @@ impl Display for Path {
         }
         for (nth, name) in self.0.iter().enumerate() {
             f.write_str(if nth == 0 { "" } else { "." })?;
-            if lex::is_plain(name) { f.write_str(name)? } else { escaped(f, name)? }
+            let plain = lex::is_plain(name) || nth > 0 && lex::is_index(name);
+            if plain { f.write_str(name)? } else { escaped(f, name)? }
         }
         Ok(())
     }

@@ -80,7 +80,7 @@ fn operators_access_and_scopes_can_be_read_and_written() {
         ("!Tag, ?Tag", "!Tag, ?Tag"),
         ("! ( R , T )", "!(R, T)"),
         ("[in] A, [ out ] !B, [inout]?C, [none](R, T)", "[in] A, [out] !B, [inout] ?C, [none] (R, T)"),
-        ("and|Fleet, or | Fleet, not|(R, T)", "and|Fleet, or|Fleet, not|(R, T)"),
+        ("and|Fleet, or | Fleet, not|T", "and|Fleet, or|Fleet, not|T"),
         ("and, or || not", "\\and, \\or || \\not"),
         ("A || B || C, D", "A || B || C, D"),
         ("A,B || C,D", "A, B || C, D"),
@@ -352,6 +352,7 @@ fn what_cannot_hold_in_any_world_is_refused() {
             ("A || $x == B", 6, "$x", same_source),
             ("A || R(a, b, c)", 6, "R(a, b, c)", "one term beside `||`: these arguments stand for several"),
             ("R(a, b, c) || A", 1, "R(a, b, c)", "one term beside `||`: these arguments stand for several"),
+            ("and|(R, L)", 1, "and|(R, L)", "an entity as the list: a pair is none"),
             (
                 "[inout] and|A",
                 1,

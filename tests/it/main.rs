@@ -29,6 +29,7 @@ mod expr_param;
 mod expr_param_access;
 mod expr_param_random;
 mod expr_plans;
+mod expr_refused;
 mod expr_rows;
 mod expr_run;
 mod expr_semantics;

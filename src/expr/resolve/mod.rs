@@ -1,5 +1,6 @@
 //! From what an expression says to what that means in a world.
 
+mod member;
 mod name;
 mod near;
 mod site;
@@ -30,6 +31,8 @@ use crate::{
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 use bevy_ecs::{component::ComponentId, hierarchy::Children, name::Name, world::World};
 use bevy_platform::collections::HashMap;
+use name::Meaning;
+use term::Prepared;
 
 /// What resolving gives, or what is wrong.
 type Resolved<T> = Result<T, Box<Fault>>;

@@ -6,10 +6,11 @@ use crate::{
         ast::{Path, Span},
         error::Fault,
     },
-    names::LookupError,
+    names::{LookupError, steps},
     store::PairStore,
 };
 use alloc::{
+    borrow::Cow,
     format,
     string::{String, ToString},
     vec::Vec,
@@ -45,12 +46,8 @@ impl Resolver<'_> {
                 meanings.push(Meaning::Entity(entity));
             }
         }
-        if meanings.is_empty()
-            && let Some((field, component)) = path.0.split_last()
-            && !component.is_empty()
-        {
-            let types = self.types(&Path(component.to_vec()));
-            meanings.extend(types.into_iter().map(|id| Meaning::Member(id, format!(".{field}"))));
+        if meanings.is_empty() {
+            meanings = self.members(path, span)?;
         }
         self.single(meanings, path, span)
     }
@@ -85,18 +82,27 @@ impl Resolver<'_> {
     }
 
     fn describe(&self, meaning: &Meaning) -> String {
+        let component = |id| {
+            let component = self.site.reads().components().get_id(id);
+            component.map_or_else(|| "a type".to_string(), |id| format!("the component {}", id.index()))
+        };
         match meaning {
-            Meaning::Type(id) => {
-                let component = self.site.reads().components().get_id(*id);
-                component.map_or_else(|| "a type".to_string(), |id| format!("the component {}", id.index()))
-            }
+            Meaning::Type(id) => component(*id),
             Meaning::Entity(entity) => format!("the entity {entity}"),
-            Meaning::Member(_, field) => format!("the field {field}"),
+            Meaning::Member(id, field) => format!("the field {field} of {}", component(*id)),
+        }
+    }
+
+    /// How the language writes an entity.
+    pub(super) fn called(&self, entity: Entity) -> String {
+        match self.site.reads().path_of(entity) {
+            Some(path) => format!("`{}`", written(&path)),
+            None => format!("`#{}`", entity.to_bits()),
         }
     }
 
     /// The Rust types with a name: reflected ones, and relations.
-    fn types(&self, path: &Path) -> Vec<TypeId> {
+    pub(super) fn types(&self, path: &Path) -> Vec<TypeId> {
         let [name] = &path.0[..] else { return Vec::new() };
         let letters = |text: &'_ str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
         let given = self.given.iter().filter(|given| letters(&given.name) == letters(name));
@@ -150,6 +156,11 @@ pub(in crate::expr) fn with_relation_types(
         }
     }
     found
+}
+
+/// A path of names as expressions write it.
+pub(super) fn written(path: &str) -> String {
+    Path(steps(path).map(Cow::into_owned).collect()).to_string()
 }
 
 /// A path with dots between its names, and a backslash before those that belong to a name.

@@ -1,12 +1,16 @@
 //! What somebody may have meant who wrote a name that is none.
 
-use super::{Resolver, name::as_text};
+use super::{Resolver, name::written};
 use crate::expr::{
     ast::{Path, Span},
     error::Fault,
 };
 
-use alloc::{boxed::Box, string::String, vec::Vec};
+use alloc::{
+    boxed::Box,
+    string::{String, ToString},
+    vec::Vec,
+};
 use bevy_ecs::archetype::{Archetype, ArchetypeEntity};
 
 /// Entities that are looked at.
@@ -33,18 +37,18 @@ impl Resolver<'_> {
             let registry = &store.registry;
             let relations = registry.declared().filter_map(|id| registry.entry(id).name.as_deref());
             let names = registry.component_names.keys().map(String::as_str);
-            relations.chain(names).for_each(|name| best.consider(name, || Some(as_text(&[name.into()]))));
+            relations.chain(names).for_each(|name| best.consider(name, || Some(type_text(name))));
         }
         #[cfg(feature = "bevy_reflect")]
         if alone && let Some(types) = reads.types() {
             let types = types.read();
             let paths = types.iter().map(|known| known.type_info().type_path_table().short_path());
-            paths.for_each(|name| best.consider(name, || Some(name.into())));
+            paths.for_each(|name| best.consider(name, || Some(type_text(name))));
         }
         let entities = reads.archetypes().iter().flat_map(Archetype::entities).map(ArchetypeEntity::id);
         for entity in entities.take(MOST) {
             if let Some(name) = reads.name(entity) {
-                best.consider(name, || reads.path_of(entity));
+                best.consider(name, || reads.path_of(entity).map(|path| written(&path)));
             }
         }
         best.name
@@ -52,26 +56,31 @@ impl Resolver<'_> {
 }
 
 /// The name that differs least from one that is wanted.
-struct Nearest {
+pub(super) struct Nearest {
     wanted: Vec<char>,
     /// It must differ less.
     distance: usize,
-    name: Option<String>,
+    pub(super) name: Option<String>,
 }
 
 impl Nearest {
-    fn new(wanted: &str) -> Self {
+    pub(super) fn new(wanted: &str) -> Self {
         let wanted = letters(wanted);
-        // One letter in three may be another.
-        Self { distance: wanted.len().div_ceil(3) + 1, wanted, name: None }
+        // One letter in three may be another, but not all of them.
+        Self { distance: (wanted.len().div_ceil(3) + 1).min(wanted.len()), wanted, name: None }
     }
 
-    fn consider(&mut self, name: &str, spelling: impl FnOnce() -> Option<String>) {
+    pub(super) fn consider(&mut self, name: &str, spelling: impl FnOnce() -> Option<String>) {
         let distance = distance(&self.wanted, &letters(name));
         if distance < self.distance {
             (self.distance, self.name) = (distance, spelling());
         }
     }
+}
+
+/// How expressions write the name of a type.
+fn type_text(name: &str) -> String {
+    Path([name.into()].into()).to_string()
 }
 
 fn letters(name: &str) -> Vec<char> {

@@ -1,25 +1,24 @@
 //! What terms mean.
 
-use super::{
-    Resolved, Resolver, internal_components, is_list,
-    name::{Meaning, as_text},
-};
+use super::{Meaning, Resolved, Resolver, internal_components, is_list, member::walks, name::as_text};
 use crate::{
     expr::{
         ast::{
-            Arg, Comparand as AstComparand, Comparison, Flag, Has, Id, IdKind, Operator as AstOperator, Span,
-            Term as AstTerm, Test, Traversal as AstTraversal,
+            Arg, Comparand as AstComparand, Comparison, Depth, Flag, Has, Id, IdKind,
+            Operator as AstOperator, Span, Term as AstTerm, Test, Traversal as AstTraversal,
         },
         bound::{
-            Atom, AtomId, Cascade, Comparand, Condition, Element, FieldAccess, FieldInfo, Item, MemberAtom,
-            Operator, PairAtom, Term, Traversal, VarSet,
+            Atom, AtomId, Cascade, Comparand, Condition, Element, FieldAccess, FieldInfo, Item, Operator,
+            PairAtom, Term, Traversal, VarSet,
         },
         error::Fault,
     },
     ops::entity_of_type_id,
     relation::{CHILD_OF, IS_A, OnInstantiate, RelationTraits},
+    store::PairStore,
 };
 use alloc::{
+    format,
     string::{String, ToString},
     vec::Vec,
 };
@@ -145,9 +144,26 @@ impl Resolver<'_> {
                 max: u32::MAX,
             }),
         };
-        let only_itself = has.first.traversal.as_ref().is_some_and(|own| own.flags.has(Flag::This));
-        let subtypes = !only_itself && self.has_subtypes(&parts);
+        let subtypes = self.wants_subtypes(&has.first)? && self.has_subtypes(&parts);
         Ok(Condition::Match(Atom { source, id: parts.id, subtypes, traversal, shared }))
+    }
+
+    /// Whether subtypes count: `T`, `T|up IsA`, but not `T|self`. Nothing else can be walked from a component.
+    fn wants_subtypes(&mut self, first: &Arg) -> Resolved<bool> {
+        let Some(traversal) = &first.traversal else { return Ok(true) };
+        if !walks(traversal) {
+            return Ok(false);
+        }
+        let relation = match &traversal.relation {
+            Some(relation) => self.fixed(relation)?,
+            None => self.relation_entity(IS_A),
+        };
+        let is_a = relation == self.relation_entity(IS_A) || relation == Entity::PLACEHOLDER;
+        if !is_a || traversal.depth != Depth::EVERY {
+            let expected = "`self` or `up IsA` on a component or relation: whether subtypes count";
+            return Err(Fault::rule(traversal.span, expected));
+        }
+        Ok(true)
     }
 
     fn entity_of(&mut self, id: TypeId, span: Span) -> Resolved<Entity> {
@@ -302,10 +318,12 @@ impl Resolver<'_> {
         if first.id.kind == IdKind::Wildcard && element == Element::Any {
             relation = Element::Any;
         }
-        let itself = |traversal: &AstTraversal| traversal.flags.has(Flag::This);
-        let walks =
-            |traversal: &AstTraversal| traversal.flags.has(Flag::Up) || traversal.flags.has(Flag::Down);
-        let exact = target.traversal.as_ref().is_some_and(|own| itself(own) && !walks(own));
+        let exact = target.traversal.as_ref().is_some_and(|own| !walks(own));
+        if let (Some(scope), Element::Entity(entity)) = (scope, element)
+            && !target.traversal.as_ref().is_some_and(|traversal| walks(traversal))
+        {
+            self.check_one_of(scope, entity, target.id.span)?;
+        }
         let target_traversal = match &target.traversal {
             Some(written) => self.traversal(written, false, false)?,
             None => None,
@@ -322,6 +340,19 @@ impl Resolver<'_> {
         });
         let declared = self.traits(entity).is_some();
         Ok(IdParts { id, entity, final_by_default: is_type && !declared })
+    }
+
+    /// A pair with a target outside the scope is refused whenever it is inserted.
+    fn check_one_of(&self, scope: Entity, target: Entity, span: Span) -> Resolved<()> {
+        let reads = self.site.reads();
+        let is_child = |store: &PairStore| store.relation(CHILD_OF).has(target, scope);
+        if target == Entity::PLACEHOLDER || reads.store().is_none_or(is_child) {
+            return Ok(());
+        }
+        Err(Fault::rule(
+            span,
+            format!("a child of {}, as the relation wants its targets", self.called(scope)),
+        ))
     }
 
     /// `(ChildOf, #0)`: what is a child of nobody.
@@ -345,7 +376,12 @@ impl Resolver<'_> {
     }
 
     /// An element in a position where entities stand.
-    fn element_of(&mut self, id: &Id, scope: Option<Entity>, prepared: &mut Prepared) -> Resolved<Element> {
+    pub(super) fn element_of(
+        &mut self,
+        id: &Id,
+        scope: Option<Entity>,
+        prepared: &mut Prepared,
+    ) -> Resolved<Element> {
         Ok(match &id.kind {
             IdKind::Wildcard => self.wildcard(),
             IdKind::Any => Element::Any,
@@ -405,26 +441,6 @@ impl Resolver<'_> {
         Ok(Condition::Equal { left, right, negated: comparison.negated })
     }
 
-    /// `Movement.value($this, $x)`
-    fn member(&mut self, has: &Has, prepared: &mut Prepared) -> Resolved<Option<MemberAtom>> {
-        let (IdKind::Path(path), Some(target), Some(source)) = (&has.first.id.kind, &has.target, &has.source)
-        else {
-            return Ok(None);
-        };
-        if path.0.len() < 2 {
-            return Ok(None);
-        }
-        let Meaning::Member(type_id, path) = self.meaning(path, has.first.id.span, None)? else {
-            return Ok(None);
-        };
-        let span = has.first.id.span;
-        let component =
-            self.site.component_of(type_id).ok_or_else(|| Fault::rule(span, "a field of a component"))?;
-        let source = self.element_of(&source.id, None, prepared)?;
-        let value = self.element_of(&target.id, None, prepared)?;
-        Ok(Some(MemberAtom { source, component, path: path.into(), value }))
-    }
-
     /// `SimTime(SimTime)`: a resource; `SimTime` alone if it is registered as one.
     fn singleton(&mut self, has: &Has) -> Resolved<Option<Atom>> {
         let (IdKind::Path(first), None, Some(source)) = (&has.first.id.kind, &has.target, &has.source) else {
@@ -444,17 +460,24 @@ impl Resolver<'_> {
             return Ok(None);
         }
         let Some(component) = self.site.component_of(type_id) else { return Ok(None) };
-        if !self.query.singletons.contains(&component) {
-            self.query.singletons.push(component);
+        if let Some(traversal) = source.traversal.as_ref().filter(|traversal| walks(traversal)) {
+            return Err(Fault::rule(traversal.span, "no traversal: a resource is in one place"));
         }
+        self.add_singleton(component);
         let id = AtomId::Component(component);
         let source = Element::Singleton(component);
         Ok(Some(Atom { source, id, subtypes: false, traversal: None, shared: false }))
     }
+
+    pub(super) fn add_singleton(&mut self, component: ComponentId) {
+        if !self.query.singletons.contains(&component) {
+            self.query.singletons.push(component);
+        }
+    }
 }
 
 /// What has to be found before a term.
-struct Prepared {
+pub(super) struct Prepared {
     items: Vec<Item>,
     operator: Operator,
 }

@@ -1,0 +1,354 @@
+//! Text that is read, but could never find anything in a world, or of which a part would be ignored.
+
+use crate::expr_semantics::Written;
+use bevy_ecs::prelude::*;
+use bevy_relations::{ExprErrorKind, PairExpr, prelude::*};
+
+/// Each text is refused at the column, with the words found there and these among the words expected, and with the
+/// suggestion.
+#[track_caller]
+fn refused_with(world: &mut World, table: &[(&str, usize, &str, &str, Option<&str>)]) {
+    for &(text, column, found, expected, suggestion) in table {
+        let error = PairExpr::parse(text).and_then(|expr| expr.compile(world)).err();
+        let error = error.unwrap_or_else(|| panic!("`{text}` is an error"));
+        assert_eq!(
+            (error.kind(), error.line(), error.column(), error.found(), error.suggestion()),
+            (ExprErrorKind::Rule, 1, column, found, suggestion),
+            "{error}"
+        );
+        assert!(error.expected().contains(expected), "{error}");
+        if let Some(suggestion) = suggestion {
+            let mut mended = text.to_owned();
+            mended.replace_range(error.range(), suggestion);
+            assert!(PairExpr::parse(&*mended).is_ok(), "the suggestion can be read: {mended}");
+        }
+    }
+}
+
+#[track_caller]
+fn refused(world: &mut World, table: &[(&str, usize, &str, &str)]) {
+    let table: Vec<_> = table.iter().map(|&(text, at, found, said)| (text, at, found, said, None)).collect();
+    refused_with(world, &table);
+}
+
+#[test]
+fn a_constant_target_outside_the_scope_of_its_relation_is_refused() {
+    let mut world = World::new();
+    let colour = world.spawn_relation("Colour", RelationTraits::new().one_of()).unwrap();
+    let palette = world.spawn(Name::new("Palette")).id();
+    let paint = RelationTraits::new().one_of_id(palette).transitive();
+    world.spawn_relation("Paint", paint).unwrap();
+    let red = world.spawn((Name::new("Red"), ChildOf(colour))).id();
+    world.spawn((Name::new("Dark"), ChildOf(red)));
+    let outside = world.spawn(Name::new("Outside")).id();
+    world.spawn((Name::new("Below"), ChildOf(outside)));
+    let ship = world.spawn(Name::new("Ship")).id();
+    world.insert_pair_by_id(ship, colour, red).unwrap();
+    let bits = format!("#{}", outside.to_bits());
+    let of_colour = "a child of `Colour`";
+    refused(
+        &mut world,
+        &[
+            ("(Colour, Outside)", 10, "Outside", of_colour),
+            ("Colour(Ship, Outside)", 14, "Outside", of_colour),
+            ("!(Colour, Outside)", 11, "Outside", of_colour),
+            ("Ship, ?(Colour, Outside)", 17, "Outside", of_colour),
+            ("(Colour, Red || Outside)", 17, "Outside", of_colour),
+            ("!{(Colour, Outside)}", 12, "Outside", of_colour),
+            ("(Colour, Outside|self)", 10, "Outside", of_colour),
+            ("(Colour, Outside.Below)", 10, "Outside.Below", of_colour),
+            ("(Colour, Red.Dark)", 10, "Red.Dark", of_colour),
+            ("(Colour, Colour)", 10, "Colour", of_colour),
+            ("(Paint, Colour.Red)", 9, "Colour.Red", "a child of `Palette`"),
+        ],
+    );
+    refused_with(&mut world, &[("(Paint, Red)", 9, "Red", "the name of", Some("Colour.Red"))]);
+    refused_with(&mut world, &[(&format!("(Colour, {bits})"), 10, &bits, of_colour, None)]);
+    for (text, rows) in [
+        ("(Colour, Red)", 1),
+        ("(Colour, $x)", 1),
+        ("(Colour, *)", 1),
+        ("(Colour, _)", 1),
+        ("(Colour, Outside.Below|up ChildOf)", 0),
+        ("(Colour, Red.Dark|up ChildOf)", 1),
+        ("(Colour, $x), $x != Outside", 1),
+    ] {
+        let mut expr = PairExpr::parse(text).unwrap().compile(&mut world).unwrap();
+        assert_eq!(expr.count(&world), Ok(rows), "{text}");
+    }
+}
+
+#[test]
+fn a_list_is_one_entity_and_nothing_beside_it_is_ignored() {
+    let mut world = Written::new(&["Fleet Tag (A, T)", "e1 Tag (A, T)"]).world;
+    refused(
+        &mut world,
+        &[
+            ("and|(A, T)", 1, "and|(A, T)", "a pair is none"),
+            ("Tag, or|A(e1, T)", 6, "or|A(e1, T)", "a pair is none"),
+            ("not|A($x, Fleet)", 1, "not|A($x, Fleet)", "a pair is none"),
+            ("and|A(e1, T, Fleet)", 1, "and|A(e1, T, Fleet)", "a pair is none"),
+            ("and|_", 5, "_", "as the list"),
+            ("or|Fleet(_)", 10, "_", "that has what is listed"),
+            ("and|Fleet(up ChildOf)", 11, "up ChildOf", "no traversal"),
+            ("and|Fleet|self", 11, "self", "no traversal"),
+            ("and|Fleet($x|self|up)", 14, "self|up", "no traversal"),
+        ],
+    );
+    let build =
+        |list| PairExpr::builder().all_of(list).build().err().map(|error| error.expected().to_owned());
+    assert_eq!(build("Fleet|self").as_deref(), Some("no traversal beside a list"));
+}
+
+#[test]
+fn what_stands_beside_an_id_counts_or_is_refused() {
+    let mut world = Written::new(&["Sub (IsA, Super)", "e1 Sub (A, T) (ChildOf, e2)", "e2 Super"]);
+    refused(
+        &mut world.world,
+        &[
+            ("Super|up ChildOf", 7, "up ChildOf", "`self` or `up IsA`"),
+            ("Super|up IsA 2", 7, "up IsA 2", "`self` or `up IsA`"),
+            ("(A|self|up On, T)", 4, "self|up On", "`self` or `up IsA`"),
+            ("(A, #0|up ChildOf)", 8, "up ChildOf", "`#0` is no entity"),
+            ("[in] Sub || [out] Super", 13, "[out] Super", "the same access in all branches"),
+            ("Sub || [in] Super || [none] A", 22, "[none] A", "the same access in all branches"),
+        ],
+    );
+    for (text, rows) in [
+        ("Super", "e1 e2"),
+        ("Super|self", "e2"),
+        ("Super|self|up IsA", "e1 e2"),
+        ("Super|up", "e1 e2"),
+        ("[in] Sub || [in] Super", "e1 e2"),
+        ("[in] Sub || Super", "e1 e2"),
+    ] {
+        assert_eq!(world.rows(text).join(" "), rows, "{text}");
+    }
+}
+
+#[test]
+fn a_builder_refuses_what_it_would_have_to_ignore() {
+    let builder = PairExpr::builder;
+    for (built, expected) in [
+        (builder().equal("$x|up", "e1").build(), "no traversal beside a comparison"),
+        (builder().unequal("$x", "e1|self").build(), "no traversal beside a comparison"),
+        (builder().name_contains("$this|up ChildOf", "e").build(), "no traversal beside a comparison"),
+        (builder().expr("Tag").or(|any| any).build(), "a branch of `||`"),
+        (builder().scope(|none| none).build(), "a term: a scope is not empty"),
+    ] {
+        let error = built.err().unwrap_or_else(|| panic!("an error: {expected}"));
+        assert_eq!(error.expected(), expected);
+    }
+}
+
+#[test]
+fn a_suggested_name_is_written_such_that_it_can_be_read() {
+    let mut world = World::new();
+    let alpha = world.spawn(Name::new("Alpha Centauri")).id();
+    world.spawn((Name::new("b.c!"), ChildOf(alpha)));
+    world.spawn(Name::new("_"));
+    world.spawn(Name::new("super"));
+    refused_with(
+        &mut world,
+        &[
+            ("AlphaCentauri", 1, "AlphaCentauri", "exists", Some(r"Alpha\ Centauri")),
+            (r"b\.c\?", 1, r"b\.c\?", "exists", Some(r"Alpha\ Centauri.b\.c\!")),
+            ("(A, suprr)", 2, "A", "exists", None),
+            ("$this(suprr)", 7, "suprr", "exists", Some(r"\super")),
+        ],
+    );
+}
+
+#[cfg(feature = "bevy_reflect")]
+mod members {
+    use super::*;
+    use bevy_ecs::system::RunSystemOnce;
+    use bevy_reflect::Reflect;
+    use bevy_relations::{AnyExpression, ExprParam};
+
+    #[derive(Component, Reflect)]
+    #[reflect(Component)]
+    struct Movement {
+        value: Entity,
+        leader: Option<Entity>,
+        speed: f32,
+        orders: Orders,
+        crew: Vec<Entity>,
+    }
+
+    #[derive(Reflect)]
+    struct Orders {
+        goal: Goal,
+        by: (u8, Entity),
+    }
+
+    #[derive(Reflect)]
+    struct Goal(Option<Entity>, bool);
+
+    #[derive(Component, Reflect)]
+    #[reflect(Component)]
+    struct Held(u32, Entity);
+
+    #[derive(Component, Reflect)]
+    #[reflect(Component)]
+    enum Task {
+        Idle,
+        Follow { whom: Entity, far: bool },
+        Guard(Entity),
+    }
+
+    #[derive(Component, Reflect)]
+    struct Unlisted {
+        value: Entity,
+    }
+
+    #[derive(Component)]
+    struct Unreflected;
+
+    #[derive(Resource, Reflect)]
+    #[reflect(Resource)]
+    struct Clock {
+        keeper: Entity,
+    }
+
+    fn world() -> World {
+        let mut world = World::new();
+        world.init_resource::<AppTypeRegistry>();
+        {
+            let mut types = world.resource::<AppTypeRegistry>().write();
+            types.register::<Movement>();
+            types.register::<Held>();
+            types.register::<Task>();
+            types.register::<Unlisted>();
+            types.register::<Clock>();
+        }
+        world.register_component_name::<Unreflected>("Unreflected");
+        world
+    }
+
+    #[test]
+    fn a_member_that_is_not_there_or_holds_no_entity_is_refused() {
+        let mut world = world();
+        world.spawn_relation("Likes", RelationTraits::new()).unwrap();
+        world.spawn(Name::new("Bob"));
+        let of_movement = "a field of `Movement`, which has `value`, `leader`, `speed`, `orders`, `crew`";
+        let is_other = "a field that holds an entity";
+        refused_with(
+            &mut world,
+            &[
+                ("Movement.nope($this, $x)", 1, "Movement.nope", of_movement, None),
+                ("(Movement.valeu, $x)", 2, "Movement.valeu", of_movement, Some("Movement.value")),
+                ("!Movement.valeu($this, *)", 2, "Movement.valeu", of_movement, Some("Movement.value")),
+                ("Movement.nope", 1, "Movement.nope", of_movement, None),
+                ("(Movement.0, $x)", 2, "Movement.0", of_movement, None),
+                ("(Movement.speed, $x)", 2, "Movement.speed", "`Movement.speed` is of type `f32`", None),
+                ("(Movement.crew, $x)", 2, "Movement.crew", "is of type `Vec<Entity>`", None),
+                ("(Movement.orders, $x)", 2, "Movement.orders", is_other, None),
+                (
+                    "(Movement.value.index, *)",
+                    2,
+                    "Movement.value.index",
+                    "`Movement.value`, which has none",
+                    None,
+                ),
+                (
+                    "(Movement.orders.goat.0, *)",
+                    2,
+                    "Movement.orders.goat.0",
+                    "a field of `Movement.orders`, which has `goal`, `by`",
+                    Some("Movement.orders.goal.0"),
+                ),
+                ("(Movement.orders.by.0, *)", 2, "Movement.orders.by.0", "is of type `u8`", None),
+                (
+                    "(Movement.orders.by.01, *)",
+                    2,
+                    "Movement.orders.by.01",
+                    "which has `0`, `1`",
+                    Some("Movement.orders.by.0"),
+                ),
+                ("(Held.0, $x)", 2, "Held.0", "`Held.0` is of type `u32`", None),
+                ("(Held.7, $x)", 2, "Held.7", "a field of `Held`, which has `0`, `1`", None),
+                ("(Task.far, $x)", 2, "Task.far", "is of type `bool`", None),
+                ("(Task.Idle, $x)", 2, "Task.Idle", "a field of `Task`, which has `whom`, `far`, `0`", None),
+                ("(Unlisted.value, $x)", 2, "Unlisted.value", "`#[reflect(Component)]`", None),
+                ("(Unreflected.value, $x)", 2, "Unreflected.value", "not in the type registry", None),
+                ("(Likes.value, $x)", 2, "Likes.value", "that exists", None),
+                ("(Bob.value, $x)", 2, "Bob.value", "that exists", None),
+                ("Movement.value", 1, "Movement.value", "a field with a source and a value", None),
+                ("and|Movement.value", 5, "Movement.value", "an entity, not a field", None),
+                ("Held(Movement.value)", 6, "Movement.value", "an entity, not a field", None),
+                ("(Movement.value, $x|up ChildOf)", 21, "up ChildOf", "read on its source alone", None),
+                ("Movement.value(up ChildOf, $x)", 16, "up ChildOf", "read on its source alone", None),
+                ("Movement.value(cascade, $x)", 16, "cascade", "read on its source alone", None),
+                ("(Movement.value|up IsA, $x)", 17, "up IsA", "read on its source alone", None),
+                ("Movement.value(_, $x)", 16, "_", "that has the field", None),
+                ("Clock(Clock|up ChildOf)", 13, "up ChildOf", "a resource is in one place", None),
+            ],
+        );
+    }
+
+    #[test]
+    fn members_are_found_at_any_depth_and_in_tuples_and_enums() {
+        let mut world = world();
+        let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| world.spawn(Name::new(name)).id());
+        let orders = |goal, by| Orders { goal: Goal(goal, true), by: (1, by) };
+        world.entity_mut(a).insert((
+            Movement { value: b, leader: Some(c), speed: 1.0, orders: orders(Some(d), b), crew: vec![b] },
+            Held(1, c),
+            Task::Follow { whom: d, far: false },
+        ));
+        world.entity_mut(b).insert((
+            Movement { value: c, leader: None, speed: 1.0, orders: orders(None, a), crew: Vec::new() },
+            Held(2, a),
+            Task::Guard(c),
+        ));
+        world.entity_mut(c).insert(Task::Idle);
+        world.insert_resource(Clock { keeper: d });
+        let name =
+            |world: &World, entity| world.get::<Name>(entity).map_or("?".to_owned(), ToString::to_string);
+        for (text, expected) in [
+            ("(Movement.value, $x)", "a-b b-c"),
+            ("(Movement.leader, $x)", "a-c"),
+            ("(Movement.leader.0, $x)", "a-c"),
+            ("(Movement.orders.goal.0, $x)", "a-d"),
+            ("(Movement.orders.by.1, $x)", "a-b b-a"),
+            ("Movement.orders.by.1($this|self, $x|self)", "a-b b-a"),
+            ("(Held.1, $x)", "a-c b-a"),
+            ("Held.1(a, $x), $this == a", "a-c"),
+            ("(Task.whom, $x)", "a-d"),
+            ("(Task.0, $x)", "b-c"),
+            ("Task, !(Task.0, *), $x == d", "a-d c-d"),
+            ("(Held.1, $y), (Held.1($y, $x))", ""),
+            ("Clock.keeper(Clock, $x), $this == a", "a-d"),
+            ("Clock.keeper($, $x), $this == a", "a-d"),
+        ] {
+            let Ok(expr) = PairExpr::parse(text) else {
+                assert_eq!(expected, "", "{text}");
+                continue;
+            };
+            assert_eq!(PairExpr::parse(expr.to_string()).as_ref(), Ok(&expr), "{expr}");
+            let mut expr = expr.compile(&mut world).unwrap_or_else(|error| panic!("{error}"));
+            let mut found = Vec::new();
+            expr.for_each(&world, |row| {
+                let [this, x] = [row.this(), row.var("x")].map(|entity| name(&world, entity.unwrap()));
+                found.push(format!("{this}-{x}"));
+            })
+            .unwrap();
+            found.sort_unstable();
+            assert_eq!(found.join(" "), expected, "{text}");
+        }
+        world.remove_resource::<Clock>();
+        let mut expr = PairExpr::parse("Clock.keeper($, $x)").unwrap().compile(&mut world).unwrap();
+        assert_eq!(expr.count(&world), Ok(0));
+    }
+
+    #[test]
+    fn a_system_with_a_member_that_is_not_there_tells_so_when_it_runs() {
+        let mut world = world();
+        let expr = PairExpr::parse("(Movement.nope, $x)").unwrap();
+        let system =
+            (ExprParam(expr),).build_state(&mut world).build_system(|_: ExprQuery<AnyExpression>| ());
+        let error = world.run_system_once(system).unwrap_err().to_string();
+        assert!(error.contains("a field of `Movement`"), "{error}");
+    }
+}
