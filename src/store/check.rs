@@ -31,6 +31,8 @@ pub enum Invariant {
     Data,
     /// Every entity with pairs is known to take part, and despawning it starts cleanup.
     Roles,
+    /// Every list of an index belongs to one entity, which finds it; or it is free, empty, and names nobody.
+    Lists,
 }
 
 impl fmt::Display for Invariant {
@@ -68,6 +70,7 @@ impl PairStore {
         let mut rows: HashMap<TypeId, Vec<u32>> = HashMap::default();
         for id in self.registry.ids() {
             let checker = Checker { store: self, world, id };
+            checker.lists()?;
             checker.mirror()?;
             checker.traits()?;
             checker.alive()?;
@@ -106,6 +109,13 @@ impl Checker<'_> {
     fn fail(&self, invariant: Invariant, detail: fmt::Arguments<'_>) -> Result<(), PairInvariantError> {
         let relation = self.store.registry.entry(self.id).name();
         Err(PairInvariantError { invariant, relation, detail: alloc::format!("{detail}") })
+    }
+
+    fn lists(&self) -> Result<(), PairInvariantError> {
+        match self.store.relation(self.id).reverse.fault() {
+            Some(fault) => self.fail(Invariant::Lists, format_args!("{fault}")),
+            None => Ok(()),
+        }
     }
 
     fn mirror(&self) -> Result<(), PairInvariantError> {

@@ -158,7 +158,7 @@ impl ExclusiveForward {
     #[inline]
     fn target(&self, reverse: &Reverse, source: Entity) -> Option<Entity> {
         let list = reverse.list_of_index(self.target_index(source)?)?;
-        Some(reverse.lists[list].target)
+        reverse.target_of(list)
     }
 }
 

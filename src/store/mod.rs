@@ -12,7 +12,7 @@
 //! # Invariants
 //!
 //! [`PairStore::check`] verifies, by name: *Mirror*, *Exclusive*, *Symmetric*, *Alive*, *Acyclic*, *Depth*,
-//! *Data*, *Roles*.
+//! *Data*, *Roles*, *Lists*.
 
 mod check;
 mod column;
@@ -37,7 +37,7 @@ pub(crate) use index::RelationIndex;
 pub(crate) use journal::{Change, Cursor, Journal};
 pub(crate) use pages::Pages;
 pub(crate) use participants::{Participants, Relations};
-pub(crate) use reverse::{NO_ROW, SourceList};
+pub(crate) use reverse::{ListIter, NO_ROW};
 
 use crate::{
     id::RelationId,

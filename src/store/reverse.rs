@@ -1,19 +1,21 @@
 //! The reverse index of a relation: from a target to its sources.
 
 use super::{holes::Holes, pages::Pages, ticks::PairTicks};
-use alloc::vec::Vec;
+use alloc::{format, string::String, vec::Vec};
 use bevy_ecs::entity::Entity;
 #[cfg(feature = "multi_threaded")]
 use core::ops::Range;
+use core::{iter::Enumerate, slice};
 use smallvec::SmallVec;
 
 /// The pair has no value in a column.
 pub(crate) const NO_ROW: u32 = u32::MAX;
 
 /// The sources of one target.
-pub(crate) struct SourceList {
-    pub(crate) target: Entity,
-    pub(crate) sources: SmallVec<[Entity; 2]>,
+pub(super) struct SourceList {
+    /// `None` if the list is free: it has no sources, and waits for the next target.
+    pub(super) target: Option<Entity>,
+    pub(super) sources: SmallVec<[Entity; 2]>,
 }
 
 /// What belongs to the pairs of one list beyond their sources, place by place. Only some relations need it.
@@ -54,10 +56,10 @@ pub(crate) enum Moved {
 #[derive(Default)]
 pub(crate) struct Reverse {
     /// By target index: number of the list, plus one.
-    slots: Pages<u32>,
-    pub(crate) lists: Vec<SourceList>,
+    pub(super) slots: Pages<u32>,
+    pub(super) lists: Vec<SourceList>,
     pub(crate) extra: Vec<ListExtra>,
-    free: Vec<u32>,
+    pub(super) free: Vec<u32>,
     pub(crate) extras: Extras,
 }
 
@@ -74,7 +76,19 @@ impl Reverse {
     #[inline]
     pub(crate) fn list(&self, target: Entity) -> Option<usize> {
         let list = self.list_of_index(target.index_u32())?;
-        (self.lists[list].target == target).then_some(list)
+        (self.lists[list].target == Some(target)).then_some(list)
+    }
+
+    /// The target that has this list. `None` if it is free, or if there is no list of this number.
+    #[inline]
+    pub(crate) fn target_of(&self, list: usize) -> Option<Entity> {
+        // Does not panic, so that loops over sources can be optimised.
+        self.lists.get(list)?.target
+    }
+
+    /// Number of lists, used or free: they are numbered from 0.
+    pub(crate) fn list_count(&self) -> usize {
+        self.lists.len()
     }
 
     /// Number of sources in a list.
@@ -110,11 +124,11 @@ impl Reverse {
         if *slot == 0 {
             *slot = match self.free.pop() {
                 Some(free) => {
-                    self.lists[free as usize].target = target;
+                    self.lists[free as usize].target = Some(target);
                     free
                 }
                 None => {
-                    self.lists.push(SourceList { target, sources: SmallVec::new() });
+                    self.lists.push(SourceList { target: Some(target), sources: SmallVec::new() });
                     self.lists.len() as u32 - 1
                 }
             } + 1;
@@ -224,10 +238,12 @@ impl Reverse {
         Some((sources, rows))
     }
 
-    /// Gives an empty list back.
+    /// Gives an empty list back. It names no target any more: that target may have another list by the time somebody
+    /// comes across this one.
     fn release(&mut self, list: usize) {
-        let index = self.lists[list].target.index_u32();
-        *self.slots.get_mut(index) = 0;
+        if let Some(target) = self.lists[list].target.take() {
+            *self.slots.get_mut(target.index_u32()) = 0;
+        }
         self.free.push(list as u32);
         // A list that was long gives its memory back; short ones are kept for the next target.
         if self.lists[list].sources.capacity() > 64 {
@@ -254,13 +270,56 @@ impl Reverse {
         self.extras.ordered |= extras.ordered;
     }
 
-    /// Targets that have sources, with their lists.
-    pub(crate) fn targets(&self) -> impl Iterator<Item = (Entity, usize)> + use<'_> {
-        self.lists
-            .iter()
-            .enumerate()
-            .filter(|(_, list)| !list.sources.is_empty())
-            .map(|(number, list)| (list.target, number))
+    /// Targets that have sources, with their lists: each once.
+    #[inline]
+    pub(crate) fn targets(&self) -> ListIter<'_> {
+        ListIter { lists: self.lists.iter().enumerate() }
+    }
+
+    /// What is wrong with the lists by themselves, if anything, for the invariant checker.
+    pub(super) fn fault(&self) -> Option<String> {
+        for (index, slot) in self.slots.iter().filter(|&(_, slot)| slot != 0) {
+            let target = self.target_of(slot as usize - 1);
+            if target.is_none_or(|target| target.index_u32() != index) {
+                return Some(format!("index {index} finds the list of {target:?}"));
+            }
+        }
+        let mut waiting = alloc::vec![0; self.lists.len()];
+        for &number in &self.free {
+            match waiting.get_mut(number as usize) {
+                Some(times) => *times += 1,
+                None => return Some(format!("list {number} is free but not there")),
+            }
+        }
+        for (number, list) in self.lists.iter().enumerate() {
+            let fits = match list.target {
+                None => waiting[number] == 1 && list.sources.is_empty(),
+                Some(target) => {
+                    waiting[number] == 0 && self.list(target) == Some(number) && !list.sources.is_empty()
+                }
+            };
+            if !fits {
+                let (target, sources, waiting) = (list.target, list.sources.len(), waiting[number]);
+                return Some(format!(
+                    "list {number} of {target:?} has {sources} places and is {waiting} times free"
+                ));
+            }
+        }
+        None
+    }
+}
+
+/// Iterator over the lists in use, with their targets.
+pub(crate) struct ListIter<'w> {
+    lists: Enumerate<slice::Iter<'w, SourceList>>,
+}
+
+impl Iterator for ListIter<'_> {
+    type Item = (Entity, usize);
+
+    #[inline]
+    fn next(&mut self) -> Option<(Entity, usize)> {
+        self.lists.find_map(|(number, list)| Some((list.target?, number)))
     }
 }
 

@@ -4,7 +4,7 @@ use super::view::{ChildrenAccess, RelationView};
 use crate::{
     id::{PairId, RelationId, Slot},
     relation::{CHILD_OF, TAGGED},
-    store::{self, PairStore, SourceIter, TargetIter},
+    store::{self, ListIter, PairStore, SourceIter, TargetIter},
 };
 use bevy_ecs::entity::Entity;
 
@@ -31,8 +31,8 @@ impl<'w, 's> Relations<'w, 's> {
     pub(crate) fn select(self, source: Option<Entity>, id: PairId) -> SelectIter<'w, 's> {
         let candidates = Candidates::new(self.store, source, id);
         let one_of_several = [id.relation(), id.target()].contains(&Slot::Any);
-        let (relation, ends, next_list) = (TAGGED, None, None);
-        SelectIter { relations: self, source, id, one_of_several, candidates, relation, ends, next_list }
+        let (relation, ends, lists) = (TAGGED, None, None);
+        SelectIter { relations: self, source, id, one_of_several, candidates, relation, ends, lists }
     }
 
     /// Whether `source` has a pair that fits `id`.
@@ -138,8 +138,8 @@ pub(crate) struct SelectIter<'w, 's> {
     /// The relation at hand, and what is left of it.
     relation: RelationId,
     ends: Option<Ends<'w>>,
-    /// If all its pairs are to be given: the number of the list of sources that comes next.
-    next_list: Option<usize>,
+    /// If all its pairs are to be given: the lists of sources that are left.
+    lists: Option<ListIter<'w>>,
 }
 
 impl SelectIter<'_, '_> {
@@ -150,14 +150,9 @@ impl SelectIter<'_, '_> {
             if let Some(pair) = self.ends.as_mut().and_then(Iterator::next) {
                 return Some(pair);
             }
-            let number = self.next_list.as_mut()?;
-            let list = self.relations.store.relation(self.relation).reverse.lists.get(*number)?;
-            *number += 1;
-            // An empty list is nobody's; its last target may have another by now.
-            if !list.sources.is_empty() {
-                let sources = self.relations.view(self.relation).sources(list.target);
-                self.ends = Some(Ends::To(sources, list.target));
-            }
+            let (target, _) = self.lists.as_mut()?.next()?;
+            let sources = self.relations.view(self.relation).sources(target);
+            self.ends = Some(Ends::To(sources, target));
         }
     }
 
@@ -174,7 +169,8 @@ impl SelectIter<'_, '_> {
             (None, Some(target)) => Some(Ends::To(view.sources(target), target)),
             (None, None) => None,
         };
-        self.next_list = self.ends.is_none().then_some(0);
+        let reverse = &self.relations.store.relation(self.relation).reverse;
+        self.lists = self.ends.is_none().then(|| reverse.targets());
         Some(())
     }
 }

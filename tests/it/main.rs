@@ -44,6 +44,7 @@ mod oracle;
 mod ours;
 mod pair_query;
 mod pair_query_access;
+mod pair_query_lists;
 mod pairs_mut;
 #[cfg(feature = "bevy_reflect")]
 mod pairs_view;

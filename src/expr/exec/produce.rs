@@ -157,13 +157,13 @@ impl StageState {
         target_out: Column,
     ) {
         let index = run.view.index(relation);
-        while let Some(list) = index.reverse.lists.get(self.major) {
+        while self.major < index.reverse.list_count() {
             if self.room(run) == 0 {
                 return;
             }
-            if !list.sources.is_empty() {
-                let target = Value::new(list.target);
-                let sources = run.view.sources_in(relation, self.major);
+            if let Some(target) = index.reverse.target_of(self.major) {
+                let sources = run.view.sources_in(relation, target, self.major);
+                let target = Value::new(target);
                 let out = output.column_mut(source_out);
                 match sources.as_slice() {
                     Some(sources) => out.extend(sources.iter().map(|&source| Value::new(source))),

@@ -132,13 +132,12 @@ impl<'w> View<'w> {
         self.index(relation).sources(target)
     }
 
-    /// The sources in a list of a relation.
+    /// The sources in a list of a relation, which is that of `target`.
     #[inline]
-    pub(crate) fn sources_in(&self, relation: RelationId, list: usize) -> SourceIter<'w> {
-        let reverse = &self.index(relation).reverse;
+    pub(crate) fn sources_in(&self, relation: RelationId, target: Entity, list: usize) -> SourceIter<'w> {
         match relation {
-            CHILD_OF => self.sources(relation, reverse.lists[list].target),
-            _ => reverse.sources_in(list),
+            CHILD_OF => self.sources(relation, target),
+            _ => self.index(relation).reverse.sources_in(list),
         }
     }
 

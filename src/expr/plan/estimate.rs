@@ -121,7 +121,7 @@ impl Estimate<'_, '_> {
             }
         };
         let len = relation.len as f64;
-        let targets = (relation.reverse.lists.len() as f64).max(1.0);
+        let targets = (relation.reverse.list_count() as f64).max(1.0);
         let traits = pair.relation.entity().and_then(|relation| store.registry.of_entity(relation));
         let traits = traits.map(|id| &store.registry.entry(id).traits).filter(|_| pair.closed);
         let transitive = traits.is_some_and(RelationTraits::is_transitive);

@@ -5,7 +5,7 @@ use super::{PairEdge, Pairs, Scope, ends::Ends};
 use crate::{
     access::{Cells, Place, Rows},
     relation::{ExclusiveRelation, Relation},
-    store::{RelationIndex, SourceIter, SourceList, TargetIter},
+    store::{ListIter, RelationIndex, SourceIter, TargetIter},
 };
 use bevy_ecs::{
     entity::Entity,
@@ -23,7 +23,8 @@ enum Walk<'w, 's> {
         targets: TargetIter<'w>,
     },
     Lists {
-        lists: slice::Iter<'w, SourceList>,
+        /// The lists that are left. `None` if it goes over one list only.
+        lists: Option<ListIter<'w>>,
         target: Entity,
         sources: SourceIter<'w>,
     },
@@ -31,7 +32,7 @@ enum Walk<'w, 's> {
 
 impl<'w, 's> Walk<'w, 's> {
     fn of_target(target: Entity, sources: SourceIter<'w>) -> Self {
-        Self::Lists { lists: [].iter(), target, sources }
+        Self::Lists { lists: None, target, sources }
     }
 
     /// The next pair. In a table, `place` becomes that of the source.
@@ -60,8 +61,8 @@ impl<'w, 's> Walk<'w, 's> {
                     *place = place.next();
                     return Some((source, *target));
                 }
-                *target = lists.next()?.target;
-                *sources = index.sources(*target);
+                let (next, list) = lists.as_mut()?.next()?;
+                (*target, *sources) = (next, index.reverse.sources_in(list));
             },
         }
     }
@@ -208,10 +209,12 @@ where
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        // SAFETY: every source comes once: an entity is in one row of one table, and in one list of the index of an
-        // exclusive relation at most (*Mirror*, *Exclusive*). Nothing of what `S` writes is read of targets. Both was
+        // SAFETY: every source comes once: by table, an entity is in one row of one table, and has one target
+        // (*Exclusive*); by list, `targets` gives no list that is free (*Lists*), and each entity is in one place of
+        // one of the others at most (*Mirror*, *Exclusive*). Nothing of what `S` writes is read of targets. Both was
         // promised to `new`. `S` is `IterQueryData`.
-        // Test: `a_mutable_iterator_gives_every_source_once`.
+        // Tests: `a_mutable_iterator_gives_every_source_once`,
+        // `every_form_gives_every_pair_once_while_lists_come_and_go`.
         unsafe { self.0.next_row() }
     }
 
@@ -242,7 +245,8 @@ where
         let nobody = Entity::PLACEHOLDER;
         match index {
             Some(index) if !self.scans(index) => {
-                Walk::Lists { lists: index.reverse.lists.iter(), target: nobody, sources: SourceIter::none() }
+                let lists = Some(index.reverse.targets());
+                Walk::Lists { lists, target: nobody, sources: SourceIter::none() }
             }
             _ => {
                 let (storages, targets) = (self.sources.storages().iter(), TargetIter::none());

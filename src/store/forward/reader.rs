@@ -28,8 +28,7 @@ impl ExclusiveReader<'_> {
     /// The target with an index.
     #[inline]
     pub(crate) fn target_at(&self, index: u32) -> Option<Entity> {
-        // Does not panic, so that loops over sources can be optimised.
-        Some(self.reverse.lists.get(self.reverse.list_of_index(index)?)?.target)
+        self.reverse.target_of(self.reverse.list_of_index(index)?)
     }
 
     /// The target of a source.
