@@ -246,6 +246,11 @@ impl Flag {
         (Self::All, "all"),
     ];
 
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
     /// The flag with a word.
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|flag| flag.1 == word).map(|flag| flag.0)

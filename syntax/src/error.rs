@@ -151,6 +151,11 @@ impl Fault {
         Self::new(ExprErrorKind::OlderSpelling, span, expected).suggest(spelling)
     }
 
+    /// It was spelled so in earlier versions of Flecs, and cannot be spelled anew word by word.
+    pub fn unspelled(span: Span, expected: &'static str) -> Box<Self> {
+        Self::new(ExprErrorKind::OlderSpelling, span, expected)
+    }
+
     /// The grammar allows it, but it cannot be.
     pub fn rule(span: Span, expected: impl Into<Cow<'static, str>>) -> Box<Self> {
         Self::new(ExprErrorKind::Rule, span, expected)

@@ -30,6 +30,8 @@ pub(super) enum Sign {
     Matches,
     Dots,
     Dot,
+    /// Only in older spellings.
+    Colon,
     ParenOpen,
     ParenClose,
     BraceOpen,
@@ -146,6 +148,7 @@ impl<'a> Lexer<'a> {
             Some('}') => Sign::BraceClose,
             Some('[') => Sign::BracketOpen,
             Some(']') => Sign::BracketClose,
+            Some(':') => Sign::Colon,
             Some('|') => self.if_next('|', Sign::Or, Sign::Pipe)?,
             Some('!') => self.if_next('=', Sign::NotEqual, Sign::Not)?,
             Some('.') => self.if_next('.', Sign::Dots, Sign::Dot)?,

@@ -63,14 +63,14 @@ fn all_of<'a, T>(text: &'a str, read: impl FnOnce(&mut Parser<'a>) -> Lexed<T>) 
     all().map_err(|fault| fault.in_text(text))
 }
 
-struct Parser<'a> {
-    text: &'a str,
-    lexer: Lexer<'a>,
+pub(super) struct Parser<'a> {
+    pub(super) text: &'a str,
+    pub(super) lexer: Lexer<'a>,
     /// The next one.
-    token: Token,
-    span: Span,
+    pub(super) token: Token,
+    pub(super) span: Span,
     /// Where the token before it stood.
-    last: Span,
+    pub(super) last: Span,
     terms: usize,
     scopes: usize,
 }
@@ -91,7 +91,7 @@ struct Args {
 }
 
 impl<'a> Parser<'a> {
-    fn advance(&mut self) -> Lexed<Token> {
+    pub(super) fn advance(&mut self) -> Lexed<Token> {
         let (token, span) = self.lexer.token()?;
         self.last = mem::replace(&mut self.span, span);
         if token == Token::End {
@@ -101,11 +101,11 @@ impl<'a> Parser<'a> {
         Ok(mem::replace(&mut self.token, token))
     }
 
-    fn is(&self, sign: Sign) -> bool {
+    pub(super) fn is(&self, sign: Sign) -> bool {
         self.token == Token::Sign(sign)
     }
 
-    fn take(&mut self, sign: Sign) -> Lexed<bool> {
+    pub(super) fn take(&mut self, sign: Sign) -> Lexed<bool> {
         let there = self.is(sign);
         if there {
             self.advance()?;
@@ -123,7 +123,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The next token as it is written.
-    fn word(&self) -> &'a str {
+    pub(super) fn word(&self) -> &'a str {
         &self.text[self.span.range()]
     }
 
@@ -258,14 +258,19 @@ impl<'a> Parser<'a> {
     fn term(&mut self, start: Span, access: Option<Access>, operator: Operator) -> Lexed<Group> {
         let id = self.id()?;
         if let Token::Sign(Sign::Equal | Sign::NotEqual | Sign::Matches) = self.token {
-            if operator == Operator::Not {
-                let expected = "a comparison without `!` before it";
-                return Err(Fault::rule(start, expected).suggest("!="));
+            if operator == Operator::Not && access.is_none() {
+                return Err(self.negated_comparison(start, id)?);
             }
             if access.is_some() || operator != Operator::And {
                 return Err(Fault::rule(start.to(id.span), "only a variable left of a comparison"));
             }
             return self.comparison(start, id);
+        }
+        if self.is(Sign::Colon) {
+            return Err(self.older_source(&id)?);
+        }
+        if self.is(Sign::BracketOpen) && self.starts_set()? {
+            return Err(self.older_set(&id)?);
         }
         let mut first = Arg::new(id);
         if self.take(Sign::Pipe)? {
@@ -279,9 +284,24 @@ impl<'a> Parser<'a> {
         self.expand(start, access, operator, first, args)
     }
 
+    /// `!$x == A`, which has its negation elsewhere.
+    fn negated_comparison(&mut self, start: Span, left: Id) -> Lexed<Box<Fault>> {
+        let from = left.span;
+        let Group::One(Element::Term(Term { test: Test::Compare(mut comparison), .. })) =
+            self.comparison(from, left)?
+        else {
+            unreachable!("a comparison is one");
+        };
+        comparison.negated = !comparison.negated;
+        let fault = Fault::rule(start.to(self.last), "a comparison without `!` before it");
+        Ok(fault.suggest(comparison.to_string()))
+    }
+
     fn comparison(&mut self, start: Span, left: Id) -> Lexed<Group> {
         if !matches!(left.kind, IdKind::Variable(_) | IdKind::Lookup(..)) {
-            return Err(Fault::rule(left.span, "a variable on the left side"));
+            let fault = Fault::rule(left.span, "a variable on the left side");
+            let is_this = older::is_this(&self.text[left.span.range()]);
+            return Err(if is_this { fault.suggest("$this") } else { fault });
         }
         let comparator = self.advance()?;
         let span = self.span;
@@ -294,7 +314,10 @@ impl<'a> Parser<'a> {
             }
             _ if matches => return Err(Fault::rule(span, "a string: part of a name")),
             Token::Text(text) => Comparand::Path(mem::take(text)),
-            _ => Comparand::Id(self.id()?),
+            _ => {
+                older::check_this(self.word(), span)?;
+                Comparand::Id(self.id()?)
+            }
         };
         if !matches!(right, Comparand::Id(_)) {
             self.advance()?;
@@ -384,7 +407,7 @@ impl<'a> Parser<'a> {
             let traversal = Some(self.traversal(true)?);
             return Ok(Arg { traversal, ..Arg::this(span) });
         }
-        self.arg()
+        self.entity()
     }
 
     fn target(&mut self) -> Lexed<Arg> {
@@ -392,6 +415,15 @@ impl<'a> Parser<'a> {
         if Flag::of_word(word).is_some() {
             let expected = "a target: an entity of this name needs a backslash";
             return Err(Fault::syntax(self.span, expected).suggest(format!("\\{word}")));
+        }
+        self.entity()
+    }
+
+    /// An argument in the place of an entity.
+    fn entity(&mut self) -> Lexed<Arg> {
+        let (word, span) = (self.word(), self.span);
+        if !(self.ahead()? == Token::Sign(Sign::BracketOpen)) {
+            older::check_this(word, span)?;
         }
         self.arg()
     }
@@ -402,6 +434,9 @@ impl<'a> Parser<'a> {
     }
 
     fn maybe_traversed(&mut self, id: Id) -> Lexed<Arg> {
+        if self.is(Sign::BracketOpen) && self.starts_set()? {
+            return Err(self.older_set(&id)?);
+        }
         let traversal = if self.take(Sign::Pipe)? { Some(self.traversal(true)?) } else { None };
         Ok(Arg { id, traversal })
     }
@@ -431,12 +466,12 @@ impl<'a> Parser<'a> {
             let word = self.word();
             let Some(flag) = Flag::of_word(word) else {
                 return Err(match older::flag(word) {
-                    Some(flag) => self.older_traversal(flag)?,
+                    Some(_) => self.older_traversal(flags, in_parens)?,
                     None => self.expected("`self`, `up`, `down`, `cascade`, `desc` or `all`"),
                 });
             };
             if in_parens && self.ahead()? == Token::Sign(Sign::ParenOpen) {
-                return Err(self.older_traversal(word)?);
+                return Err(self.older_traversal(flags, in_parens)?);
             }
             if flags.has(flag) {
                 return Err(self.expected("each word once"));
@@ -458,24 +493,6 @@ impl<'a> Parser<'a> {
         };
         let depth = if relation.is_some() { self.depth()? } else { Depth::EVERY };
         Ok(Box::new(Traversal { flags, relation, depth, span: start.to(self.last) }))
-    }
-
-    /// At `word` or `word(R)`, which is now spelled with `flag`.
-    fn older_traversal(&mut self, flag: &str) -> Lexed<Box<Fault>> {
-        let start = self.span;
-        self.advance()?;
-        let mut spelling = flag.to_string();
-        let mut end = self.last;
-        if self.take(Sign::ParenOpen)? && matches!(self.token, Token::Id(_)) {
-            let relation = self.word();
-            self.advance()?;
-            if self.is(Sign::ParenClose) {
-                end = self.span;
-                let flag = flag.split(' ').next().unwrap_or_default();
-                spelling = format!("{flag} {relation}");
-            }
-        }
-        Ok(Fault::older(start.to(end), "the new spelling of this traversal", spelling))
     }
 
     fn depth(&mut self) -> Lexed<Depth> {

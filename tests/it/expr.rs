@@ -320,7 +320,7 @@ fn what_cannot_hold_in_any_world_is_refused() {
             ("* == E2", 1, "*", "a variable on the left side"),
             ("$x == *", 7, "*", "one entity or a variable"),
             ("$x != _", 7, "_", "one entity or a variable"),
-            ("!$x == A", 1, "!", "a comparison without `!` before it"),
+            ("!$x == A", 1, "!$x == A", "a comparison without `!` before it"),
             ("?$x == A", 1, "?$x", "only a variable left of a comparison"),
             ("[in] $x == A", 1, "[in] $x", "only a variable left of a comparison"),
             ("Tag(desc)", 5, "desc", "`desc` only with `cascade`, whose order it turns round"),
@@ -382,7 +382,7 @@ fn older_spellings_are_refused_with_the_new_one() {
         ("10", 1, "10", "#10"),
         ("Tag($This)", 5, "$This", "$this"),
         ("$THIS == A", 1, "$THIS", "$this"),
-        ("Tag($This.child)", 5, "$This.child", "$this"),
+        ("Tag($This.child)", 5, "$This.child", "$this.child"),
         ("Tag(.)", 5, ".", "$this"),
         ("AND | Fleet", 1, "AND", "and"),
         ("[filter] Tag", 2, "filter", "none"),
@@ -392,7 +392,7 @@ fn older_spellings_are_refused_with_the_new_one() {
         assert_eq!(known, (ExprErrorKind::OlderSpelling, column, found, Some(new)), "for `{text}`");
     }
     for (text, suggestion) in [
-        ("!$x == A", "!="),
+        ("!$x == A", "$x != A"),
         ("A && B", ","),
         ("$x = A", "=="),
         ("(R, up)", "\\up"),
