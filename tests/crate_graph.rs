@@ -8,7 +8,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
     sync::OnceLock,
 };
 
@@ -16,10 +16,13 @@ use std::{
 type Package = String;
 type Edges = BTreeMap<Package, BTreeSet<Package>>;
 
-fn run(arguments: &[&str]) -> Output {
+fn command() -> Command {
     static EXAMPLE: OnceLock<PathBuf> = OnceLock::new();
-    let example = EXAMPLE.get_or_init(|| built::example("crate_graph"));
-    Command::new(example).args(arguments).output().expect("the example can be run")
+    Command::new(EXAMPLE.get_or_init(|| built::example("crate_graph")))
+}
+
+fn run(arguments: &[&str]) -> Output {
+    command().args(arguments).output().expect("the example can be run")
 }
 
 /// What the example tells of one package, list by list.
@@ -350,6 +353,129 @@ fn an_ambiguous_package_is_refused_with_all_candidates() {
     assert!(message.contains("may be any of"), "{message}");
     assert!(message.contains("\n  leaf@1.0.0 ") && message.contains("\n  leaf@2.0.0 "), "{message}");
     assert!(stdout(&run(&[&path, "--package", "leaf@2.0.0"])).starts_with("leaf 2.0.0, level 0\n"));
+}
+
+#[test]
+fn a_package_may_be_named_with_the_first_numbers_of_its_version() {
+    let text = lockfile(&[
+        ("syn", "1.0.109", &[]),
+        ("syn", "2.0.119", &[]),
+        ("serde", "1.2.0", &[]),
+        ("serde", "1.20.3", &[]),
+        ("wide", "0.7.0-rc.1", &[]),
+        ("built", "3.1.4+zlib.2", &[]),
+        ("built", "3.1.5+zlib.2", &[]),
+        ("twin", "1.0.0", &[]),
+        ("twin", "1.0.0+x", &[]),
+    ]);
+    let path = file("versions", "Cargo.lock", &text);
+    for (wanted, found) in [
+        ("syn@1", "syn 1.0.109"),
+        ("syn@2", "syn 2.0.119"),
+        ("syn@2.0", "syn 2.0.119"),
+        ("syn@2.0.119", "syn 2.0.119"),
+        ("serde@1.2", "serde 1.2.0"),
+        ("serde@1.20", "serde 1.20.3"),
+        ("wide@0.7.0-rc.1", "wide 0.7.0-rc.1"),
+        ("built@3.1.4", "built 3.1.4+zlib.2"),
+        ("built@3.1.5+zlib.2", "built 3.1.5+zlib.2"),
+        ("twin@1.0.0", "twin 1.0.0"),
+        ("twin@1.0.0+x", "twin 1.0.0+x"),
+    ] {
+        let about = stdout(&run(&[&path, "--package", wanted]));
+        assert!(about.starts_with(&format!("{found}, level 0\n")), "{wanted}: {about}");
+    }
+    for wanted in ["serde@1", "built@3.1", "twin@1"] {
+        let message = complaint(&[&path, "--package", wanted]);
+        assert!(message.contains(&format!("`{wanted}` may be any of")), "{message}");
+    }
+    for wanted in [
+        "syn@",
+        "syn@.",
+        "syn@2.",
+        "syn@0",
+        "syn@2.0.11",
+        "syn@.0",
+        "wide@0.7",
+        "wide@0.7.0",
+        "built@3.1.4+zlib",
+    ] {
+        let message = complaint(&[&path, "--package", wanted]);
+        assert!(message.contains(&format!("there is no package `{wanted}`")), "{message}");
+    }
+}
+
+/// It took minutes when each depth was worked out by a walk to the end.
+#[test]
+fn a_long_chain_is_answered() {
+    const LENGTH: usize = 5_000;
+    let names: Vec<_> = (0..LENGTH).map(|nth| format!("link{nth:04}")).collect();
+    let needs: Vec<_> = names.iter().skip(1).map(|name| [name.as_str()]).collect();
+    let chain = names.iter().enumerate().map(|(nth, name)| {
+        let needs = needs.get(nth).map_or(&[][..], |needs| &needs[..]);
+        (name.as_str(), "1.0.0", needs)
+    });
+    let path = file("chain", "Cargo.lock", &lockfile(&chain.collect::<Vec<_>>()));
+    let text = stdout(&run(&[&path]));
+    assert!(
+        text.contains(&format!("  the longest chain has {LENGTH} packages\n    link0000 1.0.0 -> link0001")),
+        "{text}"
+    );
+    // From the middle there are many in both directions.
+    let about = stdout(&run(&[&path, "--package", "link2500"]));
+    assert!(about.contains("is needed in all by 2500\n"), "{about}");
+    let about = stdout(&run(&[&path, "--package", "link0010"]));
+    assert!(about.starts_with(&format!("link0010 1.0.0, level {}\n", LENGTH - 11)), "{about}");
+    assert!(
+        about.contains("\n  despawned, it takes along 10, in this order\n    link0000 1.0.0\n"),
+        "{about}"
+    );
+}
+
+#[test]
+fn a_closed_pipe_is_no_mistake() {
+    for arguments in [&[][..], &["--help"], &["--package", "bevy_ecs"]] {
+        let mut graph = command()
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the example can be run");
+        drop(graph.stdout.take());
+        let output = graph.wait_with_output().expect("it ends");
+        assert!(output.status.success() && output.stderr.is_empty(), "{arguments:?}: {}", stderr(&output));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_written_is_a_failure_and_no_panic() {
+    let full = || fs::File::options().write(true).open("/dev/full").expect("it can be opened");
+    let output = command().stdout(full()).output().expect("the example can be run");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).starts_with("crate_graph: cannot write the answer: "), "{}", stderr(&output));
+    let status = command().arg("--nothing").stderr(full()).status().expect("the example can be run");
+    assert_eq!(status.code(), Some(2));
+}
+
+#[cfg(unix)]
+#[test]
+fn arguments_that_are_not_text_are_paths_or_unknown_packages() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+    let [path, option] = [&b"lock\xFF"[..], b"-\xFF-\xFF-"].map(OsStr::from_bytes);
+    let said = |arguments: &[&OsStr]| {
+        let output = command().args(arguments).output().expect("the example can be run");
+        assert_eq!(output.status.code(), Some(2));
+        stderr(&output)
+    };
+    assert!(said(&[path]).starts_with("crate_graph: cannot read lock\u{FFFD}: "));
+    assert!(said(&["--package".as_ref(), path]).contains("there is no package `lock\u{FFFD}`"));
+    assert!(said(&[option]).contains("there is no option `-\u{FFFD}-\u{FFFD}-`"));
+    // One that can be read is.
+    let real = folder("not_text").join(path);
+    fs::write(&real, lockfile(&[("app", "1.0.0", &[])])).expect("the file can be written");
+    let output = command().arg(&real).output().expect("the example can be run");
+    assert!(stdout(&output).contains("lock\u{FFFD}: 1 packages, 0 dependencies"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ pub(crate) const USAGE: &str = "\
 Usage: crate_graph [PATH] [--package NAME[@VERSION]]
 
   PATH                        a Cargo.lock; by default that of the current project
-  --package NAME[@VERSION]    tell everything about this package
+  --package NAME[@VERSION]    tell everything about this package; a version may be just its first numbers
   --help                      print this";
 
 /// What is asked for.

@@ -20,6 +20,8 @@ pub(crate) enum Failure {
     UnknownPackage { wanted: String, similar: Vec<String> },
     #[error("`{wanted}` may be any of several packages:{}", list("", candidates))]
     AmbiguousPackage { wanted: String, candidates: Vec<String> },
+    #[error("cannot write the answer: {0}")]
+    Unwritable(io::Error),
     #[error("{0}")]
     Bevy(BevyError),
 }

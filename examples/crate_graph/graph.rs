@@ -76,6 +76,8 @@ impl Graph {
             count,
             "a dependency is a pair, or refused"
         );
+        // Depths that are worked out one by one, while none is kept up to date, cost a walk each.
+        world.maintain_pairs();
         Ok(Self { world, packages, cycles })
     }
 
@@ -184,6 +186,14 @@ pub(crate) fn most_needed(
         .expect("a lockfile without packages is refused")
 }
 
+/// Whether a version may be called `wanted`, as with Cargo: by its first numbers alone unless it is a pre-release, and
+/// without its build.
+fn is_version(version: &str, wanted: &str) -> bool {
+    let released = version.split_once('+').map_or(version, |(released, _)| released);
+    let rest = released.strip_prefix(wanted);
+    rest.is_some_and(|rest| rest.is_empty() || (rest.starts_with('.') && !released.contains('-')))
+}
+
 /// System: the one package that is called `name` or `name@version`.
 pub(crate) fn find(
     In(wanted): In<String>,
@@ -195,9 +205,12 @@ pub(crate) fn find(
         Some((name, version)) => (name, Some(version)),
         None => (&*wanted, None),
     };
-    let named = packages.iter().filter(|(_, package)| package.name == name);
-    let found: Vec<_> =
-        named.filter(|(_, package)| version.is_none_or(|version| package.version == version)).collect();
+    let mut found: Vec<_> = packages.iter().filter(|(_, package)| package.name == name).collect();
+    if let Some(version) = version {
+        let is_exact = |(_, package): &(Entity, &Package)| package.version == version;
+        let has_exact = found.iter().any(is_exact);
+        found.retain(|found| if has_exact { is_exact(found) } else { is_version(&found.1.version, version) });
+    }
     if let [(entity, _)] = found[..] {
         return Ok(entity);
     }
@@ -242,7 +255,6 @@ pub(crate) fn investigate(
 
     // Down there is an iterator: what depends on the package, however indirectly.
     let dependents = sorted(&mut depends.descendants(package).map(|(dependent, _)| dependent));
-    assert!(dependents.iter().all(|&dependent| depends.is_ancestor(package, dependent)));
 
     // `ancestors` follows one target of each entity; here every one counts.
     let mut needs = HashSet::new();

@@ -3,7 +3,7 @@
 //! ```sh
 //! cargo run --example crate_graph
 //! cargo run --example crate_graph -- --package bevy_ecs
-//! cargo run --example crate_graph -- path/to/Cargo.lock --package syn@2.0.119
+//! cargo run --example crate_graph -- path/to/Cargo.lock --package syn@2
 //! ```
 //!
 //! Shows a relation with many targets per source (`DependsOn`, followed in both directions) and an exclusive
@@ -41,21 +41,27 @@ use graph::{Graph, find, investigate, most_needed, summarize};
 use std::{
     env,
     ffi::OsString,
-    io::{self, Write},
+    io::{self, ErrorKind, Write},
     process::ExitCode,
 };
 
 fn main() -> ExitCode {
-    match run(env::args_os().skip(1)) {
-        Ok(text) => {
-            // An error means that whoever reads this has read enough.
-            let _ = io::stdout().write_all(text.as_bytes());
-            ExitCode::SUCCESS
-        }
+    match run(env::args_os().skip(1)).and_then(|text| write(&text)) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("crate_graph: {failure}");
+            // There is no other place to complain.
+            let _ = writeln!(io::stderr(), "crate_graph: {failure}");
             ExitCode::from(2)
         }
+    }
+}
+
+fn write(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // The reader, such as `head`, has read enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(Failure::Unwritable),
     }
 }
 
