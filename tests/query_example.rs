@@ -7,17 +7,21 @@ use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
     sync::OnceLock,
 };
 
 type Names = BTreeSet<String>;
 
-fn run(arguments: &[&str]) -> Output {
+fn command() -> Command {
     static EXAMPLE: OnceLock<PathBuf> = OnceLock::new();
-    let example = EXAMPLE.get_or_init(|| built::example("query"));
-    Command::new(example).args(arguments).output().expect("the example can be run")
+    Command::new(EXAMPLE.get_or_init(|| built::example("query")))
+}
+
+fn run(arguments: &[&str]) -> Output {
+    command().args(arguments).output().expect("the example can be run")
 }
 
 /// The rows for an expression.
@@ -241,4 +245,133 @@ fn a_mistake_is_marked_in_the_text_and_the_exit_code_is_2() {
         assert!(stderr(&output).contains("Usage: query"), "{arguments:?}");
     }
     assert!(stdout(&run(&["--help"])).starts_with("Usage: query"));
+}
+
+/// More rows than anybody can wait for: every city with every other.
+const CROSS: &str = "City, City($other)";
+
+#[test]
+fn a_cross_product_stops_at_a_limit_with_the_rows_that_were_found_so_far() {
+    let output = run(&[CROSS]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).starts_with("stopped at the limit, `--steps 100000`; rows found so far: "));
+    // A header of two lines, and no count at the end.
+    let lines = String::from_utf8_lossy(&output.stdout).lines().count();
+    assert!(stderr(&output).ends_with(&format!(": {}\n", lines - 2)), "{lines} lines, {}", stderr(&output));
+    assert!(lines > 10_000, "{lines}");
+
+    let json = run(&["--steps", "5000", "--json", CROSS]);
+    assert_eq!(json.status.code(), Some(1));
+    let lines = String::from_utf8_lossy(&json.stdout).lines().count();
+    assert!(stderr(&json).ends_with(&format!("`--steps 5000`; rows found so far: {lines}\n")));
+
+    let planned = run(&["--explain", "--steps", "10000", CROSS]);
+    assert_eq!(planned.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&planned.stdout);
+    assert!(
+        text.trim_end().lines().last().is_some_and(|line| line.starts_with("scan City($other)")),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_limit_of_steps_can_be_raised() {
+    let expr = "Country, Country($other)";
+    let countries = facts().countries().count();
+    assert_eq!(run(&["--steps", "1000", expr]).status.code(), Some(1));
+    let text = stdout(&run(&["--steps", "1000000", expr]));
+    assert!(
+        text.lines().last().is_some_and(|line| line.starts_with(&format!("{} rows", countries * countries)))
+    );
+    for arguments in
+        [&["--steps"][..], &["--steps", "many", "City"], &["--steps", "-1", "City"], &["--steps", "5"]]
+    {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains("Usage: query"), "{arguments:?}");
+    }
+}
+
+#[test]
+fn rows_are_written_while_others_are_looked_for_and_a_closed_pipe_ends_that() {
+    for form in [&[][..], &["--json"]] {
+        let mut query = command()
+            .args(form)
+            .args(["--steps", &u64::MAX.to_string(), CROSS])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the example can be run");
+        let mut first = String::new();
+        let mut pipe = BufReader::new(query.stdout.take().expect("it is a pipe"));
+        pipe.read_line(&mut first).expect("a line is text");
+        assert!(first.starts_with("this  ") || first.starts_with("{\"this\":"), "{first}");
+        drop(pipe);
+        let output = query.wait_with_output().expect("it ends");
+        assert!(output.status.success() && output.stderr.is_empty(), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_pipe_that_was_closed_before_is_no_mistake() {
+    for arguments in [&[][..], &["--help"], &["City"], &["--json", "City"], &["--explain", "City"]] {
+        let mut query = command()
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the example can be run");
+        drop(query.stdout.take());
+        let output = query.wait_with_output().expect("it ends");
+        assert!(output.status.success() && output.stderr.is_empty(), "{arguments:?}: {}", stderr(&output));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_cannot_be_written_is_a_failure() {
+    let full = || fs::File::options().write(true).open("/dev/full").expect("it can be opened");
+    let output = command().arg("City").stdout(full()).output().expect("the example can be run");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).starts_with("cannot write the answer: "), "{}", stderr(&output));
+    let status = command().arg("Cty").stderr(full()).status().expect("the example can be run");
+    assert_eq!(status.code(), Some(2), "a complaint that cannot be written is no panic");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_argument_that_is_not_text_is_refused() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+    let argument = OsStr::from_bytes(b"City\xFF");
+    for before in [&[][..], &["--json"], &["--steps"]] {
+        let output = command().args(before).arg(argument).output().expect("the example can be run");
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).starts_with("`City\u{FFFD}` is not UTF-8\n"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn components_have_the_names_of_their_types_and_names_are_written_as_they_are() {
+    let table = |expr: &str| {
+        let text = stdout(&run(&[expr]));
+        let lines: Vec<_> =
+            text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        lines[2..lines.len() - 1].to_vec()
+    };
+    assert_eq!(
+        table("Country, *, $this == Iceland"),
+        [
+            "Iceland IS Name: Iceland",
+            "Iceland IS Country: IS",
+            "Iceland IS Population: 353574",
+            "Iceland IS Area: 103000.0"
+        ]
+    );
+    assert_eq!(table("*, $this == Euro"), ["Euro Name: Euro", "Euro Currency"]);
+    assert_eq!(table("Currency, Name, $this == Euro"), ["Euro Euro"]);
+    assert_eq!(table("Currency($this), $what($this), $this == Euro"), ["Euro Name Euro", "Euro Currency"]);
+    assert_eq!(
+        table("(*, Malta)"),
+        ["Valletta (ChildOf, Malta)", "Valletta (LocatedIn, Malta)", "Valletta (CapitalOf, Malta)"]
+    );
 }

@@ -32,7 +32,9 @@
 //! 3 rows in ...
 //! ```
 //!
-//! A mistake in the expression is shown where it is, and the exit code is 2 then.
+//! Rows are written while others are still looked for. A mistake in the expression is shown where it is, and the exit
+//! code is 2 then. An expression that looks at very many rows, such as `City, City($other)`, is stopped after a number of
+//! steps (`--steps`), and the exit code is 1.
 
 mod answer;
 mod arguments;
@@ -40,65 +42,62 @@ mod failure;
 mod tour;
 mod world;
 
-use answer::Table;
+use answer::{write_json, write_table};
 use arguments::{Form, Request, USAGE};
-use bevy_ecs::{reflect::AppTypeRegistry, world::World};
-use bevy_relations::{PairExpr, RowSerializer};
+use bevy_ecs::world::World;
+use bevy_relations::PairExpr;
 use failure::Failure;
 use std::{
     env,
-    io::{self, Write},
+    ffi::OsString,
+    io::{self, BufWriter, Write},
     path::PathBuf,
     process::ExitCode,
 };
 
 fn main() -> ExitCode {
-    match run(env::args().skip(1)) {
-        Ok(text) => {
-            // An error means that whoever reads this has read enough.
-            let _ = io::stdout().write_all(text.as_bytes());
-            ExitCode::SUCCESS
+    let mut out = BufWriter::new(io::stdout().lock());
+    let answered = run(env::args_os().skip(1), &mut out);
+    let flushed = out.flush().map_err(Failure::from);
+    match answered.and(flushed) {
+        Err(failure) if !failure.is_closed_pipe() => {
+            // There is no other place to complain.
+            let _ = writeln!(io::stderr(), "{failure}");
+            failure.exit_code()
         }
-        Err(failure) => {
-            eprintln!("{failure}");
-            ExitCode::from(2)
-        }
+        _ => ExitCode::SUCCESS,
     }
 }
 
-fn run(arguments: impl Iterator<Item = String>) -> Result<String, Failure> {
+fn run(arguments: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Result<(), Failure> {
     let request = Request::parse(arguments)?;
     if let Request::Help = request {
-        return Ok(format!("{USAGE}\n"));
+        return Ok(writeln!(out, "{USAGE}")?);
     }
     // Cargo sets the variable for what it runs.
     let root =
         env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     let mut world = world::load(&root.join("assets/worlds/geography"))?;
     match request {
-        Request::Help => Ok(String::new()),
-        Request::Tour => tour::text(&mut world),
-        Request::Answer { expr, form } => answer(&mut world, &expr, form),
+        Request::Help => Ok(()),
+        Request::Tour => tour::write(out, &mut world),
+        Request::Answer { expr, form, steps } => answer(out, &mut world, &expr, form, steps),
     }
 }
 
-fn answer(world: &mut World, text: &str, form: Form) -> Result<String, Failure> {
+fn answer(out: &mut dyn Write, world: &mut World, text: &str, form: Form, steps: u64) -> Result<(), Failure> {
     let mut expr = PairExpr::parse(text)?.compile(world)?;
+    expr.set_step_limit(Some(steps));
     match form {
-        Form::Table => Ok(Table::of(&mut expr, world)?.text(usize::MAX)),
+        Form::Table => write_table(out, &mut expr, world, usize::MAX),
+        Form::Json => write_json(out, &mut expr, world),
         Form::Explain => {
-            let table = Table::of(&mut expr, world)?.text(usize::MAX);
-            Ok(format!("{}\n{table}", expr.explain(world)?))
-        }
-        Form::Json => {
-            let types = world.resource::<AppTypeRegistry>().read();
-            let mut lines = String::new();
-            expr.for_each(world, |row| {
-                let line = serde_json::to_string(&RowSerializer::new(row, &types));
-                lines += &line.expect("what is registered here can be written");
-                lines += "\n";
-            })?;
-            Ok(lines)
+            let answered = write_table(out, &mut expr, world, usize::MAX);
+            // The plan also tells why it was stopped.
+            if matches!(answered, Ok(()) | Err(Failure::Stopped { .. })) {
+                write!(out, "\n{}", expr.explain(world)?)?;
+            }
+            answered
         }
     }
 }

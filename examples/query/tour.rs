@@ -1,12 +1,13 @@
 //! A tour of the query language.
 
 use crate::{
-    answer::{Table, groups},
+    answer::{write_groups, write_table},
     failure::Failure,
     world::{PaysWith, Population},
 };
 use bevy_ecs::prelude::*;
 use bevy_relations::{CompiledExpr, PairExpr};
+use std::io::Write;
 
 /// An expression, and what it shows.
 struct Stop {
@@ -87,23 +88,28 @@ const STOPS: &[Stop] = &[
 /// Rows of each stop that are shown.
 const SHOWN: usize = 8;
 
-pub(crate) fn text(world: &mut World) -> Result<String, Failure> {
-    let mut text = String::new();
+pub(crate) fn write(out: &mut dyn Write, world: &mut World) -> Result<(), Failure> {
     for Stop { title, expr, order } in STOPS {
+        writeln!(out, "{title}\n> {expr}")?;
         let mut compiled = PairExpr::parse(*expr)?.compile(world)?;
-        let found = found(&mut compiled, world, order)?;
-        text += &format!("{title}\n> {expr}\n{found}\n");
+        write_found(out, &mut compiled, world, order)?;
+        writeln!(out)?;
     }
-    Ok(text)
+    Ok(())
 }
 
-fn found(expr: &mut CompiledExpr, world: &World, order: &Order) -> Result<String, Failure> {
+fn write_found(
+    out: &mut dyn Write,
+    expr: &mut CompiledExpr,
+    world: &World,
+    order: &Order,
+) -> Result<(), Failure> {
     match order {
         Order::AsFound => {}
         Order::LargestFirst => {
             expr.order_by::<Population>(|a, b| b.cmp(a));
         }
-        Order::ByCurrency => return groups(expr.group_by::<PaysWith>()?, world),
+        Order::ByCurrency => return write_groups(out, expr.group_by::<PaysWith>()?, world),
     }
-    Ok(Table::of(expr, world)?.text(SHOWN))
+    write_table(out, expr, world, SHOWN)
 }

@@ -1,10 +1,11 @@
 //! The world that is asked: `assets/worlds/geography` as entities, components and pairs.
 
 use crate::failure::Failure;
-use bevy_ecs::{prelude::*, reflect::AppTypeRegistry};
-use bevy_reflect::Reflect;
+use bevy_ecs::{component::ComponentId, prelude::*, reflect::AppTypeRegistry};
+use bevy_reflect::{GetTypeRegistration, Reflect, TypePath};
 use bevy_relations::prelude::*;
 use std::{
+    collections::HashMap,
     fs,
     path::{Path, PathBuf},
     str::FromStr,
@@ -79,25 +80,49 @@ pub(crate) struct PaysWith;
 #[derive(Relation)]
 struct Speaks;
 
+/// What the types of components are called.
+#[derive(Resource, Default)]
+pub(crate) struct TypeNames {
+    components: HashMap<ComponentId, &'static str>,
+    /// By the entities that stand for them.
+    entities: HashMap<Entity, &'static str>,
+}
+
+impl TypeNames {
+    pub(crate) fn of_component(&self, component: ComponentId) -> &'static str {
+        self.components.get(&component).copied().unwrap_or("(a component)")
+    }
+
+    pub(crate) fn of_entity(&self, entity: Entity) -> Option<&'static str> {
+        self.entities.get(&entity).copied()
+    }
+}
+
+/// Makes a component known to expressions, and to those who read their answers.
+fn register<T: Component + GetTypeRegistration + TypePath>(world: &mut World) {
+    world.resource::<AppTypeRegistry>().write().register::<T>();
+    let (component, entity) = (world.register_component::<T>(), world.entity_of::<T>());
+    let mut names = world.resource_mut::<TypeNames>();
+    names.components.insert(component, T::short_type_path());
+    names.entities.insert(entity, T::short_type_path());
+}
+
 /// Reads the world from the two files of a folder.
 pub(crate) fn load(folder: &Path) -> Result<World, Failure> {
     let mut world = World::new();
-    let types = AppTypeRegistry::default();
-    {
-        let mut types = types.write();
-        types.register::<Name>();
-        types.register::<Continent>();
-        types.register::<Region>();
-        types.register::<Country>();
-        types.register::<Subdivision>();
-        types.register::<City>();
-        types.register::<Language>();
-        types.register::<Currency>();
-        types.register::<Population>();
-        types.register::<Area>();
-        types.register::<Position>();
-    }
-    world.insert_resource(types);
+    world.init_resource::<AppTypeRegistry>();
+    world.init_resource::<TypeNames>();
+    register::<Name>(&mut world);
+    register::<Continent>(&mut world);
+    register::<Region>(&mut world);
+    register::<Country>(&mut world);
+    register::<Subdivision>(&mut world);
+    register::<City>(&mut world);
+    register::<Language>(&mut world);
+    register::<Currency>(&mut world);
+    register::<Population>(&mut world);
+    register::<Area>(&mut world);
+    register::<Position>(&mut world);
     world.register_relation::<ChildOf>()?;
     world.register_relation::<LocatedIn>()?;
     Lines::read(folder, "places.txt")?.each(&mut Places { world: &mut world, above: Vec::new() })?;
