@@ -36,7 +36,7 @@ use serde::{
 /// |---|---|
 /// | `term` | the term, as [`field_text`](crate::CompiledExpr::field_text) writes it |
 /// | `is_set` | whether it was matched |
-/// | `id` | what it was matched by: a component, a tag or a pair |
+/// | `id` | what it was matched by: a component, a tag, a pair, or the list of `and|T` |
 /// | `source` | the entity that it was matched on |
 /// | `value` | the value of the component or of the pair, by reflection |
 ///

@@ -25,9 +25,9 @@ use thiserror::Error;
 /// The id that a field was matched by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FieldId {
-    /// A component.
+    /// A component; for a term about a field of one, the component that the field belongs to.
     Component(ComponentId),
-    /// An entity that serves as a tag, or that stands for a component.
+    /// An entity that serves as a tag, or that stands for a component; for `and|T` and `or|T`, the entity `T`.
     Entity(Entity),
     /// A pair. The elements that were asked for with `_` are [`Slot::Any`].
     Pair(PairId),
@@ -261,6 +261,7 @@ impl<'a> Row<'a> {
                 let component = value.as_component().map(FieldId::Component);
                 component.or_else(|| value.entity().map(FieldId::Entity))
             }
+            ShapeId::List(list) => self.value(list).entity().map(FieldId::Entity),
             ShapeId::Pair(relation, target) => {
                 Some(FieldId::Pair(PairId::new(slot(relation)?, slot(target)?)))
             }
@@ -321,6 +322,9 @@ impl<'a> Row<'a> {
 
     /// The component of a field.
     fn component(&self, field: usize) -> Option<ComponentId> {
+        if let ShapeId::List(_) = self.shape(field)?.id {
+            return None;
+        }
         match self.id(field)? {
             FieldId::Component(component) => Some(component),
             FieldId::Entity(entity) => {

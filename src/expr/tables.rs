@@ -137,7 +137,9 @@ impl Steady {
         for field in &expr.plan().fields {
             steady.columns.extend(field.set);
             for shape in &field.shapes {
-                if let ShapeId::Single(Operand::Column(column)) = shape.id {
+                if let ShapeId::Single(Operand::Column(column)) | ShapeId::List(Operand::Column(column)) =
+                    shape.id
+                {
                     steady.columns.push(column);
                 }
                 if let Some(Operand::Column(column)) = shape.source

@@ -17,6 +17,7 @@ mod event_adopted;
 mod event_observers;
 mod events;
 mod expr;
+mod expr_fields;
 mod expr_fuzz;
 #[cfg(feature = "serialize")]
 mod expr_json;

@@ -122,6 +122,9 @@ impl<'a, 'w> Matcher<'a, 'w> {
 
     /// `_` as a source: one way for all that have the same, by whichever subtype.
     fn of_some_source(&mut self, emit: &mut dyn FnMut(Found) -> Flow) -> Flow {
+        if self.op.has_variants() {
+            return self.of_some_source_by_subtype(emit);
+        }
         let open = matches!(self.op.id, IdOp::AnyId(_) | IdOp::Pair { relation: RelationOp::Free(_), .. });
         let mut found: bevy_platform::collections::HashSet<(Value, Value)> = Default::default();
         self.of_every_source(&mut |way| {
@@ -130,6 +133,36 @@ impl<'a, 'w> Matcher<'a, 'w> {
             }
             emit(Found { source: Value::UNSET, holder: Value::UNSET, ..way })
         })
+    }
+
+    /// The way of the first subtype that has one, whatever the order in which sources are found.
+    fn of_some_source_by_subtype(&mut self, emit: &mut dyn FnMut(Found) -> Flow) -> Flow {
+        let (view, op) = (self.view, self.op);
+        let rank = |first: Value| {
+            let entity_of = |id| view.store.registry.entry(id).entity;
+            let at = match &op.id {
+                IdOp::Components(ids) => ids.iter().position(|&id| view.value_of_component(id) == first),
+                IdOp::Tags(tags) => tags.iter().position(|&tag| Value::new(tag) == first),
+                IdOp::Pair { relation: RelationOp::Known(known), .. } => {
+                    known.iter().position(|known| Value::new(entity_of(known.id)) == first)
+                }
+                _ => None,
+            };
+            at.unwrap_or(usize::MAX)
+        };
+        let mut ways: Vec<Found> = Vec::new();
+        let mut numbers: bevy_platform::collections::HashMap<Value, usize> = Default::default();
+        let _: Flow = self.of_every_source(&mut |way| {
+            let way = Found { source: Value::UNSET, holder: Value::UNSET, ..way };
+            let number = *numbers.entry(way.second).or_insert(ways.len());
+            match ways.get_mut(number) {
+                Some(known) if rank(way.first) < rank(known.first) => *known = way,
+                Some(_) => {}
+                None => ways.push(way),
+            }
+            Flow::Continue(())
+        });
+        ways.into_iter().try_for_each(emit)
     }
 
     /// Every entity for which the term can hold, each once, and perhaps others.

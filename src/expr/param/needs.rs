@@ -120,11 +120,15 @@ impl Collector<'_> {
                     let access = field.and_then(|field| field.access).unwrap_or(FieldAccess::In);
                     let valued = seen && term.operator != Operator::Not;
                     self.condition(&term.condition, if valued { access } else { FieldAccess::None });
-                    if let (Some(field), Condition::Match(Atom { id: AtomId::Component(component), .. })) =
-                        (field, &term.condition)
-                    {
-                        self.needs.terms.push((*component, field.text.clone()));
-                    }
+                    let component = match &term.condition {
+                        Condition::Match(Atom { id: AtomId::Component(component), .. }) => Some(*component),
+                        Condition::Member(member) => Some(member.component),
+                        _ => None,
+                    };
+                    let described = field.zip(component);
+                    self.needs
+                        .terms
+                        .extend(described.map(|(field, component)| (component, field.text.clone())));
                 }
                 Item::Not(items) => self.items(items, false),
                 Item::Or(chain) => chain.branches.iter().for_each(|items| self.items(items, seen)),

@@ -354,7 +354,7 @@ impl AtomOp {
     }
 
     /// Whether one of several ids is found.
-    fn has_variants(&self) -> bool {
+    pub(crate) fn has_variants(&self) -> bool {
         match &self.id {
             IdOp::Components(ids) => ids.len() > 1,
             IdOp::Tags(tags) => tags.len() > 1,

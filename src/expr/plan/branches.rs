@@ -1,8 +1,8 @@
 //! Operations for terms by how they count: those that must hold, and what is negated, optional or alternative.
 
 use super::{
-    Arm, AtomOp, Branch, BranchKind, Column, Filter, MaskSpec, Operand, Pipeline, Position, Produce, ShapeId,
-    Special,
+    Arm, AtomOp, Branch, BranchKind, Column, FieldShape, Filter, MaskSpec, Operand, Pipeline, Position,
+    Produce, ShapeId, Special,
     lower::{Bound, Lowering},
     order::{is_single, is_single_test},
 };
@@ -101,8 +101,15 @@ impl Lowering<'_, '_> {
                 if let Some(test) = list_test(*source, *list, *mode, false) {
                     pipeline.last().filters.push(test);
                 }
+                // `not|T` asks for nothing that could be found.
+                if let (ListMode::All | ListMode::Some, Some(list)) = (mode, self.operand(*list)) {
+                    return self.plain_shape(term.field, ShapeId::List(list), *source);
+                }
             }
-            Condition::Member(member) => self.member(pipeline, member, bound),
+            Condition::Member(member) => {
+                self.member(pipeline, member, bound);
+                return self.plain_shape(term.field, ShapeId::Component(member.component), member.source);
+            }
             Condition::Child { parent, path, child, .. } => {
                 self.bind_all(pipeline, *parent, bound);
                 let (parent, path) = (Operand::Column(parent.0), path.clone());
@@ -130,7 +137,7 @@ impl Lowering<'_, '_> {
     }
 
     fn no_shape(&mut self, field: Option<u16>) {
-        self.add_shape(field, super::FieldShape { id: ShapeId::None, source: None, set: false });
+        self.add_shape(field, FieldShape { id: ShapeId::None, source: None, set: false });
     }
 
     fn bind_elements(&mut self, pipeline: &mut Pipeline, elements: [Element; 2], bound: &mut Bound) {
@@ -251,7 +258,10 @@ impl Lowering<'_, '_> {
     pub(super) fn not(&mut self, pipeline: &mut Pipeline, items: &[Item], bound: &Bound) {
         let mut inner = bound.clone();
         let mut own = Pipeline::default();
+        // What does not hold has no fields.
+        let fields = self.fields.clone();
         self.items(&mut own, items, &mut inner);
+        self.fields = fields;
         let arm = self.arm(own);
         pipeline.last().filters.push(Filter::None(arm));
     }
@@ -290,7 +300,9 @@ impl Lowering<'_, '_> {
         for (number, branch) in chain.branches.iter().enumerate() {
             let mut inner = bound.clone();
             let mut own = Pipeline::default();
+            let fields: Vec<usize> = self.fields.iter().map(|field| field.shapes.len()).collect();
             self.items(&mut own, branch, &mut inner);
+            self.only_in_branch(&fields, chain.field, set, number);
             if unwritten {
                 self.exclude(&mut own, &chain.branches[..number], &inner);
             }
@@ -317,6 +329,21 @@ impl Lowering<'_, '_> {
         let kind = if unwritten { BranchKind::Every } else { BranchKind::First };
         let arms = arms.into_iter().map(|(arm, _)| arm).collect();
         pipeline.add(Produce::Branch(Branch { kind, arms, fills: Vec::new() }));
+    }
+
+    /// Makes the fields of a branch such that rows have them only if they took it. `before` tells how many shapes each
+    /// field had.
+    fn only_in_branch(&mut self, before: &[usize], chain: Option<u16>, set: Column, number: usize) {
+        let unset = FieldShape { id: ShapeId::None, source: None, set: false };
+        for (at, (field, &before)) in self.fields.iter_mut().zip(before).enumerate() {
+            if chain == Some(at as u16) {
+                // A scope has fields of its own.
+                field.shapes.resize(number + 1, unset);
+            } else if field.shapes.len() > before && field.set.is_none() {
+                field.shapes.splice(0..0, core::iter::repeat_n(unset, number));
+                field.set = Some(set);
+            }
+        }
     }
 
     /// Leaves out rows for which an earlier branch holds.

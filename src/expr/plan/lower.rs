@@ -178,12 +178,7 @@ impl Lowering<'_, '_> {
 
     /// What rows say about the field of a term.
     pub(super) fn shape(&mut self, field: Option<u16>, atom: &Atom, op: Option<&AtomOp>) {
-        let operand = |element: Element| match element {
-            Element::Entity(entity) => Some(Operand::Entity(entity)),
-            Element::Var(var) => Some(Operand::Column(var.0)),
-            Element::Singleton(component) => self.view.reads.resource_entity(component).map(Operand::Entity),
-            Element::Any => None,
-        };
+        let operand = |element| self.operand(element);
         let element = |element| operand(element).map_or(ShapeElement::Any, ShapeElement::Known);
         let id_out = op.and_then(|op| op.id_out).map(Operand::Column);
         let id = match atom.id {
@@ -199,6 +194,21 @@ impl Lowering<'_, '_> {
         let holder = op.and_then(|op| op.holder_out).map(Operand::Column);
         let source = holder.or_else(|| operand(atom.source));
         self.add_shape(field, FieldShape { id, source, set: op.is_some() });
+    }
+
+    /// What rows say about the field of a term that matched `id` on `source`.
+    pub(super) fn plain_shape(&mut self, field: Option<u16>, id: ShapeId, source: Element) {
+        let source = self.operand(source);
+        self.add_shape(field, FieldShape { id, source, set: true });
+    }
+
+    pub(super) fn operand(&self, element: Element) -> Option<Operand> {
+        match element {
+            Element::Entity(entity) => Some(Operand::Entity(entity)),
+            Element::Var(var) => Some(Operand::Column(var.0)),
+            Element::Singleton(component) => self.view.reads.resource_entity(component).map(Operand::Entity),
+            Element::Any => None,
+        }
     }
 
     pub(super) fn add_shape(&mut self, field: Option<u16>, shape: FieldShape) {

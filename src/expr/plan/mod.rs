@@ -400,6 +400,8 @@ pub(crate) enum ShapeId {
     /// A component or tag, by column or constant.
     Single(Operand),
     Pair(ShapeElement, ShapeElement),
+    /// The entity whose components and pairs were asked for.
+    List(Operand),
 }
 
 /// One element of a pair.

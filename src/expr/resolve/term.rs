@@ -70,8 +70,15 @@ impl Resolver<'_> {
                 None => self.has(has, &mut operator, &mut prepared)?,
             },
         };
-        if let Condition::Match(atom) = &condition {
-            self.check_access(atom, access, field, term.span)?;
+        match &condition {
+            Condition::Match(atom) => self.check_access(atom, access, field, term.span)?,
+            Condition::Member(_) if matches!(access, Some(FieldAccess::InOut | FieldAccess::Out)) => {
+                return Err(Fault::rule(
+                    term.span,
+                    "`[in]` or `[none]`: a field of a component is only read",
+                ));
+            }
+            _ => {}
         }
         for item in &mut prepared.items {
             if let Item::Term(Term { condition: Condition::Child { child, beside, .. }, .. }) = item {
