@@ -328,10 +328,13 @@ where
     let (bundles, pairs): (Vec<_>, Vec<_>) =
         batch.into_iter().map(|(bundle, value, target)| ((bundle, Participant), (value, target))).unzip();
     let sources: Vec<Entity> = world.spawn_batch(bundles).collect();
-    let store = ensure_store(world);
+    // Observers of the bundles may have despawned or cleared some.
     for &source in &sources {
-        store.participants.set_marked(source, true);
-        store.participants.join(source, relation);
+        if world.get_entity(source).is_ok_and(|source| source.contains::<Participant>()) {
+            let store = ensure_store(world);
+            store.participants.set_marked(source, true);
+            store.participants.join(source, relation);
+        }
     }
     let triples = sources.iter().zip(pairs).map(|(&source, (value, target))| (source, value, target));
     if let Err(error) = super::insert::insert_batch(world, triples) {

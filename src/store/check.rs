@@ -1,4 +1,10 @@
 //! The invariants of the store, by name, and their checker.
+//!
+//! What is wrong with a structure by itself is found where it is defined, in methods named `fault`; here is compared
+//! what one says with what the others say.
+
+#[cfg(test)]
+pub(in crate::store) mod tests;
 
 use super::PairStore;
 use crate::{id::RelationId, relation::RelationName};
@@ -7,7 +13,7 @@ use bevy_ecs::{
     entity::{Entity, EntityHashMap, EntityHashSet},
     world::World,
 };
-use bevy_platform::collections::HashMap;
+use bevy_platform::collections::{HashMap, HashSet};
 use core::{any::TypeId, fmt};
 use thiserror::Error;
 
@@ -33,6 +39,10 @@ pub enum Invariant {
     Roles,
     /// Every list of an index belongs to one entity, which finds it; or it is free, empty, and names nobody.
     Lists,
+    /// What the journal of a relation tells of a pair last agrees with there being such a pair.
+    Journal,
+    /// Entities that are to be despawned because another one was are going to be.
+    Cascade,
 }
 
 impl fmt::Display for Invariant {
@@ -53,6 +63,9 @@ pub struct PairInvariantError {
     pub detail: String,
 }
 
+/// The rows of values that belong to pairs, by the type of the values.
+type Rows = HashMap<TypeId, HashSet<u32>>;
+
 /// Checks one relation.
 struct Checker<'a> {
     store: &'a PairStore,
@@ -67,7 +80,7 @@ impl PairStore {
         world: &World,
         is_marked: impl Fn(Entity) -> bool,
     ) -> Result<(), PairInvariantError> {
-        let mut rows: HashMap<TypeId, Vec<u32>> = HashMap::default();
+        let mut rows = Rows::default();
         for id in self.registry.ids() {
             let checker = Checker { store: self, world, id };
             checker.lists()?;
@@ -77,24 +90,43 @@ impl PairStore {
             checker.acyclic()?;
             checker.depth()?;
             checker.data(&mut rows)?;
+            checker.journal()?;
             checker.roles(&is_marked)?;
         }
-        self.check_columns(world, rows)
+        self.check_columns(world, &rows)?;
+        self.check_rest(|entity| world.entities().contains_spawned(entity) && is_marked(entity))
+    }
+
+    /// What is about no relation in use.
+    fn check_rest(&self, is_marked: impl Fn(Entity) -> bool) -> Result<(), PairInvariantError> {
+        let fail = |invariant, entity, detail: &str| {
+            let relation = RelationName { name: Some("*".into()), entity };
+            Err(PairInvariantError { invariant, relation, detail: alloc::format!("{entity}: {detail}") })
+        };
+        let mut unused = self.registry.entries.iter().zip(&self.relations).filter(|(entry, _)| !entry.in_use);
+        if let Some((source, _)) = unused.find_map(|(_, index)| index.iter().next()) {
+            return fail(Invariant::Alive, source, "it has pairs of a relation that is gone");
+        }
+        if let Some((entity, detail)) = self.participants.fault(is_marked) {
+            return fail(Invariant::Roles, entity, detail);
+        }
+        match self.cascade.pending.first() {
+            Some(&entity) if self.cascade.must_be_scheduled() => {
+                fail(Invariant::Cascade, entity, "it is to be despawned, and will not be")
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Every value of every column belongs to exactly one pair, or to both directions of a symmetric one.
-    fn check_columns(
-        &self,
-        world: &World,
-        rows: HashMap<TypeId, Vec<u32>>,
-    ) -> Result<(), PairInvariantError> {
+    fn check_columns(&self, world: &World, rows: &Rows) -> Result<(), PairInvariantError> {
         let entries = self.registry.ids().map(|id| self.registry.entry(id));
         let of_relations = entries.filter_map(|entry| Some((entry.name(), entry.data?)));
         let of_targets = self.registry.types.values().filter_map(|entry| {
             Some((RelationName { name: Some("*".into()), entity: entry.entity }, entry.data?))
         });
         for (relation, kind) in of_relations.chain(of_targets) {
-            let used = rows.get(&kind.type_id).map_or(0, Vec::len);
+            let used = rows.get(&kind.type_id).map_or(0, HashSet::len);
             let stored = (kind.len)(world);
             if used != stored {
                 let detail = alloc::format!("{stored} values of {} for {used} pairs", kind.name);
@@ -112,7 +144,8 @@ impl Checker<'_> {
     }
 
     fn lists(&self) -> Result<(), PairInvariantError> {
-        match self.store.relation(self.id).reverse.fault() {
+        let index = self.store.relation(self.id);
+        match index.reverse.fault().or_else(|| index.forward.fault()) {
             Some(fault) => self.fail(Invariant::Lists, format_args!("{fault}")),
             None => Ok(()),
         }
@@ -132,8 +165,11 @@ impl Checker<'_> {
                     return self.fail(Invariant::Mirror, format_args!("{source} twice in {target}"));
                 }
                 let place = index.forward.find(&index.reverse, source, target);
-                let at_place = place.map(|place| index.reverse.lists[list].sources.get(place as usize));
-                if at_place != Some(Some(&source)) {
+                let is_at = |place| {
+                    let is_hole = index.reverse.holes(list).is_some_and(|holes| holes.is_hole(place));
+                    !is_hole && index.reverse.lists[list].sources.get(place) == Some(&source)
+                };
+                if !place.is_some_and(|place| is_at(place as usize)) {
                     return self
                         .fail(Invariant::Mirror, format_args!("{source} -> {target} only in reverse"));
                 }
@@ -146,6 +182,10 @@ impl Checker<'_> {
                 if index.forward.nth(&index.reverse, source, nth) != Some(target) {
                     return self.fail(Invariant::Mirror, format_args!("target {nth} of {source}"));
                 }
+            }
+            // A slot that is stale names a target whose list is gone, or one too many.
+            if !index.has_any(source) || index.targets(source).next().is_none() {
+                return self.fail(Invariant::Mirror, format_args!("{source} has a slot and no target"));
             }
             if index.first_target(source) != index.targets(source).next() {
                 return self.fail(Invariant::Mirror, format_args!("first target of {source}"));
@@ -183,6 +223,11 @@ impl Checker<'_> {
             if !entities.contains_spawned(source) || !entities.contains_spawned(target) {
                 return self.fail(Invariant::Alive, format_args!("{source} -> {target} names a dead entity"));
             }
+        }
+        let (index, entry) = (self.store.relation(self.id), self.store.registry.entry(self.id));
+        // Pairs kept in components stay until the relation has another entity.
+        if index.len > 0 && entry.adopted.is_none() && !entities.contains_spawned(entry.entity) {
+            return self.fail(Invariant::Alive, format_args!("there are pairs, and the relation is dead"));
         }
         Ok(())
     }
@@ -222,7 +267,16 @@ impl Checker<'_> {
         }
     }
 
-    fn data(&self, rows: &mut HashMap<TypeId, Vec<u32>>) -> Result<(), PairInvariantError> {
+    fn journal(&self) -> Result<(), PairInvariantError> {
+        let index = self.store.relation(self.id);
+        let journal = index.journal.as_ref();
+        match journal.and_then(|journal| journal.fault(|source, target| index.has(source, target))) {
+            None => Ok(()),
+            Some(change) => self.fail(Invariant::Journal, format_args!("{change:?} was not the last")),
+        }
+    }
+
+    fn data(&self, rows: &mut Rows) -> Result<(), PairInvariantError> {
         let index = self.store.relation(self.id);
         let symmetric = self.store.registry.entry(self.id).traits.is_symmetric();
         for (source, target) in index.iter() {
@@ -236,7 +290,10 @@ impl Checker<'_> {
                     // Both directions of a symmetric pair share a value, which is counted once.
                     if !symmetric || source <= target {
                         let rows = rows.entry(kind.type_id).or_default();
-                        rows.push(row);
+                        if !rows.insert(row) {
+                            return self
+                                .fail(Invariant::Data, format_args!("row {row} belongs to two pairs"));
+                        }
                     }
                 }
                 _ => return self.fail(Invariant::Data, format_args!("{source} -> {target} lacks its value")),
@@ -246,7 +303,14 @@ impl Checker<'_> {
     }
 
     fn roles(&self, is_marked: &impl Fn(Entity) -> bool) -> Result<(), PairInvariantError> {
-        let adopted = self.store.registry.entry(self.id).adopted.is_some();
+        let entry = self.store.registry.entry(self.id);
+        let (relation, adopted) = (entry.entity, entry.adopted.is_some());
+        if self.store.registry.of_entity(relation) != Some(self.id)
+            || self.world.entities().contains_spawned(relation)
+                && !self.store.participants.is_relation(relation)
+        {
+            return self.fail(Invariant::Roles, format_args!("{relation} is not known to be this relation"));
+        }
         for (source, target) in self.store.relation(self.id).iter() {
             for entity in [source, target] {
                 let known = self.store.participants.relations(entity).any(|id| id == self.id);

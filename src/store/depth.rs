@@ -6,7 +6,7 @@
 
 use super::{forward::Forward, pages::Pages, reverse::Reverse};
 use alloc::vec::Vec;
-use bevy_ecs::entity::{Entity, EntityHashMap};
+use bevy_ecs::entity::{Entity, EntityHashMap, EntityHashSet};
 
 /// More moved subtrees than this are not remembered one by one.
 const MAX_STALE: usize = 1024;
@@ -148,12 +148,52 @@ impl Depths {
         }
     }
 
-    /// Stored depths that are wrong although nothing is stale.
+    /// An entity whose stored depth is wrong although it lies below no stale one.
     pub(crate) fn wrong(&self, forward: &Forward, reverse: &Reverse) -> Option<Entity> {
-        if !self.settled() {
+        if self.all_stale {
             return None;
         }
-        let mut sources = forward.sources().into_iter();
-        sources.find(|&source| self.stored(forward, source) != self.below_targets(forward, reverse, source))
+        let (mut stale, mut below) = (EntityHashSet::default(), self.stale.clone());
+        while let Some(entity) = below.pop() {
+            if stale.insert(entity) {
+                below.extend(reverse.sources(entity));
+            }
+        }
+        let mut settled = forward.sources().into_iter().filter(|source| !stale.contains(source));
+        settled.find(|&source| self.stored(forward, source) != self.below_targets(forward, reverse, source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        relation::RelationTraits,
+        store::{Invariant, check::tests::Bed},
+    };
+
+    #[test]
+    fn a_wrong_depth_is_named_unless_it_lies_below_what_was_moved() {
+        let mut bed = Bed::new(RelationTraits::new().traversable());
+        for (source, target) in [(0, 1), (1, 2), (5, 6), (6, 7)] {
+            bed.link(source, target);
+        }
+        let set = |bed: &mut Bed, entity: usize, depth| {
+            let entity = bed.entities[entity].index_u32();
+            *bed.index().depths.as_mut().unwrap().depths.get_mut(entity) = depth;
+        };
+        bed.store.maintain();
+        bed.is_sound();
+        set(&mut bed, 5, 7);
+        assert_eq!(bed.broken(), Some(Invariant::Depth));
+        set(&mut bed, 5, 2);
+        // The subtree of 1 is put off, that of 6 is not.
+        bed.link(2, 3);
+        set(&mut bed, 0, 7);
+        bed.is_sound();
+        set(&mut bed, 5, 7);
+        assert_eq!(bed.broken(), Some(Invariant::Depth));
+        set(&mut bed, 5, 2);
+        bed.store.maintain();
+        bed.is_sound();
     }
 }

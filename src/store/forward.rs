@@ -5,6 +5,7 @@
 //! Each pair remembers its place in the target's list of sources, which makes unlinking independent of the
 //! number of sources.
 
+mod fault;
 mod reader;
 
 pub(crate) use reader::{ExclusiveReader, Reader};

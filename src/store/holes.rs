@@ -1,6 +1,6 @@
 //! Removal from the middle of a list that keeps its order, in amortised constant time.
 
-use alloc::vec::Vec;
+use alloc::{format, string::String, vec::Vec};
 
 /// Which places of a list are empty. A list with holes is closed up once half of it is holes, so that a
 /// removal costs a constant on average, and the order of what is left never changes.
@@ -60,6 +60,18 @@ impl Holes {
     #[inline]
     pub(crate) fn should_close(&self, len: usize) -> bool {
         self.count > 16 && self.count * 2 > len
+    }
+
+    /// What is wrong with the holes of a list of `len` places, if anything, for the invariant checker.
+    pub(super) fn fault(&self, len: usize) -> Option<String> {
+        let holes = (0..self.words.len() * 64).filter(|&place| self.is_hole(place));
+        let (count, last) = holes.fold((0, None), |(count, _), hole| (count + 1, Some(hole)));
+        let first = (0..len).find(|&place| !self.is_hole(place)).unwrap_or(0);
+        let fits = count == self.count && first == self.first && last.is_none_or(|last| last + 1 < len);
+        (!fits).then(|| {
+            let (counted, from) = (self.count, self.first);
+            format!("{count} holes in {len} places, {counted} counted, the first live place is not {from}")
+        })
     }
 
     /// Forgets all holes.

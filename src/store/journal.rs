@@ -3,6 +3,7 @@
 
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
+use bevy_platform::collections::HashSet;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// A pair that came or went.
@@ -96,6 +97,14 @@ impl Journal {
     pub(crate) fn update(&mut self) {
         self.drop_before(self.updated);
         self.updated = self.end();
+    }
+
+    /// What is told of a pair that does not agree with there being such a pair now, if anything, for the invariant
+    /// checker: what happened to a pair last decides whether it is there.
+    pub(super) fn fault(&self, has: impl Fn(Entity, Entity) -> bool) -> Option<Change> {
+        let mut told = HashSet::<(Entity, Entity)>::default();
+        let mut last = self.changes.iter().rev().filter(|change| told.insert((change.source, change.target)));
+        last.find(|change| has(change.source, change.target) == change.removed).copied()
     }
 
     fn end(&self) -> u64 {

@@ -12,7 +12,7 @@
 //! # Invariants
 //!
 //! [`PairStore::check`] verifies, by name: *Mirror*, *Exclusive*, *Symmetric*, *Alive*, *Acyclic*, *Depth*,
-//! *Data*, *Roles*, *Lists*.
+//! *Data*, *Roles*, *Lists*, *Journal*, *Cascade*.
 
 mod check;
 mod column;

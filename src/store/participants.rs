@@ -2,7 +2,7 @@
 
 use super::pages::Pages;
 use crate::id::RelationId;
-use bevy_ecs::entity::{Entity, EntityHashMap};
+use bevy_ecs::entity::{Entity, EntityGeneration, EntityHashMap, EntityIndex};
 use core::{iter::Copied, slice};
 use smallvec::SmallVec;
 
@@ -22,6 +22,19 @@ impl Record {
     #[inline]
     fn is_of(self, entity: Entity) -> bool {
         self.head & LIVE != 0 && self.head >> 32 == generation(entity)
+    }
+
+    /// The entity with this index of which it is.
+    fn entity(self, index: u32) -> Option<Entity> {
+        let generation = EntityGeneration::from_bits((self.head >> 32) as u32);
+        let index = EntityIndex::from_raw_u32(index).filter(|_| self.head & LIVE != 0)?;
+        Some(Entity::from_index_and_generation(index, generation))
+    }
+
+    /// There are relations beyond the bits.
+    #[inline]
+    fn is_beyond(self) -> bool {
+        self.relations >> LAST_BIT & 1 == 1
     }
 }
 
@@ -111,6 +124,12 @@ impl Participants {
     fn ensure(&mut self, entity: Entity) -> &mut Record {
         let record = self.records.get_mut(entity.index_u32());
         if !record.is_of(entity) {
+            // Entities that were never marked are not forgotten when they go.
+            if record.is_beyond()
+                && let Some(old) = record.entity(entity.index_u32())
+            {
+                self.overflow.remove(&old);
+            }
             *record = Record { head: generation(entity) << 32 | LIVE, relations: 0 };
         }
         record
@@ -199,11 +218,29 @@ impl Participants {
         if let Some(record) = self.records.existing_mut(entity.index_u32())
             && record.is_of(entity)
         {
-            if record.relations >> LAST_BIT & 1 == 1 {
+            if record.is_beyond() {
                 self.overflow.remove(&entity);
             }
             *record = Record::default();
         }
+    }
+
+    /// An entity of which something wrong is noted, and what, for the invariant checker. `is_marked` tells whether an
+    /// entity is alive and has the marker.
+    pub(super) fn fault(&self, is_marked: impl Fn(Entity) -> bool) -> Option<(Entity, &'static str)> {
+        let wrong = self.records.iter().find_map(|(index, record)| {
+            let entity = record.entity(index)?;
+            if record.head & VISITED != 0 {
+                return Some((entity, "a visit is left over"));
+            }
+            let vouched = record.head & MARKED == 0 || is_marked(entity);
+            (!vouched).then_some((entity, "it is noted as marked, but is not"))
+        });
+        wrong.or_else(|| {
+            let mut beyond = self.overflow.keys().copied();
+            let known = |entity| self.record(entity).is_some_and(Record::is_beyond);
+            Some((beyond.find(|&entity| !known(entity))?, "its relations are left over"))
+        })
     }
 
     /// Notes a visit, until [`unvisit`](Self::unvisit); true if it is the first. An entity that is not known,

@@ -305,7 +305,24 @@ impl Reverse {
                 ));
             }
         }
-        None
+        self.extra_fault()
+    }
+
+    /// What is wrong with the rows, ticks and holes of lists, if anything.
+    fn extra_fault(&self) -> Option<String> {
+        let (lists, extras) = (self.lists.len(), self.extra.len());
+        if self.extras.any() && lists != extras {
+            return Some(format!("{extras} extras for {lists} lists"));
+        }
+        self.extra.iter().zip(&self.lists).enumerate().find_map(|(number, (extra, list))| {
+            let places = |kept| if kept { list.sources.len() } else { 0 };
+            let (rows, ticks) = (extra.rows.len(), extra.ticks.len());
+            if rows != places(self.extras.rows) || ticks != places(self.extras.ticks) {
+                return Some(format!("list {number} has {rows} rows and {ticks} ticks"));
+            }
+            let fault = extra.holes.fault(places(self.extras.ordered))?;
+            Some(format!("list {number}: {fault}"))
+        })
     }
 }
 
