@@ -1,8 +1,15 @@
-//! Random histories, compared step by step with a naive evaluation of the rules.
+//! Random histories, compared step by step with a naive evaluation of the rules ([`reference`]); after each operation
+//! every way of reading is compared with every other ([`readers`]).
 //!
-//! Deterministic. `PAIR_MODEL_CASES=5000 cargo test model` runs more histories, `PAIR_MODEL_SEED` others.
+//! Deterministic. `PAIR_MODEL_CASES` is the number of histories, `PAIR_MODEL_SEED` makes others; a fault tells both. So many
+//! as are played before a release:
+//!
+//! ```sh
+//! PAIR_MODEL_CASES=100000 cargo test --profile bench --test it -- model::
+//! ```
 
 mod ops;
+mod readers;
 mod reference;
 mod run;
 
@@ -16,6 +23,7 @@ use proptest::{
 };
 use reference::{Given, Policy, Spec};
 use run::{Run, TYPED};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 fn policy() -> impl Strategy<Value = Policy> {
     prop_oneof![6 => Just(Policy::Remove), 2 => Just(Policy::Despawn), 1 => Just(Policy::Panic)]
@@ -110,6 +118,7 @@ fn play(specs: &[Spec], ops: &[Op]) -> Result<(), String> {
         let at = |error| format!("step {number}, {op:?}: {error}");
         run.step(op).map_err(at)?;
         run.compare().map_err(at)?;
+        run.compare_readers().map_err(at)?;
         if number % 8 == 7 {
             run.compare_walks().map_err(at)?;
         }
@@ -124,26 +133,57 @@ fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
+/// Histories that one generator of random numbers makes.
+const BLOCK: u64 = 250;
+
+/// Plays `cases` histories on all processors. `play` is given the seed of a block of histories and their number.
+fn in_blocks(cases: u64, play: impl Fn(u64, u64) + Sync) {
+    let (seed, next) = (number("PAIR_MODEL_SEED", 20), AtomicU64::new(0));
+    let play_blocks = || {
+        loop {
+            let block = next.fetch_add(1, Ordering::Relaxed);
+            let Some(left) = cases.checked_sub(block * BLOCK).filter(|&left| left > 0) else { break };
+            play(seed + block, left.min(BLOCK));
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(play_blocks)).collect();
+        for thread in threads {
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    });
+}
+
 #[test]
 fn random_histories_agree_with_a_naive_evaluation_of_the_rules() {
-    let config = Config {
-        cases: number("PAIR_MODEL_CASES", 80) as u32,
-        rng_seed: RngSeed::Fixed(number("PAIR_MODEL_SEED", 20)),
-        failure_persistence: None,
-        max_shrink_iters: 20_000,
-        ..Config::default()
-    };
-    let result = TestRunner::new(config)
-        .run(&(specs(), vec(op(), 1..60)), |(specs, ops)| play(&specs, &ops).map_err(TestCaseError::fail));
-    match result {
-        Ok(()) => {}
-        Err(TestError::Fail(reason, (specs, ops))) => {
-            let list = |lines: Vec<String>| lines.join("\n  ");
-            let specs =
-                list(specs.iter().enumerate().map(|(n, spec)| format!("{}: {spec:?}", TYPED + n)).collect());
-            let ops = list(ops.iter().map(|op| format!("{op:?}")).collect());
-            panic!("{reason}\nrelations:\n  {specs}\noperations:\n  {ops}");
+    in_blocks(number("PAIR_MODEL_CASES", 24), |seed, cases| {
+        let config = Config {
+            cases: cases as u32,
+            rng_seed: RngSeed::Fixed(seed),
+            failure_persistence: None,
+            max_shrink_iters: 20_000,
+            ..Config::default()
+        };
+        let result = TestRunner::new(config).run(&(specs(), vec(op(), 1..60)), |(specs, ops)| {
+            play(&specs, &ops).map_err(TestCaseError::fail)
+        });
+        match result {
+            Ok(()) => {}
+            Err(TestError::Fail(reason, (specs, ops))) => {
+                let list = |lines: Vec<String>| lines.join("\n  ");
+                let specs = list(
+                    specs.iter().enumerate().map(|(n, spec)| format!("{}: {spec:?}", TYPED + n)).collect(),
+                );
+                let ops = list(ops.iter().map(|op| format!("{op:?}")).collect());
+                panic!(
+                    "PAIR_MODEL_SEED={seed} PAIR_MODEL_CASES={cases}: {reason}\nrelations:\n  {specs}\n\
+                     operations:\n  {ops}"
+                );
+            }
+            Err(TestError::Abort(reason)) => panic!("{reason}"),
         }
-        Err(TestError::Abort(reason)) => panic!("{reason}"),
-    }
+    });
 }

@@ -83,7 +83,8 @@ impl Stage<'_> {
 /// The levels of one relation.
 ///
 /// *One slot*: an entity is in at most one slot, that in which [`find`](Self::find) finds it. Whoever hands out
-/// mutable data of one node after the other rests on it.
+/// mutable data of one node after the other rests on it. It holds whatever the journal tells; debug builds verify it after
+/// each update.
 #[derive(Default)]
 pub(super) struct Levels {
     pub(super) levels: Vec<Level>,
@@ -166,6 +167,15 @@ impl Levels {
                 node.stale = true;
             }
         }
+    }
+
+    /// *One slot* holds.
+    pub(super) fn one_slot(&self) -> bool {
+        self.levels.iter().zip(0..).all(|(nodes, level)| {
+            nodes.nodes.iter().zip(0..).all(|(node, at)| {
+                node.entity.is_none_or(|entity| self.find(entity) == Some(Slot { level, at }))
+            })
+        })
     }
 
     /// How much work, or disorder, is less than that of building everything anew.

@@ -132,6 +132,7 @@ where
         state.parents.update(world);
         state.watched.update(world);
         state.levels.update(self.index, world.entities(), || state.own.storages(world));
+        debug_assert!(state.levels.one_slot(), "an entity is in two slots");
     }
 
     /// Visits what `choice` wants of all levels.

@@ -66,8 +66,9 @@ mod threads {
         let (pairs, ends) = (&query.pairs, query.ends.shorter());
         let (of_sources, of_targets) = (ends.sources.origin(), ends.targets.origin());
         // SAFETY: the query has the right to its access for as long as it is borrowed here, and `scope` returns when
-        // every task is done. *Parallel*: no two tasks go over the same source, nothing that `S` writes is read
-        // elsewhere (`refuse_overlap`), and `S` is `IterQueryData`. `Fetch`es cannot be sent, so each task has its own.
+        // every task is done. *Parallel*: no two tasks go over the same source, since an entity is in one row of one
+        // table, and in one place of a list of the index (*Mirror*); nothing that `S` writes is read elsewhere
+        // (`refuse_overlap`), and `S` is `IterQueryData`. `Fetch`es cannot be sent, so each task has its own.
         // Test: `parallel_iteration_gives_every_pair_once`, under AddressSanitizer too.
         let ends_of = move || unsafe {
             Ends { sources: Cells::of(of_sources), targets: Cells::of(of_targets), overlap: false }

@@ -1,6 +1,9 @@
 //! A world and its naive reference side by side, and their comparison.
 
-use super::reference::{Filter, Id, Policy, Reference, Rel, Spec};
+use super::{
+    readers::Readers,
+    reference::{Filter, Id, Policy, Reference, Rel, Spec},
+};
 use crate::common::world_with_error_log;
 use bevy_ecs::prelude::*;
 use bevy_relations::prelude::*;
@@ -39,6 +42,18 @@ pub(super) const TYPED: usize = 6;
 /// So many of the last entities are used.
 const WINDOW: usize = 9;
 
+/// Of the relations that every run has.
+fn readers(world: &mut World) -> Readers {
+    let mut readers = Readers::new(world);
+    readers.add_exclusive::<ChildOf>(world).unwrap();
+    readers.add_exclusive::<CrewOf>(world).unwrap();
+    readers.add::<IsA>(world).unwrap();
+    readers.add::<Likes>(world).unwrap();
+    readers.add::<Eats>(world).unwrap();
+    readers.add_exclusive::<MarriedTo>(world).unwrap();
+    readers
+}
+
 pub(super) struct Run {
     pub(super) world: World,
     pub(super) reference: Reference,
@@ -47,6 +62,7 @@ pub(super) struct Run {
     ids: BTreeMap<Entity, Id>,
     /// What operations are about; entities of types are left in peace.
     plain: Vec<Id>,
+    readers: Readers,
 }
 
 impl Run {
@@ -77,9 +93,9 @@ impl Run {
             Spec { data: true, ..Spec::default() },
             Spec { exclusive: true, symmetric: true, ..Spec::default() },
         ];
-        let reference = Reference::default();
-        let mut run =
-            Self { world, reference, entities: Vec::new(), ids: BTreeMap::new(), plain: Vec::new() };
+        let readers = readers(&mut world);
+        let (entities, ids, plain) = (Vec::new(), BTreeMap::new(), Vec::new());
+        let mut run = Self { world, reference: Reference::default(), entities, ids, plain, readers };
         for (entity, spec) in typed.into_iter().zip(of_types) {
             let id = run.reference.spawn();
             run.note(entity);
@@ -91,6 +107,7 @@ impl Run {
             let id = run.reference.spawn();
             run.reference.rels.push(Rel { entity: id, spec: spec.clone() });
             run.note(relation);
+            run.readers.add_run_time(&mut run.world, relation).unwrap();
         }
         for _ in 0..5 {
             let entity = run.world.spawn_empty().id();
@@ -256,6 +273,12 @@ impl Run {
             same!(("tags", id), world.tags(entity).collect::<Vec<_>>(), tags);
         }
         Ok(())
+    }
+
+    /// Compares every way of reading with every other.
+    pub(super) fn compare_readers(&mut self) -> Result<(), String> {
+        Readers::dress(&mut self.world, &self.entities);
+        self.readers.compare(&mut self.world, &self.entities)
     }
 
     /// Compares walks with brute force.
