@@ -36,6 +36,7 @@ mod expr_run;
 mod expr_semantics;
 mod expr_semantics_hostile;
 mod expr_semantics_names;
+mod expr_subtypes;
 mod expr_tables;
 mod lifecycle;
 mod model;

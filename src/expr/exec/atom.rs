@@ -204,7 +204,16 @@ impl<'a, 'w> Matcher<'a, 'w> {
             IdOp::Components(components) => {
                 components.iter().for_each(|&component| view.with_component(component, add));
             }
-            IdOp::Tags(tags) => tags.iter().for_each(|&tag| view.sources(TAGGED, tag).for_each(&mut *add)),
+            IdOp::Tags(tags) => {
+                for &tag in tags {
+                    view.sources(TAGGED, tag).for_each(&mut *add);
+                    if tags.len() > 1
+                        && let Some(component) = view.component_of(tag)
+                    {
+                        view.with_component(component, add);
+                    }
+                }
+            }
             IdOp::AnyId(_) => match self.first {
                 Arg::Known(id) => {
                     view.sources(TAGGED, id).for_each(&mut *add);
@@ -346,9 +355,12 @@ impl<'a, 'w> Matcher<'a, 'w> {
                 .iter()
                 .filter(|&&component| view.has_component(holder, component))
                 .try_for_each(|&component| emit(Found { first: view.value_of_component(component), ..way })),
+            // Subtypes of a tag may be components, and the other way round.
             IdOp::Tags(tags) => tags
                 .iter()
-                .filter(|&&tag| view.has_tag(holder, tag))
+                .filter(|&&tag| {
+                    view.has_tag(holder, tag) || (tags.len() > 1 && view.has_as_component(holder, tag))
+                })
                 .try_for_each(|&tag| emit(Found { first: Value::new(tag), ..way })),
             IdOp::AnyId(_) => self.ids_on(way, holder, &mut emit),
             IdOp::Pair { relation: RelationOp::Known(known), .. } => known.iter().try_for_each(|&known| {
@@ -371,9 +383,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
             Arg::Component(component) if !view.has_component(holder, component) => return Flow::Continue(()),
             Arg::Component(component) => return emit(Found { first: Value::component(component), ..way }),
             Arg::Known(id) => {
-                let component = view.component_of(id);
-                let has = view.has_tag(holder, id)
-                    || component.is_some_and(|component| view.has_component(holder, component));
+                let has = view.has_tag(holder, id) || view.has_as_component(holder, id);
                 return if has { emit(Found { first: Value::new(id), ..way }) } else { Flow::Continue(()) };
             }
             Arg::Free | Arg::Any => {}

@@ -157,6 +157,11 @@ impl<'w> View<'w> {
         self.reads.components().get_id(*type_id)
     }
 
+    /// Whether an entity has the component that `id` stands for.
+    pub(crate) fn has_as_component(&self, entity: Entity, id: Entity) -> bool {
+        self.component_of(id).is_some_and(|component| self.has_component(entity, component))
+    }
+
     /// What a column holds for a component: the entity that stands for its type, if there is one.
     pub(crate) fn value_of_component(&self, component: ComponentId) -> Value {
         let info = self.reads.components().get_info(component);

@@ -52,10 +52,18 @@ impl Lowering<'_, '_> {
                 if atom.subtypes
                     && let Some(entity) = entity
                 {
-                    let subtypes = self.subtypes::<[Entity; 4]>(entity);
-                    components.extend(subtypes.iter().skip(1).filter_map(|&e| self.view.component_of(e)));
+                    let subtypes = self.subtypes::<[Entity; 1]>(entity);
+                    let of_subtypes = subtypes.iter().skip(1).map(|&subtype| self.view.component_of(subtype));
+                    if of_subtypes.clone().any(|component| component.is_none()) {
+                        // Some are tags.
+                        IdOp::Tags(subtypes)
+                    } else {
+                        components.extend(of_subtypes.flatten());
+                        IdOp::Components(components)
+                    }
+                } else {
+                    IdOp::Components(components)
                 }
-                IdOp::Components(components)
             }
             AtomId::Tag(tag) if atom.subtypes => IdOp::Tags(self.subtypes(tag)),
             AtomId::Tag(tag) => IdOp::Tags(SmallVec::from_elem(tag, 1)),
