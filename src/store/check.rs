@@ -125,6 +125,9 @@ impl PairStore {
         let of_targets = self.registry.types.values().filter_map(|entry| {
             Some((RelationName { name: Some("*".into()), entity: entry.entity }, entry.data?))
         });
+        // The map has no order, and the first that is wrong is reported.
+        let mut of_targets: Vec<_> = of_targets.collect();
+        of_targets.sort_unstable_by_key(|(relation, _)| relation.entity);
         for (relation, kind) in of_relations.chain(of_targets) {
             let used = rows.get(&kind.type_id).map_or(0, HashSet::len);
             let stored = (kind.len)(world);
@@ -253,7 +256,7 @@ impl Checker<'_> {
                 }
             }
         }
-        match above.keys().next() {
+        match above.keys().min() {
             None => Ok(()),
             Some(entity) => self.fail(Invariant::Acyclic, format_args!("{entity} is in or below a cycle")),
         }

@@ -12,6 +12,8 @@ mod cleanup;
 mod cleanup_model;
 mod common;
 mod common_world;
+#[cfg(not(miri))]
+mod determinism;
 mod errors;
 mod event_adopted;
 mod event_observers;

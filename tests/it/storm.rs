@@ -42,7 +42,7 @@ struct CrewOf {
 struct Crew(Vec<Entity>);
 
 #[derive(Component, Clone)]
-struct Plain;
+pub(crate) struct Plain;
 
 fn check(world: &mut World, doing: &str) {
     if let Err(error) = world.check_pairs() {
@@ -75,7 +75,7 @@ fn check(world: &mut World, doing: &str) {
     }
 }
 
-fn step(world: &mut World, random: &mut Random, entities: &mut Vec<Entity>) -> String {
+pub(crate) fn step(world: &mut World, random: &mut Random, entities: &mut Vec<Entity>) -> String {
     let (a, b, c) = (random.pick(entities), random.pick(entities), random.pick(entities));
     let run_time = entities[0];
     let kind = random.below(44);
@@ -153,10 +153,17 @@ fn step(world: &mut World, random: &mut Random, entities: &mut Vec<Entity>) -> S
     format!("{kind} with {a} {b} {c}")
 }
 
-fn storm(observed: bool, seed: u64, steps: usize) {
+/// A world that knows the relations, with some entities.
+pub(crate) fn beginning() -> (World, Vec<Entity>) {
     let mut world = world_that_records_errors();
     world.adopt_relationship::<ChildOf>().adopt_relationship::<CrewOf>();
     world.register_relation::<Loves>().unwrap();
+    let entities = (0..8).map(|_| world.spawn(Plain).id()).collect();
+    (world, entities)
+}
+
+fn storm(observed: bool, seed: u64, steps: usize) {
+    let (mut world, mut entities) = beginning();
     if observed {
         let readable = |world: &World, source: Entity, relation: Entity, target: Entity| {
             let pairs = world.pairs_by_id(relation);
@@ -172,7 +179,6 @@ fn storm(observed: bool, seed: u64, steps: usize) {
         });
     }
     let mut random = Random(seed);
-    let mut entities: Vec<Entity> = (0..8).map(|_| world.spawn(Plain).id()).collect();
     let mut history = Vec::new();
     for number in 0..steps {
         history.push(step(&mut world, &mut random, &mut entities));

@@ -137,6 +137,9 @@ pub(in crate::expr) fn reflected_types(types: &bevy_reflect::TypeRegistry, name:
     let one = types.get_with_type_path(name).or_else(|| types.get_with_short_type_path(name));
     let all = types.iter().filter(|_| one.is_none() && types.is_ambiguous(name));
     let all = all.filter(|registration| registration.type_info().type_path_table().short_path() == name);
+    let mut all: Vec<_> = all.collect();
+    // The order of the registry is that of hashes, which differ from build to build.
+    all.sort_unstable_by_key(|registration| registration.type_info().type_path());
     one.into_iter().chain(all).map(bevy_reflect::TypeRegistration::type_id).collect()
 }
 

@@ -36,14 +36,18 @@ impl Resolver<'_> {
         if alone && let Some(store) = reads.store() {
             let registry = &store.registry;
             let relations = registry.declared().filter_map(|id| registry.entry(id).name.as_deref());
-            let names = registry.component_names.keys().map(String::as_str);
+            // Of names that are equally near the first counts, and the map has no order.
+            let mut names: Vec<&str> = registry.component_names.keys().map(String::as_str).collect();
+            names.sort_unstable();
             relations.chain(names).for_each(|name| best.consider(name, || Some(type_text(name))));
         }
         #[cfg(feature = "bevy_reflect")]
         if alone && let Some(types) = reads.types() {
             let types = types.read();
             let paths = types.iter().map(|known| known.type_info().type_path_table().short_path());
-            paths.for_each(|name| best.consider(name, || Some(type_text(name))));
+            let mut paths: Vec<&str> = paths.collect();
+            paths.sort_unstable();
+            paths.into_iter().for_each(|name| best.consider(name, || Some(type_text(name))));
         }
         let entities = reads.archetypes().iter().flat_map(Archetype::entities).map(ArchetypeEntity::id);
         for entity in entities.take(MOST) {
