@@ -1,6 +1,7 @@
 //! `CascadeQuery`: order, completeness and final parents, compared with climbing from each entity.
 
 use crate::cascade_forest::{Forest, Global, Local, Random, Under, Visits, combine};
+use crate::common::size;
 use bevy_ecs::{entity_disabling::Disabled, prelude::*, query::QueryFilter};
 use bevy_relations::prelude::*;
 use std::collections::{HashMap, HashSet};
@@ -39,17 +40,18 @@ where
 
 #[test]
 fn the_parent_is_final_and_each_entity_comes_once() {
-    for seed in 1..6 {
-        follow(Forest::of_children(seed, 300), 60, propagate::<ChildOf>);
-        follow(Forest::of_relation(seed, 300), 60, propagate::<Under>);
+    let (count, rounds) = (size(300, 40), size(60, 6));
+    for seed in 1..size(6, 2) as u64 {
+        follow(Forest::of_children(seed, count), rounds, propagate::<ChildOf>);
+        follow(Forest::of_relation(seed, count), rounds, propagate::<Under>);
     }
 }
 
 #[test]
 fn a_small_forest_is_followed_just_as_well() {
-    for seed in 1..20 {
-        follow(Forest::of_children(seed, 8), 40, propagate::<ChildOf>);
-        follow(Forest::of_relation(seed, 8), 40, propagate::<Under>);
+    for seed in 1..size(20, 3) as u64 {
+        follow(Forest::of_children(seed, 8), size(40, 8), propagate::<ChildOf>);
+        follow(Forest::of_relation(seed, 8), size(40, 8), propagate::<Under>);
     }
 }
 
@@ -57,14 +59,14 @@ fn a_small_forest_is_followed_just_as_well() {
 fn parallel_equals_sequential() {
     #[cfg(feature = "multi_threaded")]
     bevy_tasks::ComputeTaskPool::get_or_init(|| bevy_tasks::TaskPoolBuilder::new().num_threads(3).build());
-    follow(Forest::of_children(1, 10_000), 4, par_propagate::<ChildOf>);
-    follow(Forest::of_relation(2, 10_000), 4, par_propagate::<Under>);
+    follow(Forest::of_children(1, size(10_000, 200)), size(4, 2), par_propagate::<ChildOf>);
+    follow(Forest::of_relation(2, size(10_000, 200)), size(4, 2), par_propagate::<Under>);
 }
 
 /// Runs `check` after each of some changes to a forest along `Under`.
 fn after_changes(seed: u64, mut check: impl FnMut(&mut Forest<Under>)) {
-    let mut forest = Forest::of_relation(seed, 200);
-    for _ in 0..30 {
+    let mut forest = Forest::of_relation(seed, size(200, 30));
+    for _ in 0..size(30, 4) {
         check(&mut forest);
         forest.change_some();
     }

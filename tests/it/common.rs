@@ -136,3 +136,16 @@ pub(crate) fn panic_message<T>(run: impl FnOnce() -> T) -> Option<String> {
     let text = payload.downcast_ref::<String>().cloned();
     Some(text.or_else(|| payload.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default())
 }
+
+/// How many repetitions to run of `all`: fewer under an interpreter, and where `PAIR_TEST_DIVISOR` says so, since
+/// with some sanitizers everything takes ten times as long.
+pub(crate) fn fewer(all: usize) -> usize {
+    let given = std::env::var("PAIR_TEST_DIVISOR").ok().and_then(|value| value.parse().ok());
+    let divisor: usize = given.unwrap_or(if cfg!(miri) { 100 } else { 1 });
+    all.div_ceil(divisor.max(1))
+}
+
+/// How large something is that has to be large, and how large it is for an interpreter.
+pub(crate) const fn size(full: usize, interpreted: usize) -> usize {
+    if cfg!(miri) { interpreted } else { full }
+}

@@ -158,10 +158,10 @@ fn triangles_are_those_that_three_loops_find() {
     let mut world = World::new();
     let likes = relation::<Likes>(&mut world);
     let nodes: Vec<Entity> = (0..60).map(|_| world.spawn_empty().id()).collect();
-    let mut state = 12345_usize;
+    let mut state = 12345_u64;
     let mut below = |bound: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % bound
+        (state >> 33) as usize % bound
     };
     for _ in 0..500 {
         // Some have many neighbours.

@@ -62,6 +62,7 @@ mod terms_access;
 mod terms_change;
 mod terms_compose;
 mod terms_up;
+mod threads;
 mod traits;
 mod walks;
 mod worlds;

@@ -1,14 +1,21 @@
 //! Very many of everything. Nothing here looks at a clock: where a step took time in proportion to the hub or to
 //! the chain, a test would do some 10^12 steps and not end.
 
+use crate::common::fewer;
 use bevy_ecs::{lifecycle::Despawn, prelude::*};
 use bevy_relations::prelude::*;
 use std::thread;
 
-const MILLION: usize = 1_000_000;
+fn million() -> usize {
+    fewer(1_000_000)
+}
+
 /// A million, too, but not in a dev build, where that would take minutes: the hubs there are smaller. What grows
 /// with the hub would still take 10^10 steps and more.
-const MANY: usize = if cfg!(debug_assertions) { 100_000 } else { MILLION };
+fn many() -> usize {
+    fewer(if cfg!(debug_assertions) { 100_000 } else { 1_000_000 })
+}
+
 const KIB: usize = 1024;
 
 #[derive(Relation)]
@@ -75,13 +82,13 @@ fn chain(world: &mut World, length: usize) -> Vec<Entity> {
 fn a_chain_of_a_million_is_built_and_despawned_on_a_small_stack() {
     on_stack(256, || {
         let mut world = World::new();
-        let entities = chain(&mut world, MILLION);
-        let [root, last] = [entities[0], entities[MILLION - 1]];
-        assert_eq!(world.pairs::<MountedOn>().depth(last), Some(MILLION as u32 - 1));
+        let entities = chain(&mut world, million());
+        let [root, last] = [entities[0], entities[million() - 1]];
+        assert_eq!(world.pairs::<MountedOn>().depth(last), Some(million() as u32 - 1));
         world.insert_pair(root, MountedOn, last).unwrap_err();
         let before = world.entities().count_spawned();
         assert!(world.despawn(root));
-        assert_eq!(before - world.entities().count_spawned(), MILLION as u32);
+        assert_eq!(before - world.entities().count_spawned(), million() as u32);
         assert!(world.pairs::<MountedOn>().is_empty());
         world.check_pairs().unwrap();
     });
@@ -91,14 +98,14 @@ fn a_chain_of_a_million_is_built_and_despawned_on_a_small_stack() {
 fn a_long_chain_is_walked_checked_and_despawned_with_dependents_on_a_small_stack() {
     on_stack(256, || {
         let mut world = World::new();
-        let entities = chain(&mut world, MANY);
-        let [root, last] = [entities[0], entities[MANY - 1]];
+        let entities = chain(&mut world, many());
+        let [root, last] = [entities[0], entities[many() - 1]];
         assert_eq!(world.pairs::<MountedOn>().root(last), root);
-        assert_eq!(world.pairs::<MountedOn>().descendants(root).count(), MANY - 1);
+        assert_eq!(world.pairs::<MountedOn>().descendants(root).count(), many() - 1);
         world.check_pairs().unwrap();
         let before = world.entities().count_spawned();
         world.despawn_with_dependents(root).unwrap();
-        assert_eq!(before - world.entities().count_spawned(), MANY as u32);
+        assert_eq!(before - world.entities().count_spawned(), many() as u32);
         world.check_pairs().unwrap();
     });
 }
@@ -109,13 +116,13 @@ fn a_long_chain_of_children_is_despawned_by_bevy_on_a_small_stack() {
     on_stack(256, || {
         let mut world = World::new();
         world.adopt_relationship::<ChildOf>();
-        let entities = spawn(&mut world, MANY);
+        let entities = spawn(&mut world, many());
         for pair in entities.windows(2) {
             world.entity_mut(pair[1]).insert(ChildOf(pair[0]));
         }
         let before = world.entities().count_spawned();
         assert!(world.despawn(entities[0]));
-        assert_eq!(before - world.entities().count_spawned(), MANY as u32);
+        assert_eq!(before - world.entities().count_spawned(), many() as u32);
         world.check_pairs().unwrap();
     });
 }
@@ -191,15 +198,15 @@ fn a_chain_that_is_cut_and_moved_keeps_its_depths() {
 fn very_many_sources_leave_a_hub_one_by_one_in_random_order() {
     let mut world = World::new();
     let hub = world.spawn_empty().id();
-    let sources = spawn(&mut world, MANY);
+    let sources = spawn(&mut world, many());
     world.insert_pairs(sources.iter().map(|&source| (source, Likes, hub))).unwrap();
-    assert_eq!(world.pairs::<Likes>().source_count(hub), MANY);
-    let order = shuffled(MANY);
-    let (first, second) = order.split_at(MANY / 2);
+    assert_eq!(world.pairs::<Likes>().source_count(hub), many());
+    let order = shuffled(many());
+    let (first, second) = order.split_at(many() / 2);
     for &number in first {
         assert!(world.remove_pair::<Likes>(sources[number], hub));
     }
-    assert_eq!(world.pairs::<Likes>().source_count(hub), MANY / 2);
+    assert_eq!(world.pairs::<Likes>().source_count(hub), many() / 2);
     world.check_pairs().unwrap();
     for &number in second {
         assert!(world.despawn(sources[number]));
@@ -212,10 +219,10 @@ fn very_many_sources_leave_a_hub_one_by_one_in_random_order() {
 fn a_hub_leaves_its_very_many_targets_one_by_one_in_random_order() {
     let mut world = World::new();
     let hub = world.spawn_empty().id();
-    let targets = spawn(&mut world, MANY);
+    let targets = spawn(&mut world, many());
     world.insert_pairs(targets.iter().map(|&target| (hub, Likes, target))).unwrap();
-    let order = shuffled(MANY);
-    let (first, second) = order.split_at(MANY / 2);
+    let order = shuffled(many());
+    let (first, second) = order.split_at(many() / 2);
     for &number in first {
         assert!(world.remove_pair::<Likes>(hub, targets[number]));
     }
@@ -234,15 +241,15 @@ fn a_hub_leaves_its_very_many_targets_one_by_one_in_random_order() {
 fn a_hub_of_very_many_is_despawned_with_its_pairs_or_with_its_sources() {
     let mut world = World::new();
     let [hub, anchor] = [(); 2].map(|()| world.spawn_empty().id());
-    let sources = spawn(&mut world, MANY);
+    let sources = spawn(&mut world, many());
     world.insert_pairs(sources.iter().map(|&source| (source, Likes, hub))).unwrap();
     world.insert_pairs(sources.iter().map(|&source| (source, BoundTo, anchor))).unwrap();
     assert!(world.despawn(hub));
     assert!(world.pairs::<Likes>().is_empty());
-    assert_eq!(world.pairs::<BoundTo>().source_count(anchor), MANY);
+    assert_eq!(world.pairs::<BoundTo>().source_count(anchor), many());
     let before = world.entities().count_spawned();
     assert!(world.despawn(anchor));
-    assert_eq!(before - world.entities().count_spawned(), MANY as u32 + 1);
+    assert_eq!(before - world.entities().count_spawned(), many() as u32 + 1);
     world.check_pairs().unwrap();
 }
 
@@ -276,10 +283,10 @@ fn a_hub_of_fifty_thousand_works_the_slow_way_too() {
 fn an_ordered_hub_of_very_many_keeps_its_order_through_random_removals() {
     let mut world = World::new();
     let hub = world.spawn_empty().id();
-    let sources = spawn(&mut world, MANY);
+    let sources = spawn(&mut world, many());
     world.insert_pairs(sources.iter().map(|&source| (source, ListedIn, hub))).unwrap();
-    let order = shuffled(MANY);
-    let (first, second) = order.split_at(MANY * 9 / 10);
+    let order = shuffled(many());
+    let (first, second) = order.split_at(many() * 9 / 10);
     for &number in first {
         assert!(world.remove_pair::<ListedIn>(sources[number], hub));
     }

@@ -1,6 +1,6 @@
 //! Terms as parts of all that a query can be made of.
 
-use crate::common::spawn;
+use crate::common::{size, spawn};
 use bevy_ecs::{
     entity_disabling::Disabled,
     prelude::*,
@@ -104,7 +104,7 @@ fn single_entities_can_be_asked_for() {
 #[test]
 fn parallel_iteration_finds_the_same() {
     let (mut world, [ship, ..]) = world();
-    for number in 0..5_000 {
+    for number in 0..size(5_000, 80) as u32 {
         let child = world.spawn(Position(number)).id();
         world.insert_pair(child, MountedOn, ship).unwrap();
     }
@@ -125,7 +125,7 @@ fn parallel_iteration_finds_the_same() {
     // A schedule starts the threads, if there are any.
     let mut schedule = Schedule::default();
     schedule.add_systems(sum).run(&mut world);
-    assert!(world.resource::<Sum>().0 > 7 * 5_000);
+    assert!(world.resource::<Sum>().0 > 7 * size(5_000, 80));
 }
 
 #[test]
