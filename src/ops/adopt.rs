@@ -5,7 +5,7 @@
 //! removing such a pair through this crate writes the component. Whatever API is used, both show the same.
 
 use super::{
-    bootstrap::{add_type_relation, apply_traits, ensure_store},
+    bootstrap::{add_type_relation, apply_traits, ensure_store, entity_of},
     cleanup,
     error::{InsertPairError, to_bevy},
     event::{self, Kind, Watch},
@@ -25,12 +25,13 @@ use alloc::vec::Vec;
 use bevy_ecs::{
     entity::Entity,
     error::BevyError,
+    hierarchy::ChildOf,
     lifecycle::{DespawnEvent, DiscardEvent, InsertEvent},
     query::{QueryData, With},
     relationship::{Relationship, RelationshipTarget},
     world::{DeferredWorld, World},
 };
-use core::marker::PhantomData;
+use core::{any::TypeId, marker::PhantomData};
 
 #[diagnostic::do_not_recommend]
 impl<C: Relationship> Relation for C {
@@ -38,6 +39,7 @@ impl<C: Relationship> Relation for C {
 
     fn traits() -> RelationTraits {
         let traits = RelationTraits::new().exclusive();
+        let traits = if TypeId::of::<C>() == TypeId::of::<ChildOf>() { traits.ordered() } else { traits };
         if C::ALLOW_SELF_REFERENTIAL { traits } else { traits.traversable() }
     }
 
@@ -72,6 +74,8 @@ pub(crate) fn adopt<C: Relationship>(
     traits: RelationTraits,
 ) -> Result<Entity, TraitsError> {
     let mut all = RelationTraits::new().exclusive().on_target_despawn(policy::<C>());
+    // Here, as the spawn of the entity runs users' code.
+    entity_of::<C>(world);
     let store = ensure_store(world);
     if let Some(id) = store.registry.of_type::<C>() {
         let entry = store.registry.entry(id);
@@ -102,6 +106,7 @@ pub(crate) fn adopt<C: Relationship>(
         kind: PairData::<C>::kind(),
         has_fields,
         allow_self: C::ALLOW_SELF_REFERENTIAL,
+        sync: Inserted::<C>::run,
     };
     let entry = ensure_store(world).registry.entry_mut(id);
     entry.data = None;
@@ -229,13 +234,16 @@ fn inserted_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: Store
     let index = store.relation_mut(relation);
     index.link(source, target);
     index.stamp(source, target, tick, true);
-    let companions = store.registry.entry(relation).with.clone();
+    let with = &store.registry.entry(relation).with;
+    let companions: Vec<Entity> = with.iter().map(|&with| store.registry.entry(with).entity).collect();
     if event::listening(world, Kind::Inserted) {
         event::fire(world, Kind::Inserted, pair, false);
     }
     for companion in companions {
         world.commands().queue(move |world: &mut World| -> Result<(), BevyError> {
-            insert::insert(world, StoredPair { relation: companion, ..pair }, None).map_err(to_bevy)
+            let pair =
+                insert::resolve_pair(world, source, companion.into(), target.into()).map_err(to_bevy)?;
+            insert::insert(world, pair, None).map_err(to_bevy)
         });
     }
 }
@@ -245,6 +253,7 @@ fn replaced(world: &mut DeferredWorld<'_>, pair: StoredPair) {
     let tick = world.change_tick();
     let Some(store) = access::deferred_store(world) else { return };
     if store.replacing == Some(pair.source) {
+        store.replacing = None;
         let index = store.relation_mut(pair.relation);
         index.version += 1;
         index.stamp(pair.source, pair.target, tick, false);

@@ -1,19 +1,24 @@
 //! Bringing relations into a world: the store itself, relation types, run-time relations, and the entities
 //! that stand for types.
 
-use super::{adopt::adopt, event, participant};
+use super::{
+    error::{report, to_bevy},
+    event, participant,
+};
 use crate::{
     access,
     id::RelationId,
     names::NameIndex,
     relation::{
-        CHILD_OF, CleanupPolicy, IS_A, IdRef, IsA, OneOf, Relation, RelationPath, RelationTraits, SLOT_OF,
-        SlotOf, TAGGED, Tagged, TraitConflict, TraitsError, TypeEntry, TypeRef, Value, short_name,
+        CHILD_OF, CleanupPolicy, DataKind, IS_A, IdRef, IsA, OneOf, Registry, Relation, RelationPath,
+        RelationTraits, SLOT_OF, SlotOf, TAGGED, Tagged, TraitConflict, TraitsError, TypeEntry, TypeRef,
+        Value, short_name,
     },
     store::{PairData, PairStore, type_ref},
 };
 use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::{component::Component, entity::Entity, hierarchy::ChildOf, world::World};
+use bevy_platform::collections::HashMap;
 use core::any::{Any, TypeId};
 
 /// Marks the entities that stand for Rust types.
@@ -35,12 +40,14 @@ pub(crate) fn ensure_store(world: &mut World) -> &mut PairStore {
 /// Makes the store, the built-in relations and the observers that keep them going.
 #[cold]
 fn bootstrap(world: &mut World) {
-    world.insert_resource(PairStore::default());
+    // From here on observers may use relations, also these: their numbers are taken.
+    world.insert_resource(PairStore::with_built_ins());
     world.init_resource::<NameIndex>();
     event::watch_observers(world);
     let ids = [relation_id::<Tagged>(world), relation_id::<IsA>(world), relation_id::<SlotOf>(world)];
-    if let Err(error) = adopt::<ChildOf>(world, ChildOf::traits().ordered()) {
-        unreachable!("built-in traits do not contradict: {error}");
+    if let Err(error) = ChildOf::register(world) {
+        // Only if an observer of the store has adopted it with other traits.
+        report(world.commands(), to_bevy(error));
     }
     debug_assert_eq!(ids.map(Some), [Some(TAGGED), Some(IS_A), Some(SLOT_OF)]);
     debug_assert!(
@@ -77,8 +84,11 @@ pub(crate) fn relation_id<R: Relation>(world: &mut World) -> RelationId {
 /// # Errors
 /// If its declared traits are rejected; then it, and what was registered along with it, is forgotten.
 pub fn register<R: Relation>(world: &mut World) -> Result<Entity, TraitsError> {
-    if let Some(id) = ensure_store(world).registry.of_type::<R>() {
-        return Ok(ensure_store(world).registry.entry(id).entity);
+    // Here, as the spawn of the entity runs users' code.
+    entity_of_type(world, type_ref::<R>());
+    let store = ensure_store(world);
+    if let Some(id) = store.registry.of_type::<R>() {
+        return Ok(store.registry.entry(id).entity);
     }
     let added = add_type_relation::<R>(world);
     added.finish(world, |world, id| apply_traits(world, id, R::traits()))
@@ -92,22 +102,36 @@ pub(super) struct AddedType {
 }
 
 impl AddedType {
-    /// Declares the traits, or takes the relation type back.
+    /// Declares the traits, or takes the relation type back, also if that panics: it runs users' code.
     pub(super) fn finish(
         self,
         world: &mut World,
         declare: impl FnOnce(&mut World, RelationId) -> Result<(), TraitsError>,
     ) -> Result<Entity, TraitsError> {
-        match declare(world, self.id) {
-            Ok(()) => Ok(ensure_store(world).registry.entry(self.id).entity),
-            Err(error) if self.known => {
-                ensure_store(world).registry.entry_mut(self.id).declared = false;
-                Err(error)
+        let id = self.id;
+        let mut declaration = Declaration { world, added: Some(self) };
+        declare(declaration.world, id)?;
+        declaration.added = None;
+        let entry = ensure_store(declaration.world).registry.entry_mut(id);
+        entry.settled = true;
+        Ok(entry.entity)
+    }
+}
+
+/// Takes a relation type back unless its traits were declared.
+struct Declaration<'w> {
+    world: &'w mut World,
+    added: Option<AddedType>,
+}
+
+impl Drop for Declaration<'_> {
+    fn drop(&mut self) {
+        match self.added.take() {
+            Some(AddedType { id, known: true }) => {
+                ensure_store(self.world).registry.entry_mut(id).declared = false;
             }
-            Err(error) => {
-                forget_type(world, self.id);
-                Err(error)
-            }
+            Some(AddedType { id, known: false }) => forget_type(self.world, id),
+            None => {}
         }
     }
 }
@@ -118,7 +142,10 @@ fn register_new<R: Relation>(world: &mut World) -> Result<RelationId, TraitsErro
     if let Err(error) = R::register(world) {
         let along: Vec<RelationId> = ensure_store(world).registry.declared().collect();
         for id in along.into_iter().filter(|id| !before.contains(id)) {
-            forget_type(world, id);
+            // An observer may have used one.
+            if !ensure_store(world).registry.entry(id).frozen {
+                forget_type(world, id);
+            }
         }
         return Err(error);
     }
@@ -148,6 +175,8 @@ fn forget_type(world: &mut World, id: RelationId) {
 
 /// Makes the entry of a relation type, without traits; or completes the one that it got when its entity was used
 /// as a relation before the type was known to be one.
+///
+/// The type has its entity already: between the entry and its traits nothing else may happen.
 pub(super) fn add_type_relation<R: Relation>(world: &mut World) -> AddedType {
     let type_id = TypeId::of::<R>();
     let key = event::key_of_type::<R>(world);
@@ -175,22 +204,18 @@ pub(super) fn add_type_relation<R: Relation>(world: &mut World) -> AddedType {
     if known.is_none() {
         store.lay_out(id);
     }
-    mark_relation(world, id, entity);
+    note_relation(store, id, entity);
     AddedType { id, known: known.is_some() }
 }
 
-/// Notes that `entity` is the relation `id`.
-fn mark_relation(world: &mut World, id: RelationId, entity: Entity) {
-    let store = ensure_store(world);
+/// Notes that `entity`, which has the marker, is the relation `id`.
+fn note_relation(store: &mut PairStore, id: RelationId, entity: Entity) {
     store.participants.set_relation(entity, true);
+    store.participants.join(entity, id);
     let entry = store.registry.entry(id);
-    if let Some(data) = entry.data {
-        if entry.type_id.is_some() {
-            store.participants.set_data_target(entity);
-        }
-        (data.init)(world);
+    if entry.type_id.is_some() && entry.data.is_some() {
+        store.participants.set_data_target(entity);
     }
-    participant::join(world, entity, id);
 }
 
 /// Gives a relation type whose entity was despawned another one.
@@ -205,16 +230,34 @@ pub(crate) fn revive(world: &mut World, id: RelationId) {
 
 #[cold]
 fn replace_entity(world: &mut World, id: RelationId) {
-    let entity = world.spawn(TypeEntity).id();
+    let Some(before) = access::store(world).map(|store| store.id) else { return };
+    let entity = spawn_type_entity(world);
+    // The spawn runs users' code, which may have done the same.
+    let alive = world.entities().contains_spawned(entity);
+    let Some(store) = access::store(world) else { return };
+    let entry = (store.id == before).then(|| store.registry.entry(id));
+    let type_id = entry.filter(|entry| alive && !world.entities().contains_spawned(entry.entity));
+    let Some(type_id) = type_id.and_then(|entry| entry.type_id) else {
+        let _ = world.try_despawn(entity);
+        return;
+    };
     let store = ensure_store(world);
-    let type_id = store.registry.entry(id).type_id;
     store.registry.set_entity(id, entity);
-    if let Some(type_id) = type_id {
-        store.registry.type_entities.insert(entity, type_id);
-        store.participants.set_type(entity);
-    }
+    note_type_entity(store, entity, type_id);
     store.refresh_simple(id);
-    mark_relation(world, id, entity);
+    note_relation(store, id, entity);
+}
+
+/// Spawns an entity that is to stand for a type, and makes sure that it has the marker if it lives.
+fn spawn_type_entity(world: &mut World) -> Entity {
+    world.spawn((TypeEntity, participant::Participant)).id()
+}
+
+/// Notes that a living entity with the marker stands for a type.
+fn note_type_entity(store: &mut PairStore, entity: Entity, type_id: TypeId) {
+    store.registry.type_entities.insert(entity, type_id);
+    store.participants.set_marked(entity, true);
+    store.participants.set_type(entity);
 }
 
 /// The relation that `entity` is, made one if it is none.
@@ -222,23 +265,38 @@ fn replace_entity(world: &mut World, id: RelationId) {
 /// # Errors
 /// If it is not alive.
 pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<RelationId, TraitsError> {
-    if !world.entities().contains_spawned(entity) {
-        return Err(TraitsError::Dead { entity });
-    }
+    let data = loop {
+        let store = ensure_store(world);
+        if let Some(id) = store.registry.of_entity(entity)
+            && store.registry.entry(id).in_use
+        {
+            return match world.entities().contains_spawned(entity) {
+                true => Ok(id),
+                false => Err(TraitsError::Dead { entity }),
+            };
+        }
+        let (data, marked) = (store.kind_of_type_entity(entity), store.participants.is_marked(entity));
+        if !world.entities().contains_spawned(entity) {
+            return Err(TraitsError::Dead { entity });
+        }
+        if marked {
+            break data;
+        }
+        // Runs users' code, which may have made it a relation, or despawned it.
+        participant::join(world, entity, TAGGED);
+    };
     let store = ensure_store(world);
-    if let Some(id) = store.registry.of_entity(entity) {
-        return Ok(id);
-    }
     // The pairs of a type with fields carry values of that type, whether it is declared a relation or not.
     let type_id = store.registry.type_entities.get(&entity).copied();
-    let data = store.kind_of_type_entity(entity);
     let id = store.registry.add(entity, type_id);
-    store.registry.entry_mut(id).data = data;
+    let entry = store.registry.entry_mut(id);
+    entry.data = data;
+    entry.settled = true;
     if let Some(type_id) = type_id {
         store.registry.types.remove(&type_id);
     }
     store.lay_out(id);
-    mark_relation(world, id, entity);
+    note_relation(store, id, entity);
     Ok(id)
 }
 
@@ -277,19 +335,59 @@ pub(super) fn apply_traits(
     id: RelationId,
     traits: RelationTraits,
 ) -> Result<(), TraitsError> {
+    let entry = ensure_store(world).registry.entry(id);
+    let (entity, type_id) = (entry.entity, entry.type_id);
+    let mut resolved: Option<(RelationTraits, Vec<Entity>, Option<Entity>)> = None;
+    loop {
+        let Some(merged) = merge_traits(world, id, &traits)? else { return Ok(()) };
+        if let Some((known, with, one_of)) = &resolved
+            && *known == merged
+        {
+            return commit_traits(world, id, merged, with, *one_of);
+        }
+        // That runs users' code, after which other facts may be known.
+        let with = merged.with_refs().iter().map(|&with| resolve(world, id, with));
+        let with = with.collect::<Result<Vec<Entity>, _>>()?;
+        for &with in &with {
+            relation_id_of(world, with)?;
+        }
+        let one_of = match merged.one_of_rule() {
+            None => None,
+            Some(OneOf::Relation) => Some(entity),
+            Some(OneOf::Parent(parent)) => Some(resolve(world, id, parent)?),
+        };
+        if let Some(data) = merged.data_ref() {
+            ((data.kind)().init)(world);
+        }
+        let entry = ensure_store(world).registry.entries.get(id.index());
+        if !entry
+            .is_some_and(|entry| entry.type_id == type_id && (type_id.is_some() || entry.entity == entity))
+        {
+            return Err(TraitsError::Dead { entity });
+        }
+        resolved = Some((merged, with, one_of));
+    }
+}
+
+/// What is known of a relation together with new facts. `None` if there is nothing new.
+fn merge_traits(
+    world: &World,
+    id: RelationId,
+    traits: &RelationTraits,
+) -> Result<Option<RelationTraits>, TraitsError> {
     let alive = world.entities();
-    let Some(store) = access::store(world) else { return Ok(()) };
+    let Some(store) = access::store(world) else { return Ok(None) };
     let entry = store.registry.entry(id);
     let relation = entry.name();
     let mut merged = entry.traits.clone();
     // A companion that has gone since is no companion any more.
     merged.retain_with(|entity| alive.contains_spawned(entity));
     let known = merged.clone();
-    if let Err(conflict) = merged.merge(traits) {
+    if let Err(conflict) = merged.merge(traits.clone()) {
         return Err(TraitsError::Conflict { relation, conflict });
     }
     if merged == known {
-        return Ok(());
+        return Ok(None);
     }
     if is_used(store, id, &merged) {
         return Err(TraitsError::Frozen { relation });
@@ -298,19 +396,35 @@ pub(super) fn apply_traits(
         let conflict = TraitConflict { first: "tag", second: "data" };
         return Err(TraitsError::Conflict { relation, conflict });
     }
-    let with = resolve_with(world, id, &merged)?;
-    let one_of = match merged.one_of_rule() {
-        None => None,
-        Some(OneOf::Relation) => Some(relation.entity()),
-        Some(OneOf::Parent(parent)) => Some(resolve(world, id, parent)?),
-    };
-    let data = merged.data_ref().map(|data| (data.kind)());
-    if let Some(data) = data {
-        (data.init)(world);
-    }
+    Ok(Some(merged))
+}
+
+/// Writes traits down. Nothing here runs users' code.
+fn commit_traits(
+    world: &mut World,
+    id: RelationId,
+    merged: RelationTraits,
+    with: &[Entity],
+    one_of: Option<Entity>,
+) -> Result<(), TraitsError> {
     let store = ensure_store(world);
-    let entry = store.registry.entry_mut(id);
+    let relation = store.registry.entry(id).name();
+    let id_of = |&entity: &Entity| {
+        let relation = relation.clone();
+        store.registry.of_entity(entity).ok_or(TraitsError::DeadReference { relation, entity })
+    };
+    let with = with.iter().map(id_of).collect::<Result<Vec<RelationId>, _>>()?;
+    let leads_back = store.registry.entry(id).is_companion || with.contains(&id);
+    if let Some(path) = leads_back.then(|| path_back(&store.registry, id, &with)).flatten() {
+        let names = path.iter().map(|&id| store.registry.entry(id).name()).collect();
+        return Err(TraitsError::WithCycle { relation, path: RelationPath(names) });
+    }
+    for &with in &with {
+        store.registry.entry_mut(with).is_companion = true;
+    }
+    let data = merged.data_ref().map(|data| (data.kind)());
     let takes_along = merged.relation_policy() == Some(CleanupPolicy::Despawn);
+    let entry = store.registry.entry_mut(id);
     entry.traits = merged;
     entry.with = with;
     entry.one_of = one_of;
@@ -327,6 +441,7 @@ fn is_used(store: &PairStore, id: RelationId, traits: &RelationTraits) -> bool {
     let is_target = |relation| store.relation(relation).reverse.list(entry.entity).is_some();
     let is_built_in = |relation: RelationId| relation.index() < store.relations.len();
     entry.frozen
+        || store.relation(id).len > 0
         || (is_built_in(TAGGED) && is_target(TAGGED))
         || (traits.has_final() && !entry.traits.has_final() && is_built_in(IS_A) && is_target(IS_A))
 }
@@ -339,39 +454,35 @@ fn resolve(world: &mut World, id: RelationId, reference: IdRef) -> Result<Entity
             let relation = ensure_store(world).registry.entry(id).name();
             Err(TraitsError::DeadReference { relation, entity })
         }
+        IdRef::Type(type_ref) if ensure_store(world).registry.is_declared(type_ref.id) => {
+            Ok(entity_of_type(world, type_ref))
+        }
         IdRef::Type(TypeRef { register: Some(register), .. }) => register(world),
         IdRef::Type(type_ref) => Ok(entity_of_type(world, type_ref)),
     }
 }
 
-/// The relations that come along with `id`, if they do not lead back to it.
-fn resolve_with(
-    world: &mut World,
-    id: RelationId,
-    traits: &RelationTraits,
-) -> Result<Vec<RelationId>, TraitsError> {
-    let mut with = Vec::new();
-    for &reference in traits.with_refs() {
-        let entity = resolve(world, id, reference)?;
-        with.push(relation_id_of(world, entity)?);
-    }
-    let registry = &ensure_store(world).registry;
-    // Along the relations that come along: each leads to those that come along with it in turn.
-    let mut paths: Vec<Vec<RelationId>> = with.iter().map(|&with| alloc::vec![id, with]).collect();
-    while let Some(path) = paths.pop() {
-        let last = path[path.len() - 1];
-        if last == id {
-            let names = path.iter().map(|&id| registry.entry(id).name()).collect();
-            let relation = registry.entry(id).name();
-            return Err(TraitsError::WithCycle { relation, path: RelationPath(names) });
+/// The way along which `with` leads back to `id`, if it does. Each relation is looked at once.
+fn path_back(registry: &Registry, id: RelationId, with: &[RelationId]) -> Option<Vec<RelationId>> {
+    let mut reached_from: HashMap<RelationId, RelationId> = HashMap::default();
+    let mut stack: Vec<(RelationId, RelationId)> = with.iter().map(|&with| (id, with)).collect();
+    while let Some((from, at)) = stack.pop() {
+        if at == id {
+            let mut path = alloc::vec![id, from];
+            let mut last = from;
+            while last != id {
+                last = reached_from[&last];
+                path.push(last);
+            }
+            path.reverse();
+            return Some(path);
         }
-        for &next in &registry.entry(last).with {
-            let mut longer = path.clone();
-            longer.push(next);
-            paths.push(longer);
+        if !reached_from.contains_key(&at) {
+            reached_from.insert(at, from);
+            stack.extend(registry.entry(at).with.iter().map(|&next| (at, next)));
         }
     }
-    Ok(with)
+    None
 }
 
 /// The entity that stands for the type `T`, made if there is none.
@@ -380,18 +491,16 @@ pub(crate) fn entity_of<T: Send + Sync + 'static>(world: &mut World) -> Entity {
 }
 
 /// Notes what values pairs with the type carry, if that was not known when its entity was made.
-fn learn_data(world: &mut World, entity: Entity, type_ref: TypeRef) {
-    let store = ensure_store(world);
-    let Some(kind) = type_ref.data else { return };
+fn learn_data(store: &mut PairStore, entity: Entity, type_id: TypeId, data: Option<DataKind>) {
     if store.participants.is_data_target(entity) {
         return;
     }
-    let data = kind();
-    if let Some(entry) = store.registry.types.get_mut(&type_ref.id) {
+    if let Some(data) = data
+        && let Some(entry) = store.registry.types.get_mut(&type_id)
+    {
         entry.data = Some(data);
+        store.participants.set_data_target(entity);
     }
-    store.participants.set_data_target(entity);
-    (data.init)(world);
 }
 
 /// [`entity_of`] for a type of which nothing more is known yet.
@@ -400,26 +509,43 @@ pub(crate) fn entity_of_type_id(world: &mut World, id: TypeId) -> Entity {
 }
 
 fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
-    let registry = &ensure_store(world).registry;
-    if let Some(id) = registry.of_type_id(type_ref.id) {
-        revive(world, id);
-        return ensure_store(world).registry.entry(id).entity;
-    }
-    let known = registry.types.get(&type_ref.id).map(|entry| entry.entity);
-    if let Some(entity) = known.filter(|&entity| world.entities().contains_spawned(entity)) {
-        learn_data(world, entity, type_ref);
-        return entity;
-    }
-    let entity = world.spawn((TypeEntity, participant::Participant)).id();
     let data = type_ref.data.map(|kind| kind());
-    let store = ensure_store(world);
-    store.registry.types.insert(type_ref.id, TypeEntry { entity, data });
-    store.registry.type_entities.insert(entity, type_ref.id);
-    store.participants.set_marked(entity, true);
-    store.participants.set_type(entity);
-    if let Some(data) = data {
-        store.participants.set_data_target(entity);
-        (data.init)(world);
+    let (mut spare, mut has_column) = (None, false);
+    let entity = loop {
+        let store = ensure_store(world);
+        let registry = &store.registry;
+        if let Some(id) = registry.of_type_id(type_ref.id) {
+            revive(world, id);
+            break ensure_store(world).registry.entry(id).entity;
+        }
+        let known = registry.types.get(&type_ref.id).map(|entry| entry.entity);
+        let learned = known.is_some_and(|entity| store.participants.is_data_target(entity));
+        if let Some(entity) = known.filter(|&entity| world.entities().contains_spawned(entity)) {
+            // Runs users' code, too.
+            if let Some(data) = data.filter(|_| !learned && !has_column) {
+                (data.init)(world);
+                has_column = true;
+                continue;
+            }
+            learn_data(ensure_store(world), entity, type_ref.id, data);
+            break entity;
+        }
+        if let Some(entity) = spare {
+            if !world.entities().contains_spawned(entity) {
+                // An observer despawns such entities. What is done with this one finds out that it is dead.
+                break entity;
+            }
+            let store = ensure_store(world);
+            store.registry.types.insert(type_ref.id, TypeEntry { entity, data: None });
+            note_type_entity(store, entity, type_ref.id);
+            spare = None;
+            continue;
+        }
+        // Runs users' code, which may have done the same.
+        spare = Some(spawn_type_entity(world));
+    };
+    if let Some(spare) = spare {
+        let _ = world.try_despawn(spare);
     }
     entity
 }

@@ -9,14 +9,14 @@ use super::{
     bootstrap::{ensure_store, entity_of, relation_id},
     error::{InsertPairError, report, to_bevy},
     insert::{insert, insert_slot, insert_typed},
-    participant::Participant,
+    participant::{Participant, note_marker},
     plan::StoredPair,
 };
-use crate::{access, relation::Relation};
+use crate::relation::Relation;
 use alloc::vec::Vec;
 use bevy_ecs::{
     bundle::{Bundle, DynamicBundle, NoBundleEffect},
-    component::{Component, ComponentId, Components, ComponentsRegistrator, StorageType},
+    component::{ComponentId, Components, ComponentsRegistrator, StorageType},
     entity::Entity,
     ptr::{MovingPtr, OwningPtr},
     world::{EntityWorldMut, World},
@@ -74,8 +74,8 @@ pub(crate) fn type_pair<R: Relation, T: Send + Sync + 'static>(
     world: &mut World,
     source: Entity,
 ) -> StoredPair {
-    let relation = relation_id::<R>(world);
     let target = entity_of::<T>(world);
+    let relation = relation_id::<R>(world);
     StoredPair { source, relation, target }
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn insert_to<R: Relation, T: Send + Sync + 'static, V: Send + Sync + 
 /// assert!(world.has_pair::<Likes>(bob, alice));
 /// ```
 ///
-/// For several pairs on many entities [`pairs!`](crate::pairs) is faster.
+/// [`pairs!`](crate::pairs) is shorter for several.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<R: Relation, T: PairTarget = Entity>(pub R, pub T);
 
@@ -199,25 +199,25 @@ impl_lists!(R0 T0 0, R1 T1 1, R2 T2 2, R3 T3 3, R4 T4 4, R5 T5 5);
 impl_lists!(R0 T0 0, R1 T1 1, R2 T2 2, R3 T3 3, R4 T4 4, R5 T5 5, R6 T6 6);
 impl_lists!(R0 T0 0, R1 T1 1, R2 T2 2, R3 T3 3, R4 T4 4, R5 T5 5, R6 T6 6, R7 T7 7);
 
-// SAFETY: the only component id given is that of `Participant`, and `get_components` writes exactly one.
+// SAFETY: no component ids are given, and `get_components` writes no component: the pairs are an effect. Not even the
+// marker is given, since Bevy refuses a component twice in one bundle, and lists nest.
 // Test: `a_bundle_with_pairs_drops_and_stores_every_value_once`.
 unsafe impl<L: PairList> Bundle for PairsBundle<L> {
-    fn component_ids(components: &mut ComponentsRegistrator) -> impl Iterator<Item = ComponentId> + use<L> {
-        core::iter::once(components.register_component::<Participant>())
+    fn component_ids(_: &mut ComponentsRegistrator) -> impl Iterator<Item = ComponentId> + use<L> {
+        core::iter::empty()
     }
 
-    fn get_component_ids(components: &Components) -> impl Iterator<Item = Option<ComponentId>> {
-        core::iter::once(components.component_id::<Participant>())
+    fn get_component_ids(_: &Components) -> impl Iterator<Item = Option<ComponentId>> {
+        core::iter::empty()
     }
 }
 
 impl<L: PairList> DynamicBundle for PairsBundle<L> {
     type Effect = Self;
 
-    unsafe fn get_components(ptr: MovingPtr<'_, Self>, write: &mut impl FnMut(StorageType, OwningPtr<'_>)) {
+    unsafe fn get_components(ptr: MovingPtr<'_, Self>, _: &mut impl FnMut(StorageType, OwningPtr<'_>)) {
         // The pairs stay where they are for `apply_effect`.
         core::mem::forget(ptr);
-        OwningPtr::make(Participant, |marker| write(Participant::STORAGE_TYPE, marker));
     }
 
     unsafe fn apply_effect(ptr: MovingPtr<'_, MaybeUninit<Self>>, entity: &mut EntityWorldMut) {
@@ -227,13 +227,13 @@ impl<L: PairList> DynamicBundle for PairsBundle<L> {
             return;
         }
         let source = entity.id();
-        // The bundle brought the marker, unless an observer of the bundle has cleared the entity since.
-        let marked = entity.contains::<Participant>();
+        // One marker for all of them.
+        if !entity.contains::<Participant>() {
+            entity.insert(Participant);
+        }
         entity.world_scope(|world| {
-            match access::store_mut(world) {
-                Some(store) => store.participants.set_marked(source, marked),
-                None => ensure_store(world).participants.set_marked(source, marked),
-            }
+            ensure_store(world);
+            note_marker(world, source);
             pairs.0.insert_all(world, source);
         });
     }
@@ -273,8 +273,9 @@ impl<R: Relation, L: BundleList> DynamicBundle for SourcesBundle<R, L> {
         }
         let target = entity.id();
         entity.world_scope(|world| {
-            let relation = relation_id::<R>(world);
+            relation_id::<R>(world);
             sources.0.spawn_all(world, &mut |world, source| {
+                let relation = relation_id::<R>(world);
                 if let Err(error) = insert(world, StoredPair { source, relation, target }, None) {
                     refused(world, error);
                 }
@@ -285,7 +286,23 @@ impl<R: Relation, L: BundleList> DynamicBundle for SourcesBundle<R, L> {
 
 /// Several pairs as one bundle: `spawn((Name::new("Bob"), pairs![(Likes, alice), (Eats { grams: 80.0 }, apple)]))`.
 ///
-/// Faster than a [`Pair`] each, since it brings the marker of entities with pairs along. Once per bundle.
+/// The same as a [`Pair`] each, and shorter to write. Lists nest like other bundles, so that functions that return
+/// bundles with pairs compose:
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # #[derive(Relation)]
+/// # struct Likes;
+/// fn friend_of(friend: Entity) -> impl Bundle {
+///     (Name::new("friend"), pairs![(Likes, friend)])
+/// }
+///
+/// # let mut world = World::new();
+/// # let [alice, bob] = [(); 2].map(|()| world.spawn_empty().id());
+/// let eve = world.spawn((friend_of(alice), pairs![(Likes, bob)])).id();
+/// assert_eq!(world.pairs::<Likes>().target_count(eve), 2);
+/// ```
 #[macro_export]
 macro_rules! pairs {
     [$(($relation:expr, $target:expr $(,)?)),* $(,)?] => {
@@ -324,17 +341,13 @@ where
     B: Bundle<Effect: NoBundleEffect>,
     R: Relation,
 {
-    let relation = relation_id::<R>(world);
+    relation_id::<R>(world);
     let (bundles, pairs): (Vec<_>, Vec<_>) =
         batch.into_iter().map(|(bundle, value, target)| ((bundle, Participant), (value, target))).unzip();
     let sources: Vec<Entity> = world.spawn_batch(bundles).collect();
     // Observers of the bundles may have despawned or cleared some.
     for &source in &sources {
-        if world.get_entity(source).is_ok_and(|source| source.contains::<Participant>()) {
-            let store = ensure_store(world);
-            store.participants.set_marked(source, true);
-            store.participants.join(source, relation);
-        }
+        note_marker(world, source);
     }
     let triples = sources.iter().zip(pairs).map(|(&source, (value, target))| (source, value, target));
     if let Err(error) = super::insert::insert_batch(world, triples) {

@@ -8,7 +8,7 @@ use super::{
     bootstrap::revive,
     error::{DespawnError, PairRole, report, to_bevy},
     plan::StoredPair,
-    remove,
+    remove::{self, Completion},
 };
 use crate::{
     access,
@@ -47,12 +47,13 @@ impl Departure {
         store.cascade.pending.extend(self.dependents);
         if store.cascade.must_be_scheduled() {
             store.cascade.scheduled = true;
-            world.commands().queue(|world: &mut World| Drain::new(world).run());
+            world.commands().queue(|world: &mut World| Drain::new(world).run(Vec::new()));
         }
         // Bevy's own despawn cannot be refused: it is reported.
         for error in self.refusals {
             report(world.commands(), to_bevy(error));
         }
+        remove::queue_drop_removed(world);
     }
 }
 
@@ -253,17 +254,25 @@ impl<'w> Drain<'w> {
         Self(world)
     }
 
-    fn run(self) {
-        while let Some(store) = access::store_mut(self.0) {
+    /// Despawns `first` and then what is on the list. A panic in a user's observer comes out at the end.
+    fn run(self, first: Vec<Entity>) {
+        let mut rest = Completion::default();
+        let mut order = first;
+        loop {
+            for entity in order {
+                // An observer may have despawned it.
+                rest.run(|| _ = self.0.try_despawn(entity));
+            }
+            let Some(store) = access::store_mut(self.0) else { break };
             let pending = core::mem::take(&mut store.cascade.pending);
             if pending.is_empty() {
-                return;
+                store.cascade.scheduled = false;
+                break;
             }
-            for entity in collect_cascade(store, pending) {
-                // An observer may have despawned it.
-                let _ = self.0.try_despawn(entity);
-            }
+            order = collect_cascade(store, pending);
         }
+        rest.run(|| remove::drop_removed(self.0));
+        rest.finish();
     }
 }
 
@@ -355,20 +364,16 @@ pub(crate) fn despawn_with_dependents(world: &mut World, entity: Entity) -> Resu
     if !world.entities().contains_spawned(entity) {
         return Err(DespawnError::Dead { entity });
     }
-    let order = match access::store_mut(world) {
+    let mut order = match access::store_mut(world) {
         Some(store) => collect_cascade(store, alloc::vec![entity]),
         None => Vec::new(),
     };
     if let Some(store) = access::store(world) {
         refuse(store, entity, &order)?;
     }
-    let drain = Drain::new(world);
-    for dependent in order {
-        let _ = drain.0.try_despawn(dependent);
-    }
     // It takes part in nothing, or an observer has brought it back into pairs.
-    let _ = drain.0.try_despawn(entity);
-    drain.run();
+    order.push(entity);
+    Drain::new(world).run(order);
     Ok(())
 }
 

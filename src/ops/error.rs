@@ -113,8 +113,10 @@ pub enum InsertPairError {
         /// The type of the given value.
         found: &'static str,
     },
-    /// No value was given for a pair that carries one, and the type has no `Default`.
-    #[error("cannot insert {pair}: it needs a value, and `{expected}` has no default")]
+    /// No value was given for a pair that carries one, and no default of it is known. Known are those of relation
+    /// types that have a `Default`, of [`data_or_default`](crate::RelationTraits::data_or_default), and of registered
+    /// types with `#[reflect(Default)]`.
+    #[error("cannot insert {pair}: it needs a value, and no default of `{expected}` is known")]
     MissingValue {
         /// The pair.
         pair: AttemptedPair,
@@ -134,6 +136,26 @@ pub enum InsertPairError {
     SelfReference {
         /// The pair.
         pair: AttemptedPair,
+    },
+    /// The values of such pairs were taken out of the world: the entity of a resource of this crate was despawned.
+    #[error(
+        "cannot insert {pair}: the values of type `{expected}` were removed from the world; `clear_pairs` makes room for new ones"
+    )]
+    ValuesRemoved {
+        /// The pair.
+        pair: AttemptedPair,
+        /// The type of values of this pair.
+        expected: &'static str,
+    },
+    /// The pairs were taken out of the world while this one was being inserted.
+    #[error(
+        "cannot insert a pair of {source_entity} and {target}: the pair store was removed from the world meanwhile"
+    )]
+    StoreRemoved {
+        /// The entity that was to get the pair.
+        source_entity: Entity,
+        /// The target.
+        target: Entity,
     },
     /// The relation could not be registered.
     #[error(transparent)]

@@ -5,13 +5,13 @@ use super::{
     error::{InsertPairError, InsertPairsError, PairRole},
     event::{self, Kind},
     participant,
-    plan::{Given, Insertion, Plan, Source, StoredPair, attempted, freeze, plan},
-    remove,
+    plan::{Given, Insertion, Plan, Source, StoredPair, attempted, freeze, make_values, plan},
+    remove::{self, Completion},
 };
 use crate::{
     access,
-    id::{PairId, RelationId, Slot},
-    relation::{Relation, TraitsError, Value},
+    id::{PairId, Slot},
+    relation::{Adopted, Relation, TraitsError, Value},
     store::{NO_ROW, Simple},
 };
 use alloc::{boxed::Box, vec::Vec};
@@ -20,6 +20,10 @@ use bevy_ecs::{
     world::{DeferredWorld, World},
 };
 use core::any::{TypeId, type_name};
+use smallvec::SmallVec;
+
+/// How often an insertion prepares the world for its plan, before it takes observers to undo that each time.
+const MOST_ROUNDS: usize = 8;
 
 /// Inserts a pair of relation type `R`: writes it down if that is all there is to it, else goes by the rules.
 #[inline]
@@ -99,43 +103,72 @@ pub(crate) fn insert(
     if given.is_none() && insert_simple(world, pair)? {
         return Ok(());
     }
-    revive_all(world, pair.relation);
-    let plan = plan(world, pair, given.as_deref_mut())?;
-    apply(world, plan, given);
+    for round in 0.. {
+        let Some(store) = access::store(world) else { return Err(store_removed(pair)) };
+        let mut plan = plan(world, store, pair, given.as_deref())?;
+        if round > MOST_ROUNDS {
+            let dead = if plan.lost.is_empty() { PairRole::Target } else { PairRole::Relation };
+            return Err(InsertPairError::Dead { pair: attempted(store, pair), dead });
+        }
+        if plan.newcomers.is_empty() && plan.lost.is_empty() {
+            make_values(world, store, &mut plan, given.as_deref_mut())?;
+            apply(world, plan, given);
+            break;
+        }
+        prepare(world, pair, &plan)?;
+    }
     Ok(())
 }
 
-/// Gives relation types that lost their entity another one: the relation itself and those that come along.
-fn revive_all(world: &mut World, relation: RelationId) {
-    revive(world, relation);
-    let companion = |world: &World, nth: usize| {
-        access::store(world).and_then(|store| store.registry.entry(relation).with.get(nth).copied())
+fn store_removed(pair: StoredPair) -> InsertPairError {
+    InsertPairError::StoreRemoved { source_entity: pair.source, target: pair.target }
+}
+
+/// Does what a plan needs before it holds: entities get the marker, relation types that lost their entity another one.
+/// That runs users' code, after which the relation may be another.
+fn prepare(world: &mut World, pair: StoredPair, plan: &Plan) -> Result<(), InsertPairError> {
+    let Some(store) = access::store(world) else { return Err(store_removed(pair)) };
+    let (id, entry) = (store.id, store.registry.entry(pair.relation));
+    let (entity, type_id) = (entry.entity, entry.type_id);
+    let named = type_id.is_none().then(|| attempted(store, pair));
+    for &relation in &plan.lost {
+        revive(world, relation);
+    }
+    for &(newcomer, relation) in &plan.newcomers {
+        participant::join(world, newcomer, relation);
+    }
+    let Some(store) = access::store(world).filter(|store| store.id == id) else {
+        return Err(store_removed(pair));
     };
-    let mut nth = 0;
-    while let Some(with) = companion(world, nth) {
-        revive_all(world, with);
-        nth += 1;
+    let entry = store.registry.entry(pair.relation);
+    match named {
+        // A run-time relation: its number may serve another by now.
+        Some(named) if entry.entity != entity => {
+            Err(InsertPairError::Dead { pair: named, dead: PairRole::Relation })
+        }
+        None if entry.type_id != type_id => Err(store_removed(pair)),
+        _ => Ok(()),
     }
 }
 
-/// Makes newcomers take part, then tries the short way. False if rules have to be checked first.
+/// Tries the short way. False if rules have to be checked first, or an end has no marker yet.
 fn insert_simple(world: &mut World, pair: StoredPair) -> Result<bool, InsertPairError> {
     let StoredPair { source, relation, target } = pair;
     let Some(store) = access::store(world) else { return Ok(false) };
     if !store.relation(relation).simple {
         return Ok(false);
     }
-    let ends = [(PairRole::Source, source), (PairRole::Target, target)];
-    let newcomers = ends.map(|(_, entity)| !store.participants.is_marked(entity));
-    for ((dead, entity), newcomer) in ends.into_iter().zip(newcomers) {
-        if newcomer && !world.entities().contains_spawned(entity) {
-            return Err(InsertPairError::Dead { pair: attempted(store, pair), dead });
+    let mut newcomers = Plan::default();
+    for (dead, entity) in [(PairRole::Source, source), (PairRole::Target, target)] {
+        if !store.participants.is_marked(entity) {
+            if !world.entities().contains_spawned(entity) {
+                return Err(InsertPairError::Dead { pair: attempted(store, pair), dead });
+            }
+            newcomers.newcomers.push((entity, relation));
         }
     }
-    for ((_, entity), newcomer) in ends.into_iter().zip(newcomers) {
-        if newcomer {
-            participant::join(world, entity, relation);
-        }
+    if !newcomers.newcomers.is_empty() {
+        prepare(world, pair, &newcomers)?;
     }
     let Some(store) = access::store_mut(world) else { return Ok(false) };
     Ok(matches!(store.insert_simple(relation, source, target), Simple::Done))
@@ -143,34 +176,45 @@ fn insert_simple(world: &mut World, pair: StoredPair) -> Result<bool, InsertPair
 
 /// Carries out a plan: removals, then insertions, each with its events.
 fn apply(world: &mut World, plan: Plan, mut given: Option<&mut Given<'_>>) {
-    for insertion in plan.insertions.iter().chain(&plan.adopted) {
+    let Plan { removals, insertions, adopted, .. } = plan;
+    for insertion in insertions.iter().chain(&adopted) {
         let StoredPair { source, relation, target } = insertion.pair;
         freeze(world, relation);
-        if !insertion.replaced {
-            participant::join(world, source, relation);
-            participant::join(world, target, relation);
+        if let Some(store) = access::store_mut(world).filter(|_| !insertion.replaced) {
+            store.participants.join(source, relation);
+            store.participants.join(target, relation);
         }
     }
     let mut deferred = DeferredWorld::from(&mut *world);
-    let removed = remove::remove(&mut deferred, &plan.removals);
+    // The last that may panic with everything as it was.
+    let removed = remove::remove(&mut deferred, &removals);
     let mut row = NO_ROW;
-    let mut events = Vec::new();
+    let mut events: SmallVec<[_; 4]> = SmallVec::new();
     let listening = event::listening(&mut deferred, Kind::Inserted);
-    for insertion in plan.insertions {
+    for insertion in insertions {
         if listening {
             events.push((insertion.pair, insertion.replaced));
         }
         row = apply_one(&mut deferred, insertion, given.as_deref_mut(), row);
     }
+    let mut rest = Completion::default();
     for (pair, replaced) in events {
-        event::fire(&mut deferred, Kind::Inserted, pair, replaced);
+        rest.run(|| event::fire(&mut DeferredWorld::from(&mut *world), Kind::Inserted, pair, replaced));
     }
     if listening || removed {
-        world.flush();
+        rest.run(|| world.flush());
     }
-    for insertion in plan.adopted {
-        apply_adopted(world, insertion, given.as_deref_mut());
+    for insertion in adopted {
+        let StoredPair { source, relation, .. } = insertion.pair;
+        let component = access::store(world).and_then(|store| store.registry.entry(relation).adopted);
+        let Some(component) = component else { continue };
+        rest.run(|| apply_adopted(world, component, insertion, given.as_deref_mut()));
+        rest.sync(world, component, source);
     }
+    if access::store(world).is_some_and(|store| !store.removed.is_empty()) {
+        rest.run(|| remove::drop_removed(world));
+    }
+    rest.finish();
 }
 
 /// Writes one pair down and gives the row of its value.
@@ -189,6 +233,9 @@ fn apply_one(
     let row = match (kind, take_value(value, given), old_row) {
         (Some(kind), Some(value), Some(row)) => {
             (kind.replace)(world, row, value);
+            if let Some(store) = access::deferred_store(world) {
+                store.note_removed(kind);
+            }
             row
         }
         (Some(kind), Some(value), None) => (kind.insert)(world, value),
@@ -209,27 +256,37 @@ fn apply_one(
 }
 
 /// Inserts the component that keeps the pair; its observer writes the pair down.
-fn apply_adopted(world: &mut World, insertion: Insertion, given: Option<&mut Given<'_>>) {
-    let StoredPair { source, relation, target } = insertion.pair;
-    let Some(adopted) = access::store(world).and_then(|store| store.registry.entry(relation).adopted) else {
-        return;
-    };
-    set_replacing(world, insertion.replaced.then_some(source));
-    (adopted.insert)(world, source, target, take_value(insertion.value, given));
-    set_replacing(world, None);
+fn apply_adopted(world: &mut World, adopted: Adopted, insertion: Insertion, given: Option<&mut Given<'_>>) {
+    let StoredPair { source, target, .. } = insertion.pair;
+    let replacing = Replacing::new(world, insertion.replaced.then_some(source));
+    (adopted.insert)(replacing.0, source, target, take_value(insertion.value, given));
 }
 
-/// Tells the observers of the component that the pair stays and gets another value.
-fn set_replacing(world: &mut World, source: Option<Entity>) {
-    if let Some(store) = access::store_mut(world) {
-        store.replacing = source;
+/// Tells the observers of the component that the pair stays and gets another value. The first that hears of the new
+/// value ends it; so does a panic.
+struct Replacing<'w>(&'w mut World);
+
+impl<'w> Replacing<'w> {
+    fn new(world: &'w mut World, source: Option<Entity>) -> Self {
+        if let Some(store) = access::store_mut(world) {
+            store.replacing = source;
+        }
+        Self(world)
+    }
+}
+
+impl Drop for Replacing<'_> {
+    fn drop(&mut self) {
+        if let Some(store) = access::store_mut(self.0) {
+            store.replacing = None;
+        }
     }
 }
 
 /// The value that goes with a planned pair, if it brings one.
 fn take_value<'a>(source: Source, given: Option<&'a mut Given<'_>>) -> Option<Value<'a>> {
     match source {
-        Source::Nothing | Source::Shared => None,
+        Source::Nothing | Source::Missing | Source::Shared => None,
         Source::Default(value) => Some(Value::Boxed(value)),
         Source::Given => given.map(|given| match &mut given.value {
             Value::Slot(slot) => Value::Slot(&mut **slot),
@@ -243,10 +300,11 @@ pub(crate) fn insert_batch<R: Relation>(
     world: &mut World,
     pairs: impl IntoIterator<Item = (Entity, R, Entity)>,
 ) -> Result<(), InsertPairsError> {
-    let relation = relation_id::<R>(world);
     let mut refused = Vec::new();
     let mut pairs = pairs.into_iter().enumerate();
     loop {
+        // The long way runs users' code, after which the relation may have another number.
+        let relation = relation_id::<R>(world);
         // The store is found once for as long a run of pairs as has nothing else to it.
         let involved = match access::store_mut(world) {
             Some(store) if size_of::<R>() == 0 => {

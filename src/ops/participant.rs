@@ -49,6 +49,15 @@ pub(crate) fn join(world: &mut World, entity: Entity, relation: RelationId) -> b
     true
 }
 
+/// Notes that `entity` brought the marker along, if it still has it.
+pub(super) fn note_marker(world: &mut World, entity: Entity) -> bool {
+    let marked = world.get_entity(entity).is_ok_and(|entity| entity.contains::<Participant>());
+    if marked && let Some(store) = access::store_mut(world) {
+        store.participants.set_marked(entity, true);
+    }
+    marked
+}
+
 /// The marker goes. Cleanup has already run if this is a despawn; otherwise the entity was cleared, or had
 /// components moved away or dropped, and the marker is put back: clearing removes the entity's own pairs, the
 /// other ways keep them. Bevy's `retain` cannot be told from `clear` if it retains nothing.

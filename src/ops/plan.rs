@@ -1,7 +1,9 @@
 //! What an insertion means: every rule of every relation trait, checked before anything changes.
 //!
 //! [`plan`] turns one request into everything that has to happen: pairs that give way (exclusive), pairs that
-//! come along (symmetric, with). If any of them is not allowed, nothing of it happens.
+//! come along (symmetric, with). If any of them is not allowed, nothing of it happens. A plan holds for the world that
+//! it was made for: it names the entities that must get the marker first, which runs code of the user, and then it has
+//! to be made anew. Between the last plan and the store lies nothing that can change the world.
 
 use super::{
     bootstrap::ensure_store,
@@ -10,17 +12,18 @@ use super::{
 use crate::{
     access,
     id::RelationId,
-    relation::{BoxedValue, CHILD_OF, DataKind, IS_A, PairContext, TAGGED, Value},
+    relation::{BoxedValue, CHILD_OF, DataKind, IS_A, PairContext, TAGGED, TraitsError, Value},
     store::PairStore,
     traverse::{EntityPath, path_up},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, world::World};
+use bevy_platform::collections::HashSet;
 use core::any::TypeId;
 use smallvec::SmallVec;
 
 /// A stored pair.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct StoredPair {
     pub(crate) source: Entity,
     pub(crate) relation: RelationId,
@@ -40,6 +43,8 @@ pub(crate) enum Source {
     Nothing,
     /// The caller gave it.
     Given,
+    /// It is to be made.
+    Missing,
     Default(BoxedValue),
     /// It is that of the planned pair before: the other direction of a symmetric pair.
     Shared,
@@ -62,29 +67,65 @@ pub(crate) struct Plan {
     pub(crate) insertions: SmallVec<[Insertion; 2]>,
     /// Pairs that are kept in a Bevy component of their source.
     pub(crate) adopted: Vec<Insertion>,
+    /// Entities that must get the marker before the plan holds, with a relation that they will take part in.
+    pub(crate) newcomers: SmallVec<[(Entity, RelationId); 2]>,
+    /// Relation types that must get an entity before the plan holds.
+    pub(crate) lost: SmallVec<[RelationId; 1]>,
+}
+
+/// The pairs that a plan has met.
+#[derive(Default)]
+struct Met {
+    few: SmallVec<[StoredPair; 8]>,
+    /// All of them, once they are more than a few.
+    many: HashSet<StoredPair>,
+}
+
+impl Met {
+    fn contains(&self, pair: StoredPair) -> bool {
+        if self.many.is_empty() { self.few.contains(&pair) } else { self.many.contains(&pair) }
+    }
+
+    /// True if it is met for the first time.
+    fn insert(&mut self, pair: StoredPair) -> bool {
+        if self.contains(pair) {
+            return false;
+        }
+        if self.many.is_empty() && self.few.len() < 8 {
+            self.few.push(pair);
+            return true;
+        }
+        self.many.extend(self.few.drain(..));
+        self.many.insert(pair)
+    }
 }
 
 /// Builds a plan pair by pair.
 struct Planner<'a, 'v> {
     world: &'a World,
     store: &'a PairStore,
-    given: Option<&'a mut Given<'v>>,
+    given: Option<&'a Given<'v>>,
     plan: Plan,
+    met: Met,
     /// Pairs that come along and are still to be looked at.
     queue: SmallVec<[StoredPair; 2]>,
 }
 
-/// Checks a request against every rule.
+/// Checks a request against every rule but those of values, which [`make_values`] checks.
 ///
 /// # Errors
 /// The first rule that is broken, by the pair itself or by one that comes along.
+///
+/// # Complexity
+/// A step per distinct pair that comes along and per `with` that leads to it, beside the search for a cycle.
 pub(crate) fn plan(
     world: &World,
+    store: &PairStore,
     pair: StoredPair,
-    given: Option<&mut Given<'_>>,
+    given: Option<&Given<'_>>,
 ) -> Result<Plan, InsertPairError> {
-    let Some(store) = access::store(world) else { return Ok(Plan::default()) };
-    let mut planner = Planner { world, store, given, plan: Plan::default(), queue: SmallVec::new() };
+    let mut planner =
+        Planner { world, store, given, plan: Plan::default(), met: Met::default(), queue: SmallVec::new() };
     planner.add(pair, true)?;
     let mut next = 0;
     while let Some(&pair) = planner.queue.get(next) {
@@ -94,13 +135,67 @@ pub(crate) fn plan(
     Ok(planner.plan)
 }
 
+/// Makes the values that are missing, and lets relations look at their values. Both run users' code, which sees the
+/// world as it is before the insertion and cannot change it.
+///
+/// # Errors
+/// The first value that is refused, or for which there is no default.
+pub(crate) fn make_values(
+    world: &World,
+    store: &PairStore,
+    plan: &mut Plan,
+    mut given: Option<&mut Given<'_>>,
+) -> Result<(), InsertPairError> {
+    for insertion in plan.insertions.iter_mut().chain(&mut plan.adopted) {
+        match (&insertion.value, given.as_deref_mut(), insertion.kind) {
+            (Source::Given, Some(given), _) => refine(world, store, insertion.pair, &mut given.value)?,
+            (Source::Missing, _, Some(kind)) => {
+                insertion.value = Source::Default(make_default(world, store, insertion.pair, kind)?);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn make_default(
+    world: &World,
+    store: &PairStore,
+    pair: StoredPair,
+    kind: DataKind,
+) -> Result<BoxedValue, InsertPairError> {
+    let missing = || InsertPairError::MissingValue { pair: attempted(store, pair), expected: kind.name };
+    let mut value = Value::Boxed((kind.default)(world).ok_or_else(missing)?);
+    refine(world, store, pair, &mut value)?;
+    match value {
+        Value::Boxed(value) => Ok(value),
+        Value::Slot(_) => Err(missing()),
+    }
+}
+
+/// Lets a relation look at a value.
+fn refine(
+    world: &World,
+    store: &PairStore,
+    pair: StoredPair,
+    value: &mut Value<'_>,
+) -> Result<(), InsertPairError> {
+    let entry = store.registry.entry(pair.relation);
+    let Some(refine) = entry.refine else { return Ok(()) };
+    let StoredPair { source, target, .. } = pair;
+    let context = PairContext { world, source, relation: entry.entity, target };
+    refine(value, &context)
+        .map_err(|reason| InsertPairError::Refused { pair: attempted(store, pair), reason })
+}
+
 /// Checks the rules for a pair whose ends are alive, without its value.
 ///
 /// # Errors
 /// The first rule that is broken.
 pub(super) fn check_rules(world: &World, pair: StoredPair) -> Result<(), InsertPairError> {
     let Some(store) = access::store(world) else { return Ok(()) };
-    let planner = Planner { world, store, given: None, plan: Plan::default(), queue: SmallVec::new() };
+    let (plan, met) = (Plan::default(), Met::default());
+    let planner = Planner { world, store, given: None, plan, met, queue: SmallVec::new() };
     planner.rules(pair)
 }
 
@@ -115,7 +210,7 @@ pub(crate) fn attempted(store: &PairStore, pair: StoredPair) -> AttemptedPair {
 
 impl Planner<'_, '_> {
     fn add(&mut self, pair: StoredPair, first: bool) -> Result<(), InsertPairError> {
-        if self.plan.insertions.iter().any(|insertion| insertion.pair == pair) {
+        if !self.met.insert(pair) {
             return Ok(());
         }
         self.alive(pair)?;
@@ -151,18 +246,31 @@ impl Planner<'_, '_> {
         Ok(())
     }
 
-    /// All three entities must be alive.
-    fn alive(&self, pair: StoredPair) -> Result<(), InsertPairError> {
-        let relation = self.store.registry.entry(pair.relation).entity;
-        let roles = [
-            (PairRole::Source, pair.source),
-            (PairRole::Relation, relation),
-            (PairRole::Target, pair.target),
-        ];
-        match roles.into_iter().find(|&(_, entity)| !self.world.entities().contains_spawned(entity)) {
-            None => Ok(()),
-            Some((dead, _)) => Err(InsertPairError::Dead { pair: attempted(self.store, pair), dead }),
+    /// All three entities must be alive, and what they need to have a pair of the relation.
+    fn alive(&mut self, pair: StoredPair) -> Result<(), InsertPairError> {
+        let StoredPair { source, relation, target } = pair;
+        let entry = self.store.registry.entry(relation);
+        if !entry.settled {
+            return Err(TraitsError::Unsettled { relation: entry.name() }.into());
         }
+        let is_alive = |entity| self.world.entities().contains_spawned(entity);
+        let dead = |dead| InsertPairError::Dead { pair: attempted(self.store, pair), dead };
+        if !is_alive(entry.entity) {
+            if entry.type_id.is_none() {
+                return Err(dead(PairRole::Relation));
+            }
+            self.plan.lost.push(relation);
+        }
+        for (role, end) in [(PairRole::Source, source), (PairRole::Target, target)] {
+            let is_marked = self.store.participants.is_marked(end);
+            if !is_alive(end) {
+                return Err(dead(role));
+            }
+            if !is_marked && !self.plan.newcomers.iter().any(|&(entity, _)| entity == end) {
+                self.plan.newcomers.push((end, relation));
+            }
+        }
+        Ok(())
     }
 
     /// Final, one-of and acyclic.
@@ -180,25 +288,18 @@ impl Planner<'_, '_> {
         if pair.source == pair.target && entry.adopted.is_some_and(|adopted| !adopted.allow_self) {
             return Err(InsertPairError::SelfReference { pair: error() });
         }
+        // Of one acyclic relation a plan has this pair and, if it comes along with a symmetric one, its mirror.
+        let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
+        let planned = self.met.contains(mirror).then_some((mirror.source, mirror.target));
         if entry.traits.is_acyclic()
-            && let Some(path) = path_up(
-                self.store.relation(pair.relation),
-                &self.planned(pair.relation),
-                pair.target,
-                pair.source,
-            )
+            && let Some(path) =
+                path_up(self.store.relation(pair.relation), planned.as_slice(), pair.target, pair.source)
         {
             let mut entities = alloc::vec![pair.source];
             entities.extend(path.entities());
             return Err(InsertPairError::Cycle { pair: error(), path: EntityPath::new(entities) });
         }
         Ok(())
-    }
-
-    /// Pairs of a relation that will be there.
-    fn planned(&self, relation: RelationId) -> SmallVec<[(Entity, Entity); 2]> {
-        let pairs = self.plan.insertions.iter().chain(&self.plan.adopted).map(|insertion| insertion.pair);
-        pairs.filter(|pair| pair.relation == relation).map(|pair| (pair.source, pair.target)).collect()
     }
 
     /// Whether nothing may inherit from `entity`: it is declared so, or it stands for a component and was not
@@ -214,50 +315,36 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// Finds out the value of a pair and checks it.
+    /// Finds out where the value of a pair comes from.
     fn value(
-        &mut self,
+        &self,
         pair: StoredPair,
         kind: Option<DataKind>,
         first: bool,
         there: bool,
     ) -> Result<Source, InsertPairError> {
-        let entry = self.store.registry.entry(pair.relation);
+        let adopted = self.store.registry.entry(pair.relation).adopted;
         let error = || attempted(self.store, pair);
-        let given = if first { self.given.as_deref_mut() } else { None };
-        let kind = entry.adopted.map_or(kind, |adopted| Some(adopted.kind));
-        let mut default = None;
-        let value = match (kind, given) {
-            (None, None) => return Ok(Source::Nothing),
-            (None, Some(given)) => {
-                return Err(InsertPairError::UnexpectedValue { pair: error(), found: given.name });
-            }
+        let given = if first { self.given } else { None };
+        match (adopted.map_or(kind, |adopted| Some(adopted.kind)), given) {
+            (None, None) => Ok(Source::Nothing),
+            (None, Some(given)) => Err(InsertPairError::UnexpectedValue { pair: error(), found: given.name }),
             (Some(kind), Some(given)) if kind.type_id != given.type_id => {
                 let (expected, found) = (kind.name, given.name);
-                return Err(InsertPairError::WrongValueType { pair: error(), expected, found });
+                Err(InsertPairError::WrongValueType { pair: error(), expected, found })
+            }
+            (Some(kind), _) if adopted.is_none() && !(kind.exists)(self.world) => {
+                Err(InsertPairError::ValuesRemoved { pair: error(), expected: kind.name })
             }
             // The component is there already and says nothing but its target.
-            (Some(_), _) if there && entry.adopted.is_some_and(|adopted| !adopted.has_fields) => {
-                return Ok(Source::Nothing);
+            (Some(_), _) if there && adopted.is_some_and(|adopted| !adopted.has_fields) => {
+                Ok(Source::Nothing)
             }
-            (Some(_), Some(given)) => &mut given.value,
-            (Some(_), None) if there => return Ok(Source::Nothing),
-            (Some(kind), None) => match (kind.default)() {
-                Some(value) => default.insert(Value::Boxed(value)),
-                // A Bevy relationship makes itself from its target.
-                None if entry.adopted.is_some() => return Ok(Source::Nothing),
-                None => return Err(InsertPairError::MissingValue { pair: error(), expected: kind.name }),
-            },
-        };
-        if let Some(refine) = entry.refine {
-            let StoredPair { source, target, .. } = pair;
-            let context = PairContext { world: self.world, source, relation: entry.entity, target };
-            refine(value, &context).map_err(|reason| InsertPairError::Refused { pair: error(), reason })?;
+            (Some(_), Some(_)) => Ok(Source::Given),
+            // A Bevy relationship makes itself from its target.
+            (Some(_), None) if there || adopted.is_some() => Ok(Source::Nothing),
+            (Some(_), None) => Ok(Source::Missing),
         }
-        Ok(match default {
-            Some(Value::Boxed(value)) => Source::Default(value),
-            _ => Source::Given,
-        })
     }
 
     /// Lets the target that an exclusive relation already has for `source` go, in both directions if the
@@ -282,6 +369,7 @@ impl Planner<'_, '_> {
     /// The other direction of a symmetric pair, with the same value.
     fn add_mirror(&mut self, pair: StoredPair, kind: Option<DataKind>, there: bool) {
         let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
+        self.met.insert(mirror);
         if !there {
             self.make_way(mirror.source, mirror);
         }

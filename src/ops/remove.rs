@@ -7,7 +7,7 @@ use super::{
 use crate::{
     access,
     id::PairId,
-    relation::{DataKind, Relation},
+    relation::{Adopted, DataKind, Relation},
     store::{NO_ROW, PairStore},
     traverse::Relations,
 };
@@ -21,7 +21,8 @@ use smallvec::SmallVec;
 /// Tells observers of the pairs, then removes them with their values. True if anybody was told.
 ///
 /// The pairs are removed as they are: whoever calls has added the other directions of symmetric ones, and
-/// takes care of the components of adopted ones.
+/// takes care of the components of adopted ones. The values are dropped by [`drop_removed`], when the operation is
+/// complete: their `Drop` may panic.
 pub(crate) fn remove(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) -> bool {
     let listening = !pairs.is_empty() && event::listening(world, Kind::Removed);
     if listening {
@@ -36,18 +37,31 @@ pub(crate) fn remove(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) -> boo
             if row != NO_ROW
                 && let Some(kind) = store.data_kind(relation, source, target)
             {
+                store.note_removed(kind);
                 rows.push((kind, row));
             }
         }
     }
-    drop_rows(world, rows);
+    // Both directions of a symmetric pair name one row, which goes with the first.
+    for (kind, row) in rows {
+        (kind.remove)(world, row);
+    }
     listening
 }
 
-/// Drops values. Both directions of a symmetric pair name one row, which goes with the first.
-pub(crate) fn drop_rows(world: &mut DeferredWorld<'_>, rows: impl IntoIterator<Item = (DataKind, u32)>) {
-    for (kind, row) in rows {
-        (kind.remove)(world, row);
+/// Drops the values that were removed or replaced, unless a cascade goes on, which does it at its end.
+pub(crate) fn drop_removed(world: &mut World) {
+    loop {
+        let Some(store) = access::store_mut(world).filter(|store| !store.cascade.scheduled) else { return };
+        let Some((_, drop_removed)) = store.removed.pop() else { return };
+        drop_removed(&mut DeferredWorld::from(&mut *world));
+    }
+}
+
+/// [`drop_removed`] as the next command.
+pub(super) fn queue_drop_removed(world: &mut DeferredWorld<'_>) {
+    if access::store(world).is_some_and(|store| !store.removed.is_empty() && !store.cascade.scheduled) {
+        world.commands().queue(drop_removed);
     }
 }
 
@@ -74,18 +88,65 @@ pub(crate) fn with_mirrors(store: &PairStore, pairs: Vec<StoredPair>) -> Vec<Sto
 pub(crate) fn remove_selected(world: &mut World, pairs: Vec<StoredPair>) -> usize {
     let count = pairs.len();
     let Some(store) = access::store(world) else { return 0 };
-    let is_adopted = |pair: &StoredPair| store.registry.entry(pair.relation).adopted;
-    let components: Vec<_> = pairs.iter().filter_map(|pair| Some((is_adopted(pair)?, pair.source))).collect();
-    let own = pairs.into_iter().filter(|pair| is_adopted(pair).is_none()).collect();
+    let adopted = |pair: &StoredPair| store.registry.entry(pair.relation).adopted;
+    let components: Vec<_> = pairs.iter().filter_map(|&pair| Some((adopted(&pair)?, pair))).collect();
+    let own = pairs.into_iter().filter(|pair| adopted(pair).is_none()).collect();
     let own = with_mirrors(store, own);
+    let mut rest = Completion::default();
     let told = remove(&mut DeferredWorld::from(&mut *world), &own);
-    for (adopted, source) in components {
-        (adopted.remove)(world, source);
+    for (adopted, pair) in components {
+        // The removal of another component may have changed this one.
+        let still_there = |store: &PairStore| store.relation(pair.relation).has(pair.source, pair.target);
+        if access::store(world).is_some_and(still_there) {
+            rest.run(|| (adopted.remove)(world, pair.source));
+            rest.sync(world, adopted, pair.source);
+        }
     }
     if told {
-        world.flush();
+        rest.run(|| world.flush());
     }
+    rest.run(|| drop_removed(world));
+    rest.finish();
     count
+}
+
+/// Runs users' code that comes after a change: if it panics, what else belongs to the change is still done.
+#[derive(Default)]
+pub(crate) struct Completion {
+    #[cfg(feature = "std")]
+    panic: Option<alloc::boxed::Box<dyn core::any::Any + Send>>,
+}
+
+impl Completion {
+    /// Runs a part.
+    #[inline]
+    pub(crate) fn run(&mut self, part: impl FnOnce()) {
+        #[cfg(feature = "std")]
+        if let Err(panic) = std::panic::catch_unwind(core::panic::AssertUnwindSafe(part)) {
+            self.panic.get_or_insert(panic);
+        }
+        #[cfg(not(feature = "std"))]
+        part();
+    }
+
+    /// Makes an adopted pair what its component says, if an observer has panicked before that of the pair was told.
+    pub(crate) fn sync(&mut self, world: &mut World, adopted: Adopted, source: Entity) {
+        #[cfg(feature = "std")]
+        if self.panic.is_some() {
+            self.run(|| (adopted.sync)(&mut DeferredWorld::from(&mut *world), source));
+        }
+        #[cfg(not(feature = "std"))]
+        let _ = (world, adopted, source);
+    }
+
+    /// Goes on with the first panic.
+    #[inline]
+    pub(crate) fn finish(self) {
+        #[cfg(feature = "std")]
+        if let Some(panic) = self.panic {
+            std::panic::resume_unwind(panic);
+        }
+    }
 }
 
 /// Removes one pair of relation type `R`. True if it was there.
@@ -111,13 +172,12 @@ pub(crate) fn remove_batch<R: Relation>(
     world: &mut World,
     pairs: impl IntoIterator<Item = (Entity, Entity)>,
 ) -> usize {
-    let Some(relation) = access::store(world).and_then(|store| store.registry.of_type::<R>()) else {
-        return 0;
-    };
     let mut pairs = pairs.into_iter();
     let mut count = 0;
     loop {
         let Some(store) = access::store_mut(world) else { return count };
+        // Observers of the pair before may have done anything.
+        let Some(relation) = store.registry.of_type::<R>() else { return count };
         let involved = pairs.find(|&(source, target)| match store.remove_simple(relation, source, target) {
             Some(removed) => {
                 count += usize::from(removed);

@@ -375,10 +375,14 @@ impl WorldPairExt for World {
         let store = bootstrap::ensure_store(self);
         let ids: Vec<_> = store.registry.ids().collect();
         for id in ids {
+            // Observers may have inserted pairs again.
+            let is_used = store.relation(id).len > 0;
             let entry = store.registry.entry_mut(id);
-            entry.frozen = entry.adopted.is_some();
+            entry.frozen = is_used || entry.adopted.is_some();
             store.refresh_simple(id);
         }
+        let columns: Vec<_> = store.registry.data_kinds().map(|kind| kind.init).collect();
+        columns.into_iter().for_each(|init| init(self));
     }
 
     fn despawn_with_pair(&mut self, pair: PairId) -> Result<usize, DespawnError> {

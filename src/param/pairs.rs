@@ -105,7 +105,8 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
         Self::new(access::store(world), world.get_resource(), children, Values::World(world), now)
     }
 
-    /// The value of a pair. `None` if there is no such pair, or if the relation has no values.
+    /// The value of a pair. `None` if there is no such pair, or if the relation has no values, as tag relations have
+    /// none: ask [`has`](RelationView::has) for their pairs.
     ///
     /// # Complexity
     /// Constant.

@@ -14,6 +14,10 @@ use core::any::{Any, TypeId};
 
 /// Reading pairs, directly on the [`World`]. A relation that was never used has no pairs; a dead entity has
 /// none either.
+///
+/// A Bevy relationship other than `ChildOf` counts as used once it was
+/// [adopted](crate::AdoptRelationshipExt::adopt_relationship) or named in a system parameter, a query term or a change of
+/// pairs: reading a shared `&World` cannot adopt it. Its components that are there by then are pairs from then on.
 pub trait WorldPairReadExt {
     /// The pairs of relation type `R`, as the system parameter of the same name gives them.
     fn pairs<R: Relation>(&self) -> Pairs<'_, '_, R>;
@@ -24,7 +28,7 @@ pub trait WorldPairReadExt {
     /// The pairs of any relation.
     fn pairs_by_id(&self, relation: Entity) -> RelationView<'_, '_>;
 
-    /// Whether `source` has the pair.
+    /// Whether `source` has the pair. Of a Bevy relationship that is not adopted yet: never.
     fn has_pair<R: Relation>(&self, source: Entity, target: Entity) -> bool;
 
     /// Whether `source` has a pair that fits `pair`.
@@ -33,10 +37,11 @@ pub trait WorldPairReadExt {
     /// Constant, but for `(*, T)`, which takes a step per relation in which `source` takes part.
     fn has_pair_by_id(&self, source: Entity, pair: PairId) -> bool;
 
-    /// The value of a pair. `None` if there is no such pair, or if it carries no value.
+    /// The value of a pair. `None` if there is no such pair, or if it carries no value: a tag pair never does, ask
+    /// [`has_pair`](Self::has_pair) for it.
     fn pair_value<R: Relation>(&self, source: Entity, target: Entity) -> Option<&R>;
 
-    /// The value of a pair of any relation. `None` also if it is not a `V`.
+    /// The value of a pair of any relation. `None` also if it is not a `V`, and for every tag pair.
     fn pair_value_by_id<V: Send + Sync + 'static>(
         &self,
         source: Entity,

@@ -1,15 +1,27 @@
 //! Relations and tags that every world has.
 
-use bevy_ecs::component::Component;
+use bevy_ecs::{component::Component, hierarchy::ChildOf};
 use bevy_relations_macros::Relation;
 
 use crate::id::RelationId;
+use core::any::TypeId;
 
 // Numbers of the relations that every world registers first.
 pub(crate) const TAGGED: RelationId = RelationId(0);
 pub(crate) const IS_A: RelationId = RelationId(1);
 pub(crate) const SLOT_OF: RelationId = RelationId(2);
 pub(crate) const CHILD_OF: RelationId = RelationId(3);
+
+/// How many there are.
+pub(crate) const BUILT_INS: usize = 4;
+
+/// The number of a built-in relation: it is reserved, whatever is registered first.
+pub(super) fn built_in(type_id: TypeId) -> Option<RelationId> {
+    let types =
+        [TypeId::of::<Tagged>(), TypeId::of::<IsA>(), TypeId::of::<SlotOf>(), TypeId::of::<ChildOf>()];
+    let numbers = [TAGGED, IS_A, SLOT_OF, CHILD_OF];
+    types.into_iter().zip(numbers).find_map(|(built_in, id)| (built_in == type_id).then_some(id))
+}
 
 /// `(IsA, base)`: the source is a kind of `base`, or an instance of it.
 ///

@@ -57,6 +57,12 @@ pub enum TraitsError {
         /// From the relation over what comes along back to it.
         path: RelationPath,
     },
+    /// The relation is just being registered, and an observer wanted a pair of it.
+    #[error("{relation} is being registered: it cannot have pairs before its traits are known")]
+    Unsettled {
+        /// The relation.
+        relation: RelationName,
+    },
     /// The entity is not alive.
     #[error("traits were given to {entity}, which is not alive")]
     Dead {

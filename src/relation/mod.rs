@@ -14,7 +14,7 @@ mod error;
 mod registry;
 mod traits;
 
-pub(crate) use builtin::{CHILD_OF, IS_A, SLOT_OF, TAGGED, Tagged};
+pub(crate) use builtin::{BUILT_INS, CHILD_OF, IS_A, SLOT_OF, TAGGED, Tagged};
 pub use builtin::{IsA, Prefab, SlotOf, Wildcard};
 #[cfg(feature = "bevy_reflect")]
 pub use data::ReflectedData;
@@ -24,7 +24,7 @@ pub use registry::RelationName;
 pub use traits::{CleanupPolicy, OnInstantiate, RelationTraits, TraitConflict};
 
 pub(crate) use data::BoxedValue;
-pub(crate) use registry::{Adopted, DataKind, Registry, TypeEntry, Value, short_name};
+pub(crate) use registry::{Adopted, DataKind, DropFn, Registry, TypeEntry, Value, short_name};
 pub(crate) use traits::{DataRef, IdRef, OneOf, TypeRef};
 
 pub use data::{

@@ -1,6 +1,9 @@
 //! The relations of a world: by type, by entity, by name.
 
-use super::{BoxedValue, PairContext, PairRefusal, Relation, RelationTraits};
+use super::{
+    BoxedValue, PairContext, PairRefusal, Relation, RelationTraits,
+    builtin::{BUILT_INS, built_in},
+};
 use crate::id::RelationId;
 use alloc::{borrow::Cow, string::String, vec::Vec};
 use bevy_ecs::{
@@ -48,10 +51,14 @@ pub(crate) struct DataKind {
     pub(crate) name: &'static str,
     /// Stores a value (an `Option<T>` that is taken, or a `T`) and gives its row.
     pub(crate) insert: fn(&mut DeferredWorld<'_>, Value<'_>) -> u32,
-    /// Stores a value in an existing row.
+    /// Stores a value in an existing row. The old one is kept for `drop_removed`.
     pub(crate) replace: fn(&mut DeferredWorld<'_>, u32, Value<'_>),
-    /// Drops the value in a row.
+    /// Takes the value out of a row, and keeps it for `drop_removed`.
     pub(crate) remove: fn(&mut DeferredWorld<'_>, u32),
+    /// Drops the values that were removed or replaced: code of the user, which may panic.
+    pub(crate) drop_removed: DropFn,
+    /// Whether the column is in the world.
+    pub(crate) exists: fn(&World) -> bool,
     /// The value in a row.
     pub(crate) get: for<'w> fn(&'w World, u32) -> Option<&'w (dyn Any + Send + Sync)>,
     /// The resource that the values lie in.
@@ -60,13 +67,16 @@ pub(crate) struct DataKind {
     pub(crate) len: fn(&World) -> usize,
     /// Keeps old ticks of values from seeming new once the world's counter wraps around.
     pub(crate) clamp_ticks: fn(&mut DeferredWorld<'_>, CheckChangeTicks),
-    /// Makes the column.
+    /// Makes the column, unless there is one that belongs to the present store.
     pub(crate) init: fn(&mut World),
     /// A default value, if the type has one.
-    pub(crate) default: fn() -> Option<BoxedValue>,
+    pub(crate) default: fn(&World) -> Option<BoxedValue>,
     /// A copy of a value, if the type can be copied.
     pub(crate) clone: fn(&dyn Any) -> Option<BoxedValue>,
 }
+
+/// See [`DataKind::drop_removed`].
+pub(crate) type DropFn = fn(&mut DeferredWorld<'_>);
 
 /// A value on its way into a column.
 pub(crate) enum Value<'a> {
@@ -92,6 +102,8 @@ pub(crate) struct Adopted {
     /// It has fields beside its target.
     pub(crate) has_fields: bool,
     pub(crate) allow_self: bool,
+    /// Makes the pair of a source what its component says.
+    pub(crate) sync: fn(&mut DeferredWorld<'_>, Entity),
 }
 
 /// What is known of one relation.
@@ -111,8 +123,12 @@ pub(crate) struct RelationEntry {
     pub(crate) adopted: Option<Adopted>,
     /// Relations that come along.
     pub(crate) with: Vec<RelationId>,
+    /// It comes, or came, along with another.
+    pub(crate) is_companion: bool,
     /// Whose children the targets must be.
     pub(crate) one_of: Option<Entity>,
+    /// Its traits are known: those of a type are declared while it is being registered.
+    pub(crate) settled: bool,
     /// Pairs have been inserted, or it is built in: traits cannot change any more.
     pub(crate) frozen: bool,
     /// Observers of pairs of this relation watch one of these ids: that of the type, if there is one, first.
@@ -136,7 +152,9 @@ impl RelationEntry {
             refine: None,
             adopted: None,
             with: Vec::new(),
+            is_companion: false,
             one_of: None,
+            settled: false,
             frozen: false,
             keys: SmallVec::new(),
         }
@@ -224,9 +242,17 @@ impl Registry {
         }
     }
 
+    /// Whether a type is registered as a relation.
+    pub(crate) fn is_declared(&self, type_id: TypeId) -> bool {
+        self.of_type_id(type_id).is_some_and(|id| self.entry(id).declared)
+    }
+
     /// Adds a relation and gives its number.
     pub(crate) fn add(&mut self, entity: Entity, type_id: Option<TypeId>) -> RelationId {
-        let id = self.free.pop().unwrap_or_else(|| {
+        while self.entries.len() < BUILT_INS {
+            self.entries.push(RelationEntry::free());
+        }
+        let id = type_id.and_then(built_in).or_else(|| self.free.pop()).unwrap_or_else(|| {
             self.entries.push(RelationEntry::free());
             RelationId(self.entries.len() as u32 - 1)
         });
@@ -261,7 +287,9 @@ impl Registry {
         for other in &mut self.entries {
             other.with.retain(|&with| with != id);
         }
-        self.free.push(id);
+        if entry.type_id.and_then(built_in).is_none() {
+            self.free.push(id);
+        }
     }
 
     /// Lets texts call a component by a name.

@@ -1,6 +1,7 @@
 //! Data columns: the values that pairs carry, one column per type, in a resource of its own, so that systems
 //! that write values run beside systems that read topology.
 
+use super::{PairStore, StoreId};
 use crate::relation::{
     BoxedValue, DataKind, DataRef, IdRef, OneOf, Relation, RelationTraits, TypeRef, Value,
 };
@@ -8,11 +9,14 @@ use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{
     change_detection::{ComponentTicks, DetectChangesMut, MaybeLocation, Mut, Tick},
     resource::Resource,
+    world::World,
 };
 use core::{
     any::{Any, TypeId, type_name},
+    mem::take,
     panic::Location,
 };
+use smallvec::SmallVec;
 
 /// The values of type `T` of all pairs. A row keeps its number while its pair lives.
 #[derive(Resource)]
@@ -24,13 +28,10 @@ pub(crate) struct PairData<T: Send + Sync + 'static> {
     /// Who wrote it, if Bevy keeps track of that.
     writers: MaybeLocation<Vec<&'static Location<'static>>>,
     free: Vec<u32>,
-}
-
-impl<T: Send + Sync + 'static> Default for PairData<T> {
-    fn default() -> Self {
-        let writers = MaybeLocation::new_with(Vec::new);
-        Self { values: Vec::new(), ticks: Vec::new(), writers, free: Vec::new() }
-    }
+    /// Values that were removed or replaced. Their `Drop` is the user's code: it runs when the operation is complete.
+    removed: SmallVec<[T; 1]>,
+    /// The store whose pairs the values belong to.
+    store: Option<StoreId>,
 }
 
 impl<T: Send + Sync + 'static> PairData<T> {
@@ -56,9 +57,7 @@ impl<T: Send + Sync + 'static> PairData<T> {
 
     fn insert(&mut self, value: T, tick: Tick) -> u32 {
         let row = self.free.pop().unwrap_or_else(|| {
-            self.values.push(None);
-            self.ticks.push(ComponentTicks::new(tick));
-            self.writers.as_mut().zip(MaybeLocation::caller()).map(|(writers, caller)| writers.push(caller));
+            self.push(tick);
             self.values.len() as u32 - 1
         });
         self.values[row as usize] = Some(value);
@@ -66,12 +65,37 @@ impl<T: Send + Sync + 'static> PairData<T> {
         row
     }
 
-    fn remove(&mut self, row: u32) -> Option<T> {
-        let value = self.values.get_mut(row as usize)?.take();
-        if value.is_some() {
+    fn remove(&mut self, row: u32) {
+        if let Some(value) = self.values.get_mut(row as usize).and_then(Option::take) {
             self.free.push(row);
+            self.removed.push(value);
         }
-        value
+    }
+
+    /// An empty column. Rows that pairs still name, from a column that was taken out of the world, are not given out.
+    fn new(world: &World) -> Self {
+        let mut column = Self {
+            values: Vec::new(),
+            ticks: Vec::new(),
+            writers: MaybeLocation::new_with(Vec::new),
+            free: Vec::new(),
+            removed: SmallVec::new(),
+            store: None,
+        };
+        if let Some(store) = world.get_resource::<PairStore>() {
+            column.store = Some(store.id);
+            let tick = world.read_change_tick();
+            for _ in 0..store.rows_of(TypeId::of::<T>()) {
+                column.push(tick);
+            }
+        }
+        column
+    }
+
+    fn push(&mut self, tick: Tick) {
+        self.values.push(None);
+        self.ticks.push(ComponentTicks::new(tick));
+        self.writers.as_mut().zip(MaybeLocation::caller()).map(|(writers, caller)| writers.push(caller));
     }
 
     /// How to work this column without knowing `T`.
@@ -91,22 +115,29 @@ impl<T: Send + Sync + 'static> PairData<T> {
                 if let (Some(mut column), Some(value)) = (world.get_resource_mut::<Self>(), unpack(value))
                     && let Some(slot) = column.values.get_mut(row as usize)
                 {
-                    *slot = Some(value);
+                    let old = slot.replace(value);
+                    column.removed.extend(old);
                     column.ticks[row as usize].changed = tick;
                 }
             },
             remove: |world, row| {
-                // Dropped outside the borrow: a value's `Drop` is the user's code.
-                let value = world.get_resource_mut::<Self>().and_then(|mut column| column.remove(row));
-                drop(value);
+                if let Some(mut column) = world.get_resource_mut::<Self>() {
+                    column.remove(row);
+                }
             },
+            drop_removed: |world| {
+                // Dropped outside the borrow.
+                let removed = world.get_resource_mut::<Self>().map(|mut column| take(&mut column.removed));
+                drop(removed);
+            },
+            exists: World::contains_resource::<Self>,
             get: |world, row| {
                 let value: &T = world.get_resource::<Self>()?.get(row)?;
                 Some(value)
             },
             column: |components| components.component_id::<Self>(),
             len: |world| {
-                world.get_resource::<Self>().map_or(0, |column| column.values.len() - column.free.len())
+                world.get_resource::<Self>().map_or(0, |column| column.values.iter().flatten().count())
             },
             clamp_ticks: |world, check| {
                 if let Some(mut column) = world.get_resource_mut::<Self>() {
@@ -117,9 +148,13 @@ impl<T: Send + Sync + 'static> PairData<T> {
                 }
             },
             init: |world| {
-                world.init_resource::<Self>();
+                let store = world.get_resource::<PairStore>().map(|store| store.id);
+                if world.get_resource::<Self>().is_none_or(|column| column.store != store) {
+                    let column = Self::new(world);
+                    world.insert_resource(column);
+                }
             },
-            default: || None,
+            default: reflected_default::<T>,
             clone: |_| None,
         }
     }
@@ -140,7 +175,7 @@ impl<T: Send + Sync + 'static> PairData<T> {
     where
         T: Clone + Default,
     {
-        DataKind { default: || Some(Box::new(T::default())), ..Self::kind_cloned() }
+        DataKind { default: |_| Some(Box::new(T::default())), ..Self::kind_cloned() }
     }
 }
 
@@ -148,7 +183,7 @@ impl<R: Relation> PairData<R> {
     /// [`kind`](Self::kind) of the values of a relation type, which knows whether they can be copied and made.
     pub(crate) fn kind_of_relation() -> DataKind {
         DataKind {
-            default: || R::info().default.map(|make| Box::new(make()) as BoxedValue),
+            default: |_| R::info().default.map(|make| Box::new(make()) as BoxedValue),
             clone: |value| {
                 let clone = R::info().clone?;
                 value.downcast_ref::<R>().map(|value| Box::new(clone(value)) as BoxedValue)
@@ -156,6 +191,21 @@ impl<R: Relation> PairData<R> {
             ..Self::kind()
         }
     }
+}
+
+/// The default of a type that is registered with `#[reflect(Default)]`.
+#[cfg(feature = "bevy_reflect")]
+fn reflected_default<T: Send + Sync + 'static>(world: &World) -> Option<BoxedValue> {
+    use bevy_ecs::reflect::AppTypeRegistry;
+    use bevy_reflect::std_traits::ReflectDefault;
+    let registry = world.get_resource::<AppTypeRegistry>()?.read();
+    let value = registry.get_type_data::<ReflectDefault>(TypeId::of::<T>())?.default();
+    Some(value.into_any().downcast::<T>().ok()?)
+}
+
+#[cfg(not(feature = "bevy_reflect"))]
+fn reflected_default<T: Send + Sync + 'static>(_: &World) -> Option<BoxedValue> {
+    None
 }
 
 /// The value, if it is a `T`. The caller has checked the type.

@@ -41,12 +41,16 @@ pub(crate) use reverse::{ListIter, NO_ROW};
 
 use crate::{
     id::RelationId,
-    relation::{DataKind, IS_A, Registry, RelationTraits, TAGGED},
+    relation::{BUILT_INS, DataKind, DropFn, IS_A, Registry, RelationTraits, TAGGED},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{component::ComponentId, entity::Entity, event::EventKey, resource::Resource};
 use bevy_platform::collections::HashMap;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::{
+    any::TypeId,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+use smallvec::SmallVec;
 
 /// Whether anybody observes pair events, so that nothing is built for nobody.
 #[derive(Default)]
@@ -109,6 +113,8 @@ pub(crate) struct PairStore {
     pub(crate) replacing: Option<Entity>,
     /// Pairs of clones whose targets may still be cloned.
     pub(crate) unmapped: Vec<UnmappedClone>,
+    /// The columns with values that were removed and are still to be dropped.
+    pub(crate) removed: SmallVec<[(TypeId, DropFn); 1]>,
 }
 
 /// What came of an attempt at the short way.
@@ -119,6 +125,14 @@ pub(crate) enum Simple {
 }
 
 impl PairStore {
+    /// A store without pairs, in which the numbers of built-in relations are taken.
+    pub(crate) fn with_built_ins() -> Self {
+        let traits = RelationTraits::new();
+        let relations =
+            (0..BUILT_INS).map(|id| RelationIndex::new(&traits, participants::bit(RelationId(id as u32))));
+        Self { relations: relations.collect(), ..Self::default() }
+    }
+
     #[inline]
     pub(crate) fn relation(&self, id: RelationId) -> &RelationIndex {
         &self.relations[id.index()]
@@ -220,6 +234,21 @@ impl PairStore {
             None if entry.traits.is_symmetric() => self.kind_of_type_entity(source),
             kind => kind,
         }
+    }
+
+    /// Notes that a value of this kind was removed or replaced.
+    pub(crate) fn note_removed(&mut self, kind: DataKind) {
+        if !self.removed.iter().any(|&(type_id, _)| type_id == kind.type_id) {
+            self.removed.push((kind.type_id, kind.drop_removed));
+        }
+    }
+
+    /// The number of rows that pairs may name in the column of a type.
+    fn rows_of(&self, type_id: TypeId) -> u32 {
+        let entries = self.registry.entries.iter().zip(&self.relations);
+        let may_have = entries.filter(|(entry, _)| entry.data.is_none_or(|data| data.type_id == type_id));
+        let rows = may_have.flat_map(|(_, index)| index.reverse.extra.iter().flat_map(|extra| &extra.rows));
+        rows.filter(|&&row| row != NO_ROW).max().map_or(0, |&row| row + 1)
     }
 
     /// The values of the type that `entity` stands for.

@@ -2,12 +2,20 @@
 
 use super::pages::Pages;
 use crate::id::RelationId;
+<<<<<<< HEAD
 use bevy_ecs::entity::{Entity, EntityGeneration, EntityHashMap, EntityIndex};
+=======
+use bevy_ecs::entity::{Entity, EntityHashMap};
+use bevy_platform::collections::HashSet;
+>>>>>>> b5d955d (Plan anew after users' code has run, and drop values when an operation is complete)
 use core::{iter::Copied, slice};
 use smallvec::SmallVec;
 
 /// Relations from this number on share the last bit and are listed apart.
 const LAST_BIT: u32 = 63;
+
+/// From how many relations on a list is not searched from end to end.
+const MANY: usize = 16;
 
 /// What is known of an entity that takes part.
 #[derive(Clone, Copy, Default)]
@@ -73,7 +81,32 @@ const NARROWED: u64 = 1 << 7;
 pub(crate) struct Participants {
     records: Pages<Record>,
     /// Relations beyond the bits.
-    overflow: EntityHashMap<SmallVec<[RelationId; 4]>>,
+    overflow: EntityHashMap<Overflow>,
+}
+
+/// Relations of one entity, in the order in which it joined them.
+#[derive(Default)]
+struct Overflow {
+    list: SmallVec<[RelationId; 4]>,
+    /// The same, once they are many.
+    set: HashSet<RelationId>,
+}
+
+impl Overflow {
+    fn insert(&mut self, relation: RelationId) {
+        if self.list.len() < MANY {
+            if !self.list.contains(&relation) {
+                self.list.push(relation);
+            }
+            return;
+        }
+        if self.set.is_empty() {
+            self.set.extend(self.list.iter().copied());
+        }
+        if self.set.insert(relation) {
+            self.list.push(relation);
+        }
+    }
 }
 
 impl Participants {
@@ -186,10 +219,7 @@ impl Participants {
     pub(crate) fn join(&mut self, entity: Entity, relation: RelationId) {
         self.ensure(entity).relations |= 1 << relation.0.min(LAST_BIT);
         if relation.0 >= LAST_BIT {
-            let list = self.overflow.entry(entity).or_default();
-            if !list.contains(&relation) {
-                list.push(relation);
-            }
+            self.overflow.entry(entity).or_default().insert(relation);
         }
     }
 
@@ -198,7 +228,7 @@ impl Participants {
     pub(crate) fn relations(&self, entity: Entity) -> Relations<'_> {
         let bits = self.record(entity).map_or(0, |record| record.relations);
         let overflow = if bits >> LAST_BIT & 1 == 1 { self.overflow.get(&entity) } else { None };
-        let overflow = overflow.map_or(&[][..], |list| list);
+        let overflow = overflow.map_or(&[][..], |overflow| &overflow.list);
         RelationIter { bits: bits & !(1 << LAST_BIT), overflow: overflow.iter().copied() }
     }
 

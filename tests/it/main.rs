@@ -41,6 +41,7 @@ mod expr_semantics_names;
 mod expr_subtypes;
 mod expr_tables;
 mod lifecycle;
+mod many_relations;
 mod model;
 mod names;
 #[expect(dead_code, reason = "the comparison with Flecs uses more of it")]
@@ -52,10 +53,12 @@ mod pair_query_lists;
 mod pairs_mut;
 #[cfg(feature = "bevy_reflect")]
 mod pairs_view;
+mod panics;
 mod reads;
 mod removed_pairs;
 mod scale;
 mod smoke;
+mod stale_plans;
 mod storm;
 mod terms;
 mod terms_access;
