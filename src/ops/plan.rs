@@ -343,6 +343,9 @@ impl Planner<'_, '_> {
             (Some(_), Some(_)) => Ok(Source::Given),
             // A Bevy relationship makes itself from its target.
             (Some(_), None) if there || adopted.is_some() => Ok(Source::Nothing),
+            (Some(kind), None) if !(kind.has_default)(self.world) => {
+                Err(InsertPairError::MissingValue { pair: error(), expected: kind.name })
+            }
             (Some(_), None) => Ok(Source::Missing),
         }
     }

@@ -69,7 +69,9 @@ pub(crate) struct DataKind {
     pub(crate) clamp_ticks: fn(&mut DeferredWorld<'_>, CheckChangeTicks),
     /// Makes the column, unless there is one that belongs to the present store.
     pub(crate) init: fn(&mut World),
-    /// A default value, if the type has one.
+    /// Whether a default is known.
+    pub(crate) has_default: fn(&World) -> bool,
+    /// A default value, if one is known: code of the user.
     pub(crate) default: fn(&World) -> Option<BoxedValue>,
     /// A copy of a value, if the type can be copied.
     pub(crate) clone: fn(&dyn Any) -> Option<BoxedValue>,

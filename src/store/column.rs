@@ -154,6 +154,7 @@ impl<T: Send + Sync + 'static> PairData<T> {
                     world.insert_resource(column);
                 }
             },
+            has_default: has_reflected_default::<T>,
             default: reflected_default::<T>,
             clone: |_| None,
         }
@@ -175,7 +176,7 @@ impl<T: Send + Sync + 'static> PairData<T> {
     where
         T: Clone + Default,
     {
-        DataKind { default: |_| Some(Box::new(T::default())), ..Self::kind_cloned() }
+        DataKind { has_default: |_| true, default: |_| Some(Box::new(T::default())), ..Self::kind_cloned() }
     }
 }
 
@@ -183,6 +184,7 @@ impl<R: Relation> PairData<R> {
     /// [`kind`](Self::kind) of the values of a relation type, which knows whether they can be copied and made.
     pub(crate) fn kind_of_relation() -> DataKind {
         DataKind {
+            has_default: |_| R::info().default.is_some(),
             default: |_| R::info().default.map(|make| Box::new(make()) as BoxedValue),
             clone: |value| {
                 let clone = R::info().clone?;
@@ -193,19 +195,32 @@ impl<R: Relation> PairData<R> {
     }
 }
 
-/// The default of a type that is registered with `#[reflect(Default)]`.
-#[cfg(feature = "bevy_reflect")]
-fn reflected_default<T: Send + Sync + 'static>(world: &World) -> Option<BoxedValue> {
-    use bevy_ecs::reflect::AppTypeRegistry;
-    use bevy_reflect::std_traits::ReflectDefault;
-    let registry = world.get_resource::<AppTypeRegistry>()?.read();
-    let value = registry.get_type_data::<ReflectDefault>(TypeId::of::<T>())?.default();
-    Some(value.into_any().downcast::<T>().ok()?)
+/// Whether a type is registered with `#[reflect(Default)]`.
+fn has_reflected_default<T: Send + Sync + 'static>(world: &World) -> bool {
+    #[cfg(feature = "bevy_reflect")]
+    return reflected::<T>(world).is_some();
+    #[cfg(not(feature = "bevy_reflect"))]
+    return {
+        let _ = world;
+        false
+    };
 }
 
-#[cfg(not(feature = "bevy_reflect"))]
-fn reflected_default<T: Send + Sync + 'static>(_: &World) -> Option<BoxedValue> {
-    None
+/// The default of such a type.
+fn reflected_default<T: Send + Sync + 'static>(world: &World) -> Option<BoxedValue> {
+    #[cfg(feature = "bevy_reflect")]
+    return Some(reflected::<T>(world)?.default().into_any().downcast::<T>().ok()?);
+    #[cfg(not(feature = "bevy_reflect"))]
+    return {
+        let _ = world;
+        None
+    };
+}
+
+#[cfg(feature = "bevy_reflect")]
+fn reflected<T: 'static>(world: &World) -> Option<bevy_reflect::std_traits::ReflectDefault> {
+    let registry = world.get_resource::<bevy_ecs::reflect::AppTypeRegistry>()?.read();
+    registry.get_type_data::<bevy_reflect::std_traits::ReflectDefault>(TypeId::of::<T>()).cloned()
 }
 
 /// The value, if it is a `T`. The caller has checked the type.

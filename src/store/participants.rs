@@ -2,12 +2,8 @@
 
 use super::pages::Pages;
 use crate::id::RelationId;
-<<<<<<< HEAD
 use bevy_ecs::entity::{Entity, EntityGeneration, EntityHashMap, EntityIndex};
-=======
-use bevy_ecs::entity::{Entity, EntityHashMap};
 use bevy_platform::collections::HashSet;
->>>>>>> b5d955d (Plan anew after users' code has run, and drop values when an operation is complete)
 use core::{iter::Copied, slice};
 use smallvec::SmallVec;
 

@@ -119,6 +119,52 @@ fn pairs_in_one_list_apply_in_order() {
 }
 
 #[test]
+fn lists_of_pairs_nest_in_bundles_that_functions_return() {
+    fn friend_of(friend: Entity) -> impl Bundle {
+        (Position(1), pairs![(Likes, friend)])
+    }
+    fn guest(food: Entity, host: Entity) -> impl Bundle {
+        (pairs![(Eats { grams: 1 }, food)], pairs![(Follows, host)], Pair(Likes, food))
+    }
+    let mut world = world_with_error_log();
+    let [alice, bob, apple] = spawn(&mut world);
+    let eve = world.spawn((friend_of(alice), guest(apple, alice), pairs![(Likes, bob)], pairs![])).id();
+    assert_eq!(world.pairs::<Likes>().targets(eve).collect::<Vec<_>>(), [alice, apple, bob]);
+    assert_eq!(world.pair_value::<Eats>(eve, apple), Some(&Eats { grams: 1 }));
+    assert_eq!(world.pairs::<Follows>().target(eve), Some(alice));
+    world.entity_mut(eve).insert((guest(bob, bob), guest(alice, apple)));
+    assert_eq!(world.pairs::<Follows>().target(eve), Some(apple));
+    world.spawn_batch_with_pair([((), Likes, eve)]);
+    world.commands().spawn((sources![Follows: (friend_of(alice), pairs![(Likes, bob)])], friend_of(bob)));
+    world.flush();
+    assert_eq!(world.pairs::<Likes>().source_count(bob), 3);
+    assert_eq!(take_errors(), []);
+    world.check_pairs().unwrap();
+}
+
+#[test]
+fn sources_without_a_default_value_are_an_error_that_names_relation_and_type() {
+    let mut world = world_with_error_log();
+    world.commands().spawn(sources![Counted: Name::new("a"), Name::new("b")]);
+    world.flush();
+    let target = world.spawn(sources![Counted: Name::new("c")]).id();
+    let errors = take_errors();
+    assert_eq!(errors.len(), 3, "{errors:?}");
+    for (severity, text) in errors {
+        assert_eq!(severity, Severity::Error);
+        assert!(
+            text.contains("(Counted, ") && text.contains("default") && text.contains("bundles::Counted"),
+            "{text}"
+        );
+    }
+    assert!(world.pairs_to(target).is_empty());
+    // A Bevy relationship makes itself from its target, and so does a value with a default.
+    let parent = world.spawn((sources![ChildOf: Name::new("child")], sources![Eats: ()])).id();
+    assert_eq!((world.pairs_to(parent).len(), take_errors()), (2, vec![]));
+    world.check_pairs().unwrap();
+}
+
+#[test]
 fn a_type_can_be_the_target_of_a_pair_in_a_bundle() {
     let mut world = World::new();
     let a = world.spawn((Pair(Likes, TypeTarget(Position(1))), Pair(Eats { grams: 3 }, TypeTarget(())))).id();

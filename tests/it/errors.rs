@@ -520,3 +520,69 @@ fn more_traits_can_be_added_after_a_companion_has_gone() {
     world.insert_pair_by_id(a, r, b).unwrap();
     assert_eq!(world.pairs_of(a).len(), 1);
 }
+
+/// "(`relation`, type)" carries a value of the type, which makes one itself if it is known how.
+#[cfg(feature = "bevy_reflect")]
+#[test]
+fn a_pair_with_a_type_gets_the_default_that_reflection_knows() {
+    use bevy_ecs::reflect::AppTypeRegistry;
+    use bevy_reflect::{Reflect, std_traits::ReflectDefault};
+
+    #[derive(Component, Reflect, Default, Debug, PartialEq)]
+    #[reflect(Default)]
+    struct Speed(u32);
+
+    let mut world = world_with_error_log();
+    let [a] = spawn(&mut world);
+    let begin = relation(&mut world, RelationTraits::new());
+    let speed = world.entity_of::<Speed>();
+    for registry in [None, Some(AppTypeRegistry::default())] {
+        registry.into_iter().for_each(|registry| world.insert_resource(registry));
+        let error = refused(&mut world, |world| world.insert_pair_by_id(a, begin, speed));
+        assert!(matches!(error, InsertPairError::MissingValue { .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("no default of `") && text.contains("Speed` is known"), "{text}");
+    }
+    world.resource::<AppTypeRegistry>().write().register::<Speed>();
+    world.insert_pair_by_id(a, begin, speed).unwrap();
+    assert_eq!(world.pair_value_by_id::<Speed>(a, begin, speed), Some(&Speed(0)));
+    world.check_pairs().unwrap();
+}
+
+#[test]
+fn a_dead_entity_in_the_value_of_a_relationship_does_not_matter_beside_the_target() {
+    let mut world = world_with_error_log();
+    let [a, b, dead] = spawn(&mut world);
+    world.despawn(dead);
+    world.insert_pair(b, CrewOf(dead), a).unwrap();
+    assert_eq!(world.get::<CrewOf>(b).map(|crew| crew.0), Some(a));
+    assert!(world.has_pair::<CrewOf>(b, a));
+    // Also where the pair is there already, and for a target that is dead.
+    world.insert_pair(b, CrewOf(dead), a).unwrap();
+    assert!(world.has_pair::<CrewOf>(b, a));
+    let error = refused(&mut world, |world| world.insert_pair(b, CrewOf(a), dead));
+    assert!(matches!(error, InsertPairError::Dead { .. }), "{error}");
+    assert!(world.has_pair::<CrewOf>(b, a));
+    world.check_pairs().unwrap();
+}
+
+#[test]
+fn a_relationship_has_its_pairs_once_it_is_adopted() {
+    let mut world = world_with_error_log();
+    let [a, b] = spawn(&mut world);
+    world.entity_mut(b).insert(CrewOf(a));
+    assert!(!world.has_pair::<CrewOf>(b, a), "reading alone does not adopt it");
+    world.register_relation::<CrewOf>().unwrap();
+    assert!(world.has_pair::<CrewOf>(b, a));
+    world.check_pairs().unwrap();
+}
+
+#[test]
+fn a_tag_pair_has_no_value() {
+    let mut world = world_with_error_log();
+    let [a, b] = spawn(&mut world);
+    let tag = relation(&mut world, RelationTraits::new());
+    world.insert_pair_by_id(a, tag, b).unwrap();
+    assert!(world.has_pair_by_id(a, PairId::new(tag, b)));
+    assert!(world.pair_value_by_id::<u32>(a, tag, b).is_none());
+}
