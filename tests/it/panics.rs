@@ -224,7 +224,6 @@ const PARTS: &[(&str, Verb)] = &[
         let mut batch = commands.pairs::<Weighs>();
         batch.insert(a, Weighs(bomb(10)), x).insert(b, Weighs(bomb(10)), y).remove(a, b);
         drop(batch);
-        drop(commands);
         w.flush();
     }),
     ("remove a batch", |w, &[a, b, c, ..]| {
