@@ -159,6 +159,81 @@ fn a_suggested_name_is_written_such_that_it_can_be_read() {
     );
 }
 
+#[derive(Component)]
+#[component(immutable)]
+struct Serial;
+
+#[derive(Component)]
+struct Fuel;
+
+#[test]
+fn every_error_of_a_world_has_its_place_the_text_and_what_was_expected() {
+    let mut world = Written::new(&["Bob Tag", "e1 Tag (A, e2)", "Inner (ChildOf, Bob)"]).world;
+    world.register_component_name::<Fuel>("Fuel").register_component_name::<Serial>("Serial");
+    for _ in 0..2 {
+        world.spawn(Name::new("Twin"));
+    }
+    let twins = "a name that means one thing, not any of the entity";
+    let exists = "the name of a component, relation or entity that exists";
+    for (text, column, found, expected) in [
+        ("Nobody", 1, "Nobody", exists),
+        ("(A, Bob.Nobody)", 5, "Bob.Nobody", exists),
+        ("Tag(Nobody)", 5, "Nobody", exists),
+        ("A($x, Nobody)", 7, "Nobody", exists),
+        ("$x == Nobody, Tag($x)", 7, "Nobody", exists),
+        ("Tag(up Nobody)", 8, "Nobody", exists),
+        ("and|Nobody", 5, "Nobody", exists),
+        ("Nobody()", 1, "Nobody", exists),
+        ("!{Tag || Nobody}", 10, "Nobody", exists),
+        ("(A, Twin)", 5, "Twin", twins),
+        ("Twin", 1, "Twin", twins),
+        ("Tag(up A)", 8, "A", "a traversable relation"),
+        ("Tag(up Bob)", 8, "Bob", "a traversable relation"),
+        ("(A, e1|up A)", 11, "A", "a traversable relation"),
+        ("Fuel(up IsA)", 9, "IsA", "a component that instances share"),
+        ("[inout] Serial", 1, "[inout] Serial", "the component is immutable"),
+        ("[out] Serial($x)", 1, "[out] Serial($x)", "the component is immutable"),
+        (
+            "[out] Fuel, [inout] Fuel(Bob)",
+            13,
+            "[inout] Fuel(Bob)",
+            "one field of a row that writes the component",
+        ),
+        ("#7", 1, "#7", "the bits of an entity that is alive"),
+        ("(A, #18446744073709551615)", 5, "#18446744073709551615", "the bits of an entity that is alive"),
+        ("#0", 1, "#0", "the bits of an entity that is alive"),
+        ("?(A, #0)", 3, "A", "a term that must hold, with `#0`"),
+        ("$x == $y", 7, "$y", "variables of which another term says what one is"),
+    ] {
+        for (prefix, line, indent) in [("", 1, 0), ("Tag,\n\t ", 2, 2), ("// ü\nTag, /* ö */ ", 2, 13)] {
+            let whole = format!("{prefix}{text}");
+            let error = PairExpr::parse(&*whole).unwrap().compile(&mut world).err();
+            let error = error.unwrap_or_else(|| panic!("`{whole}` is an error"));
+            assert_eq!(
+                (error.kind(), error.line(), error.column(), error.found()),
+                (ExprErrorKind::Rule, line, column + indent, found),
+                "{error}"
+            );
+            assert_eq!(&whole[error.range()], found);
+            assert!(error.expected().contains(expected), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_component_on_the_entity_of_its_type_is_a_singleton() {
+    let mut world = World::new();
+    world.register_component_name::<Fuel>("Fuel");
+    let stands_for_it = world.entity_of::<Fuel>();
+    let mut expr = PairExpr::parse("Fuel(Fuel)").unwrap().compile(&mut world).unwrap();
+    assert_eq!(expr.count(&world), Ok(0));
+    world.entity_mut(stands_for_it).insert(Fuel);
+    assert_eq!(expr.count(&world), Ok(1));
+    assert_eq!(expr.first(&world).unwrap().unwrap().source(0), Some(stands_for_it));
+    world.entity_mut(stands_for_it).remove::<Fuel>();
+    assert_eq!(expr.count(&world), Ok(0));
+}
+
 #[cfg(feature = "bevy_reflect")]
 mod members {
     use super::*;

@@ -165,9 +165,9 @@ impl Lowering<'_, '_> {
     pub(super) fn position(&self, element: Element, bound: &VarSet) -> Position {
         match element {
             Element::Singleton(component) => {
-                let entity = self.view.reads.resource_entity(component);
                 // Nobody has anything while there is no such resource.
-                Position::Known(Operand::Entity(entity.unwrap_or(Entity::PLACEHOLDER)))
+                let entity = self.singleton(component).unwrap_or(Entity::PLACEHOLDER);
+                Position::Known(Operand::Entity(entity))
             }
             Element::Entity(entity) => Position::Known(Operand::Entity(entity)),
             Element::Var(var) if bound.contains(var) => Position::Known(Operand::Column(var.0)),
@@ -206,9 +206,15 @@ impl Lowering<'_, '_> {
         match element {
             Element::Entity(entity) => Some(Operand::Entity(entity)),
             Element::Var(var) => Some(Operand::Column(var.0)),
-            Element::Singleton(component) => self.view.reads.resource_entity(component).map(Operand::Entity),
+            Element::Singleton(component) => self.singleton(component).map(Operand::Entity),
             Element::Any => None,
         }
+    }
+
+    /// Where the one value of a component is: with the resource, or else on the entity that stands for its type.
+    fn singleton(&self, component: ComponentId) -> Option<Entity> {
+        let resource = self.view.reads.resource_entity(component);
+        resource.or_else(|| self.view.value_of_component(component).entity())
     }
 
     pub(super) fn add_shape(&mut self, field: Option<u16>, shape: FieldShape) {
