@@ -106,10 +106,9 @@ fn any_source_names_the_first_subtype_whatever_is_set() {
     let mut written = Written::new(&[
         "B1 (IsA, B)",
         "B2 (IsA, B1)",
-        "e1 (B2, t)",
-        "e2 (B1, u)",
-        "e3 (B1, t)",
-        "e4 (B2, u)",
+        // `t` is met by way of `u` first, and there with another subtype.
+        "e1 (B1, u) (B2, t)",
+        "e2 (B1, t)",
         "e5 (B, v)",
         "e6 (B2, v)",
     ]);
