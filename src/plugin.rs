@@ -3,7 +3,7 @@
 #[cfg(feature = "bevy_reflect")]
 use crate::param::{PairsView, refresh_views};
 use crate::{
-    ops::{WorldPairExt, adopt, ensure_store, relation_id},
+    ops::{WorldPairExt, adopt, ensure_store, maintain, needs_mending, relation_id},
     relation::{Relation, RelationTraits, TraitsError, TraversableRelation, short_name},
     store::PairStore,
 };
@@ -17,8 +17,12 @@ use bevy_ecs::{
     change_detection::{DetectChangesMut, ResMut},
     component::Component,
     entity::Entity,
+    entity_disabling::Disabled,
+    observer::Observer,
+    query::{Allow, With},
     relationship::Relationship,
     resource::Resource,
+    system::{Commands, Query},
     world::World,
 };
 use core::any::{TypeId, type_name};
@@ -39,8 +43,15 @@ impl Plugin for RelationsPlugin {
     }
 }
 
-fn maintain_pairs(store: Option<ResMut<PairStore>>) {
+fn maintain_pairs(
+    store: Option<ResMut<PairStore>>,
+    observers: Query<(), (With<Observer>, Allow<Disabled>)>,
+    mut commands: Commands,
+) {
     if let Some(mut store) = store {
+        if needs_mending(&store, |entity| observers.contains(entity)) {
+            commands.queue(maintain);
+        }
         store.bypass_change_detection().maintain();
     }
 }

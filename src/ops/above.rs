@@ -8,6 +8,7 @@ use super::{
     along::view,
     bootstrap::relation_id,
     event::{PairInserted, PairRemoved, tell},
+    watch,
 };
 use crate::{access, id::RelationId, relation::TraversableRelation};
 use alloc::{vec, vec::Vec};
@@ -85,13 +86,18 @@ pub(super) fn propagate_changes<R: TraversableRelation, C: Component>(world: &mu
         return;
     }
     world.insert_resource(Propagated::<R, C>(PhantomData));
-    world.add_observer(|on: On<Insert<C>>, mut world: DeferredWorld| {
+    watch::install(world, observe::<R, C>);
+}
+
+fn observe<R: TraversableRelation, C: Component>(world: &mut World) -> Vec<Entity> {
+    let inserted = world.add_observer(|on: On<Insert<C>>, mut world: DeferredWorld| {
         if let Some(above) = Above::<R, C>::new(&world) {
             let below = above.below(&world, on.entity, on.entity);
             above.tell_inserted(&mut world, below.into_iter().map(|entity| (entity, on.entity)));
         }
     });
-    world.add_observer(|on: On<Remove<C>>, mut world: DeferredWorld| {
+    let inserted = inserted.id();
+    let removed = world.add_observer(|on: On<Remove<C>>, mut world: DeferredWorld| {
         if let Some(above) = Above::<R, C>::new(&world) {
             let mut below = above.below(&world, on.entity, on.entity);
             above.tell_removed(&mut world, &below, on.entity);
@@ -101,7 +107,8 @@ pub(super) fn propagate_changes<R: TraversableRelation, C: Component>(world: &mu
             }
         }
     });
-    world.add_observer(|on: On<PairInserted<R>>, mut world: DeferredWorld| {
+    let removed = removed.id();
+    let linked = world.add_observer(|on: On<PairInserted<R>>, mut world: DeferredWorld| {
         if let Some(above) = Above::<R, C>::new(&world)
             && !on.replaced
             && let Some((holder, below)) = above.seen_through(&world, on.source, on.target)
@@ -109,7 +116,8 @@ pub(super) fn propagate_changes<R: TraversableRelation, C: Component>(world: &mu
             above.tell_inserted(&mut world, below.into_iter().map(|entity| (entity, holder)));
         }
     });
-    world.add_observer(|on: On<PairRemoved<R>>, mut world: DeferredWorld| {
+    let linked = linked.id();
+    let unlinked = world.add_observer(|on: On<PairRemoved<R>>, mut world: DeferredWorld| {
         if let Some(above) = Above::<R, C>::new(&world)
             && let Some((holder, below)) = above.seen_through(&world, on.source, on.target)
         {
@@ -119,7 +127,8 @@ pub(super) fn propagate_changes<R: TraversableRelation, C: Component>(world: &mu
             }
         }
     });
-    world.flush();
+    let unlinked = unlinked.id();
+    vec![inserted, removed, linked, unlinked]
 }
 
 /// What entities see of `C` above them along `R`.

@@ -9,9 +9,9 @@ use super::{
     cleanup,
     error::{InsertPairError, to_bevy},
     event::{self, Kind, Watch},
-    insert,
+    insert, participant,
     plan::{StoredPair, attempted, check_rules, freeze},
-    remove,
+    remove, watch,
 };
 use crate::{
     access,
@@ -21,13 +21,14 @@ use crate::{
     },
     store::{PairData, PairStore, unpack},
 };
-use alloc::vec::Vec;
+use alloc::{vec, vec::Vec};
 use bevy_ecs::{
-    entity::Entity,
+    entity::{Entity, EntityHashSet},
+    entity_disabling::Disabled,
     error::BevyError,
     hierarchy::ChildOf,
     lifecycle::{DespawnEvent, DiscardEvent, InsertEvent},
-    query::{QueryData, With},
+    query::{Allow, QueryData, With},
     relationship::{Relationship, RelationshipTarget},
     world::{DeferredWorld, World},
 };
@@ -90,6 +91,7 @@ pub(crate) fn adopt<C: Relationship>(
     } else {
         None
     };
+    let component = world.register_component::<C>();
     let added = add_type_relation::<C>(world);
     let id = added.id;
     let adopted = Adopted {
@@ -103,6 +105,8 @@ pub(crate) fn adopt<C: Relationship>(
             let component: &C = world.get(source)?;
             Some(component)
         },
+        target: |world, source| world.get::<C>(source).map(Relationship::get),
+        component,
         kind: PairData::<C>::kind(),
         has_fields,
         allow_self: C::ALLOW_SELF_REFERENTIAL,
@@ -120,8 +124,7 @@ pub(crate) fn adopt<C: Relationship>(
         apply_traits(world, id, traits)
     })?;
     freeze(world, id);
-    watch::<C>(world);
-    absorb::<C>(world);
+    watch::install(world, mirror::<C>);
     Ok(entity)
 }
 
@@ -136,23 +139,43 @@ struct Discarded<C>(PhantomData<C>);
 /// A target, with all of its sources, is being despawned.
 struct TargetDespawned<C>(PhantomData<C>);
 
-/// Follows the component wherever it is written.
-fn watch<C: Relationship>(world: &mut World) {
-    event::watch::<InsertEvent, C, Inserted<C>>(world);
-    event::watch::<DiscardEvent, C, Discarded<C>>(world);
-    event::watch::<DespawnEvent, C::RelationshipTarget, TargetDespawned<C>>(world);
+/// Follows the component wherever it is written, and makes the pairs those that the components say.
+fn mirror<C: Relationship>(world: &mut World) -> Vec<Entity> {
+    let observers = vec![
+        event::watch::<InsertEvent, C, Inserted<C>>(world),
+        event::watch::<DiscardEvent, C, Discarded<C>>(world),
+        event::watch::<DespawnEvent, C::RelationshipTarget, TargetDespawned<C>>(world),
+    ];
     world.flush();
+    let Some(store) = access::store(world) else { return observers };
+    let Some(relation) = store.registry.of_type::<C>() else { return observers };
+    let pairs = store.relation(relation).iter();
+    let stale: Vec<StoredPair> = pairs
+        .filter(|&(source, target)| world.get::<C>(source).map(Relationship::get) != Some(target))
+        .map(|(source, target)| StoredPair { source, relation, target })
+        .collect();
+    let sources = sources_in_order::<C>(world);
+    let mut deferred = DeferredWorld::from(&mut *world);
+    for pair in stale {
+        remove::remove(&mut deferred, &[pair]);
+    }
+    for source in sources {
+        Inserted::<C>::run(&mut deferred, source);
+    }
+    world.flush();
+    observers
 }
 
-/// Mirrors the components that are there already, in the order of Bevy's collections.
-fn absorb<C: Relationship>(world: &mut World) {
-    let mut targets = world.query_filtered::<&C::RelationshipTarget, With<C::RelationshipTarget>>();
-    let sources: Vec<Entity> =
+/// The entities with the component, in the order of Bevy's collections; last those that are in none, because hooks
+/// were skipped.
+fn sources_in_order<C: Relationship>(world: &mut World) -> Vec<Entity> {
+    let mut targets = world.query_filtered::<&C::RelationshipTarget, Allow<Disabled>>();
+    let mut sources: Vec<Entity> =
         targets.iter(world).flat_map(|target| target.iter().collect::<Vec<_>>()).collect();
-    let mut world = DeferredWorld::from(world);
-    for source in sources {
-        Inserted::<C>::run(&mut world, source);
-    }
+    let collected: EntityHashSet = sources.iter().copied().collect();
+    let mut all = world.query_filtered::<Entity, (With<C>, Allow<Disabled>)>();
+    sources.extend(all.iter(world).filter(|source| !collected.contains(source)));
+    sources
 }
 
 /// The pair that the component of `source` stands for, in the store.
@@ -176,6 +199,11 @@ impl<C: Relationship> Watch for Inserted<C> {
             return refuse_self_reference::<C>(world, source);
         };
         let StoredPair { relation, target, .. } = pair;
+        if [source, target].iter().any(|&end| store.participants.stripped_before(end).is_some()) {
+            participant::claim(world, source);
+            participant::claim(world, target);
+            return Self::run(world, source);
+        }
         store.participants.join(source, relation);
         store.participants.join(target, relation);
         let listening = store.listeners.anybody;
@@ -265,16 +293,18 @@ fn replaced(world: &mut DeferredWorld<'_>, pair: StoredPair) {
 
 impl<C: Relationship> Watch for Discarded<C> {
     fn run(world: &mut DeferredWorld<'_>, source: Entity) {
-        let Some((pair, store)) = pair_of::<C>(world, source) else { return };
-        if store.replacing == Some(source) {
+        // The target may be dead by now.
+        let Some(target) = world.get::<C>(source).map(Relationship::get) else { return };
+        let Some(store) = access::deferred_store(world) else { return };
+        let Some(relation) = store.registry.of_type::<C>().filter(|_| store.replacing != Some(source)) else {
             return;
-        }
+        };
         let listening = store.listeners.any[1];
-        let index = store.relation_mut(pair.relation);
+        let index = store.relation_mut(relation);
         if !listening {
-            index.unlink(source, pair.target);
-        } else if index.has(source, pair.target) {
-            remove::remove(world, &[pair]);
+            index.unlink(source, target);
+        } else if index.has(source, target) {
+            remove::remove(world, &[StoredPair { source, relation, target }]);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{
     error::{report, to_bevy},
-    event, participant,
+    event, participant, watch,
 };
 use crate::{
     access,
@@ -43,7 +43,8 @@ fn bootstrap(world: &mut World) {
     // From here on observers may use relations, also these: their numbers are taken.
     world.insert_resource(PairStore::with_built_ins());
     world.init_resource::<NameIndex>();
-    event::watch_observers(world);
+    watch::install(world, event::watch_observers);
+    watch::install(world, participant::watch_marker);
     let ids = [relation_id::<Tagged>(world), relation_id::<IsA>(world), relation_id::<SlotOf>(world)];
     if let Err(error) = ChildOf::register(world) {
         // Only if an observer of the store has adopted it with other traits.
@@ -60,6 +61,7 @@ fn bootstrap(world: &mut World) {
 /// # Errors
 /// If its declared traits are rejected.
 pub(crate) fn try_relation_id<R: Relation>(world: &mut World) -> Result<RelationId, TraitsError> {
+    watch::mend_if_lost(world);
     let id = match ensure_store(world).registry.of_type::<R>() {
         Some(id) => id,
         None => register_new::<R>(world)?,
@@ -241,6 +243,7 @@ fn replace_entity(world: &mut World, id: RelationId) {
         let _ = world.try_despawn(entity);
         return;
     };
+    participant::note_marker(world, entity);
     let store = ensure_store(world);
     store.registry.set_entity(id, entity);
     note_type_entity(store, entity, type_id);
@@ -248,15 +251,14 @@ fn replace_entity(world: &mut World, id: RelationId) {
     note_relation(store, id, entity);
 }
 
-/// Spawns an entity that is to stand for a type, and makes sure that it has the marker if it lives.
+/// Spawns an entity that is to stand for a type, with the marker, unless an observer takes that from it.
 fn spawn_type_entity(world: &mut World) -> Entity {
     world.spawn((TypeEntity, participant::Participant)).id()
 }
 
-/// Notes that a living entity with the marker stands for a type.
+/// Notes that a living entity stands for a type.
 fn note_type_entity(store: &mut PairStore, entity: Entity, type_id: TypeId) {
     store.registry.type_entities.insert(entity, type_id);
-    store.participants.set_marked(entity, true);
     store.participants.set_type(entity);
 }
 
@@ -265,6 +267,7 @@ fn note_type_entity(store: &mut PairStore, entity: Entity, type_id: TypeId) {
 /// # Errors
 /// If it is not alive.
 pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<RelationId, TraitsError> {
+    watch::mend_if_lost(world);
     let data = loop {
         let store = ensure_store(world);
         if let Some(id) = store.registry.of_entity(entity)
@@ -283,7 +286,9 @@ pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<Relati
             break data;
         }
         // Runs users' code, which may have made it a relation, or despawned it.
-        participant::join(world, entity, TAGGED);
+        if !participant::join(world, entity, TAGGED) {
+            return Err(TraitsError::Dead { entity });
+        }
     };
     let store = ensure_store(world);
     // The pairs of a type with fields carry values of that type, whether it is declared a relation or not.
@@ -535,6 +540,7 @@ fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
                 // An observer despawns such entities. What is done with this one finds out that it is dead.
                 break entity;
             }
+            participant::note_marker(world, entity);
             let store = ensure_store(world);
             store.registry.types.insert(type_ref.id, TypeEntry { entity, data: None });
             note_type_entity(store, entity, type_ref.id);

@@ -60,15 +60,22 @@ impl Departure {
 /// A participant is being despawned by Bevy.
 pub(super) fn on_despawn(mut world: DeferredWorld, entity: Entity) {
     let Some(store) = access::deferred_store(&mut world) else { return };
-    if !store.participants.is_marked(entity) {
-        return;
+    if store.participants.is_marked(entity) || store.participants.is_stripped(entity) {
+        leave_all(&mut world, entity);
     }
+}
+
+/// Ends everything that the store knows of an entity that is being despawned, or that was despawned while its marker
+/// was missing: then observers of pairs hear of an entity that is dead.
+pub(super) fn leave_all(world: &mut DeferredWorld<'_>, entity: Entity) {
+    let Some(store) = access::deferred_store(world) else { return };
+    store.watches_lost |= store.participants.is_observer(entity);
     let relation = relation_of(store, entity);
     let departure = leave(store, entity);
     if departure.is_done() {
         forget(store, entity);
     } else {
-        departure.finish(&mut world, |store| forget(store, entity));
+        departure.finish(world, |store| forget(store, entity));
     }
     if let Some(relation) = relation {
         // A type gets another entity at once; a run-time relation is forgotten by now.

@@ -18,13 +18,13 @@ use crate::{
     relation::{Relation, Wildcard},
     store::PairStore,
 };
-use alloc::{borrow::Cow, vec::Vec};
+use alloc::{borrow::Cow, vec, vec::Vec};
 use bevy_ecs::{
     bundle::Bundle,
     change_detection::{CheckChangeTicks, MaybeLocation},
     component::{Component, ComponentCloneBehavior, ComponentDescriptor, ComponentId, StorageType},
     entity::Entity,
-    event::{EntityComponentsTrigger, EntityEvent, EventPattern, trigger_entity_internal},
+    event::{EntityComponentsTrigger, EntityEvent, Event, EventPattern, trigger_entity_internal},
     lifecycle::Insert,
     observer::{IntoObserver, Observer, On, TriggerContext},
     ptr::PtrMut,
@@ -213,13 +213,53 @@ pub(super) trait Watch: 'static {
 
 /// Observes lifecycle event `E` of component `C` with a plain function: a system would cost more than
 /// mirroring a pair does.
-pub(super) fn watch<E: EntityEvent, C: Component, W: Watch>(world: &mut World) {
+pub(super) fn watch<E: EntityEvent, C: Component, W: Watch>(world: &mut World) -> Entity {
     let key = world.register_event_key::<E>();
     let component = world.register_component::<C>();
     // SAFETY: the runner takes the event for an `E`, whose key this is.
     // Test: `writing_through_either_api_shows_in_the_other`.
     let observer = unsafe { Observer::with_dynamic_runner(run::<E, W>).with_event_key(key) };
-    world.spawn(observer.with_component(component));
+    world.spawn(observer.with_component(component)).id()
+}
+
+/// [`Watch`], with what the entity has before and after.
+pub(super) trait WatchChange: 'static {
+    fn run(world: &mut DeferredWorld<'_>, entity: Entity, change: &EntityComponentsTrigger<'_>);
+}
+
+/// A lifecycle event.
+pub(super) trait Lifecycle:
+    EntityEvent + for<'a> Event<Trigger<'a> = EntityComponentsTrigger<'a>>
+{
+}
+
+impl<E: EntityEvent + for<'a> Event<Trigger<'a> = EntityComponentsTrigger<'a>>> Lifecycle for E {}
+
+/// [`watch`] for a [`WatchChange`].
+pub(super) fn watch_change<E: Lifecycle, C: Component, W: WatchChange>(world: &mut World) -> Entity {
+    let key = world.register_event_key::<E>();
+    let component = world.register_component::<C>();
+    // SAFETY: the runner takes the event for an `E`, whose key this is.
+    // Test: `clearing_is_told_from_retaining_whatever_observers_do`.
+    let observer = unsafe { Observer::with_dynamic_runner(run_change::<E, W>).with_event_key(key) };
+    world.spawn(observer.with_component(component)).id()
+}
+
+/// # Safety
+/// The event must be an `E`.
+unsafe fn run_change<E: Lifecycle, W: WatchChange>(
+    mut world: DeferredWorld<'_>,
+    _observer: Entity,
+    _context: &TriggerContext,
+    event: PtrMut<'_>,
+    trigger: PtrMut<'_>,
+) {
+    // SAFETY: promised by the caller.
+    let entity = unsafe { event.as_ref().deref::<E>() }.event_target();
+    // SAFETY: the trigger is of the type that belongs to `E`, which `Lifecycle` names; what it refers to lives as long
+    // as the event is being triggered.
+    let change = unsafe { trigger.as_ref().deref::<EntityComponentsTrigger<'_>>() };
+    W::run(&mut world, entity, change);
 }
 
 /// # Safety
@@ -237,17 +277,18 @@ unsafe fn run<E: EntityEvent, W: Watch>(
 }
 
 /// Keeps track of whether anybody listens, and of ticks that grow old.
-pub(super) fn watch_observers(world: &mut World) {
+pub(super) fn watch_observers(world: &mut World) -> Vec<Entity> {
     let keys =
         [world.register_event_key::<PairInsertedEvent>(), world.register_event_key::<PairRemovedEvent>()];
     ensure_store(world).listeners.keys = Some(keys);
     // The first event finds out. There may even be an observer that is just being added: one whose parameters
     // have brought relations into the world.
     set_listening(&mut DeferredWorld::from(&mut *world), [true; 2]);
-    world.add_observer(|_: On<Insert<Observer>>, mut world: DeferredWorld| {
+    let listeners = world.add_observer(|_: On<Insert<Observer>>, mut world: DeferredWorld| {
         set_listening(&mut world, [true; 2]);
     });
-    world.add_observer(|on: On<CheckChangeTicks>, mut world: DeferredWorld| {
+    let listeners = listeners.id();
+    let ticks = world.add_observer(|on: On<CheckChangeTicks>, mut world: DeferredWorld| {
         let check = *on.event();
         let Some(store) = access::deferred_store(&mut world) else { return };
         for index in &mut store.relations {
@@ -257,7 +298,8 @@ pub(super) fn watch_observers(world: &mut World) {
         let columns: Vec<_> = store.registry.data_kinds().map(|kind| kind.clamp_ticks).collect();
         columns.into_iter().for_each(|clamp| clamp(&mut world, check));
     });
-    world.flush();
+    let ticks = ticks.id();
+    vec![listeners, ticks]
 }
 
 /// Finds out whether anybody listens.

@@ -19,6 +19,7 @@ mod insert;
 mod participant;
 mod plan;
 mod remove;
+mod watch;
 mod world;
 
 pub use above::{InsertedAbove, RemovedAbove};
@@ -34,3 +35,4 @@ pub use world::WorldPairExt;
 pub(crate) use adopt::adopt;
 pub(crate) use bootstrap::{TypeEntity, ensure_store, entity_of_type_id, relation_id};
 pub(crate) use participant::Participant;
+pub(crate) use watch::{despawn_after, maintain, needs_mending};

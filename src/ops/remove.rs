@@ -190,14 +190,14 @@ pub(crate) fn remove_batch<R: Relation>(
     }
 }
 
-/// The stored pairs that fit `id`, of one source or of all.
+/// The stored pairs that fit `id`, of one source or of all. Tags are targets too: `(*, tag)` and `(*, *)` remove them.
 pub(crate) fn select(store: &PairStore, source: Option<Entity>, id: PairId) -> Vec<StoredPair> {
-    let pairs = Relations::new(store, None).select(source, id);
+    let pairs = Relations::new(store, None).with_tags().select(source, id);
     pairs.map(|(relation, source, target)| StoredPair { source, relation, target }).collect()
 }
 
-/// Every pair that `entity` has as a source is removed, but for those kept in components.
-pub(crate) fn remove_own(world: &mut World, entity: Entity) {
+/// Every pair that `entity` has as a source is removed, but for those kept in components. The caller flushes.
+pub(crate) fn remove_own(world: &mut DeferredWorld<'_>, entity: Entity) {
     let Some(store) = access::store(world) else { return };
     let mut pairs = Vec::new();
     for relation in store.relations_of(entity) {
@@ -206,5 +206,6 @@ pub(crate) fn remove_own(world: &mut World, entity: Entity) {
             pairs.extend(targets.map(|target| StoredPair { source: entity, relation, target }));
         }
     }
-    remove_selected(world, pairs);
+    let pairs = with_mirrors(store, pairs);
+    remove(world, &pairs);
 }

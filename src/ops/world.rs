@@ -7,7 +7,7 @@ use super::{
     error::{DespawnError, InsertPairError, InsertPairsError, ReorderError},
     event, insert,
     participant::Participant,
-    remove,
+    remove, watch,
 };
 use crate::{
     access,
@@ -103,11 +103,13 @@ pub trait WorldPairExt {
     /// Removes all pairs of the relation from `source` and gives their number.
     fn remove_pairs<R: Relation>(&mut self, source: Entity) -> usize;
 
-    /// Removes the pairs that fit `pair` from `source` and gives their number: `(R, T)`, all of a relation
-    /// `(R, *)`, all with a target `(*, T)`, or everything `(*, *)`.
+    /// Removes the pairs that fit `pair` from `source` and returns their number: `(R, T)`, all of a relation
+    /// `(R, *)`, all with a target `(*, T)`, or everything `(*, *)`. The last two remove tags too: a tag is a target
+    /// without a relation that has a name.
     fn remove_pairs_by_id(&mut self, source: Entity, pair: PairId) -> usize;
 
-    /// Removes the pairs that fit `pair` from every source and gives their number.
+    /// Removes the pairs that fit `pair` from every source and returns their number; tags as
+    /// [`remove_pairs_by_id`](Self::remove_pairs_by_id) does.
     fn remove_pairs_everywhere(&mut self, pair: PairId) -> usize;
 
     /// Removes many pairs of one relation, in order: several times faster than one by one. Gives the number
@@ -118,8 +120,8 @@ pub trait WorldPairExt {
     /// stay registered, and their traits can be set again.
     fn clear_pairs(&mut self);
 
-    /// Despawns every entity that has a pair that fits `pair`, with what depends on it. Gives the number of
-    /// those that had the pair.
+    /// Despawns every entity that has a pair that fits `pair`, with what depends on it; `(*, tag)` fits what has the
+    /// tag. Returns the number of those that had the pair.
     ///
     /// # Errors
     /// If a policy `Panic` stands in the way of one of them: those before it are gone.
@@ -136,7 +138,8 @@ pub trait WorldPairExt {
 
     /// Spawns entities, each with a bundle and a pair, like Bevy's `spawn_batch`, which accepts no pairs.
     ///
-    /// A pair that is refused goes to Bevy's error handler.
+    /// A pair that is refused goes to Bevy's error handler, also because an observer of the bundle has despawned the
+    /// entity, which is returned all the same.
     fn spawn_batch_with_pair<B, R>(&mut self, batch: impl IntoIterator<Item = (B, R, Entity)>) -> Vec<Entity>
     where
         B: Bundle<Effect: NoBundleEffect>,
@@ -280,7 +283,8 @@ pub trait WorldPairExt {
 
     /// The upkeep that [`RelationsPlugin`](crate::RelationsPlugin) does once per frame; call it in a world
     /// without the plugin. Depths of all traversable relations become constant to read again, after entities
-    /// with sources of their own were moved; pairs that were removed before the last call are forgotten.
+    /// with sources of their own were moved; pairs that were removed before the last call are forgotten. Observers that
+    /// this crate depends on come back if they were despawned, and import what they have missed.
     fn maintain_pairs(&mut self);
 
     /// Verifies every [`Invariant`](crate::Invariant) of the pair store.
@@ -369,10 +373,7 @@ impl WorldPairExt for World {
 
     fn clear_pairs(&mut self) {
         self.remove_pairs_everywhere(PairId::ALL);
-        let Some(store) = access::store(self) else { return };
-        let tags = remove::select(store, None, PairId::any_target(store.registry.entry(TAGGED).entity));
-        remove::remove_selected(self, tags);
-        let store = bootstrap::ensure_store(self);
+        let Some(store) = access::store_mut(self) else { return };
         let ids: Vec<_> = store.registry.ids().collect();
         for id in ids {
             // Observers may have inserted pairs again.
@@ -509,6 +510,7 @@ impl WorldPairExt for World {
     }
 
     fn maintain_pairs(&mut self) {
+        watch::maintain(self);
         if let Some(store) = access::store_mut(self) {
             store.maintain();
         }

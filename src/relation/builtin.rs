@@ -30,7 +30,9 @@ pub(super) fn built_in(type_id: TypeId) -> Option<RelationId> {
 #[relation(tag, transitive, reflexive, on_instantiate = DontInherit)]
 pub struct IsA;
 
-/// `(SlotOf, prefab)`: the source is a child of a prefab that instances offer under its own name.
+/// `(SlotOf, prefab)`: the source is a child of a prefab that instances will offer under its own name.
+///
+/// Instances of prefabs cannot be made yet: until then it is a relation like any other, and does nothing by itself.
 #[derive(Relation, Clone, Copy, Debug)]
 #[relation(tag, exclusive, on_instantiate = DontInherit)]
 pub struct SlotOf;
@@ -40,7 +42,10 @@ pub struct SlotOf;
 #[relation(tag)]
 pub(crate) struct Tagged;
 
-/// Marks an entity from which instances are made.
+/// Marks an entity from which instances will be made.
+///
+/// Expressions that do not name it leave such entities out. Instances cannot be made yet: a pair of [`IsA`] with a prefab
+/// copies neither components nor children.
 #[derive(Component, Clone, Copy, Default, Debug)]
 pub struct Prefab;
 

@@ -56,10 +56,11 @@ use bevy_ecs::{entity::Entity, query::ReadOnlyQueryData, world::World};
 /// | `exclusive`, `union` | one target per source |
 /// | `symmetric` | inserted and removed in both directions |
 /// | `transitive`, `reflexive`, `acyclic`, `traversable` | see [`RelationTraits`] |
-/// | `tag`, `final`, `ordered`, `transient` | see [`RelationTraits`] |
+/// | `tag`, `final`, `ordered` | see [`RelationTraits`] |
+/// | `transient` | has no effect yet: there are no snapshots |
 /// | `one_of`, `one_of = Parent` | targets must be children of the relation, or of `Parent`'s entity |
 /// | `with = Other`, `with(A, B)` | relations that come along with the same target |
-/// | `on_instantiate = Override \| Inherit \| DontInherit` | what instances of a prefab get |
+/// | `on_instantiate = Override \| Inherit \| DontInherit` | what instances of a prefab get: only `Inherit` has an effect so far |
 /// | `on_relation_despawn = Remove \| Despawn \| Panic` | [`CleanupPolicy`] when the relation goes |
 /// | `on_target_despawn = Remove \| Despawn \| Panic` | [`CleanupPolicy`] when a target goes |
 /// | `on_insert = function` | [`Relation::refine`] |

@@ -99,6 +99,9 @@ pub(crate) struct Adopted {
     pub(crate) remove: fn(&mut World, Entity),
     /// The component of an entity.
     pub(crate) get: for<'w> fn(&'w World, Entity) -> Option<&'w (dyn Any + Send + Sync)>,
+    /// The entity that the component of an entity points to.
+    pub(crate) target: fn(&World, Entity) -> Option<Entity>,
+    pub(crate) component: ComponentId,
     /// The type of the component.
     pub(crate) kind: DataKind,
     /// It has fields beside its target.

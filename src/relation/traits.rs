@@ -21,9 +21,13 @@ pub enum CleanupPolicy {
 }
 
 /// What an instance of a prefab gets of a component or pair of the prefab.
+///
+/// Only `Inherit` has an effect so far: expressions find what is shared through [`IsA`](super::IsA). Instances cannot be
+/// made yet, so that nothing is ever copied.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum OnInstantiate {
-    /// A copy of its own. The default.
+    /// A copy of its own, once instances can be made. The default. Until then an entity with a pair of
+    /// [`IsA`](super::IsA) gets nothing.
     #[default]
     Override,
     /// The prefab's, shared through [`IsA`](super::IsA).
@@ -185,7 +189,7 @@ impl RelationTraits {
         is_final / has_final: FINAL;
         /// Sources of a target keep insertion order and can be reordered.
         ordered / is_ordered: ORDERED;
-        /// Left out of snapshots.
+        /// Left out of snapshots, once there are any. Has no effect yet.
         transient / is_transient: TRANSIENT;
         /// Lifts the `final` that components have by default.
         inheritable / is_inheritable: INHERITABLE;
@@ -226,7 +230,7 @@ impl RelationTraits {
         self.one_of = Some(one_of);
     }
 
-    /// What instances of a prefab get.
+    /// What instances of a prefab get. Only [`Inherit`](OnInstantiate::Inherit) has an effect so far.
     #[must_use]
     pub fn on_instantiate(mut self, rule: OnInstantiate) -> Self {
         merge(&mut self.on_instantiate, Some(rule), "on_instantiate", &mut self.conflict);

@@ -10,7 +10,9 @@ use super::PairStore;
 use crate::{id::RelationId, relation::RelationName};
 use alloc::{string::String, vec::Vec};
 use bevy_ecs::{
+    archetype::{Archetype, ArchetypeEntity},
     entity::{Entity, EntityHashMap, EntityHashSet},
+    observer::Observer,
     world::World,
 };
 use bevy_platform::collections::{HashMap, HashSet};
@@ -43,6 +45,11 @@ pub enum Invariant {
     Journal,
     /// Entities that are to be despawned because another one was are going to be.
     Cascade,
+    /// The pairs of a Bevy relationship are those that its components say.
+    Adopted,
+    /// The observers that the store depends on are there. If not, a user has despawned them, which is no bug: they come
+    /// back with [`maintain_pairs`](crate::WorldPairExt::maintain_pairs).
+    Watched,
 }
 
 impl fmt::Display for Invariant {
@@ -92,7 +99,9 @@ impl PairStore {
             checker.data(&mut rows)?;
             checker.journal()?;
             checker.roles(&is_marked)?;
+            checker.adopted()?;
         }
+        self.check_watches(world)?;
         self.check_columns(world, &rows)?;
         self.check_rest(|entity| world.entities().contains_spawned(entity) && is_marked(entity))
     }
@@ -115,6 +124,18 @@ impl PairStore {
                 fail(Invariant::Cascade, entity, "it is to be despawned, and will not be")
             }
             _ => Ok(()),
+        }
+    }
+
+    fn check_watches(&self, world: &World) -> Result<(), PairInvariantError> {
+        let mut observers = self.watches.iter().flat_map(|watch| &watch.observers);
+        match observers.find(|&&observer| world.get::<Observer>(observer).is_none()) {
+            None => Ok(()),
+            Some(&entity) => {
+                let relation = RelationName { name: Some("*".into()), entity };
+                let detail = alloc::format!("{entity} observes no more: call `maintain_pairs`");
+                Err(PairInvariantError { invariant: Invariant::Watched, relation, detail })
+            }
         }
     }
 
@@ -321,6 +342,30 @@ impl Checker<'_> {
                 if !known || !cleaned_up {
                     return self.fail(Invariant::Roles, format_args!("{entity} is not known to take part"));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// A component that points to a dead entity, or to its own against the rules, is no pair: Bevy removes it, unless
+    /// its hooks were skipped.
+    fn adopted(&self) -> Result<(), PairInvariantError> {
+        let Some(adopted) = self.store.registry.entry(self.id).adopted else { return Ok(()) };
+        let index = self.store.relation(self.id);
+        for (source, target) in index.iter() {
+            if (adopted.target)(self.world, source) != Some(target) {
+                return self
+                    .fail(Invariant::Adopted, format_args!("{source} -> {target} without a component"));
+            }
+        }
+        let archetypes = self.world.archetypes().iter();
+        let archetypes = archetypes.filter(|archetype| archetype.contains(adopted.component));
+        for source in archetypes.flat_map(Archetype::entities).map(ArchetypeEntity::id) {
+            let target = (adopted.target)(self.world, source).filter(|&target| {
+                self.world.entities().contains_spawned(target) && (adopted.allow_self || target != source)
+            });
+            if let Some(target) = target.filter(|&target| !index.has(source, target)) {
+                return self.fail(Invariant::Adopted, format_args!("{source} -> {target} is no pair"));
             }
         }
         Ok(())

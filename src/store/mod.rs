@@ -12,7 +12,7 @@
 //! # Invariants
 //!
 //! [`PairStore::check`] verifies, by name: *Mirror*, *Exclusive*, *Symmetric*, *Alive*, *Acyclic*, *Depth*,
-//! *Data*, *Roles*, *Lists*, *Journal*, *Cascade*.
+//! *Data*, *Roles*, *Lists*, *Journal*, *Cascade*, *Adopted*, *Watched*.
 
 mod check;
 mod column;
@@ -44,8 +44,8 @@ use crate::{
     relation::{BUILT_INS, DataKind, DropFn, IS_A, Registry, RelationTraits, TAGGED},
 };
 use alloc::vec::Vec;
-use bevy_ecs::{component::ComponentId, entity::Entity, event::EventKey, resource::Resource};
-use bevy_platform::collections::HashMap;
+use bevy_ecs::{component::ComponentId, entity::Entity, event::EventKey, resource::Resource, world::World};
+use bevy_platform::{collections::HashMap, sync::Weak};
 use core::{
     any::TypeId,
     sync::atomic::{AtomicUsize, Ordering},
@@ -71,6 +71,25 @@ pub(crate) struct UnmappedClone {
     pub(crate) clone: Entity,
     pub(crate) relation: RelationId,
     pub(crate) target: Entity,
+}
+
+/// Observers that keep something right, and how to get them back, with what they have missed.
+pub(crate) struct Watch {
+    pub(crate) observers: Vec<Entity>,
+    pub(crate) spawn: fn(&mut World) -> Vec<Entity>,
+}
+
+/// Observers that are of no use without their owner.
+pub(crate) struct Abandoned {
+    pub(crate) owner: Weak<()>,
+    pub(crate) observers: Vec<Entity>,
+}
+
+impl Abandoned {
+    /// The owner is gone.
+    pub(crate) fn is_due(&self) -> bool {
+        self.owner.strong_count() == 0
+    }
 }
 
 /// Entities that are to be despawned because of one that was.
@@ -115,6 +134,12 @@ pub(crate) struct PairStore {
     pub(crate) unmapped: Vec<UnmappedClone>,
     /// The columns with values that were removed and are still to be dropped.
     pub(crate) removed: SmallVec<[(TypeId, DropFn); 1]>,
+    /// Observers that must not go.
+    pub(crate) watches: Vec<Watch>,
+    /// One of them has gone.
+    pub(crate) watches_lost: bool,
+    /// Observers that go with their owners.
+    pub(crate) abandoned: Vec<Abandoned>,
 }
 
 /// What came of an attempt at the short way.
@@ -273,6 +298,15 @@ impl PairStore {
                 depths.settle(&index.forward, &index.reverse);
             }
         }
+    }
+
+    /// Whether the despawn of `entity` must be noticed.
+    pub(crate) fn needs_marker(&self, entity: Entity) -> bool {
+        let has_pairs = |id: RelationId| {
+            let index = self.relation(id);
+            index.has_any(entity) || index.reverse.list(entity).is_some()
+        };
+        self.participants.has_role(entity) || self.participants.relations(entity).any(has_pairs)
     }
 
     /// The relations in which `entity` has pairs as a source.

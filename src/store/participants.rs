@@ -72,12 +72,24 @@ const TYPE: u64 = 1 << 6;
 /// An observer is narrowed to pairs that name the entity.
 const NARROWED: u64 = 1 << 7;
 
+/// The marker component was removed, and a queued command puts it back. Should the entity be despawned before, no
+/// hook says so: the command, or the next entity with the same index, ends its pairs.
+const STRIPPED: u64 = 1 << 8;
+
+/// The entity is an observer that the store depends on.
+const OBSERVER: u64 = 1 << 9;
+
+/// What does not keep an entity from taking part in a further pair without ado.
+const PLAIN: u64 = RELATION | VISITED | TYPE | NARROWED | OBSERVER;
+
 /// The roles of every entity.
 #[derive(Default)]
 pub(crate) struct Participants {
     records: Pages<Record>,
     /// Relations beyond the bits.
     overflow: EntityHashMap<Overflow>,
+    /// How many entities wait for their marker.
+    stripped: u32,
 }
 
 /// Relations of one entity, in the order in which it joined them.
@@ -121,8 +133,7 @@ impl Participants {
     #[inline]
     pub(crate) fn join_if_ready(&mut self, entity: Entity, bit: u64) -> bool {
         let Some(record) = self.records.existing_mut(entity.index_u32()) else { return false };
-        let ready =
-            record.head & !(RELATION | VISITED | TYPE | NARROWED) == generation(entity) << 32 | LIVE | MARKED;
+        let ready = record.head & !PLAIN == generation(entity) << 32 | LIVE | MARKED;
         if ready {
             record.relations |= bit;
         }
@@ -166,11 +177,51 @@ impl Participants {
 
     pub(crate) fn set_marked(&mut self, entity: Entity, marked: bool) {
         let record = self.ensure(entity);
-        if marked {
-            record.head |= MARKED;
-        } else {
+        if !marked {
             record.head &= !MARKED;
+            return;
         }
+        let was_stripped = record.head & STRIPPED != 0;
+        record.head = record.head & !STRIPPED | MARKED;
+        self.stripped -= u32::from(was_stripped);
+    }
+
+    /// Notes that the marker component is being removed and will be put back.
+    pub(crate) fn strip(&mut self, entity: Entity) {
+        let record = self.ensure(entity);
+        let was_stripped = record.head & STRIPPED != 0;
+        record.head = record.head & !MARKED | STRIPPED;
+        self.stripped += u32::from(!was_stripped);
+    }
+
+    /// Whether the entity waits for its marker.
+    pub(crate) fn is_stripped(&self, entity: Entity) -> bool {
+        self.stripped > 0 && self.has(entity, STRIPPED)
+    }
+
+    /// An entity that had the index of `entity` and was despawned while it waited for its marker.
+    #[inline]
+    pub(crate) fn stripped_before(&self, entity: Entity) -> Option<Entity> {
+        if self.stripped == 0 {
+            return None;
+        }
+        let record = self.records.get(entity.index_u32());
+        let found = record.head & STRIPPED != 0 && !record.is_of(entity);
+        let generation = EntityGeneration::from_bits((record.head >> 32) as u32);
+        found.then(|| Entity::from_index_and_generation(entity.index(), generation))
+    }
+
+    /// Whether the entity means something to the store beside the pairs that it has.
+    pub(crate) fn has_role(&self, entity: Entity) -> bool {
+        self.has(entity, RELATION | TYPE | DATA_TARGET | NARROWED | OBSERVER)
+    }
+
+    pub(crate) fn set_observer(&mut self, entity: Entity) {
+        self.ensure(entity).head |= OBSERVER;
+    }
+
+    pub(crate) fn is_observer(&self, entity: Entity) -> bool {
+        self.has(entity, OBSERVER)
     }
 
     pub(crate) fn set_relation(&mut self, entity: Entity, is_relation: bool) {
@@ -195,7 +246,9 @@ impl Participants {
     }
 
     pub(crate) fn set_moved(&mut self, entity: Entity) {
-        self.ensure(entity).head |= MOVED;
+        if self.record(entity).is_some() {
+            self.ensure(entity).head |= MOVED;
+        }
     }
 
     /// Whether the entity was noted by [`set_moved`](Self::set_moved) since this was asked last.
@@ -247,6 +300,7 @@ impl Participants {
             if record.is_beyond() {
                 self.overflow.remove(&entity);
             }
+            self.stripped -= u32::from(record.head & STRIPPED != 0);
             *record = Record::default();
         }
     }

@@ -6,7 +6,7 @@
 use super::climb::Memo;
 use crate::{
     access::Place,
-    ops::{ensure_store, relation_id},
+    ops::{despawn_after, ensure_store, relation_id},
     relation::Relation,
     store::{Cursor, Pages, RelationIndex},
 };
@@ -140,6 +140,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) struct Keeper {
     index: Mutex<Arc<KeptIndex>>,
     touched: Arc<Touched>,
+    /// How many observers note who was touched.
+    observers: usize,
+    /// They go when this does.
+    _owner: Arc<()>,
 }
 
 impl Keeper {
@@ -153,10 +157,14 @@ impl Keeper {
             filters.flat_map(|filters| filters.with().iter().chain(filters.without().iter())).collect();
         components.sort_unstable();
         components.dedup();
+        let owner = Arc::<()>::default();
+        let mut observers = 0;
         if !components.is_empty() {
-            watch(world, &components, &touched);
+            let watching = watch(world, &components, &touched);
+            observers = watching.len();
+            despawn_after(world, Arc::downgrade(&owner), watching.into());
         }
-        Self { index: Mutex::default(), touched }
+        Self { index: Mutex::default(), touched, observers, _owner: owner }
     }
 
     /// The index, brought up to date. `None` if it is not known what changed, after the store was lost. `holds` says
@@ -169,7 +177,9 @@ impl Keeper {
         let journal = index.journal.as_ref()?;
         let mut kept = lock(&self.index);
         let touched = core::mem::take(&mut *lock(&self.touched.0));
-        let changes = journal.since(kept.cursor).filter(|_| touched.len() < MANY);
+        // Each observer holds a reference: if one was despawned, it is not known who was touched.
+        let watched = Arc::weak_count(&self.touched) >= self.observers;
+        let changes = journal.since(kept.cursor).filter(|_| watched && touched.len() < MANY);
         if !(changes.is_some_and(<[_]>::is_empty) && touched.is_empty()) {
             let refreshed = changes.zip(Arc::get_mut(&mut kept)).is_some_and(|(changes, kept)| {
                 let below = touched.iter().flat_map(|&entity| index.sources(entity));
@@ -197,7 +207,7 @@ impl Keeper {
 }
 
 /// Notes whom `components` are added to and removed from, for as long as somebody wants to know.
-fn watch(world: &mut World, components: &[ComponentId], touched: &Arc<Touched>) {
+fn watch(world: &mut World, components: &[ComponentId], touched: &Arc<Touched>) -> [Entity; 2] {
     let weak = Arc::downgrade(touched);
     let added = Observer::new(move |on: On<Add<()>>, mut commands: Commands| match weak.upgrade() {
         Some(touched) => touched.note(on.entity),
@@ -216,7 +226,5 @@ fn watch(world: &mut World, components: &[ComponentId], touched: &Arc<Touched>) 
             }
         });
     });
-    for observer in [added, removed] {
-        world.spawn(observer.with_components(components.iter().copied()));
-    }
+    [added, removed].map(|observer| world.spawn(observer.with_components(components.iter().copied())).id())
 }

@@ -14,11 +14,18 @@ pub(crate) struct Relations<'w, 's> {
     pub(crate) store: &'w PairStore,
     /// How to read the order of children, if it matters.
     children: Option<ChildrenAccess<'w, 's>>,
+    /// Tags count as pairs.
+    tags: bool,
 }
 
 impl<'w, 's> Relations<'w, 's> {
     pub(crate) fn new(store: &'w PairStore, children: Option<ChildrenAccess<'w, 's>>) -> Self {
-        Self { store, children }
+        Self { store, children, tags: false }
+    }
+
+    /// The same, with tags: pairs of the relation that stands for them.
+    pub(crate) fn with_tags(self) -> Self {
+        Self { tags: true, ..self }
     }
 
     /// The pairs of one relation.
@@ -27,9 +34,9 @@ impl<'w, 's> Relations<'w, 's> {
     }
 
     /// The stored pairs that fit `id`, of one source or of all. `_` in a position stands for one match at most.
-    /// Tags are no pairs: they only fit an id that names their relation.
+    /// Tags are no pairs, unless asked for: they only fit an id that names their relation.
     pub(crate) fn select(self, source: Option<Entity>, id: PairId) -> SelectIter<'w, 's> {
-        let candidates = Candidates::new(self.store, source, id);
+        let candidates = Candidates::new(self, source, id);
         let one_of_several = [id.relation(), id.target()].contains(&Slot::Any);
         let (relation, ends, lists) = (TAGGED, None, None);
         SelectIter { relations: self, source, id, one_of_several, candidates, relation, ends, lists }
@@ -37,7 +44,7 @@ impl<'w, 's> Relations<'w, 's> {
 
     /// Whether `source` has a pair that fits `id`.
     pub(crate) fn has(self, source: Entity, id: PairId) -> bool {
-        Candidates::new(self.store, Some(source), id).any(|relation| match id.target().entity() {
+        Candidates::new(self, Some(source), id).any(|relation| match id.target().entity() {
             Some(target) => self.store.relation(relation).has(source, target),
             None => self.store.relation(relation).has_any(source),
         })
@@ -45,12 +52,17 @@ impl<'w, 's> Relations<'w, 's> {
 
     /// The relations in which an entity takes part, or took part once.
     pub(crate) fn relations_of(self, entity: Entity) -> impl Iterator<Item = RelationId> + use<'w, 's> {
-        self.store.participants.relations(entity).filter(|&relation| relation != TAGGED)
+        self.store.participants.relations(entity).filter(move |&relation| self.counts_as_relation(relation))
     }
 
     /// Every relation.
     pub(crate) fn all(self) -> impl Iterator<Item = RelationId> + use<'w, 's> {
-        self.store.registry.ids().filter(|&relation| relation != TAGGED)
+        self.store.registry.ids().filter(move |&relation| self.counts_as_relation(relation))
+    }
+
+    #[inline]
+    fn counts_as_relation(self, relation: RelationId) -> bool {
+        self.tags || relation != TAGGED
     }
 
     /// Whether a pair that fits is the one that counts where `_` lets only one of several count: the first
@@ -73,18 +85,19 @@ impl<'w, 's> Relations<'w, 's> {
 enum Candidates<'w> {
     /// The one that the id names.
     Named(Option<RelationId>),
-    /// Those in which an end takes part.
-    Of(store::Relations<'w>),
-    /// All, from a number on.
-    All(&'w PairStore, u32),
+    /// Those in which an end takes part; tags too, or not.
+    Of(store::Relations<'w>, bool),
+    /// All, from a number on; tags too, or not.
+    All(&'w PairStore, u32, bool),
 }
 
 impl<'w> Candidates<'w> {
-    fn new(store: &'w PairStore, source: Option<Entity>, id: PairId) -> Self {
+    fn new(relations: Relations<'w, '_>, source: Option<Entity>, id: PairId) -> Self {
+        let Relations { store, tags, .. } = relations;
         match (id.relation().entity(), source.or(id.target().entity())) {
             (Some(relation), _) => Self::Named(store.registry.of_entity(relation)),
-            (None, Some(end)) => Self::Of(store.participants.relations(end)),
-            (None, None) => Self::All(store, 0),
+            (None, Some(end)) => Self::Of(store.participants.relations(end), tags),
+            (None, None) => Self::All(store, 0, tags),
         }
     }
 }
@@ -96,12 +109,12 @@ impl Iterator for Candidates<'_> {
     fn next(&mut self) -> Option<RelationId> {
         match self {
             Self::Named(relation) => relation.take(),
-            Self::Of(relations) => relations.find(|&relation| relation != TAGGED),
-            Self::All(store, next) => loop {
+            Self::Of(relations, tags) => relations.find(|&relation| *tags || relation != TAGGED),
+            Self::All(store, next, tags) => loop {
                 let relation = RelationId(*next);
                 let entry = store.registry.entries.get(relation.index())?;
                 *next += 1;
-                if entry.in_use && relation != TAGGED {
+                if entry.in_use && (*tags || relation != TAGGED) {
                     return Some(relation);
                 }
             },

@@ -312,7 +312,10 @@ impl Run {
         let source = filter.source.map(|source| self.entities[source]);
         let target = filter.target.map(|target| self.entities[target]);
         let relation = filter.rel.map(|rel| self.entities[self.reference.rels[rel].entity]);
-        let expected = self.reference.remove_all(filter);
+        let mut expected = self.reference.remove_all(filter);
+        if filter.rel.is_none() {
+            expected += self.reference.remove_tags(filter);
+        }
         let slot = |entity: Option<Entity>| entity.map_or(Slot::Wildcard, Slot::Entity);
         let id = PairId::new(slot(relation), slot(target));
         let world = &mut self.world;
@@ -391,7 +394,11 @@ impl Run {
     }
 
     fn despawn_with_pair(&mut self, filter: Filter) -> Outcome {
-        let found: Vec<Id> = self.reference.select(filter).into_iter().map(|(_, source, _)| source).collect();
+        let selected = self.reference.select(filter);
+        let mut found: Vec<Id> = selected.into_iter().map(|(_, source, _)| source).collect();
+        if filter.rel.is_none() {
+            found.extend(self.reference.tagged(filter));
+        }
         let gone = found.iter().flat_map(|&source| self.reference.cascade(source)).collect();
         if self.reference.panics(&gone) {
             return Ok(());

@@ -142,6 +142,10 @@ pub(super) struct Filter {
     pub(super) target: Option<Id>,
 }
 
+fn fits_tag(filter: Filter, (source, tag): (Id, Id)) -> bool {
+    filter.source.is_none_or(|wanted| wanted == source) && filter.target.is_none_or(|wanted| wanted == tag)
+}
+
 impl Reference {
     pub(super) fn spawn(&mut self) -> Id {
         self.alive.push(true);
@@ -341,6 +345,18 @@ impl Reference {
         self.tags.len() < before
     }
 
+    /// The sources of tags that fit a filter without a relation: a tag is a target.
+    pub(super) fn tagged(&self, filter: Filter) -> Vec<Id> {
+        self.tags.iter().filter(|&&tag| fits_tag(filter, tag)).map(|&(source, _)| source).collect()
+    }
+
+    /// Removes the tags that fit a filter without a relation, and counts them.
+    pub(super) fn remove_tags(&mut self, filter: Filter) -> usize {
+        let before = self.tags.len();
+        self.tags.retain(|&tag| !fits_tag(filter, tag));
+        before - self.tags.len()
+    }
+
     /// The component of an adopted relation is written through Bevy. True if the pair is refused.
     pub(super) fn write_component(&mut self, rel: usize, source: Id, target: Id) -> bool {
         let spec = self.rels[rel].spec.clone();
@@ -425,12 +441,13 @@ impl Reference {
         }
     }
 
-    /// Copies an entity with its pairs. True if a pair of the copy was refused.
+    /// Copies an entity with its pairs. True if a pair of the copy was refused. A copied pair brings its companions
+    /// along, but what the original has in components, the copy has too: Bevy writes them last.
     pub(super) fn clone_entity(&mut self, original: Id) -> (Id, bool) {
         let clone = self.spawn();
         let mut refused = false;
         let mut own: Vec<Pair> = self.pairs.iter().filter(|pair| pair.source == original).cloned().collect();
-        own.sort_by_key(|pair| (!self.rels[pair.rel].spec.adopted, pair.rel, pair.inserted));
+        own.sort_by_key(|pair| (self.rels[pair.rel].spec.adopted, pair.rel, pair.inserted));
         for pair in own {
             let target = if pair.target == original { clone } else { pair.target };
             let spec = &self.rels[pair.rel].spec;
