@@ -4,10 +4,12 @@ use std::{ffi::OsString, path::PathBuf};
 
 /// How to run any scene.
 pub const USAGE: &str = "\
-options:
+Usage: cargo scene NAME -- [OPTIONS]
+
   --frames N           run N frames of 1/60 s each, whatever the clock says, then exit
   --screenshot FILE    save the last of these frames as a PNG (needs --frames)
-  --play FILE          take keys and mouse from a file, see assets/plays";
+  --play FILE          take keys and mouse from a file, see assets/plays
+  --help               print this";
 
 /// What the command line asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,17 +23,18 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Reads the arguments that follow the program's name.
+    /// Reads the arguments that follow the program's name. `None` if it is help that is asked for.
     ///
     /// # Errors
     /// Says what is wrong, in a sentence.
-    pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
+    pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Self>, String> {
         let mut read = Self::default();
         let mut arguments = arguments.into_iter();
         while let Some(option) = arguments.next() {
             let option = option.to_string_lossy().into_owned();
             let mut value = || arguments.next().ok_or_else(|| format!("{option} needs a value"));
             match option.as_str() {
+                "--help" | "-h" => return Ok(None),
                 "--frames" => {
                     let number = value()?.to_string_lossy().into_owned();
                     let frames = number.parse().ok().filter(|&frames| frames > 0);
@@ -45,7 +48,7 @@ impl Arguments {
         if read.screenshot.is_some() && read.frames.is_none() {
             return Err("--screenshot needs --frames".to_owned());
         }
-        Ok(read)
+        Ok(Some(read))
     }
 }
 
@@ -53,7 +56,7 @@ impl Arguments {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Arguments, String> {
+    fn read(line: &str) -> Result<Option<Arguments>, String> {
         Arguments::read(line.split_whitespace().map(OsString::from))
     }
 
@@ -61,8 +64,10 @@ mod tests {
     fn every_option_is_read() {
         let wanted =
             Arguments { frames: Some(90), screenshot: Some("a.png".into()), play: Some("b.play".into()) };
-        assert_eq!(read("--frames 90 --screenshot a.png --play b.play"), Ok(wanted));
-        assert_eq!(read(""), Ok(Arguments::default()));
+        assert_eq!(read("--frames 90 --screenshot a.png --play b.play"), Ok(Some(wanted)));
+        assert_eq!(read(""), Ok(Some(Arguments::default())));
+        assert_eq!(read("--help"), Ok(None));
+        assert_eq!(read("--frames 90 -h"), Ok(None));
     }
 
     #[test]

@@ -1,4 +1,7 @@
-//! Images drawn in code, white, to be tinted by a sprite's colour.
+//! What sprites look like: shapes drawn in code, white, to be tinted by a sprite's colour.
+//!
+//! All shapes are parts of one image. Sprites that lie above each other are drawn in one go only as long as they have one
+//! image; with an image for each shape the renderer had to change between them hundreds of times in a frame.
 
 use bevy::{
     asset::RenderAssetUsages,
@@ -6,37 +9,68 @@ use bevy::{
     render::render_resource::{Extent3d, TextureDimension, TextureFormat},
 };
 
-/// Pixels along the edge of an image. The disc inside reaches to the edge.
+/// Pixels along the edge of a shape. The disc inside reaches to the edge.
 const SIZE: u32 = 128;
+/// Pixels around each shape, so that none shows at the edge of another.
+const MARGIN: u32 = 2;
+/// Pixels from one shape to the next.
+const PITCH: u32 = SIZE + 2 * MARGIN;
 
-/// The images that sprites are made of.
-#[derive(Resource)]
-pub struct Images {
+/// What a sprite looks like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
     /// A disc with a smooth edge.
-    pub disc: Handle<Image>,
+    Disc,
     /// A ball lit from the right, so that a sprite turned towards a light looks lit by it.
-    pub ball: Handle<Image>,
+    Ball,
     /// A ship that flies to the right.
-    pub dart: Handle<Image>,
+    Dart,
     /// Light that fades from the middle to the edge.
-    pub glow: Handle<Image>,
+    Glow,
+    /// All of its square.
+    Square,
 }
 
-impl FromWorld for Images {
-    fn from_world(world: &mut World) -> Self {
-        let mut images = world.resource_mut::<Assets<Image>>();
-        Self {
-            disc: images.add(draw(|at| (1.0, edge(at.length())))),
-            ball: images.add(draw(|at| (ball(at), edge(at.length())))),
-            dart: images.add(draw(dart)),
-            glow: images.add(draw(|at| (1.0, (1.0 - at.length()).max(0.0).powf(2.4)))),
+/// The shapes that are drawn, in the order in which they lie in the image. The square is the middle of the disc.
+const DRAWN: [Shape; 4] = [Shape::Disc, Shape::Ball, Shape::Dart, Shape::Glow];
+
+impl Shape {
+    /// How bright and how opaque it is at a place between -1 and 1 on both axes.
+    fn pixel(self, at: Vec2) -> (f32, f32) {
+        match self {
+            Self::Disc => (1.0, edge(at.length())),
+            Self::Ball => (ball(at), edge(at.length())),
+            Self::Dart => dart(at),
+            Self::Glow => (1.0, (1.0 - at.length()).max(0.0).powf(2.4)),
+            Self::Square => (1.0, 1.0),
         }
+    }
+
+    /// The part of the image that shows it.
+    fn rect(self) -> Rect {
+        let nth = DRAWN.iter().position(|&drawn| drawn == self).unwrap_or(0);
+        let middle = vec2(nth as f32 + 0.5, 0.5) * PITCH as f32;
+        let size = if self == Self::Square { SIZE / 2 } else { SIZE };
+        Rect::from_center_size(middle, Vec2::splat(size as f32))
     }
 }
 
-/// A sprite of an image, so wide, in a colour.
-pub fn sprite(image: &Handle<Image>, radius: f32, color: Color) -> Sprite {
-    Sprite { image: image.clone(), color, custom_size: Some(Vec2::splat(2.0 * radius)), ..default() }
+/// The image that all sprites are made of.
+#[derive(Resource)]
+pub struct Images(Handle<Image>);
+
+impl FromWorld for Images {
+    fn from_world(world: &mut World) -> Self {
+        Self(world.resource_mut::<Assets<Image>>().add(draw()))
+    }
+}
+
+impl Images {
+    /// A sprite of a shape, from its middle to its edge so far, in a colour.
+    pub fn sprite(&self, shape: Shape, radius: f32, color: Color) -> Sprite {
+        let custom_size = Some(Vec2::splat(2.0 * radius));
+        Sprite { image: self.0.clone(), rect: Some(shape.rect()), color, custom_size, ..default() }
+    }
 }
 
 /// How much of a pixel at this distance from the middle belongs to the disc.
@@ -59,19 +93,20 @@ fn dart(at: Vec2) -> (f32, f32) {
     (0.82 + 0.18 * at.x, (side.min(stern) * 0.5 * SIZE as f32).clamp(0.0, 1.0))
 }
 
-/// Draws an image from how bright and how opaque it is at a place between -1 and 1 on both axes.
-fn draw(pixel: impl Fn(Vec2) -> (f32, f32)) -> Image {
-    let mut data = Vec::with_capacity((SIZE * SIZE * 4) as usize);
-    for y in 0..SIZE {
-        for x in 0..SIZE {
-            let at = (vec2(x as f32, y as f32) + 0.5) * 2.0 / SIZE as f32 - 1.0;
-            let (brightness, opacity) = pixel(at);
+/// Draws the shapes side by side.
+fn draw() -> Image {
+    let width = PITCH * DRAWN.len() as u32;
+    let mut data = Vec::with_capacity((width * PITCH * 4) as usize);
+    for y in 0..PITCH {
+        for x in 0..width {
+            let from_middle = vec2((x % PITCH) as f32, y as f32) + 0.5 - 0.5 * PITCH as f32;
+            let (brightness, opacity) = DRAWN[(x / PITCH) as usize].pixel(from_middle * 2.0 / SIZE as f32);
             let bytes = [brightness, brightness, brightness, opacity].map(|part| (part * 255.0) as u8);
             data.extend(bytes);
         }
     }
     Image::new(
-        Extent3d { width: SIZE, height: SIZE, depth_or_array_layers: 1 },
+        Extent3d { width, height: PITCH, depth_or_array_layers: 1 },
         TextureDimension::D2,
         data,
         TextureFormat::Rgba8UnormSrgb,

@@ -5,6 +5,7 @@ use crate::{
     stage::{Foreground, SIZE},
 };
 use bevy::prelude::*;
+use std::f32::consts::FRAC_1_SQRT_2;
 
 /// The value of a row of [`figures`], known by its label.
 #[derive(Component)]
@@ -15,6 +16,8 @@ pub struct Figure(pub &'static str);
 pub struct Tip {
     /// Where.
     pub at: Option<Vec2>,
+    /// How far the thing at this place reaches. It is not covered.
+    pub reach: f32,
     /// The first line.
     pub title: String,
     /// Its colour.
@@ -125,6 +128,7 @@ type OnlyText = (With<TipText>, Without<TipTitle>);
 fn show_tip(
     tip: Res<Tip>,
     camera: Single<(&Camera, &GlobalTransform), With<Foreground>>,
+    scale: Res<UiScale>,
     panel: Single<(&mut Node, &mut Visibility), With<TipPanel>>,
     title: Single<(&mut Text, &mut TextColor), OnlyTitle>,
     mut text: Single<&mut Text, OnlyText>,
@@ -137,8 +141,10 @@ fn show_tip(
     };
     visibility.set_if_neq(Visibility::Inherited);
     // Towards the middle, where there is room.
-    let size = camera.logical_viewport_size().unwrap_or(SIZE.as_vec2());
-    let margin = 22.0;
+    let size = camera.logical_viewport_size().unwrap_or(SIZE.as_vec2()) / scale.0;
+    let place = place / scale.0;
+    // The corner of the panel lies on the diagonal.
+    let margin = 10.0 + FRAC_1_SQRT_2 * tip.reach.max(17.0);
     (node.left, node.right) = beside(place.x, size.x, margin);
     (node.top, node.bottom) = beside(place.y, size.y, margin);
     let (mut title, mut color) = title.into_inner();

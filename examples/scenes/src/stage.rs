@@ -28,7 +28,7 @@ use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use std::{
     env,
     fs::File,
-    io::BufWriter,
+    io::{self, BufWriter, Write},
     path::{Path, PathBuf},
     process,
     time::Duration,
@@ -61,12 +61,20 @@ struct Run {
     screenshot: Option<PathBuf>,
 }
 
-/// An app with a window, and what the command line asks for. Ends the program if that makes no sense.
+/// An app with a window, and what the command line asks for. Ends the program if that is help, or makes no sense.
 pub fn stage(title: &str) -> App {
-    let (arguments, play) = command_line().unwrap_or_else(|problem| {
-        eprintln!("{problem}\n\n{USAGE}");
-        process::exit(2)
-    });
+    let (arguments, play) = match command_line() {
+        Ok(Some(found)) => found,
+        // Whether anything reads it is of no concern here.
+        Ok(None) => {
+            let _ = writeln!(io::stdout(), "{title}\n\n{USAGE}");
+            process::exit(0)
+        }
+        Err(problem) => {
+            let _ = writeln!(io::stderr(), "{problem}\n\n{USAGE}");
+            process::exit(2)
+        }
+    };
 
     let mut app = App::new();
     app.add_plugins(plugins(title, arguments.frames.is_some()));
@@ -74,7 +82,7 @@ pub fn stage(title: &str) -> App {
     app.init_resource::<Images>().init_resource::<Pointer>();
     app.insert_gizmo_config(DefaultGizmoConfigGroup, lines(1.5, RenderLayers::default()));
     app.insert_gizmo_config(Behind, lines(1.5, BEHIND));
-    app.add_systems(Startup, spawn_cameras);
+    app.add_systems(Startup, spawn_cameras).add_systems(PreUpdate, scale_panels);
     if let Some(play) = play {
         app.insert_resource(play).add_systems(PreUpdate, perform.before(InputSystems));
     }
@@ -90,10 +98,11 @@ pub fn stage(title: &str) -> App {
     app
 }
 
-fn command_line() -> Result<(Arguments, Option<Play>), String> {
-    let arguments = Arguments::read(env::args_os().skip(1))?;
+/// What the command line asks for. `None` if it is help.
+fn command_line() -> Result<Option<(Arguments, Option<Play>)>, String> {
+    let Some(arguments) = Arguments::read(env::args_os().skip(1))? else { return Ok(None) };
     let play = arguments.play.as_deref().map(Play::load).transpose().map_err(|error| error.to_string())?;
-    Ok((arguments, play))
+    Ok(Some((arguments, play)))
 }
 
 fn plugins(title: &str, counted: bool) -> bevy::app::PluginGroupBuilder {
@@ -126,6 +135,16 @@ fn spawn_cameras(mut commands: Commands) {
     commands.spawn((Camera2d, behind, projection.clone(), BEHIND));
     let front = Camera { order: 1, clear_color: ClearColorConfig::None, ..default() };
     commands.spawn((Camera2d, front, projection, Foreground, IsDefaultUiCamera));
+}
+
+/// Scales panels with the world, so that they cover no more of it in a smaller window.
+fn scale_panels(window: Single<&Window>, mut scale: ResMut<UiScale>) {
+    let fits = (window.size() / SIZE.as_vec2()).min_element();
+    // A window that is minimized has no size.
+    let fits = fits.max(0.1);
+    if scale.0 != fits {
+        scale.0 = fits;
+    }
 }
 
 /// Leaves out drawing what will not be in the picture.

@@ -16,15 +16,20 @@ use std::{
 /// A picture of a scene.
 pub(crate) struct Picture(pub(crate) RgbImage);
 
+/// The executable of a scene.
+pub(crate) fn command(scene: &str) -> Command {
+    Command::new(match scene {
+        "solar_system" => env!("CARGO_BIN_EXE_solar_system"),
+        "factions" => env!("CARGO_BIN_EXE_factions"),
+        _ => panic!("there is no scene {scene}"),
+    })
+}
+
 /// Runs a scene for so many frames, with the input of a play from `assets/plays` if one is named, and gives the
 /// last frame. `test` tells its file from those of other tests.
 pub(crate) fn picture(scene: &str, test: &str, frames: u32, play: Option<&str>) -> Picture {
     let file: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}.png"));
-    let mut command = Command::new(match scene {
-        "solar_system" => env!("CARGO_BIN_EXE_solar_system"),
-        "factions" => env!("CARGO_BIN_EXE_factions"),
-        _ => panic!("there is no scene {scene}"),
-    });
+    let mut command = command(scene);
     command.args(["--frames", &frames.to_string(), "--screenshot"]).arg(&file);
     if let Some(play) = play {
         command.arg("--play").arg(asset("plays").join(play));

@@ -4,6 +4,7 @@
 //! xvfb-run -a cargo test --ignore-rust-version -p bevy_relations_scenes
 //! ```
 
+mod command_line;
 mod common;
 mod factions;
 mod solar_system;

@@ -134,6 +134,68 @@ fn a_planet_dragged_to_another_sun_orbits_that_one() {
     assert!(off < SEEN, "it is not at {at}: {off}");
 }
 
+/// Where the words are that say what was done last, at the lower left.
+fn notice() -> impl Iterator<Item = Vec2> {
+    (-346..-322).flat_map(|y| (-585..-200).map(move |x| ivec2(x, y).as_vec2()))
+}
+
+/// How much is said in this colour.
+fn said(picture: &Picture, color: Color) -> usize {
+    notice().filter(|&at| picture.distance(at, 0, parts(color)) < SEEN).count()
+}
+
+/// The play takes Rust in frame 30, and lets go of it over its moon in frame 60.
+#[test]
+fn a_planet_hung_on_its_own_moon_is_refused_and_goes_back() {
+    const FRAMES: u32 = 150;
+    let picture = picture("solar_system", "refuse", FRAMES, Some("refuse.ron"));
+    assert!(said(&picture, palette::BAD) > 100, "no refusal is said");
+    let suns = suns();
+    let (rust, ember) = planet(&suns, "Rust");
+    // It stood still on its orbit while it was held.
+    let at = ember.at() + rust.offset(time(FRAMES) - (time(61) - time(31)));
+    let off = distance(&picture, rust, at, ember.at());
+    assert!(off < SEEN, "it is not at {at}: {off}");
+    let flake = &rust.bodies[0];
+    let off = picture.distance(at + flake.offset(time(FRAMES)), 2, flake.color());
+    assert!(off < 2.0 * SEEN, "its moon is not with it: {off}");
+}
+
+/// The play takes Eddy in frame 30, far away from the station at its side, and lets go of it in frame 60.
+#[test]
+fn a_moon_with_a_station_at_its_side_can_be_moved_and_the_station_follows() {
+    const FRAMES: u32 = 150;
+    const DROP: Vec2 = vec2(74.5, 245.5);
+    let picture = picture("solar_system", "moon", FRAMES, Some("moon.ron"));
+    assert!(said(&picture, palette::GOOD) > 100, "nothing is said of the new orbit");
+    let suns = suns();
+    let (brook, _) = planet(&suns, "Brook");
+    let eddy = brook.bodies.iter().find(|body| body.name == "Eddy").expect("there is such a moon");
+    let (_, halcyon) = planet(&suns, "Lilac");
+
+    let from = DROP - halcyon.at();
+    let speed = -TAU * 2.3 * halcyon.radius / from.length().powf(1.5);
+    let turned = speed * (time(FRAMES) - time(61));
+    let at = halcyon.at() + Vec2::from_angle(turned).rotate(from);
+    let off = distance(&picture, eddy, at, halcyon.at());
+    assert!(off < SEEN, "it is not at {at}: {off}");
+    let relay = &eddy.bodies[0];
+    let off = picture.distance(at + relay.offset(time(FRAMES)), 2, relay.color());
+    assert!(off < 2.0 * SEEN, "its relay is not with it: {off}");
+}
+
+#[test]
+fn a_planet_that_is_only_clicked_on_keeps_its_orbit() {
+    const FRAMES: u32 = 180;
+    let picture = picture("solar_system", "click", FRAMES, Some("click.ron"));
+    assert_eq!(said(&picture, palette::GOOD) + said(&picture, palette::BAD), 0, "nothing was done");
+    let suns = suns();
+    let (verdant, ember) = planet(&suns, "Verdant");
+    let at = ember.at() + verdant.offset(time(FRAMES) - (time(34) - time(31)));
+    let off = distance(&picture, verdant, at, ember.at());
+    assert!(off < SEEN, "it is not at {at}: {off}");
+}
+
 /// The play destroys Ember in frame 60, under the policy that bodies outlive their centre.
 #[test]
 fn planets_of_a_destroyed_sun_drift_off() {

@@ -1,5 +1,5 @@
-//! A field for an expression of the query language: what it finds is marked, while one types; what is wrong with
-//! it is said, and where.
+//! A field for an expression of the query language: what it finds is marked while it is typed; a mistake in it is shown
+//! below, with its place.
 
 use crate::{
     flight::Flight,
@@ -21,7 +21,7 @@ use bevy_relations_scenes::{palette, panel};
 const EXAMPLES: [&str; 5] = [
     "Ship, (DockedTo, $station)",
     "Ship, (HostileTo, $enemy), Ship($enemy), (MemberOf, Aurelia)",
-    "Ship, (MemberOf, $f), (AlliedWith($f, Aurelia))",
+    "Ship, (MemberOf, $f), AlliedWith($f, Aurelia)",
     "Ship, Order(up Escorts), (MemberOf, Damson)",
     "Ship, (MemberOf, $f), !{(HostileTo, $enemy), Ship($enemy)}",
 ];
@@ -60,15 +60,19 @@ struct FieldText;
 struct AnswerText;
 
 pub(crate) fn plugin(app: &mut App) {
+    app.add_plugins(answers).add_systems(Startup, spawn);
+    app.add_systems(Update, (show, mark).chain().after(evaluate));
+}
+
+/// All but what is seen of it.
+fn answers(app: &mut App) {
     app.init_resource::<Field>();
     // Names in expressions are those of reflection.
     app.register_type::<Ship>()
         .register_type::<Station>()
         .register_type::<Faction>()
         .register_type::<Order>();
-    app.add_systems(Startup, spawn);
-    app.add_systems(PreUpdate, write.after(InputSystems));
-    app.add_systems(Update, (evaluate, show, mark).chain().after(Flight));
+    app.add_systems(PreUpdate, write.after(InputSystems)).add_systems(Update, evaluate.after(Flight));
     app.add_observer(|_: On<Add<Faction>>, mut field: ResMut<Field>| field.stale = true);
 }
 
@@ -83,8 +87,10 @@ fn spawn(mut commands: Commands) {
 fn write(mut pressed: MessageReader<KeyboardInput>, mut field: ResMut<Field>) {
     for key in pressed.read().filter(|key| key.state.is_pressed()) {
         if !field.typing {
-            field.typing = key.logical_key == Key::Enter;
-            continue;
+            field.typing = matches!(key.logical_key, Key::Enter | Key::Tab);
+            if key.logical_key != Key::Tab {
+                continue;
+            }
         }
         let Field { text, cursor, typing, example, stale, .. } = &mut *field;
         let before = text[..*cursor].char_indices().next_back().map(|(at, _)| at);
@@ -175,7 +181,7 @@ fn show(
     let (before, after) = field.text.split_at(field.cursor);
     let shown = match (field.typing, field.text.is_empty()) {
         (true, _) => format!("{before}|{after}"),
-        (false, true) => "Enter: ask in the query language, Tab: examples".to_owned(),
+        (false, true) => "Enter: type an expression of the query language, Tab: examples".to_owned(),
         (false, false) => field.text.clone(),
     };
     panel::write(&mut text, shown);
@@ -188,5 +194,80 @@ fn mark(mut gizmos: Gizmos, field: Res<Field>, places: Query<(&Transform, Has<St
     for (place, is_station) in places.iter_many(&field.found).flatten() {
         let radius = if is_station { 25.0 } else { 9.0 };
         gizmos.circle_2d(place.translation.truncate(), radius, palette::FOUND).resolution(32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{battle, docks, flight, orders, world};
+    use bevy::time::TimeUpdateStrategy;
+    use bevy_relations::prelude::*;
+    use bevy_relations_scenes::{images::Images, stage::STEP};
+
+    /// The scene without a window and without a player.
+    fn scene() -> App {
+        let mut app = App::new();
+        app.add_plugins((MinimalPlugins, RelationsPlugin))
+            .insert_resource(TimeUpdateStrategy::ManualDuration(STEP));
+        app.init_resource::<Assets<Image>>().init_resource::<Images>();
+        app.init_resource::<ButtonInput<KeyCode>>().add_message::<KeyboardInput>();
+        app.add_plugins((
+            world::plugin,
+            orders::plugin,
+            battle::plugin,
+            docks::plugin,
+            flight::plugin,
+            answers,
+        ));
+        app
+    }
+
+    fn press(app: &mut App, logical_key: Key) {
+        let state = bevy::input::ButtonState::Pressed;
+        let text = match &logical_key {
+            Key::Character(text) => Some(text.clone()),
+            _ => None,
+        };
+        let (key_code, repeat, window) = (KeyCode::Fn, false, Entity::PLACEHOLDER);
+        app.world_mut().write_message(KeyboardInput { key_code, logical_key, state, text, repeat, window });
+        app.update();
+    }
+
+    #[test]
+    fn every_example_is_an_expression_that_finds_something_while_the_scene_goes_on() {
+        let mut app = scene();
+        app.update();
+        let mut left: Vec<_> = EXAMPLES
+            .map(|text| {
+                let compiled = compile(text, app.world_mut()).unwrap_or_else(|error| panic!("{error}"));
+                (text, compiled.expect("it is not empty"))
+            })
+            .into();
+        for _ in 0..900 {
+            app.update();
+            left.retain_mut(|(text, compiled)| {
+                let any = compiled.any(app.world());
+                !any.unwrap_or_else(|error| panic!("{text}: {error}"))
+            });
+        }
+        let left: Vec<_> = left.into_iter().map(|(text, _)| text).collect();
+        assert!(left.is_empty(), "{left:#?} found nothing");
+    }
+
+    #[test]
+    fn tab_goes_through_the_examples_whether_or_not_enter_came_before() {
+        for first in [None, Some(Key::Enter)] {
+            let mut app = scene();
+            first.into_iter().for_each(|key| press(&mut app, key));
+            for example in EXAMPLES.into_iter().chain([EXAMPLES[0]]) {
+                press(&mut app, Key::Tab);
+                let field = app.world().resource::<Field>();
+                assert!(field.typing && !field.answer.1, "{}", field.answer.0);
+                assert_eq!((&*field.text, field.cursor), (example, example.len()));
+            }
+            press(&mut app, Key::Character("!".into()));
+            assert_eq!(app.world().resource::<Field>().text, format!("{}!", EXAMPLES[0]));
+        }
     }
 }

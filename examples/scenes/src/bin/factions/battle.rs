@@ -11,7 +11,7 @@ use crate::{
 };
 use bevy::{diagnostic::FrameCount, prelude::*};
 use bevy_relations::prelude::*;
-use bevy_relations_scenes::images::{Images, sprite};
+use bevy_relations_scenes::images::{Images, Shape};
 
 /// How far ships see, and how far an enemy must get away to be forgotten in time.
 const SIGHT: f32 = 95.0;
@@ -98,7 +98,7 @@ fn blast(
     images: Res<Images>,
 ) {
     if let Ok((ship, transform)) = ships.get(destroyed.entity) {
-        let image = sprite(&images.glow, 1.0, ship.color);
+        let image = images.sprite(Shape::Glow, 1.0, ship.color);
         commands.spawn((Blast(BLAST), image, Transform::from_translation(transform.translation + Vec3::Z)));
     }
 }

@@ -9,8 +9,8 @@
 //! ([`HostileTo`](world::HostileTo), between factions and between ships), exclusive ones
 //! ([`DockedTo`](world::DockedTo), [`MemberOf`](world::MemberOf)), and a traversable one
 //! ([`Escorts`](world::Escorts)): a ship gets its orders from the flagship at the top, however far up that is
-//! ([`orders`]). A destroyed ship takes its pairs along, and nobody keeps books about that ([`battle`]). An
-//! expression of the query language marks what it finds, while one types it ([`ask`]). The factions come from
+//! ([`orders`]). The pairs of a destroyed ship are removed with it, without any code here ([`battle`]). The ships and
+//! stations that an expression of the query language finds are marked while it is typed ([`ask`]). The factions come from
 //! `assets/factions.ron`.
 
 mod ask;
@@ -31,11 +31,11 @@ use bevy_relations_scenes::{
 };
 
 const KEYS: [(&str, &str); 8] = [
-    ("Enter", "ask, see below"),
+    ("Enter", "type an expression, Tab: examples"),
     ("Left click", "select the wing of a ship"),
     ("Right click", "guard, raid or return there"),
-    ("A", "ally with whom you point at, or not"),
-    ("W", "make war on them, or peace"),
+    ("A", "alliance with the one pointed at"),
+    ("W", "war with the one pointed at"),
     ("1 2 3 4", "allies, enemies, docks, escorts"),
     ("Space", "pause"),
     ("R", "start over"),
@@ -47,7 +47,7 @@ fn main() -> AppExit {
         .add_plugins((world::plugin, orders::plugin, battle::plugin, docks::plugin, flight::plugin))
         .add_plugins((hand::plugin, ask::plugin))
         .add_systems(Startup, |mut commands: Commands| {
-            panel::help(&mut commands, "Factions", "who stands how to whom are relations", &KEYS);
+            panel::help(&mut commands, "Factions", "each line is a pair of a relation", &KEYS);
         })
         .run()
 }

@@ -58,6 +58,7 @@ fn describe(
     let Ok((name, transform, sprite, ship)) = things.get(over) else { return };
     tip.at = Some(transform.translation.truncate());
     tip.color = sprite.color;
+    tip.reach = if ship.is_some() { 11.0 } else { 50.0 };
     tip.title = name.to_string();
     let list = |entities: &mut dyn Iterator<Item = Entity>| {
         let names: Vec<_> = names.iter_many(entities).flatten().map(Name::as_str).collect();

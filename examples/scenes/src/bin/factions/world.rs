@@ -5,7 +5,7 @@ use bevy::prelude::*;
 use bevy_relations::prelude::*;
 use bevy_relations_scenes::{
     files::{self, colour},
-    images::{Images, sprite},
+    images::{Images, Shape},
     palette,
     random::Random,
 };
@@ -129,8 +129,8 @@ fn found(world: &mut World, entry: &Entry) -> Result<Entity> {
     let about = Faction { color, callsign: entry.callsign.clone(), complement: entry.ships, named: 0 };
     let faction = world.spawn((Name::new(entry.name.clone()), about)).id();
     let images = world.resource::<Images>();
-    let glow = sprite(&images.glow, 62.0, color.with_alpha(0.22));
-    let hub = sprite(&images.ball, 11.0, color);
+    let glow = images.sprite(Shape::Glow, 62.0, color.with_alpha(0.22));
+    let hub = images.sprite(Shape::Ball, 11.0, color);
     let label = (
         Text2d::new(entry.name.clone()),
         TextFont::from_font_size(12.0),
@@ -168,7 +168,7 @@ pub(crate) fn launch(world: &mut World, faction: Entity, at: Vec2) -> Result<Ent
     let mut about = world.get_mut::<Faction>(faction).ok_or("ships belong to a faction")?;
     about.named += 1;
     let (name, number, color) = (format!("{} {}", about.callsign, about.named), about.named, about.color);
-    let hull = sprite(&world.resource::<Images>().dart, ESCORT, color);
+    let hull = world.resource::<Images>().sprite(Shape::Dart, ESCORT, color);
     let ship = (
         Name::new(name),
         Ship { number, health: 100.0, color },

@@ -1,10 +1,11 @@
 //! What there is, and where it comes from.
 
+use crate::motion::Motion;
 use bevy::prelude::*;
 use bevy_relations::prelude::*;
 use bevy_relations_scenes::{
     files::{self, colour},
-    images::{Images, sprite},
+    images::{Images, Shape},
     palette,
 };
 use serde::Deserialize;
@@ -79,6 +80,12 @@ pub(crate) struct Light(pub Vec2);
 #[derive(Component, Default)]
 pub(crate) struct Trail(pub std::collections::VecDeque<Vec2>);
 
+/// The name of a body, so far below its middle.
+#[derive(Component)]
+struct Caption {
+    below: f32,
+}
+
 /// An entry of the file.
 #[derive(Deserialize)]
 struct Entry {
@@ -99,59 +106,85 @@ struct Entry {
     bodies: Vec<Entry>,
 }
 
+impl Entry {
+    fn orbit(&self) -> Orbit {
+        Orbit { radius: self.orbit, angle: self.start.to_radians(), speed: TAU / self.period }
+    }
+}
+
 pub(crate) fn plugin(app: &mut App) {
-    app.add_systems(Startup, spawn_bodies).add_systems(Update, start_over);
+    app.add_systems(Startup, spawn_bodies).add_systems(Update, (start_over, level_captions.after(Motion)));
 }
 
 fn spawn_bodies(mut commands: Commands, images: Res<Images>) -> Result {
     let entries: Vec<Entry> = files::load("solar_system.ron")?;
     for sun in &entries {
-        spawn(&mut commands, &images, sun, None);
+        spawn(&mut commands, &images, sun, sun.at.into(), None);
     }
     Ok(())
 }
 
-/// Spawns a body, around a centre unless it is a sun, and all that circles it.
-fn spawn(commands: &mut Commands, images: &Images, entry: &Entry, centre: Option<Entity>) {
+/// Spawns a body at a place, around a centre unless it is a sun, and all that circles it.
+fn spawn(commands: &mut Commands, images: &Images, entry: &Entry, at: Vec2, centre: Option<Entity>) {
     let Entry { kind, radius, colour: color, .. } = *entry;
     let mut body = commands.spawn((
         Name::new(entry.name.clone()),
         Body { kind, radius, color },
-        Transform::from_xyz(entry.at.0, entry.at.1, 0.0),
-        Light(entry.at.into()),
+        Transform::from_translation(at.extend(0.0)),
+        Light(at),
     ));
     match kind {
         Kind::Sun => {
-            body.insert(sprite(&images.disc, radius, color)).with_children(|sun| {
-                let glow = |size, strength| sprite(&images.glow, radius * size, color.with_alpha(strength));
+            body.insert(images.sprite(Shape::Disc, radius, color)).with_children(|sun| {
+                let glow =
+                    |size, strength| images.sprite(Shape::Glow, radius * size, color.with_alpha(strength));
                 sun.spawn((glow(3.6, 0.28), Transform::from_xyz(0.0, 0.0, -2.0)));
                 sun.spawn((glow(2.2, 0.75), Transform::from_xyz(0.0, 0.0, -1.0)));
                 sun.spawn((
-                    sprite(&images.glow, radius, Color::WHITE.with_alpha(0.65)),
+                    images.sprite(Shape::Glow, radius, Color::WHITE.with_alpha(0.65)),
                     Transform::from_xyz(0.0, 0.0, 0.1),
                 ));
             });
         }
         Kind::Planet | Kind::Moon => {
-            body.insert((sprite(&images.ball, radius, color), Trail::default()));
+            body.insert((images.sprite(Shape::Ball, radius, color), Trail::default()));
         }
         Kind::Station => {
-            let square = Sprite::from_color(color, Vec2::splat(radius * 1.6));
+            let square = images.sprite(Shape::Square, radius * 0.8, color);
             body.with_child((square, Transform::from_rotation(Quat::from_rotation_z(FRAC_PI_4))));
             body.insert(Trail::default());
         }
     }
     let body = body.id();
     if let Some(centre) = centre {
-        let orbit = Orbit { radius: entry.orbit, angle: entry.start.to_radians(), speed: TAU / entry.period };
-        commands.entity(body).insert((orbit, Pair(Orbits, centre)));
-    } else {
-        let label =
-            (Text2d::new(entry.name.clone()), TextFont::from_font_size(12.0), TextColor(palette::PLAIN));
-        commands.entity(body).with_child((label, Transform::from_xyz(0.0, -radius - 13.0, 1.0)));
+        commands.entity(body).insert((entry.orbit(), Pair(Orbits, centre)));
+    }
+    // Moons and stations are too small to carry one. The tip tells their names.
+    let label = match kind {
+        Kind::Sun => Some((12.0, palette::PLAIN)),
+        Kind::Planet => Some((10.0, palette::DIM)),
+        Kind::Moon | Kind::Station => None,
+    };
+    if let Some((size, color)) = label {
+        let text = (Text2d::new(entry.name.clone()), TextFont::from_font_size(size), TextColor(color));
+        commands.entity(body).with_child((Caption { below: radius + 1.1 * size }, text));
     }
     for inner in &entry.bodies {
-        spawn(commands, images, inner, Some(body));
+        spawn(commands, images, inner, at + inner.orbit().offset(), Some(body));
+    }
+}
+
+/// Keeps captions level below their bodies, which turn towards the light.
+fn level_captions(
+    bodies: Query<&Transform, (With<Body>, Without<Caption>)>,
+    mut captions: Query<(&Caption, &ChildOf, &mut Transform)>,
+) {
+    for (caption, body, mut transform) in &mut captions {
+        if let Ok(body) = bodies.get(body.parent()) {
+            let back = body.rotation.inverse();
+            *transform =
+                Transform::from_translation(back * vec3(0.0, -caption.below, 1.0)).with_rotation(back);
+        }
     }
 }
 

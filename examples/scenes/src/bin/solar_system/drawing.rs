@@ -1,14 +1,14 @@
 //! Stars, orbits, trails, and what the mouse is at.
 
 use crate::{
-    bodies::{Body, Kind, Orbits, Trail},
+    bodies::{Body, Kind, Orbit, Orbits, Trail},
     hand::{Hand, Held},
     motion::Motion,
 };
 use bevy::prelude::*;
 use bevy_relations::prelude::*;
 use bevy_relations_scenes::{
-    images::{Images, sprite},
+    images::{Images, Shape},
     palette,
     random::Random,
     stage::{BEHIND, Behind, SIZE},
@@ -29,7 +29,8 @@ fn spawn_stars(mut commands: Commands, images: Res<Images>) {
     for _ in 0..130 {
         let at = (vec2(random.next(), random.next()) - 0.5) * SIZE.as_vec2() * 1.3;
         let brightness = random.next().powi(3);
-        let star = sprite(&images.disc, 0.6 + brightness, palette::PLAIN.with_alpha(0.12 + 0.5 * brightness));
+        let star =
+            images.sprite(Shape::Disc, 0.6 + brightness, palette::PLAIN.with_alpha(0.12 + 0.5 * brightness));
         commands.spawn((star, Transform::from_translation(at.extend(-10.0)), BEHIND));
     }
 }
@@ -40,15 +41,24 @@ fn switch_trails(keys: Res<ButtonInput<KeyCode>>, mut trails: ResMut<Trails>) {
     }
 }
 
-/// A ring for every pair, unless the mouse holds its source.
+/// A ring for every pair, unless the mouse holds one of its ends: then a line, if the source waits for the target.
 fn draw_orbits(
     mut gizmos: Gizmos<Behind>,
-    orbits: PairQuery<Orbits, (&'static Body, &'static Transform), &'static Transform, Without<Held>>,
+    orbits: PairQuery<
+        Orbits,
+        (&'static Body, &'static Orbit, &'static Transform),
+        (&'static Transform, Has<Held>),
+        Without<Held>,
+    >,
 ) {
-    for ((body, at), _, centre) in &orbits {
+    for ((body, orbit, at), _, (centre, waits)) in &orbits {
         let (at, centre) = (at.translation.truncate(), centre.translation.truncate());
+        if waits {
+            gizmos.line_2d(centre, at, palette::PLAIN.with_alpha(0.08));
+            continue;
+        }
         let strength = if body.kind == Kind::Planet { 0.11 } else { 0.09 };
-        gizmos.circle_2d(centre, at.distance(centre), palette::PLAIN.with_alpha(strength)).resolution(96);
+        gizmos.circle_2d(centre, orbit.radius, palette::PLAIN.with_alpha(strength)).resolution(96);
     }
 }
 
@@ -89,11 +99,17 @@ fn draw_hover(
     );
 }
 
-/// The orbit that a body would have if the mouse let go of it.
-fn draw_hold(mut gizmos: Gizmos<Behind>, hand: Res<Hand>, bodies: Query<&Transform, With<Body>>) {
+/// The orbit that a body would have if the mouse let go of it. One that would be refused has another colour.
+fn draw_hold(
+    mut gizmos: Gizmos<Behind>,
+    hand: Res<Hand>,
+    orbits: Pairs<Orbits>,
+    bodies: Query<&Transform, With<Body>>,
+) {
     let Some((held, goal)) = hand.holds else { return };
+    let color = if orbits.is_ancestor(held, goal) { palette::BAD } else { palette::BRIGHT };
     let Ok([held, goal]) = bodies.get_many([held, goal]) else { return };
     let (held, goal) = (held.translation.truncate(), goal.translation.truncate());
-    gizmos.line_2d(held, goal, palette::BRIGHT.with_alpha(0.6));
-    gizmos.circle_2d(goal, held.distance(goal), palette::BRIGHT.with_alpha(0.45)).resolution(96);
+    gizmos.line_2d(held, goal, color.with_alpha(0.6));
+    gizmos.circle_2d(goal, held.distance(goal), color.with_alpha(0.45)).resolution(96);
 }

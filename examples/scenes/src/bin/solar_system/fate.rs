@@ -7,7 +7,7 @@
 use crate::bodies::{Body, Orbits};
 use bevy::prelude::*;
 use bevy_relations::prelude::*;
-use bevy_relations_scenes::images::{Images, sprite};
+use bevy_relations_scenes::images::{Images, Shape};
 
 /// The source is destroyed with the target.
 #[derive(Relation)]
@@ -76,7 +76,7 @@ fn flash(
 ) {
     if let Ok((body, transform)) = bodies.get(destroyed.entity) {
         let at = transform.translation.truncate().extend(2.0);
-        let image = sprite(&images.glow, body.radius, body.color);
+        let image = images.sprite(Shape::Glow, body.radius, body.color);
         commands.spawn((Flash { age: 0.0, radius: body.radius }, image, Transform::from_translation(at)));
     }
 }

@@ -19,12 +19,16 @@ pub(crate) struct Hand {
     pub holds: Option<(Entity, Entity)>,
 }
 
-/// In the hand, with the orbit that it had.
+/// In the hand, with the orbit that it had and the place where it was taken.
 #[derive(Component)]
 pub(crate) struct Held {
     radius: f32,
     angle: f32,
+    from: Vec2,
 }
+
+/// A body that is moved less than this was only clicked on.
+const CLICK: f32 = 3.0;
 
 pub(crate) fn plugin(app: &mut App) {
     app.init_resource::<Hand>();
@@ -56,14 +60,15 @@ fn look(
 fn take(
     mut commands: Commands,
     buttons: Res<ButtonInput<MouseButton>>,
+    pointer: Res<Pointer>,
     hand: Res<Hand>,
     bodies: Query<&Orbit, With<Body>>,
 ) {
     if buttons.just_pressed(MouseButton::Left)
-        && let Some(over) = hand.over
+        && let (Some(from), Some(over)) = (pointer.at, hand.over)
         && let Ok(&Orbit { radius, angle, .. }) = bodies.get(over)
     {
-        commands.entity(over).insert(Held { radius, angle });
+        commands.entity(over).insert(Held { radius, angle, from });
     }
 }
 
@@ -93,17 +98,20 @@ fn carry(
 fn let_go(
     mut commands: Commands,
     buttons: Res<ButtonInput<MouseButton>>,
+    pointer: Res<Pointer>,
     mut hand: ResMut<Hand>,
-    held: Query<(Entity, &Held)>,
+    mut held: Query<(Entity, &Held, &mut Orbit)>,
 ) {
     if buttons.pressed(MouseButton::Left) {
         return;
     }
-    for (body, held) in &held {
-        let (goal, before) = (hand.holds.take(), (held.radius, held.angle));
+    for (body, &Held { radius, angle, from }, mut orbit) in &mut held {
+        let goal = hand.holds.take();
         commands.entity(body).remove::<Held>();
-        if let Some((_, goal)) = goal {
-            commands.queue(move |world: &mut World| move_to(world, body, goal, before));
+        if pointer.at.is_none_or(|at| at.distance(from) < CLICK) {
+            (orbit.radius, orbit.angle) = (radius, angle);
+        } else if let Some((_, goal)) = goal {
+            commands.queue(move |world: &mut World| move_to(world, body, goal, (radius, angle)));
         }
     }
 }

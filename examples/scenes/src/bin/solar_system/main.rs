@@ -1,4 +1,4 @@
-//! Suns, planets, moons and stations: what circles what is a relation.
+//! Suns, planets, moons and stations: orbits are a relation.
 //!
 //! ```sh
 //! cargo scene solar_system
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Shows an exclusive, traversable relation ([`Orbits`](bodies::Orbits)) along which transforms come down from
-//! centres to what circles them, to any depth ([`motion`]); a planet dragged to another sun, which is one
+//! centres to the bodies around them, to any depth ([`motion`]); a planet dragged to another sun, which is one
 //! insertion, and one refused because it would close a cycle ([`hand`]); a cleanup policy at work when a sun is
 //! destroyed ([`fate`]); events of pairs, which send what has lost its sun adrift; and what the pairs say about
 //! the thing under the mouse ([`report`]). The bodies come from `assets/solar_system.ron`.
@@ -28,7 +28,7 @@ use bevy_relations_scenes::{
 const KEYS: [(&str, &str); 6] = [
     ("Left drag", "move a body to another centre"),
     ("Right click", "destroy a body"),
-    ("P", "what happens to those around it"),
+    ("P", "what then happens to bodies around it"),
     ("T", "trails"),
     ("Space", "pause"),
     ("R", "start over"),
@@ -39,7 +39,7 @@ fn main() -> AppExit {
         .add_plugins((RelationsPlugin, TipPlugin, drawing::plugin, fate::plugin, report::plugin))
         .add_plugins((bodies::plugin, hand::plugin, motion::plugin))
         .add_systems(Startup, |mut commands: Commands| {
-            panel::help(&mut commands, "Solar system", "who orbits whom is a relation", &KEYS);
+            panel::help(&mut commands, "Solar system", "orbits are a relation", &KEYS);
         })
         .run()
 }

@@ -15,6 +15,9 @@ pub(crate) struct Drift(pub Vec2);
 /// Places in a trail, and how far they lie apart at least.
 const TRAIL: (usize, f32) = (44, 3.0);
 
+/// How fast a body gets back to its orbit, per second. None is as fast while it circles.
+const CATCH_UP: f32 = 1500.0;
+
 /// Motion, in this order. Bodies have their final places after it.
 #[derive(SystemSet, Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Motion;
@@ -51,17 +54,25 @@ fn drift(time: Res<Time>, mut drifting: Query<(&mut Drift, &mut Transform)>) {
 
 /// Places every body around its centre, centres first: moons of planets of suns, to any depth. The place of the
 /// sun comes down the same way, and the bright side is turned to it.
+///
+/// What circles a held body waits where it is, within reach of the mouse, and catches up when that is let go.
 fn place(
+    time: Res<Time>,
     mut bodies: CascadeQuery<
         Orbits,
-        (&'static Orbit, &'static mut Transform, &'static mut Light),
-        (&'static Transform, &'static Light),
+        (&'static Orbit, &'static mut Transform, &'static mut Light, Has<Held>),
+        (&'static Transform, &'static Light, Has<Held>),
     >,
 ) {
-    bodies.for_each(|(orbit, mut transform, mut light), centre| {
+    let step = CATCH_UP * time.delta_secs();
+    bodies.for_each(|(orbit, mut transform, mut light, is_held), centre| {
         // What drifts has none.
-        let Some((centre, shining)) = centre else { return };
-        let at = centre.translation.truncate() + orbit.offset();
+        let Some((centre, shining, waits)) = centre else { return };
+        if waits {
+            return;
+        }
+        let goal = centre.translation.truncate() + orbit.offset();
+        let at = if is_held { goal } else { transform.translation.truncate().move_towards(goal, step) };
         *light = *shining;
         transform.translation = at.extend(transform.translation.z);
         transform.rotation = Quat::from_rotation_z((light.0 - at).to_angle());

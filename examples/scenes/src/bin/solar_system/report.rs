@@ -89,6 +89,7 @@ fn describe(
     tip.at = Some(transform.translation.truncate());
     tip.title = name.to_string();
     tip.color = body.color;
+    tip.reach = body.radius + 4.0;
     tip.text = format!(
         "{} around {around}\n{} around it, {} in all\npairs: {} as source, {} as target",
         body.kind.name(),
