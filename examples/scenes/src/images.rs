@@ -1,7 +1,7 @@
 //! What sprites look like: shapes drawn in code, white, to be tinted by a sprite's colour.
 //!
-//! All shapes are parts of one image. Sprites that lie above each other are drawn in one go only as long as they have one
-//! image; with an image for each shape the renderer had to change between them hundreds of times in a frame.
+//! All shapes are parts of one image: the renderer draws sprites that lie above each other in one go as long as they have one
+//! image.
 
 use bevy::{
     asset::RenderAssetUsages,
