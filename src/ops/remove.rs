@@ -208,4 +208,5 @@ pub(crate) fn remove_own(world: &mut DeferredWorld<'_>, entity: Entity) {
     }
     let pairs = with_mirrors(store, pairs);
     remove(world, &pairs);
+    queue_drop_removed(world);
 }

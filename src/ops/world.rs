@@ -172,6 +172,9 @@ pub trait WorldPairExt {
 
     /// Adds facts about a relation, a tag, or the entity of a type, before its first pair.
     ///
+    /// Of what is set on the entity of a component, cleanup policies and `with` so far concern only pairs and tags that
+    /// name that entity: components themselves are neither removed when it is despawned nor inserted along with others.
+    ///
     /// # Errors
     /// If they contradict each other or what is known, or come too late.
     fn set_traits(&mut self, entity: Entity, traits: RelationTraits) -> Result<(), TraitsError>;

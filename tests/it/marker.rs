@@ -459,6 +459,23 @@ fn pairs_that_an_observer_inserts_while_an_entity_is_cleared_stay() {
 }
 
 #[test]
+fn clearing_drops_the_values_of_pairs() {
+    #[derive(Relation)]
+    struct Owns(#[expect(dead_code, reason = "it is counted")] std::sync::Arc<u32>);
+    let mut world = world_that_records_errors();
+    let [bob, alice] = entities(&mut world);
+    let value = std::sync::Arc::new(1);
+    world.insert_pair(bob, Owns(value.clone()), alice).unwrap();
+    world.insert_pair(alice, Owns(value.clone()), bob).unwrap();
+    world.entity_mut(bob).clear();
+    assert_eq!(std::sync::Arc::strong_count(&value), 2, "that of the pair with the entity stays");
+    world.commands().entity(alice).queue(|mut alice: EntityWorldMut| _ = alice.clear());
+    world.flush();
+    assert_eq!(std::sync::Arc::strong_count(&value), 1);
+    no_ghosts(&mut world);
+}
+
+#[test]
 fn pairs_are_readable_when_clearing_tells_that_they_go() {
     #[derive(Resource, Default)]
     struct Seen(Vec<(Entity, Option<u32>)>);
