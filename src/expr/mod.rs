@@ -65,6 +65,7 @@ use core::{fmt, str::FromStr};
 /// | `!{ (DockedTo, $p), Planet($p) }` | where all that does not hold for any `$p` |
 /// | `Armor(up MountedOn)`, `Armor(self\|up MountedOn 2)` | with a holder above; or themselves; not too far up |
 /// | `Transform(cascade ChildOf)` | with a holder above, rows from the root down |
+/// | `(Movement.target, $x)`, `Held.orders.0($y, $x)` | with an entity in this field of a reflected component |
 /// | `$this == Earth`, `$p != $q`, `$this ~= "art"` | by identity, or by part of the name |
 /// | `[in] Ship`, `[out]`, `[inout]`, `[none]` | says what the data is for |
 /// | `and\|Fleet`, `or\|Fleet`, `not\|Fleet` | with all, one, none of the components of that entity |
