@@ -246,9 +246,7 @@ impl PairExprBuilder {
     pub fn or(mut self, branches: impl FnOnce(Self) -> Self) -> Self {
         let clauses = self.inner(branches);
         let branches: Vec<_> = clauses.into_iter().flat_map(|clause| clause.branches).collect();
-        if branches.is_empty() {
-            self.fail_at_end("a branch of `||`");
-        } else {
+        if !branches.is_empty() {
             self.ast.clauses.push(Clause { branches });
         }
         self

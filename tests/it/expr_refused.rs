@@ -133,7 +133,6 @@ fn a_builder_refuses_what_it_would_have_to_ignore() {
         (builder().equal("$x|up", "e1").build(), "no traversal beside a comparison"),
         (builder().unequal("$x", "e1|self").build(), "no traversal beside a comparison"),
         (builder().name_contains("$this|up ChildOf", "e").build(), "no traversal beside a comparison"),
-        (builder().expr("Tag").or(|any| any).build(), "a branch of `||`"),
         (builder().scope(|none| none).build(), "a term: a scope is not empty"),
     ] {
         let error = built.err().unwrap_or_else(|| panic!("an error: {expected}"));
