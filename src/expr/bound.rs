@@ -3,7 +3,10 @@
 //! This is the stage between the text and the plan. Everything here is still in the order in which it was
 //! written, since the meaning of negated, optional and alternative terms depends on what stands before them.
 
-use crate::id::RelationId;
+use crate::{
+    relation::{IS_A, OnInstantiate, RelationTraits},
+    store::PairStore,
+};
 use alloc::{boxed::Box, string::String, vec::Vec};
 use bevy_ecs::{component::ComponentId, entity::Entity};
 
@@ -169,6 +172,48 @@ pub(crate) struct Atom {
     pub(crate) traversal: Option<Traversal>,
     /// Instances share the id: what a holder inherits counts as its own.
     pub(crate) shared: bool,
+    pub(crate) rule: IdRule,
+}
+
+/// What the traits of an id decide on: they may be set later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct IdRule {
+    /// Stands for the component, tag or relation.
+    pub(crate) entity: Option<Entity>,
+    /// Nothing is a kind of it unless it is declared so.
+    pub(crate) is_final: bool,
+    /// `T|self`: no subtypes.
+    pub(crate) itself: bool,
+    /// The term says where to look.
+    pub(crate) walk: bool,
+}
+
+impl IdRule {
+    fn traits(self, store: &PairStore) -> Option<&RelationTraits> {
+        Some(&store.registry.entry(store.registry.of_entity(self.entity?)?).traits)
+    }
+
+    /// Whether subtypes count.
+    pub(crate) fn has_subtypes(self, store: &PairStore) -> bool {
+        let Some(entity) = self.entity.filter(|_| !self.itself) else { return false };
+        match self.traits(store) {
+            Some(traits) if self.is_final => traits.is_inheritable(),
+            Some(traits) => !traits.has_final(),
+            // So are types that nothing was declared of.
+            None => !self.is_final && !store.registry.type_entities.contains_key(&entity),
+        }
+    }
+
+    /// Whether instances share it.
+    pub(crate) fn is_shared(self, store: &PairStore) -> bool {
+        self.traits(store).is_some_and(|traits| traits.instantiate_rule() == OnInstantiate::Inherit)
+    }
+}
+
+/// Where a shared component is looked for if nothing is said: on the entity, then on what it is a kind of.
+pub(crate) fn shared_walk(store: &PairStore) -> Traversal {
+    let relation = store.registry.entry(IS_A).entity;
+    Traversal { relation, down: false, all: false, own: true, min: 1, max: u32::MAX }
 }
 
 impl Atom {
@@ -194,6 +239,8 @@ impl Atom {
 /// The right side of an equality.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Comparand {
+    /// `*` or `_`: whatever there is.
+    Everything,
     Entity(Entity),
     Var(Var),
     /// Looked up while evaluating.
@@ -248,7 +295,65 @@ pub(crate) enum Condition {
     },
 }
 
+impl Element {
+    fn each_entity(&mut self, each: &mut dyn FnMut(&mut Entity)) {
+        if let Self::Entity(entity) = self {
+            each(entity);
+        }
+    }
+}
+
+impl Atom {
+    fn each_entity(&mut self, each: &mut dyn FnMut(&mut Entity)) {
+        self.source.each_entity(each);
+        let walks = match &mut self.id {
+            AtomId::Component(_) => None,
+            AtomId::Tag(tag) => {
+                each(tag);
+                None
+            }
+            AtomId::AnyId(id) => {
+                id.each_entity(each);
+                None
+            }
+            AtomId::Pair(pair) => {
+                pair.relation.each_entity(each);
+                pair.target.each_entity(each);
+                pair.target_traversal.as_mut()
+            }
+        };
+        walks.into_iter().chain(&mut self.traversal).for_each(|walk| each(&mut walk.relation));
+        self.rule.entity.iter_mut().for_each(each);
+    }
+
+    /// Takes what traits say by now.
+    fn follow_traits(&mut self, store: &PairStore) {
+        self.subtypes = self.rule.has_subtypes(store);
+        if self.rule.is_shared(store) && !self.shared {
+            self.shared = true;
+            if !self.rule.walk {
+                self.traversal = Some(shared_walk(store));
+            }
+        }
+    }
+}
+
 impl Condition {
+    /// Every entity that it is about.
+    fn each_entity(&mut self, each: &mut dyn FnMut(&mut Entity)) {
+        match self {
+            Self::Match(atom) => atom.each_entity(each),
+            Self::Equal { right: Comparand::Entity(right), .. } => each(right),
+            Self::List { source, list, .. } => {
+                [source, list].into_iter().for_each(|end| end.each_entity(each));
+            }
+            Self::Member(MemberAtom { source, value, .. }) => {
+                [source, value].into_iter().for_each(|end| end.each_entity(each));
+            }
+            Self::Equal { .. } | Self::Always | Self::Child { .. } => {}
+        }
+    }
+
     pub(crate) fn vars(&self) -> VarSet {
         match self {
             Self::Match(atom) => atom.vars().collect(),
@@ -272,6 +377,31 @@ impl Condition {
             vars.extend(beside);
         }
         vars
+    }
+
+    /// The components that it names of `$this` itself, so that entities with them are seen although they are hidden
+    /// otherwise. `component` gives the component that an entity stands for.
+    fn names_of_this(
+        &self,
+        component: &dyn Fn(Entity) -> Option<ComponentId>,
+        add: &mut dyn FnMut(ComponentId),
+    ) {
+        let this = Element::Var(Var::THIS);
+        match self {
+            Self::Match(atom) if atom.source == this && atom.traversal.is_none_or(|walk| walk.own) => {
+                let mut named = |entity| component(entity).into_iter().for_each(&mut *add);
+                match atom.id {
+                    AtomId::Component(component) => add(component),
+                    AtomId::Tag(tag) => named(tag),
+                    AtomId::AnyId(_) => {}
+                    AtomId::Pair(pair) => {
+                        [pair.relation, pair.target].into_iter().filter_map(Element::entity).for_each(named);
+                    }
+                }
+            }
+            Self::Member(member) if member.source == this => add(member.component),
+            _ => {}
+        }
     }
 
     /// The source, if it is a variable: what is found out by looking at every entity.
@@ -314,6 +444,16 @@ pub(crate) enum Item {
 }
 
 impl Item {
+    fn each_condition(&mut self, each: &mut dyn FnMut(&mut Condition)) {
+        match self {
+            Self::Term(term) => each(&mut term.condition),
+            Self::Not(items) => items.iter_mut().for_each(|item| item.each_condition(each)),
+            Self::Or(chain) => {
+                chain.branches.iter_mut().flatten().for_each(|item| item.each_condition(each));
+            }
+        }
+    }
+
     /// Every variable that occurs in it, also within scopes.
     pub(crate) fn vars(&self) -> VarSet {
         let mut vars = VarSet::default();
@@ -327,13 +467,32 @@ impl Item {
         vars
     }
 
+    /// The components that terms about `$this` itself name.
+    pub(crate) fn names_of_this(
+        &self,
+        component: &dyn Fn(Entity) -> Option<ComponentId>,
+        add: &mut dyn FnMut(ComponentId),
+    ) {
+        match self {
+            Self::Term(term) => term.condition.names_of_this(component, add),
+            Self::Not(items) => items.iter().for_each(|item| item.names_of_this(component, add)),
+            Self::Or(chain) => {
+                chain.branches.iter().flatten().for_each(|item| item.names_of_this(component, add));
+            }
+        }
+    }
+
     /// The variables that have a value behind it, in every row or in some.
     pub(crate) fn binds(&self) -> VarSet {
         match self {
             Self::Term(term) if term.operator == Operator::Not => {
                 term.condition.source().into_iter().collect()
             }
-            Self::Not(_) => VarSet::default(),
+            Self::Not(_) => {
+                // `$this` is never local to a scope.
+                let of_this = self.vars().contains(Var::THIS);
+                of_this.then_some(Var::THIS).into_iter().collect()
+            }
             Self::Term(_) | Self::Or(_) => self.vars(),
         }
     }
@@ -391,7 +550,7 @@ pub(crate) struct FieldInfo {
 /// Rows in order of their depth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cascade {
-    pub(crate) relation: RelationId,
+    pub(crate) relation: Entity,
     pub(crate) descending: bool,
 }
 
@@ -402,8 +561,6 @@ pub(crate) struct BoundQuery {
     pub(crate) variables: Vec<Variable>,
     pub(crate) fields: Vec<FieldInfo>,
     pub(crate) items: Vec<Item>,
-    /// Components that keep entities out of sight unless they are named.
-    pub(crate) hidden: Vec<ComponentId>,
     pub(crate) cascade: Option<Cascade>,
     /// Resources that it asks for.
     pub(crate) singletons: Vec<ComponentId>,
@@ -411,4 +568,25 @@ pub(crate) struct BoundQuery {
     pub(crate) named: Vec<Entity>,
     /// Some name has no meaning yet: a placeholder stands for it.
     pub(crate) awaits_names: bool,
+}
+
+impl BoundQuery {
+    /// Every entity that it is about.
+    pub(crate) fn each_entity(&mut self, each: &mut dyn FnMut(&mut Entity)) {
+        self.items.iter_mut().for_each(|item| item.each_condition(&mut |it| it.each_entity(each)));
+        if let Some(cascade) = &mut self.cascade {
+            each(&mut cascade.relation);
+        }
+    }
+
+    /// Takes what traits say by now.
+    pub(crate) fn follow_traits(&mut self, store: &PairStore) {
+        self.items.iter_mut().for_each(|item| {
+            item.each_condition(&mut |condition| {
+                if let Condition::Match(atom) = condition {
+                    atom.follow_traits(store);
+                }
+            });
+        });
+    }
 }

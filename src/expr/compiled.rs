@@ -16,6 +16,7 @@ use bevy_ecs::{
     entity::Entity,
     world::{World, WorldId},
 };
+use core::any::TypeId;
 use thiserror::Error;
 
 /// Why an expression could not be run, or not to its end.
@@ -75,7 +76,21 @@ struct Prepared {
 /// What [`Prepared::update`] found.
 enum Fit {
     Same,
+    /// The world is another, the plan is not.
+    Other,
     New,
+}
+
+/// The entities of a query that stand for types.
+fn types_of(query: &mut BoundQuery, reads: Reads<'_>) -> Vec<(Entity, TypeId)> {
+    let mut types: Vec<(Entity, TypeId)> = Vec::new();
+    let Some(store) = reads.store() else { return types };
+    query.each_entity(&mut |&mut entity| {
+        let type_id = store.registry.type_entities.get(&entity);
+        types
+            .extend(type_id.filter(|_| !types.iter().any(|known| known.0 == entity)).map(|&id| (entity, id)));
+    });
+    types
 }
 
 impl Prepared {
@@ -96,6 +111,8 @@ impl Prepared {
                 self.masks.clear();
                 self.plan = plan;
                 fit = Fit::New;
+            } else {
+                fit = Fit::Other;
             }
         }
         self.masks.update(&self.plan.masks, view);
@@ -116,6 +133,8 @@ pub struct CompiledExpr {
     shared: Shared,
     internal: Vec<ComponentId>,
     unlisted: Vec<ComponentId>,
+    /// The entities of the query that stand for types, which may be others later.
+    types: Vec<(Entity, TypeId)>,
     /// The values of variables that are set.
     preset: Vec<(Var, Entity)>,
     preset_vars: VarSet,
@@ -127,17 +146,17 @@ const ROWS: usize = 0;
 const COUNT: usize = 1;
 
 impl CompiledExpr {
-    pub(crate) fn new(query: BoundQuery, world: &World) -> Self {
-        let internal = internal_components(world);
-        let unlisted = unlisted_components(world, &internal);
+    pub(crate) fn new(mut query: BoundQuery, world: &World) -> Self {
+        let types = types_of(&mut query, Reads::World(world));
         Self {
             query,
+            types,
             world: world.id(),
             store: None,
             prepared: Default::default(),
             shared: Shared::default(),
-            internal,
-            unlisted,
+            internal: Vec::new(),
+            unlisted: Vec::new(),
             preset: Vec::new(),
             preset_vars: VarSet::default(),
             step_limit: None,
@@ -146,8 +165,9 @@ impl CompiledExpr {
     }
 
     /// Takes what the names of the expression mean by now.
-    pub(super) fn rebind(&mut self, query: BoundQuery) {
+    pub(super) fn rebind(&mut self, mut query: BoundQuery, reads: Reads<'_>) {
         if query != self.query {
+            self.types = types_of(&mut query, reads);
             self.query = query;
             self.prepared = Default::default();
             self.clear_vars();
@@ -224,7 +244,8 @@ impl CompiledExpr {
         self.preset_vars = VarSet::default();
     }
 
-    /// Ends a run with an error when more rows than this were looked at, also those in between.
+    /// Ends a run with an error when it takes more steps than this: rows that are looked at, also those in between, and
+    /// entities that are walked over or tested for them. Rows that were found before have been handed out by then.
     pub fn set_step_limit(&mut self, limit: Option<u64>) {
         self.step_limit = limit;
     }
@@ -280,11 +301,11 @@ impl CompiledExpr {
             self.store = Some(view.store.id);
             self.prepared = Default::default();
         }
-        let Self { prepared, query, preset_vars, preset, shared, .. } = self;
+        self.update(&view, which);
+        let Self { prepared, query, preset, shared, .. } = self;
         let prepared = &mut prepared[which];
-        prepared.update(query, &view, preset_vars, which == ROWS);
         shared.restart(&prepared.plan, self.step_limit);
-        prepared.sorted.restart(prepared.plan.cascade.is_some() || self.order.is_wanted());
+        prepared.sorted.restart(prepared.plan.depths.is_some() || self.order.is_wanted());
         let input = prepared.state.restart();
         // Nothing holds for an entity that has died since.
         input.len = usize::from(preset.iter().all(|&(_, entity)| view.is_alive(entity)));
@@ -294,6 +315,32 @@ impl CompiledExpr {
             }
         }
         Ok(())
+    }
+
+    /// Makes the plan anew if it does not fit the world any more.
+    fn update(&mut self, view: &View<'_>, which: usize) -> Fit {
+        self.follow_types(view);
+        let fit = self.prepared[which].update(&self.query, view, &self.preset_vars, which == ROWS);
+        if !matches!(fit, Fit::Same) {
+            self.internal = internal_components(view.reads);
+            self.unlisted = unlisted_components(view.reads, &self.internal);
+        }
+        fit
+    }
+
+    /// Takes the entities that stand for types by now, where those that did are gone.
+    fn follow_types(&mut self, view: &View<'_>) {
+        let Self { types, query, prepared, .. } = self;
+        for (known, type_id) in types.iter_mut().filter(|(known, _)| !view.is_alive(*known)) {
+            let Some(entity) = view.store.registry.entity_of(*type_id) else { continue };
+            query.each_entity(&mut |other| {
+                if other == known {
+                    *other = entity;
+                }
+            });
+            *known = entity;
+            *prepared = Default::default();
+        }
     }
 
     /// Makes the next rows. False at the end.
@@ -446,10 +493,9 @@ impl CompiledExpr {
             return Err(ExprRunError::OtherWorld);
         }
         let view = View::new(reads).ok_or(ExprRunError::NoPairs)?;
-        let Self { prepared: [prepared, _], query, preset_vars, shared, .. } = self;
-        if let Fit::New = prepared.update(query, &view, preset_vars, true) {
-            shared.counts.clear();
+        if let Fit::New = self.update(&view, ROWS) {
+            self.shared.counts.clear();
         }
-        Ok(prepared.plan.explain(Counts(&shared.counts)) + self.order.explain())
+        Ok(self.plan().explain(Counts(&self.shared.counts)) + self.order.explain())
     }
 }

@@ -70,6 +70,16 @@ use core::{fmt, str::FromStr};
 /// | `[in] Ship`, `[out]`, `[inout]`, `[none]` | says what the data is for |
 /// | `and\|Fleet`, `or\|Fleet`, `not\|Fleet` | with all, one, none of the components of that entity |
 ///
+/// A variable has no value in a row where an optional term found nothing, or where another branch of `||` was taken. Terms
+/// that use it are skipped there, and so is a scope of such terms alone; a branch of such terms holds, with its field
+/// unset.
+///
+/// `$this` is no prefab and no disabled entity, unless a term about `$this` itself names `Prefab` or `Disabled`, and no
+/// entity that Bevy or this crate keeps for itself. Other variables may be any of these but resources, observers and
+/// systems. `!{..}` has variables of its own, but never a `$this` of its own: it means the same wherever it stands.
+///
+/// The empty text asks for nothing and has no rows.
+///
 /// `R(a, b, c)` is short for `R(a, b), R(b, c)`, and `R(a, b || c)` for `R(a, b) || R(a, c)`. Names are paths
 /// (`Sol.Earth`) or Rust types (`game::Ship`); a backslash makes any character part of a name. `#123` is an entity
 /// by its bits. Comments are those of Rust.

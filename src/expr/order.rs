@@ -5,7 +5,7 @@ use super::{
     exec::Batch,
     reads::Reads,
     rows::Row,
-    sort::{Found, RowOrder},
+    sort::{Found, Groups, RowOrder, ascending},
 };
 use crate::relation::Relation;
 use alloc::{boxed::Box, vec::Vec};
@@ -51,9 +51,9 @@ impl CompiledExpr {
         })
     }
 
-    /// Sorts rows by `$this`, as entities are [ordered](Entity#impl-Ord-for-Entity).
+    /// Sorts rows by `$this`: by index, and then by generation, ascending. (`Entity` itself is ordered otherwise.)
     pub fn order_by_entity(&mut self) -> &mut Self {
-        self.set_sort(|found, order| order.sort_by_key(|&row| found.row(row).this()))
+        self.set_sort(|found, order| order.sort_by_key(|&row| found.row(row).this().map(ascending)))
     }
 
     /// Sorts rows by whatever they have: variables, or fields that are shared.
@@ -72,12 +72,13 @@ impl CompiledExpr {
     /// Puts rows into groups by the target that `$this` has in a relation, the first if it has several. The number of
     /// a group is [`Entity::to_bits`], or 0 for those without a target.
     ///
-    /// Groups come in the order of their numbers; what is sorted is sorted within each.
+    /// Group 0 comes first, then the others in the order of their targets: by index, and then by generation, ascending.
+    /// What is sorted is sorted within each.
     ///
     /// # Errors
     /// If rows come in order of depth: a term has `cascade`.
     pub fn group_by<R: Relation>(&mut self) -> Result<&mut Self, ExprRunError> {
-        self.group_by_fn(|row| {
+        self.set_group(Groups::Targets, |row| {
             let store = row.reads().store()?;
             store.relation(store.registry.known::<R>()?).first_target(row.this()?).map(Entity::to_bits)
         })
@@ -88,13 +89,14 @@ impl CompiledExpr {
     /// # Errors
     /// As there.
     pub fn group_by_id(&mut self, relation: Entity) -> Result<&mut Self, ExprRunError> {
-        self.group_by_fn(move |row| {
+        self.set_group(Groups::Targets, move |row| {
             let store = row.reads().store()?;
             store.relation(store.registry.of_entity(relation)?).first_target(row.this()?).map(Entity::to_bits)
         })
     }
 
-    /// [`group_by`](Self::group_by) with any number for each row; 0 for those without one.
+    /// [`group_by`](Self::group_by) with any number for each row; 0 for those without one. Groups come in the order of
+    /// these numbers.
     ///
     /// # Errors
     /// As there.
@@ -102,10 +104,18 @@ impl CompiledExpr {
         &mut self,
         group: impl Fn(Row<'_>) -> Option<u64> + Send + Sync + 'static,
     ) -> Result<&mut Self, ExprRunError> {
+        self.set_group(Groups::Numbers, group)
+    }
+
+    fn set_group(
+        &mut self,
+        kind: Groups,
+        group: impl Fn(Row<'_>) -> Option<u64> + Send + Sync + 'static,
+    ) -> Result<&mut Self, ExprRunError> {
         if self.query().cascade.is_some() {
             return Err(ExprRunError::GroupsWithCascade);
         }
-        self.order_mut().group = Some(Box::new(move |row| group(row).unwrap_or(0)));
+        self.order_mut().group = Some((kind, Box::new(move |row| group(row).unwrap_or(0))));
         Ok(self)
     }
 
@@ -114,7 +124,7 @@ impl CompiledExpr {
         *self.order_mut() = RowOrder::default();
     }
 
-    /// Calls a function with each group, in the order of their numbers. Rows that were not put into groups are in group
+    /// Calls a function with each group, in their order. Rows that were not put into groups are in group
     /// 0.
     ///
     /// # Errors
@@ -199,7 +209,12 @@ impl<'a> RowGroup<'a> {
         let rows = match (groups, id) {
             ([], 0) => 0..self.batch.len,
             ([], _) => 0..0,
-            _ => groups.partition_point(|&group| group < id)..groups.partition_point(|&group| group <= id),
+            _ => {
+                let kind = self.expr.order().groups();
+                let (wanted, key) = (kind.key(id), |group: &u64| kind.key(*group));
+                let start = groups.partition_point(|group| key(group) < wanted);
+                start..start + groups[start..].partition_point(|&group| group == id)
+            }
         };
         Self { id, rows, ..*self }
     }

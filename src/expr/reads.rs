@@ -38,8 +38,8 @@ pub(crate) struct Declared<'w, 's> {
     pub(crate) fields: Fields<'w, 's>,
     pub(crate) children: Option<ChildrenOf<'w, 's>>,
     pub(crate) names: Option<NamePaths<'w, 's>>,
-    /// Components that disable an entity, as they were when the system was initialised.
-    pub(crate) disabling: &'s [ComponentId],
+    /// For the components that disable an entity.
+    pub(crate) filters: Option<&'w DefaultQueryFilters>,
     /// The handle that the resource held when the system was initialised.
     #[cfg(feature = "bevy_reflect")]
     pub(crate) types: Option<&'s AppTypeRegistry>,
@@ -106,13 +106,11 @@ impl<'w> Reads<'w> {
 
     /// The components that disable an entity.
     pub(crate) fn disabling(self) -> SmallVec<[ComponentId; 4]> {
-        match self {
-            Self::World(world) => {
-                let filters = world.get_resource::<DefaultQueryFilters>();
-                filters.into_iter().flat_map(DefaultQueryFilters::disabling_ids).collect()
-            }
-            Self::Declared(declared) => declared.disabling.into(),
-        }
+        let filters = match self {
+            Self::World(world) => world.get_resource::<DefaultQueryFilters>(),
+            Self::Declared(declared) => declared.filters,
+        };
+        filters.into_iter().flat_map(DefaultQueryFilters::disabling_ids).collect()
     }
 
     fn entity(self, entity: Entity) -> Option<FilteredEntityRef<'w, 'w>> {

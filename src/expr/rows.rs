@@ -4,7 +4,7 @@ use super::{
     PairExpr,
     bound::{FieldAccess, Var},
     compiled::{CompiledExpr, ExprRunError, VarId},
-    exec::{Batch, Value},
+    exec::{Batch, Value, View},
     plan::{Column, FieldShape, Operand, ShapeElement, ShapeId},
     reads::{Reads, Writes},
 };
@@ -248,6 +248,12 @@ impl<'a> Row<'a> {
     }
 
     /// The id that a field was matched by. `None` if it was not matched, or has none.
+    ///
+    /// Where a term of a transitive relation holds over several pairs, this is the pair that is stored on the source: the
+    /// first over which the target is reached.
+    ///
+    /// # Complexity
+    /// Constant; for a transitive relation of which the source has several pairs, a step per pair above it.
     pub fn id(&self, field: usize) -> Option<FieldId> {
         let slot = |element| match element {
             ShapeElement::Any => Some(Slot::Any),
@@ -264,6 +270,13 @@ impl<'a> Row<'a> {
             ShapeId::List(list) => self.value(list).entity().map(FieldId::Entity),
             ShapeId::Pair(relation, target) => {
                 Some(FieldId::Pair(PairId::new(slot(relation)?, slot(target)?)))
+            }
+            ShapeId::Closed(relation, target) => {
+                let (relation, target) = (slot(relation)?, slot(target)?);
+                let stored = self.source(field).and_then(|source| {
+                    View::new(self.reads)?.stored_target(source, relation.entity()?, target.entity()?)
+                });
+                Some(FieldId::Pair(PairId::new(relation, stored.map_or(target, Slot::Entity))))
             }
         }
     }
@@ -328,7 +341,7 @@ impl<'a> Row<'a> {
         match self.id(field)? {
             FieldId::Component(component) => Some(component),
             FieldId::Entity(entity) => {
-                let view = super::exec::View::new(self.reads)?;
+                let view = View::new(self.reads)?;
                 view.component_of(entity)
             }
             FieldId::Pair(_) => None,

@@ -4,13 +4,15 @@
 //! sorts are stable.
 
 use super::{
-    bound::{Cascade, Var},
+    bound::Var,
     compiled::CompiledExpr,
     exec::{Batch, View},
+    plan::DepthOrder,
     reads::Reads,
     rows::Row,
 };
 use alloc::{boxed::Box, vec::Vec};
+use bevy_ecs::entity::Entity;
 use core::cmp::Reverse;
 
 /// The rows of a run before they are in order.
@@ -32,16 +34,49 @@ pub(super) type Sort = Box<dyn Fn(Found<'_>, &mut [u32]) + Send + Sync>;
 /// The group of a row.
 pub(super) type GroupOf = Box<dyn Fn(Row<'_>) -> u64 + Send + Sync>;
 
+/// What groups are named by, which gives them their order.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) enum Groups {
+    /// The bits of a target, or 0.
+    Targets,
+    #[default]
+    Numbers,
+}
+
+impl Groups {
+    /// Groups ascend by this.
+    pub(super) fn key(self, group: u64) -> (u64, u32) {
+        match self {
+            Self::Numbers => (group, 0),
+            // Numbers that are no entities are asked for only.
+            Self::Targets => Entity::try_from_bits(group).map_or((0, 0), |target| {
+                let (index, generation) = ascending(target);
+                (u64::from(index) + 1, generation)
+            }),
+        }
+    }
+}
+
+/// Entities in the order of their indices, those with one index in that of their generations.
+pub(super) fn ascending(entity: Entity) -> (u32, u32) {
+    (entity.index_u32(), entity.generation().to_bits())
+}
+
 /// The order in which rows are wanted.
 #[derive(Default)]
 pub(super) struct RowOrder {
     pub(super) sort: Option<Sort>,
-    pub(super) group: Option<GroupOf>,
+    pub(super) group: Option<(Groups, GroupOf)>,
 }
 
 impl RowOrder {
     pub(super) fn is_wanted(&self) -> bool {
         self.sort.is_some() || self.group.is_some()
+    }
+
+    /// What groups are named by.
+    pub(super) fn groups(&self) -> Groups {
+        self.group.as_ref().map_or(Groups::default(), |(kind, _)| *kind)
     }
 
     /// The last line of a plan.
@@ -103,21 +138,21 @@ impl Sorted {
             sort(all, order);
         }
         rows.clear();
-        if let Some(group) = group {
+        if let Some((kind, group)) = group {
             groups.clear();
             groups.extend((0..).zip(&*order).map(|(at, &row)| (group(all.row(row)), at, row)));
-            groups.sort_unstable();
+            groups.sort_unstable_by_key(|&(group, at, _)| (kind.key(group), at));
             rows.groups.extend(groups.iter().map(|&(group, ..)| group));
             order.iter_mut().zip(groups).for_each(|(to, &mut (.., row))| *to = row);
-        } else if let (Some(cascade), Some(view)) = (expr.plan().cascade, View::new(reads)) {
-            self.sort_by_depth(cascade, &view, sort.is_some());
+        } else if let (Some(depths), Some(view)) = (expr.plan().depths, View::new(reads)) {
+            self.sort_by_depth(depths, &view, sort.is_some());
         }
         self.rows.take_in_order(&self.found, self.order.iter().copied());
     }
 
     /// By depth, and then by place, unless they have an order of their own.
-    fn sort_by_depth(&mut self, cascade: Cascade, view: &View<'_>, is_sorted: bool) {
-        let index = view.index(cascade.relation);
+    fn sort_by_depth(&mut self, by: DepthOrder, view: &View<'_>, is_sorted: bool) {
+        let index = view.index(by.relation);
         let depth_and_place = |row: usize| {
             let this = self.found.columns[Var::THIS.index()][row].entity();
             let depth = index.depths.as_ref().zip(this);
@@ -129,7 +164,7 @@ impl Sorted {
         self.depths.clear();
         self.depths.extend((0..self.found.len).map(depth_and_place));
         let depths = &self.depths;
-        if cascade.descending {
+        if by.descending {
             self.order.sort_by_key(|&row| {
                 let (depth, table, at) = depths[row as usize];
                 (Reverse(depth), table, at)

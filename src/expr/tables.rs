@@ -129,11 +129,14 @@ struct Steady {
     columns: SmallVec<[Column; 8]>,
     /// Those of sources, which may also be the entity of the row each time.
     sources: SmallVec<[Column; 8]>,
+    /// Sources that are written down: one of them may be the entity of a row too.
+    constants: SmallVec<[Entity; 4]>,
 }
 
 impl Steady {
     fn of(expr: &CompiledExpr) -> Self {
-        let mut steady = Self { columns: SmallVec::new(), sources: SmallVec::new() };
+        let mut steady =
+            Self { columns: SmallVec::new(), sources: SmallVec::new(), constants: SmallVec::new() };
         for field in &expr.plan().fields {
             steady.columns.extend(field.set);
             for shape in &field.shapes {
@@ -142,10 +145,10 @@ impl Steady {
                 {
                     steady.columns.push(column);
                 }
-                if let Some(Operand::Column(column)) = shape.source
-                    && column != Var::THIS.0
-                {
-                    steady.sources.push(column);
+                match shape.source {
+                    Some(Operand::Column(column)) if column != Var::THIS.0 => steady.sources.push(column),
+                    Some(Operand::Entity(entity)) => steady.constants.push(entity),
+                    Some(Operand::Column(_)) | None => {}
                 }
             }
         }
@@ -153,7 +156,7 @@ impl Steady {
     }
 
     fn is_empty(&self) -> bool {
-        self.columns.is_empty() && self.sources.is_empty()
+        self.columns.is_empty() && self.sources.is_empty() && self.constants.is_empty()
     }
 
     fn goes_on(&self, batch: &Batch, first: usize, row: usize) -> bool {
@@ -163,6 +166,10 @@ impl Steady {
             && self.sources.iter().all(|&column| match is_own(column, first) {
                 true => is_own(column, row),
                 false => !is_own(column, row) && value(column, first) == value(column, row),
+            })
+            && self.constants.iter().all(|&entity| {
+                let is_own = |row| value(Var::THIS.0, row) == Some(&Value::new(entity));
+                is_own(first) == is_own(row)
             })
     }
 }

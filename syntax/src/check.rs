@@ -186,9 +186,6 @@ fn check_comparison(comparison: &Comparison) -> Lexed<()> {
         Comparand::Id(right) if right == &comparison.left => {
             Err(Fault::rule(right.span, "something else than on the left side"))
         }
-        Comparand::Id(right) if matches!(right.kind, IdKind::Wildcard | IdKind::Any) => {
-            Err(Fault::rule(right.span, "one entity or a variable"))
-        }
         _ => Ok(()),
     }
 }

@@ -69,7 +69,7 @@ fn each_expression_of_the_reference_finds_its_rows() {
         ("Tag,?(A,$x),(B,$x)", "e2/T1 e3/T2 e4/* e5/*"),
         ("Tag,?(A,$x),!Tag2($x)", "e1/T1 e2/T1 e3/T1 e3/T2 e4/* e5/*"),
         ("Tag,(A,*)||(B,*)", "e1 e2 e3 e4 e6"),
-        ("(A,$x)||(B,$y),Tag2($x)", "e6/h1/*"),
+        ("(A,$x)||(B,$y),Tag2($x)", "e4/*/T2 e6/h1/*"),
         ("Tag,!{(A,$x),(B,$x)}", "e1 e4 e5 e6"),
         ("Tag,!{(A,$x),!(B,$x)}", "e2 e4 e5"),
         ("A(e3,*)", " "),

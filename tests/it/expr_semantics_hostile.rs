@@ -215,7 +215,7 @@ fn an_expression_outlives_what_it_names() {
         "?(A, e2), Tag",
         "(A, e2) || (B, e3), Tag",
         "Tag(e1)",
-        "!{ (A, e2), Tag(e2) }",
+        "Tag, !{ (A, e2), Tag(e2) }",
         "Red(up On)",
         "(In, e3)",
         "Tag, (Within, *)",
@@ -260,4 +260,82 @@ fn what_is_registered_later_counts_from_then_on() {
     let late = world.world.spawn(Late).id();
     world.world.insert_pair(late, LateRelation, target).unwrap();
     assert_eq!(compiled.count(&world.world), Ok(1));
+}
+
+#[test]
+fn every_kind_of_step_counts() {
+    const LENGTH: usize = 400;
+    let mut world = Written::new(&["hub1", "hub2", "list"]);
+    let [on, inside, a, b, child_of] = ["On", "In", "A", "B", "ChildOf"].map(|name| world.entity(name));
+    let [hub1, hub2, list] = ["hub1", "hub2", "list"].map(|name| world.entity(name));
+    let chain: Vec<Entity> = (0..LENGTH).map(|_| world.world.spawn_empty().id()).collect();
+    for (at, &entity) in chain.iter().enumerate() {
+        for relation in [on, inside, child_of] {
+            if let Some(&next) = chain.get(at + 1) {
+                world.world.insert_pair_by_id(entity, relation, next).unwrap();
+            }
+        }
+        let (relation, hub) = if at % 2 == 0 { (a, hub1) } else { (b, hub2) };
+        world.world.insert_pair_by_id(entity, relation, hub).unwrap();
+        world.world.insert_tag(list, entity).unwrap();
+    }
+    let (low, top) = (chain[0].to_bits(), chain[LENGTH - 1].to_bits());
+    world.entity("Red");
+    let mut wrong = Vec::new();
+    for term in [
+        "Red(up On)",
+        "!Red(up On)",
+        "?Red(up On)",
+        "!{ Red(up On) }",
+        "Red(up On) || Red(self|up On)",
+        "A($this|up On, hub2)",
+        "Red(up ChildOf)",
+        "Red(up ChildOf 2..)",
+        "Red(up ChildOf 2..390)",
+        "!Red(up ChildOf)",
+        &format!("(In, #{top})"),
+        &format!("!(In, #{top})"),
+        "(In, *)",
+        "(In, $x), B($x, hub2)",
+        "*(down On)",
+        &format!("(A, #{low}|up On)"),
+        "and|list",
+        "A($x, hub1), B($x, hub2)",
+        "$y == hub1, $z == hub2, A($x, $y), B($x, $z)",
+    ] {
+        let text = if term.contains("down") {
+            format!("$this == #{top}, {term}")
+        } else {
+            format!("$this == #{low}, {term}")
+        };
+        let mut expr = world.compile(&text);
+        assert!(expr.count(&world.world).is_ok(), "{text}");
+        let limit = 60;
+        expr.set_step_limit(Some(limit));
+        let found = [expr.count(&world.world).map(drop), expr.for_each(&world.world, |_| {})];
+        if found.iter().any(|found| *found != Err(ExprRunError::StepLimit { limit })) {
+            wrong.push(text.clone());
+        }
+        expr.set_step_limit(None);
+        assert!(expr.count(&world.world).is_ok(), "{text}");
+    }
+    assert_eq!(wrong, Vec::<String>::new(), "these go on after their last step");
+}
+
+#[test]
+fn rows_are_handed_out_before_the_last_is_found() {
+    let mut world = world();
+    for _ in 0..60 {
+        let [entity, tag] = [world.world.spawn_empty().id(), world.entity("Tag")];
+        world.world.insert_tag(entity, tag).unwrap();
+    }
+    // More rows than can be found.
+    let mut expr = world.compile("Tag($a), Tag($b), Tag($c), Tag($d), Tag($e), Tag($f), Tag($g), Tag($h)");
+    expr.set_step_limit(Some(50_000));
+    let mut rows = 0;
+    let found = expr.for_each(&world.world, |_| rows += 1);
+    assert_eq!(found, Err(ExprRunError::StepLimit { limit: 50_000 }));
+    assert!(rows > 1_000, "{rows}");
+    let mut next = expr.rows(&world.world).unwrap();
+    assert!(next.next_row().unwrap().is_some());
 }

@@ -24,6 +24,7 @@ mod expr_fuzz;
 #[cfg(feature = "serialize")]
 mod expr_json;
 mod expr_judged;
+mod expr_kept_states;
 mod expr_oracle;
 mod expr_order;
 #[cfg(feature = "bevy_reflect")]
@@ -36,6 +37,7 @@ mod expr_refused;
 mod expr_rows;
 mod expr_run;
 mod expr_semantics;
+mod expr_semantics_flecs;
 mod expr_semantics_hostile;
 mod expr_semantics_names;
 mod expr_subtypes;

@@ -177,7 +177,7 @@ pub(crate) fn settle(model: &Model, expr: &Expr, rows: &mut Vec<Row>) {
         });
         row.this.map(|this| (THIS, this)).into_iter().chain(vars).all(compares) && sources.all(holds)
     });
-    rows::normalize(model, expr, rows);
+    rows::normalize(expr, rows);
     rows.sort_unstable();
 }
 

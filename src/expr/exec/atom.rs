@@ -6,7 +6,7 @@
 
 use super::{
     view::{Value, View},
-    walk::{Stamps, Walker, Way, reaches},
+    walk::{AtomBuffers, Way, reaches},
 };
 use crate::{
     expr::plan::{AtomOp, IdOp, KnownRelation, Operand, Position, RelationOp, Walk},
@@ -26,18 +26,6 @@ pub(crate) struct Found {
     pub(crate) second: Value,
     /// On which entity.
     pub(crate) holder: Value,
-}
-
-/// Buffers of [`Matcher`].
-#[derive(Default)]
-pub(crate) struct AtomBuffers {
-    up: Walker,
-    bases: Walker,
-    reach: Walker,
-    around: Walker,
-    candidates: Vec<Entity>,
-    candidate: Stamps,
-    met: Stamps,
 }
 
 /// A position, for one row.
@@ -62,6 +50,8 @@ pub(crate) struct Matcher<'a, 'w> {
     source: Arg,
     first: Arg,
     second: Arg,
+    /// Which of the subtypes is looked for, if not every one.
+    subtype: Option<usize>,
     /// `*` does not match these.
     internal: &'a [ComponentId],
 }
@@ -94,7 +84,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
             IdOp::Pair { relation: RelationOp::Free(relation), target, .. } => (arg(*relation), arg(*target)),
         };
         let source = arg(op.source);
-        Self { view, op, buffers, source, first, second, internal }
+        Self { view, op, buffers, source, first, second, subtype: None, internal }
     }
 
     /// Whether there is a way.
@@ -115,7 +105,10 @@ impl<'a, 'w> Matcher<'a, 'w> {
     fn of_every_source(&mut self, emit: &mut dyn FnMut(Found) -> Flow) -> Flow {
         let mut candidates = core::mem::take(&mut self.buffers.candidates);
         self.collect_candidates(&mut candidates);
-        let flow = candidates.iter().try_for_each(|&source| self.of_source(source, emit));
+        let flow = candidates.iter().try_for_each(|&source| {
+            self.step()?;
+            self.of_source(source, emit)
+        });
         self.buffers.candidates = candidates;
         flow
     }
@@ -176,6 +169,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
             }
         };
         self.holders(&mut add);
+        self.buffers.steps += into.len() as u64;
         // Those that find a holder lie on the other side of it; those that inherit from it count as holders.
         let walks = self.op.walk.map(|walk| (walk.relation, if walk.down { Way::Up } else { Way::Down }));
         let inherited = walks.filter(|_| self.op.shared).map(|_| (IS_A, Way::Down));
@@ -193,6 +187,9 @@ impl<'a, 'w> Matcher<'a, 'w> {
                 }
             }
             at += 1;
+            if self.step().is_break() {
+                break;
+            }
         }
         self.buffers.candidate = met;
     }
@@ -253,7 +250,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
         let id = known.id;
         match self.second {
             Arg::Known(target) => {
-                let AtomBuffers { around, reach, .. } = &mut *self.buffers;
+                let AtomBuffers { around, reach, steps, .. } = &mut *self.buffers;
                 around.start(target);
                 loop {
                     let next = match target_walk {
@@ -261,10 +258,12 @@ impl<'a, 'w> Matcher<'a, 'w> {
                         None => around.next(&view, id, Way::Up, 0),
                     };
                     let Some((target, _)) = next else { return };
+                    *steps += 1;
                     if known.transitive || known.reflexive {
                         reach.start(target);
                         let max = if known.transitive { u32::MAX } else { 1 };
                         while let Some((entity, _)) = reach.next(&view, id, Way::Down, max) {
+                            *steps += 1;
                             add(entity);
                         }
                     } else {
@@ -289,11 +288,25 @@ impl<'a, 'w> Matcher<'a, 'w> {
         }
         let mut emit = |way: Found| emit(Found { source: Value::new(source), ..way });
         let Some(walk) = self.op.walk else { return self.on(source, &mut emit).1 };
-        let repeats = walk.all && self.op.shared;
+        let subtypes = self.op.variants();
+        let any = self.second == Arg::Any && matches!(self.op.id, IdOp::Pair { .. });
+        if !walk.all {
+            // Each subtype is looked up on its own; one is enough for `_`.
+            for subtype in 0..subtypes {
+                self.subtype = Some(subtype);
+                let (found, flow) = self.around(source, walk, &mut emit);
+                if flow.is_break() || (found && any) {
+                    return flow;
+                }
+            }
+            return Flow::Continue(());
+        }
+        // Several of those above may inherit from one holder.
+        let repeats = self.op.shared || (any && subtypes > 1);
         let mut found = Vec::new();
         let mut emit = |way: Found| {
-            // Several of those above may inherit from one holder.
-            if repeats && found.contains(&way) {
+            let same = |old: &Found| if any { old.holder == way.holder } else { *old == way };
+            if repeats && found.iter().any(same) {
                 return Flow::Continue(());
             }
             if repeats {
@@ -301,24 +314,36 @@ impl<'a, 'w> Matcher<'a, 'w> {
             }
             emit(way)
         };
+        (0..subtypes).try_for_each(|subtype| {
+            self.subtype = Some(subtype);
+            self.around(source, walk, &mut emit).1
+        })
+    }
+
+    /// Every way around a source: on the first holder, or on all.
+    fn around(&mut self, source: Entity, walk: Walk, emit: &mut dyn FnMut(Found) -> Flow) -> (bool, Flow) {
+        let mut result = (false, Flow::Continue(()));
         let mut walker = core::mem::take(&mut self.buffers.up);
         walker.start(source);
-        let mut flow = Flow::Continue(());
         while let Some((holder, depth)) = walker.next(&self.view, walk.relation, way(walk), walk.max) {
-            let (found, result) = match depth {
-                0 if walk.own => self.on(holder, &mut emit),
+            if self.step().is_break() {
+                result.1 = Flow::Break(());
+                break;
+            }
+            let (found, flow) = match depth {
+                0 if walk.own => self.on(holder, emit),
                 0 => continue,
                 depth if depth < walk.min => continue,
-                _ if self.op.shared && walk.relation != IS_A => self.on_or_above(holder, &mut emit),
-                _ => self.on(holder, &mut emit),
+                _ if self.op.shared && walk.relation != IS_A => self.on_or_above(holder, emit),
+                _ => self.on(holder, emit),
             };
-            flow = result;
+            result = (result.0 || found, flow);
             if flow.is_break() || (found && !walk.all) {
                 break;
             }
         }
         self.buffers.up = walker;
-        flow
+        result
     }
 
     /// Every way on one entity; if there is none, on the first of its bases that has one.
@@ -328,7 +353,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
         let mut result = (false, Flow::Continue(()));
         while let Some((base, _)) = walker.next(&self.view, IS_A, Way::Up, u32::MAX) {
             result = self.on(base, emit);
-            if result.0 || result.1.is_break() {
+            if result.0 || result.1.is_break() || self.step().is_break() {
                 break;
             }
         }
@@ -350,26 +375,29 @@ impl<'a, 'w> Matcher<'a, 'w> {
             emit(way)
         };
         let view = self.view;
+        let subtype = self.subtype;
         let flow = match &self.op.id {
-            IdOp::Components(components) => components
+            IdOp::Components(components) => only(components, subtype)
                 .iter()
                 .filter(|&&component| view.has_component(holder, component))
                 .try_for_each(|&component| emit(Found { first: view.value_of_component(component), ..way })),
             // Subtypes of a tag may be components, and the other way round.
-            IdOp::Tags(tags) => tags
+            IdOp::Tags(tags) => only(tags, subtype)
                 .iter()
                 .filter(|&&tag| {
                     view.has_tag(holder, tag) || (tags.len() > 1 && view.has_as_component(holder, tag))
                 })
                 .try_for_each(|&tag| emit(Found { first: Value::new(tag), ..way })),
             IdOp::AnyId(_) => self.ids_on(way, holder, &mut emit),
-            IdOp::Pair { relation: RelationOp::Known(known), .. } => known.iter().try_for_each(|&known| {
-                // One way is enough for `_`, whatever the subtype.
-                if self.second == Arg::Any && found.get() {
-                    return Flow::Continue(());
-                }
-                self.pairs_on(way, holder, known, &mut emit)
-            }),
+            IdOp::Pair { relation: RelationOp::Known(known), .. } => {
+                only(known, subtype).iter().try_for_each(|&known| {
+                    // One way is enough for `_`, whatever the subtype.
+                    if self.second == Arg::Any && found.get() {
+                        return Flow::Continue(());
+                    }
+                    self.pairs_on(way, holder, known, &mut emit)
+                })
+            }
             IdOp::Pair { .. } => self.pairs_of_any_relation(way, holder, &mut emit),
         };
         (found.get(), flow)
@@ -386,7 +414,9 @@ impl<'a, 'w> Matcher<'a, 'w> {
                 let has = view.has_tag(holder, id) || view.has_as_component(holder, id);
                 return if has { emit(Found { first: Value::new(id), ..way }) } else { Flow::Continue(()) };
             }
-            Arg::Free | Arg::Any => {}
+            // Whatever an entity has, and if it has nothing.
+            Arg::Any => return emit(way),
+            Arg::Free => {}
         }
         let location = view.entities.get_spawned(holder).ok();
         let archetype = location.and_then(|location| view.archetypes.get(location.archetype_id));
@@ -394,11 +424,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
         let components = components.filter(|component| !self.internal.contains(component));
         let components = components.map(|component| view.value_of_component(component));
         let mut ids = components.chain(view.targets(TAGGED, holder).map(Value::new));
-        match self.first {
-            Arg::Any if ids.next().is_some() => emit(way),
-            Arg::Any => Flow::Continue(()),
-            _ => ids.try_for_each(|first| emit(Found { first, ..way })),
-        }
+        ids.try_for_each(|first| emit(Found { first, ..way }))
     }
 
     /// Pairs of which the relation is `*`, `_` or a variable. Such a relation is neither transitive nor reflexive.
@@ -468,6 +494,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
                     walker.next(&view, id, Way::Up, u32::MAX);
                     let mut flow = Flow::Continue(());
                     while flow.is_continue()
+                        && self.step().is_continue()
                         && let Some((target, _)) = walker.next(&view, id, Way::Up, u32::MAX)
                     {
                         flow = emit(Found { second: Value::new(target), ..way });
@@ -512,6 +539,9 @@ impl<'a, 'w> Matcher<'a, 'w> {
             if if depth == 0 { !walk.own } else { depth < walk.min } {
                 continue;
             }
+            if self.step().is_break() {
+                break;
+            }
             if self.has(known, holder, target) {
                 flow = emit(Found { second: Value::new(target), ..way });
             }
@@ -523,9 +553,29 @@ impl<'a, 'w> Matcher<'a, 'w> {
     /// Whether the pair is stored, or follows from others.
     fn has(&mut self, known: KnownRelation, source: Entity, target: Entity) -> bool {
         let view = self.view;
-        (known.reflexive && source == target)
-            || view.index(known.id).has(source, target)
-            || (known.transitive && reaches(&view, &mut self.buffers.reach, known.id, source, target))
+        if (known.reflexive && source == target) || view.index(known.id).has(source, target) {
+            return true;
+        }
+        if !known.transitive {
+            return false;
+        }
+        let (found, steps) = reaches(&view, &mut self.buffers.reach, known.id, source, target);
+        self.buffers.steps += steps;
+        found
+    }
+
+    /// Counts a step; a break if there are no more.
+    fn step(&mut self) -> Flow {
+        self.buffers.steps += 1;
+        if self.buffers.is_over() { Flow::Break(()) } else { Flow::Continue(()) }
+    }
+}
+
+/// One of them, or all.
+fn only<T>(all: &[T], one: Option<usize>) -> &[T] {
+    match one {
+        Some(one) => all.get(one..=one).unwrap_or_default(),
+        None => all,
     }
 }
 

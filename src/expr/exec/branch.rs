@@ -27,9 +27,15 @@ impl ArmState {
         batch.len = self.rows.len();
     }
 
-    /// Finds out for which rows the arm makes something.
-    pub(super) fn find_hits(&mut self, arm: &Arm, run: &mut Run<'_, '_>, input: &Batch) {
-        self.start(arm, input, |_| true);
+    /// Finds out for which of the rows that `takes` accepts the arm makes something.
+    pub(super) fn find_hits(
+        &mut self,
+        arm: &Arm,
+        run: &mut Run<'_, '_>,
+        input: &Batch,
+        takes: impl Fn(usize) -> bool,
+    ) {
+        self.start(arm, input, takes);
         self.hits.clear();
         self.hits.resize(input.len, false);
         loop {
@@ -88,10 +94,7 @@ impl Branch {
         own.start(arm, input, |row| match &self.kind {
             BranchKind::Optional | BranchKind::Every => true,
             BranchKind::First => !hits[row],
-            BranchKind::Guard { columns, lenient } => {
-                let lack = lack(input, columns, row);
-                !lack.skipped && (*lenient || !lack.unset)
-            }
+            BranchKind::Guard(columns) => !lacks_any(input, columns, row),
         });
     }
 
@@ -148,11 +151,8 @@ impl Branch {
             BranchKind::Optional => {
                 state.rows.extend(all.filter(|&row| !state.hits[row]).map(|row| row as u32));
             }
-            BranchKind::Guard { columns, lenient } => {
-                let goes_on = |&row: &usize| {
-                    let lack = lack(input, columns, row);
-                    lack.skipped && (*lenient || !lack.unset)
-                };
+            BranchKind::Guard(columns) => {
+                let goes_on = |&row: &usize| lacks_any(input, columns, row);
                 state.rows.extend(all.filter(goes_on).map(|row| row as u32));
             }
             BranchKind::Every | BranchKind::First => {}
@@ -171,19 +171,7 @@ fn fill(output: &mut Batch, rows: usize, fills: &[(Column, Special)]) {
     }
 }
 
-/// What a row lacks of what it is asked for.
-#[derive(Default)]
-struct Lack {
-    unset: bool,
-    skipped: bool,
-}
-
-fn lack(input: &Batch, columns: &[Column], row: usize) -> Lack {
-    let mut lack = Lack::default();
-    for &column in columns {
-        let value = input.columns[column as usize][row];
-        lack.unset |= value.is_unset();
-        lack.skipped |= value.is_skipped();
-    }
-    lack
+/// Whether one of these variables is not set in a row.
+pub(super) fn lacks_any(input: &Batch, columns: &[Column], row: usize) -> bool {
+    columns.iter().any(|&column| input.columns[column as usize][row].is_skipped())
 }

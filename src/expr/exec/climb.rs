@@ -46,6 +46,9 @@ pub(super) struct Climber<'a, 'w> {
     holders: &'a mut Holders,
     /// The index of the last target, and the holder from there on.
     last: Option<(u32, Option<Entity>)>,
+    /// What was looked at, and how much may be.
+    pub(super) steps: u64,
+    left: u64,
 }
 
 /// How to tell a holder.
@@ -63,10 +66,21 @@ impl<'a, 'w> Climber<'a, 'w> {
         test: Test<'a, 'w>,
         holders: &'a mut Holders,
         round: u64,
+        left: u64,
     ) -> Option<Self> {
         let index = view.index(climb.relation);
         holders.round = round;
-        Some(Self { view, index, reader: index.exclusive_reader()?, climb, test, holders, last: None })
+        Some(Self {
+            view,
+            index,
+            reader: index.exclusive_reader()?,
+            climb,
+            test,
+            holders,
+            last: None,
+            steps: 0,
+            left,
+        })
     }
 
     #[inline]
@@ -119,6 +133,7 @@ impl<'a, 'w> Climber<'a, 'w> {
             }
             let Some(target) = self.index.first_target(at) else { break None };
             self.holders.path.push(at);
+            self.steps += 1;
             at = target;
         };
         self.holders.note(holder);
@@ -126,11 +141,13 @@ impl<'a, 'w> Climber<'a, 'w> {
     }
 
     /// The nearest holder from an entity on that is neither too near nor too far.
-    fn within(&self, from: Entity) -> Option<Entity> {
+    fn within(&mut self, from: Entity) -> Option<Entity> {
         let mut at = Some((from, 1));
         while let Some((entity, depth)) = at
             && depth <= self.climb.max
+            && self.steps <= self.left
         {
+            self.steps += 1;
             if depth >= self.climb.min && self.holds(entity) {
                 return Some(entity);
             }

@@ -3,7 +3,7 @@
 use super::{
     Batch, Run,
     atom::Matcher,
-    branch::ArmState,
+    branch::{ArmState, lacks_any},
     climb::{Climber, Holders, Test},
     mask::Fit,
     view::{Value, View},
@@ -84,14 +84,15 @@ impl Filter {
                 batch.mark(*set, Special::Number(0).into(), rows);
             }
             Self::Holder { climb, source, out } => {
-                let round = run.shared.round;
+                let (round, left) = (run.shared.round, run.shared.steps_left);
                 let test = match climb.test {
                     HolderTest::Mask(mask) => Test::Fit(run.fit(mask, batch.len, stage)),
                     HolderTest::Tag(tag) => Test::Tag(view.index(TAGGED), tag),
                 };
-                match Climber::new(view, *climb, test, own.holders(), round) {
+                match Climber::new(view, *climb, test, own.holders(), round, left) {
                     Some(mut climber) => {
                         write_of(batch, rows, stage, *source, *out, |source| climber.holder(source));
+                        run.shared.atoms.steps += climber.steps;
                     }
                     // The plan is made anew if the relation becomes another.
                     None => batch.keep(&stage.columns, &[]),
@@ -163,6 +164,9 @@ impl Filter {
             Self::Exists { atom, negated } => {
                 let (atoms, internal) = (&mut run.shared.atoms, run.internal);
                 select(batch.len, rows, |row| {
+                    if atoms.is_over() {
+                        return false;
+                    }
                     let value = |operand| batch.value(operand, row);
                     Matcher::new(view, atom, atoms, internal, value).exists() != *negated
                 });
@@ -187,6 +191,7 @@ impl Filter {
                 select(batch.len, rows, |row| {
                     let left = batch.columns[*left as usize][row];
                     let equal = match right {
+                        Comparison::Everything => left.entity().is_some(),
                         Comparison::Operand(operand) => batch.value(*operand, row) == left,
                         Comparison::Path(_) => found.is_some() && left.entity() == found,
                         Comparison::Part(part) => left
@@ -203,16 +208,22 @@ impl Filter {
                 });
             }
             Self::List { source, list, mode, negated } => {
-                let unlisted = run.unlisted;
+                let (unlisted, atoms) = (run.unlisted, &mut run.shared.atoms);
                 select(batch.len, rows, |row| {
                     let ends = batch.entity(*source, row).zip(batch.entity(*list, row));
-                    let holds = |(source, list)| view.has_ids_of(source, list, *mode, unlisted);
+                    let steps = &mut atoms.steps;
+                    let holds = |(source, list)| view.has_ids_of(source, list, *mode, unlisted, steps);
                     ends.is_some_and(holds) != *negated
                 });
             }
-            Self::None(arm) => {
+            Self::AreSet { set, unset } => select(batch.len, rows, |row| {
+                !lacks_any(batch, set, row) && unset.iter().all(|&column| lacks_any(batch, &[column], row))
+            }),
+            Self::None { arm, skipped } => {
+                let is_empty =
+                    |row| !skipped.is_empty() && skipped.iter().all(|columns| lacks_any(batch, columns, row));
                 let state = own.arm(arm, batch.columns.len());
-                state.find_hits(arm, run, batch);
+                state.find_hits(arm, run, batch, |row| !is_empty(row));
                 select(batch.len, rows, |row| !state.hits[row]);
             }
             Self::Nothing => rows.clear(),
@@ -337,7 +348,14 @@ enum Listed {
 impl View<'_> {
     /// Whether `source` has the ids of `list`, and of the lists that it is a kind of, which are not kept to itself. An
     /// entry that has such ids is a list itself: to have all of them is as good as to have it.
-    fn has_ids_of(&self, source: Entity, list: Entity, mode: ListMode, unlisted: &[ComponentId]) -> bool {
+    fn has_ids_of(
+        &self,
+        source: Entity,
+        list: Entity,
+        mode: ListMode,
+        unlisted: &[ComponentId],
+        steps: &mut u64,
+    ) -> bool {
         if !self.is_alive(list) || !self.is_alive(source) {
             return false;
         }
@@ -346,7 +364,9 @@ impl View<'_> {
         let mut inner: SmallVec<[Entity; 4]> = SmallVec::new();
         let mut at = 0;
         while let Some(&list) = lists.get(at) {
+            *steps += 1;
             self.each_listed(list, unlisted, &mut |id| {
+                *steps += 1;
                 let has = self.has_listed(source, id);
                 let nested = match id {
                     Listed::Tag(tag) if mode != ListMode::All || !has => Some(tag),

@@ -14,17 +14,17 @@ mod walk;
 
 pub(crate) use batch::Batch;
 pub(crate) use mask::Masks;
-pub(crate) use view::{Value, View, internal_markers};
+pub(crate) use view::{Value, View, internal_markers, unlisted_markers};
 
 use super::plan::{Column, Pipeline, Plan, Stage};
 use alloc::{boxed::Box, vec::Vec};
-use atom::{AtomBuffers, Found};
+use atom::Found;
 use bevy_ecs::{component::ComponentId, entity::Entity};
 use branch::BranchState;
 use filter::Own;
 use mask::FitSets;
 use member::Members;
-use walk::{Below, Stamps};
+use walk::{AtomBuffers, Below, Stamps};
 
 /// What all operations of a run share.
 pub(crate) struct Run<'a, 'w> {
@@ -69,6 +69,16 @@ impl Default for Shared {
 }
 
 impl Shared {
+    /// Takes steps off those that are left.
+    fn spend(&mut self, steps: u64) {
+        let steps = steps.saturating_add(core::mem::take(&mut self.atoms.steps));
+        match self.steps_left.checked_sub(steps) {
+            Some(left) => self.steps_left = left,
+            None => self.out_of_steps = true,
+        }
+        self.atoms.limit = self.steps_left;
+    }
+
     /// Starts a run of a plan.
     pub(crate) fn restart(&mut self, plan: &Plan, step_limit: Option<u64>) {
         self.fits.restart(plan.masks.len());
@@ -77,6 +87,7 @@ impl Shared {
         self.counts.resize(plan.stages, 0);
         self.steps_left = step_limit.unwrap_or(u64::MAX);
         self.out_of_steps = false;
+        (self.atoms.steps, self.atoms.limit) = (0, self.steps_left);
     }
 }
 
@@ -106,6 +117,8 @@ pub(crate) struct StageState {
     walking: bool,
     /// Which of two sides has its neighbours noted, and whose they are.
     noted: Option<(usize, Entity)>,
+    /// What was looked at without becoming a row.
+    steps: u64,
     stamps: Stamps,
     found: Vec<Found>,
     /// The rows that were made, by the rows that they were made of.
@@ -201,10 +214,7 @@ impl Stage {
         let before = state.row;
         self.produce(state, run, input, output, settled);
         let looked_at = (output.len + state.row - before) as u64;
-        match run.shared.steps_left.checked_sub(looked_at) {
-            Some(left) => run.shared.steps_left = left,
-            None => run.shared.out_of_steps = true,
-        }
+        run.shared.spend(looked_at + core::mem::take(&mut state.steps));
         for (filter, own) in self.filters.iter().zip(&mut state.filters) {
             if output.len == 0 {
                 return;
@@ -212,6 +222,7 @@ impl Stage {
             let rows = &mut state.rows;
             rows.clear();
             filter.apply(own, rows, run, output, self);
+            run.shared.spend(0);
         }
         if let Some(count) = run.shared.counts.get_mut(self.number) {
             *count += output.len as u64;

@@ -24,13 +24,18 @@ impl Stage {
             return branch.produce(self, state, run, input, output);
         }
         state.rows.clear();
-        while state.row < input.len && state.rows.len() < run.shared.batch_size {
+        while state.row < input.len
+            && state.rows.len() < run.shared.batch_size
+            && state.steps <= run.shared.steps_left
+            && !run.shared.atoms.is_over()
+        {
             if Settled::is(settled, input, state.row) {
                 state.next_row();
                 continue;
             }
             match &self.produce {
                 Produce::Pass => state.take_row(),
+                Produce::Nothing { .. } => state.row = input.len,
                 Produce::Scan { mask, out } => state.scan(run, *mask, output.column_mut(*out)),
                 Produce::Sources { relation, target, out } => {
                     let target = input.entity(*target, state.row);
@@ -116,6 +121,7 @@ impl StageState {
     fn scan(&mut self, run: &Run<'_, '_>, mask: usize, out: &mut Vec<Value>) {
         let archetypes = &run.masks.get(mask).archetypes;
         while let Some(&archetype) = archetypes.get(self.major) {
+            self.steps += 1;
             let entities =
                 run.view.archetypes.get(archetype).map_or(&[][..], |archetype| archetype.entities());
             let rest = &entities[self.minor.min(entities.len())..];
@@ -158,6 +164,7 @@ impl StageState {
     ) {
         let index = run.view.index(relation);
         while self.major < index.reverse.list_count() {
+            self.steps += 1;
             if self.room(run) == 0 {
                 return;
             }
@@ -224,6 +231,7 @@ impl StageState {
         match self.noted {
             Some((noted, _)) if counts[1 - noted] <= counts[noted].saturating_mul(16) => {
                 let stamps = &self.stamps;
+                self.steps += counts[1 - noted] as u64;
                 sides[1 - noted].each(run, known[1 - noted], |neighbour| {
                     if stamps.contains(neighbour) {
                         out.push(Value::new(neighbour));
@@ -233,6 +241,7 @@ impl StageState {
             _ => {
                 let fewer = usize::from(counts[1] < counts[0]);
                 let other = sides[1 - fewer];
+                self.steps += counts[fewer] as u64;
                 sides[fewer].each(run, known[fewer], |neighbour| {
                     if other.has(run, known[1 - fewer], neighbour) {
                         out.push(Value::new(neighbour));

@@ -1,5 +1,6 @@
 //! What evaluation sees of a world, and the values in columns.
 
+use super::walk::{Walker, reaches};
 use crate::{
     expr::{plan::Special, reads::Reads},
     id::RelationId,
@@ -151,6 +152,24 @@ impl<'w> View<'w> {
         self.index(TAGGED).has(entity, tag)
     }
 
+    /// The target of the first pair of a transitive relation over which `source` reaches `target`. `None` if the
+    /// relation is not transitive, or there is no such pair.
+    pub(crate) fn stored_target(&self, source: Entity, relation: Entity, target: Entity) -> Option<Entity> {
+        let registry = &self.store.registry;
+        let relation = registry.of_entity(relation)?;
+        if !registry.entry(relation).traits.is_transitive() {
+            return None;
+        }
+        let mut walker = Walker::default();
+        let mut leads = |own| own == target || reaches(self, &mut walker, relation, own, target).0;
+        let mut targets = self.targets(relation, source);
+        match (targets.next(), targets.next()) {
+            // The only one must be the one, unless the relation is reflexive too.
+            (Some(only), None) if source != target => Some(only),
+            _ => self.targets(relation, source).find(|&own| leads(own)),
+        }
+    }
+
     /// The component of the type that an entity stands for.
     pub(crate) fn component_of(&self, entity: Entity) -> Option<ComponentId> {
         let type_id = self.store.registry.type_entities.get(&entity)?;
@@ -178,7 +197,7 @@ impl<'w> View<'w> {
         }
     }
 
-    /// Every entity there is, but for those that Bevy or this crate keep for themselves.
+    /// Every entity there is, but for those that Bevy keeps for itself.
     pub(crate) fn every_entity(&self, each: &mut dyn FnMut(Entity)) {
         for archetype in self.archetypes.iter().filter(|archetype| !self.is_internal(archetype)) {
             archetype.entities().iter().for_each(|entity| each(entity.id()));
@@ -186,7 +205,7 @@ impl<'w> View<'w> {
     }
 
     fn is_internal(&self, archetype: &Archetype) -> bool {
-        internal_markers(self.reads.components()).any(|marker| archetype.contains(marker))
+        unlisted_markers(self.reads.components()).any(|marker| archetype.contains(marker))
     }
 
     /// The first child of an entity at a path.
@@ -200,14 +219,18 @@ impl<'w> View<'w> {
     }
 }
 
-/// The components of entities that Bevy and this crate keep for themselves.
-pub(crate) fn internal_markers(components: &Components) -> impl Iterator<Item = ComponentId> + use<> {
+/// The components of entities that Bevy keeps for itself: no variable goes through them.
+pub(crate) fn unlisted_markers(components: &Components) -> impl Iterator<Item = ComponentId> + use<> {
     [
         components.component_id::<IsResource>(),
         components.component_id::<Observer>(),
         components.component_id::<SystemIdMarker>(),
-        components.component_id::<TypeEntity>(),
     ]
     .into_iter()
     .flatten()
+}
+
+/// The components of entities that Bevy and this crate keep for themselves, which are no `$this`.
+pub(crate) fn internal_markers(components: &Components) -> impl Iterator<Item = ComponentId> + use<> {
+    unlisted_markers(components).chain(components.component_id::<TypeEntity>())
 }

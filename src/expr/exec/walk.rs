@@ -109,6 +109,28 @@ impl Walker {
     }
 }
 
+/// Buffers of [`Matcher`](super::atom::Matcher).
+#[derive(Default)]
+pub(crate) struct AtomBuffers {
+    pub(super) up: Walker,
+    pub(super) bases: Walker,
+    pub(super) reach: Walker,
+    pub(super) around: Walker,
+    pub(super) candidates: Vec<Entity>,
+    pub(super) candidate: Stamps,
+    pub(super) met: Stamps,
+    /// What was looked at, and how much may be.
+    pub(super) steps: u64,
+    pub(super) limit: u64,
+}
+
+impl AtomBuffers {
+    /// Whether evaluation is to end: what is found then is of no account.
+    pub(super) fn is_over(&self) -> bool {
+        self.steps > self.limit
+    }
+}
+
 /// What lies below an entity.
 #[derive(Default)]
 pub(crate) struct Below {
@@ -154,7 +176,7 @@ impl Below {
     }
 }
 
-/// Whether `to` is reached from `from` over at least one pair.
+/// Whether `to` is reached from `from` over at least one pair, and the number of steps that it took to find out.
 ///
 /// # Complexity
 /// A step per pair above `from`; none if nothing has `to` as a target.
@@ -164,26 +186,29 @@ pub(crate) fn reaches(
     relation: RelationId,
     from: Entity,
     to: Entity,
-) -> bool {
+) -> (bool, u64) {
     let index = view.index(relation);
+    let mut steps = 1;
     if index.reverse.list(to).is_none() {
-        return false;
+        return (false, steps);
     }
     if index.exclusive && index.acyclic {
         let mut at = index.first_target(from);
         while let Some(target) = at {
             if target == to {
-                return true;
+                return (true, steps);
             }
+            steps += 1;
             at = index.first_target(target);
         }
-        return false;
+        return (false, steps);
     }
     walker.start(from);
     while let Some((entity, _)) = walker.next(view, relation, Way::Up, u32::MAX) {
         if index.has(entity, to) {
-            return true;
+            return (true, steps);
         }
+        steps += 1;
     }
-    false
+    (false, steps)
 }

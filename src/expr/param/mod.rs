@@ -241,8 +241,8 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         self.compiled.clear_vars();
     }
 
-    /// Ends each run when more rows than this were looked at, also those in between, until the system ends. Rows are
-    /// missing then, which [`ran_out_of_steps`](Self::ran_out_of_steps) tells.
+    /// Ends each run that takes more steps than this, until the system ends; see
+    /// [`CompiledExpr::set_step_limit`]. Rows are missing then, which [`ran_out_of_steps`](Self::ran_out_of_steps) tells.
     pub fn set_step_limit(&mut self, limit: Option<u64>) {
         self.compiled.set_step_limit(limit);
     }

@@ -17,13 +17,13 @@ use crate::{
 use alloc::{
     format,
     string::{String, ToString},
-    vec::Vec,
 };
 #[cfg(feature = "bevy_reflect")]
 use bevy_ecs::reflect::AppTypeRegistry;
 use bevy_ecs::{
     change_detection::{Res, Tick},
     component::{ComponentId, Components},
+    entity_disabling::DefaultQueryFilters,
     hierarchy::Children,
     name::Name,
     query::{
@@ -35,6 +35,7 @@ use bevy_ecs::{
 use core::{any::type_name, marker::PhantomData};
 
 type Store = Option<Res<'static, PairStore>>;
+type Filters = Option<Res<'static, DefaultQueryFilters>>;
 
 /// State of [`ExprQuery`].
 #[doc(hidden)]
@@ -50,7 +51,7 @@ pub struct ExprQueryState<E: Expression, D: QueryData + 'static> {
     children: Option<QueryState<&'static Children>>,
     names: Option<<NamePaths<'static, 'static> as SystemParam>::State>,
     data: QueryState<D>,
-    disabling: Vec<ComponentId>,
+    filters: <Filters as SystemParam>::State,
     #[cfg(feature = "bevy_reflect")]
     types: Option<AppTypeRegistry>,
     _expression: PhantomData<fn() -> E>,
@@ -98,7 +99,7 @@ impl<E: Expression, D: QueryData + 'static> ExprQueryState<E, D> {
             children: needs.children.then(|| everybody(FilteredAccess::default(), &disabling, world)),
             names: needs.names.then(|| NamePaths::init_state(world)),
             data,
-            disabling,
+            filters: Filters::init_state(world),
             #[cfg(feature = "bevy_reflect")]
             types: world.get_resource().cloned(),
             compiled: CompiledExpr::new(query, world),
@@ -167,7 +168,7 @@ fn settle(
     let Some(expr) = expr else { return Ok(()) };
     match resolve(expr, Site::Reads(reads)) {
         Ok(query) if Needs::new(&query, reads).fits(needs) => {
-            compiled.rebind(query);
+            compiled.rebind(query, reads);
             *status = Status::Ready;
             Ok(())
         }
@@ -199,6 +200,7 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
         }
         let mut own = SystemAccess::default();
         Store::init_access(&state.store, meta, &mut own, world);
+        Filters::init_access(&state.filters, meta, &mut own, world);
         Fields::init_access(&state.fields, meta, &mut own, world);
         if let Some(children) = &state.children {
             ChildrenOf::init_access(children, meta, &mut own, world);
@@ -230,9 +232,10 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
     ) -> Result<Self::Item<'w, 's>, SystemParamValidationError> {
         // SAFETY: for this block, each parameter declared its access in `init_access`, and `world` is the world of
         // this state, as the caller promises.
-        let (store, fields, children, names, data) = unsafe {
+        let (store, filters, fields, children, names, data) = unsafe {
             (
                 Store::get_param(&mut state.store, meta, world, tick)?,
+                Filters::get_param(&mut state.filters, meta, world, tick)?,
                 Fields::get_param(&mut state.fields, meta, world, tick)?,
                 match &mut state.children {
                     Some(children) => Some(ChildrenOf::get_param(children, meta, world, tick)?),
@@ -251,7 +254,7 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
             fields,
             children,
             names,
-            disabling: &state.disabling,
+            filters: filters.map(Res::into_inner),
             #[cfg(feature = "bevy_reflect")]
             types: state.types.as_ref(),
         };

@@ -153,10 +153,10 @@ impl Lowering<'_, '_> {
     ) {
         self.bind_walked(pipeline, atom, bound);
         let Some(mut op) = self.atom_op(atom, &bound.set) else {
-            atom.vars().for_each(|var| {
-                bound.set.insert(var);
-            });
-            return pipeline.last().filters.push(Filter::Nothing);
+            // Other terms read what this one binds, though no row comes so far.
+            let out = atom.vars().filter(|&var| bound.set.insert(var)).map(|var| var.0).collect();
+            pipeline.add(Produce::Nothing { out });
+            return self.shape(field, atom, Some(&AtomOp::plain()));
         };
         let same = self.part_repeated(&mut op);
         if !self.simple_and(pipeline, &op) && !self.climb(pipeline, &mut op) {
@@ -361,14 +361,19 @@ impl AtomOp {
         }
     }
 
+    /// Number of ids of which one is found: subtypes.
+    pub(crate) fn variants(&self) -> usize {
+        match &self.id {
+            IdOp::Components(ids) => ids.len(),
+            IdOp::Tags(tags) => tags.len(),
+            IdOp::Pair { relation: RelationOp::Known(relations), .. } => relations.len(),
+            _ => 1,
+        }
+    }
+
     /// Whether one of several ids is found.
     pub(crate) fn has_variants(&self) -> bool {
-        match &self.id {
-            IdOp::Components(ids) => ids.len() > 1,
-            IdOp::Tags(tags) => tags.len() > 1,
-            IdOp::Pair { relation: RelationOp::Known(relations), .. } => relations.len() > 1,
-            _ => false,
-        }
+        self.variants() > 1
     }
 
     /// Whether it finds at most one way, and writes nothing.

@@ -33,17 +33,17 @@ impl Lowering<'_, '_> {
         let set = self.flag_of(term);
         let mut fills: Vec<(Column, Special)> =
             set.map(|column| (column, Special::Unset)).into_iter().collect();
-        self.fill_new(&own, bound, &inner, first, Special::Skipped, &mut fills);
+        self.fill_new(&own, bound, &inner, first, &mut fills);
         let mut arm = self.arm(own);
         if term.operator != Operator::Optional {
-            arm.fills.extend(set.map(|column| (column, Special::Number(0))));
+            // A branch has its shape behind those of others.
+            let shapes = term.field.and_then(|field| self.fields.get(field as usize)).map(|f| f.shapes.len());
+            let number = shapes.unwrap_or(0).saturating_sub(1) as u16;
+            arm.fills.extend(set.map(|column| (column, Special::Number(number))));
         }
         bound.may_be_skipped(&inner);
-        pipeline.add(Produce::Branch(Branch {
-            kind: BranchKind::Guard { columns: guards, lenient: false },
-            arms: alloc::vec![arm],
-            fills,
-        }));
+        let kind = BranchKind::Guard(guards);
+        pipeline.add(Produce::Branch(Branch { kind, arms: alloc::vec![arm], fills }));
     }
 
     /// The column that tells whether the field of a term is set, for one that may be skipped.
@@ -68,11 +68,10 @@ impl Lowering<'_, '_> {
         outer: &Bound,
         inner: &Bound,
         first: Column,
-        value: Special,
         fills: &mut Vec<(Column, Special)>,
     ) {
-        let vars = inner.set.iter().filter(|&var| !outer.set.contains(var)).map(|var| (var.0, value));
-        fills.extend(vars);
+        let vars = inner.set.iter().filter(|&var| !outer.set.contains(var));
+        fills.extend(vars.map(|var| (var.0, Special::Skipped)));
         let written = pipeline.written();
         let further =
             written.into_iter().filter(|&column| column >= first.max(self.query.variables.len() as Column));
@@ -218,7 +217,7 @@ impl Lowering<'_, '_> {
         self.and(&mut own, term, &mut inner);
         let mut fills: Vec<(Column, Special)> =
             set.map(|column| (column, Special::Unset)).into_iter().collect();
-        self.fill_new(&own, bound, &inner, first, Special::Skipped, &mut fills);
+        self.fill_new(&own, bound, &inner, first, &mut fills);
         let mut arm = self.arm(own);
         arm.fills.extend(set.map(|column| (column, Special::Number(0))));
         bound.may_be_skipped(&inner);
@@ -255,39 +254,42 @@ impl Lowering<'_, '_> {
     }
 
     /// That there is no way in which the items hold together.
-    pub(super) fn not(&mut self, pipeline: &mut Pipeline, items: &[Item], bound: &Bound) {
-        let mut inner = bound.clone();
-        let mut own = Pipeline::default();
-        // What does not hold has no fields.
+    fn not(&mut self, pipeline: &mut Pipeline, items: &[Item], bound: &Bound) {
+        self.none_of(pipeline, Pipeline::default(), items, bound.clone(), Vec::new());
+    }
+
+    /// `!{..}`. `$this` is not local to it: if nothing has bound it, the scope is asked of every entity.
+    pub(super) fn scope(&mut self, pipeline: &mut Pipeline, items: &[Item], bound: &mut Bound) {
+        if items.iter().any(|item| item.vars().contains(Var::THIS)) {
+            self.bind_all(pipeline, Var::THIS, bound);
+        }
+        let mut skipped = Vec::new();
+        if !may_be_empty(items, bound, &mut VarSet::default(), &mut skipped) {
+            skipped.clear();
+        }
+        self.none_of(pipeline, Pipeline::default(), items, bound.clone(), skipped);
+    }
+
+    /// No row passes for which the items hold behind what is in `own`.
+    fn none_of(
+        &mut self,
+        pipeline: &mut Pipeline,
+        mut own: Pipeline,
+        items: &[Item],
+        mut bound: Bound,
+        skipped: Vec<Vec<Column>>,
+    ) {
+        // Rows have no fields of what must not hold.
         let fields = self.fields.clone();
-        self.items(&mut own, items, &mut inner);
+        self.items(&mut own, items, &mut bound);
         self.fields = fields;
         let arm = self.arm(own);
-        pipeline.last().filters.push(Filter::None(arm));
+        pipeline.last().filters.push(Filter::None { arm, skipped });
     }
 
     pub(super) fn or(&mut self, pipeline: &mut Pipeline, chain: &OrChain, bound: &mut Bound) {
         let set = self.new_column();
         self.set_by(chain.field, set);
-        let vars = Item::Or(chain.clone()).vars();
-        let columns: Vec<Column> =
-            vars.iter().filter(|&var| bound.maybe.contains(var)).map(|var| var.0).collect();
-        if columns.is_empty() {
-            return self.branches(pipeline, chain, set, bound);
-        }
-        let first = self.columns;
-        let mut inner = bound.clone();
-        let mut own = Pipeline::default();
-        self.branches(&mut own, chain, set, &mut inner);
-        let mut fills = alloc::vec![(set, Special::Unset)];
-        self.fill_new(&own, bound, &inner, first, Special::Skipped, &mut fills);
-        let arm = self.arm(own);
-        bound.may_be_skipped(&inner);
-        let kind = BranchKind::Guard { columns, lenient: true };
-        pipeline.add(Produce::Branch(Branch { kind, arms: alloc::vec![arm], fills }));
-    }
-
-    fn branches(&mut self, pipeline: &mut Pipeline, chain: &OrChain, set: Column, bound: &mut Bound) {
         let unwritten = match chain.source {
             ChainSource::Fixed => false,
             ChainSource::Var(source) => !bound.set.contains(source),
@@ -303,11 +305,15 @@ impl Lowering<'_, '_> {
             let fields: Vec<usize> = self.fields.iter().map(|field| field.shapes.len()).collect();
             self.items(&mut own, branch, &mut inner);
             self.only_in_branch(&fields, chain.field, set, number);
+            // A term that is skipped holds, and leaves the field unset.
+            let flagged = own.written().contains(&set);
             if unwritten {
-                self.exclude(&mut own, &chain.branches[..number], &inner);
+                self.exclude(&mut own, &chain.branches[..number], bound, &inner);
             }
             let mut arm = self.arm(own);
-            arm.fills.push((set, Special::Number(number as u16)));
+            if !flagged {
+                arm.fills.push((set, Special::Number(number as u16)));
+            }
             arms.push((arm, inner));
         }
         let mut all: BTreeSet<Column> = BTreeSet::new();
@@ -323,8 +329,13 @@ impl Lowering<'_, '_> {
         }
         for (arm, _) in &mut arms {
             let written = arm.pipeline.written();
-            let lacking = all.difference(&written).filter(|&&column| !known.set.contains(Var(column)));
-            arm.fills.extend(lacking.map(|&column| (column, Special::Unset)));
+            let lacking = all.difference(&written).filter(|&&column| {
+                !known.set.contains(Var(column)) && !arm.fills.iter().any(|&(filled, _)| filled == column)
+            });
+            let is_var = |column| usize::from(column) < self.query.variables.len();
+            let none = |column| if is_var(column) { Special::Skipped } else { Special::Unset };
+            let lacking: Vec<_> = lacking.map(|&column| (column, none(column))).collect();
+            arm.fills.extend(lacking);
         }
         let kind = if unwritten { BranchKind::Every } else { BranchKind::First };
         let arms = arms.into_iter().map(|(arm, _)| arm).collect();
@@ -346,12 +357,23 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Leaves out rows for which an earlier branch holds.
-    fn exclude(&mut self, pipeline: &mut Pipeline, earlier: &[Vec<Item>], bound: &Bound) {
+    /// Leaves out rows for which an earlier branch holds. `bound` is what this branch has bound, `outer` what was bound
+    /// before.
+    fn exclude(&mut self, pipeline: &mut Pipeline, earlier: &[Vec<Item>], outer: &Bound, bound: &Bound) {
         // All branches have one source: their archetypes are tested at once.
         let mut archetypes: Option<(Operand, MaskSpec)> = None;
         let fields = self.fields.clone();
+        let open = bound.maybe.clone().without(&outer.set);
         for branch in earlier {
+            let vars = branch.iter().fold(VarSet::default(), |mut vars, item| {
+                vars.extend(&item.vars());
+                vars
+            });
+            let open: SmallVec<[Var; 4]> = vars.iter().filter(|&var| open.contains(var)).collect();
+            if !open.is_empty() {
+                self.exclude_if_set(pipeline, branch, &open, bound);
+                continue;
+            }
             let test = match &branch[..] {
                 [Item::Term(Term { operator: Operator::And, condition, .. })]
                     if !condition.vars().meets(&bound.maybe) =>
@@ -374,6 +396,27 @@ impl Lowering<'_, '_> {
         self.fields = fields;
         if let Some((entity, spec)) = archetypes {
             self.filter_mask(pipeline, entity, spec);
+        }
+    }
+
+    /// [`exclude`](Self::exclude) for a branch that uses variables which this one leaves `open` in some rows: there, they
+    /// may have any value.
+    fn exclude_if_set(&mut self, pipeline: &mut Pipeline, branch: &[Item], open: &[Var], bound: &Bound) {
+        let last = open.len().min(MOST_OPEN) - 1;
+        for pattern in 0..1_u32 << (last + 1) {
+            let (mut set, mut unset, mut bound) = (Vec::new(), Vec::new(), bound.clone());
+            for (number, &var) in open.iter().enumerate() {
+                bound.maybe.remove(var);
+                if pattern >> number.min(last) & 1 == 1 {
+                    set.push(var.0);
+                } else {
+                    unset.push(var.0);
+                    bound.set.remove(var);
+                }
+            }
+            let mut own = Pipeline::default();
+            own.last().filters.push(Filter::AreSet { set, unset });
+            self.none_of(pipeline, own, branch, bound, Vec::new());
         }
     }
 
@@ -408,6 +451,38 @@ fn list_test(source: Element, list: Element, mode: ListMode, negated: bool) -> O
         Element::Singleton(_) | Element::Any => None,
     };
     Some(Filter::List { source: operand(source)?, list: operand(list)?, mode, negated })
+}
+
+/// Variables of which each may be unset or not, whatever the others are: every combination is planned for.
+const MOST_OPEN: usize = 6;
+
+/// Whether all terms of a scope are skipped in some rows. Adds for each the columns of which one is unset in these rows,
+/// given that all before it are skipped; `left` is what those leave unset.
+fn may_be_empty(items: &[Item], bound: &Bound, left: &mut VarSet, skipped: &mut Vec<Vec<Column>>) -> bool {
+    items.iter().all(|item| match item {
+        Item::Term(term) => {
+            let vars = term.condition.skipped_with();
+            let skips = vars.meets(left) || {
+                let columns: Vec<Column> =
+                    vars.iter().filter(|&var| bound.maybe.contains(var)).map(|var| var.0).collect();
+                let skips = !columns.is_empty();
+                skipped.extend(skips.then_some(columns));
+                skips
+            };
+            left.extend(&item.binds().without(&bound.set));
+            skips
+        }
+        Item::Not(items) => may_be_empty(items, bound, &mut left.clone(), skipped),
+        Item::Or(chain) => {
+            let before = left.clone();
+            chain.branches.iter().all(|branch| {
+                let mut inner = before.clone();
+                let empty = may_be_empty(branch, bound, &mut inner, skipped);
+                left.extend(&inner);
+                empty
+            })
+        }
+    })
 }
 
 /// Whether a variable that is not bound occurs twice.

@@ -5,10 +5,11 @@ use crate::{
         bound::{Atom, AtomId, Element, PairAtom, VarSet},
         exec::View,
     },
-    relation::{IS_A, RelationTraits, TAGGED},
+    relation::{IS_A, OnInstantiate, RelationTraits, TAGGED},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{archetype::ArchetypeGeneration, component::ComponentId, entity::Entity};
+use smallvec::SmallVec;
 
 /// Archetypes that are looked at to tell how many entities have a component.
 const SAMPLE: usize = 64;
@@ -17,11 +18,26 @@ const SAMPLE: usize = 64;
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Signature {
     archetypes: ArchetypeGeneration,
-    /// Order of magnitude of the number of pairs, by relation; and whether it is still the same.
+    /// Order of magnitude of the number of pairs and traits, by relation; and whether it is still the same.
     relations: Vec<(Option<Entity>, u32)>,
+    /// Components that disable an entity.
+    disabling: SmallVec<[ComponentId; 4]>,
     /// Subtypes are listed in the plan.
     subtypes: u64,
     singletons: Vec<Option<Entity>>,
+}
+
+/// The traits of a relation that matter to a plan.
+fn traits_of(traits: &RelationTraits) -> u32 {
+    let facts = [
+        traits.is_transitive(),
+        traits.is_reflexive(),
+        traits.is_traversable(),
+        traits.is_inheritable(),
+        traits.has_final(),
+        traits.instantiate_rule() == OnInstantiate::Inherit,
+    ];
+    facts.iter().enumerate().map(|(bit, &fact)| u32::from(fact) << bit).sum()
 }
 
 impl Signature {
@@ -33,11 +49,14 @@ impl Signature {
         entities.extend(singletons.iter().map(|&id| view.reads.resource_entity(id)));
         let entries = view.store.registry.entries.iter().zip(&view.store.relations);
         relations.extend(entries.map(|(entry, index)| {
-            (entry.in_use.then_some(entry.entity), usize::BITS - index.len.leading_zeros())
+            let magnitude = usize::BITS - index.len.leading_zeros();
+            let kind = u32::from(index.exclusive) << 8 | u32::from(index.acyclic) << 9;
+            (entry.in_use.then_some(entry.entity), magnitude | kind | traits_of(&entry.traits) << 10)
         }));
         Self {
             archetypes: view.archetypes.generation(),
             relations,
+            disabling: view.reads.disabling(),
             subtypes: view.index(IS_A).version,
             singletons: entities,
         }

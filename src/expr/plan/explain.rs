@@ -14,8 +14,8 @@ impl Plan {
         let mut text = String::new();
         // Writing to a string does not fail.
         let _: fmt::Result = self.pipeline.explain(&mut text, 0, counts);
-        if let Some(cascade) = self.cascade {
-            let order = if cascade.descending { "descending" } else { "ascending" };
+        if let Some(depths) = self.depths {
+            let order = if depths.descending { "descending" } else { "ascending" };
             let _: fmt::Result = writeln!(text, "sort by depth, {order}");
         }
         text
@@ -43,7 +43,7 @@ impl Pipeline {
             }
             for filter in &stage.filters {
                 writeln!(f, "{:indent$}  {}", "", filter.name())?;
-                if let Filter::None(arm) = filter {
+                if let Filter::None { arm, .. } = filter {
                     arm.pipeline.explain(f, indent + 4, counts)?;
                 }
             }
@@ -56,6 +56,7 @@ impl Produce {
     fn name(&self) -> &'static str {
         match self {
             Self::Pass => "pass",
+            Self::Nothing { .. } => "nothing",
             Self::Scan { .. } => "scan",
             Self::Sources { .. } => "sources",
             Self::Targets { .. } => "targets",
@@ -68,7 +69,7 @@ impl Produce {
                 BranchKind::Optional => "optional",
                 BranchKind::Every => "union",
                 BranchKind::First => "first of",
-                BranchKind::Guard { .. } => "if set",
+                BranchKind::Guard(_) => "if set",
             },
         }
     }
@@ -96,7 +97,8 @@ impl Filter {
             Self::Choose { .. } => "choose",
             Self::List { .. } => "ids of",
             Self::Child { .. } => "child",
-            Self::None(_) => "none of",
+            Self::AreSet { .. } => "set",
+            Self::None { .. } => "none of",
         }
     }
 }

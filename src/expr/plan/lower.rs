@@ -1,16 +1,16 @@
 //! From terms to operations.
 
 use super::{
-    AtomOp, Column, Comparison, FieldPlan, FieldShape, Filter, MaskSpec, MemberOp, Operand, Pipeline, Plan,
-    Position, Produce, ShapeElement, ShapeId, estimate::Estimate,
+    AtomOp, Column, Comparison, DepthOrder, FieldPlan, FieldShape, Filter, MaskSpec, MemberOp, Operand,
+    Pipeline, Plan, Position, Produce, ShapeElement, ShapeId, estimate::Estimate,
 };
 use crate::{
     expr::{
         bound::{Atom, AtomId, BoundQuery, Comparand, Element, MemberAtom, PairAtom, Var, VarSet},
-        exec::{View, internal_markers},
+        exec::{View, internal_markers, unlisted_markers},
     },
     id::RelationId,
-    relation::IS_A,
+    relation::{IS_A, Prefab},
 };
 use alloc::{vec, vec::Vec};
 use bevy_ecs::{component::ComponentId, entity::Entity};
@@ -46,10 +46,12 @@ pub(super) struct Lowering<'a, 'w> {
 /// Makes the plan of a query. The `preset` variables are given a value before each run; `rows` tells whether anything
 /// of the rows is wanted, beside their number.
 pub(crate) fn lower(query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: bool) -> Plan {
+    let mut query = query.clone();
+    query.follow_traits(view.store);
+    let query = &query;
     // Values that are given are kept beside the variables too, for those that are compared at the end.
     let given = if *preset == VarSet::default() { 1 } else { 2 };
     let columns = query.variables.len() as Column * given;
-    let internal: SmallVec<[ComponentId; 8]> = internal_markers(view.reads.components()).collect();
     let mut lowering = Lowering {
         query,
         view,
@@ -57,8 +59,8 @@ pub(crate) fn lower(query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: 
         fields: vec![FieldPlan::default(); query.fields.len()],
         columns,
         visible: [
-            MaskSpec { with: SmallVec::new(), without: query.hidden.iter().copied().collect() },
-            MaskSpec { with: SmallVec::new(), without: internal },
+            MaskSpec { with: SmallVec::new(), without: hidden(query, view) },
+            MaskSpec { with: SmallVec::new(), without: unlisted_markers(view.reads.components()).collect() },
         ],
     };
     let mut bound = Bound::default();
@@ -74,16 +76,37 @@ pub(crate) fn lower(query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: 
     pipeline.finish(&wanted);
     let mut stages = 0;
     pipeline.number(&mut stages);
+    let depths = query.cascade.and_then(|cascade| {
+        let relation = lowering.relation(cascade.relation)?;
+        Some(DepthOrder { relation, descending: cascade.descending })
+    });
     Plan {
         pipeline,
         masks: lowering.masks,
         fields: lowering.fields,
         columns: lowering.columns as usize,
         stages,
-        cascade: query.cascade,
+        depths,
         wanted,
         has_this: bound.set.contains(Var::THIS),
     }
+}
+
+/// The components with which no entity is `$this`: those that disable it, and those of entities that are kept for
+/// other purposes, unless a term about `$this` itself names them.
+fn hidden(query: &BoundQuery, view: &View<'_>) -> SmallVec<[ComponentId; 8]> {
+    let components = view.reads.components();
+    let prefab = components.component_id::<Prefab>();
+    let all = view.reads.disabling().into_iter().chain(prefab).chain(internal_markers(components));
+    let mut hidden: SmallVec<[ComponentId; 8]> = all.collect();
+    hidden.sort_unstable();
+    hidden.dedup();
+    for item in &query.items {
+        item.names_of_this(&|entity| view.component_of(entity), &mut |named| {
+            hidden.retain(|component| *component != named);
+        });
+    }
+    hidden
 }
 
 impl Lowering<'_, '_> {
@@ -185,10 +208,11 @@ impl Lowering<'_, '_> {
             AtomId::Component(component) => id_out.map_or(ShapeId::Component(component), ShapeId::Single),
             AtomId::Tag(tag) => ShapeId::Single(id_out.unwrap_or(Operand::Entity(tag))),
             AtomId::AnyId(id) => operand(id).map_or(ShapeId::None, ShapeId::Single),
-            AtomId::Pair(PairAtom { relation, target, .. }) => {
+            AtomId::Pair(PairAtom { relation, target, closed, .. }) => {
                 let relation = id_out.map_or_else(|| element(relation), ShapeElement::Known);
                 let out = op.and_then(|op| op.target_out).map(Operand::Column);
-                ShapeId::Pair(relation, out.map_or_else(|| element(target), ShapeElement::Known))
+                let target = out.map_or_else(|| element(target), ShapeElement::Known);
+                if closed { ShapeId::Closed(relation, target) } else { ShapeId::Pair(relation, target) }
             }
         };
         let holder = op.and_then(|op| op.holder_out).map(Operand::Column);
@@ -242,7 +266,7 @@ impl Lowering<'_, '_> {
         let operand = match right {
             Comparand::Entity(entity) => Some(Operand::Entity(*entity)),
             Comparand::Var(var) => Some(Operand::Column(var.0)),
-            Comparand::Path(_) | Comparand::Part(_) => None,
+            Comparand::Everything | Comparand::Path(_) | Comparand::Part(_) => None,
         };
         if let Comparand::Var(right) = *right
             && !is_bound(bound, right)
@@ -324,6 +348,7 @@ impl Lowering<'_, '_> {
 impl From<&Comparand> for Comparison {
     fn from(comparand: &Comparand) -> Self {
         match comparand {
+            Comparand::Everything => Self::Everything,
             Comparand::Entity(entity) => Self::Operand(Operand::Entity(*entity)),
             Comparand::Var(var) => Self::Operand(Operand::Column(var.0)),
             Comparand::Path(path) => Self::Path(path.clone()),

@@ -16,7 +16,7 @@ pub(crate) use estimate::Signature;
 pub(crate) use explain::Counts;
 pub(crate) use lower::lower;
 
-use super::bound::{Cascade, ListMode};
+use super::bound::ListMode;
 use crate::id::RelationId;
 use alloc::{boxed::Box, string::String, vec::Vec};
 use bevy_ecs::{component::ComponentId, entity::Entity};
@@ -127,6 +127,10 @@ pub(crate) struct AtomOp {
 pub(crate) enum Produce {
     /// As they are.
     Pass,
+    /// None: the term can never hold. The columns are those that other terms read.
+    Nothing {
+        out: SmallVec<[Column; 3]>,
+    },
     /// Entities of archetypes.
     Scan {
         mask: usize,
@@ -190,6 +194,7 @@ pub(crate) struct MemberOp {
 /// What to compare with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Comparison {
+    Everything,
     Operand(Operand),
     Path(Box<str>),
     Part(Box<str>),
@@ -280,8 +285,18 @@ pub(crate) enum Filter {
         path: Box<str>,
         out: Column,
     },
+    /// Variables have a value, and others have none.
+    AreSet {
+        set: Vec<Column>,
+        unset: Vec<Column>,
+    },
     /// The pipeline gives no row.
-    None(Arm),
+    None {
+        arm: Arm,
+        /// Rows pass if all of these, of which there are some, have a column without a value: then every term of the
+        /// scope is skipped.
+        skipped: Vec<Vec<Column>>,
+    },
 }
 
 /// The way up a relation of which everything has one target at most.
@@ -304,9 +319,9 @@ pub(crate) enum HolderTest {
 /// What a column holds in place of an entity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Special {
-    /// A variable that a branch left unset: terms that use it are false. Also: no, not found.
+    /// No, not found.
     Unset,
-    /// A variable that an optional term left unset: terms that use it are skipped.
+    /// A variable that an optional term or a branch left unset: terms that use it are skipped.
     Skipped,
     /// Yes; the number of a branch.
     Number(u16),
@@ -342,12 +357,8 @@ pub(crate) enum BranchKind {
     Every,
     /// To the first arm that makes something of them, and only the first that it makes.
     First,
-    /// To the arm, unless a variable is not set. Rows in which one was skipped go on as they are.
-    Guard {
-        columns: Vec<Column>,
-        /// Rows in which one is unset go to the arm too, not nowhere.
-        lenient: bool,
-    },
+    /// To the arm, unless a variable is not set. Rows in which one is unset go on as they are.
+    Guard(Vec<Column>),
 }
 
 /// A step of a pipeline.
@@ -402,6 +413,8 @@ pub(crate) enum ShapeId {
     Pair(ShapeElement, ShapeElement),
     /// The entity whose components and pairs were asked for.
     List(Operand),
+    /// A pair that may follow from others: the one that is stored is looked for.
+    Closed(ShapeElement, ShapeElement),
 }
 
 /// One element of a pair.
@@ -409,6 +422,13 @@ pub(crate) enum ShapeId {
 pub(crate) enum ShapeElement {
     Known(Operand),
     Any,
+}
+
+/// Rows in order of the depth of `$this`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct DepthOrder {
+    pub(crate) relation: RelationId,
+    pub(crate) descending: bool,
 }
 
 /// A query, ready to be run.
@@ -419,7 +439,7 @@ pub(crate) struct Plan {
     pub(crate) fields: Vec<FieldPlan>,
     pub(crate) columns: usize,
     pub(crate) stages: usize,
-    pub(crate) cascade: Option<Cascade>,
+    pub(crate) depths: Option<DepthOrder>,
     /// Columns of every row.
     pub(crate) wanted: Vec<Column>,
     /// Whether rows are about an entity.

@@ -3,7 +3,7 @@
 //! Terms that must hold commute, so the one that makes the fewest rows comes first. What is negated, optional
 //! or alternative depends on which variables are bound by what is written before it: a term that would bind one of
 //! them earlier has to wait. So it is with a term that looks for the nearest holder of anything, and with one that
-//! is skipped, variables and all, where an optional term has found nothing.
+//! is skipped, variables and all, where an optional term or a branch has left one of its variables unset.
 
 use super::{
     Column, Filter, Operand, Pipeline, Produce, Side,
@@ -30,8 +30,6 @@ struct Place {
     vars: VarSet,
     /// It can change places with others, as far as the variables below allow.
     commutes: bool,
-    /// An optional term that finds nothing leaves open what it asks about.
-    may_be_skipped: bool,
     /// Variables that must be bound before it, by what is written before it,
     needs: VarSet,
     /// and those that must not be.
@@ -42,31 +40,37 @@ fn must_hold(item: &Item) -> bool {
     matches!(item, Item::Term(Term { operator: Operator::And, .. }))
 }
 
+/// Adds to `written` what an item binds, and to `skippable` what it leaves unset in some rows.
+fn skip(item: &Item, written: &mut VarSet, skippable: &mut VarSet) {
+    let binds = item.binds().without(written);
+    let unsure = match item {
+        Item::Term(term) if term.operator == Operator::Optional => binds.clone(),
+        Item::Term(term) if term.condition.skipped_with().meets(skippable) => binds.clone(),
+        Item::Term(_) | Item::Not(_) => VarSet::default(),
+        // A branch leaves unset what only others bind.
+        Item::Or(chain) => {
+            let mut unsure = VarSet::default();
+            for branch in &chain.branches {
+                let (mut bound, mut skipped) = (written.clone(), skippable.clone());
+                branch.iter().for_each(|item| skip(item, &mut bound, &mut skipped));
+                unsure.extend(&binds.clone().without(&bound));
+                unsure.extend(&skipped);
+            }
+            unsure
+        }
+    };
+    skippable.extend(&unsure);
+    written.extend(&binds);
+}
+
 impl<'a> Items<'a> {
     fn new(items: &'a [Item], bound: &Bound, view: &View<'_>) -> Self {
         let mut written = bound.set.clone();
         let mut skippable = bound.maybe.clone();
         let mut places = Vec::new();
         for (at, item) in items.iter().enumerate() {
-            let place = Place::new(items, at, &written, &skippable, view);
-            let binds = item.binds();
-            let skips = match item {
-                _ if place.may_be_skipped => true,
-                Item::Term(term) => term.operator == Operator::Optional,
-                Item::Not(_) => false,
-                // A branch that fails leaves its variables unset, which makes terms false; only what it skips is
-                // skipped.
-                Item::Or(chain) => chain
-                    .branches
-                    .iter()
-                    .flatten()
-                    .any(|item| !(must_hold(item) || matches!(item, Item::Not(_)))),
-            };
-            if skips {
-                skippable.extend(&binds.clone().without(&written));
-            }
-            written.extend(&binds);
-            places.push(place);
+            places.push(Place::new(items, at, &written, &skippable, view));
+            skip(item, &mut written, &mut skippable);
         }
         Self { items, done: items.iter().map(|_| false).collect(), places }
     }
@@ -130,7 +134,7 @@ impl Place {
                 false
             }
         };
-        Self { vars, commutes, may_be_skipped, needs, closed }
+        Self { vars, commutes, needs, closed }
     }
 }
 
@@ -150,7 +154,7 @@ fn tested(item: &Item, bound: &VarSet, view: &View<'_>) -> Option<Var> {
     };
     match item {
         Item::Term(term) => of_term(term),
-        Item::Not(_) => None,
+        Item::Not(_) => (item.vars().contains(Var::THIS) && !bound.contains(Var::THIS)).then_some(Var::THIS),
         Item::Or(chain) => {
             let mut branches = chain.branches.iter().map(|branch| match &branch[..] {
                 [Item::Term(term)] if is_single_test(term, view) => of_term(term),
@@ -207,6 +211,10 @@ impl Lowering<'_, '_> {
             }
         }
         self.items(&mut pipeline, items, bound);
+        if items.is_empty() {
+            // What asks for nothing finds nothing.
+            pipeline.last().filters.push(Filter::Nothing);
+        }
         for var in late {
             // The value stands in a column behind those of the variables; it is compared, not used.
             let value = Operand::Column(self.query.variables.len() as Column + var.0);
@@ -247,7 +255,7 @@ impl Lowering<'_, '_> {
                     self.meet(pipeline, [item, &items[other]], bound);
                 }
                 Item::Term(term) => self.term(pipeline, term, bound),
-                Item::Not(items) => self.not(pipeline, items, bound),
+                Item::Not(items) => self.scope(pipeline, items, bound),
                 Item::Or(chain) => self.or(pipeline, chain, bound),
             }
             if pipeline.stages.len() > stages {
@@ -317,7 +325,7 @@ impl Lowering<'_, '_> {
                 let given = match right {
                     Comparand::Var(right) => bound.contains(*right) || bound.contains(*left),
                     Comparand::Entity(_) => true,
-                    Comparand::Path(_) | Comparand::Part(_) => false,
+                    Comparand::Everything | Comparand::Path(_) | Comparand::Part(_) => false,
                 };
                 if given && !negated { 0.9 } else { self.estimate().entities() * 2.0 }
             }

@@ -82,7 +82,7 @@ impl Stage {
             _ => &mut [],
         };
         let filters = self.filters.iter_mut().filter_map(|filter| match filter {
-            Filter::None(arm) => Some(arm),
+            Filter::None { arm, .. } => Some(arm),
             _ => None,
         });
         branches.iter_mut().chain(filters)
@@ -184,6 +184,7 @@ impl Produce {
     fn writes(&self, columns: &mut Columns) {
         match self {
             Self::Pass => {}
+            Self::Nothing { out } => columns.extend(out.iter().copied()),
             Self::Scan { out, .. }
             | Self::Sources { out, .. }
             | Self::Targets { out, .. }
@@ -209,14 +210,14 @@ impl Produce {
 
     fn reads(&self, columns: &mut Columns) {
         match self {
-            Self::Pass | Self::Scan { .. } | Self::Pairs { .. } => {}
+            Self::Pass | Self::Nothing { .. } | Self::Scan { .. } | Self::Pairs { .. } => {}
             Self::Sources { target, .. } | Self::Below { target, .. } => read(*target, columns),
             Self::Targets { source, .. } => read(*source, columns),
             Self::Meet { sides, .. } => columns.extend(sides.map(|side| side.known)),
             Self::Atom(atom) => atom.positions().for_each(|position| position.reads(columns)),
             Self::Member(member) => member.reads(columns),
             Self::Branch(branch) => {
-                if let BranchKind::Guard { columns: guards, .. } = &branch.kind {
+                if let BranchKind::Guard(guards) = &branch.kind {
                     columns.extend(guards);
                 }
             }
@@ -273,9 +274,11 @@ impl Filter {
                 read(*list, columns);
             }
             Self::Child { parent, .. } => read(*parent, columns),
-            Self::None(arm) => {
+            Self::AreSet { set, unset } => columns.extend(set.iter().chain(&*unset)),
+            Self::None { arm, skipped } => {
                 arm.finish(Vec::new());
                 columns.extend(&arm.takes);
+                columns.extend(skipped.iter().flatten());
             }
         }
     }

@@ -21,7 +21,6 @@ use super::{
     },
     builder::GivenType,
     error::{ExprError, Fault},
-    exec::internal_markers,
     reads::Reads,
 };
 use crate::{
@@ -29,7 +28,7 @@ use crate::{
     relation::Prefab,
 };
 use alloc::{boxed::Box, format, string::String, vec::Vec};
-use bevy_ecs::{component::ComponentId, hierarchy::Children, name::Name, world::World};
+use bevy_ecs::{component::ComponentId, entity_disabling::Disabled, hierarchy::Children, name::Name};
 use bevy_platform::collections::HashMap;
 use name::Meaning;
 use term::Prepared;
@@ -44,6 +43,9 @@ type Resolved<T> = Result<T, Box<Fault>>;
 pub(super) fn resolve(expr: &PairExpr, mut site: Site<'_>) -> Result<BoundQuery, ExprError> {
     if let Some(world) = site.world_mut() {
         ensure_store(world);
+        // Both are known by their names, whether or not an entity has them yet.
+        world.register_component::<Prefab>();
+        world.register_component::<Disabled>();
         for given in &expr.types {
             (given.register)(world).map_err(|error| {
                 let expected = format!("a relation whose traits fit ({error})");
@@ -55,28 +57,28 @@ pub(super) fn resolve(expr: &PairExpr, mut site: Site<'_>) -> Result<BoundQuery,
 }
 
 /// The components that `*` does not match: of this crate, and those that keep pairs.
-pub(super) fn internal_components(world: &World) -> Vec<ComponentId> {
-    let components = world.components();
+pub(super) fn internal_components(reads: Reads<'_>) -> Vec<ComponentId> {
+    let components = reads.components();
     let own = [
         components.component_id::<Participant>(),
         components.component_id::<TypeEntity>(),
         components.component_id::<Children>(),
     ];
-    own.into_iter().flatten().chain(adopted_components(world)).collect()
+    own.into_iter().flatten().chain(adopted_components(reads)).collect()
 }
 
 /// Components that do not make an entity what it is.
-pub(super) fn unlisted_components(world: &World, internal: &[ComponentId]) -> Vec<ComponentId> {
-    let components = world.components();
+pub(super) fn unlisted_components(reads: Reads<'_>, internal: &[ComponentId]) -> Vec<ComponentId> {
+    let components = reads.components();
     let own = [components.component_id::<Name>(), components.component_id::<Prefab>()];
-    own.into_iter().flatten().chain(Reads::World(world).disabling()).chain(internal.iter().copied()).collect()
+    own.into_iter().flatten().chain(reads.disabling()).chain(internal.iter().copied()).collect()
 }
 
 /// The components of adopted relationships.
-fn adopted_components(world: &World) -> Vec<ComponentId> {
-    let Some(store) = crate::access::store(world) else { return Vec::new() };
+fn adopted_components(reads: Reads<'_>) -> Vec<ComponentId> {
+    let Some(store) = reads.store() else { return Vec::new() };
     let adopted = store.registry.entries.iter().filter_map(|entry| entry.adopted);
-    adopted.filter_map(|adopted| world.components().get_id(adopted.kind.type_id)).collect()
+    adopted.filter_map(|adopted| reads.components().get_id(adopted.kind.type_id)).collect()
 }
 
 struct Resolver<'w> {
@@ -86,8 +88,6 @@ struct Resolver<'w> {
     scopes: Vec<HashMap<String, Var>>,
     /// What the names of types mean that a builder has written.
     given: &'w [GivenType],
-    /// Components that were named.
-    named: Vec<ComponentId>,
     /// Components that are written, by which field.
     written: Vec<(ComponentId, u16)>,
     /// Variables that are compared with each other, and where.
@@ -101,20 +101,12 @@ impl<'w> Resolver<'w> {
         let mut outermost = HashMap::new();
         outermost.insert(super::ast::THIS.into(), Var::THIS);
         let scopes = alloc::vec![outermost];
-        Self { site, query, scopes, given, named: Vec::new(), written: Vec::new(), compared: Vec::new() }
+        Self { site, query, scopes, given, written: Vec::new(), compared: Vec::new() }
     }
 
     fn query(mut self, ast: &Ast) -> Resolved<BoundQuery> {
         self.query.items = self.clauses(&ast.clauses)?;
         self.check_compared()?;
-        let reads = self.site.reads();
-        let prefab = reads.components().component_id::<Prefab>();
-        let hidden = reads.disabling().into_iter().chain(prefab).chain(internal_markers(reads.components()));
-        let hidden = hidden.filter(|component| !self.named.contains(component));
-        let mut hidden: Vec<ComponentId> = hidden.collect();
-        hidden.sort_unstable();
-        hidden.dedup();
-        self.query.hidden = hidden;
         Ok(self.query)
     }
 

@@ -7,6 +7,7 @@ use crate::{
         error::Fault,
     },
     names::{LookupError, steps},
+    relation::Prefab,
     store::PairStore,
 };
 use alloc::{
@@ -15,7 +16,7 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
-use bevy_ecs::entity::Entity;
+use bevy_ecs::{entity::Entity, entity_disabling::Disabled};
 use core::any::TypeId;
 
 /// What a name means.
@@ -45,6 +46,9 @@ impl Resolver<'_> {
             if type_id.is_none_or(|type_id| !meanings.contains(&Meaning::Type(*type_id))) {
                 meanings.push(Meaning::Entity(entity));
             }
+        }
+        if let ([], [name]) = (&meanings[..], &path.0[..]) {
+            meanings.extend(built_in(name).map(Meaning::Type));
         }
         if meanings.is_empty() {
             meanings = self.members(path, span)?;
@@ -128,6 +132,15 @@ impl Resolver<'_> {
             Err(LookupError::Ambiguous { candidates, .. }) => candidates,
             Err(LookupError::Unknown { .. }) => Vec::new(),
         }
+    }
+}
+
+/// The marker of this crate or of Bevy that has a name in every world, unless something else has it.
+fn built_in(name: &str) -> Option<TypeId> {
+    match name {
+        "Prefab" => Some(TypeId::of::<Prefab>()),
+        "Disabled" => Some(TypeId::of::<Disabled>()),
+        _ => None,
     }
 }
 

@@ -8,13 +8,14 @@ use crate::{
             Operator as AstOperator, Span, Term as AstTerm, Test, Traversal as AstTraversal,
         },
         bound::{
-            Atom, AtomId, Cascade, Comparand, Condition, Element, FieldAccess, FieldInfo, Item, Operator,
-            PairAtom, Term, Traversal, VarSet,
+            Atom, AtomId, Cascade, Comparand, Condition, Element, FieldAccess, FieldInfo, IdRule, Item,
+            Operator, PairAtom, Term, Traversal, VarSet, shared_walk,
         },
         error::Fault,
+        reads::Reads,
     },
     ops::entity_of_type_id,
-    relation::{CHILD_OF, IS_A, OnInstantiate, RelationTraits},
+    relation::{CHILD_OF, IS_A},
     store::PairStore,
 };
 use alloc::{
@@ -138,21 +139,21 @@ impl Resolver<'_> {
             (Some(Arg { id: Id { kind: IdKind::Wildcard, .. }, .. }), Operator::Not) => Element::Any,
             _ => source,
         };
-        let shared = self.is_shared(&parts);
         let written = has.source.as_ref().and_then(|source| source.traversal.as_ref());
+        let rule = IdRule {
+            entity: parts.entity,
+            is_final: parts.final_by_default,
+            itself: !self.wants_subtypes(&has.first)?,
+            walk: written.is_some(),
+        };
+        let store = self.site.reads().store();
+        let shared = store.is_some_and(|store| rule.is_shared(store));
+        let subtypes = store.is_some_and(|store| rule.has_subtypes(store));
         let traversal = match written {
             Some(traversal) => self.traversal(traversal, shared, true)?,
-            None => shared.then_some(Traversal {
-                relation: self.relation_entity(IS_A),
-                down: false,
-                all: false,
-                own: true,
-                min: 1,
-                max: u32::MAX,
-            }),
+            None => store.filter(|_| shared).map(shared_walk),
         };
-        let subtypes = self.wants_subtypes(&has.first)? && self.has_subtypes(&parts);
-        Ok(Condition::Match(Atom { source, id: parts.id, subtypes, traversal, shared }))
+        Ok(Condition::Match(Atom { source, id: parts.id, subtypes, traversal, shared, rule }))
     }
 
     /// Whether subtypes count: `T`, `T|up IsA`, but not `T|self`. Nothing else can be walked from a component.
@@ -180,24 +181,6 @@ impl Resolver<'_> {
 
     fn relation_entity(&self, id: crate::id::RelationId) -> Entity {
         self.site.reads().store().map_or(Entity::PLACEHOLDER, |store| store.registry.entry(id).entity)
-    }
-
-    fn traits(&self, entity: Option<Entity>) -> Option<&RelationTraits> {
-        let registry = &self.site.reads().store()?.registry;
-        Some(&registry.entry(registry.of_entity(entity?)?).traits)
-    }
-
-    fn is_shared(&self, parts: &IdParts) -> bool {
-        self.traits(parts.entity).is_some_and(|traits| traits.instantiate_rule() == OnInstantiate::Inherit)
-    }
-
-    fn has_subtypes(&self, parts: &IdParts) -> bool {
-        let traits = self.traits(parts.entity);
-        match (parts.entity, parts.final_by_default) {
-            (None, _) => false,
-            (Some(_), true) => traits.is_some_and(RelationTraits::is_inheritable),
-            (Some(_), false) => !traits.is_some_and(RelationTraits::has_final),
-        }
     }
 
     /// A walk that is written down. `source` tells whether it starts at the source of a term, whose id may be
@@ -231,7 +214,7 @@ impl Resolver<'_> {
             return Err(Fault::rule(span, "a component that instances share, with `OnInstantiate::Inherit`"));
         }
         if has(Flag::Cascade) {
-            self.cascade(Cascade { relation: id, descending: has(Flag::Desc) });
+            self.cascade(Cascade { relation, descending: has(Flag::Desc) });
         }
         Ok(Some(Traversal {
             relation,
@@ -271,7 +254,7 @@ impl Resolver<'_> {
     /// A variable holds entities: it can be a component only if one stands for it.
     fn give_components_entities(&mut self) {
         let Some(world) = self.site.world_mut() else { return };
-        let internal = internal_components(world);
+        let internal = internal_components(Reads::World(world));
         let known = world.components().iter_registered();
         let others = known.filter(|(id, _)| !internal.contains(id));
         let types: Vec<TypeId> = others.filter_map(|(_, info)| info.type_id()).collect();
@@ -294,7 +277,6 @@ impl Resolver<'_> {
     }
 
     fn id_of_component(&mut self, component: ComponentId, type_id: TypeId) -> IdParts {
-        self.named.push(component);
         let entity = self.site.reads().store().and_then(|store| store.registry.entity_of(type_id));
         IdParts { id: AtomId::Component(component), entity, final_by_default: true }
     }
@@ -341,12 +323,7 @@ impl Resolver<'_> {
         let closed = relation.entity().is_some() && !exact && element != Element::Any && !any_source;
         let id = AtomId::Pair(PairAtom { relation, target: element, closed, target_traversal });
         let entity = relation.entity();
-        let is_type = entity.is_some_and(|entity| {
-            let store = self.site.reads().store();
-            store.is_some_and(|store| store.registry.type_entities.contains_key(&entity))
-        });
-        let declared = self.traits(entity).is_some();
-        Ok(IdParts { id, entity, final_by_default: is_type && !declared })
+        Ok(IdParts { id, entity, final_by_default: false })
     }
 
     /// A pair with a target outside the scope is refused whenever it is inserted.
@@ -417,11 +394,7 @@ impl Resolver<'_> {
             }
             IdKind::Path(path) => match self.meaning(path, id.span, scope)? {
                 Meaning::Entity(entity) => Element::Entity(entity),
-                Meaning::Type(type_id) => {
-                    // Who names a marker wants to see what it marks.
-                    self.named.extend(self.site.reads().components().get_id(type_id));
-                    Element::Entity(self.entity_of(type_id, id.span)?)
-                }
+                Meaning::Type(type_id) => Element::Entity(self.entity_of(type_id, id.span)?),
                 Meaning::Member(..) => return Err(Fault::rule(id.span, "an entity, not a field")),
             },
         })
@@ -434,15 +407,15 @@ impl Resolver<'_> {
         let right = match &comparison.right {
             AstComparand::Path(path) => Comparand::Path(path.as_str().into()),
             AstComparand::NamePart(part) => Comparand::Part(part.to_lowercase().into()),
+            AstComparand::Id(Id { kind: IdKind::Wildcard, .. }) => Comparand::Everything,
             AstComparand::Id(id) => match self.element_of(id, None, prepared)? {
                 Element::Entity(entity) => Comparand::Entity(entity),
                 Element::Var(var) => {
                     self.compared.push(([left, var], id.span));
                     Comparand::Var(var)
                 }
-                Element::Any | Element::Singleton(_) => {
-                    return Err(Fault::rule(id.span, "one entity or a variable"));
-                }
+                Element::Any => Comparand::Everything,
+                Element::Singleton(_) => return Err(Fault::rule(id.span, "one entity or a variable")),
             },
         };
         Ok(Condition::Equal { left, right, negated: comparison.negated })
@@ -473,7 +446,14 @@ impl Resolver<'_> {
         self.add_singleton(component);
         let id = AtomId::Component(component);
         let source = Element::Singleton(component);
-        Ok(Some(Atom { source, id, subtypes: false, traversal: None, shared: false }))
+        Ok(Some(Atom {
+            source,
+            id,
+            subtypes: false,
+            traversal: None,
+            shared: false,
+            rule: IdRule::default(),
+        }))
     }
 
     pub(super) fn add_singleton(&mut self, component: ComponentId) {

@@ -49,7 +49,8 @@ impl Judge for Ours {
 
 /// Brings rows into a form in which two answers are equal if they say the same.
 fn settle(model: &Model, expr: &Expr, rows: &mut Vec<Row>) {
-    rows::normalize(model, expr, rows);
+    rows::blot_stored(model, expr, rows);
+    rows::normalize(expr, rows);
     rows.sort_unstable();
     if rows::is_set(model, expr) {
         rows.dedup();

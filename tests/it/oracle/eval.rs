@@ -5,20 +5,9 @@ use super::{
     expr::{Body, Elem, Expr, From, Look, Oper, Ref, Side, Source, THIS, Term, Up, VARS, Var},
     model::{CHILD_OF, DISABLED, IS_A, Model, Node, PREFAB},
     rows::{Field, Row},
+    slots::{Slot, is_skipped, set, skipped, uses_skipped},
 };
 use std::collections::BTreeSet;
-
-/// What is known of a variable.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Slot {
-    /// No term has bound it.
-    Free,
-    Is(Node),
-    /// Left unset by an optional term that found nothing: terms that use it are skipped.
-    Skipped,
-    /// Left unset by the branch of a chain: terms that use it are false.
-    Missing,
-}
 
 /// A row in the making.
 #[derive(Clone, Debug)]
@@ -32,6 +21,19 @@ struct Partial {
 struct Match {
     slots: [Slot; VARS],
     field: Field,
+    /// The target that was asked for, where `*` has no slot for it.
+    target: Option<Node>,
+}
+
+/// Something that an entity has.
+#[derive(Clone, Copy, Debug)]
+struct Own {
+    holder: Node,
+    /// The tag, the component, or the relation.
+    first: Node,
+    target: Option<Node>,
+    /// The target of the pair that is stored.
+    stored: Option<Node>,
 }
 
 /// What is asked of an entity, with the variables filled in.
@@ -44,13 +46,14 @@ enum Part {
 
 /// Every row. `None` if the expression uses a variable where one that is bound is needed.
 pub(crate) fn rows(model: &Model, expr: &Expr) -> Option<Vec<Row>> {
-    let hidden = [PREFAB, DISABLED].into_iter().filter(|&marker| !expr.names(marker)).collect();
+    let hidden = [PREFAB, DISABLED].into_iter().filter(|&marker| !expr.names_of_this(marker)).collect();
     let oracle = Oracle { model, hidden };
     if !expr.terms().into_iter().all(|term| oracle.is_valid(term)) || !binds_enough(expr) {
         return None;
     }
     let start = Partial { slots: [Slot::Free; VARS], fields: Vec::new() };
-    let mut partials = vec![start];
+    // What asks for nothing finds nothing.
+    let mut partials = if expr.0.is_empty() { Vec::new() } else { vec![start] };
     for elem in &expr.0 {
         partials = oracle.elem(elem, &partials)?;
     }
@@ -58,7 +61,7 @@ pub(crate) fn rows(model: &Model, expr: &Expr) -> Option<Vec<Row>> {
     let finish = |partial: Partial| {
         let value = |var: Var| match partial.slots[var] {
             Slot::Is(node) => Some(node),
-            Slot::Free | Slot::Skipped | Slot::Missing => None,
+            Slot::Free | Slot::Skipped => None,
         };
         Row {
             this: value(THIS),
@@ -90,21 +93,38 @@ impl Oracle<'_> {
             match elem {
                 Elem::Term(term) => all.extend(self.term(term, partial)?),
                 Elem::Or(terms) => all.extend(self.chain(terms, partial)?),
-                Elem::Scope { not, elems } => {
-                    let mut inner = vec![partial.clone()];
-                    for elem in elems {
-                        inner = self.elem(elem, &inner)?;
-                    }
-                    if *not {
-                        all.extend(inner.is_empty().then(|| partial.clone()));
-                    } else {
-                        let keep = |slots| Partial { slots, fields: partial.fields.clone() };
-                        all.extend(inner.into_iter().map(|row| keep(row.slots)));
+                Elem::Scope { not: false, elems } => {
+                    let keep = |slots| Partial { slots, fields: partial.fields.clone() };
+                    all.extend(self.scope(elems, partial)?.into_iter().map(|row| keep(row.slots)));
+                }
+                Elem::Scope { not: true, elems } => {
+                    for partial in self.bind_this(elem, partial) {
+                        let holds = self.scope(elems, &partial)?.is_empty()
+                            || is_skipped(elems, &mut partial.slots.clone());
+                        all.extend(holds.then_some(partial));
                     }
                 }
             }
         }
         Some(all)
+    }
+
+    fn scope(&self, elems: &[Elem], partial: &Partial) -> Option<Vec<Partial>> {
+        let mut inner = vec![partial.clone()];
+        for elem in elems {
+            inner = self.elem(elem, &inner)?;
+        }
+        Some(inner)
+    }
+
+    /// `$this` is never local to a scope: one in front is asked of every entity.
+    fn bind_this(&self, scope: &Elem, partial: &Partial) -> Vec<Partial> {
+        let uses = scope.terms().iter().any(|term| term.vars().contains(&THIS));
+        if !uses || partial.slots[THIS] != Slot::Free {
+            return vec![partial.clone()];
+        }
+        let with = |node| Partial { slots: set(&partial.slots, THIS, node), fields: partial.fields.clone() };
+        self.values(THIS).map(with).collect()
     }
 
     fn term(&self, term: &Term, partial: &Partial) -> Option<Vec<Partial>> {
@@ -114,15 +134,11 @@ impl Oracle<'_> {
             Partial { slots, fields }
         };
         let slots = &partial.slots;
-        let uses = |slot| term.vars().iter().any(|&var| slots[var] == slot);
-        if uses(Slot::Missing) {
-            return Some(Vec::new());
-        }
         if term.source == Source::Nothing {
             return Some(vec![with(*slots, Field::Unset)]);
         }
-        if uses(Slot::Skipped) {
-            return Some(vec![with(self.skipped(term.binds(), slots), Field::Unset)]);
+        if uses_skipped(term, slots) {
+            return Some(vec![with(skipped(term.binds(), slots), Field::Unset)]);
         }
         if term.oper == Oper::And {
             let matches = self.matches(term, slots)?;
@@ -140,22 +156,11 @@ impl Oracle<'_> {
             match (term.oper, matches.is_empty()) {
                 // Without the child the term is false, whatever it asks.
                 (Oper::Not, empty) => all.extend((empty && !lacks_child).then(|| with(slots, Field::Unset))),
-                (_, true) => all.push(with(self.skipped(term.vars(), &slots), Field::Unset)),
+                (_, true) => all.push(with(skipped(term.vars(), &slots), Field::Unset)),
                 (_, false) => all.extend(matches.into_iter().map(|found| with(found.slots, found.field))),
             }
         }
         Some(all)
-    }
-
-    /// The variables after an optional term that found nothing, and after a term that was skipped.
-    fn skipped(&self, vars: BTreeSet<Var>, slots: &[Slot; VARS]) -> [Slot; VARS] {
-        let mut slots = *slots;
-        for var in vars {
-            if slots[var] == Slot::Free {
-                slots[var] = Slot::Skipped;
-            }
-        }
-        slots
     }
 
     /// Not, Optional and `not|` are asked of every entity if nothing has bound their source.
@@ -194,21 +199,19 @@ impl Oracle<'_> {
     fn chain(&self, terms: &[Term], partial: &Partial) -> Option<Vec<Partial>> {
         let slots = &partial.slots;
         let vars: BTreeSet<Var> = terms.iter().flat_map(Term::vars).collect();
-        let with = |mut slots: [Slot; VARS], field| {
-            for &var in &vars {
-                if slots[var] == Slot::Free {
-                    slots[var] = Slot::Missing;
-                }
-            }
+        // What the branch does not bind is left unset.
+        let with = |slots: [Slot; VARS], field| {
             let mut fields = partial.fields.clone();
             fields.push(field);
-            Partial { slots, fields }
+            Partial { slots: skipped(vars.clone(), &slots), fields }
         };
-        if vars.iter().any(|&var| slots[var] == Slot::Skipped) {
-            return Some(vec![with(self.skipped(vars.clone(), slots), Field::Unset)]);
-        }
-        let usable = |term: &&Term| term.vars().iter().all(|&var| slots[var] != Slot::Missing);
-        let terms: Vec<_> = terms.iter().filter(usable).collect();
+        // A branch that is skipped holds, with its field unset.
+        let branch = |term: &Term, slots: &[Slot; VARS]| {
+            if uses_skipped(term, slots) {
+                return Some(vec![Match { slots: *slots, field: Field::Unset, target: None }]);
+            }
+            self.matches(term, slots)
+        };
         let written = terms.iter().all(|term| match term.source.of() {
             Some(&Ref::Var(var)) => slots[var] != Slot::Free,
             Some(Ref::Any | Ref::Wildcard) => false,
@@ -216,10 +219,10 @@ impl Oracle<'_> {
         });
         let mut all = Vec::new();
         for (number, term) in terms.iter().enumerate() {
-            for found in self.matches(term, slots)? {
+            for found in branch(term, slots)? {
                 let mut holds = false;
                 for earlier in &terms[..number] {
-                    holds |= !self.matches(earlier, &found.slots)?.is_empty();
+                    holds |= !branch(earlier, &found.slots)?.is_empty();
                 }
                 if !holds {
                     all.push(with(found.slots, found.field));
@@ -270,7 +273,11 @@ impl Oracle<'_> {
         };
         let holds = |&node: &Node| equals(node) != (term.oper == Oper::Not);
         let found = candidates.into_iter().filter(holds);
-        Some(found.map(|node| Match { slots: set(slots, left, node), field: Field::Masked }).collect())
+        Some(
+            found
+                .map(|node| Match { slots: set(slots, left, node), field: Field::Masked, target: None })
+                .collect(),
+        )
     }
 
     fn from(&self, term: &Term, kind: From, list: Node, slots: &[Slot; VARS]) -> Vec<Match> {
@@ -296,7 +303,7 @@ impl Oracle<'_> {
             }
         };
         let sources = self.sources(term, slots).into_iter().filter(|&(_, node)| holds(node));
-        sources.map(|(slots, _)| Match { slots, field: Field::Masked }).collect()
+        sources.map(|(slots, _)| Match { slots, field: Field::Masked, target: None }).collect()
     }
 
     /// The entities that can be the source, with what that binds.
@@ -330,6 +337,7 @@ impl Oracle<'_> {
                 if others.contains(&&Ref::Any) {
                     *first = others[0].node();
                     *second = others.get(1).and_then(|target| target.node());
+                    found.target = *second;
                 }
                 if any_source {
                     *source = None;
@@ -337,7 +345,7 @@ impl Oracle<'_> {
                 }
                 if !all[first_of_source..]
                     .iter()
-                    .any(|old| old.slots == found.slots && old.field == found.field)
+                    .any(|old| (old.slots, old.field, old.target) == (found.slots, found.field, found.target))
                 {
                     all.push(found);
                 }
@@ -356,10 +364,10 @@ impl Oracle<'_> {
         let look = self.effective_look(term);
         let found = self.look(term, &parts, look, source);
         let mut all = Vec::new();
-        for (holder, first, second) in found {
-            let field = Field::Set { first: Some(first), second, source: Some(holder) };
+        for Own { holder, first, target, stored } in found {
+            let field = Field::Set { first: Some(first), second: stored, source: Some(holder) };
             let mut slots = *slots;
-            let values = [Some(first), second];
+            let values = [Some(first), target];
             let others = term.others();
             let mut fits = true;
             for (part, value) in others.into_iter().zip(values) {
@@ -371,7 +379,7 @@ impl Oracle<'_> {
             }
             // A variable that occurs twice is one entity, and `$this` is never a hidden one.
             if fits && self.is_shown(&slots) {
-                all.push(Match { slots, field });
+                all.push(Match { slots, field, target });
             }
         }
         all
@@ -406,9 +414,22 @@ impl Oracle<'_> {
         }
     }
 
-    /// Holder, id, and target if it is a pair.
-    fn look(&self, term: &Term, parts: &[Part], look: Look, source: Node) -> Vec<(Node, Node, Option<Node>)> {
-        let Look::Up(up) = look else { return self.own(term, parts, source, source) };
+    /// What is found on the entity, or around it.
+    fn look(&self, term: &Term, parts: &[Part], look: Look, source: Node) -> Vec<Own> {
+        let ids = self.ids_for(term, parts[0]);
+        let Look::Up(up) = look else { return self.own(term, parts, &ids, source) };
+        if !matches!((term.others()[0], parts[0]), (Ref::Node(_), Part::Node(_))) {
+            return self.look_around(term, parts, up, &ids, source);
+        }
+        // Each subtype is looked up on its own; one is enough for `_`.
+        let mut each = ids.iter().map(|&id| self.look_around(term, parts, up, &[id], source));
+        if term.others().contains(&&Ref::Any) && !up.all {
+            return each.find(|found| !found.is_empty()).unwrap_or_default();
+        }
+        each.flatten().collect()
+    }
+
+    fn look_around(&self, term: &Term, parts: &[Part], up: Up, ids: &[Node], source: Node) -> Vec<Own> {
         let around = if up.down {
             self.model.descendants(source, up.relation)
         } else {
@@ -422,11 +443,11 @@ impl Oracle<'_> {
         holders.extend(reached.map(|(_, holder)| holder));
         let mut all = Vec::new();
         for (number, holder) in holders.into_iter().enumerate() {
-            let mut found = self.own(term, parts, holder, holder);
+            let mut found = self.own(term, parts, ids, holder);
             let itself = number == 0 && up.with_self;
             if found.is_empty() && !itself && up.relation != IS_A && self.is_shared(term) {
                 let bases = self.model.ancestors(holder, IS_A);
-                let in_bases = bases.into_iter().map(|base| self.own(term, parts, base, base));
+                let in_bases = bases.into_iter().map(|base| self.own(term, parts, ids, base));
                 found = in_bases.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
             }
             all.append(&mut found);
@@ -441,30 +462,40 @@ impl Oracle<'_> {
         matches!(term.others()[0], Ref::Node(id) if self.model.nodes[*id].traits.inherit)
     }
 
-    fn own(
-        &self,
-        term: &Term,
-        parts: &[Part],
-        source: Node,
-        holder: Node,
-    ) -> Vec<(Node, Node, Option<Node>)> {
+    /// The ids that stand for the first part of a term.
+    fn ids_for(&self, term: &Term, part: Part) -> Vec<Node> {
+        let is_constant = matches!(term.others()[0], Ref::Node(_));
+        match term.body {
+            Body::Id { exact, .. } | Body::Pair { exact, .. } => self.firsts(part, exact || !is_constant),
+            Body::From { .. } | Body::Equal(_) => Vec::new(),
+        }
+    }
+
+    /// What one entity has itself of these ids.
+    fn own(&self, term: &Term, parts: &[Part], ids: &[Node], holder: Node) -> Vec<Own> {
         let is_constant = matches!(term.others()[0], Ref::Node(_));
         match (&term.body, parts) {
-            (Body::Id { exact, .. }, [id]) => {
-                let ids = self.firsts(*id, *exact || !is_constant);
-                let own = ids.into_iter().filter(|&id| self.model.marks.contains(&(source, id)));
-                own.map(|id| (holder, id, None)).collect()
+            // Every entity has something, and if it is nothing.
+            (Body::Id { .. }, [Part::Any]) => {
+                vec![Own { holder, first: holder, target: None, stored: None }]
             }
-            (Body::Pair { exact, target_exact, .. }, [relation, target]) => {
+            (Body::Id { .. }, [_]) => {
+                let own = ids.iter().filter(|&&id| self.model.marks.contains(&(holder, id)));
+                own.map(|&first| Own { holder, first, target: None, stored: None }).collect()
+            }
+            (Body::Pair { target_exact, .. }, [_, target]) => {
                 // `!(R, *)` asks for stored pairs, as `_` does.
                 let denies = term.oper == Oper::Not && term.others()[1] == &Ref::Wildcard;
                 let any = matches!(target, Part::Any) || matches!(term.source.of(), Some(Ref::Any));
                 let closes = is_constant && !*target_exact && !any && !denies;
                 let mut all = Vec::new();
-                for relation in self.firsts(*relation, *exact || !is_constant) {
-                    for other in self.targets(relation, closes, source) {
+                for &relation in ids {
+                    for other in self.targets(relation, closes, holder) {
                         if !matches!(target, Part::Node(node) if *node != other) {
-                            all.push((holder, relation, Some(other)));
+                            let follows = closes && self.model.nodes[relation].traits.transitive;
+                            let stored = if follows { self.stored(holder, relation, other) } else { other };
+                            let stored = Some(stored);
+                            all.push(Own { holder, first: relation, target: Some(other), stored });
                         }
                     }
                 }
@@ -500,6 +531,13 @@ impl Oracle<'_> {
         }
     }
 
+    /// The target of the first of its own pairs over which a source reaches another entity.
+    fn stored(&self, source: Node, relation: Node, target: Node) -> Node {
+        let leads = |&own: &Node| own == target || self.model.reaches(own, relation, target);
+        // There is none if the relation is reflexive, and the target is the source itself.
+        self.model.targets(source, relation).find(leads).unwrap_or(target)
+    }
+
     /// The targets that `source` reaches, in their order: itself, then those of its own pairs, each with what it
     /// reaches.
     fn targets(&self, relation: Node, closes: bool, source: Node) -> Vec<Node> {
@@ -514,10 +552,4 @@ impl Oracle<'_> {
         }
         all
     }
-}
-
-fn set(slots: &[Slot; VARS], var: Var, node: Node) -> [Slot; VARS] {
-    let mut slots = *slots;
-    slots[var] = Slot::Is(node);
-    slots
 }

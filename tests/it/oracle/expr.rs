@@ -248,9 +248,13 @@ impl Expr {
         })
     }
 
-    /// Whether the expression names the entity anywhere.
-    pub(crate) fn names(&self, node: Node) -> bool {
-        self.terms().iter().any(|term| term.others().contains(&&Ref::Node(node)))
+    /// Whether a term about `$this` itself names the entity.
+    pub(crate) fn names_of_this(&self, node: Node) -> bool {
+        let about_this = |term: &&Term| {
+            let elsewhere = matches!(term.look(), Look::Up(up) if !up.with_self);
+            term.source.of() == Some(&Ref::Var(THIS)) && !elsewhere && !matches!(term.body, Body::Equal(_))
+        };
+        self.terms().into_iter().filter(about_this).any(|term| term.others().contains(&&Ref::Node(node)))
     }
 
     /// Whether it says something about names, apart from naming entities.

@@ -12,3 +12,4 @@ pub(crate) mod model;
 pub(crate) mod random;
 pub(crate) mod reference_world;
 pub(crate) mod rows;
+mod slots;

@@ -224,7 +224,7 @@ impl Maker<'_> {
         let scopes = match (number, depth) {
             (_, 2..) => 0,
             // Beyond Flecs.
-            (0, 0) => 2,
+            (0, 0) => 4,
             _ => 12,
         };
         match self.random.weighted(&[(75, 0), (10, 1), (scopes, 2)]) {
@@ -304,7 +304,12 @@ impl Maker<'_> {
     /// A relation or tag in the place of an id.
     fn id(&mut self, ids: &[Node]) -> Ref {
         if !self.open_ids || self.random.chance(60) {
-            return Ref::Node(self.random.pick(ids));
+            let hiding = ids == self.marks && self.random.chance(2);
+            return Ref::Node(if hiding {
+                self.random.pick(&[PREFAB, DISABLED])
+            } else {
+                self.random.pick(ids)
+            });
         }
         match self.random.weighted(&[(40, 0), (40, 1), (20, 2)]) {
             0 => Ref::Wildcard,
@@ -423,9 +428,11 @@ impl Maker<'_> {
     fn equality(&mut self) -> Term {
         let oper = if self.random.chance(50) { Oper::And } else { Oper::Not };
         let node = self.random.pick(&self.entities);
-        let side = match self.random.below(5) {
-            0 | 1 => Side::Ref(Ref::Node(node)),
-            2 | 3 => Side::Ref(Ref::Var(self.var())),
+        let side = match self.random.below(20) {
+            0 => Side::Ref(Ref::Wildcard),
+            1 => Side::Ref(Ref::Any),
+            2..8 => Side::Ref(Ref::Node(node)),
+            8..16 => Side::Ref(Ref::Var(self.var())),
             _ if self.open_ids => Side::Ref(Ref::Node(node)),
             _ if self.random.chance(50) => Side::Path(self.model.path(node)),
             _ => Side::Like(self.random.pick(&["e", "1", "E2", "3", "x"]).into()),

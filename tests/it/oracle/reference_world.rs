@@ -155,7 +155,7 @@ pub(crate) fn cases(model: &Model) -> Vec<Case> {
         case(
             "(A,$x)||(B,$y),Tag2($x)",
             vec![Elem::Or(vec![w.own("A", "$x"), w.own("B", "$y")]), term(w.id("Tag2", "$x"))],
-            &["e6/h1/*"],
+            &["e4/*/T2", "e6/h1/*"],
         ),
         case(
             "Tag,!{(A,$x),(B,$x)}",

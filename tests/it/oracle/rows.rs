@@ -33,9 +33,25 @@ pub(crate) struct Row {
     pub(crate) fields: Vec<Field>,
 }
 
+/// Blots out which of several pairs a field names that lead to the target of a transitive term. This crate names the
+/// first; Flecs may name another.
+pub(crate) fn blot_stored(model: &Model, expr: &Expr, rows: &mut [Row]) {
+    let elems: Vec<_> = expr.0.iter().filter(|elem| !matches!(elem, Elem::Scope { .. })).collect();
+    let closes = |term: &&Term| matches!(term.others()[..], [Ref::Node(relation), _] if model.nodes[*relation].traits.transitive);
+    for row in rows.iter_mut() {
+        for (elem, field) in elems.iter().zip(&mut row.fields) {
+            if let Field::Set { second, .. } = field
+                && elem.terms().iter().any(closes)
+            {
+                *second = None;
+            }
+        }
+    }
+}
+
 /// Blots out what has no agreed value: the fields of equality terms and lists, the parts that `_` stands for,
 /// and what is the same as `$this`.
-pub(crate) fn normalize(model: &Model, expr: &Expr, rows: &mut [Row]) {
+pub(crate) fn normalize(expr: &Expr, rows: &mut [Row]) {
     for row in rows.iter_mut() {
         let this = row.this;
         let elems = expr.0.iter().filter(|elem| !matches!(elem, Elem::Scope { .. }));
@@ -47,13 +63,6 @@ pub(crate) fn normalize(model: &Model, expr: &Expr, rows: &mut [Row]) {
             let Field::Set { first, second, source } = field else { continue };
             if terms.iter().any(|term| term.others().contains(&&Ref::Any)) {
                 (*first, *second) = (None, None);
-            }
-            // The target that is named, or the one over which it is reached.
-            let closes = terms.iter().any(|term| {
-                matches!(term.others()[..], [Ref::Node(relation), _] if model.nodes[*relation].traits.transitive)
-            });
-            if closes {
-                *second = None;
             }
             let collects = |term: &&Term| matches!(term.source.of(), Some(Ref::Any | Ref::Wildcard));
             if terms.iter().any(collects) {
