@@ -220,14 +220,21 @@ fn note_relation(store: &mut PairStore, id: RelationId, entity: Entity) {
     }
 }
 
-/// Gives a relation type whose entity was despawned another one.
+/// Gives a relation type whose entity was despawned another one; also if an observer's panic kept Bevy from finishing
+/// the despawn: the store has forgotten such an entity.
 #[inline]
 pub(crate) fn revive(world: &mut World, id: RelationId) {
     let Some(store) = access::store(world) else { return };
-    let entry = store.registry.entry(id);
-    if entry.type_id.is_some() && !world.entities().contains_spawned(entry.entity) {
+    if store.registry.entry(id).type_id.is_some() && !has_entity(world, store, id) {
         replace_entity(world, id);
     }
+}
+
+/// Whether the entity of a relation is alive, and known to be one.
+#[inline]
+fn has_entity(world: &World, store: &PairStore, id: RelationId) -> bool {
+    let entity = store.registry.entry(id).entity;
+    store.participants.is_relation(entity) && world.entities().contains_spawned(entity)
 }
 
 #[cold]
@@ -237,9 +244,8 @@ fn replace_entity(world: &mut World, id: RelationId) {
     // The spawn runs users' code, which may have done the same.
     let alive = world.entities().contains_spawned(entity);
     let Some(store) = access::store(world) else { return };
-    let entry = (store.id == before).then(|| store.registry.entry(id));
-    let type_id = entry.filter(|entry| alive && !world.entities().contains_spawned(entry.entity));
-    let Some(type_id) = type_id.and_then(|entry| entry.type_id) else {
+    let lost = alive && store.id == before && !has_entity(world, store, id);
+    let Some(type_id) = lost.then(|| store.registry.entry(id)).and_then(|entry| entry.type_id) else {
         let _ = world.try_despawn(entity);
         return;
     };
@@ -524,6 +530,8 @@ fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
             break ensure_store(world).registry.entry(id).entity;
         }
         let known = registry.types.get(&type_ref.id).map(|entry| entry.entity);
+        // Forgotten ones are left to themselves, as in `revive`.
+        let known = known.filter(|entity| registry.type_entities.contains_key(entity));
         let learned = known.is_some_and(|entity| store.participants.is_data_target(entity));
         if let Some(entity) = known.filter(|&entity| world.entities().contains_spawned(entity)) {
             // Runs users' code, too.

@@ -1,13 +1,39 @@
-//! Random histories, compared step by step with a naive evaluation of the rules ([`reference`]); after each operation
-//! every way of reading is compared with every other ([`readers`]).
+//! Random histories, compared step by step with a naive evaluation of the rules ([`reference`]), or played before
+//! observers that act ([`hostile`]); after each operation every way of reading is compared with every other
+//! ([`readers`]).
 //!
-//! Deterministic. `PAIR_MODEL_CASES` is the number of histories, `PAIR_MODEL_SEED` makes others; a fault tells both. So many
-//! as are played before a release:
+//! Deterministic. `PAIR_MODEL_CASES` is the number of histories of either kind, `PAIR_MODEL_SEED` makes others; a fault
+//! tells both. So many as are played before a release:
 //!
 //! ```sh
 //! PAIR_MODEL_CASES=100000 cargo test --profile bench --test it -- model::
 //! ```
+//!
+//! # What a program can do while the crate is at work
+//!
+//! Code of the program runs inside of an operation in these places, each of which [`hostile`] has act:
+//!
+//! - *observers of pairs*: `PairInserted` and `PairRemoved`, of one relation, of all, narrowed to a target, to a
+//!   relation, to a pair;
+//! - *observers of lifecycle*: `Add`, `Insert`, `Discard`, `Remove` and `Despawn` of an ordinary component, of `ChildOf`
+//!   and `Children`, of both components of an adopted relationship, and of the marker of participants, whose id can be
+//!   found among the components of an entity;
+//! - *methods of values*: `Clone` and `Drop` of a pair's value.
+//!
+//! What it can do there:
+//!
+//! - queue any operation of the program, on the entity at hand or on another: insert, replace and remove pairs and tags,
+//!   by type and by id, with wildcards and in batches; insert and remove the components of relationships and ordinary
+//!   ones; spawn with bundles, batches and `sources!`; despawn, by every verb, entities, dependents and relations; clear,
+//!   retain, move components; clone, with and without what is linked; run maintenance. It is done in the middle of the
+//!   operation that triggered the observer, wherever that flushes, and may trigger observers in turn;
+//! - panic, which the program may catch, and go on with the world.
+//!
+//! What an outermost operation has left behind is checked when it is over: `check_pairs`; components of relationships
+//! against pairs (unless a panic came between a component and Bevy's hooks: then they differ by Bevy's own doing); all
+//! ways of reading.
 
+mod hostile;
 mod ops;
 mod readers;
 mod reference;
@@ -23,7 +49,10 @@ use proptest::{
 };
 use reference::{Given, Policy, Spec};
 use run::{Run, TYPED};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Mutex,
+    atomic::{AtomicU64, Ordering},
+};
 
 fn policy() -> impl Strategy<Value = Policy> {
     prop_oneof![6 => Just(Policy::Remove), 2 => Just(Policy::Despawn), 1 => Just(Policy::Panic)]
@@ -186,4 +215,39 @@ fn random_histories_agree_with_a_naive_evaluation_of_the_rules() {
             Err(TestError::Abort(reason)) => panic!("{reason}"),
         }
     });
+}
+
+/// After so many faults a run gives up.
+const MAX_FAULTS: usize = 6;
+
+#[test]
+fn random_histories_before_observers_that_act_break_no_invariant() {
+    std::panic::set_hook(quiet_hook());
+    let faults = Mutex::new(Vec::new());
+    in_blocks(number("PAIR_MODEL_CASES", 40), |block, cases| {
+        for case in 0..cases {
+            if faults.lock().unwrap().len() >= MAX_FAULTS {
+                return;
+            }
+            let history = (block << 16) + case;
+            if let Err(fault) = hostile::play(history, 30) {
+                let fault = format!("PAIR_MODEL_SEED={block} PAIR_MODEL_CASES={}: {fault}", case + 1);
+                faults.lock().unwrap().push(fault);
+            }
+        }
+    });
+    let faults = faults.into_inner().unwrap();
+    assert!(faults.is_empty(), "{}", faults.join("\n\n"));
+}
+
+/// Says nothing of panics that are on purpose; notes where others come from, for [`hostile`].
+fn quiet_hook() -> Box<dyn Fn(&std::panic::PanicHookInfo<'_>) + Send + Sync> {
+    let hook = std::panic::take_hook();
+    Box::new(move |info| {
+        let on_purpose = |text: &String| text.starts_with(hostile::ON_PURPOSE);
+        if !info.payload().downcast_ref::<String>().is_some_and(on_purpose) {
+            hostile::note_panic(info);
+            hook(info);
+        }
+    })
 }

@@ -374,3 +374,28 @@ fn a_cascade_goes_on_after_an_observer_panicked() {
     assert!(world.get_entity(b).is_err());
     world.check_pairs().unwrap();
 }
+
+/// Whose removal somebody cannot bear.
+#[derive(Component)]
+struct Fragile;
+
+#[test]
+fn a_relation_type_gets_another_entity_if_an_observer_broke_the_despawn_of_its_own_off() {
+    let mut world = world_with_error_log();
+    let [a, b] = spawn(&mut world);
+    world.insert_pair(a, Likes, b).unwrap();
+    let old = world.entity_of::<Likes>();
+    world.entity_mut(old).insert(Fragile);
+    let observer = world.add_observer(|_: On<Remove<Fragile>>| panic!("on purpose")).id();
+    assert!(catch_unwind(AssertUnwindSafe(|| world.despawn(old))).is_err());
+    world.flush();
+    world.despawn(observer);
+    world.check_pairs().unwrap();
+    world.insert_pair(a, Likes, b).unwrap();
+    world.check_pairs().unwrap();
+    let new = world.entity_of::<Likes>();
+    assert_ne!(old, new);
+    world.despawn(new);
+    world.check_pairs().unwrap();
+    assert!(world.pairs::<Likes>().is_empty());
+}

@@ -1,0 +1,455 @@
+//! Random histories before observers that act. No reference says what comes of them: what must hold is that the store
+//! keeps its invariants, that both APIs of a relationship agree, and that every way of reading gives the same.
+
+use super::readers::{Actor, Body, Rank, Readers};
+use crate::common::{Random, take_errors, world_with_error_log};
+use bevy_ecs::{
+    component::ComponentId,
+    entity::{EntityCloner, EntityHashSet},
+    lifecycle::{Add, Despawn, Discard, Insert, Remove},
+    observer::Observer,
+    prelude::*,
+    world::DeferredWorld,
+};
+use bevy_relations::{PairInvariantError, prelude::*};
+use core::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
+
+#[derive(Relation)]
+struct Likes;
+
+/// Its values may panic when they are cloned, made or dropped.
+#[derive(Relation, Debug)]
+struct Weighs(u32);
+
+#[derive(Relation)]
+#[relation(exclusive)]
+struct DockedTo;
+
+#[derive(Relation, Clone, Default)]
+#[relation(exclusive)]
+struct Holds(u32);
+
+#[derive(Relation)]
+#[relation(exclusive, traversable, on_target_despawn = Despawn)]
+struct MountedOn;
+
+#[derive(Relation)]
+#[relation(symmetric, exclusive)]
+struct MarriedTo;
+
+#[derive(Relation, Clone, Default)]
+#[relation(symmetric)]
+struct BoundTo(u8);
+
+#[derive(Relation)]
+#[relation(ordered, on_relation_despawn = Despawn, with = Likes)]
+struct Loves;
+
+#[derive(Relation)]
+#[relation(acyclic)]
+struct After;
+
+#[derive(Component, Clone)]
+#[relationship(relationship_target = Crew)]
+struct CrewOf {
+    #[relationship]
+    ship: Entity,
+    wage: u32,
+}
+
+#[derive(Component)]
+#[relationship_target(relationship = CrewOf)]
+struct Crew(Vec<Entity>);
+
+/// Comes and goes.
+#[derive(Component, Clone)]
+struct Plain;
+
+/// How panics begin that are part of a history.
+pub(super) const ON_PURPOSE: &str = "on purpose, in ";
+
+thread_local! {
+    /// Panics of this crate itself.
+    static PANICS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    /// Whether values may panic now, and at which of the calls of user code from here on something does.
+    static FUSE: Cell<Option<u32>> = const { Cell::new(None) };
+}
+
+/// Notes a panic that comes from this crate. Bevy has some of its own: it cannot go on cloning an entity that an observer
+/// has despawned.
+pub(super) fn note_panic(info: &PanicHookInfo<'_>) {
+    if info.location().is_some_and(|location| !location.file().contains("bevy_ecs")) {
+        PANICS.with_borrow_mut(|panics| panics.push(info.to_string()));
+    }
+}
+
+/// Panics if it is time.
+fn burn(what: &str) {
+    let fuse = FUSE.get();
+    FUSE.set(fuse.map(|left| left.wrapping_sub(1)));
+    if fuse == Some(0) && !std::thread::panicking() {
+        FUSE.set(None);
+        std::panic::panic_any(format!("{ON_PURPOSE}{what}"));
+    }
+}
+
+impl Clone for Weighs {
+    fn clone(&self) -> Self {
+        burn("Clone");
+        Self(self.0)
+    }
+}
+
+impl Default for Weighs {
+    fn default() -> Self {
+        burn("Default");
+        Self(1)
+    }
+}
+
+impl Drop for Weighs {
+    fn drop(&mut self) {
+        burn("Drop");
+    }
+}
+
+/// What the observers of a history do.
+#[derive(Resource)]
+struct Mischief {
+    random: Random,
+    entities: Vec<Entity>,
+    /// So many things may still be done before the operation at hand ends.
+    left: u32,
+    /// What was done.
+    done: Vec<String>,
+}
+
+/// An observer's turn: it may panic, write components in place, or queue an operation of any kind.
+fn act(world: &mut DeferredWorld, subject: Entity) {
+    burn("an observer");
+    let Some(mut mischief) = world.get_resource_mut::<Mischief>() else { return };
+    if mischief.left == 0 || mischief.random.below(3) > 0 {
+        return;
+    }
+    mischief.left -= 1;
+    let about_subject = mischief.random.below(2) == 0;
+    world.commands().queue(move |world: &mut World| {
+        let Some(mut mischief) = world.remove_resource::<Mischief>() else { return };
+        let operation = Operation::new(&mut mischief, about_subject.then_some(subject));
+        mischief.done.push(format!("    {operation:?}"));
+        world.insert_resource(mischief);
+        operation.run(world);
+    });
+}
+
+/// One operation, from outside or of an observer.
+#[derive(Debug)]
+struct Operation {
+    kind: usize,
+    on: [Entity; 3],
+    run_time: Entity,
+}
+
+/// Kinds of operations, in [`Operation::run`].
+const KINDS: usize = 52;
+
+impl Operation {
+    fn new(mischief: &mut Mischief, subject: Option<Entity>) -> Self {
+        let Mischief { random, entities, .. } = mischief;
+        let mut on = [random.pick(entities), random.pick(entities), random.pick(entities)];
+        if let Some(subject) = subject {
+            on[random.below(2)] = subject;
+        }
+        Self { kind: random.below(KINDS), on, run_time: entities[0] }
+    }
+
+    fn run(self, world: &mut World) {
+        let ([a, b, c], run_time) = (self.on, self.run_time);
+        match self.kind {
+            0..=2 => _ = world.insert_pair(a, Likes, b),
+            3..=4 => _ = world.insert_pair(a, Weighs(7), b),
+            5..=6 => _ = world.insert_pair(a, DockedTo, b),
+            7 => _ = world.insert_pair(a, Holds(3), b),
+            8..=9 => _ = world.insert_pair(a, MountedOn, b),
+            10 => _ = world.insert_pair(a, MarriedTo, b),
+            11 => _ = world.insert_pair(a, BoundTo(1), b),
+            12..=13 => _ = world.insert_pair(a, Loves, b),
+            14 => _ = world.insert_pair(a, After, b),
+            15 => _ = world.insert_pair(a, ChildOf(b), b),
+            16 => _ = world.insert_pair(a, CrewOf { ship: b, wage: 1 }, b),
+            17 => _ = world.insert_pair_by_id(a, run_time, b),
+            18 => _ = world.insert_pair_by_id(a, c, b),
+            19 => _ = world.insert_tag(a, b),
+            20 => _ = world.remove_pairs::<Likes>(a),
+            21 => _ = world.remove_pairs::<DockedTo>(a),
+            22 => _ = world.remove_pairs::<Weighs>(a),
+            23 => _ = world.remove_pairs_by_id(a, PairId::ALL),
+            24 => _ = world.remove_pairs_everywhere(PairId::any_relation(b)),
+            25 => _ = world.remove_pairs_everywhere(PairId::any_target(run_time)),
+            26 => _ = world.remove_tag(a, b),
+            27..=28 => _ = world.get_entity_mut(a).map(|mut e| e.insert(ChildOf(b)).id()),
+            29 => _ = world.get_entity_mut(a).map(|mut e| e.remove::<ChildOf>().id()),
+            30 => _ = world.get_entity_mut(a).map(|mut e| e.insert(CrewOf { ship: b, wage: 2 }).id()),
+            31 => _ = world.get_entity_mut(a).map(|mut e| e.remove::<CrewOf>().id()),
+            32 => _ = world.get_entity_mut(a).map(|mut e| e.insert((Plain, Rank)).id()),
+            33 => _ = world.get_entity_mut(a).map(|mut e| e.remove::<(Plain, Body)>().id()),
+            34 => _ = world.try_despawn(a),
+            35 => _ = world.despawn_with_dependents(a),
+            36 => world.commands().entity(a).try_despawn(),
+            37 => _ = world.get_entity_mut(a).map(|mut e| e.clear().id()),
+            38 => {
+                _ = world.get_entity_mut(a).map(|mut e| e.retain::<(ChildOf, Children, CrewOf, Crew)>().id());
+            }
+            39 => _ = world.get_entity_mut(a).map(|mut e| e.clone_and_spawn()),
+            40 if world.get_entity(a).is_ok() => {
+                let clone = world.spawn_empty().id();
+                EntityCloner::build_opt_out(world).linked_cloning(true).clone_entity(a, clone);
+            }
+            41 if a != b && [a, b].iter().all(|&e| world.get_entity(e).is_ok()) => {
+                _ = world.get_entity_mut(a).map(|mut e| e.move_components::<(Plain, ChildOf)>(b).id());
+            }
+            42 => _ = world.spawn((Plain, Pair(Likes, a), Pair(MountedOn, b), ChildOf(c))),
+            43 => _ = world.spawn((pairs![(Loves, a), (MarriedTo, b), (Weighs(1), c)], Plain)),
+            44 => _ = world.spawn((sources![MountedOn: Plain, Pair(Likes, a)], Plain)),
+            45 => _ = world.spawn_batch_with_pair([(Plain, DockedTo, a), (Plain, DockedTo, b)]),
+            46 => {
+                let mut commands = world.commands();
+                commands.entity(a).insert_pair(MountedOn, b).insert_pair(Likes, c).remove_pair::<Likes>(c);
+                commands.entity(b).try_despawn();
+                commands.pairs::<Likes>().insert(a, Likes, b).insert(a, Likes, c).remove(c, a);
+            }
+            47 => _ = world.insert_pairs([(a, MountedOn, b), (b, MountedOn, c), (c, MountedOn, a)]),
+            48 => _ = world.despawn_with_pair(PairId::any_relation(a)),
+            49 => {
+                let relation = world.entity_of::<Loves>();
+                world.despawn(relation);
+            }
+            50 => world.maintain_pairs(),
+            51 if world.get_entity(b).is_ok() => {
+                _ = world.get_entity_mut(a).map(|mut e| e.detach_all_children().add_child(b).id());
+            }
+            _ => _ = world.get_entity_mut(a).map(|mut e| e.despawn_children().id()),
+        }
+        world.flush();
+    }
+}
+
+/// The component that marks participants: nothing keeps a program from observing it.
+fn marker(world: &mut World) -> Option<ComponentId> {
+    let [a, b] = [(); 2].map(|()| world.spawn_empty().id());
+    world.insert_pair(a, Likes, b).unwrap();
+    let components: Vec<_> = world.entity(a).archetype().iter_components().collect();
+    let is_marker = |id: &ComponentId| {
+        let name = world.components().get_name(*id);
+        name.is_some_and(|name| name.to_string().contains("Participant"))
+    };
+    let found = components.into_iter().find(is_marker);
+    world.despawn(a);
+    world.despawn(b);
+    found
+}
+
+/// An observer of a lifecycle event of these components.
+macro_rules! watch {
+    ($world:expr, $event:ident, $components:expr) => {
+        $world.spawn(
+            Observer::new(|on: On<$event<()>>, mut world: DeferredWorld| act(&mut world, on.entity))
+                .with_components($components.iter().copied()),
+        )
+    };
+}
+
+/// Observers of everything that can be observed, or of a part of it.
+fn observe(world: &mut World, random: &mut Random) {
+    macro_rules! pairs_of {
+        ($($relation:ty),*) => {$(
+            if random.below(3) == 0 {
+                world.add_observer(|on: On<PairInserted<$relation>>, mut world: DeferredWorld| {
+                    act(&mut world, on.source);
+                });
+                world.add_observer(|on: On<PairRemoved<$relation>>, mut world: DeferredWorld| {
+                    assert!(world.pairs_by_id(on.relation).has(on.source, on.target), "unreadable");
+                    act(&mut world, on.target);
+                });
+            }
+        )*};
+    }
+    pairs_of!(Likes, Weighs, DockedTo, MountedOn, MarriedTo, Loves, ChildOf, CrewOf, Wildcard);
+    let components: Vec<ComponentId> = [
+        Some(world.register_component::<Plain>()),
+        Some(world.register_component::<Body>()),
+        Some(world.register_component::<ChildOf>()),
+        Some(world.register_component::<Children>()),
+        Some(world.register_component::<CrewOf>()),
+        Some(world.register_component::<Crew>()),
+        marker(world),
+    ]
+    .into_iter()
+    .flatten()
+    .filter(|_| random.below(2) == 0)
+    .collect();
+    if !components.is_empty() {
+        watch!(world, Add, components);
+        watch!(world, Insert, components);
+        watch!(world, Discard, components);
+        watch!(world, Remove, components);
+        watch!(world, Despawn, components);
+    }
+}
+
+/// Observers narrowed to an entity, as relation or target.
+fn observe_narrowly(world: &mut World, on: Entity, relation: Entity) {
+    for pair in [PairId::any_relation(on), PairId::any_target(relation), PairId::new(relation, on)] {
+        world.observe_pairs(pair, |on: On<PairInserted<Wildcard>>, mut world: DeferredWorld| {
+            act(&mut world, on.target);
+        });
+        world.observe_pairs(pair, |on: On<PairRemoved<Wildcard>>, mut world: DeferredWorld| {
+            act(&mut world, on.source);
+        });
+    }
+}
+
+/// Components and pairs of a relationship say the same.
+fn check_mirror<C: Relation + bevy_ecs::relationship::Relationship>(world: &mut World) -> Result<(), String> {
+    let mut components: Vec<_> =
+        world.query::<(Entity, &C)>().iter(world).map(|(e, c)| (e, c.get())).collect();
+    let mut pairs: Vec<_> = world.pairs::<C>().iter().collect();
+    components.sort_unstable();
+    pairs.sort_unstable();
+    if components == pairs { Ok(()) } else { Err(format!("components {components:?}, pairs {pairs:?}")) }
+}
+
+/// Every pair has a value that was given to one.
+fn check_values<R: Relation>(world: &World, is_known: fn(&R) -> bool) -> Result<(), String> {
+    let pairs = world.pairs::<R>();
+    let known =
+        |&(source, target): &(Entity, Entity)| world.pair_value::<R>(source, target).is_some_and(is_known);
+    match pairs.iter().find(|pair| !known(pair)) {
+        None => Ok(()),
+        Some(pair) => Err(format!("{pair:?} of {} has another value, or none", core::any::type_name::<R>())),
+    }
+}
+
+/// Every entity that may have pairs: all that operations are about, and whatever any way of reading tells of.
+fn actors(world: &mut World) -> Vec<Entity> {
+    let mut all: EntityHashSet =
+        world.query_filtered::<Entity, Or<(With<Plain>, With<Actor>)>>().iter(world).collect();
+    all.extend(world.any_pairs().iter().flat_map(|(source, _, target)| [source, target]));
+    all.extend(world.resource::<Mischief>().entities.iter().copied());
+    let mut all: Vec<_> = all.into_iter().collect();
+    all.sort_unstable();
+    all
+}
+
+/// One history. Gives what was done up to a fault, with the fault.
+pub(super) fn play(seed: u64, steps: usize) -> Result<(), String> {
+    let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let mut world = world_with_error_log();
+    world.adopt_relationship::<ChildOf>().adopt_relationship::<CrewOf>();
+    let mut readers = Readers::new(&mut world);
+    readers.add_exclusive::<ChildOf>(&mut world)?;
+    readers.add_exclusive::<CrewOf>(&mut world)?;
+    readers.add_exclusive::<DockedTo>(&mut world)?;
+    readers.add_exclusive::<Holds>(&mut world)?;
+    readers.add_exclusive::<MountedOn>(&mut world)?;
+    readers.add_exclusive::<MarriedTo>(&mut world)?;
+    readers.add::<Likes>(&mut world)?;
+    readers.add::<Weighs>(&mut world)?;
+    readers.add::<BoundTo>(&mut world)?;
+    readers.add::<Loves>(&mut world)?;
+    readers.add::<After>(&mut world)?;
+    let entities: Vec<_> = (0..8).map(|_| world.spawn(Plain).id()).collect();
+    Readers::dress(&mut world, &entities);
+    observe(&mut world, &mut random);
+    observe_narrowly(&mut world, entities[1], entities[0]);
+    let panics = random.below(3) == 0;
+    world.insert_resource(Mischief { random, entities, left: 0, done: Vec::new() });
+    // A panic between a component and its observers leaves one without the other: Bevy's own doing.
+    let mut torn = false;
+    for number in 0..steps {
+        let mut mischief = world.remove_resource::<Mischief>().ok_or("nobody is left")?;
+        mischief.left = 6;
+        let operation = Operation::new(&mut mischief, None);
+        mischief.done.push(format!("{number}: {operation:?}"));
+        if panics && mischief.random.below(3) == 0 {
+            let fuse = mischief.random.below(12) as u32;
+            mischief.done.push(format!("    something panics at call {fuse}"));
+            FUSE.set(Some(fuse));
+        }
+        world.insert_resource(mischief);
+        let lit = FUSE.get().is_some();
+        torn |= guarded(&mut world, |world| operation.run(world));
+        // Bevy itself may catch what panics in a command.
+        torn |= lit && FUSE.take().is_none();
+        let checked = check(&mut world, &mut readers, torn);
+        take_errors();
+        if let Err(error) = checked {
+            let done = world.remove_resource::<Mischief>().map_or_else(Vec::new, |mischief| mischief.done);
+            return Err(format!("{error}\n  {}", done.join("\n  ")));
+        }
+        replenish(&mut world);
+    }
+    Ok(())
+}
+
+/// Does something, and what it has left behind in queues. True if something panicked.
+fn guarded(world: &mut World, run: impl FnOnce(&mut World)) -> bool {
+    let first = catch_unwind(AssertUnwindSafe(|| run(world)));
+    let mut panicked = first.is_err();
+    while catch_unwind(AssertUnwindSafe(|| world.flush())).is_err() {
+        panicked = true;
+    }
+    panicked
+}
+
+fn check(world: &mut World, readers: &mut Readers, torn: bool) -> Result<(), String> {
+    if let Some(panic) = PANICS.take().pop() {
+        return Err(panic);
+    }
+    let torn_apart = |error: &PairInvariantError| torn && error.invariant.to_string() == "Adopted";
+    match world.check_pairs() {
+        Err(error) if !torn_apart(&error) => return Err(error.to_string()),
+        _ => {}
+    }
+    if !torn {
+        check_mirror::<ChildOf>(world).map_err(|error| format!("ChildOf: {error}"))?;
+        check_mirror::<CrewOf>(world).map_err(|error| format!("CrewOf: {error}"))?;
+        check_values::<CrewOf>(world, |crew| crew.wage < 3)?;
+    }
+    check_values::<Weighs>(world, |weighs| [1, 7].contains(&weighs.0))?;
+    check_values::<Holds>(world, |holds| [0, 3].contains(&holds.0))?;
+    check_values::<BoundTo>(world, |bound| bound.0 < 2)?;
+    let all = quietly(world, |world| {
+        let all = actors(world);
+        Readers::dress(world, &all);
+        actors(world)
+    });
+    readers.compare(world, &all)
+}
+
+/// Does something at which observers do nothing.
+fn quietly<T>(world: &mut World, run: impl FnOnce(&mut World) -> T) -> T {
+    if let Some(mut mischief) = world.get_resource_mut::<Mischief>() {
+        mischief.left = 0;
+    }
+    run(world)
+}
+
+/// Keeps the number of entities that operations are about between four and twenty.
+fn replenish(world: &mut World) {
+    quietly(world, |world| {
+        let known = world.resource::<Mischief>().entities.clone();
+        let mut alive: Vec<_> =
+            known.into_iter().filter(|&entity| world.get_entity(entity).is_ok()).collect();
+        let spawned: Vec<_> = world.query_filtered::<Entity, With<Plain>>().iter(world).collect();
+        alive.extend(spawned.into_iter().filter(|entity| !alive.contains(entity)).collect::<Vec<_>>());
+        for entity in alive.drain(20.min(alive.len())..) {
+            world.try_despawn(entity).ok();
+        }
+        while alive.len() < 6 {
+            alive.push(world.spawn((Plain, Body(0), Actor)).id());
+        }
+        world.resource_mut::<Mischief>().entities = alive;
+    });
+}
