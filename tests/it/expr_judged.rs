@@ -31,9 +31,17 @@ fn difference(
     ours: &mut Ours,
 ) -> Result<Option<String>, String> {
     let mut found = ours.rows(expr)?;
-    if let Some(relation) = expr.cascade() {
+    if let Some((relation, desc)) = expr.cascade() {
         let depths = found.iter().filter_map(|row| row.this).map(|this| model.depth(this, relation));
-        assert!(depths.is_sorted(), "{} has its rows from the roots down", expr.text(Names::Paths(model)));
+        let mut depths: Vec<usize> = depths.collect();
+        if desc {
+            depths.reverse();
+        }
+        let text = expr.text(Names::Paths(model));
+        assert!(
+            depths.is_sorted(),
+            "{text} has its rows from the roots down, or with desc from the leaves up"
+        );
     }
     for rows in [&mut expected, &mut found] {
         ours::settle(model, expr, rows);

@@ -7,6 +7,7 @@ use crate::oracle::{
     rows::{self, Field, Row},
 };
 use bevy_ecs::{entity_disabling::Disabled, prelude::*};
+use bevy_reflect::Reflect;
 use bevy_relations::{CompiledExpr, FieldId, PairExpr, Prefab, prelude::*};
 use std::collections::HashMap;
 
@@ -16,9 +17,22 @@ struct First(#[expect(dead_code, reason = "a component with a value")] u32);
 #[derive(Component, Clone, Copy, Default)]
 struct Second(#[expect(dead_code, reason = "a component with a value")] u32);
 
+/// The component with a field that names an entity.
+#[derive(Component, Reflect)]
+#[reflect(Component)]
+struct Movement {
+    value: Entity,
+}
+
+/// The resource of a model.
+#[derive(Resource, Reflect)]
+#[reflect(Resource)]
+struct Clock;
+
 /// A world made after a model.
 pub(crate) struct Ours {
     pub(crate) world: World,
+    model: Model,
     entities: Vec<Entity>,
     nodes: HashMap<Entity, Node>,
     components: HashMap<bevy_ecs::component::ComponentId, Node>,
@@ -28,6 +42,10 @@ impl Ours {
     /// With `named` the entities have names, which are components too.
     pub(crate) fn new(model: &Model, named: bool) -> Self {
         let mut world = World::new();
+        world.init_resource::<AppTypeRegistry>();
+        world.resource::<AppTypeRegistry>().write().register::<Movement>();
+        world.resource::<AppTypeRegistry>().write().register::<Clock>();
+        world.register_singleton::<Clock>();
         let mut entities = vec![
             world.entity_of::<IsA>(),
             world.entity_of::<ChildOf>(),
@@ -41,16 +59,21 @@ impl Ours {
         for (node, spec) in model.nodes.iter().enumerate().skip(BUILT_IN) {
             let traits = traits(spec.traits);
             let entity = match spec.kind {
-                Kind::Entity => world.spawn_empty().id(),
+                // The last two are asked for by name, and stand for nothing here.
+                Kind::Entity | Kind::Member | Kind::Singleton => world.spawn_empty().id(),
                 Kind::Tag => {
                     let tag = world.spawn_empty().id();
                     world.set_traits(tag, traits).expect("traits of a new tag");
                     tag
                 }
-                Kind::Relation => world.spawn_relation("relation", traits).expect("traits of a new relation"),
+                Kind::Relation => {
+                    let traits = if spec.traits.one_of { traits.one_of() } else { traits };
+                    world.spawn_relation("relation", traits).expect("traits of a new relation")
+                }
                 Kind::Component(number) => {
                     let (entity, id) = match number {
                         0 => (world.entity_of::<First>(), world.register_component::<First>()),
+                        2 => (world.entity_of::<Movement>(), world.register_component::<Movement>()),
                         _ => (world.entity_of::<Second>(), world.register_component::<Second>()),
                     };
                     world.set_traits(entity, traits).expect("traits of a new component");
@@ -58,12 +81,14 @@ impl Ours {
                     entity
                 }
             };
-            if named {
+            if named && !is_by_name(spec.kind) {
                 world.entity_mut(entity).insert(Name::new(spec.name.clone()));
             }
             entities.push(entity);
         }
-        for &(source, relation, target) in &model.pairs {
+        let is_field = |relation: Node| model.nodes[relation].kind == Kind::Member;
+        for &(source, relation, target) in model.pairs.iter().filter(|(_, relation, _)| !is_field(*relation))
+        {
             let [source, relation, target] = [source, relation, target].map(|node| entities[node]);
             world.insert_pair_by_id(source, relation, target).expect("a pair that the traits allow");
         }
@@ -72,19 +97,32 @@ impl Ours {
             match (mark, kind) {
                 (2, _) => drop(world.entity_mut(entity).insert(Prefab)),
                 (3, _) => drop(world.entity_mut(entity).insert(Disabled)),
+                (_, Kind::Singleton) => world.insert_resource(Clock),
+                (_, Kind::Component(2)) => {
+                    let field = model.pairs.iter().find(|&&(source, r, _)| source == node && is_field(r));
+                    let &(.., value) = field.expect("the holder of a field has a value");
+                    let value = entities[value];
+                    world.entity_mut(entity).insert(Movement { value });
+                }
                 (_, Kind::Component(0)) => drop(world.entity_mut(entity).insert(First(1))),
                 (_, Kind::Component(_)) => drop(world.entity_mut(entity).insert(Second(1))),
                 _ => world.insert_tag(entity, entities[mark]).expect("both are alive"),
             }
         }
-        let nodes = entities.iter().enumerate().map(|(node, &entity)| (entity, node)).collect();
-        Self { world, entities, nodes, components }
+        let nodes = model.entities().map(|node| (entities[node], node)).collect();
+        Self { world, model: model.clone(), entities, nodes, components }
     }
 
     /// The text that this world understands.
     pub(crate) fn text(&self, expr: &Expr) -> String {
-        let bits: Vec<u64> = self.entities.iter().map(|entity| entity.to_bits()).collect();
-        expr.text(Names::Numbers(&bits))
+        expr.text(Names::Numbers(&self.model, &self.numbers()))
+    }
+
+    /// What stands for the entities in a text.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        let bits = self.entities.iter().zip(&self.model.nodes);
+        let bits = bits.map(|(entity, spec)| if is_by_name(spec.kind) { 0 } else { entity.to_bits() });
+        bits.collect()
     }
 
     /// Every row about entities of the model.
@@ -93,6 +131,14 @@ impl Ours {
     /// Why the expression is refused.
     pub(crate) fn rows(&mut self, expr: &Expr) -> Result<Vec<Row>, String> {
         let text = self.text(expr);
+        self.rows_of(&text, expr)
+    }
+
+    /// The rows of the expression, written so.
+    ///
+    /// # Errors
+    /// Why the expression is refused.
+    pub(crate) fn rows_of(&mut self, text: &str, expr: &Expr) -> Result<Vec<Row>, String> {
         let parsed = PairExpr::parse(text).map_err(|error| error.to_string())?;
         let mut compiled = parsed.compile(&mut self.world).map_err(|error| error.to_string())?;
         let rows = self.run(expr, &mut compiled)?;
@@ -114,7 +160,11 @@ impl Ours {
                 |entity: Option<Entity>| value(entity).map_or(Ok(None), |node| node.map(Some).ok_or(()));
             let vars = shown.iter().filter(|&&var| var != THIS);
             let vars: Result<_, ()> = vars.map(|&var| Ok((var, known(row.var(var_name(var)))?))).collect();
-            let fields = field_numbers(expr).into_iter().map(|field| self.field(&row, field));
+            let numbers = field_numbers(expr).into_iter().zip(field_kinds(&self.model, expr));
+            let fields = numbers.map(|(field, by_name)| match row.is_set(field) {
+                true if by_name => Ok(Field::Masked),
+                _ => self.field(&row, field),
+            });
             if let (Ok(this), Ok(vars), Ok(fields)) = (known(row.this()), vars, fields.collect()) {
                 all.push(Row { this, vars, fields });
             }
@@ -155,6 +205,7 @@ pub(crate) fn is_comparable(expr: &Expr) -> bool {
 /// nothing is promised, or that a model cannot know: those about entities that stand for types; and where a term
 /// asks for whatever an entity has, those about relations and tags, which have names and more.
 pub(crate) fn settle(model: &Model, expr: &Expr, rows: &mut Vec<Row>) {
+    rows::blot_named(model, expr, rows);
     let asks = |term: &&Term| term.others().first().is_some_and(|id| id.is_open());
     let asked: Vec<Var> =
         expr.terms().into_iter().filter(asks).filter_map(|term| term.source.of()?.var()).collect();
@@ -193,6 +244,21 @@ fn traits(traits: crate::oracle::model::Traits) -> RelationTraits {
     ];
     let set = declared.into_iter().filter(|(set, _)| *set);
     set.fold(RelationTraits::new(), |traits, (_, declare)| declare(traits))
+}
+
+/// Whether the world knows it by its name only.
+fn is_by_name(kind: Kind) -> bool {
+    matches!(kind, Kind::Member | Kind::Singleton)
+}
+
+/// Of every term and chain outside of scopes, whether it is about a resource, or a field of a component.
+fn field_kinds(model: &Model, expr: &Expr) -> Vec<bool> {
+    let outside = expr.0.iter().filter(|elem| !matches!(elem, Elem::Scope { .. }));
+    let by_name = |term: &Term| {
+        let id = term.others().first().and_then(|id| id.node());
+        id.is_some_and(|id| is_by_name(model.nodes[id].kind))
+    };
+    outside.map(|elem| elem.terms().into_iter().any(by_name)).collect()
 }
 
 /// The field of every term and chain outside of scopes; those within have fields too.

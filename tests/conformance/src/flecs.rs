@@ -4,10 +4,11 @@ use crate::{
     flecs_world::{FlecsWorld, Id, Rows, elements, pair},
     judge::{Answer, Judge, Refusal},
     oracle::{
-        expr::{Elem, Expr, Names, THIS, Var, var_name},
+        expr::{Elem, Expr, Names, THIS, Term, Var, var_name},
         model::{BUILT_IN, CHILD_OF, IS_A, Kind, Model, Node},
         rows::{Field, Row},
     },
+    spelling::spell,
 };
 use std::collections::{BTreeSet, HashMap};
 
@@ -25,17 +26,27 @@ struct Dictionary<'a> {
     /// `*` and `_`.
     wildcards: [Id; 2],
     named: bool,
+    spelling: u64,
 }
 
 impl<'a> Flecs<'a> {
     /// With `named` the entities have names, and expressions use them; otherwise they use `#number`, and nothing
     /// has a pair that the model does not know.
-    pub(crate) fn new(model: &'a Model, named: bool) -> Self {
+    pub(crate) fn new(model: &'a Model, expr: &Expr, named: bool, spelling: u64) -> Self {
         let mut world = FlecsWorld::new();
         let known = world.known;
+        let has_fields = expr.terms().iter().any(|term| {
+            let id = term.others().first().and_then(|id| id.node());
+            id.is_some_and(|id| model.nodes[id].kind == Kind::Member)
+        });
         let mut ids = vec![known.is_a, known.child_of, known.prefab, known.disabled];
         for spec in &model.nodes[BUILT_IN..] {
-            let id = if matches!(spec.kind, Kind::Component(_)) { world.component() } else { world.entity() };
+            let id = match spec.kind {
+                Kind::Component(2) if has_fields => world.component_with_entity(&spec.name),
+                Kind::Component(_) | Kind::Singleton => world.component(),
+                Kind::Member if has_fields => world.member(ids.last().copied().unwrap_or_default()),
+                Kind::Entity | Kind::Tag | Kind::Relation | Kind::Member => world.entity(),
+            };
             let traits = [
                 (spec.traits.exclusive, known.exclusive),
                 (spec.traits.symmetric, known.symmetric),
@@ -43,6 +54,8 @@ impl<'a> Flecs<'a> {
                 (spec.traits.reflexive, known.reflexive),
                 (spec.traits.traversable, known.traversable),
                 (spec.traits.inherit, pair(known.on_instantiate, known.inherit)),
+                (spec.traits.one_of, known.one_of),
+                (spec.kind == Kind::Singleton, known.singleton),
             ];
             for (_, id_of_trait) in traits.iter().filter(|(set, _)| *set) {
                 world.add(id, *id_of_trait);
@@ -52,28 +65,42 @@ impl<'a> Flecs<'a> {
         // Bases first: what they have by then would be copied to their instances.
         let mut pairs = model.pairs.clone();
         pairs.sort_by_key(|&(_, relation, _)| (relation != IS_A, relation != CHILD_OF));
+        pairs.retain(|&(_, relation, _)| model.nodes[relation].kind != Kind::Member);
         for (source, relation, target) in pairs {
             world.add(ids[source], pair(ids[relation], ids[target]));
         }
         if named {
-            for (spec, &id) in model.nodes.iter().zip(&ids).skip(BUILT_IN) {
+            let named = model.nodes.iter().zip(&ids).skip(BUILT_IN);
+            for (spec, &id) in named.filter(|(spec, _)| spec.kind != Kind::Member) {
                 world.set_name(id, &spec.name);
             }
         }
         for &(node, mark) in &model.marks {
-            world.add(ids[node], ids[mark]);
+            let is_field = |relation: Node| model.nodes[relation].kind == Kind::Member;
+            let field = model.pairs.iter().find(|&&(source, r, _)| source == node && is_field(r));
+            match (model.nodes[mark].kind, field) {
+                (Kind::Component(2), Some(&(.., value))) if has_fields => {
+                    world.set_entity(ids[node], ids[mark], ids[value]);
+                }
+                _ => world.add(ids[node], ids[mark]),
+            }
         }
-        let nodes = ids.iter().enumerate().map(|(node, &id)| (id as u32, node)).collect();
+        let nodes = model.entities().map(|node| (ids[node] as u32, node)).collect();
         let wildcards = [known.wildcard, known.any];
-        Self { world, dictionary: Dictionary { model, ids, nodes, wildcards, named } }
+        Self { world, dictionary: Dictionary { model, ids, nodes, wildcards, named, spelling } }
+    }
+
+    /// Whether the text is one of an expression.
+    pub(crate) fn accepts(&mut self, text: &str) -> bool {
+        self.world.query(text, |_| ()).is_some()
     }
 
     /// A mark or pair in which the world differs from its model: the comparison would be worth nothing.
     pub(crate) fn difference(&self) -> Option<String> {
         let Dictionary { model, ids, .. } = &self.dictionary;
         let name = |node: Node| &model.nodes[node].name;
-        for source in 0..model.nodes.len() {
-            for first in BUILT_IN..model.nodes.len() {
+        for source in model.entities() {
+            for first in model.entities().filter(|&first| first >= BUILT_IN) {
                 if self.world.has(ids[source], ids[first]) != model.marks.contains(&(source, first)) {
                     return Some(format!("{} on {}", name(first), name(source)));
                 }
@@ -92,7 +119,8 @@ impl<'a> Flecs<'a> {
 
 impl Dictionary<'_> {
     fn text(&self, expr: &Expr) -> String {
-        expr.text(if self.named { Names::Paths(self.model) } else { Names::Numbers(&self.ids) })
+        let numbers = Names::Numbers(self.model, &self.ids);
+        spell(expr, if self.named { Names::Paths(self.model) } else { numbers }, self.spelling)
     }
 
     /// `None`: a wildcard.
@@ -116,7 +144,18 @@ impl Dictionary<'_> {
         let vars = others
             .map(|&var| Ok((var, self.node(rows.variable(var_name(var)))?)))
             .collect::<Result<_, Unknown>>()?;
-        let fields = term_numbers(expr).into_iter().map(|term| self.field(rows, rows.field_of(term)));
+        let elems = expr.0.iter().filter(|elem| !matches!(elem, Elem::Scope { .. }));
+        let by_name = |term: &Term| {
+            let id = term.others().first().and_then(|id| id.node());
+            id.is_some_and(|id| matches!(self.model.nodes[id].kind, Kind::Member | Kind::Singleton))
+        };
+        let by_name = elems.map(|elem| elem.terms().into_iter().any(by_name));
+        let fields = term_numbers(expr).into_iter().zip(by_name).map(|(term, by_name)| {
+            match rows.field(rows.field_of(term)) {
+                Some(_) if by_name => Ok(Field::Masked),
+                _ => self.field(rows, rows.field_of(term)),
+            }
+        });
         Ok(Row { this: None, vars, fields: fields.collect::<Result<_, _>>()? })
     }
 

@@ -42,6 +42,8 @@ pub(crate) struct Known {
     pub(crate) remove: Id,
     pub(crate) delete: Id,
     pub(crate) panic: Id,
+    pub(crate) one_of: Id,
+    pub(crate) singleton: Id,
 }
 
 fn known() -> Known {
@@ -68,6 +70,8 @@ fn known() -> Known {
             remove: sys::EcsRemove,
             delete: sys::EcsDelete,
             panic: sys::EcsPanic,
+            one_of: sys::EcsOneOf,
+            singleton: sys::EcsSingleton,
         }
     }
 }
@@ -102,6 +106,35 @@ impl FlecsWorld {
         description.type_.alignment = 4;
         // SAFETY: *World*; the descriptor is valid for the call.
         unsafe { sys::ecs_component_init(self.raw, &raw const description) }
+    }
+
+    /// A component with a field `value` that names an entity.
+    pub(crate) fn component_with_entity(&mut self, name: &str) -> Id {
+        let entity = self.entity();
+        self.set_name(entity, name);
+        // SAFETY: *World*; it makes the types of fields known, once per world or more often.
+        unsafe { sys::ecs_import(self.raw, Some(sys::FlecsMetaImport), c"flecs.meta".as_ptr()) };
+        // SAFETY: the descriptor is a C struct for which all zeroes is the documented default.
+        let mut description: Box<sys::ecs_struct_desc_t> = unsafe { Box::new(mem::zeroed()) };
+        description.entity = entity;
+        description.members[0].name = c"value".as_ptr();
+        // SAFETY: a constant of the C library, initialized before `main`.
+        description.members[0].type_ = unsafe { sys::FLECS_IDecs_entity_tID_ };
+        // SAFETY: *World*; the descriptor is valid for the call, and Flecs copies the names.
+        unsafe { sys::ecs_struct_init(self.raw, &raw const *description) }
+    }
+
+    /// The field of such a component.
+    pub(crate) fn member(&mut self, component: Id) -> Id {
+        // SAFETY: *World*, *Ids*; Flecs reads the name during the call.
+        unsafe { sys::ecs_lookup_child(self.raw, component, c"value".as_ptr()) }
+    }
+
+    /// Gives the entity the component, with its field.
+    pub(crate) fn set_entity(&mut self, entity: Id, component: Id, value: Id) {
+        let size = size_of::<Id>();
+        // SAFETY: *World*, *Ids*; the component consists of one id, which Flecs copies during the call.
+        unsafe { sys::ecs_set_id(self.raw, entity, component, size, ptr::from_ref(&value).cast()) };
     }
 
     pub(crate) fn add(&mut self, entity: Id, id: Id) {

@@ -2,11 +2,11 @@
 
 use crate::oracle::{
     eval,
-    expr::{Elem, Expr, Term, Var},
+    expr::{Elem, Expr, Names, Term, Var},
     model::{BUILT_IN, CHILD_OF, DISABLED, Kind, Model, Node, PREFAB},
     rows::{self, Field, Row},
 };
-use crate::ours::Ours;
+use crate::{ours::Ours, spelling::spell};
 use std::collections::BTreeSet;
 
 /// Rows, or why there are none.
@@ -37,13 +37,25 @@ impl Judge for ByDefinition<'_> {
     }
 }
 
-impl Judge for Ours {
+/// This crate, given the expression in some way of writing.
+pub(crate) struct Crate<'a> {
+    pub(crate) ours: Ours,
+    pub(crate) model: &'a Model,
+    /// Whether it gets names, or numbers.
+    pub(crate) named: bool,
+    pub(crate) spelling: u64,
+}
+
+impl Judge for Crate<'_> {
     fn name(&self) -> &'static str {
         "this crate"
     }
 
     fn rows(&mut self, expr: &Expr) -> Answer {
-        Ours::rows(self, expr).map_err(Refusal)
+        let numbers = self.ours.numbers();
+        let names = if self.named { Names::Paths(self.model) } else { Names::Numbers(self.model, &numbers) };
+        let text = spell(expr, names, self.spelling);
+        self.ours.rows_of(&text, expr).map_err(|refusal| Refusal(format!("{refusal} in {text}")))
     }
 }
 
@@ -68,6 +80,7 @@ pub(crate) fn mask(model: &Model, expr: &Expr, rows: &mut Vec<Row>) {
     let asked: BTreeSet<Var> = asked.collect();
     let open = expr.has_open_ids();
     let is_plain = |node: Node| node >= BUILT_IN && !(open && model.nodes[node].kind != Kind::Entity);
+    rows::blot_named(model, expr, rows);
     let is_own = |field: &Field| match *field {
         // In Flecs a symmetric relation has a child.
         Field::Set { first: Some(CHILD_OF), second: Some(parent), .. } => {

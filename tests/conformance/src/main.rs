@@ -1,31 +1,43 @@
 //! `bevy_relations` judged by Flecs.
 //!
-//! `cargo run --release -p bevy_relations_conformance -- [queries|survey|histories] [--cases N] [--seed S]
-//! [--case K]` gives random cases to Flecs, to an evaluation by definition and to this crate, and compares what
-//! they say. It prints the seed; `--case` repeats one case of it. It exits with 1 if anything differs. `survey`
-//! counts how often Flecs differs for each shape of [`shapes`], which are left out otherwise.
+//! `cargo run --release -p bevy_relations_conformance -- [queries|histories] [--cases N] [--seed S] [--case K]`
+//! gives random cases to Flecs, to an evaluation by definition and to this crate, and compares what they say. It
+//! prints the seed; `--case` repeats one case of it. It exits with 1 if anything differs that no rule of [`rules`]
+//! explains, or if rules explain too much.
 
 mod flecs;
 mod flecs_world;
+mod golden;
 mod histories;
 mod judge;
 #[expect(dead_code, reason = "the ordinary tests use more of it")]
 #[path = "../../it/oracle/mod.rs"]
 mod oracle;
+#[expect(dead_code, reason = "the ordinary tests use more of it")]
 #[path = "../../it/ours.rs"]
 mod ours;
 mod parent;
 mod queries;
+mod rules;
 mod seen;
-mod shapes;
+mod spelling;
+mod text;
+mod texts;
 mod worker;
 
 use parent::Report;
+use queries::Case;
 use std::{env, process::ExitCode};
 use worker::Subject;
 
 const USAGE: &str =
-    "usage: bevy_relations_conformance [queries|survey|histories] [--cases N] [--seed S] [--case K]";
+    "usage: bevy_relations_conformance [queries|histories] [--cases N] [--seed S] [--case K] [--minimal]";
+
+/// Differences that are printed.
+const SHOWN: usize = 12;
+
+/// Cases from which the shares are judged.
+const ENOUGH: u64 = 500;
 
 struct Arguments {
     subjects: Vec<Subject>,
@@ -33,6 +45,10 @@ struct Arguments {
     cases: u64,
     seed: u64,
     case: Option<u64>,
+    /// Whether a small case is wanted for each rule.
+    minimal: bool,
+    /// Whether differences are printed as they are, and not made smaller.
+    quick: bool,
 }
 
 fn parse(arguments: &[String]) -> Option<Arguments> {
@@ -41,6 +57,8 @@ fn parse(arguments: &[String]) -> Option<Arguments> {
         cases: 10_000,
         seed: 1,
         case: None,
+        minimal: false,
+        quick: false,
     };
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
@@ -48,6 +66,8 @@ fn parse(arguments: &[String]) -> Option<Arguments> {
             "--cases" => parsed.cases = arguments.next()?.parse().ok()?,
             "--seed" => parsed.seed = arguments.next()?.parse().ok()?,
             "--case" => parsed.case = Some(arguments.next()?.parse().ok()?),
+            "--quick" => parsed.quick = true,
+            "--minimal" => parsed.minimal = true,
             name => parsed.subjects = vec![Subject::parse(name)?],
         }
     }
@@ -64,19 +84,36 @@ fn main() -> ExitCode {
         worker::run(subject, seed, start..end);
         return ExitCode::SUCCESS;
     }
+    if let [what] = arguments.as_slice()
+        && (what == "texts" || what == "golden")
+    {
+        let failures = if what == "texts" { texts::failures() } else { golden::failures() };
+        failures.iter().for_each(|failure| println!("{failure}"));
+        return ExitCode::from(u8::from(!failures.is_empty()));
+    }
+    if let [written, world, query, named] = arguments.as_slice()
+        && written == "written"
+    {
+        let case = Case::read(world, query, named == "true");
+        return case.map_or(ExitCode::from(2), |case| {
+            worker::run_written(&case);
+            ExitCode::SUCCESS
+        });
+    }
     let Some(arguments) = parse(&arguments) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
     let mut agree = true;
     for &subject in &arguments.subjects {
-        let cases = match arguments.case {
-            Some(case) => case..case + 1,
-            // Some cases are not compared; without an end a mistake in the generator would make it run forever.
-            None => 0..arguments.cases.saturating_mul(20),
-        };
-        match parent::run(subject, arguments.seed, cases, arguments.cases) {
-            Ok(report) => agree &= print(subject, arguments.seed, &report),
+        let cases = arguments.case.map_or(0..arguments.cases, |case| case..case + 1);
+        match parent::run(subject, arguments.seed, cases) {
+            Ok(report) => {
+                agree &= print(subject, &arguments, &report);
+                if arguments.minimal {
+                    print_minimal(arguments.seed, &report);
+                }
+            }
             Err(error) => {
                 eprintln!("no process can be started: {error}");
                 agree = false;
@@ -87,20 +124,49 @@ fn main() -> ExitCode {
 }
 
 /// True if all is well.
-fn print(subject: Subject, seed: u64, report: &Report) -> bool {
+fn print(subject: Subject, arguments: &Arguments, report: &Report) -> bool {
+    let seed = arguments.seed;
+    let (total, known) = (report.total(), report.known());
     println!(
-        "{}, seed {seed}: {} compared, {} agree, {} not compared, {} where Flecs stopped",
+        "{}, seed {seed}: {total} cases, {} agree with Flecs, {known} differ as a rule says, {} are not known to \
+         Flecs and agree with the definition, {} differ",
         subject.name(),
-        report.compared(),
         report.agreed,
-        report.excluded,
-        report.stopped
+        report.beyond(),
+        report.differing.len()
     );
-    for (shape, [agree, differ]) in &report.shapes {
-        println!("{agree:7} agree {differ:6} differ: {shape}");
+    for (what, count) in &report.beyond {
+        println!("{count:7} beyond Flecs: {what}");
     }
-    for (number, text) in &report.differing {
+    let mut known_first: Vec<_> = report.known.iter().collect();
+    known_first.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
+    for (rule, (count, first)) in known_first {
+        let [agree, differ] = report.alone.get(rule).copied().unwrap_or_default();
+        println!("{count:7} by rule: {rule} (case {first}; alone {differ} of {})", agree + differ);
+    }
+    for (number, text) in report.differing.iter().take(SHOWN) {
         println!("\ncase {number} of seed {seed}:\n{}{text}", subject.describe(seed, *number));
+        if subject == Subject::Queries
+            && !arguments.quick
+            && let Ok((case, verdict)) = parent::shrink(Case::new(seed, *number))
+        {
+            println!("smaller, {}:\n  {}\n{}", verdict.outcome, case.written().join("\n  "), verdict.text);
+        }
     }
-    report.differing.is_empty()
+    let enough = total < ENOUGH || (known * 10 < total && report.agreed * 2 > total);
+    if !enough {
+        println!("rules may explain a tenth of the cases, and Flecs must agree with more than half of them");
+    }
+    report.differing.is_empty() && enough
+}
+
+/// A small case for each rule, as [`golden`] lists them.
+fn print_minimal(seed: u64, report: &Report) {
+    for (rule, &number) in &report.examples {
+        let Ok((case, verdict)) = parent::shrink(Case::new(seed, number)) else { continue };
+        let [world, query, named] = case.written();
+        println!("Golden {{");
+        println!("    rule: {rule:?},\n    world: {world:?},\n    query: {query:?},\n    named: {named},");
+        println!("    answers: {:?},\n}},", verdict.text);
+    }
 }

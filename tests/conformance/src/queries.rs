@@ -2,16 +2,18 @@
 
 use crate::{
     flecs::Flecs,
-    judge::{Answer, ByDefinition, Judge, mask},
+    judge::{Answer, ByDefinition, Crate, Judge, mask},
     oracle::{
         expr::{Elem, Expr, Names},
-        model::Model,
+        model::{Kind, Model, Node},
         random::{self, Random},
         reference_world,
         rows::{Row, describe},
     },
     ours::{self, Ours},
-    shapes,
+    rules,
+    spelling::spell,
+    text,
 };
 use std::fmt::Write;
 
@@ -21,8 +23,10 @@ const PER_WORLD: u64 = 16;
 /// What came of a case.
 pub(crate) enum Outcome {
     Agree,
-    /// Not given to Flecs, because of a shape.
-    Excluded(Vec<&'static str>),
+    /// Flecs has nothing of the kind: compared with the definition only.
+    Beyond(&'static str),
+    /// Flecs differs, for the reason of this rule.
+    Known(&'static str),
     /// Why it is wrong.
     Differ(String),
 }
@@ -33,6 +37,8 @@ pub(crate) struct Case {
     expr: Expr,
     /// Whether Flecs gets names, or numbers.
     named: bool,
+    /// The way in which the expression is written.
+    spelling: u64,
 }
 
 impl Case {
@@ -41,13 +47,18 @@ impl Case {
         let model = reference_world::world();
         let case = reference_world::cases(&model).into_iter().nth(number as usize);
         if let Some(reference_world::Case { expr, .. }) = case {
-            return Self { model, expr, named: true };
+            return Self { model, expr, named: true, spelling: 0 };
         }
         let model = random::world(&mut Random::new(seed, number / PER_WORLD));
         let mut random = Random::new(!seed, number);
-        let expr = random::expr(&mut random, &model);
+        let mut expr = random::expr(&mut random, &model);
+        if rules::is_often_wrong(&model, &expr) && random.chance(80) {
+            // Enough is left to see that Flecs still differs.
+            expr = random::expr(&mut random, &model);
+        }
         let named = expr.asks_for_names() || (!expr.has_open_ids() && random.chance(30));
-        Self { model, expr, named }
+        let spelling = seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self { model, expr, named, spelling }
     }
 
     pub(crate) fn text(&self) -> String {
@@ -55,30 +66,32 @@ impl Case {
     }
 
     pub(crate) fn describe(&self) -> String {
-        format!("{}\n{}", self.text(), self.model)
+        let spelt = spell(&self.expr, Names::Paths(&self.model), self.spelling);
+        format!("{}\nspelt {spelt:?}\n{}", self.text(), self.model)
     }
 
-    pub(crate) fn shapes(&self) -> Vec<&'static str> {
-        shapes::find(&self.model, &self.expr)
+    /// The names of the rules that apply.
+    pub(crate) fn rules(&self) -> Vec<&'static str> {
+        rules::find(&self.model, &self.expr)
     }
 
-    /// Asks the judges. With `survey` Flecs is asked whatever the shape, and nobody else.
-    pub(crate) fn run(&self, survey: bool) -> Outcome {
-        let shapes = self.shapes();
+    /// Asks the judges.
+    pub(crate) fn run(&self) -> Outcome {
         let mut definition = ByDefinition(&self.model);
-        if !survey && let Some(difference) = self.compare_ours(&mut definition) {
+        if let Some(difference) = self.compare_ours(&mut definition) {
             return Outcome::Differ(difference);
         }
-        if !shapes.is_empty() && !survey {
-            return Outcome::Excluded(shapes);
+        if let Some(construct) = rules::beyond(&self.expr) {
+            return Outcome::Beyond(construct);
         }
-        let mut flecs = Flecs::new(&self.model, self.named);
+        let mut flecs = Flecs::new(&self.model, &self.expr, self.named, self.spelling);
         if let Some(difference) = flecs.difference() {
             return Outcome::Differ(format!("the world of Flecs is another: {difference}"));
         }
-        match self.compare(&mut definition, &mut flecs, mask) {
-            Some(difference) => Outcome::Differ(difference),
-            None => Outcome::Agree,
+        match (self.compare(&mut definition, &mut flecs, mask), self.rules().first()) {
+            (None, _) => Outcome::Agree,
+            (Some(_), Some(rule)) => Outcome::Known(rule),
+            (Some(difference), None) => Outcome::Differ(difference),
         }
     }
 
@@ -88,7 +101,8 @@ impl Case {
         if !ours::is_comparable(&self.expr) {
             return None;
         }
-        let mut ours = Ours::new(&self.model, self.expr.asks_for_names());
+        let ours = Ours::new(&self.model, self.named);
+        let mut ours = Crate { ours, model: &self.model, named: self.named, spelling: self.spelling };
         self.compare(definition, &mut ours, ours::settle)
     }
 
@@ -98,20 +112,40 @@ impl Case {
         right: &mut dyn Judge,
         settle: impl Fn(&Model, &Expr, &mut Vec<Row>),
     ) -> Option<String> {
-        let answer = |judge: &mut dyn Judge| {
+        let mut unordered = None;
+        let mut answer = |judge: &mut dyn Judge, ordered: bool| {
             let mut answer = judge.rows(&self.expr);
             if let Ok(rows) = &mut answer {
+                if ordered && !self.is_ordered(rows) {
+                    unordered = Some(
+                        format!("{} has no order of depth:\n", judge.name()) + &self.list(&Ok(rows.clone())),
+                    );
+                }
                 settle(&self.model, &self.expr, rows);
             }
             (judge.name(), answer)
         };
-        let ((left_name, left), (right_name, right)) = (answer(left), answer(right));
+        let ((left_name, left), (right_name, right)) = (answer(left, false), answer(right, true));
+        if unordered.is_some() {
+            return unordered;
+        }
         let same = match (&left, &right) {
             (Ok(left), Ok(right)) => left == right,
             (Err(_), Err(_)) => true,
             _ => false,
         };
         (!same).then(|| format!("{left_name}:\n{}{right_name}:\n{}", self.list(&left), self.list(&right)))
+    }
+
+    /// Whether a `cascade` has its rows from the roots down, or with `desc` the other way round.
+    fn is_ordered(&self, rows: &[Row]) -> bool {
+        let Some((relation, desc)) = self.expr.cascade() else { return true };
+        let depths = rows.iter().filter_map(|row| row.this).map(|this| self.model.depth(this, relation));
+        let mut depths: Vec<usize> = depths.collect();
+        if desc {
+            depths.reverse();
+        }
+        depths.is_sorted()
     }
 
     fn list(&self, answer: &Answer) -> String {
@@ -125,17 +159,119 @@ impl Case {
         }
     }
 
-    /// The case with less of its expression, a step at a time.
+    /// A case that is written by hand.
+    pub(crate) fn read(world: &str, query: &str, named: bool) -> Option<Self> {
+        let model = text::model(world)?;
+        let expr = text::expr(&model, query)?;
+        Some(Self { model, expr, named, spelling: 0 })
+    }
+
+    /// World, expression, and whether Flecs gets names: what [`Case::read`] takes.
+    pub(crate) fn written(&self) -> [String; 3] {
+        [text::of_model(&self.model), self.text(), self.named.to_string()]
+    }
+
+    /// With names that need no escape, so that it can be written.
+    pub(crate) fn plain(mut self) -> Self {
+        let plain = |name: &str| name.replace(['.', ' '], "");
+        for spec in self.model.nodes.iter_mut().filter(|spec| spec.kind == Kind::Entity) {
+            spec.name = plain(&spec.name);
+        }
+        for elem in &mut self.expr.0 {
+            elem.rename_children(&plain);
+        }
+        self
+    }
+
+    /// What Flecs answers, and what is right.
+    pub(crate) fn answers(&self) -> [Vec<String>; 2] {
+        let flecs = &mut Flecs::new(&self.model, &self.expr, self.named, self.spelling);
+        let definition = &mut ByDefinition(&self.model);
+        [flecs as &mut dyn Judge, definition].map(|judge| {
+            let mut rows = match judge.rows(&self.expr) {
+                Ok(rows) => rows,
+                Err(refusal) => return vec![format!("refused: {}", refusal.0)],
+            };
+            mask(&self.model, &self.expr, &mut rows);
+            rows.iter().map(|row| describe(&self.model, row)).collect()
+        })
+    }
+
+    /// The case with less of its expression or its world, a step at a time.
     pub(crate) fn smaller(&self) -> Vec<Self> {
-        let without = |number: usize| {
+        let with = |model: Model, expr: Expr| Self { model, expr, named: self.named, spelling: 0 };
+        let mut all = Vec::new();
+        for number in 0..self.expr.0.len() {
             let mut elems = self.expr.0.clone();
-            match &mut elems[number] {
-                Elem::Or(terms) if terms.len() > 2 => drop(terms.pop()),
-                Elem::Scope { elems, .. } if elems.len() > 1 => drop(elems.pop()),
-                _ => drop(elems.remove(number)),
+            elems.remove(number);
+            if !elems.is_empty() {
+                all.push(with(self.model.clone(), Expr(elems)));
             }
-            Self { model: self.model.clone(), expr: Expr(elems), named: self.named }
-        };
-        if self.expr.0.len() < 2 { Vec::new() } else { (0..self.expr.0.len()).map(without).collect() }
+            let parts = match &self.expr.0[number] {
+                Elem::Or(terms) if terms.len() > 2 => terms.len(),
+                Elem::Scope { elems, .. } if elems.len() > 1 => elems.len(),
+                _ => 0,
+            };
+            for part in 0..parts {
+                let mut elems = self.expr.0.clone();
+                match &mut elems[number] {
+                    Elem::Or(terms) => drop(terms.remove(part)),
+                    Elem::Scope { elems, .. } => drop(elems.remove(part)),
+                    Elem::Term(_) => {}
+                }
+                all.push(with(self.model.clone(), Expr(elems)));
+            }
+        }
+        let kept = |node: Node| self.model.nodes[node].traits.one_of;
+        for relation in self.model.entities() {
+            let mut model = self.model.clone();
+            model.pairs.retain(|&(_, r, t)| r != relation || kept(t));
+            all.push(with(model, self.expr.clone()));
+        }
+        for mark in self.model.entities() {
+            let mut model = self.model.clone();
+            model.marks.retain(|&(_, other)| other != mark);
+            let is_field = |relation: Node| self.model.nodes[relation].kind == Kind::Member;
+            model.pairs.retain(|&(s, r, _)| {
+                !is_field(r)
+                    || model
+                        .marks
+                        .iter()
+                        .any(|&(n, m)| n == s && self.model.nodes[m].kind == Kind::Component(2))
+            });
+            all.push(with(model, self.expr.clone()));
+        }
+        for entity in self.model.entities() {
+            let mut model = self.model.clone();
+            model.pairs.retain(|&(s, _, t)| (s != entity && t != entity) || kept(t));
+            model.marks.retain(|&(node, mark)| node != entity || node == mark);
+            all.push(with(model, self.expr.clone()));
+        }
+        for &(source, relation, target) in &self.model.pairs {
+            let field = self.model.nodes[relation].kind == Kind::Member;
+            let symmetric = self.model.nodes[relation].traits.symmetric;
+            let mut model = self.model.clone();
+            model.pairs.retain(|&pair| {
+                pair != (source, relation, target) && !(symmetric && pair == (target, relation, source))
+            });
+            if !field && !kept(target) {
+                all.push(with(model, self.expr.clone()));
+            }
+        }
+        for &(node, mark) in &self.model.marks {
+            let mut model = self.model.clone();
+            model.marks.remove(&(node, mark));
+            let field = self.model.nodes[mark].kind == Kind::Component(2);
+            if node != mark && !field {
+                all.push(with(model, self.expr.clone()));
+            }
+        }
+        all.retain(|case| case.model != self.model || case.expr != self.expr);
+        if self.named && !self.expr.asks_for_names() {
+            let mut unnamed = with(self.model.clone(), self.expr.clone());
+            unnamed.named = false;
+            all.push(unnamed);
+        }
+        all
     }
 }

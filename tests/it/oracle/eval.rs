@@ -3,7 +3,7 @@
 use super::{
     binding::binds_enough,
     expr::{Body, Elem, Expr, From, Look, Oper, Ref, Side, Source, THIS, Term, Up, VARS, Var},
-    model::{CHILD_OF, DISABLED, IS_A, Model, Node, PREFAB},
+    model::{CHILD_OF, DISABLED, IS_A, Kind, Model, Node, PREFAB},
     rows::{Field, Row},
     slots::{Slot, is_skipped, set, skipped, uses_skipped},
 };
@@ -81,6 +81,18 @@ struct Oracle<'a> {
 impl Oracle<'_> {
     /// Some terms are errors in every world.
     fn is_valid(&self, term: &Term) -> bool {
+        if let Body::Pair { relation: Ref::Node(relation), target: Ref::Node(target), .. } = term.body
+            && self.model.nodes[relation].traits.one_of
+            && !self.model.has_pair(target, CHILD_OF, relation)
+        {
+            return false;
+        }
+        if let Body::Pair { relation: Ref::Node(relation), .. } = term.body
+            && self.model.nodes[relation].kind == Kind::Member
+            && term.source.of() == Some(&Ref::Any)
+        {
+            return false;
+        }
         if let Body::Equal(Side::Ref(Ref::Var(right))) = term.body {
             return term.source.of() != Some(&Ref::Var(right));
         }
@@ -177,7 +189,7 @@ impl Oracle<'_> {
     fn values(&self, var: Var) -> impl Iterator<Item = Node> {
         let hidden =
             move |node| var == THIS && self.hidden.iter().any(|&marker| self.model.is_hidden(node, marker));
-        (0..self.model.nodes.len()).filter(move |&node| !hidden(node))
+        self.model.entities().filter(move |&node| !hidden(node))
     }
 
     /// Whether a part of the term is a child that does not exist.
@@ -318,9 +330,7 @@ impl Oracle<'_> {
             Some(part @ Ref::Child(..)) => {
                 self.child(part, slots).map(|node| (*slots, node)).into_iter().collect()
             }
-            Some(Ref::Wildcard | Ref::Any) => {
-                (0..self.model.nodes.len()).map(|node| (*slots, node)).collect()
-            }
+            Some(Ref::Wildcard | Ref::Any) => self.model.entities().map(|node| (*slots, node)).collect(),
         }
     }
 
@@ -524,7 +534,7 @@ impl Oracle<'_> {
             }
             // Components come before tags.
             Part::Every | Part::Any => {
-                let mut all: Vec<Node> = (0..self.model.nodes.len()).collect();
+                let mut all: Vec<Node> = self.model.entities().collect();
                 all.sort_by_key(|&node| !self.model.is_component(node));
                 all
             }

@@ -1,6 +1,6 @@
 //! Expressions as plain data, and their text.
 
-use super::model::{CHILD_OF, Model, Node};
+use super::model::{CHILD_OF, Kind, Model, Node, escaped};
 use std::collections::BTreeSet;
 
 /// A variable: `$this` is number 0, the others have the names `$x`, `$y` and so on.
@@ -35,6 +35,8 @@ pub(crate) struct Up {
     /// Looks at the entity first.
     pub(crate) with_self: bool,
     pub(crate) cascade: bool,
+    /// Cascades from the leaves.
+    pub(crate) desc: bool,
     pub(crate) relation: Node,
     /// Looks among sources.
     pub(crate) down: bool,
@@ -46,7 +48,7 @@ pub(crate) struct Up {
 
 impl Up {
     pub(crate) fn new(relation: Node) -> Self {
-        Self { with_self: false, cascade: false, relation, down: false, all: false, depth: None }
+        Self { with_self: false, cascade: false, desc: false, relation, down: false, all: false, depth: None }
     }
 
     /// Whether Flecs knows it.
@@ -208,6 +210,34 @@ impl Term {
 }
 
 impl Elem {
+    /// Gives other names to the children that are asked for.
+    pub(crate) fn rename_children(&mut self, name: &dyn Fn(&str) -> String) {
+        let terms: &mut dyn Iterator<Item = &mut Term> = match self {
+            Self::Term(term) => &mut std::iter::once(term),
+            Self::Or(terms) => &mut terms.iter_mut(),
+            Self::Scope { elems, .. } => {
+                elems.iter_mut().for_each(|elem| elem.rename_children(name));
+                return;
+            }
+        };
+        for term in terms {
+            let source = match &mut term.source {
+                Source::Ref { of, .. } => Some(of),
+                Source::Nothing => None,
+            };
+            let others = match &mut term.body {
+                Body::Pair { relation, target, .. } => [Some(relation), Some(target)],
+                Body::Equal(Side::Ref(part)) | Body::Id { id: part, .. } => [Some(part), None],
+                Body::From { .. } | Body::Equal(_) => [None, None],
+            };
+            for part in source.into_iter().chain(others.into_iter().flatten()) {
+                if let Ref::Child(_, child) = part {
+                    *child = name(child);
+                }
+            }
+        }
+    }
+
     pub(crate) fn terms(&self) -> Vec<&Term> {
         match self {
             Self::Term(term) => vec![term],
@@ -240,14 +270,6 @@ impl Expr {
         vars
     }
 
-    /// The relation of a `cascade`.
-    pub(crate) fn cascade(&self) -> Option<Node> {
-        self.terms().into_iter().find_map(|term| match term.look() {
-            Look::Up(up) if up.cascade => Some(up.relation),
-            _ => None,
-        })
-    }
-
     /// Whether a term about `$this` itself names the entity.
     pub(crate) fn names_of_this(&self, node: Node) -> bool {
         let about_this = |term: &&Term| {
@@ -255,6 +277,14 @@ impl Expr {
             term.source.of() == Some(&Ref::Var(THIS)) && !elsewhere && !matches!(term.body, Body::Equal(_))
         };
         self.terms().into_iter().filter(about_this).any(|term| term.others().contains(&&Ref::Node(node)))
+    }
+
+    /// The relation of a `cascade`, and whether it starts with the leaves.
+    pub(crate) fn cascade(&self) -> Option<(Node, bool)> {
+        self.terms().into_iter().find_map(|term| match term.look() {
+            Look::Up(up) if up.cascade => Some((up.relation, up.desc)),
+            _ => None,
+        })
     }
 
     /// Whether it says something about names, apart from naming entities.
@@ -285,23 +315,41 @@ impl Expr {
 pub(crate) enum Names<'a> {
     /// As paths.
     Paths(&'a Model),
-    /// As `#number`.
-    Numbers(&'a [u64]),
+    /// As `#number`, but by name where that is 0.
+    Numbers(&'a Model, &'a [u64]),
 }
 
 impl Names<'_> {
     fn node(self, node: Node) -> String {
         match self {
+            Self::Paths(model) if model.nodes[node].kind == Kind::Member => model.nodes[node].name.clone(),
             Self::Paths(model) => model.path(node),
-            Self::Numbers(numbers) => format!("#{}", numbers[node]),
+            Self::Numbers(model, numbers) if numbers[node] == 0 => model.nodes[node].name.clone(),
+            Self::Numbers(_, numbers) => format!("#{}", numbers[node]),
         }
     }
 
-    fn of(self, part: &Ref) -> String {
+    /// Whether it is a resource.
+    pub(crate) fn is_singleton(self, id: &Ref) -> bool {
+        let (Self::Paths(model) | Self::Numbers(model, _)) = self;
+        id.node().is_some_and(|id| model.nodes[id].kind == Kind::Singleton)
+    }
+
+    /// A target. With the relation in front, names are looked up among its children if it asks for them.
+    pub(crate) fn target(self, relation: &Ref, target: &Ref) -> String {
+        match (self, relation, target) {
+            (Self::Paths(model), &Ref::Node(relation), &Ref::Node(target)) => {
+                model.target_path(relation, target)
+            }
+            _ => self.part(target),
+        }
+    }
+
+    pub(crate) fn part(self, part: &Ref) -> String {
         match part {
             Ref::Node(node) => self.node(*node),
             Ref::Var(var) => format!("${}", var_name(*var)),
-            Ref::Child(var, child) => format!("${}.{child}", var_name(*var)),
+            Ref::Child(var, child) => format!("${}.{}", var_name(*var), escaped(child)),
             Ref::Wildcard => "*".into(),
             Ref::Any => "_".into(),
         }
@@ -319,6 +367,7 @@ impl Names<'_> {
             _ => "up",
         };
         text += if up.all { "|all" } else { "" };
+        text += if up.desc { "|desc" } else { "" };
         if up.relation != CHILD_OF || up.depth.is_some() {
             // Relations of traversal are looked up by name in every style.
             text += " ";
@@ -354,19 +403,20 @@ fn term_text(term: &Term, names: Names<'_>) -> String {
         Oper::Optional => "?",
     };
     let exactly = |exact: bool| if exact { "|self" } else { "" };
-    let with_self = |part: &Ref, exact: bool| names.of(part) + exactly(exact);
+    let with_self = |part: &Ref, exact: bool| names.part(part) + exactly(exact);
     let source = match &term.source {
         Source::Nothing => String::new(),
         Source::Ref { of: Ref::Var(THIS), look: Look::Default } => "$this".into(),
-        Source::Ref { of, look: Look::Default } => names.of(of),
+        Source::Ref { of, look: Look::Default } => names.part(of),
         Source::Ref { of: Ref::Var(THIS), look } if matches!(term.body, Body::Id { .. }) => names.look(*look),
-        Source::Ref { of, look } => format!("{}|{}", names.of(of), names.look(*look)),
+        Source::Ref { of, look } => format!("{}|{}", names.part(of), names.look(*look)),
     };
     match &term.body {
         Body::Id { id, exact } if source == "$this" => format!("{prefix}{}", with_self(id, *exact)),
         Body::Id { id, exact } => format!("{prefix}{}({source})", with_self(id, *exact)),
         Body::Pair { relation, exact, target, target_exact } => {
-            let (relation, target) = (with_self(relation, *exact), with_self(target, *target_exact));
+            let target = names.target(relation, target) + exactly(*target_exact);
+            let relation = with_self(relation, *exact);
             match source.as_str() {
                 "$this" => format!("{prefix}({relation}, {target})"),
                 _ => format!("{prefix}{relation}({source}, {target})"),
@@ -384,7 +434,9 @@ fn term_text(term: &Term, names: Names<'_>) -> String {
         Body::Equal(side) => {
             let not = term.oper == Oper::Not;
             match side {
-                Side::Ref(right) => format!("{source} {} {}", if not { "!=" } else { "==" }, names.of(right)),
+                Side::Ref(right) => {
+                    format!("{source} {} {}", if not { "!=" } else { "==" }, names.part(right))
+                }
                 Side::Path(path) => format!("{source} {} \"{path}\"", if not { "!=" } else { "==" }),
                 Side::Like(part) => format!("{source} ~= \"{}{part}\"", if not { "!" } else { "" }),
             }

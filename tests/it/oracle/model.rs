@@ -22,6 +22,10 @@ pub(crate) enum Kind {
     Tag,
     /// A type with a field. In Bevy it is the component with this number.
     Component(usize),
+    /// A resource. It is on the entity that stands for it, and asked for there.
+    Singleton,
+    /// A field of a component that names an entity. Its pairs lead from the holder to that entity.
+    Member,
     Relation,
 }
 
@@ -35,6 +39,8 @@ pub(crate) struct Traits {
     pub(crate) traversable: bool,
     /// Instances share it: `OnInstantiate` is `Inherit`.
     pub(crate) inherit: bool,
+    /// Targets are children of the relation.
+    pub(crate) one_of: bool,
 }
 
 impl Traits {
@@ -80,7 +86,14 @@ impl Model {
     }
 
     pub(crate) fn is_component(&self, node: Node) -> bool {
-        node == PREFAB || node == DISABLED || matches!(self.nodes[node].kind, Kind::Component(_))
+        let kind = self.nodes[node].kind;
+        node == PREFAB || node == DISABLED || matches!(kind, Kind::Component(_) | Kind::Singleton)
+    }
+
+    /// Every entity. Fields of components are none, and resources are asked for by their name only.
+    pub(crate) fn entities(&self) -> impl Iterator<Item = Node> {
+        let by_name = |node: Node| matches!(self.nodes[node].kind, Kind::Member | Kind::Singleton);
+        (0..self.nodes.len()).filter(move |&node| !by_name(node))
     }
 
     pub(crate) fn node(&self, name: &str) -> Option<Node> {
@@ -148,12 +161,28 @@ impl Model {
 
     /// The parent's path and the entity's own name.
     pub(crate) fn path(&self, node: Node) -> String {
-        let name = &self.nodes[node].name;
+        let name = escaped(&self.nodes[node].name);
         match self.targets(node, CHILD_OF).next() {
             Some(parent) => format!("{}.{name}", self.path(parent)),
-            None => name.clone(),
+            None => name,
         }
     }
+
+    /// What stands for the entity in the place of a target: children of a relation are looked up there.
+    pub(crate) fn target_path(&self, relation: Node, target: Node) -> String {
+        let is_child = self.has_pair(target, CHILD_OF, relation);
+        if self.nodes[relation].traits.one_of && is_child {
+            escaped(&self.nodes[target].name)
+        } else {
+            self.path(target)
+        }
+    }
+}
+
+/// The name with a backslash before what is no letter.
+pub(crate) fn escaped(name: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || c == '_';
+    name.chars().flat_map(|c| (!plain(c)).then_some('\\').into_iter().chain([c])).collect()
 }
 
 /// What is reached from an entity, depth first, each once.
@@ -186,6 +215,7 @@ impl fmt::Display for Model {
                 (spec.traits.reflexive, "reflexive"),
                 (spec.traits.traversable, "traversable"),
                 (spec.traits.inherit, "inherit"),
+                (spec.traits.one_of, "one_of"),
             ];
             for (_, flag) in flags.iter().filter(|(set, _)| *set) {
                 write!(f, " {flag}")?;

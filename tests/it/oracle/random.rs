@@ -51,7 +51,7 @@ impl Random {
 }
 
 /// The relations of every random world.
-const RELATIONS: [(&str, Traits); 9] = {
+const RELATIONS: [(&str, Traits); 11] = {
     const NONE: Traits = Traits {
         exclusive: false,
         symmetric: false,
@@ -59,6 +59,7 @@ const RELATIONS: [(&str, Traits); 9] = {
         reflexive: false,
         traversable: false,
         inherit: false,
+        one_of: false,
     };
     [
         ("Likes", NONE),
@@ -70,33 +71,63 @@ const RELATIONS: [(&str, Traits); 9] = {
         ("Near", Traits { reflexive: true, ..NONE }),
         ("Mounted", Traits { traversable: true, exclusive: true, ..NONE }),
         ("Follows", Traits { traversable: true, ..NONE }),
+        ("Owns", Traits { inherit: true, ..NONE }),
+        ("Mood", Traits { exclusive: true, one_of: true, ..NONE }),
     ]
 };
 
-/// A world of some tags, components, relations and entities, with diamonds and hidden entities now and then.
-pub(crate) fn world(random: &mut Random) -> Model {
+/// What every random world has: tags, components and a field of one, a resource, and relations.
+pub(crate) fn vocabulary() -> Model {
     let mut model = Model::new();
     for name in ["Red", "Big", "Old"] {
         model.spawn(name, Kind::Tag, Traits::default());
     }
     model.spawn("Armor", Kind::Component(0), Traits::default());
     model.spawn("Shield", Kind::Component(1), Traits { inherit: true, ..Traits::default() });
-    let relations: Vec<Node> =
-        RELATIONS.iter().map(|&(name, traits)| model.spawn(name, Kind::Relation, traits)).collect();
+    for (name, traits) in RELATIONS {
+        let relation = model.spawn(name, Kind::Relation, traits);
+        for child in ["calm", "angry"] {
+            if traits.one_of {
+                let child = model.spawn(child, Kind::Entity, Traits::default());
+                model.pair(child, CHILD_OF, relation);
+            }
+        }
+    }
+    model.spawn("Movement", Kind::Component(2), Traits::default());
+    model.spawn("Movement.value", Kind::Member, Traits { exclusive: true, ..Traits::default() });
+    let clock = model.spawn("Clock", Kind::Singleton, Traits::default());
+    model.mark(clock, clock);
+    model
+}
+
+/// A world of some tags, components, relations and entities, with diamonds and hidden entities now and then.
+pub(crate) fn world(random: &mut Random) -> Model {
+    let mut model = vocabulary();
+    let of_kind = |model: &Model, kind| -> Vec<Node> {
+        (BUILT_IN..model.nodes.len()).filter(|&node| model.nodes[node].kind == kind).collect()
+    };
+    let relations = of_kind(&model, Kind::Relation);
     let entities: Vec<Node> = (0..4 + random.below(5))
-        .map(|number| model.spawn(&format!("e{number}"), Kind::Entity, Traits::default()))
+        .map(|number| {
+            // Two have to be written with a backslash.
+            let sign = ["", "", "", ".", "", " "].get(number).copied().unwrap_or_default();
+            model.spawn(&format!("e{sign}{number}"), Kind::Entity, Traits::default())
+        })
         .collect();
     let downwards = random.chance(50);
     let mut pairs = Vec::new();
     let with_isa = random.chance(50);
     for &relation in relations.iter().chain([IS_A, CHILD_OF].iter()) {
+        let one_of = model.nodes[relation].traits.one_of;
         let wanted = match relation {
             IS_A if !with_isa => 0,
             _ if random.chance(30) => 0,
             _ => random.below(entities.len() + 3),
         };
         for _ in 0..wanted {
-            let (source, target) = (random.pick(&entities), random.pick(&entities));
+            let source = random.pick(&entities);
+            let target =
+                if one_of { random.pick(&children(&model, relation)) } else { random.pick(&entities) };
             link(&mut pairs, &model, downwards, (source, relation, target));
         }
     }
@@ -126,8 +157,18 @@ pub(crate) fn world(random: &mut Random) -> Model {
                 model.mark(entity, hiding);
             }
         }
+        if let (Some(movement), Some(value)) = (model.node("Movement"), model.node("Movement.value"))
+            && random.chance(30)
+        {
+            model.mark(entity, movement);
+            model.pair(entity, value, random.pick(&entities));
+        }
     }
     model
+}
+
+fn children(model: &Model, parent: Node) -> Vec<Node> {
+    (0..model.nodes.len()).filter(|&node| model.has_pair(node, CHILD_OF, parent)).collect()
 }
 
 /// Adds the pair if the traits of its relation allow it.
@@ -182,14 +223,22 @@ pub(crate) fn expr(random: &mut Random, model: &Model) -> Expr {
     };
     let wanted = 1 + maker.random.below(5);
     let mut elems: Vec<Elem> = (0..wanted).map(|number| maker.elem(number, 0)).collect();
-    if random.chance(30) {
-        cascade(&mut elems);
+    if maker.random.chance(4) {
+        // The same twice.
+        elems.push(maker.random.pick(&elems));
+    }
+    if maker.random.chance(6) {
+        maker.path(&mut elems);
+    }
+    if maker.random.chance(30) {
+        let desc = maker.random.chance(30);
+        cascade(&mut elems, desc);
     }
     Expr(elems)
 }
 
 /// Makes the first `up` that can be one a `cascade`.
-fn cascade(elems: &mut [Elem]) {
+fn cascade(elems: &mut [Elem], desc: bool) {
     for elem in elems {
         if let Elem::Term(Term {
             oper: Oper::And | Oper::Optional,
@@ -199,7 +248,7 @@ fn cascade(elems: &mut [Elem]) {
             && !up.down
             && !up.all
         {
-            up.cascade = true;
+            (up.cascade, up.desc) = (true, desc);
             return;
         }
     }
@@ -249,6 +298,21 @@ impl Maker<'_> {
         }
     }
 
+    /// Goes on behind the last pair, as `R(a, b, c)` does.
+    fn path(&mut self, elems: &mut Vec<Elem>) {
+        if let Some(Elem::Term(Term { oper: Oper::And, body, source })) = elems.last()
+            && let Body::Pair {
+                relation, exact: false, target: target @ (Ref::Var(_) | Ref::Node(_)), ..
+            } = body
+            && let Source::Ref { look: Look::Default, .. } = source
+        {
+            let source = Source::Ref { of: target.clone(), look: Look::Default };
+            let target = if self.random.chance(50) { self.target() } else { Ref::Var(self.var()) };
+            let body = Body::Pair { relation: relation.clone(), exact: false, target, target_exact: false };
+            elems.push(Elem::Term(Term { oper: Oper::And, body, source }));
+        }
+    }
+
     fn chain(&mut self) -> Vec<Term> {
         let of = self.source();
         let before = self.bound.clone();
@@ -263,6 +327,7 @@ impl Maker<'_> {
                 } else {
                     let relation = Ref::Node(self.random.pick(&self.relations));
                     let target = Ref::Node(self.random.pick(&self.entities));
+                    let target = self.allowed(&relation, target);
                     Body::Pair { relation, exact: false, target, target_exact: false }
                 }
             } else {
@@ -329,6 +394,7 @@ impl Maker<'_> {
         }
         let relation = self.id(&self.relations.clone());
         let target = self.target();
+        let target = self.allowed(&relation, target);
         let constant = !relation.is_open();
         Body::Pair {
             exact: constant && self.random.chance(5),
@@ -336,6 +402,33 @@ impl Maker<'_> {
             relation,
             target,
         }
+    }
+
+    /// Another target where the relation is particular about it, most of the time.
+    fn allowed(&mut self, relation: &Ref, target: Ref) -> Ref {
+        match (relation.node(), &target) {
+            (Some(relation), Ref::Node(_))
+                if self.model.nodes[relation].traits.one_of && self.random.chance(95) =>
+            {
+                Ref::Node(self.random.pick(&children(self.model, relation)))
+            }
+            _ => target,
+        }
+    }
+
+    /// A term about the field of a component, or about a resource.
+    fn special(&mut self) -> Option<Term> {
+        let kind = if self.random.chance(75) { Kind::Member } else { Kind::Singleton };
+        let node = (0..self.model.nodes.len()).find(|&node| self.model.nodes[node].kind == kind)?;
+        let (body, source) = if kind == Kind::Member {
+            let target = self.target();
+            let source = self.source();
+            (Body::Pair { relation: Ref::Node(node), exact: false, target, target_exact: false }, source)
+        } else {
+            (Body::Id { id: Ref::Node(node), exact: false }, Ref::Node(node))
+        };
+        let oper = self.random.weighted(&[(80, Oper::And), (10, Oper::Not), (10, Oper::Optional)]);
+        Some(Term { oper, body, source: Source::Ref { of: source, look: Look::Default } })
     }
 
     fn look(&mut self) -> Look {
@@ -363,10 +456,16 @@ impl Maker<'_> {
         if !first && self.random.chance(8) {
             return self.equality();
         }
+        if self.random.chance(4)
+            && let Some(term) = self.special()
+        {
+            return term;
+        }
         if !first && !in_scope && self.random.chance(3) {
             let kind = self.random.pick(&[From::And, From::Or, From::Not]);
             let body = Body::From { kind, list: self.random.pick(&self.entities) };
-            return Term { oper: Oper::And, body, source: Source::THIS };
+            let of = if self.random.chance(80) { Ref::Var(THIS) } else { self.source() };
+            return Term { oper: Oper::And, body, source: Source::Ref { of, look: Look::Default } };
         }
         let operators = if first {
             [(88, Oper::And), (6, Oper::Not), (6, Oper::Optional)]
@@ -391,6 +490,12 @@ impl Maker<'_> {
             && self.random.chance(80)
         {
             *target = Ref::Node(self.random.pick(&self.entities));
+        }
+        if let Body::Pair { relation, target, .. } = &mut body {
+            *target = self.allowed(relation, target.clone());
+            if self.random.chance(20) {
+                *target = self.child_of(target.clone());
+            }
         }
         let look = if matches!(source, Ref::Any | Ref::Wildcard) { Look::Default } else { self.look() };
         let look = match look {
@@ -434,7 +539,10 @@ impl Maker<'_> {
             2..8 => Side::Ref(Ref::Node(node)),
             8..16 => Side::Ref(Ref::Var(self.var())),
             _ if self.open_ids => Side::Ref(Ref::Node(node)),
-            _ if self.random.chance(50) => Side::Path(self.model.path(node)),
+            // A string has other rules for the backslash.
+            _ if self.random.chance(50) && !self.model.path(node).contains('\\') => {
+                Side::Path(self.model.path(node))
+            }
             _ => Side::Like(self.random.pick(&["e", "1", "E2", "3", "x"]).into()),
         };
         let source = Source::Ref { of: Ref::Var(self.var()), look: Look::Default };

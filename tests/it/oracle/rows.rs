@@ -2,7 +2,7 @@
 
 use super::{
     expr::{Body, Elem, Expr, Ref, THIS, Term, Var, var_name},
-    model::{Model, Node},
+    model::{Kind, Model, Node},
 };
 use std::fmt::Write;
 
@@ -44,6 +44,22 @@ pub(crate) fn blot_stored(model: &Model, expr: &Expr, rows: &mut [Row]) {
                 && elem.terms().iter().any(closes)
             {
                 *second = None;
+            }
+        }
+    }
+}
+
+/// Blots out how a resource or a field of a component is shown.
+pub(crate) fn blot_named(model: &Model, expr: &Expr, rows: &mut [Row]) {
+    let by_name = |term: &&Term| {
+        let id = term.others().first().and_then(|id| id.node());
+        id.is_some_and(|id| matches!(model.nodes[id].kind, Kind::Member | Kind::Singleton))
+    };
+    let elems: Vec<_> = expr.0.iter().filter(|elem| !matches!(elem, Elem::Scope { .. })).collect();
+    for row in rows.iter_mut() {
+        for (elem, field) in elems.iter().zip(&mut row.fields) {
+            if *field != Field::Unset && elem.terms().iter().any(by_name) {
+                *field = Field::Masked;
             }
         }
     }

@@ -6,37 +6,59 @@
 
 use crate::{
     oracle::{
-        expr::{Body, Expr, Look, Oper, Ref, Side, THIS},
-        model::{BUILT_IN, CHILD_OF, IS_A, Model},
+        expr::{Body, Expr, Look, Oper, Ref, Side, THIS, Term},
+        model::{BUILT_IN, CHILD_OF, IS_A, Kind, Model, Node},
     },
     seen::{Query, Seen},
 };
 
 /// A kind of term, in a place.
-pub(crate) struct Shape {
+pub(crate) struct Rule {
     name: &'static str,
     #[expect(dead_code, reason = "for those who read the table")]
     reason: &'static str,
+    /// Whether most expressions to which it applies are answered wrongly.
+    often: bool,
     applies: fn(&Query<'_>, &Seen<'_>) -> bool,
 }
 
-/// The names of the shapes that the expression has.
-pub(crate) fn find(model: &Model, expr: &Expr) -> Vec<&'static str> {
-    let query = Query::new(model, expr);
-    let applies = |shape: &&Shape| query.terms.iter().any(|seen| (shape.applies)(&query, seen));
-    SHAPES.iter().filter(applies).map(|shape| shape.name).collect()
+/// Flecs has aborted the process: it did not answer at all. Any kind of expression may do that.
+pub(crate) const ASSERTION: &str = "Flecs stops at an assertion";
+
+/// The construct of the expression that Flecs has not.
+pub(crate) fn beyond(expr: &Expr) -> Option<&'static str> {
+    let ours = |term: &&Term| matches!(term.look(), Look::Up(up) if !up.is_common());
+    expr.terms().iter().any(ours).then_some("down, all or a depth")
 }
 
-const SHAPES: &[Shape] = &[
-    // What is ours alone.
-    Shape {
-        name: "down, all or a depth",
-        reason: "Flecs has nothing of the kind",
-        applies: |_, seen| matches!(seen.term.look(), Look::Up(up) if !up.is_common()),
-    },
-    Shape {
+/// The names of all rules.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    RULES.iter().map(|rule| rule.name).chain([ASSERTION])
+}
+
+/// Whether Flecs is known to differ more often than not.
+pub(crate) fn is_often_wrong(model: &Model, expr: &Expr) -> bool {
+    let rules = find(model, expr);
+    RULES.iter().any(|rule| rule.often && rules.contains(&rule.name))
+}
+
+/// The names of the rules that the expression has.
+pub(crate) fn find(model: &Model, expr: &Expr) -> Vec<&'static str> {
+    let query = Query::new(model, expr);
+    let applies = |rule: &&Rule| query.terms.iter().any(|seen| (rule.applies)(&query, seen));
+    RULES.iter().filter(applies).map(|rule| rule.name).collect()
+}
+
+/// Whether the term is about a field of a component.
+fn is_field(query: &Query<'_>, seen: &Seen<'_>) -> bool {
+    seen.relation().is_some_and(|relation| query.model.nodes[relation].kind == Kind::Member)
+}
+
+const RULES: &[Rule] = &[
+    Rule {
         name: "cascade beside other than plain terms",
         reason: "Flecs needs a cache for it, and refuses some terms beside one",
+        often: false,
         applies: |query, seen| {
             let plain = |other: &Seen<'_>| {
                 other.is_plain_and()
@@ -46,23 +68,26 @@ const SHAPES: &[Shape] = &[
             matches!(seen.term.look(), Look::Up(up) if up.cascade) && !query.terms.iter().all(plain)
         },
     },
-    Shape {
+    Rule {
         name: "scope at the start",
         reason: "Flecs loses rows, or finds them twice",
+        often: true,
         applies: |_, seen| seen.element == 0 && seen.scopes > 0,
     },
     // Transitive and reflexive relations.
-    Shape {
+    Rule {
         name: "reflexive alone",
         reason: "Flecs looks at Reflexive only while it follows a transitive relation",
+        often: true,
         applies: |query, seen| {
             let traits = seen.relation().map(|relation| query.model.nodes[relation].traits);
             traits.is_some_and(|traits| traits.reflexive && !traits.transitive)
         },
     },
-    Shape {
+    Rule {
         name: "reflexive with an unwritten source",
         reason: "Flecs finds only what has a pair, or is the target of one, not R(X, X) for every X",
+        often: true,
         applies: |query, seen| {
             let used = |target| {
                 query.model.pairs.iter().any(|&(_, r, t)| (Some(r), Some(t)) == (seen.relation(), target))
@@ -73,9 +98,10 @@ const SHAPES: &[Shape] = &[
                 && (seen.has_open_target() || (target.is_some() && !used(target)))
         },
     },
-    Shape {
+    Rule {
         name: "transitive to an open target, with several targets",
         reason: "Flecs gives the ancestors of one entity to another",
+        often: false,
         applies: |query, seen| {
             let several = |relation| {
                 (0..query.model.nodes.len()).any(|node| query.model.targets(node, relation).count() > 1)
@@ -83,26 +109,30 @@ const SHAPES: &[Shape] = &[
             seen.closes(query) && seen.has_open_target() && seen.relation().is_some_and(several)
         },
     },
-    Shape {
+    Rule {
         name: "transitive up",
         reason: "Flecs forgets to look up",
+        often: false,
         applies: |query, seen| seen.closes(query) && seen.looks_up(),
     },
-    Shape {
+    Rule {
         name: "transitive, with hidden entities",
         reason: "Flecs does not leave out prefabs and disabled entities",
+        often: false,
         applies: |query, seen| seen.closes(query) && query.has_hidden() && !seen.bound.contains(&THIS),
     },
-    Shape {
+    Rule {
         name: "IsA with |self",
         reason: "in Flecs, pairs of IsA are themselves inherited",
+        often: false,
         applies: |_, seen| {
             seen.relation() == Some(IS_A) && matches!(seen.term.body, Body::Pair { target_exact: true, .. })
         },
     },
-    Shape {
+    Rule {
         name: "acyclic pair on itself",
         reason: "Flecs refuses it",
+        often: true,
         applies: |query, seen| {
             let acyclic =
                 seen.relation().is_some_and(|relation| query.model.nodes[relation].traits.is_acyclic());
@@ -110,17 +140,19 @@ const SHAPES: &[Shape] = &[
         },
     },
     // Order of evaluation.
-    Shape {
+    Rule {
         name: "leading optional",
         reason: "Flecs evaluates optional terms at the start after all others",
+        often: false,
         applies: |query, seen| {
             let leading = query.terms.iter().take_while(|seen| seen.term.oper == Oper::Optional).count();
             seen.element < leading && query.terms.len() > leading
         },
     },
-    Shape {
+    Rule {
         name: "fixed source after Not, Optional or Or with the same variable",
         reason: "Flecs evaluates terms with a fixed source first",
+        often: false,
         applies: |query, seen| {
             let vars = seen.term.vars();
             seen.has_fixed_source()
@@ -130,46 +162,52 @@ const SHAPES: &[Shape] = &[
                 })
         },
     },
-    Shape {
+    Rule {
         name: "variables compared by ==",
         reason: "Flecs moves the term among others, and may refuse it where it lands",
+        often: false,
         applies: |_, seen| {
             seen.term.oper == Oper::And && matches!(seen.term.body, Body::Equal(Side::Ref(Ref::Var(_))))
         },
     },
-    Shape {
+    Rule {
         name: "comparing with what is not bound before",
         reason: "Flecs refuses it",
+        often: true,
         applies: |_, seen| match &seen.term.body {
             Body::Equal(Side::Ref(Ref::Var(right))) => !seen.bound.contains(right),
             _ => false,
         },
     },
-    Shape {
+    Rule {
         name: "child of another variable than $this",
         reason: "Flecs moves the term that binds the variable behind it",
+        often: false,
         applies: |_, seen| {
             seen.term.refs().iter().any(|part| matches!(part, Ref::Child(var, _) if *var != THIS))
         },
     },
     // Not and Optional.
-    Shape {
+    Rule {
         name: "Not or Optional with an unwritten source",
         reason: "Flecs does not enumerate every entity for a variable",
+        often: false,
         applies: |_, seen| {
             let like = matches!(seen.term.body, Body::Equal(Side::Like(_)));
             let asks = seen.term.oper != Oper::And;
             (asks && seen.collects()) || ((asks || like) && seen.has_unwritten_source())
         },
     },
-    Shape {
+    Rule {
         name: "Not with a child",
         reason: "Flecs finds the term true where the child is missing",
+        often: false,
         applies: |_, seen| seen.term.oper == Oper::Not && seen.has_child(),
     },
-    Shape {
+    Rule {
         name: "source that only the target of a Not names before",
         reason: "Flecs stops at an assertion",
+        often: false,
         applies: |query, seen| {
             let source = seen.source().filter(|var| !seen.bound.contains(var));
             source.is_some_and(|var| {
@@ -177,14 +215,16 @@ const SHAPES: &[Shape] = &[
             })
         },
     },
-    Shape {
+    Rule {
         name: "no parent",
         reason: "Flecs makes (ChildOf, #0) of it, which it then shows as a field that is set",
+        often: false,
         applies: |_, seen| seen.term.oper == Oper::Not && seen.relation() == Some(CHILD_OF),
     },
-    Shape {
+    Rule {
         name: "comparing what an optional term or Not leaves unset",
         reason: "Flecs loses rows in which it is set, and accepts what no term binds",
+        often: false,
         applies: |query, seen| {
             let vars = seen.term.vars();
             let unset =
@@ -192,26 +232,29 @@ const SHAPES: &[Shape] = &[
             seen.is_equality() && (!vars.is_disjoint(&seen.doubtful) || query.before(seen, unset))
         },
     },
-    Shape {
+    Rule {
         name: "Optional with a variable or wildcard as the tag, or with a transitive relation or up to an open target",
         reason: "Flecs finds the first match only, or none",
+        often: false,
         applies: |query, seen| {
             let tag = seen.has_open_id() && seen.target().is_none();
             let far = (seen.closes(query) || seen.looks_up()) && seen.has_open_target();
             seen.term.oper == Oper::Optional && (tag || far)
         },
     },
-    Shape {
+    Rule {
         name: "equality or And after an optional child",
         reason: "Flecs loses rows where the child exists, and finds rows where it does not",
+        often: false,
         applies: |query, seen| {
             (seen.is_equality() || seen.has_child())
                 && query.terms.iter().any(|other| other.element < seen.element && other.has_child())
         },
     },
-    Shape {
+    Rule {
         name: "relation that an optional term may leave unset",
         reason: "Flecs skips the term also where it is set",
+        often: false,
         applies: |_, seen| {
             let relation = seen.term.others().first().and_then(|id| id.var());
             let doubtful = !seen.term.vars().is_disjoint(&seen.doubtful);
@@ -219,9 +262,10 @@ const SHAPES: &[Shape] = &[
                 .is_some_and(|var| seen.doubtful.contains(&var) || (doubtful && seen.source() == Some(var)))
         },
     },
-    Shape {
+    Rule {
         name: "variable that a skipped term would bind",
         reason: "Flecs goes on without a value, and finds nothing or everything",
+        often: false,
         applies: |query, seen| {
             let skipped = |other: &Seen<'_>| !other.term.vars().is_disjoint(&other.doubtful);
             let vars = seen.term.vars();
@@ -232,29 +276,33 @@ const SHAPES: &[Shape] = &[
         },
     },
     // Or.
-    Shape {
+    Rule {
         name: "wildcard, variable or any in Or",
         reason: "Flecs mixes up which branch has matched, and repeats rows of later branches",
+        often: false,
         applies: |_, seen| seen.branch && seen.term.others().iter().any(|part| part.is_open()),
     },
-    Shape {
+    Rule {
         name: "Or with another source than $this or an entity",
         reason: "Flecs finds one row and leaves the variable unset, or finds rows of several branches",
+        often: false,
         applies: |_, seen| {
             seen.branch && (seen.collects() || (seen.has_unwritten_source() && seen.source() != Some(THIS)))
         },
     },
-    Shape {
+    Rule {
         name: "up or transitive in or after Or",
         reason: "Flecs stops at an assertion about a cache, or loses rows",
+        often: false,
         applies: |query, seen| {
             (seen.climbs(query) || seen.closes(query))
                 && (seen.branch || query.before(seen, |other| other.branch))
         },
     },
-    Shape {
+    Rule {
         name: "optional wildcard, variable or subtypes after Or",
         reason: "Flecs loses matches but for the first",
+        often: false,
         applies: |query, seen| {
             let open = seen.term.others().iter().any(|part| part.is_open());
             let subtypes = |id| query.model.pairs.iter().any(|&(_, r, t)| (r, t) == (IS_A, id));
@@ -262,14 +310,16 @@ const SHAPES: &[Shape] = &[
             several && seen.term.oper == Oper::Optional && query.before(seen, |other| other.branch)
         },
     },
-    Shape {
+    Rule {
         name: "equality after Or",
         reason: "Flecs loses the entities of a table that come after the one compared with",
+        often: false,
         applies: |query, seen| seen.is_equality() && query.before(seen, |other| other.branch),
     },
-    Shape {
+    Rule {
         name: "Or before several plain terms",
         reason: "Flecs evaluates plain terms first, and then loses rows of the chain",
+        often: false,
         applies: |query, seen| {
             let plain = |other: &&Seen<'_>| {
                 other.element > seen.element
@@ -282,17 +332,19 @@ const SHAPES: &[Shape] = &[
         },
     },
     // Scopes.
-    Shape {
+    Rule {
         name: "up, a child or an equality in or after a scope",
         reason: "Flecs takes a table for an entity, and finds rows too many or too few",
+        often: false,
         applies: |query, seen| {
             let affected = seen.climbs(query) || seen.has_child() || seen.is_equality();
             affected && (seen.scopes > 0 || query.before(seen, |other| other.scopes > 0))
         },
     },
-    Shape {
+    Rule {
         name: "variable of a negated scope that is used after it",
         reason: "in Flecs its value leaks",
+        often: false,
         applies: |query, seen| {
             let vars = seen.term.vars();
             query.before(seen, |other| {
@@ -301,79 +353,90 @@ const SHAPES: &[Shape] = &[
             })
         },
     },
-    Shape {
+    Rule {
         name: "another source than $this in a scope",
         reason: "in Flecs its variables are then true of everything",
+        often: false,
         applies: |_, seen| {
             let fixed = seen.has_fixed_source() && !seen.term.vars().is_empty();
             seen.scopes > 0 && (fixed || seen.has_unwritten_source())
         },
     },
-    Shape {
+    Rule {
         name: "open relation or tag of another than $this in a scope",
         reason: "Flecs counts what its relations and tags have of its own",
+        often: false,
         applies: |_, seen| {
             let known = seen.source() == Some(THIS) || seen.has_fixed_source();
             seen.scopes > 0 && seen.has_open_id() && !known
         },
     },
     // `$this` in other places than the source.
-    Shape {
+    Rule {
         name: "$this as a target in Not, Optional, Or or a scope",
         reason: "Flecs has $this as a table there, and stops at an assertion or forgets to compare",
+        often: false,
         applies: |_, seen| !seen.is_plain_and() && seen.uses(THIS),
     },
-    Shape {
+    Rule {
         name: "$this as the target of a fixed source, * or _",
         reason: "Flecs stops at an assertion where it needs $this as a table",
+        often: false,
         applies: |query, seen| {
             (seen.has_fixed_source() || seen.collects()) && seen.uses(THIS) && query.terms.len() > 1
         },
     },
-    Shape {
+    Rule {
         name: "hidden $this that is found as a target",
         reason: "Flecs leaves out disabled entities and prefabs only where $this is a source first",
+        often: false,
         applies: |query, seen| query.has_hidden() && !seen.bound.contains(&THIS) && seen.uses(THIS),
     },
     // `*` and `_`.
-    Shape {
+    Rule {
         name: "_ alone",
         reason: "Flecs also finds entities that have nothing",
+        often: false,
         applies: |_, seen| matches!(seen.term.body, Body::Id { id: Ref::Any, .. }),
     },
-    Shape {
+    Rule {
         name: "_ beside an unbound variable",
         reason: "Flecs binds the variable to the first value it meets",
+        often: false,
         applies: |_, seen| {
             let variable = seen.term.others().iter().any(|part| matches!(part, Ref::Var(_)));
             seen.has_any() && (variable || (seen.has_unwritten_source() && seen.source() != Some(THIS)))
         },
     },
-    Shape {
+    Rule {
         name: "_ with up, or beside subtypes",
         reason: "Flecs gives a row for every match",
+        often: false,
         applies: |query, seen| {
             let subtypes = |id| query.model.pairs.iter().any(|&(_, r, t)| (r, t) == (IS_A, id));
             seen.has_any() && (seen.looks_up() || seen.id().is_some_and(subtypes))
         },
     },
-    Shape {
+    Rule {
         name: "fixed source with _, beside other terms",
         reason: "Flecs gives a row for every match",
+        often: false,
         applies: |query, seen| seen.has_fixed_source() && seen.has_any() && query.terms.len() > 1,
     },
-    Shape {
+    Rule {
         name: "open relation or tag, IsA or ChildOf with _ or * as the source",
         reason: "Flecs counts its own entities, binds variables to their first value, or stops at an assertion",
+        often: false,
         applies: |_, seen| {
             let built_in = seen.relation().is_some_and(|relation| relation < BUILT_IN);
             seen.collects() && (built_in || seen.has_open_id())
         },
     },
     // Up.
-    Shape {
+    Rule {
         name: "open pair or tag up",
         reason: "Flecs finds it twice, or loses matches",
+        often: false,
         applies: |_, seen| {
             let open = seen.term.others().iter().any(|part| part.is_open());
             let written = seen.source().is_none_or(|var| seen.bound.contains(&var));
@@ -381,33 +444,79 @@ const SHAPES: &[Shape] = &[
             seen.looks_up() && (seen.has_open_id() || several || (open && !written))
         },
     },
-    Shape {
+    Rule {
         name: "up where something has a base",
         reason: "Flecs looks at bases after everything above, and sometimes at what is not inherited",
+        often: false,
         applies: |query, seen| {
             matches!(seen.term.look(), Look::Up(up) if up.relation != IS_A) && query.has_bases()
         },
     },
     // Inheritance.
-    Shape {
+    Rule {
         name: "subtypes in Or, up, or with _ or * as the source",
         reason: "Flecs looks at the id itself only",
+        often: false,
         applies: |query, seen| {
             let subtypes = |id| query.model.pairs.iter().any(|&(_, r, t)| (r, t) == (IS_A, id));
             (seen.branch || seen.collects() || seen.looks_up()) && seen.id().is_some_and(subtypes)
         },
     },
-    Shape {
+    Rule {
         name: "lists and inheritance",
         reason: "Flecs counts what is inherited as had, and Disabled as listed",
+        often: false,
         applies: |query, seen| {
             matches!(seen.term.body, Body::From { .. }) && (query.has_bases() || query.has_hidden())
         },
     },
+    Rule {
+        name: "shared relation with an open target, and several targets",
+        reason: "Flecs finds the first target of a base only, and shows others as those of the instance",
+        often: false,
+        applies: |query, seen| {
+            let shared = |relation: Node| query.model.nodes[relation].traits.inherit;
+            let several = |relation: Node| {
+                query.model.entities().any(|node| query.model.targets(node, relation).count() > 1)
+            };
+            let relation = seen.relation().filter(|&relation| shared(relation) && several(relation));
+            relation.is_some() && query.has_bases() && seen.has_open_target()
+        },
+    },
+    Rule {
+        name: "$this after a scope without it",
+        reason: "Flecs takes $this for bound there, and gives rows without an entity",
+        often: false,
+        applies: |query, seen| {
+            seen.source() == Some(THIS)
+                && seen.has_unwritten_source()
+                && query.before(seen, |other| other.scopes > 0 && !other.term.vars().contains(&THIS))
+        },
+    },
+    // Members.
+    Rule {
+        name: "a field and $this as what it names",
+        reason: "Flecs does not compare the two",
+        often: true,
+        applies: |query, seen| is_field(query, seen) && seen.uses(THIS),
+    },
+    Rule {
+        name: "Not or Optional of a field",
+        reason: "Flecs shows a field that is set, or takes another value for the one that is asked for",
+        often: true,
+        applies: |query, seen| is_field(query, seen) && seen.term.oper != Oper::And,
+    },
+    Rule {
+        name: "a field of _, in Or or in a scope",
+        reason: "this crate refuses `_` as the holder; Flecs stops at an assertion, or finds it twice",
+        often: true,
+        applies: |query, seen| is_field(query, seen) && (seen.collects() || seen.branch || seen.scopes > 0),
+    },
     // Names.
-    Shape {
+    Rule {
         name: "part of a name in another case",
         reason: "the ~= of Flecs tells capitals apart",
+        often: false,
         applies: |query, seen| {
             let Body::Equal(Side::Like(part)) = &seen.term.body else { return false };
             let (exact, lower) = (part.as_str(), part.to_lowercase());
@@ -415,9 +524,10 @@ const SHAPES: &[Shape] = &[
             names.any(|name| name.contains(exact) != name.to_lowercase().contains(&lower))
         },
     },
-    Shape {
+    Rule {
         name: "child with a transitive relation",
         reason: "Flecs finds nothing, or stops at an assertion",
+        often: false,
         applies: |query, seen| seen.closes(query) && seen.has_child(),
     },
 ];
