@@ -465,6 +465,7 @@ impl Maker<'_> {
             let kind = self.random.pick(&[From::And, From::Or, From::Not]);
             let body = Body::From { kind, list: self.random.pick(&self.entities) };
             let of = if self.random.chance(80) { Ref::Var(THIS) } else { self.source() };
+            let of = if matches!(of, Ref::Any | Ref::Wildcard) { Ref::Var(THIS) } else { of };
             return Term { oper: Oper::And, body, source: Source::Ref { of, look: Look::Default } };
         }
         let operators = if first {
