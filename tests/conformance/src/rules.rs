@@ -508,6 +508,14 @@ const RULES: &[Rule] = &[
         applies: |query, seen| is_field(query, seen) && seen.uses(THIS),
     },
     Rule {
+        name: "a field and a variable that may be unset",
+        reason: "Flecs does not skip the term",
+        often: false,
+        applies: |query, seen| {
+            is_field(query, seen) && seen.term.vars().iter().any(|var| seen.doubtful.contains(var))
+        },
+    },
+    Rule {
         name: "Not or Optional of a field",
         reason: "Flecs shows a field that is set, or takes another value for the one that is asked for",
         often: true,
