@@ -188,7 +188,7 @@ fn in_blocks(cases: u64, play: impl Fn(u64, u64) + Sync) {
 
 #[test]
 fn random_histories_agree_with_a_naive_evaluation_of_the_rules() {
-    in_blocks(number("PAIR_MODEL_CASES", 24), |seed, cases| {
+    in_blocks(number("PAIR_MODEL_CASES", 16), |seed, cases| {
         let config = Config {
             cases: cases as u32,
             rng_seed: RngSeed::Fixed(seed),
@@ -224,7 +224,7 @@ const MAX_FAULTS: usize = 6;
 fn random_histories_before_observers_that_act_break_no_invariant() {
     std::panic::set_hook(quiet_hook());
     let faults = Mutex::new(Vec::new());
-    in_blocks(number("PAIR_MODEL_CASES", 40), |block, cases| {
+    in_blocks(number("PAIR_MODEL_CASES", 16), |block, cases| {
         for case in 0..cases {
             if faults.lock().unwrap().len() >= MAX_FAULTS {
                 return;
