@@ -1,6 +1,7 @@
 //! Behaviour, seen from outside: one binary, a module per topic.
 
 mod adoption;
+mod aliasing;
 mod along;
 mod any_pairs;
 mod bundles;
