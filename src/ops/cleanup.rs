@@ -6,6 +6,7 @@
 
 use super::{
     bootstrap::revive,
+    component,
     error::{DespawnError, PairRole, report, to_bevy},
     plan::StoredPair,
     remove::{self, Completion},
@@ -71,7 +72,18 @@ pub(super) fn leave_all(world: &mut DeferredWorld<'_>, entity: Entity) {
     let Some(store) = access::deferred_store(world) else { return };
     store.watches_lost |= store.participants.is_observer(entity);
     let relation = relation_of(store, entity);
-    let departure = leave(store, entity);
+    let is_type = store.participants.is_type(entity);
+    let mut departure = if relation.is_none() && !store.registry.relations_take_along {
+        leave(store, entity, Vec::new())
+    } else {
+        let dependents = dependents_of_relations(world, entity);
+        let Some(store) = access::deferred_store(world) else { return };
+        leave(store, entity, dependents)
+    };
+    if is_type {
+        departure.refusals.extend(leave_as_type(world, entity));
+    }
+    let Some(store) = access::deferred_store(world) else { return };
     if departure.is_done() {
         forget(store, entity);
     } else {
@@ -87,10 +99,19 @@ pub(super) fn leave_all(world: &mut DeferredWorld<'_>, entity: Entity) {
 /// sources, which would go down one stack frame per level.
 pub(super) fn on_target_despawn(world: &mut DeferredWorld, relation: RelationId, entity: Entity) {
     let Some(store) = access::deferred_store(world) else { return };
-    let dependents = dependents_of_relations(store, entity);
+    let dependents =
+        if store.registry.relations_take_along { dependents_of_relations(world, entity) } else { Vec::new() };
+    let Some(store) = access::deferred_store(world) else { return };
     let mut departure = Departure { dependents, ..Departure::default() };
     leave_as_target(store, relation, entity, &mut departure);
     departure.finish(world, |_| {});
+}
+
+/// The entity of a type is being despawned: what that means for a component. Returns what is to be reported.
+#[cold]
+fn leave_as_type(world: &mut DeferredWorld<'_>, entity: Entity) -> Option<DespawnError> {
+    let policy = relation_policy(access::store(world)?, entity);
+    component::leave_as_component(world, entity, policy)
 }
 
 /// The relation that `entity` is.
@@ -100,8 +121,7 @@ fn relation_of(store: &PairStore, entity: Entity) -> Option<RelationId> {
 }
 
 /// Takes `entity` out of all its pairs: removes those without value or observer at once, lists the others.
-fn leave(store: &mut PairStore, entity: Entity) -> Departure {
-    let dependents = dependents_of_relations(store, entity);
+fn leave(store: &mut PairStore, entity: Entity, dependents: Vec<Entity>) -> Departure {
     let mut departure = Departure { dependents, ..Departure::default() };
     let relation = relation_of(store, entity);
     if let Some(relation) = relation {
@@ -120,12 +140,9 @@ fn leave(store: &mut PairStore, entity: Entity) -> Departure {
 /// What goes with `entity`, if that must be known before its pairs are removed. With a relation go all its pairs,
 /// also those along which others depend on its own dependents; and a pair of any entity may be the one for which
 /// a relation among its dependents takes its source along.
-#[inline]
-fn dependents_of_relations(store: &mut PairStore, entity: Entity) -> Vec<Entity> {
-    if relation_of(store, entity).is_none() && !store.registry.relations_take_along {
-        return Vec::new();
-    }
-    let mut dependents = collect_cascade(store, alloc::vec![entity]);
+#[cold]
+fn dependents_of_relations(world: &mut DeferredWorld<'_>, entity: Entity) -> Vec<Entity> {
+    let mut dependents = collect_cascade(world, alloc::vec![entity]);
     dependents.retain(|&dependent| dependent != entity);
     dependents
 }
@@ -276,7 +293,7 @@ impl<'w> Drain<'w> {
                 store.cascade.scheduled = false;
                 break;
             }
-            order = collect_cascade(store, pending);
+            order = collect_cascade(&mut DeferredWorld::from(&mut *self.0), pending);
         }
         rest.run(|| remove::drop_removed(self.0));
         rest.finish();
@@ -293,7 +310,33 @@ impl Drop for Drain<'_> {
 
 /// `roots` and everything that goes with them: each entity once, dependents before what they depend on where
 /// they form no cycle, the last source of a target first.
-fn collect_cascade(store: &mut PairStore, roots: Vec<Entity>) -> Vec<Entity> {
+fn collect_cascade(world: &mut DeferredWorld<'_>, roots: Vec<Entity>) -> Vec<Entity> {
+    let Some(store) = access::deferred_store(world) else { return Vec::new() };
+    if !store.registry.relations_take_along {
+        return collect_pairs(store, roots);
+    }
+    loop {
+        let Some(store) = access::deferred_store(world) else { return Vec::new() };
+        let order = collect_pairs(store, roots.clone());
+        // The store does not know who has a component: that is looked up for each type that is met, once.
+        let is_new = |entity| {
+            store.participants.is_type(entity)
+                && !store.cascade.holders.contains_key(&entity)
+                && relation_policy(store, entity) == CleanupPolicy::Despawn
+        };
+        let types: Vec<Entity> = order.iter().copied().filter(|&entity| is_new(entity)).collect();
+        if types.is_empty() {
+            store.cascade.holders.clear();
+            return order;
+        }
+        for entity in types {
+            component::note_dependents(world, entity);
+        }
+    }
+}
+
+/// [`collect_cascade`], with the holders of components as far as they are known.
+fn collect_pairs(store: &mut PairStore, roots: Vec<Entity>) -> Vec<Entity> {
     let mut order = roots.clone();
     // Level by level is the order in which trees tend to be spawned: turned around, it goes through memory in
     // one direction. It is right as long as nobody depends on two others.
@@ -325,7 +368,7 @@ fn collect_levels(store: &mut PairStore, order: &mut Vec<Entity>) -> bool {
     true
 }
 
-/// [`collect_cascade`] for entities that may depend on several others.
+/// [`collect_pairs`] for entities that may depend on several others.
 fn collect_post_order(store: &mut PairStore, roots: Vec<Entity>) -> Vec<Entity> {
     enum Visit {
         Enter(Entity),
@@ -363,6 +406,7 @@ fn for_each_dependent(store: &PairStore, entity: Entity, mut f: impl FnMut(Entit
         && relation_policy(store, entity) == CleanupPolicy::Despawn
     {
         store.relation(relation).iter().for_each(|(source, _)| f(source));
+        store.cascade.holders.get(&entity).into_iter().flatten().copied().for_each(f);
     }
 }
 
@@ -371,12 +415,9 @@ pub(crate) fn despawn_with_dependents(world: &mut World, entity: Entity) -> Resu
     if !world.entities().contains_spawned(entity) {
         return Err(DespawnError::Dead { entity });
     }
-    let mut order = match access::store_mut(world) {
-        Some(store) => collect_cascade(store, alloc::vec![entity]),
-        None => Vec::new(),
-    };
+    let mut order = collect_cascade(&mut DeferredWorld::from(&mut *world), alloc::vec![entity]);
     if let Some(store) = access::store(world) {
-        refuse(store, entity, &order)?;
+        refuse(world, store, entity, &order)?;
     }
     // It takes part in nothing, or an observer has brought it back into pairs.
     order.push(entity);
@@ -385,7 +426,7 @@ pub(crate) fn despawn_with_dependents(world: &mut World, entity: Entity) -> Resu
 }
 
 /// Whether a policy stands in the way of despawning `order`.
-fn refuse(store: &PairStore, entity: Entity, order: &[Entity]) -> Result<(), DespawnError> {
+fn refuse(world: &World, store: &PairStore, entity: Entity, order: &[Entity]) -> Result<(), DespawnError> {
     for &used in order {
         for relation in store.participants.relations(used) {
             if store.relation(relation).reverse.list(used).is_some()
@@ -398,6 +439,12 @@ fn refuse(store: &PairStore, entity: Entity, order: &[Entity]) -> Result<(), Des
         if let Some(relation) = relation_of(store, used)
             && relation_policy(store, used) == CleanupPolicy::Panic
             && let Some(error) = in_use_as_relation(store, relation, entity)
+        {
+            return Err(error);
+        }
+        if store.participants.is_type(used)
+            && relation_policy(store, used) == CleanupPolicy::Panic
+            && let Some(error) = component::in_use(world, store, used, entity)
         {
             return Err(error);
         }

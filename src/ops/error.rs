@@ -198,6 +198,19 @@ pub enum DespawnError {
         /// The source of that pair.
         source_entity: Entity,
     },
+    /// It, or something that would go with it, stands for a component that entities have, and the policy says to refuse.
+    /// That is what holds for the entities of types unless they are told otherwise.
+    #[error(
+        "{entity} cannot be despawned: the component {component} is in use on {source_entity}, with the policy `Panic`"
+    )]
+    ComponentInUse {
+        /// The entity that was to be despawned.
+        entity: Entity,
+        /// The component, with the entity that stands for it.
+        component: RelationName,
+        /// An entity that has the component.
+        source_entity: Entity,
+    },
 }
 
 /// Why the sources of a target were not put in order. Nothing has changed.

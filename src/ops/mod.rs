@@ -12,6 +12,7 @@ mod bundle;
 mod cleanup;
 mod clone;
 mod commands;
+mod component;
 mod entity;
 mod error;
 mod event;

@@ -172,8 +172,9 @@ pub trait WorldPairExt {
 
     /// Adds facts about a relation, a tag, or the entity of a type, before its first pair.
     ///
-    /// Of what is set on the entity of a component, cleanup policies and `with` so far concern only pairs and tags that
-    /// name that entity: components themselves are neither removed when it is despawned nor inserted along with others.
+    /// [`on_relation_despawn`](RelationTraits::on_relation_despawn) of a component's entity says what happens to the
+    /// component, and to the entities that have it, when that entity is despawned. `with` so far concerns only pairs and
+    /// tags that name the entity: no component is inserted along with another.
     ///
     /// # Errors
     /// If they contradict each other or what is known, or come too late.

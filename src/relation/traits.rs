@@ -237,7 +237,8 @@ impl RelationTraits {
         self
     }
 
-    /// What happens to the pairs of this relation when the relation is despawned.
+    /// What happens to the pairs of this relation when the relation is despawned; set on the entity of a component, also
+    /// to the component: `Remove` removes it everywhere, `Despawn` despawns the entities that have it. Resources stay.
     #[must_use]
     pub fn on_relation_despawn(mut self, policy: CleanupPolicy) -> Self {
         merge(&mut self.on_relation_despawn, Some(policy), "on_relation_despawn", &mut self.conflict);

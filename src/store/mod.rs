@@ -44,7 +44,13 @@ use crate::{
     relation::{BUILT_INS, DataKind, DropFn, IS_A, Registry, RelationTraits, TAGGED},
 };
 use alloc::vec::Vec;
-use bevy_ecs::{component::ComponentId, entity::Entity, event::EventKey, resource::Resource, world::World};
+use bevy_ecs::{
+    component::ComponentId,
+    entity::{Entity, EntityHashMap},
+    event::EventKey,
+    resource::Resource,
+    world::World,
+};
 use bevy_platform::{collections::HashMap, sync::Weak};
 use core::{
     any::TypeId,
@@ -96,6 +102,8 @@ impl Abandoned {
 #[derive(Default)]
 pub(crate) struct Cascade {
     pub(crate) pending: Vec<Entity>,
+    /// Of type entities that are met while a cascade is collected: the entities with the component, which go with it.
+    pub(crate) holders: EntityHashMap<Vec<Entity>>,
     /// Somebody will take care of `pending`.
     pub(crate) scheduled: bool,
 }

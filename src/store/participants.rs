@@ -216,6 +216,11 @@ impl Participants {
         self.has(entity, RELATION | TYPE | DATA_TARGET | NARROWED | OBSERVER)
     }
 
+    /// Makes a living entity known, so that it can be visited.
+    pub(crate) fn note(&mut self, entity: Entity) {
+        self.ensure(entity);
+    }
+
     pub(crate) fn set_observer(&mut self, entity: Entity) {
         self.ensure(entity).head |= OBSERVER;
     }

@@ -13,6 +13,7 @@ mod cleanup;
 mod cleanup_model;
 mod common;
 mod common_world;
+mod component_traits;
 #[cfg(not(miri))]
 mod determinism;
 mod errors;
