@@ -18,5 +18,4 @@ pub use error::LookupError;
 pub use read::{NamePaths, WorldNameExt};
 
 pub(crate) use index::NameIndex;
-#[cfg(feature = "serialize")]
 pub(crate) use path::steps;

@@ -113,6 +113,10 @@ pub(crate) struct Adopted {
     pub(crate) has_fields: bool,
     pub(crate) allow_self: bool,
     /// Makes the pair of a source what its component says.
+    #[cfg_attr(
+        not(feature = "std"),
+        expect(dead_code, reason = "a panic cannot be caught, so it leaves nothing to complete")
+    )]
     pub(crate) sync: fn(&mut DeferredWorld<'_>, Entity),
 }
 

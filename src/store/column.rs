@@ -154,8 +154,14 @@ impl<T: Send + Sync + 'static> PairData<T> {
                     world.insert_resource(column);
                 }
             },
+            #[cfg(feature = "bevy_reflect")]
             has_default: has_reflected_default::<T>,
+            #[cfg(feature = "bevy_reflect")]
             default: reflected_default::<T>,
+            #[cfg(not(feature = "bevy_reflect"))]
+            has_default: |_| false,
+            #[cfg(not(feature = "bevy_reflect"))]
+            default: |_| None,
             clone: |_| None,
         }
     }
@@ -196,25 +202,15 @@ impl<R: Relation> PairData<R> {
 }
 
 /// Whether a type is registered with `#[reflect(Default)]`.
-fn has_reflected_default<T: Send + Sync + 'static>(world: &World) -> bool {
-    #[cfg(feature = "bevy_reflect")]
-    return reflected::<T>(world).is_some();
-    #[cfg(not(feature = "bevy_reflect"))]
-    return {
-        let _ = world;
-        false
-    };
+#[cfg(feature = "bevy_reflect")]
+fn has_reflected_default<T: 'static>(world: &World) -> bool {
+    reflected::<T>(world).is_some()
 }
 
 /// The default of such a type.
+#[cfg(feature = "bevy_reflect")]
 fn reflected_default<T: Send + Sync + 'static>(world: &World) -> Option<BoxedValue> {
-    #[cfg(feature = "bevy_reflect")]
-    return Some(reflected::<T>(world)?.default().into_any().downcast::<T>().ok()?);
-    #[cfg(not(feature = "bevy_reflect"))]
-    return {
-        let _ = world;
-        None
-    };
+    Some(reflected::<T>(world)?.default().into_any().downcast::<T>().ok()?)
 }
 
 #[cfg(feature = "bevy_reflect")]

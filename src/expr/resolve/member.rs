@@ -6,7 +6,9 @@ use crate::expr::{
     bound::{Element, MemberAtom},
     error::Fault,
 };
-use alloc::{boxed::Box, format, string::String, vec::Vec};
+#[cfg(feature = "bevy_reflect")]
+use alloc::boxed::Box;
+use alloc::{format, string::String, vec::Vec};
 use bevy_ecs::component::ComponentId;
 use core::any::TypeId;
 
