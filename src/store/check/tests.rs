@@ -24,18 +24,12 @@ pub(in crate::store) struct Bed {
 impl Bed {
     /// Without pairs, with forty entities.
     pub(in crate::store) fn new(traits: RelationTraits) -> Self {
-        let (mut world, mut store) = (World::new(), PairStore::default());
-        let mut id = RelationId(0);
-        // The first numbers belong to relations that are built in.
-        for _ in 0..5 {
-            let entity = world.spawn_empty().id();
-            id = store.registry.add(entity, None);
-            store.participants.set_relation(entity, true);
-            if id.index() == 4 {
-                store.registry.entry_mut(id).traits = traits.clone();
-            }
-            store.lay_out(id);
-        }
+        let (mut world, mut store) = (World::new(), PairStore::with_built_ins());
+        let entity = world.spawn_empty().id();
+        let id = store.registry.add(entity, None);
+        store.participants.set_relation(entity, true);
+        store.registry.entry_mut(id).traits = traits;
+        store.lay_out(id);
         let entities: Vec<_> = (0..40).map(|_| world.spawn_empty().id()).collect();
         for &entity in &entities {
             store.participants.join(entity, id);
