@@ -314,13 +314,13 @@ trait Compare {
 impl<R: Relation> Compare for Ways<R> {
     fn compare(&mut self, world: &mut World, all: &[Entity], fresh: bool, turn: usize) -> Outcome {
         let relation = world.register_relation::<R>().map_err(|error| error.to_string())?;
+        let expected = Expected::new(world, relation, all)?;
         if relation != self.relation {
-            // The entity of the type was despawned: the constant of the old expression is false for good.
-            same("an expression about the dead", rows(&mut self.expr.expr, world)?, &Vec::new())?;
+            // The entity of the type was despawned: the old expression follows the type to the next one.
+            same("an expression about a type", rows(&mut self.expr.expr, world)?, &expected.pairs)?;
             self.relation = relation;
             self.expr = Compiled::new(world, relation)?;
         }
-        let expected = Expected::new(world, relation, all)?;
         self.by_pairs(world, &expected, fresh)?;
         self.by_pair_query(world, &expected, fresh)?;
         self.terms.compare(world, &expected)?;
