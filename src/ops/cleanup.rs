@@ -73,12 +73,12 @@ pub(super) fn leave_all(world: &mut DeferredWorld<'_>, entity: Entity) {
     store.watches_lost |= store.participants.is_observer(entity);
     let relation = relation_of(store, entity);
     let is_type = store.participants.is_type(entity);
-    let mut departure = if relation.is_none() && !store.registry.relations_take_along {
-        leave(store, entity, Vec::new())
-    } else {
+    let mut departure = if has_hidden_dependents(store, entity) {
         let dependents = dependents_of_relations(world, entity);
         let Some(store) = access::deferred_store(world) else { return };
         leave(store, entity, dependents)
+    } else {
+        leave(store, entity, Vec::new())
     };
     if is_type {
         departure.refusals.extend(leave_as_type(world, entity));
@@ -99,8 +99,11 @@ pub(super) fn leave_all(world: &mut DeferredWorld<'_>, entity: Entity) {
 /// sources, which would go down one stack frame per level.
 pub(super) fn on_target_despawn(world: &mut DeferredWorld, relation: RelationId, entity: Entity) {
     let Some(store) = access::deferred_store(world) else { return };
-    let dependents =
-        if store.registry.relations_take_along { dependents_of_relations(world, entity) } else { Vec::new() };
+    let dependents = if has_hidden_dependents(store, entity) {
+        dependents_of_relations(world, entity)
+    } else {
+        Vec::new()
+    };
     let Some(store) = access::deferred_store(world) else { return };
     let mut departure = Departure { dependents, ..Departure::default() };
     leave_as_target(store, relation, entity, &mut departure);
@@ -137,9 +140,15 @@ fn leave(store: &mut PairStore, entity: Entity, dependents: Vec<Entity>) -> Depa
     departure
 }
 
-/// What goes with `entity`, if that must be known before its pairs are removed. With a relation go all its pairs,
+/// Whether what is despawned with `entity` must be known before its pairs are removed. With a relation go all its pairs,
 /// also those along which others depend on its own dependents; and a pair of any entity may be the one for which
 /// a relation among its dependents takes its source along.
+#[inline]
+fn has_hidden_dependents(store: &PairStore, entity: Entity) -> bool {
+    store.registry.relations_take_along || relation_of(store, entity).is_some()
+}
+
+/// Everything that is despawned with `entity`, leaves first.
 #[cold]
 fn dependents_of_relations(world: &mut DeferredWorld<'_>, entity: Entity) -> Vec<Entity> {
     let mut dependents = collect_cascade(world, alloc::vec![entity]);
