@@ -2,8 +2,8 @@
 //! definition, and with Flecs.
 
 use crate::oracle::{
-    expr::{Elem, Expr, Names, Ref, THIS, Term, Var, var_name},
-    model::{BUILT_IN, Kind, Model, Node},
+    expr::{Elem, Expr, Look, Names, Oper, Ref, THIS, Term, Var, var_name},
+    model::{BUILT_IN, CHILD_OF, Kind, Model, Node},
     rows::{self, Field, Row},
 };
 use bevy_ecs::{entity_disabling::Disabled, prelude::*};
@@ -197,6 +197,16 @@ pub(crate) fn is_comparable(expr: &Expr) -> bool {
         let known = matches!(term.source.of(), None | Some(Ref::Node(_) | Ref::Var(THIS)));
         !known && term.others().first().is_some_and(|id| id.is_open())
     };
+    // Relations have names; some have children, which find them above.
+    let finds_relations = |term: &&Term| {
+        matches!(term.look(), Look::Up(up) if up.relation == CHILD_OF)
+            && term.others().first().is_some_and(|id| id.is_open())
+    };
+    let plain = |elem: &Elem| matches!(elem, Elem::Term(Term { oper: Oper::And, .. }));
+    let others = expr.0.iter().filter(|elem| !plain(elem));
+    if others.flat_map(Elem::terms).any(|term| finds_relations(&term)) {
+        return false;
+    }
     let open = expr.asks_for_names() && expr.has_open_ids();
     !(open || scopes.flat_map(Elem::terms).any(asks_others))
 }

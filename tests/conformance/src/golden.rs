@@ -322,7 +322,7 @@ const GOLDEN: &[Golden] = &[
         right: "e1 [?]",
     },
     Golden {
-        rule: "a field and $this as what it names",
+        rule: "a field and $this or its holder as what it names",
         world: "e0 Movement (Movement.value, e1); e1",
         query: "(Movement.value, $this)",
         named: false,
@@ -346,7 +346,7 @@ const GOLDEN: &[Golden] = &[
         right: "eX [Red, ?]",
     },
     Golden {
-        rule: "child with a transitive relation",
+        rule: "child with a transitive or acyclic relation",
         world: "e0 (ChildOf, e1) (Located, e2); e1 Red (Located, e0); e2 (Located, e3); e3",
         query: "Red, (Located, $this.e0)",
         named: true,

@@ -1,6 +1,10 @@
 //! Runs cases in processes of their own, and goes on after those that stop.
 
-use crate::{queries::Case, rules::ASSERTION, worker::Subject};
+use crate::{
+    queries::{Case, DEFINED},
+    rules::{ASSERTION, TOO_MANY_ROWS},
+    worker::Subject,
+};
 
 use std::{
     collections::BTreeMap,
@@ -79,12 +83,15 @@ impl Process {
 
     /// The lines of one case, and how it ended.
     fn case(&mut self) -> (Vec<String>, End) {
-        let mut lines = Vec::new();
+        let (mut lines, mut defined) = (Vec::new(), false);
         loop {
             match self.lines.recv_timeout(PATIENCE) {
                 Ok(line) if line == "end" => return (lines, End::Done),
+                Ok(line) if line == DEFINED => defined = true,
                 Ok(line) => lines.push(line),
-                Err(RecvTimeoutError::Timeout) => return (lines, End::Failed),
+                Err(RecvTimeoutError::Timeout) => {
+                    return (lines, if defined { End::Failed } else { End::Undefined });
+                }
                 // A panic of this crate ends the process with a status; an abort of Flecs does not.
                 Err(RecvTimeoutError::Disconnected) => {
                     let aborted = self.child.wait().is_ok_and(|status| status.code().is_none());
@@ -106,6 +113,8 @@ enum End {
     Stopped,
     /// There was a panic, or no end.
     Failed,
+    /// The rows by definition took too long.
+    Undefined,
 }
 
 impl Drop for Process {
@@ -176,7 +185,7 @@ pub(crate) fn judge(case: &Case) -> io::Result<Verdict> {
     let outcome = match end {
         End::Done => lines.get(1).cloned().unwrap_or_default(),
         End::Stopped => STOPPED.into(),
-        End::Failed => "failed".into(),
+        End::Failed | End::Undefined => "failed".into(),
     };
     Ok(Verdict { rules, outcome, text: lines.get(2..).unwrap_or_default().join("\n") })
 }
@@ -232,6 +241,7 @@ impl Report {
                 *self.beyond.entry(what.into()).or_default() += 1;
             }
             Some(line) if let Some(rule) = line.strip_prefix("known ") => self.know(rule, number),
+            _ if end == End::Undefined => *self.beyond.entry(TOO_MANY_ROWS.into()).or_default() += 1,
             _ if end == End::Stopped => self.know(ASSERTION, number),
             _ => self.differing.push((number, "a panic, or no end\n".into())),
         }

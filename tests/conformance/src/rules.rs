@@ -23,6 +23,9 @@ pub(crate) struct Rule {
 /// Flecs has aborted the process: it did not answer at all. Any kind of expression may do that.
 pub(crate) const ASSERTION: &str = "Flecs stops at an assertion";
 
+/// The evaluation by definition did not come to an end in time.
+pub(crate) const TOO_MANY_ROWS: &str = "too many rows for the definition: compared with nothing";
+
 /// The construct of the expression that Flecs has not.
 pub(crate) fn beyond(expr: &Expr) -> Option<&'static str> {
     let ours = |term: &&Term| matches!(term.look(), Look::Up(up) if !up.is_common());
@@ -256,8 +259,7 @@ const RULES: &[Rule] = &[
         applies: |_, seen| {
             let relation = seen.term.others().first().and_then(|id| id.var());
             let doubtful = !seen.term.vars().is_disjoint(&seen.doubtful);
-            relation
-                .is_some_and(|var| seen.doubtful.contains(&var) || (doubtful && seen.source() == Some(var)))
+            relation.is_some() && doubtful
         },
     },
     Rule {
@@ -461,6 +463,17 @@ const RULES: &[Rule] = &[
         },
     },
     Rule {
+        name: "an empty list",
+        reason: "it matches, and Flecs finds nothing",
+        often: false,
+        applies: |query, seen| {
+            let Body::From { list, .. } = seen.term.body else { return false };
+            let mut pairs = query.model.pairs.iter();
+            !query.model.marks.iter().any(|&(node, mark)| node == list && mark >= BUILT_IN)
+                && !pairs.any(|&(source, relation, _)| source == list && relation > CHILD_OF)
+        },
+    },
+    Rule {
         name: "lists and inheritance",
         reason: "Flecs counts what is inherited as had, and Disabled as listed",
         often: false,
@@ -478,7 +491,7 @@ const RULES: &[Rule] = &[
                 query.model.entities().any(|node| query.model.targets(node, relation).count() > 1)
             };
             let relation = seen.relation().filter(|&relation| shared(relation) && several(relation));
-            relation.is_some() && query.has_bases() && seen.has_open_target()
+            relation.is_some() && query.has_bases() && (seen.has_open_target() || seen.has_any())
         },
     },
     Rule {
@@ -502,10 +515,13 @@ const RULES: &[Rule] = &[
     },
     // Members.
     Rule {
-        name: "a field and $this as what it names",
+        name: "a field and $this or its holder as what it names",
         reason: "Flecs does not compare the two",
         often: true,
-        applies: |query, seen| is_field(query, seen) && seen.uses(THIS),
+        applies: |query, seen| {
+            let both = seen.source().is_some_and(|source| seen.uses(source));
+            is_field(query, seen) && (both || seen.uses(THIS))
+        },
     },
     Rule {
         name: "a field and a variable that may be unset",
@@ -540,9 +556,12 @@ const RULES: &[Rule] = &[
         },
     },
     Rule {
-        name: "child with a transitive relation",
-        reason: "Flecs finds nothing, or stops at an assertion",
+        name: "child with a transitive or acyclic relation",
+        reason: "Flecs finds nothing, refuses it, or stops at an assertion",
         often: false,
-        applies: |query, seen| seen.closes(query) && seen.has_child(),
+        applies: |query, seen| {
+            let acyclic = |relation: Node| query.model.nodes[relation].traits.is_acyclic();
+            seen.relation().is_some_and(acyclic) && seen.has_child()
+        },
     },
 ];

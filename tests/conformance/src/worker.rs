@@ -6,7 +6,7 @@
 
 use crate::{
     histories::History,
-    queries::{Case, Outcome},
+    queries::{Case, DEFINED, Outcome},
 };
 use std::ops::Range;
 
@@ -61,7 +61,7 @@ pub(crate) fn run(subject: Subject, seed: u64, cases: Range<u64>) {
                 case.run()
             }
             Subject::Histories => {
-                println!("case {number} ");
+                println!("case {number} \n{DEFINED}");
                 History::new(seed, number).run()
             }
         };
