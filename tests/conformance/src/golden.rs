@@ -1,5 +1,5 @@
-//! Small expressions for rules: what Flecs says of them, and what is right. A rule of which Flecs has cured itself
-//! is found out here. `golden --missing` lists the rules that have none yet: they apply to larger expressions.
+//! A small expression for each rule: what Flecs says of it, and what is right. A rule of which Flecs has cured
+//! itself is found out here.
 
 use crate::{
     parent::{self, STOPPED},
@@ -39,13 +39,9 @@ pub(crate) fn failures() -> Vec<String> {
             failures.push(format!("{}:\n{}\n{}", golden.query, verdict.outcome, verdict.text));
         }
     }
-    failures
-}
-
-/// The rules without an example.
-pub(crate) fn missing() -> Vec<String> {
     let shown = |rule: &&str| GOLDEN.iter().any(|golden| golden.rule == *rule);
-    rules::names().filter(|rule| !shown(rule)).map(String::from).collect()
+    failures.extend(rules::names().filter(|rule| !shown(rule)).map(|rule| format!("{rule}: no example")));
+    failures
 }
 
 const GOLDEN: &[Golden] = &[
@@ -322,6 +318,22 @@ const GOLDEN: &[Golden] = &[
         right: "e1 [?]",
     },
     Golden {
+        rule: "shared relation with an open target, and several targets",
+        world: "e0 (IsA, e3); e1; e2; e3 (Owns, e1) (Owns, e2)",
+        query: "(Owns, $x)",
+        named: false,
+        flecs: "e0 x=e1 [Owns,e1@e3]; e0 x=e2 [Owns,e2]; e3 x=e1 [Owns,e1]",
+        right: "e0 x=e1 [Owns,e1@e3]; e0 x=e2 [Owns,e2@e3]; e3 x=e1 [Owns,e1]; e3 x=e2 [Owns,e2]",
+    },
+    Golden {
+        rule: "$this after a scope without it",
+        world: "e0 Red; e1",
+        query: "Red($x), !{ Docked(_, *) }, (Mounted, $x)",
+        named: false,
+        flecs: " x=e0 [Red@e0, Mounted]",
+        right: "",
+    },
+    Golden {
         rule: "a field and $this or its holder as what it names",
         world: "e0 Movement (Movement.value, e1); e1",
         query: "(Movement.value, $this)",
@@ -352,5 +364,157 @@ const GOLDEN: &[Golden] = &[
         named: true,
         flecs: "",
         right: "e1 [Red, Located]",
+    },
+    Golden {
+        rule: "$this as a target in Not, Optional, Or or a scope",
+        world: "calm2; e1",
+        query: "(ChildOf, $x), !{ !{ Clock(Clock) }, Mounted($x, $this) }",
+        named: false,
+        flecs: " x=Mood [ChildOf,Mood]",
+        right: "calm x=Mood [ChildOf,Mood]; angry x=Mood [ChildOf,Mood]",
+    },
+    Golden {
+        rule: "Not or Optional with an unwritten source",
+        world: "e0 Red; e4 Disabled",
+        query: "Red, $x != e0, !Old($x)",
+        named: false,
+        flecs: "e0 x=IsA [Red, ?, -]; e0 x=ChildOf [Red, ?, -]; e0 x=Red [Red, ?, -]; e0 x=Big [Red, ?, -]; e0 x=Old [Red, ?, -]; e0 x=Armor [Red, ?, -]; e0 x=Shield [Red, ?, -]; e0 x=Likes [Red, ?, -]; e0 x=Eats [Red, ?, -]; e0 x=Docked [Red, ?, -]; e0 x=Knows [Red, ?, -]; e0 x=Located [Red, ?, -]; e0 x=Within [Red, ?, -]; e0 x=Near [Red, ?, -]; e0 x=Mounted [Red, ?, -]; e0 x=Follows [Red, ?, -]; e0 x=Owns [Red, ?, -]; e0 x=Mood [Red, ?, -]; e0 x=calm [Red, ?, -]; e0 x=angry [Red, ?, -]; e0 x=Movement [Red, ?, -]",
+        right: "e0 x=IsA [Red, ?, -]; e0 x=ChildOf [Red, ?, -]; e0 x=Red [Red, ?, -]; e0 x=Big [Red, ?, -]; e0 x=Old [Red, ?, -]; e0 x=Armor [Red, ?, -]; e0 x=Shield [Red, ?, -]; e0 x=Likes [Red, ?, -]; e0 x=Eats [Red, ?, -]; e0 x=Docked [Red, ?, -]; e0 x=Knows [Red, ?, -]; e0 x=Located [Red, ?, -]; e0 x=Within [Red, ?, -]; e0 x=Near [Red, ?, -]; e0 x=Mounted [Red, ?, -]; e0 x=Follows [Red, ?, -]; e0 x=Owns [Red, ?, -]; e0 x=Mood [Red, ?, -]; e0 x=calm [Red, ?, -]; e0 x=angry [Red, ?, -]; e0 x=Movement [Red, ?, -]; e0 x=e4 [Red, ?, -]",
+    },
+    Golden {
+        rule: "up or transitive in or after Or",
+        world: "e0 Old (Located, e2); e2 (IsA, e3); e3 (Located, e4); e4",
+        query: "(Located, e4) || Old",
+        named: false,
+        flecs: "e3 [Located]",
+        right: "e0 [Old]; e3 [Located]",
+    },
+    Golden {
+        rule: "an empty list",
+        world: "e0 Red; e1",
+        query: "and|e1",
+        named: false,
+        flecs: "",
+        right: "Red [?]; Big [?]; Old [?]; Armor [?]; Shield [?]; Likes [?]; Eats [?]; Docked [?]; Knows [?]; Located [?]; Within [?]; Near [?]; Mounted [?]; Follows [?]; Owns [?]; Mood [?]; calm [?]; angry [?]; Movement [?]; e0 [?]; e1 [?]",
+    },
+    Golden {
+        rule: "!= with * or _",
+        world: "e0 Red; e1",
+        query: "Red, $this != *",
+        named: false,
+        flecs: "e0 [Red, ?]",
+        right: "",
+    },
+    Golden {
+        rule: "Prefab or Disabled of another than $this",
+        world: "e0 Red Prefab; e1 Red",
+        query: "Red, Prefab($x)",
+        named: false,
+        flecs: "e0 x=e0 [Red, Prefab]; e1 x=e0 [Red, Prefab@e0]",
+        right: "e1 x=e0 [Red, Prefab@e0]",
+    },
+    Golden {
+        rule: "a field and a variable that may be unset",
+        world: "e0 Red Movement (Movement.value, e1); e1",
+        query: "Red, ?(Likes, $x), (Movement.value, $x)",
+        named: false,
+        flecs: "e0 x=e1 [Red, -, ?]",
+        right: "e0 x=* [Red, -, -]",
+    },
+    Golden {
+        rule: "a term after a transitive one in a scope",
+        world: "e0",
+        query: "(ChildOf, $x), !{ (Within, Mood.calm) }, (ChildOf, $x)",
+        named: false,
+        flecs: "",
+        right: "angry x=Mood [ChildOf,Mood, ChildOf,Mood]",
+    },
+    Golden {
+        rule: "cascade beside other than plain terms",
+        world: "e0 Old (Follows, e1); e1 Red Old; e2 Old (Follows, e0)",
+        query: "Red(cascade Follows), $x(e1)",
+        named: false,
+        flecs: "e0 x=Red [Red@e1, Red@e1]; e2 x=Red [Red@e1, Red@e1]",
+        right: "e0 x=Red [Red@e1, Red@e1]; e0 x=Old [Red@e1, Old@e1]; e2 x=Red [Red@e1, Red@e1]; e2 x=Old [Red@e1, Old@e1]",
+    },
+    Golden {
+        rule: "child of another variable than $this",
+        world: "e4 (Docked, e6); e6",
+        query: "(Docked, $x), !{ !Follows($x.e4, Mood.calm) }",
+        named: true,
+        flecs: "",
+        right: "e4 x=e6 [Docked,e6]",
+    },
+    Golden {
+        rule: "source that only the target of a Not names before",
+        world: "e4 Old; e5 Shield; e3",
+        query: "Shield(), !{ Old, !Likes|self(Mood.angry, $this) }, (ChildOf, e3) || Shield",
+        named: false,
+        flecs: "",
+        right: "e5 [-, Shield]",
+    },
+    Golden {
+        rule: "relation that an optional term may leave unset",
+        world: "e1 (Follows, e2) (Follows, e4); e2; e4",
+        query: "Movement || (_, *), ?($z, *)",
+        named: false,
+        flecs: "calm z=ChildOf [*, ChildOf,Mood]; angry z=ChildOf [*, ChildOf,Mood]; e1 z=Follows [*, Follows,e2]",
+        right: "calm z=ChildOf [*, ChildOf,Mood]; angry z=ChildOf [*, ChildOf,Mood]; e1 z=Follows [*, Follows,e2]; e1 z=Follows [*, Follows,e4]",
+    },
+    Golden {
+        rule: "equality after Or",
+        world: "Big (IsA, Red); Old (IsA, Big); e3 Old; e5",
+        query: "Red, (Eats, e5) || Big, $this == _",
+        named: false,
+        flecs: "",
+        right: "e3 [Old, Old, ?]",
+    },
+    Golden {
+        rule: "Or before several plain terms",
+        world: "e2 Movement (Within, e3) (Movement.value, e5); e3 Movement (Movement.value, e4); e4 Movement (Movement.value, e2); e5",
+        query: "Armor || Movement, (Knows, e3), Movement",
+        named: false,
+        flecs: "e2 [Movement, Knows,e3, Movement]",
+        right: "",
+    },
+    Golden {
+        rule: "another source than $this in a scope",
+        world: "e0 (Follows, e3); e3",
+        query: "Follows(e0, $z), !{ Old }",
+        named: false,
+        flecs: " z=e3 [Follows,e3@e0]",
+        right: "Red z=e3 [Follows,e3@e0]; Big z=e3 [Follows,e3@e0]; Old z=e3 [Follows,e3@e0]; Armor z=e3 [Follows,e3@e0]; Shield z=e3 [Follows,e3@e0]; Likes z=e3 [Follows,e3@e0]; Eats z=e3 [Follows,e3@e0]; Docked z=e3 [Follows,e3@e0]; Knows z=e3 [Follows,e3@e0]; Located z=e3 [Follows,e3@e0]; Within z=e3 [Follows,e3@e0]; Near z=e3 [Follows,e3@e0]; Mounted z=e3 [Follows,e3@e0]; Follows z=e3 [Follows,e3@e0]; Owns z=e3 [Follows,e3@e0]; Mood z=e3 [Follows,e3@e0]; calm z=e3 [Follows,e3@e0]; angry z=e3 [Follows,e3@e0]; Movement z=e3 [Follows,e3@e0]; e0 z=e3 [Follows,e3]; e3 z=e3 [Follows,e3@e0]",
+    },
+    Golden {
+        rule: "open relation or tag of another than $this in a scope",
+        world: "e0",
+        query: "(*, $x), !{ _(_, Mood.calm) }, _",
+        named: false,
+        flecs: "",
+        right: "calm x=Mood [ChildOf,Mood, *]; angry x=Mood [ChildOf,Mood, *]",
+    },
+    Golden {
+        rule: "$this as the target of a fixed source, * or _",
+        world: "e2 Old Shield (Owns, e4); e4 (Within, e2)",
+        query: "*(self|up Within), *(e2, $this)",
+        named: false,
+        flecs: "e4 [Old@e2, Owns,e4@e2]",
+        right: "e4 [Old@e2, Owns,e4@e2]; e4 [Shield@e2, Owns,e4@e2]",
+    },
+    Golden {
+        rule: "fixed source with _, beside other terms",
+        world: "e4 (Mounted, e5); e5",
+        query: "Mounted(e4, _), and|Mood.angry",
+        named: false,
+        flecs: " [*@e4, ?]",
+        right: "Red [*@e4, ?]; Big [*@e4, ?]; Old [*@e4, ?]; Armor [*@e4, ?]; Shield [*@e4, ?]; Likes [*@e4, ?]; Eats [*@e4, ?]; Docked [*@e4, ?]; Knows [*@e4, ?]; Located [*@e4, ?]; Within [*@e4, ?]; Near [*@e4, ?]; Mounted [*@e4, ?]; Follows [*@e4, ?]; Owns [*@e4, ?]; Mood [*@e4, ?]; calm [*@e4, ?]; angry [*@e4, ?]; Movement [*@e4, ?]; e4 [*, ?]; e5 [*@e4, ?]",
+    },
+    Golden {
+        rule: "a field of _, in Or or in a scope",
+        world: "e5 Red",
+        query: "Red, !{ (Movement.value, e5) }",
+        named: false,
+        flecs: " [Red]",
+        right: "e5 [Red]",
     },
 ];

@@ -1,8 +1,8 @@
 //! Runs cases in processes of their own, and goes on after those that stop.
 
 use crate::{
-    queries::{Case, DEFINED},
-    rules::{ASSERTION, TOO_MANY_ROWS},
+    queries::{ASKED, Case, DEFINED},
+    rules::{ASSERTION, ENDLESS, TOO_MANY_ROWS},
     worker::Subject,
 };
 
@@ -39,8 +39,6 @@ pub(crate) struct Report {
     pub(crate) known: BTreeMap<String, (u64, u64)>,
     /// By rule, how many of those to which only this rule applies agree, and how many do not.
     pub(crate) alone: BTreeMap<String, [u64; 2]>,
-    /// By rule, the first case in which it is the only one, and Flecs differs.
-    pub(crate) examples: BTreeMap<String, u64>,
     /// Number and text.
     pub(crate) differing: Vec<(u64, String)>,
 }
@@ -83,15 +81,14 @@ impl Process {
 
     /// The lines of one case, and how it ended.
     fn case(&mut self) -> (Vec<String>, End) {
-        let (mut lines, mut defined) = (Vec::new(), false);
+        let (mut lines, mut late) = (Vec::new(), End::Undefined);
         loop {
             match self.lines.recv_timeout(PATIENCE) {
                 Ok(line) if line == "end" => return (lines, End::Done),
-                Ok(line) if line == DEFINED => defined = true,
+                Ok(line) if line == DEFINED => late = End::Failed,
+                Ok(line) if line == ASKED => late = End::Endless,
                 Ok(line) => lines.push(line),
-                Err(RecvTimeoutError::Timeout) => {
-                    return (lines, if defined { End::Failed } else { End::Undefined });
-                }
+                Err(RecvTimeoutError::Timeout) => return (lines, late),
                 // A panic of this crate ends the process with a status; an abort of Flecs does not.
                 Err(RecvTimeoutError::Disconnected) => {
                     let aborted = self.child.wait().is_ok_and(|status| status.code().is_none());
@@ -115,6 +112,8 @@ enum End {
     Failed,
     /// The rows by definition took too long.
     Undefined,
+    /// Flecs took too long.
+    Endless,
 }
 
 impl Drop for Process {
@@ -168,10 +167,9 @@ fn batch(subject: Subject, seed: u64, cases: Range<u64>, report: &mut Report) ->
     Ok(())
 }
 
-/// How a case that is written ends: the rules that apply, and what came of it.
+/// How a case that is written ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Verdict {
-    pub(crate) rules: String,
     /// `agree`, `known <rule>`, `beyond <construct>`, `differ`, `stopped` or `failed`.
     pub(crate) outcome: String,
     pub(crate) text: String,
@@ -181,13 +179,12 @@ pub(crate) fn judge(case: &Case) -> io::Result<Verdict> {
     let [world, query, named] = case.written();
     let mut process = Process::with(&["written", &world, &query, &named])?;
     let (lines, end) = process.case();
-    let rules = lines.first().and_then(|line| line.splitn(3, ' ').nth(2)).unwrap_or_default().into();
     let outcome = match end {
         End::Done => lines.get(1).cloned().unwrap_or_default(),
         End::Stopped => STOPPED.into(),
-        End::Failed | End::Undefined => "failed".into(),
+        End::Failed | End::Undefined | End::Endless => "failed".into(),
     };
-    Ok(Verdict { rules, outcome, text: lines.get(2..).unwrap_or_default().join("\n") })
+    Ok(Verdict { outcome, text: lines.get(2..).unwrap_or_default().join("\n") })
 }
 
 /// Takes away from the case what can go while the verdict stays.
@@ -203,7 +200,7 @@ pub(crate) fn shrink(case: Case) -> io::Result<(Case, Verdict)> {
                 break;
             }
             let found = judge(&smaller)?;
-            if (&found.rules, &found.outcome) == (&wanted.rules, &wanted.outcome) {
+            if found.outcome == wanted.outcome {
                 (case, verdict) = (smaller, found);
                 continue 'smaller;
             }
@@ -242,15 +239,11 @@ impl Report {
             }
             Some(line) if let Some(rule) = line.strip_prefix("known ") => self.know(rule, number),
             _ if end == End::Undefined => *self.beyond.entry(TOO_MANY_ROWS.into()).or_default() += 1,
+            _ if end == End::Endless => self.know(ENDLESS, number),
             _ if end == End::Stopped => self.know(ASSERTION, number),
             _ => self.differing.push((number, "a panic, or no end\n".into())),
         }
         if let [rule] = rules[..] {
-            let stopped = end == End::Stopped;
-            if !agrees && outcome.is_none_or(|line| line.starts_with("known ")) {
-                let example = self.examples.entry(if stopped { ASSERTION } else { rule }.into());
-                example.and_modify(|first| *first = number.min(*first)).or_insert(number);
-            }
             self.alone.entry(rule.into()).or_default()[usize::from(!agrees)] += 1;
         }
     }
@@ -273,9 +266,6 @@ impl Report {
         for (rule, [agree, differ]) in other.alone {
             let all = self.alone.entry(rule).or_default();
             *all = [all[0] + agree, all[1] + differ];
-        }
-        for (rule, number) in other.examples {
-            self.examples.entry(rule).and_modify(|first| *first = number.min(*first)).or_insert(number);
         }
         self.differing.extend(other.differing);
         self.differing.sort_by_key(|(number, _)| *number);

@@ -23,6 +23,9 @@ const PER_WORLD: u64 = 16;
 /// The line after the rows by definition are there.
 pub(crate) const DEFINED: &str = "defined";
 
+/// The line before Flecs is asked.
+pub(crate) const ASKED: &str = "asked";
+
 /// What came of a case.
 pub(crate) enum Outcome {
     Agree,
@@ -90,6 +93,7 @@ impl Case {
         if let Some(construct) = rules::beyond(&self.expr) {
             return Outcome::Beyond(construct);
         }
+        println!("{ASKED}");
         let mut flecs = Flecs::new(&self.model, &self.expr, self.named, self.spelling);
         if let Some(difference) = flecs.difference() {
             return Outcome::Differ(format!("the world of Flecs is another: {difference}"));

@@ -5,7 +5,7 @@
 use crate::{
     oracle::{
         expr::{Body, Expr, Look, Oper, Ref, Side, THIS, Term},
-        model::{BUILT_IN, CHILD_OF, IS_A, Kind, Model, Node},
+        model::{BUILT_IN, CHILD_OF, DISABLED, IS_A, Kind, Model, Node, PREFAB},
     },
     seen::{Query, Seen},
 };
@@ -31,6 +31,9 @@ pub(crate) fn beyond(expr: &Expr) -> Option<&'static str> {
     let ours = |term: &&Term| matches!(term.look(), Look::Up(up) if !up.is_common());
     expr.terms().iter().any(ours).then_some("down, all or a depth")
 }
+
+/// Flecs was asked, and has not come to an end.
+pub(crate) const ENDLESS: &str = "Flecs does not come to an end";
 
 /// The names of all rules.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
@@ -409,15 +412,6 @@ const RULES: &[Rule] = &[
         },
     },
     Rule {
-        name: "_ with up, or beside subtypes",
-        reason: "Flecs gives a row for every match",
-        often: false,
-        applies: |query, seen| {
-            let subtypes = |id| query.model.pairs.iter().any(|&(_, r, t)| (r, t) == (IS_A, id));
-            seen.has_any() && (seen.looks_up() || seen.id().is_some_and(subtypes))
-        },
-    },
-    Rule {
         name: "fixed source with _, beside other terms",
         reason: "Flecs gives a row for every match",
         often: false,
@@ -492,6 +486,25 @@ const RULES: &[Rule] = &[
             };
             let relation = seen.relation().filter(|&relation| shared(relation) && several(relation));
             relation.is_some() && query.has_bases() && (seen.has_open_target() || seen.has_any())
+        },
+    },
+    Rule {
+        name: "a term after a transitive one in a scope",
+        reason: "Flecs loses rows where the target is bound",
+        often: false,
+        applies: |query, seen| {
+            !seen.term.vars().is_empty()
+                && query.before(seen, |other| other.scopes > 0 && other.closes(query))
+        },
+    },
+    Rule {
+        name: "Prefab or Disabled of another than $this",
+        reason: "Flecs then finds hidden entities as $this, too",
+        often: true,
+        applies: |_, seen| {
+            let named = seen.term.others().iter().any(|part| matches!(part.node(), Some(PREFAB | DISABLED)));
+            let elsewhere = matches!(seen.term.look(), Look::Up(up) if !up.with_self);
+            named && (seen.source() != Some(THIS) || elsewhere)
         },
     },
     Rule {
