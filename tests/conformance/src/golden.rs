@@ -517,4 +517,28 @@ const GOLDEN: &[Golden] = &[
         flecs: " [Red]",
         right: "e5 [Red]",
     },
+    Golden {
+        rule: "reflexive to * from another variable than $this",
+        world: "e3 Big",
+        query: "*, Big($z), IsA($z, *)",
+        named: false,
+        flecs: "",
+        right: "e3 z=e3 [Big, Big, IsA]",
+    },
+    Golden {
+        rule: "Not or Optional of a reflexive relation",
+        world: "e0",
+        query: "(ChildOf, $x), ?(Within, Mood.calm)",
+        named: false,
+        flecs: "calm x=Mood [ChildOf,Mood, Within]",
+        right: "calm x=Mood [ChildOf,Mood, Within]; angry x=Mood [ChildOf,Mood, -]",
+    },
+    Golden {
+        rule: "Not of a variable tag or relation in a scope",
+        world: "e0 (Mounted, e3); e3; e6 Armor (Mounted, e7); e7",
+        query: "(Mounted, _), !{ !{ ($y, e3) }, !$y }",
+        named: false,
+        flecs: "e0 [*]",
+        right: "e0 [*]; e6 [*]",
+    },
 ];

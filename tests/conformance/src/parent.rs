@@ -2,7 +2,7 @@
 
 use crate::{
     queries::{ASKED, Case, DEFINED},
-    rules::{ASSERTION, ENDLESS, TOO_MANY_ROWS},
+    rules::ASSERTION,
     worker::Subject,
 };
 
@@ -25,6 +25,12 @@ use std::{
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often a case is tried with less of it.
 const ATTEMPTS: usize = 400;
+/// Flecs was asked, and has not come to an end.
+const ENDLESS: &str = "Flecs does not come to an end";
+
+/// The evaluation by definition did not come to an end in time.
+const TOO_MANY_ROWS: &str = "too many rows for the definition: compared with nothing";
+
 /// Cases given to one process.
 const PER_PROCESS: u64 = 500;
 

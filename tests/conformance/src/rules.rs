@@ -23,17 +23,11 @@ pub(crate) struct Rule {
 /// Flecs has aborted the process: it did not answer at all. Any kind of expression may do that.
 pub(crate) const ASSERTION: &str = "Flecs stops at an assertion";
 
-/// The evaluation by definition did not come to an end in time.
-pub(crate) const TOO_MANY_ROWS: &str = "too many rows for the definition: compared with nothing";
-
 /// The construct of the expression that Flecs has not.
 pub(crate) fn beyond(expr: &Expr) -> Option<&'static str> {
     let ours = |term: &&Term| matches!(term.look(), Look::Up(up) if !up.is_common());
     expr.terms().iter().any(ours).then_some("down, all or a depth")
 }
-
-/// Flecs was asked, and has not come to an end.
-pub(crate) const ENDLESS: &str = "Flecs does not come to an end";
 
 /// The names of all rules.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
@@ -100,6 +94,25 @@ const RULES: &[Rule] = &[
             seen.relation().is_some_and(|relation| query.model.nodes[relation].traits.reflexive)
                 && (seen.has_unwritten_source() || seen.collects())
                 && (seen.has_open_target() || (target.is_some() && !used(target)))
+        },
+    },
+    Rule {
+        name: "reflexive to * from another variable than $this",
+        reason: "Flecs finds nothing where there is no pair",
+        often: false,
+        applies: |query, seen| {
+            seen.relation().is_some_and(|relation| query.model.nodes[relation].traits.reflexive)
+                && seen.target() == Some(&Ref::Wildcard)
+                && seen.source() != Some(THIS)
+        },
+    },
+    Rule {
+        name: "Not or Optional of a reflexive relation",
+        reason: "Flecs answers for a table what holds of one entity in it",
+        often: false,
+        applies: |query, seen| {
+            seen.relation().is_some_and(|relation| query.model.nodes[relation].traits.reflexive)
+                && seen.term.oper != Oper::And
         },
     },
     Rule {
@@ -446,7 +459,6 @@ const RULES: &[Rule] = &[
             matches!(seen.term.look(), Look::Up(up) if up.relation != IS_A) && query.has_bases()
         },
     },
-    // Inheritance.
     Rule {
         name: "subtypes in Or, up, or with _ or * as the source",
         reason: "Flecs looks at the id itself only",
@@ -484,9 +496,17 @@ const RULES: &[Rule] = &[
             let several = |relation: Node| {
                 query.model.entities().any(|node| query.model.targets(node, relation).count() > 1)
             };
-            let relation = seen.relation().filter(|&relation| shared(relation) && several(relation));
+            let both = seen.source().is_some_and(|source| seen.uses(source));
+            let relation =
+                seen.relation().filter(|&relation| shared(relation) && (both || several(relation)));
             relation.is_some() && query.has_bases() && (seen.has_open_target() || seen.has_any())
         },
+    },
+    Rule {
+        name: "Not of a variable tag or relation in a scope",
+        reason: "Flecs answers for the first value of the variable",
+        often: false,
+        applies: |_, seen| seen.scopes > 0 && seen.term.oper == Oper::Not && seen.has_open_id(),
     },
     Rule {
         name: "a term after a transitive one in a scope",
@@ -556,7 +576,6 @@ const RULES: &[Rule] = &[
         often: true,
         applies: |query, seen| is_field(query, seen) && (seen.collects() || seen.branch || seen.scopes > 0),
     },
-    // Names.
     Rule {
         name: "part of a name in another case",
         reason: "the ~= of Flecs tells capitals apart",

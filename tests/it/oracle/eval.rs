@@ -300,8 +300,10 @@ impl Oracle<'_> {
         let marks = self.model.marks.iter().filter(|(source, mark)| is_list(source) && *mark > DISABLED);
         let marks: Vec<Node> = marks.map(|&(_, mark)| mark).collect();
         let relations = self.model.pairs.iter().filter(|(source, ..)| is_list(source));
+        // What a field of a component names is the value of the component.
+        let is_pair = |relation: Node| relation > CHILD_OF && self.model.nodes[relation].kind != Kind::Member;
         let pairs: Vec<(Node, Node)> =
-            relations.filter(|&&(_, relation, _)| relation > CHILD_OF).map(|&(_, r, t)| (r, t)).collect();
+            relations.filter(|&&(_, relation, _)| is_pair(relation)).map(|&(_, r, t)| (r, t)).collect();
         let has = |node: Node| {
             let marks = marks.iter().map(move |&mark| self.model.marks.contains(&(node, mark)));
             marks.chain(pairs.iter().map(move |&(r, t)| self.model.has_pair(node, r, t))).collect::<Vec<_>>()
