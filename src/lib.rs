@@ -7,16 +7,16 @@ extern crate self as bevy_relations;
 #[cfg(feature = "std")]
 extern crate std;
 
-mod access;
 mod expr;
+mod fetch;
 mod id;
 mod names;
 mod ops;
-mod param;
 mod plugin;
+mod query;
 mod relation;
 mod store;
-mod term;
+mod system_param;
 mod traverse;
 
 #[doc = include_str!("../GUIDE.md")]
@@ -39,13 +39,11 @@ pub use ops::{
     PairsBundle, PropagatedEvent, RemovedAbove, ReorderError, SourcesBundle, Towards, TypeTarget,
     WorldPairExt,
 };
-pub use param::{
-    AnyPairs, CascadeItems, CascadeIter, CascadeQuery, PairEdge, PairIter, PairIterMut, PairQuery, Pairs,
-    PairsMut, RemovedPairIter, RemovedPairs, WorldPairReadExt, any_pair, any_pair_removed, pairs_changed,
-};
-#[cfg(feature = "bevy_reflect")]
-pub use param::{PairView, PairsView};
 pub use plugin::{AdoptRelationshipExt, AppRelationExt, ComponentNameExt, RelationsPlugin};
+pub use query::{
+    AddedPair, Ancestors, ChangedPair, Depth, Kept, LeafOf, PairsOf, PairsOfItem, Related, RootOf, SelfUp,
+    Sources, SourcesItem, Target, TargetItem, TargetOf, Targets, TargetsItem, Up,
+};
 #[cfg(feature = "bevy_reflect")]
 pub use relation::ReflectedData;
 pub use relation::{
@@ -54,10 +52,12 @@ pub use relation::{
     Wildcard,
 };
 pub use store::{Invariant, PairInvariantError, PairTicks, SourceIter, TargetIter};
-pub use term::{
-    AddedPair, Ancestors, ChangedPair, Depth, Kept, LeafOf, PairsOf, PairsOfItem, Related, RootOf, SelfUp,
-    Sources, SourcesItem, Target, TargetItem, TargetOf, Targets, TargetsItem, Up,
+pub use system_param::{
+    AnyPairs, CascadeItems, CascadeIter, CascadeQuery, PairEdge, PairIter, PairIterMut, PairQuery, Pairs,
+    PairsMut, RemovedPairIter, RemovedPairs, WorldPairReadExt, any_pair, any_pair_removed, pairs_changed,
 };
+#[cfg(feature = "bevy_reflect")]
+pub use system_param::{PairView, PairsView};
 pub use traverse::{AncestorIter, DepthError, EntityPath, MaxDepth, RelationView, WalkIter};
 
 /// Everything that a game usually names.

@@ -1,7 +1,7 @@
 //! The plugin, and adopting Bevy's relationships.
 
 #[cfg(feature = "bevy_reflect")]
-use crate::param::{PairsView, refresh_views};
+use crate::system_param::{PairsView, refresh_views};
 use crate::{
     ops::{WorldPairExt, adopt, ensure_store, maintain, needs_mending, relation_id},
     relation::{Relation, RelationTraits, TraitsError, TraversableRelation, short_name},

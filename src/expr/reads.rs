@@ -4,10 +4,10 @@
 //! out nothing else: whatever the stages ask for, they get no more than that.
 
 use crate::{
-    access,
+    fetch,
     names::{LookupError, NamePaths, WorldNameExt},
-    param::WorldPairReadExt,
     store::{PairData, PairStore},
+    system_param::WorldPairReadExt,
 };
 #[cfg(feature = "bevy_reflect")]
 use bevy_ecs::reflect::AppTypeRegistry;
@@ -63,7 +63,7 @@ impl<'w> Reads<'w> {
     /// `None` if relations were never used in the world, or are out of reach.
     pub(crate) fn store(self) -> Option<&'w PairStore> {
         match self {
-            Self::World(world) => access::store(world),
+            Self::World(world) => fetch::store(world),
             Self::Declared(declared) => declared.store,
         }
     }
@@ -185,7 +185,7 @@ impl<'w> Reads<'w> {
         target: Entity,
     ) -> Option<&'w dyn core::any::Any> {
         match self {
-            Self::World(world) => Some(crate::param::any_pair_value(world, source, relation, target)?),
+            Self::World(world) => Some(crate::system_param::any_pair_value(world, source, relation, target)?),
             Self::Declared(_) => None,
         }
     }

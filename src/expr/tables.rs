@@ -8,7 +8,7 @@ use super::{
     reads::Reads,
     rows::{Row, RowMut, WriteFieldError},
 };
-use crate::access;
+use crate::fetch;
 use bevy_ecs::{
     component::{Component, Mutable},
     entity::Entity,
@@ -238,7 +238,7 @@ impl<'a> RowTable<'a> {
         let first = self.first();
         let (table, rows) = self.run.table_rows()?;
         let is_own = first.is_own(field) && first.is_component::<T>(field);
-        is_own.then(|| access::table_slice(self.world, table, rows)).flatten()
+        is_own.then(|| fetch::table_slice(self.world, table, rows)).flatten()
     }
 
     /// The value of a shared field, the same for all rows. `None` if it is not set, own, or of another type.
@@ -285,7 +285,7 @@ impl RowTableMut<'_> {
         let first = self.as_table().first();
         first.writable::<T>(field, true)?;
         let place = self.run.table_rows().filter(|_| first.is_own(field));
-        let slice = place.and_then(|(table, rows)| access::table_slice_mut(self.world, table, rows));
+        let slice = place.and_then(|(table, rows)| fetch::table_slice_mut(self.world, table, rows));
         slice.ok_or_else(|| WriteFieldError::apart(self.expr, field))
     }
 }

@@ -4,36 +4,24 @@
 //! ends in [`insert::insert`], which asks [`plan`] what the relation's traits say and then carries the plan
 //! out, and a removal ends in [`remove::remove`]. What happens at a despawn is in [`cleanup`].
 
-mod above;
-mod adopt;
-mod along;
-mod bootstrap;
-mod bundle;
-mod cleanup;
-mod clone;
-mod commands;
-mod component;
-mod entity;
-mod error;
-mod event;
-mod insert;
-mod participant;
-mod plan;
-mod remove;
-mod watch;
-mod world;
+mod api;
+mod lifecycle;
+mod mutate;
+mod register;
 
-pub use above::{InsertedAbove, RemovedAbove};
-pub use along::{NotTraversableError, PropagatedEvent, Propagation, Towards};
-pub use bootstrap::register;
-pub use bundle::{BundleList, Pair, PairList, PairTarget, PairsBundle, SourcesBundle, TypeTarget};
-pub use commands::{CommandsPairExt, EntityCommandsPairExt, PairBatch};
-pub use entity::EntityWorldMutPairExt;
-pub use error::{AttemptedPair, DespawnError, InsertPairError, InsertPairsError, PairRole, ReorderError};
-pub use event::{PairInserted, PairInsertedEvent, PairPattern, PairRemoved, PairRemovedEvent};
-pub use world::WorldPairExt;
+pub use api::bundle::{BundleList, Pair, PairList, PairTarget, PairsBundle, SourcesBundle, TypeTarget};
+pub use api::commands::{CommandsPairExt, EntityCommandsPairExt, PairBatch};
+pub use api::entity::EntityWorldMutPairExt;
+pub use api::propagate::{InsertedAbove, RemovedAbove};
+pub use api::trigger::{NotTraversableError, PropagatedEvent, Propagation, Towards};
+pub use api::world::WorldPairExt;
+pub use mutate::error::{
+    AttemptedPair, DespawnError, InsertPairError, InsertPairsError, PairRole, ReorderError,
+};
+pub use mutate::event::{PairInserted, PairInsertedEvent, PairPattern, PairRemoved, PairRemovedEvent};
+pub use register::bootstrap::register;
 
-pub(crate) use adopt::adopt;
-pub(crate) use bootstrap::{TypeEntity, ensure_store, entity_of_type_id, relation_id};
-pub(crate) use participant::Participant;
-pub(crate) use watch::{despawn_after, maintain, needs_mending};
+pub(crate) use lifecycle::adopt::adopt;
+pub(crate) use lifecycle::participant::Participant;
+pub(crate) use register::bootstrap::{TypeEntity, ensure_store, entity_of_type_id, relation_id};
+pub(crate) use register::watch::{despawn_after, maintain, needs_mending};

@@ -11,9 +11,9 @@ mod reader;
 pub(crate) use reader::{ExclusiveReader, Reader};
 
 use super::{
-    holes::Holes,
     pages::Pages,
     reverse::{Moved, Reverse, live_places},
+    tombstones::Tombstones,
 };
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::entity::{Entity, EntityGeneration, EntityHashMap, EntityIndex};
@@ -45,7 +45,7 @@ pub(crate) struct TargetList {
 #[derive(Default)]
 struct LongList {
     by_target: EntityHashMap<u32>,
-    holes: Holes,
+    holes: Tombstones,
 }
 
 impl TargetList {
@@ -57,10 +57,10 @@ impl TargetList {
     }
 
     fn len(&self) -> usize {
-        self.edges.len() - self.holes().map_or(0, Holes::count)
+        self.edges.len() - self.holes().map_or(0, Tombstones::count)
     }
 
-    fn holes(&self) -> Option<&Holes> {
+    fn holes(&self) -> Option<&Tombstones> {
         self.long.as_deref().map(|long| &long.holes)
     }
 
@@ -485,7 +485,7 @@ impl Forward {
 pub struct TargetIter<'w> {
     one: Option<Entity>,
     edges: &'w [Edge],
-    holes: Option<&'w Holes>,
+    holes: Option<&'w Tombstones>,
     next: usize,
     left: usize,
 }

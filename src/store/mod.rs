@@ -18,13 +18,13 @@ mod check;
 mod column;
 mod depth;
 mod forward;
-mod holes;
 mod index;
 mod journal;
 mod pages;
 mod participants;
 mod reverse;
 mod ticks;
+mod tombstones;
 
 pub use check::{Invariant, PairInvariantError};
 pub use forward::TargetIter;

@@ -1,6 +1,6 @@
 //! The reverse index of a relation: from a target to its sources.
 
-use super::{holes::Holes, pages::Pages, ticks::PairTicks};
+use super::{pages::Pages, ticks::PairTicks, tombstones::Tombstones};
 use alloc::{format, string::String, vec::Vec};
 use bevy_ecs::entity::Entity;
 #[cfg(feature = "multi_threaded")]
@@ -25,7 +25,7 @@ pub(crate) struct ListExtra {
     pub(crate) rows: Vec<u32>,
     pub(crate) ticks: Vec<PairTicks>,
     /// Only for relations that keep order.
-    pub(crate) holes: Holes,
+    pub(crate) holes: Tombstones,
 }
 
 /// Which parts of [`ListExtra`] a relation has.
@@ -94,11 +94,11 @@ impl Reverse {
     /// Number of sources in a list.
     #[inline]
     pub(crate) fn len(&self, list: usize) -> usize {
-        self.lists[list].sources.len() - self.holes(list).map_or(0, Holes::count)
+        self.lists[list].sources.len() - self.holes(list).map_or(0, Tombstones::count)
     }
 
     #[inline]
-    pub(crate) fn holes(&self, list: usize) -> Option<&Holes> {
+    pub(crate) fn holes(&self, list: usize) -> Option<&Tombstones> {
         self.extras.ordered.then(|| &self.extra[list].holes)
     }
 
@@ -341,7 +341,7 @@ impl Iterator for ListIter<'_> {
 }
 
 /// Says of one place after the other whether it is live.
-pub(super) fn live_places(holes: &Holes) -> impl FnMut() -> bool + use<'_> {
+pub(super) fn live_places(holes: &Tombstones) -> impl FnMut() -> bool + use<'_> {
     let mut next = 0;
     move || {
         next += 1;
@@ -353,7 +353,7 @@ pub(super) fn live_places(holes: &Holes) -> impl FnMut() -> bool + use<'_> {
 #[derive(Clone)]
 pub struct SourceIter<'w> {
     sources: &'w [Entity],
-    holes: Option<&'w Holes>,
+    holes: Option<&'w Tombstones>,
     next: usize,
     left: usize,
 }
@@ -365,7 +365,7 @@ impl<'w> SourceIter<'w> {
     }
 
     #[inline]
-    pub(crate) fn new(sources: &'w [Entity], holes: Option<&'w Holes>, left: usize) -> Self {
+    pub(crate) fn new(sources: &'w [Entity], holes: Option<&'w Tombstones>, left: usize) -> Self {
         let holes = holes.filter(|holes| holes.count() > 0);
         Self { sources, holes, next: 0, left }
     }

@@ -1,0 +1,361 @@
+//! Pairs in bundles: `spawn((Name::new("Bob"), Pair(Likes, alice)))`.
+//!
+//! A pair contributes no component, since Bevy forbids a component twice in one bundle and several pairs of
+//! one relation are common. It is a bundle *effect*: inserted right after the bundle's components, when their
+//! own hooks and observers have run. A pair that is refused goes to Bevy's error handler; the others apply.
+#![expect(unsafe_code, reason = "Bevy's `Bundle` is an unsafe trait")]
+
+use crate::ops::{
+    lifecycle::participant::{Participant, note_marker},
+    mutate::{
+        error::{InsertPairError, report, to_bevy},
+        insert::{insert, insert_slot, insert_typed},
+        plan::StoredPair,
+    },
+    register::bootstrap::{ensure_store, entity_of, relation_id},
+};
+use crate::relation::Relation;
+use alloc::vec::Vec;
+use bevy_ecs::{
+    bundle::{Bundle, DynamicBundle, NoBundleEffect},
+    component::{ComponentId, Components, ComponentsRegistrator, StorageType},
+    entity::Entity,
+    ptr::{MovingPtr, OwningPtr},
+    world::{EntityWorldMut, World},
+};
+use core::{marker::PhantomData, mem::MaybeUninit};
+
+/// What a pair in a bundle can point to: an [`Entity`], or a type ([`TypeTarget`]).
+pub trait PairTarget: Send + Sync + 'static {
+    /// Inserts the pair of `relation` and this target.
+    #[doc(hidden)]
+    fn insert<R: Relation>(
+        self,
+        world: &mut World,
+        source: Entity,
+        relation: R,
+    ) -> Result<(), InsertPairError>;
+}
+
+impl PairTarget for Entity {
+    #[inline]
+    fn insert<R: Relation>(
+        self,
+        world: &mut World,
+        source: Entity,
+        relation: R,
+    ) -> Result<(), InsertPairError> {
+        insert_typed(world, source, relation, self)
+    }
+}
+
+/// A Rust type as the target of a pair: `Pair(Begin, TypeTarget(Position::ZERO))`.
+///
+/// If the relation has no fields and is not declared a tag, the pair carries the value; if it has, the pair carries
+/// that of the relation.
+#[derive(Clone, Copy, Debug)]
+pub struct TypeTarget<T>(pub T);
+
+impl<T: Send + Sync + 'static> PairTarget for TypeTarget<T> {
+    fn insert<R: Relation>(
+        self,
+        world: &mut World,
+        source: Entity,
+        relation: R,
+    ) -> Result<(), InsertPairError> {
+        if size_of::<R>() > 0 {
+            let pair = type_pair::<R, T>(world, source);
+            return insert_slot(world, pair, &mut Some(relation));
+        }
+        insert_to::<R, T, T>(world, source, self.0)
+    }
+}
+
+/// The pair of a relation type and a type as its target.
+pub(crate) fn type_pair<R: Relation, T: Send + Sync + 'static>(
+    world: &mut World,
+    source: Entity,
+) -> StoredPair {
+    let target = entity_of::<T>(world);
+    let relation = relation_id::<R>(world);
+    StoredPair { source, relation, target }
+}
+
+/// Inserts the pair of `R` and the entity of `T`, with a value of the type that the pair carries.
+pub(crate) fn insert_to<R: Relation, T: Send + Sync + 'static, V: Send + Sync + 'static>(
+    world: &mut World,
+    source: Entity,
+    value: V,
+) -> Result<(), InsertPairError> {
+    let pair = type_pair::<R, T>(world, source);
+    insert_slot(world, pair, &mut Some(value))
+}
+
+/// A pair in a bundle.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # #[derive(Relation)]
+/// # struct Likes;
+/// # #[derive(Relation)]
+/// # struct Eats { grams: f32 }
+/// # let mut world = World::new();
+/// # let (alice, apple) = (world.spawn_empty().id(), world.spawn_empty().id());
+/// let bob = world.spawn((Name::new("Bob"), Pair(Likes, alice), Pair(Eats { grams: 80.0 }, apple))).id();
+/// assert!(world.has_pair::<Likes>(bob, alice));
+/// ```
+///
+/// [`pairs!`](crate::pairs) is shorter for several.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair<R: Relation, T: PairTarget = Entity>(pub R, pub T);
+
+impl<R: Relation, T: PairTarget> Pair<R, T> {
+    #[inline]
+    fn insert(self, world: &mut World, source: Entity) {
+        if let Err(error) = self.1.insert(world, source, self.0) {
+            refused(world, error);
+        }
+    }
+}
+
+/// Gives an error of a bundle effect to Bevy's error handler.
+#[cold]
+fn refused(world: &mut World, error: InsertPairError) {
+    report(world.commands(), to_bevy(error));
+    world.flush();
+}
+
+// SAFETY: no component ids are given, and `get_components` writes no component: the pair is an effect.
+// Test: `a_bundle_with_pairs_drops_and_stores_every_value_once`.
+unsafe impl<R: Relation, T: PairTarget> Bundle for Pair<R, T> {
+    fn component_ids(_: &mut ComponentsRegistrator) -> impl Iterator<Item = ComponentId> + use<R, T> {
+        core::iter::empty()
+    }
+
+    fn get_component_ids(_: &Components) -> impl Iterator<Item = Option<ComponentId>> {
+        core::iter::empty()
+    }
+}
+
+impl<R: Relation, T: PairTarget> DynamicBundle for Pair<R, T> {
+    type Effect = Self;
+
+    unsafe fn get_components(ptr: MovingPtr<'_, Self>, _: &mut impl FnMut(StorageType, OwningPtr<'_>)) {
+        // The value stays where it is for `apply_effect`.
+        core::mem::forget(ptr);
+    }
+
+    unsafe fn apply_effect(ptr: MovingPtr<'_, MaybeUninit<Self>>, entity: &mut EntityWorldMut) {
+        // SAFETY: `get_components` has left the value in place, and Bevy calls this once.
+        let pair = unsafe { ptr.assume_init() }.read();
+        if !entity.is_despawned() {
+            let source = entity.id();
+            entity.world_scope(|world| pair.insert(world, source));
+        }
+    }
+}
+
+/// Several pairs as one bundle, made by [`pairs!`](crate::pairs).
+pub struct PairsBundle<L: PairList>(#[doc(hidden)] pub L);
+
+/// A tuple of [`Pair`]s.
+pub trait PairList: Send + Sync + 'static {
+    #[doc(hidden)]
+    fn insert_all(self, world: &mut World, source: Entity);
+}
+
+/// A tuple of bundles.
+pub trait BundleList: Send + Sync + 'static {
+    #[doc(hidden)]
+    fn spawn_all(self, world: &mut World, then: &mut dyn FnMut(&mut World, Entity));
+}
+
+macro_rules! impl_lists {
+    ($($r:ident $t:ident $n:tt),*) => {
+        impl<$($r: Relation, $t: PairTarget),*> PairList for ($(Pair<$r, $t>,)*) {
+            #[inline]
+            fn insert_all(self, _world: &mut World, _source: Entity) {
+                $(self.$n.insert(_world, _source);)*
+            }
+        }
+
+        impl<$($r: Bundle),*> BundleList for ($($r,)*) {
+            fn spawn_all(self, _world: &mut World, _then: &mut dyn FnMut(&mut World, Entity)) {
+                $(
+                    let entity = _world.spawn(self.$n).id();
+                    _then(_world, entity);
+                )*
+            }
+        }
+    };
+}
+
+impl_lists!();
+impl_lists!(R0 T0 0);
+impl_lists!(R0 T0 0, R1 T1 1);
+impl_lists!(R0 T0 0, R1 T1 1, R2 T2 2);
+impl_lists!(R0 T0 0, R1 T1 1, R2 T2 2, R3 T3 3);
+impl_lists!(R0 T0 0, R1 T1 1, R2 T2 2, R3 T3 3, R4 T4 4);
+impl_lists!(R0 T0 0, R1 T1 1, R2 T2 2, R3 T3 3, R4 T4 4, R5 T5 5);
+impl_lists!(R0 T0 0, R1 T1 1, R2 T2 2, R3 T3 3, R4 T4 4, R5 T5 5, R6 T6 6);
+impl_lists!(R0 T0 0, R1 T1 1, R2 T2 2, R3 T3 3, R4 T4 4, R5 T5 5, R6 T6 6, R7 T7 7);
+
+// SAFETY: no component ids are given, and `get_components` writes no component: the pairs are an effect. Not even the
+// marker is given, since Bevy refuses a component twice in one bundle, and lists nest.
+// Test: `a_bundle_with_pairs_drops_and_stores_every_value_once`.
+unsafe impl<L: PairList> Bundle for PairsBundle<L> {
+    fn component_ids(_: &mut ComponentsRegistrator) -> impl Iterator<Item = ComponentId> + use<L> {
+        core::iter::empty()
+    }
+
+    fn get_component_ids(_: &Components) -> impl Iterator<Item = Option<ComponentId>> {
+        core::iter::empty()
+    }
+}
+
+impl<L: PairList> DynamicBundle for PairsBundle<L> {
+    type Effect = Self;
+
+    unsafe fn get_components(ptr: MovingPtr<'_, Self>, _: &mut impl FnMut(StorageType, OwningPtr<'_>)) {
+        // The pairs stay where they are for `apply_effect`.
+        core::mem::forget(ptr);
+    }
+
+    unsafe fn apply_effect(ptr: MovingPtr<'_, MaybeUninit<Self>>, entity: &mut EntityWorldMut) {
+        // SAFETY: `get_components` has left the value in place, and Bevy calls this once.
+        let pairs = unsafe { ptr.assume_init() }.read();
+        if entity.is_despawned() {
+            return;
+        }
+        let source = entity.id();
+        // One marker for all of them.
+        if !entity.contains::<Participant>() {
+            entity.insert(Participant);
+        }
+        entity.world_scope(|world| {
+            ensure_store(world);
+            note_marker(world, source);
+            pairs.0.insert_all(world, source);
+        });
+    }
+}
+
+/// Sources that are spawned beside their target, made by [`sources!`](crate::sources).
+pub struct SourcesBundle<R: Relation, L: BundleList>(
+    #[doc(hidden)] pub L,
+    #[doc(hidden)] pub PhantomData<fn() -> R>,
+);
+
+// SAFETY: no component ids are given, and `get_components` writes no component: the sources are an effect.
+// Test: `sources_are_spawned_beside_their_target`.
+unsafe impl<R: Relation, L: BundleList> Bundle for SourcesBundle<R, L> {
+    fn component_ids(_: &mut ComponentsRegistrator) -> impl Iterator<Item = ComponentId> + use<R, L> {
+        core::iter::empty()
+    }
+
+    fn get_component_ids(_: &Components) -> impl Iterator<Item = Option<ComponentId>> {
+        core::iter::empty()
+    }
+}
+
+impl<R: Relation, L: BundleList> DynamicBundle for SourcesBundle<R, L> {
+    type Effect = Self;
+
+    unsafe fn get_components(ptr: MovingPtr<'_, Self>, _: &mut impl FnMut(StorageType, OwningPtr<'_>)) {
+        // The bundles stay where they are for `apply_effect`.
+        core::mem::forget(ptr);
+    }
+
+    unsafe fn apply_effect(ptr: MovingPtr<'_, MaybeUninit<Self>>, entity: &mut EntityWorldMut) {
+        // SAFETY: `get_components` has left the value in place, and Bevy calls this once.
+        let sources = unsafe { ptr.assume_init() }.read();
+        if entity.is_despawned() {
+            return;
+        }
+        let target = entity.id();
+        entity.world_scope(|world| {
+            relation_id::<R>(world);
+            sources.0.spawn_all(world, &mut |world, source| {
+                let relation = relation_id::<R>(world);
+                if let Err(error) = insert(world, StoredPair { source, relation, target }, None) {
+                    refused(world, error);
+                }
+            });
+        });
+    }
+}
+
+/// Several pairs as one bundle: `spawn((Name::new("Bob"), pairs![(Likes, alice), (Eats { grams: 80.0 }, apple)]))`.
+///
+/// The same as a [`Pair`] each, and shorter to write. Lists nest like other bundles, so that functions that return
+/// bundles with pairs compose:
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # #[derive(Relation)]
+/// # struct Likes;
+/// fn friend_of(friend: Entity) -> impl Bundle {
+///     (Name::new("friend"), pairs![(Likes, friend)])
+/// }
+///
+/// # let mut world = World::new();
+/// # let [alice, bob] = [(); 2].map(|()| world.spawn_empty().id());
+/// let eve = world.spawn((friend_of(alice), pairs![(Likes, bob)])).id();
+/// assert_eq!(world.pairs::<Likes>().target_count(eve), 2);
+/// ```
+#[macro_export]
+macro_rules! pairs {
+    [$(($relation:expr, $target:expr $(,)?)),* $(,)?] => {
+        $crate::PairsBundle(($($crate::Pair($relation, $target),)*))
+    };
+}
+
+/// Spawns sources beside their target, as Bevy's `children![]` does: each bundle becomes an entity that has a
+/// pair of the relation with the entity that is being spawned. A relation with fields must have a `Default`.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// #[derive(Relation)]
+/// struct MountedOn;
+///
+/// # let mut world = World::new();
+/// let ship = world.spawn((Name::new("ship"), sources![MountedOn: Name::new("gun"), Name::new("radar")])).id();
+/// assert_eq!(world.pairs::<MountedOn>().source_count(ship), 2);
+/// ```
+#[macro_export]
+macro_rules! sources {
+    [$relation:ty: $($bundle:expr),* $(,)?] => {
+        $crate::SourcesBundle::<$relation, _>(($($bundle,)*), ::core::marker::PhantomData)
+    };
+}
+
+/// Spawns many entities, each with a bundle and a pair, faster than one by one.
+///
+/// Pairs that are refused go to Bevy's error handler; their entities are spawned all the same.
+pub(crate) fn spawn_batch<B, R>(
+    world: &mut World,
+    batch: impl IntoIterator<Item = (B, R, Entity)>,
+) -> Vec<Entity>
+where
+    B: Bundle<Effect: NoBundleEffect>,
+    R: Relation,
+{
+    relation_id::<R>(world);
+    let (bundles, pairs): (Vec<_>, Vec<_>) =
+        batch.into_iter().map(|(bundle, value, target)| ((bundle, Participant), (value, target))).unzip();
+    let sources: Vec<Entity> = world.spawn_batch(bundles).collect();
+    // Observers of the bundles may have despawned or cleared some.
+    for &source in &sources {
+        note_marker(world, source);
+    }
+    let triples = sources.iter().zip(pairs).map(|(&source, (value, target))| (source, value, target));
+    if let Err(error) = crate::ops::mutate::insert::insert_batch(world, triples) {
+        for (_, error) in error.refused {
+            refused(world, error);
+        }
+    }
+    sources
+}

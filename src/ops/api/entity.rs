@@ -1,0 +1,149 @@
+//! Pairs on [`EntityWorldMut`].
+
+use super::world::WorldPairExt;
+use crate::ops::mutate::error::{DespawnError, InsertPairError};
+use crate::{
+    id::{PairId, Slot},
+    relation::Relation,
+};
+use bevy_ecs::{entity::Entity, world::EntityWorldMut};
+
+/// Changing the pairs of one entity. See [`WorldPairExt`] for what each verb does.
+pub trait EntityWorldMutPairExt: Sized {
+    /// See [`WorldPairExt::insert_pair`].
+    ///
+    /// # Errors
+    /// See [`InsertPairError`].
+    fn insert_pair<R: Relation>(&mut self, relation: R, target: Entity)
+    -> Result<&mut Self, InsertPairError>;
+
+    /// See [`WorldPairExt::insert_pair_by_id`].
+    ///
+    /// # Errors
+    /// See [`InsertPairError`].
+    fn insert_pair_by_id(
+        &mut self,
+        relation: impl Into<Slot>,
+        target: impl Into<Slot>,
+    ) -> Result<&mut Self, InsertPairError>;
+
+    /// See [`WorldPairExt::insert_pair_value_by_id`].
+    ///
+    /// # Errors
+    /// See [`InsertPairError`].
+    fn insert_pair_value_by_id<V: Send + Sync + 'static>(
+        &mut self,
+        relation: impl Into<Slot>,
+        target: impl Into<Slot>,
+        value: V,
+    ) -> Result<&mut Self, InsertPairError>;
+
+    /// See [`WorldPairExt::insert_pair_to`].
+    ///
+    /// # Errors
+    /// See [`InsertPairError`].
+    fn insert_pair_to<R: Relation, T: Send + Sync + 'static>(
+        &mut self,
+        value: impl Send + Sync + 'static,
+    ) -> Result<&mut Self, InsertPairError>;
+
+    /// See [`WorldPairExt::remove_pair`].
+    fn remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self;
+
+    /// See [`WorldPairExt::remove_pairs`].
+    fn remove_pairs<R: Relation>(&mut self) -> &mut Self;
+
+    /// See [`WorldPairExt::remove_pairs_by_id`].
+    fn remove_pairs_by_id(&mut self, pair: PairId) -> &mut Self;
+
+    /// See [`WorldPairExt::insert_tag`].
+    ///
+    /// # Errors
+    /// See [`InsertPairError`].
+    fn insert_tag(&mut self, tag: Entity) -> Result<&mut Self, InsertPairError>;
+
+    /// See [`WorldPairExt::remove_tag`].
+    fn remove_tag(&mut self, tag: Entity) -> &mut Self;
+
+    /// See [`WorldPairExt::despawn_with_dependents`].
+    ///
+    /// # Errors
+    /// See [`DespawnError`].
+    fn despawn_with_dependents(self) -> Result<(), DespawnError>;
+}
+
+/// Does something to the world for an entity, and gives the entity back.
+macro_rules! on_world {
+    ($entity:ident, $id:ident, $world:ident => $body:expr) => {{
+        let $id = $entity.id();
+        $entity.world_scope(|$world| $body)
+    }};
+}
+
+impl EntityWorldMutPairExt for EntityWorldMut<'_> {
+    fn insert_pair<R: Relation>(
+        &mut self,
+        relation: R,
+        target: Entity,
+    ) -> Result<&mut Self, InsertPairError> {
+        on_world!(self, source, world => world.insert_pair(source, relation, target))?;
+        Ok(self)
+    }
+
+    fn insert_pair_by_id(
+        &mut self,
+        relation: impl Into<Slot>,
+        target: impl Into<Slot>,
+    ) -> Result<&mut Self, InsertPairError> {
+        on_world!(self, source, world => world.insert_pair_by_id(source, relation, target))?;
+        Ok(self)
+    }
+
+    fn insert_pair_value_by_id<V: Send + Sync + 'static>(
+        &mut self,
+        relation: impl Into<Slot>,
+        target: impl Into<Slot>,
+        value: V,
+    ) -> Result<&mut Self, InsertPairError> {
+        on_world!(self, source, world => world.insert_pair_value_by_id(source, relation, target, value))?;
+        Ok(self)
+    }
+
+    fn insert_pair_to<R: Relation, T: Send + Sync + 'static>(
+        &mut self,
+        value: impl Send + Sync + 'static,
+    ) -> Result<&mut Self, InsertPairError> {
+        on_world!(self, source, world => world.insert_pair_to::<R, T>(source, value))?;
+        Ok(self)
+    }
+
+    fn remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self {
+        on_world!(self, source, world => world.remove_pair::<R>(source, target));
+        self
+    }
+
+    fn remove_pairs<R: Relation>(&mut self) -> &mut Self {
+        on_world!(self, source, world => world.remove_pairs::<R>(source));
+        self
+    }
+
+    fn remove_pairs_by_id(&mut self, pair: PairId) -> &mut Self {
+        on_world!(self, source, world => world.remove_pairs_by_id(source, pair));
+        self
+    }
+
+    fn insert_tag(&mut self, tag: Entity) -> Result<&mut Self, InsertPairError> {
+        on_world!(self, source, world => world.insert_tag(source, tag))?;
+        Ok(self)
+    }
+
+    fn remove_tag(&mut self, tag: Entity) -> &mut Self {
+        on_world!(self, source, world => world.remove_tag(source, tag));
+        self
+    }
+
+    fn despawn_with_dependents(self) -> Result<(), DespawnError> {
+        let entity = self.id();
+        self.into_world_mut().despawn_with_dependents(entity)
+    }
+}

@@ -1,0 +1,102 @@
+//! Events that go along a relation, from an entity to those above or below it.
+
+use crate::ops::mutate::event;
+use crate::{
+    fetch,
+    id::RelationId,
+    relation::RelationName,
+    traverse::{ChildrenAccess, RelationView, Relations},
+};
+use alloc::vec;
+use bevy_ecs::{
+    entity::{Entity, EntityHashSet},
+    event::{EntityEvent, Event, PropagateEntityTrigger, SetEntityEventTarget},
+    traversal::Traversal,
+    world::{DeferredWorld, World},
+};
+use thiserror::Error;
+
+/// Which way an event goes along a relation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Towards {
+    /// Up, from source to target: to parents, bases, carriers.
+    Targets,
+    /// Down, from target to source: to children, instances, what is carried.
+    Sources,
+}
+
+/// An event that can go along a relation: one with `#[entity_event(propagate)]`, whatever it propagates along on
+/// its own.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an event that propagates",
+    note = "consider annotating `{Self}` with `#[derive(EntityEvent)]` and `#[entity_event(propagate)]`"
+)]
+pub trait PropagatedEvent: SetEntityEventTarget + for<'t> Event<Trigger<'t>: Propagation> {}
+
+impl<E: SetEntityEventTarget + for<'t> Event<Trigger<'t>: Propagation>> PropagatedEvent for E {}
+
+/// What observers see of an event's way.
+#[doc(hidden)]
+pub trait Propagation {
+    /// At an entity of a way that began at `origin`.
+    fn from(origin: Entity) -> Self;
+    /// No observer has said otherwise.
+    fn goes_on(&self) -> bool;
+}
+
+impl<const AUTO: bool, E: EntityEvent, T: Traversal<E>> Propagation for PropagateEntityTrigger<AUTO, E, T> {
+    fn from(origin: Entity) -> Self {
+        let mut trigger = Self::default();
+        trigger.original_event_target = origin;
+        trigger.propagate = true;
+        trigger
+    }
+
+    fn goes_on(&self) -> bool {
+        self.propagate
+    }
+}
+
+/// An event was to go along a relation that is not traversable.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{relation} is not traversable: events do not go along it")]
+pub struct NotTraversableError {
+    /// The relation.
+    pub relation: RelationName,
+}
+
+/// Triggers `event` at its target and then along the relation.
+pub(in crate::ops) fn trigger(
+    world: &mut World,
+    relation: RelationId,
+    event: &mut impl PropagatedEvent,
+    towards: Towards,
+) {
+    let origin = event.event_target();
+    let mut world = DeferredWorld::from(world);
+    let mut met = view(&world, relation).may_meet_again().then(EntityHashSet::default);
+    let mut stack = vec![origin];
+    while let Some(entity) = stack.pop() {
+        if met.as_mut().is_some_and(|met| !met.insert(entity)) {
+            continue;
+        }
+        event.set_event_target(entity);
+        let mut trigger = Propagation::from(origin);
+        event::tell(&mut world, event, &mut trigger);
+        if trigger.goes_on() {
+            let (view, start) = (view(&world, relation), stack.len());
+            match towards {
+                Towards::Targets => stack.extend(view.targets(entity)),
+                Towards::Sources => stack.extend(view.sources(entity)),
+            }
+            stack[start..].reverse();
+        }
+    }
+}
+
+/// The pairs of a relation.
+pub(in crate::ops) fn view(world: &World, relation: RelationId) -> RelationView<'_, '_> {
+    fetch::store(world).map_or(RelationView::NONE, |store| {
+        Relations::new(store, Some(ChildrenAccess::World(world))).view(relation)
+    })
+}

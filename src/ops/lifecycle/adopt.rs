@@ -1,0 +1,342 @@
+//! Bevy's own relationships as relations.
+//!
+//! The component stays what it is, on the source, and the pair store mirrors it: observers of the component
+//! follow every way in which Bevy writes it (spawning, batches, `children!`, re-parenting). Inserting or
+//! removing such a pair through this crate writes the component. Whatever API is used, both show the same.
+
+use super::{cleanup, participant};
+use crate::ops::{
+    mutate::{
+        error::{InsertPairError, to_bevy},
+        event::{self, Kind, Watch},
+        insert,
+        plan::{StoredPair, attempted, check_rules, freeze},
+        remove,
+    },
+    register::{
+        bootstrap::{add_type_relation, apply_traits, ensure_store, entity_of},
+        watch,
+    },
+};
+use crate::{
+    fetch,
+    relation::{
+        Adopted, CleanupPolicy, ExclusiveRelation, Relation, RelationHint, RelationInfo, RelationTraits,
+        TraitConflict, TraitsError, TraversableRelation, Value,
+    },
+    store::{PairData, PairStore, unpack},
+};
+use alloc::{vec, vec::Vec};
+use bevy_ecs::{
+    entity::{Entity, EntityHashSet},
+    entity_disabling::Disabled,
+    error::BevyError,
+    hierarchy::ChildOf,
+    lifecycle::{DespawnEvent, DiscardEvent, InsertEvent},
+    query::{Allow, QueryData, With},
+    relationship::{Relationship, RelationshipTarget},
+    world::{DeferredWorld, World},
+};
+use core::{any::TypeId, marker::PhantomData};
+
+#[diagnostic::do_not_recommend]
+impl<C: Relationship> Relation for C {
+    type Component = Option<&'static C>;
+
+    fn traits() -> RelationTraits {
+        let traits = RelationTraits::new().exclusive();
+        let traits = if TypeId::of::<C>() == TypeId::of::<ChildOf>() { traits.ordered() } else { traits };
+        if C::ALLOW_SELF_REFERENTIAL { traits } else { traits.traversable() }
+    }
+
+    fn info() -> RelationInfo<Self> {
+        // One guess for all of them: it is checked, and most worlds have only `ChildOf`.
+        static HINT: RelationHint = RelationHint::new();
+        RelationInfo { hint: &HINT, default: None, clone: None }
+    }
+
+    fn register(world: &mut World) -> Result<Entity, TraitsError> {
+        adopt::<C>(world, C::traits())
+    }
+
+    fn value_in<'a>(component: <Self::Component as QueryData>::Item<'a, '_>) -> Option<&'a Self> {
+        component
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<C: Relationship> ExclusiveRelation for C {}
+
+#[diagnostic::do_not_recommend]
+impl<C: Relationship> TraversableRelation for C {}
+
+/// Makes `C` a relation with these traits beside those that it has as a Bevy relationship: exclusive, and
+/// with the cleanup that `linked_spawn` stands for.
+///
+/// # Errors
+/// If the traits contradict those, or if `C` takes part already and has other traits.
+pub(crate) fn adopt<C: Relationship>(
+    world: &mut World,
+    traits: RelationTraits,
+) -> Result<Entity, TraitsError> {
+    let mut all = RelationTraits::new().exclusive().on_target_despawn(policy::<C>());
+    // Here, as the spawn of the entity runs users' code.
+    entity_of::<C>(world);
+    let store = ensure_store(world);
+    if let Some(id) = store.registry.of_type::<C>() {
+        let entry = store.registry.entry(id);
+        let same = all.merge(traits).is_ok() && all == entry.traits;
+        return if same { Ok(entry.entity) } else { Err(TraitsError::Frozen { relation: entry.name() }) };
+    }
+    let has_fields = size_of::<C>() > size_of::<Entity>();
+    let conflict = if traits.is_symmetric() {
+        Some(TraitConflict { first: "symmetric", second: "exclusive" })
+    } else if traits.is_tag() && has_fields {
+        Some(TraitConflict { first: "tag", second: "data" })
+    } else {
+        None
+    };
+    let component = world.register_component::<C>();
+    let added = add_type_relation::<C>(world);
+    let id = added.id;
+    let adopted = Adopted {
+        insert: insert_component::<C>,
+        remove: |world, source| {
+            if let Ok(mut source) = world.get_entity_mut(source) {
+                source.remove::<C>();
+            }
+        },
+        get: |world, source| {
+            let component: &C = world.get(source)?;
+            Some(component)
+        },
+        target: |world, source| world.get::<C>(source).map(Relationship::get),
+        component,
+        kind: PairData::<C>::kind(),
+        has_fields,
+        allow_self: C::ALLOW_SELF_REFERENTIAL,
+        sync: Inserted::<C>::run,
+    };
+    let entry = ensure_store(world).registry.entry_mut(id);
+    entry.data = None;
+    entry.adopted = Some(adopted);
+    let entity = added.finish(world, |world, id| {
+        if let Some(conflict) = conflict {
+            let relation = ensure_store(world).registry.entry(id).name();
+            return Err(TraitsError::Conflict { relation, conflict });
+        }
+        apply_traits(world, id, all)?;
+        apply_traits(world, id, traits)
+    })?;
+    freeze(world, id);
+    watch::install(world, mirror::<C>);
+    Ok(entity)
+}
+
+fn policy<C: Relationship>() -> CleanupPolicy {
+    if C::RelationshipTarget::LINKED_SPAWN { CleanupPolicy::Despawn } else { CleanupPolicy::Remove }
+}
+
+/// The component was inserted, or changed.
+struct Inserted<C>(PhantomData<C>);
+/// The component goes, or is about to be replaced.
+struct Discarded<C>(PhantomData<C>);
+/// A target, with all of its sources, is being despawned.
+struct TargetDespawned<C>(PhantomData<C>);
+
+/// Follows the component wherever it is written, and makes the pairs those that the components say.
+fn mirror<C: Relationship>(world: &mut World) -> Vec<Entity> {
+    let observers = vec![
+        event::watch::<InsertEvent, C, Inserted<C>>(world),
+        event::watch::<DiscardEvent, C, Discarded<C>>(world),
+        event::watch::<DespawnEvent, C::RelationshipTarget, TargetDespawned<C>>(world),
+    ];
+    world.flush();
+    let Some(store) = fetch::store(world) else { return observers };
+    let Some(relation) = store.registry.of_type::<C>() else { return observers };
+    let pairs = store.relation(relation).iter();
+    let stale: Vec<StoredPair> = pairs
+        .filter(|&(source, target)| world.get::<C>(source).map(Relationship::get) != Some(target))
+        .map(|(source, target)| StoredPair { source, relation, target })
+        .collect();
+    let sources = sources_in_order::<C>(world);
+    let mut deferred = DeferredWorld::from(&mut *world);
+    for pair in stale {
+        remove::remove(&mut deferred, &[pair]);
+    }
+    for source in sources {
+        Inserted::<C>::run(&mut deferred, source);
+    }
+    world.flush();
+    observers
+}
+
+/// The entities with the component, in the order of Bevy's collections; last those that are in none, because hooks
+/// were skipped.
+fn sources_in_order<C: Relationship>(world: &mut World) -> Vec<Entity> {
+    let mut targets = world.query_filtered::<&C::RelationshipTarget, Allow<Disabled>>();
+    let mut sources: Vec<Entity> =
+        targets.iter(world).flat_map(|target| target.iter().collect::<Vec<_>>()).collect();
+    let collected: EntityHashSet = sources.iter().copied().collect();
+    let mut all = world.query_filtered::<Entity, (With<C>, Allow<Disabled>)>();
+    sources.extend(all.iter(world).filter(|source| !collected.contains(source)));
+    sources
+}
+
+/// The pair that the component of `source` stands for, in the store.
+fn pair_of<'a, C: Relationship>(
+    world: &'a mut DeferredWorld<'_>,
+    source: Entity,
+) -> Option<(StoredPair, &'a mut PairStore)> {
+    let target = world.get::<C>(source)?.get();
+    // Bevy itself removes these in the same flush, with a warning.
+    if !world.entities().contains_spawned(target) || (source == target && !C::ALLOW_SELF_REFERENTIAL) {
+        return None;
+    }
+    let store = fetch::deferred_store(world)?;
+    let relation = store.registry.of_type::<C>()?;
+    Some((StoredPair { source, relation, target }, store))
+}
+
+impl<C: Relationship> Watch for Inserted<C> {
+    fn run(world: &mut DeferredWorld<'_>, source: Entity) {
+        let Some((pair, store)) = pair_of::<C>(world, source) else {
+            return refuse_self_reference::<C>(world, source);
+        };
+        let StoredPair { relation, target, .. } = pair;
+        if [source, target].iter().any(|&end| store.participants.stripped_before(end).is_some()) {
+            participant::claim(world, source);
+            participant::claim(world, target);
+            return Self::run(world, source);
+        }
+        store.participants.join(source, relation);
+        store.participants.join(target, relation);
+        let listening = store.listeners.anybody;
+        let index = store.relation_mut(relation);
+        let may_cycle = index.acyclic && (source == target || index.reverse.list(source).is_some());
+        if listening || index.unruly || may_cycle || index.has_any(source) {
+            inserted_by_rules::<C>(world, pair);
+        } else {
+            index.link(source, target);
+        }
+    }
+}
+
+/// Bevy removes a component that points to its own entity, unless its hooks are skipped.
+fn refuse_self_reference<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity) {
+    let points_to_itself =
+        move |world: &World| world.get::<C>(source).is_some_and(|component| component.get() == source);
+    if !points_to_itself(world) {
+        return;
+    }
+    world.commands().queue(move |world: &mut World| -> Result<(), BevyError> {
+        if !points_to_itself(world) {
+            return Ok(());
+        }
+        world.entity_mut(source).remove::<C>();
+        let Some(store) = fetch::store(world) else { return Ok(()) };
+        let Some(relation) = store.registry.of_type::<C>() else { return Ok(()) };
+        let pair = attempted(store, StoredPair { source, relation, target: source });
+        Err(to_bevy(InsertPairError::SelfReference { pair }))
+    });
+}
+
+/// What [`Inserted`] does if there are rules to check or observers to tell.
+fn inserted_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: StoredPair) {
+    let StoredPair { source, relation, target } = pair;
+    let Some(store) = fetch::store(world) else { return };
+    match store.relation(relation).first_target(source) {
+        Some(old) if old == target => return replaced(world, pair),
+        // Hooks and observers of the old component were skipped.
+        Some(old) => {
+            remove::remove(world, &[StoredPair { target: old, ..pair }]);
+        }
+        None => {}
+    }
+    if let Err(error) = check_rules(world, pair) {
+        world.commands().queue(move |world: &mut World| -> Result<(), BevyError> {
+            if world.get::<C>(source).is_some_and(|component| component.get() == target) {
+                world.entity_mut(source).remove::<C>();
+            }
+            Err(to_bevy(error))
+        });
+        return;
+    }
+    let tick = world.change_tick();
+    let Some(store) = fetch::deferred_store(world) else { return };
+    let index = store.relation_mut(relation);
+    index.link(source, target);
+    index.stamp(source, target, tick, true);
+    let with = &store.registry.entry(relation).with;
+    let companions: Vec<Entity> = with.iter().map(|&with| store.registry.entry(with).entity).collect();
+    if event::listening(world, Kind::Inserted) {
+        event::fire(world, Kind::Inserted, pair, false);
+    }
+    for companion in companions {
+        world.commands().queue(move |world: &mut World| -> Result<(), BevyError> {
+            let pair =
+                insert::resolve_pair(world, source, companion.into(), target.into()).map_err(to_bevy)?;
+            insert::insert(world, pair, None).map_err(to_bevy)
+        });
+    }
+}
+
+/// The component has another value for the same target.
+fn replaced(world: &mut DeferredWorld<'_>, pair: StoredPair) {
+    let tick = world.change_tick();
+    let Some(store) = fetch::deferred_store(world) else { return };
+    if store.replacing == Some(pair.source) {
+        store.replacing = None;
+        let index = store.relation_mut(pair.relation);
+        index.version += 1;
+        index.stamp(pair.source, pair.target, tick, false);
+        if event::listening(world, Kind::Inserted) {
+            event::fire(world, Kind::Inserted, pair, true);
+        }
+    }
+}
+
+impl<C: Relationship> Watch for Discarded<C> {
+    fn run(world: &mut DeferredWorld<'_>, source: Entity) {
+        // The target may be dead by now.
+        let Some(target) = world.get::<C>(source).map(Relationship::get) else { return };
+        let Some(store) = fetch::deferred_store(world) else { return };
+        let Some(relation) = store.registry.of_type::<C>().filter(|_| store.replacing != Some(source)) else {
+            return;
+        };
+        let listening = store.listeners.any[1];
+        let index = store.relation_mut(relation);
+        if !listening {
+            index.unlink(source, target);
+        } else if index.has(source, target) {
+            remove::remove(world, &[StoredPair { source, relation, target }]);
+        }
+    }
+}
+
+impl<C: Relationship> Watch for TargetDespawned<C> {
+    fn run(world: &mut DeferredWorld<'_>, target: Entity) {
+        let relation = fetch::store(world).and_then(|store| store.registry.of_type::<C>());
+        if let Some(relation) = relation {
+            cleanup::on_target_despawn(world, relation, target);
+        }
+    }
+}
+
+/// Writes the component: the given one, pointed at the target, or the present one, whose other fields stay.
+fn insert_component<C: Relationship>(
+    world: &mut World,
+    source: Entity,
+    target: Entity,
+    value: Option<Value<'_>>,
+) {
+    let Ok(mut source) = world.get_entity_mut(source) else { return };
+    if let Some(mut component) = value.and_then(unpack::<C>) {
+        component.set_risky(target);
+        source.insert(component);
+    } else if source.contains::<C>() {
+        source.modify_component::<C, ()>(|component| component.set_risky(target));
+    } else {
+        source.insert(C::from(target));
+    }
+}

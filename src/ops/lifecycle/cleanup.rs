@@ -1,0 +1,464 @@
+//! What a despawn leaves behind: nothing.
+//!
+//! While an entity is being despawned, and still lives, its pairs are removed on both sides; entities that go
+//! with it are put on a list. One command works the list off, leaves first, in a loop: however deep the
+//! relations go, the stack does not grow.
+
+use super::component;
+use crate::ops::{
+    mutate::{
+        error::{DespawnError, PairRole, report, to_bevy},
+        plan::StoredPair,
+        remove::{self, Completion},
+    },
+    register::bootstrap::revive,
+};
+use crate::{
+    fetch,
+    id::RelationId,
+    relation::{CleanupPolicy, TAGGED},
+    store::PairStore,
+};
+use alloc::vec::Vec;
+use bevy_ecs::{
+    entity::Entity,
+    world::{DeferredWorld, World},
+};
+
+/// What [`leave`] found that the short way cannot do.
+#[derive(Default)]
+struct Departure {
+    pairs: Vec<StoredPair>,
+    dependents: Vec<Entity>,
+    refusals: Vec<DespawnError>,
+}
+
+impl Departure {
+    /// Nothing is left to do.
+    #[inline]
+    fn is_done(&self) -> bool {
+        self.pairs.is_empty() && self.dependents.is_empty() && self.refusals.is_empty()
+    }
+
+    /// Removes the pairs, then puts the dependents on the list: an observer that panics leaves none on it.
+    fn finish(self, world: &mut DeferredWorld, then: impl FnOnce(&mut PairStore)) {
+        if !self.pairs.is_empty() {
+            remove::remove(world, &self.pairs);
+        }
+        let Some(store) = fetch::deferred_store(world) else { return };
+        then(store);
+        store.cascade.pending.extend(self.dependents);
+        if store.cascade.must_be_scheduled() {
+            store.cascade.scheduled = true;
+            world.commands().queue(|world: &mut World| Drain::new(world).run(Vec::new()));
+        }
+        // Bevy's own despawn cannot be refused: it is reported.
+        for error in self.refusals {
+            report(world.commands(), to_bevy(error));
+        }
+        remove::queue_drop_removed(world);
+    }
+}
+
+/// A participant is being despawned by Bevy.
+pub(in crate::ops) fn on_despawn(mut world: DeferredWorld, entity: Entity) {
+    let Some(store) = fetch::deferred_store(&mut world) else { return };
+    if store.participants.is_marked(entity) || store.participants.is_stripped(entity) {
+        leave_all(&mut world, entity);
+    }
+}
+
+/// Ends everything that the store knows of an entity that is being despawned, or that was despawned while its marker
+/// was missing: then observers of pairs hear of an entity that is dead.
+pub(in crate::ops) fn leave_all(world: &mut DeferredWorld<'_>, entity: Entity) {
+    let Some(store) = fetch::deferred_store(world) else { return };
+    store.watches_lost |= store.participants.is_observer(entity);
+    let relation = relation_of(store, entity);
+    let is_type = store.participants.is_type(entity);
+    let mut departure = if has_hidden_dependents(store, entity) {
+        let dependents = dependents_of_relations(world, entity);
+        let Some(store) = fetch::deferred_store(world) else { return };
+        leave(store, entity, dependents)
+    } else {
+        leave(store, entity, Vec::new())
+    };
+    if is_type {
+        departure.refusals.extend(leave_as_type(world, entity));
+    }
+    let Some(store) = fetch::deferred_store(world) else { return };
+    if departure.is_done() {
+        forget(store, entity);
+    } else {
+        departure.finish(world, |store| forget(store, entity));
+    }
+    if let Some(relation) = relation {
+        // A type gets another entity at once; a run-time relation is forgotten by now.
+        world.commands().queue(move |world: &mut World| revive(world, relation));
+    }
+}
+
+/// A target of one adopted relation is being despawned by Bevy. Runs before Bevy queues its own commands for the
+/// sources, which would go down one stack frame per level.
+pub(in crate::ops) fn on_target_despawn(world: &mut DeferredWorld, relation: RelationId, entity: Entity) {
+    let Some(store) = fetch::deferred_store(world) else { return };
+    let dependents = if has_hidden_dependents(store, entity) {
+        dependents_of_relations(world, entity)
+    } else {
+        Vec::new()
+    };
+    let Some(store) = fetch::deferred_store(world) else { return };
+    let mut departure = Departure { dependents, ..Departure::default() };
+    leave_as_target(store, relation, entity, &mut departure);
+    departure.finish(world, |_| {});
+}
+
+/// The entity of a type is being despawned: what that means for a component. Returns what is to be reported.
+#[cold]
+fn leave_as_type(world: &mut DeferredWorld<'_>, entity: Entity) -> Option<DespawnError> {
+    let policy = relation_policy(fetch::store(world)?, entity);
+    component::leave_as_component(world, entity, policy)
+}
+
+/// The relation that `entity` is.
+#[inline]
+fn relation_of(store: &PairStore, entity: Entity) -> Option<RelationId> {
+    if store.participants.is_relation(entity) { store.registry.of_entity(entity) } else { None }
+}
+
+/// Takes `entity` out of all its pairs: removes those without value or observer at once, lists the others.
+fn leave(store: &mut PairStore, entity: Entity, dependents: Vec<Entity>) -> Departure {
+    let mut departure = Departure { dependents, ..Departure::default() };
+    let relation = relation_of(store, entity);
+    if let Some(relation) = relation {
+        leave_as_relation(store, relation, entity, &mut departure);
+    }
+    for relation in store.participants.detached_relations(entity) {
+        leave_as_target(store, relation, entity, &mut departure);
+        leave_as_source(store, relation, entity, &mut departure);
+    }
+    if !departure.pairs.is_empty() {
+        departure.pairs = remove::with_mirrors(store, departure.pairs);
+    }
+    departure
+}
+
+/// Whether what is despawned with `entity` must be known before its pairs are removed. With a relation go all its pairs,
+/// also those along which others depend on its own dependents; and a pair of any entity may be the one for which
+/// a relation among its dependents takes its source along.
+#[inline]
+fn has_hidden_dependents(store: &PairStore, entity: Entity) -> bool {
+    store.registry.relations_take_along || relation_of(store, entity).is_some()
+}
+
+/// Everything that is despawned with `entity`, leaves first.
+#[cold]
+fn dependents_of_relations(world: &mut DeferredWorld<'_>, entity: Entity) -> Vec<Entity> {
+    let mut dependents = collect_cascade(world, alloc::vec![entity]);
+    dependents.retain(|&dependent| dependent != entity);
+    dependents
+}
+
+/// Whether pairs of a relation can go without anybody hearing of it and without a value to drop.
+#[inline]
+fn goes_silently(store: &PairStore, relation: RelationId) -> bool {
+    let index = store.relation(relation);
+    !index.symmetric && !index.reverse.extras.rows && !store.listeners.any[1]
+}
+
+#[inline]
+fn leave_as_source(store: &mut PairStore, relation: RelationId, entity: Entity, departure: &mut Departure) {
+    if goes_silently(store, relation) {
+        let index = store.relation_mut(relation);
+        while let Some(target) = index.first_target(entity) {
+            index.unlink(entity, target);
+        }
+    } else {
+        let targets = store.relation(relation).targets(entity);
+        departure.pairs.extend(targets.map(|target| StoredPair { source: entity, relation, target }));
+    }
+}
+
+#[inline]
+fn leave_as_target(store: &mut PairStore, relation: RelationId, entity: Entity, departure: &mut Departure) {
+    if store.relation(relation).reverse.list(entity).is_none() {
+        return;
+    }
+    match target_policy(store, relation, entity) {
+        CleanupPolicy::Remove => {}
+        CleanupPolicy::Despawn => departure.dependents.extend(store.relation(relation).sources(entity)),
+        CleanupPolicy::Panic => departure.refusals.extend(in_use_as_target(store, relation, entity, entity)),
+    }
+    if goes_silently(store, relation) {
+        store.relation_mut(relation).unlink_target(entity);
+    } else {
+        let sources = store.relation(relation).sources(entity);
+        departure.pairs.extend(sources.map(|source| StoredPair { source, relation, target: entity }));
+    }
+}
+
+/// What happens to those that point to `entity`. A tag decides for itself.
+fn target_policy(store: &PairStore, relation: RelationId, entity: Entity) -> CleanupPolicy {
+    if relation != TAGGED {
+        return store.relation(relation).on_target_despawn;
+    }
+    relation_policy(store, entity)
+}
+
+/// What happens to the pairs of a relation, or to those that have a tag, when it goes. An entity that stands for
+/// a Rust type is not meant to go.
+fn relation_policy(store: &PairStore, entity: Entity) -> CleanupPolicy {
+    let registry = &store.registry;
+    let declared = registry.of_entity(entity).and_then(|id| registry.entry(id).traits.relation_policy());
+    let is_type = registry.type_entities.contains_key(&entity);
+    declared.unwrap_or(if is_type { CleanupPolicy::Panic } else { CleanupPolicy::Remove })
+}
+
+/// The entity of a relation goes, and with it all pairs of the relation. Pairs kept in components stay: the
+/// relation gets another entity on its next use, as every relation type does.
+fn leave_as_relation(store: &PairStore, relation: RelationId, entity: Entity, departure: &mut Departure) {
+    if relation_policy(store, entity) == CleanupPolicy::Panic {
+        departure.refusals.extend(in_use_as_relation(store, relation, entity));
+    }
+    if store.registry.entry(relation).adopted.is_some() {
+        return;
+    }
+    let pairs: Vec<_> = store.relation(relation).iter().collect();
+    departure.pairs.extend(pairs.into_iter().map(|(source, target)| StoredPair { source, relation, target }));
+}
+
+fn in_use_as_target(
+    store: &PairStore,
+    relation: RelationId,
+    used: Entity,
+    entity: Entity,
+) -> Option<DespawnError> {
+    let source_entity = store.relation(relation).sources(used).next()?;
+    let tag = (relation == TAGGED).then(|| store.registry.name_of(used));
+    Some(DespawnError::InUse {
+        entity,
+        used,
+        role: if tag.is_some() { PairRole::Relation } else { PairRole::Target },
+        relation: tag.unwrap_or_else(|| store.registry.entry(relation).name()),
+        target: used,
+        source_entity,
+    })
+}
+
+fn in_use_as_relation(store: &PairStore, relation: RelationId, entity: Entity) -> Option<DespawnError> {
+    let (source_entity, target) = store.relation(relation).iter().next()?;
+    let entry = store.registry.entry(relation);
+    let (used, relation) = (entry.entity, entry.name());
+    Some(DespawnError::InUse { entity, used, role: PairRole::Relation, relation, target, source_entity })
+}
+
+/// Forgets an entity that has left all its pairs.
+fn forget(store: &mut PairStore, entity: Entity) {
+    if let Some(relation) = relation_of(store, entity) {
+        if store.registry.entry(relation).type_id.is_none() {
+            store.registry.remove(relation);
+        }
+        // Until it has an entity again.
+        store.relation_mut(relation).simple = false;
+    }
+    if store.participants.is_type(entity) {
+        store.registry.type_entities.remove(&entity);
+    }
+    let narrowed = store.participants.is_narrowed(entity);
+    store.participants.forget(entity);
+    if !narrowed {
+        return;
+    }
+    let keys = &mut store.registry.free_keys;
+    store.listeners.narrow.retain(|&(relation, target), key| {
+        let gone = target == entity || relation == Some(entity);
+        if gone {
+            keys.push(*key);
+        }
+        !gone
+    });
+}
+
+/// Works the list of dependents off. Lets go of the list when dropped, also by a panic in a user's observer.
+struct Drain<'w>(&'w mut World);
+
+impl<'w> Drain<'w> {
+    fn new(world: &'w mut World) -> Self {
+        if let Some(store) = fetch::store_mut(world) {
+            store.cascade.scheduled = true;
+        }
+        Self(world)
+    }
+
+    /// Despawns `first` and then what is on the list. A panic in a user's observer comes out at the end.
+    fn run(self, first: Vec<Entity>) {
+        let mut rest = Completion::default();
+        let mut order = first;
+        loop {
+            for entity in order {
+                // An observer may have despawned it.
+                rest.run(|| _ = self.0.try_despawn(entity));
+            }
+            let Some(store) = fetch::store_mut(self.0) else { break };
+            let pending = core::mem::take(&mut store.cascade.pending);
+            if pending.is_empty() {
+                store.cascade.scheduled = false;
+                break;
+            }
+            order = collect_cascade(&mut DeferredWorld::from(&mut *self.0), pending);
+        }
+        rest.run(|| remove::drop_removed(self.0));
+        rest.finish();
+    }
+}
+
+impl Drop for Drain<'_> {
+    fn drop(&mut self) {
+        if let Some(store) = fetch::store_mut(self.0) {
+            store.cascade.scheduled = false;
+        }
+    }
+}
+
+/// `roots` and everything that goes with them: each entity once, dependents before what they depend on where
+/// they form no cycle, the last source of a target first.
+fn collect_cascade(world: &mut DeferredWorld<'_>, roots: Vec<Entity>) -> Vec<Entity> {
+    let Some(store) = fetch::deferred_store(world) else { return Vec::new() };
+    if !store.registry.relations_take_along {
+        return collect_pairs(store, roots);
+    }
+    loop {
+        let Some(store) = fetch::deferred_store(world) else { return Vec::new() };
+        let order = collect_pairs(store, roots.clone());
+        // The store does not know who has a component: that is looked up for each type that is met, once.
+        let is_new = |entity| {
+            store.participants.is_type(entity)
+                && !store.cascade.holders.contains_key(&entity)
+                && relation_policy(store, entity) == CleanupPolicy::Despawn
+        };
+        let types: Vec<Entity> = order.iter().copied().filter(|&entity| is_new(entity)).collect();
+        if types.is_empty() {
+            store.cascade.holders.clear();
+            return order;
+        }
+        for entity in types {
+            component::note_dependents(world, entity);
+        }
+    }
+}
+
+/// [`collect_cascade`], with the holders of components as far as they are known.
+fn collect_pairs(store: &mut PairStore, roots: Vec<Entity>) -> Vec<Entity> {
+    let mut order = roots.clone();
+    // Level by level is the order in which trees tend to be spawned: turned around, it goes through memory in
+    // one direction. It is right as long as nobody depends on two others.
+    let is_forest = collect_levels(store, &mut order);
+    for &entity in &order {
+        store.participants.unvisit(entity);
+    }
+    if is_forest {
+        order.reverse();
+        return order;
+    }
+    collect_post_order(store, roots)
+}
+
+/// Appends everything that goes with `order`, level by level. False if an entity is met twice.
+fn collect_levels(store: &mut PairStore, order: &mut Vec<Entity>) -> bool {
+    if !order.iter().all(|&root| store.participants.visit(root)) {
+        return false;
+    }
+    let mut next = 0;
+    while let Some(&entity) = order.get(next) {
+        let first = order.len();
+        for_each_dependent(store, entity, |dependent| order.push(dependent));
+        if !order[first..].iter().all(|&dependent| store.participants.visit(dependent)) {
+            return false;
+        }
+        next += 1;
+    }
+    true
+}
+
+/// [`collect_pairs`] for entities that may depend on several others.
+fn collect_post_order(store: &mut PairStore, roots: Vec<Entity>) -> Vec<Entity> {
+    enum Visit {
+        Enter(Entity),
+        Leave(Entity),
+    }
+    let mut order = Vec::with_capacity(roots.len());
+    let mut stack: Vec<Visit> = roots.into_iter().map(Visit::Enter).collect();
+    while let Some(visit) = stack.pop() {
+        match visit {
+            Visit::Enter(entity) => {
+                if store.participants.visit(entity) {
+                    stack.push(Visit::Leave(entity));
+                    for_each_dependent(store, entity, |dependent| stack.push(Visit::Enter(dependent)));
+                }
+            }
+            Visit::Leave(entity) => order.push(entity),
+        }
+    }
+    for &entity in &order {
+        store.participants.unvisit(entity);
+    }
+    order
+}
+
+/// The entities that go when `entity` goes.
+fn for_each_dependent(store: &PairStore, entity: Entity, mut f: impl FnMut(Entity)) {
+    for relation in store.participants.relations(entity) {
+        if store.relation(relation).reverse.list(entity).is_some()
+            && target_policy(store, relation, entity) == CleanupPolicy::Despawn
+        {
+            store.relation(relation).sources(entity).for_each(&mut f);
+        }
+    }
+    if let Some(relation) = relation_of(store, entity)
+        && relation_policy(store, entity) == CleanupPolicy::Despawn
+    {
+        store.relation(relation).iter().for_each(|(source, _)| f(source));
+        store.cascade.holders.get(&entity).into_iter().flatten().copied().for_each(f);
+    }
+}
+
+/// Despawns `entity` and everything that goes with it, dependents first.
+pub(crate) fn despawn_with_dependents(world: &mut World, entity: Entity) -> Result<(), DespawnError> {
+    if !world.entities().contains_spawned(entity) {
+        return Err(DespawnError::Dead { entity });
+    }
+    let mut order = collect_cascade(&mut DeferredWorld::from(&mut *world), alloc::vec![entity]);
+    if let Some(store) = fetch::store(world) {
+        refuse(world, store, entity, &order)?;
+    }
+    // It takes part in nothing, or an observer has brought it back into pairs.
+    order.push(entity);
+    Drain::new(world).run(order);
+    Ok(())
+}
+
+/// Whether a policy stands in the way of despawning `order`.
+fn refuse(world: &World, store: &PairStore, entity: Entity, order: &[Entity]) -> Result<(), DespawnError> {
+    for &used in order {
+        for relation in store.participants.relations(used) {
+            if store.relation(relation).reverse.list(used).is_some()
+                && target_policy(store, relation, used) == CleanupPolicy::Panic
+                && let Some(error) = in_use_as_target(store, relation, used, entity)
+            {
+                return Err(error);
+            }
+        }
+        if let Some(relation) = relation_of(store, used)
+            && relation_policy(store, used) == CleanupPolicy::Panic
+            && let Some(error) = in_use_as_relation(store, relation, entity)
+        {
+            return Err(error);
+        }
+        if store.participants.is_type(used)
+            && relation_policy(store, used) == CleanupPolicy::Panic
+            && let Some(error) = component::in_use(world, store, used, entity)
+        {
+            return Err(error);
+        }
+    }
+    Ok(())
+}

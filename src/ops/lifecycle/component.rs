@@ -1,0 +1,111 @@
+//! What holds for a component because of the traits of the entity that stands for its type.
+//!
+//! Components are in Bevy's tables, not in the pair store: which entities have one is looked up in the archetypes, when
+//! the entity of its type is despawned and at no other time.
+
+use super::participant;
+use crate::ops::mutate::{error::DespawnError, remove::Completion};
+use crate::{
+    fetch,
+    relation::{CleanupPolicy, Registry, RelationName},
+    store::PairStore,
+};
+use alloc::{borrow::Cow, string::ToString, vec::Vec};
+use bevy_ecs::{
+    archetype::{Archetype, ArchetypeEntity},
+    component::{ComponentId, Components},
+    entity::Entity,
+    resource::IS_RESOURCE,
+    world::{DeferredWorld, World},
+};
+
+/// The component whose type `entity` stands for. Bevy's relationships that are relations here are none: their pairs are
+/// what counts.
+pub(in crate::ops) fn component_of(
+    registry: &Registry,
+    components: &Components,
+    entity: Entity,
+) -> Option<ComponentId> {
+    let type_id = *registry.type_entities.get(&entity)?;
+    let adopted = registry.of_type_id(type_id).is_some_and(|id| registry.entry(id).adopted.is_some());
+    if adopted { None } else { components.get_id(type_id) }
+}
+
+/// The entities that have a component, but for that of a resource, and for the entity of its type.
+fn holders(world: &World, component: ComponentId, of_type: Entity) -> impl Iterator<Item = Entity> {
+    let index = world.archetypes().component_index();
+    let archetypes = index.get(&component).into_iter().flat_map(|archetypes| archetypes.keys());
+    let mut archetypes: Vec<_> = archetypes.filter_map(|&id| world.archetypes().get(id)).collect();
+    archetypes.retain(|archetype| !archetype.contains(IS_RESOURCE));
+    // The index is a hash map.
+    archetypes.sort_unstable_by_key(|archetype| archetype.id());
+    let entities = archetypes.into_iter().flat_map(Archetype::entities);
+    entities.map(ArchetypeEntity::id).filter(move |&entity| entity != of_type)
+}
+
+/// The name of a component's type, for messages.
+pub(in crate::ops) fn name_of(registry: &Registry, components: &Components, entity: Entity) -> RelationName {
+    let name = component_of(registry, components, entity).and_then(|id| components.get_name(id));
+    let short = name.map(|name| Cow::Owned(name.shortname().to_string()));
+    registry.name_of(entity).or_named(short)
+}
+
+/// The error that there is if the component that `used` stands for is in use.
+pub(in crate::ops) fn in_use(
+    world: &World,
+    store: &PairStore,
+    used: Entity,
+    entity: Entity,
+) -> Option<DespawnError> {
+    let component = component_of(&store.registry, world.components(), used)?;
+    let source_entity = holders(world, component, used).next()?;
+    let name = name_of(&store.registry, world.components(), used);
+    Some(DespawnError::ComponentInUse { entity, component: name, source_entity })
+}
+
+/// The entity of a component's type is being despawned: the component is removed everywhere, unless its holders go too.
+/// Returns what is to be reported.
+pub(in crate::ops) fn leave_as_component(
+    world: &mut DeferredWorld<'_>,
+    entity: Entity,
+    policy: CleanupPolicy,
+) -> Option<DespawnError> {
+    let store = fetch::store(world)?;
+    let component = component_of(&store.registry, world.components(), entity)?;
+    let refusal = if policy == CleanupPolicy::Panic { in_use(world, store, entity, entity) } else { None };
+    let holders: Vec<Entity> = match policy {
+        CleanupPolicy::Despawn => Vec::new(),
+        _ => holders(world, component, entity).collect(),
+    };
+    if !holders.is_empty() {
+        world.commands().queue(move |world: &mut World| {
+            let mut rest = Completion::default();
+            for holder in holders {
+                // Hooks and observers of the others are the user's code.
+                if let Ok(mut holder) = world.get_entity_mut(holder) {
+                    rest.run(|| _ = holder.remove_by_id(component));
+                }
+            }
+            rest.finish();
+        });
+    }
+    refusal
+}
+
+/// Notes the holders of the component that `entity` stands for as what goes with it.
+pub(in crate::ops) fn note_dependents(world: &mut DeferredWorld<'_>, entity: Entity) {
+    let Some(store) = fetch::store(world) else { return };
+    let component = component_of(&store.registry, world.components(), entity);
+    let holders: Vec<Entity> =
+        component.into_iter().flat_map(|component| holders(world, component, entity)).collect();
+    for &holder in &holders {
+        participant::claim(world, holder);
+        if let Some(store) = fetch::deferred_store(world) {
+            // Only what is known can be visited.
+            store.participants.note(holder);
+        }
+    }
+    if let Some(store) = fetch::deferred_store(world) {
+        store.cascade.holders.insert(entity, holders);
+    }
+}

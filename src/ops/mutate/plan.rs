@@ -1,0 +1,405 @@
+//! What an insertion means: every rule of every relation trait, checked before anything changes.
+//!
+//! [`plan`] turns one request into everything that has to happen: pairs that give way (exclusive), pairs that
+//! come along (symmetric, with). If any of them is not allowed, nothing of it happens. A plan holds for the world that
+//! it was made for: it names the entities that must get the marker first, which runs code of the user, and then it has
+//! to be made anew. Between the last plan and the store lies nothing that can change the world.
+
+use super::error::{AttemptedPair, InsertPairError, PairRole};
+use crate::ops::register::bootstrap::ensure_store;
+use crate::{
+    fetch,
+    id::RelationId,
+    relation::{BoxedValue, CHILD_OF, DataKind, IS_A, PairContext, TAGGED, TraitsError, Value},
+    store::PairStore,
+    traverse::{EntityPath, path_up},
+};
+use alloc::vec::Vec;
+use bevy_ecs::{entity::Entity, world::World};
+use bevy_platform::collections::HashSet;
+use core::any::TypeId;
+use smallvec::SmallVec;
+
+/// A stored pair.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct StoredPair {
+    pub(crate) source: Entity,
+    pub(crate) relation: RelationId,
+    pub(crate) target: Entity,
+}
+
+/// A value given by the caller.
+pub(crate) struct Given<'a> {
+    pub(crate) type_id: TypeId,
+    pub(crate) name: &'static str,
+    pub(crate) value: Value<'a>,
+}
+
+/// Where the value of a planned pair comes from.
+pub(crate) enum Source {
+    /// There is none.
+    Nothing,
+    /// The caller gave it.
+    Given,
+    /// It is to be made.
+    Missing,
+    Default(BoxedValue),
+    /// It is that of the planned pair before: the other direction of a symmetric pair.
+    Shared,
+}
+
+/// A pair that is to be inserted.
+pub(crate) struct Insertion {
+    pub(crate) pair: StoredPair,
+    pub(crate) value: Source,
+    pub(crate) kind: Option<DataKind>,
+    /// The pair is there; its value is replaced.
+    pub(crate) replaced: bool,
+}
+
+/// Everything that has to happen for one request.
+#[derive(Default)]
+pub(crate) struct Plan {
+    /// Pairs that give way.
+    pub(crate) removals: SmallVec<[StoredPair; 4]>,
+    pub(crate) insertions: SmallVec<[Insertion; 2]>,
+    /// Pairs that are kept in a Bevy component of their source.
+    pub(crate) adopted: Vec<Insertion>,
+    /// Entities that must get the marker before the plan holds, with a relation that they will take part in.
+    pub(crate) newcomers: SmallVec<[(Entity, RelationId); 2]>,
+    /// Relation types that must get an entity before the plan holds.
+    pub(crate) lost: SmallVec<[RelationId; 1]>,
+}
+
+/// The pairs that a plan has met.
+#[derive(Default)]
+struct Met {
+    few: SmallVec<[StoredPair; 8]>,
+    /// All of them, once they are more than a few.
+    many: HashSet<StoredPair>,
+}
+
+impl Met {
+    fn contains(&self, pair: StoredPair) -> bool {
+        if self.many.is_empty() { self.few.contains(&pair) } else { self.many.contains(&pair) }
+    }
+
+    /// True if it is met for the first time.
+    fn insert(&mut self, pair: StoredPair) -> bool {
+        if self.contains(pair) {
+            return false;
+        }
+        if self.many.is_empty() && self.few.len() < 8 {
+            self.few.push(pair);
+            return true;
+        }
+        self.many.extend(self.few.drain(..));
+        self.many.insert(pair)
+    }
+}
+
+/// Builds a plan pair by pair.
+struct Planner<'a, 'v> {
+    world: &'a World,
+    store: &'a PairStore,
+    given: Option<&'a Given<'v>>,
+    plan: Plan,
+    met: Met,
+    /// Pairs that come along and are still to be looked at.
+    queue: SmallVec<[StoredPair; 2]>,
+}
+
+/// Checks a request against every rule but those of values, which [`make_values`] checks.
+///
+/// # Errors
+/// The first rule that is broken, by the pair itself or by one that comes along.
+///
+/// # Complexity
+/// A step per distinct pair that comes along and per `with` that leads to it, beside the search for a cycle.
+pub(crate) fn plan(
+    world: &World,
+    store: &PairStore,
+    pair: StoredPair,
+    given: Option<&Given<'_>>,
+) -> Result<Plan, InsertPairError> {
+    let mut planner =
+        Planner { world, store, given, plan: Plan::default(), met: Met::default(), queue: SmallVec::new() };
+    planner.add(pair, true)?;
+    let mut next = 0;
+    while let Some(&pair) = planner.queue.get(next) {
+        planner.add(pair, false)?;
+        next += 1;
+    }
+    Ok(planner.plan)
+}
+
+/// Makes the values that are missing, and lets relations look at their values. Both run users' code, which sees the
+/// world as it is before the insertion and cannot change it.
+///
+/// # Errors
+/// The first value that is refused, or for which there is no default.
+pub(crate) fn make_values(
+    world: &World,
+    store: &PairStore,
+    plan: &mut Plan,
+    mut given: Option<&mut Given<'_>>,
+) -> Result<(), InsertPairError> {
+    for insertion in plan.insertions.iter_mut().chain(&mut plan.adopted) {
+        match (&insertion.value, given.as_deref_mut(), insertion.kind) {
+            (Source::Given, Some(given), _) => refine(world, store, insertion.pair, &mut given.value)?,
+            (Source::Missing, _, Some(kind)) => {
+                insertion.value = Source::Default(make_default(world, store, insertion.pair, kind)?);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn make_default(
+    world: &World,
+    store: &PairStore,
+    pair: StoredPair,
+    kind: DataKind,
+) -> Result<BoxedValue, InsertPairError> {
+    let missing = || InsertPairError::MissingValue { pair: attempted(store, pair), expected: kind.name };
+    let mut value = Value::Boxed((kind.default)(world).ok_or_else(missing)?);
+    refine(world, store, pair, &mut value)?;
+    match value {
+        Value::Boxed(value) => Ok(value),
+        Value::Slot(_) => Err(missing()),
+    }
+}
+
+/// Lets a relation look at a value.
+fn refine(
+    world: &World,
+    store: &PairStore,
+    pair: StoredPair,
+    value: &mut Value<'_>,
+) -> Result<(), InsertPairError> {
+    let entry = store.registry.entry(pair.relation);
+    let Some(refine) = entry.refine else { return Ok(()) };
+    let StoredPair { source, target, .. } = pair;
+    let context = PairContext { world, source, relation: entry.entity, target };
+    refine(value, &context)
+        .map_err(|reason| InsertPairError::Refused { pair: attempted(store, pair), reason })
+}
+
+/// Checks the rules for a pair whose ends are alive, without its value.
+///
+/// # Errors
+/// The first rule that is broken.
+pub(in crate::ops) fn check_rules(world: &World, pair: StoredPair) -> Result<(), InsertPairError> {
+    let Some(store) = fetch::store(world) else { return Ok(()) };
+    let (plan, met) = (Plan::default(), Met::default());
+    let planner = Planner { world, store, given: None, plan, met, queue: SmallVec::new() };
+    planner.rules(pair)
+}
+
+/// The names of a pair, for an error.
+pub(crate) fn attempted(store: &PairStore, pair: StoredPair) -> AttemptedPair {
+    AttemptedPair {
+        source_entity: pair.source,
+        relation: store.registry.entry(pair.relation).name(),
+        target: pair.target,
+    }
+}
+
+impl Planner<'_, '_> {
+    fn add(&mut self, pair: StoredPair, first: bool) -> Result<(), InsertPairError> {
+        if !self.met.insert(pair) {
+            return Ok(());
+        }
+        self.alive(pair)?;
+        let index = self.store.relation(pair.relation);
+        let there = index.has(pair.source, pair.target);
+        let kind = self.store.data_kind(pair.relation, pair.source, pair.target);
+        if !there {
+            self.rules(pair)?;
+        }
+        let value = self.value(pair, kind, first, there)?;
+        if there && matches!(value, Source::Nothing) {
+            return Ok(());
+        }
+        let insertion = Insertion { pair, value, kind, replaced: there };
+        let entry = self.store.registry.entry(pair.relation);
+        if entry.adopted.is_some() {
+            self.plan.adopted.push(insertion);
+            if !there {
+                self.add_companions(pair);
+            }
+            return Ok(());
+        }
+        if !there {
+            self.make_way(pair.source, pair);
+        }
+        self.plan.insertions.push(insertion);
+        if entry.traits.is_symmetric() && pair.source != pair.target {
+            self.add_mirror(pair, kind, there);
+        }
+        if !there {
+            self.add_companions(pair);
+        }
+        Ok(())
+    }
+
+    /// All three entities must be alive, and what they need to have a pair of the relation.
+    fn alive(&mut self, pair: StoredPair) -> Result<(), InsertPairError> {
+        let StoredPair { source, relation, target } = pair;
+        let entry = self.store.registry.entry(relation);
+        if !entry.settled {
+            return Err(TraitsError::Unsettled { relation: entry.name() }.into());
+        }
+        let is_alive = |entity| self.world.entities().contains_spawned(entity);
+        let dead = |dead| InsertPairError::Dead { pair: attempted(self.store, pair), dead };
+        if !is_alive(entry.entity) {
+            if entry.type_id.is_none() {
+                return Err(dead(PairRole::Relation));
+            }
+            self.plan.lost.push(relation);
+        }
+        for (role, end) in [(PairRole::Source, source), (PairRole::Target, target)] {
+            let is_marked = self.store.participants.is_marked(end);
+            if !is_alive(end) {
+                return Err(dead(role));
+            }
+            if !is_marked && !self.plan.newcomers.iter().any(|&(entity, _)| entity == end) {
+                self.plan.newcomers.push((end, relation));
+            }
+        }
+        Ok(())
+    }
+
+    /// Final, one-of and acyclic.
+    fn rules(&self, pair: StoredPair) -> Result<(), InsertPairError> {
+        let entry = self.store.registry.entry(pair.relation);
+        let error = || attempted(self.store, pair);
+        if pair.relation == IS_A && self.is_final(pair.target) {
+            return Err(InsertPairError::Final { pair: error() });
+        }
+        if let Some(parent) = entry.one_of
+            && !self.store.relation(CHILD_OF).has(pair.target, parent)
+        {
+            return Err(InsertPairError::NotOneOf { pair: error(), parent });
+        }
+        if pair.source == pair.target && entry.adopted.is_some_and(|adopted| !adopted.allow_self) {
+            return Err(InsertPairError::SelfReference { pair: error() });
+        }
+        // Of one acyclic relation a plan has this pair and, if it comes along with a symmetric one, its mirror.
+        let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
+        let planned = self.met.contains(mirror).then_some((mirror.source, mirror.target));
+        if entry.traits.is_acyclic()
+            && let Some(path) =
+                path_up(self.store.relation(pair.relation), planned.as_slice(), pair.target, pair.source)
+        {
+            let mut entities = alloc::vec![pair.source];
+            entities.extend(path.entities());
+            return Err(InsertPairError::Cycle { pair: error(), path: EntityPath::new(entities) });
+        }
+        Ok(())
+    }
+
+    /// Whether nothing may inherit from `entity`: it is declared so, or it stands for a component and was not
+    /// made inheritable.
+    fn is_final(&self, entity: Entity) -> bool {
+        let registry = &self.store.registry;
+        let traits =
+            registry.of_entity(entity).map(|id| (&registry.entry(id).traits, registry.entry(id).type_id));
+        match traits {
+            Some((traits, _)) if traits.has_final() => true,
+            Some((traits, type_id)) if type_id.is_some() || traits.is_inheritable() => false,
+            _ => registry.type_entities.contains_key(&entity),
+        }
+    }
+
+    /// Finds out where the value of a pair comes from.
+    fn value(
+        &self,
+        pair: StoredPair,
+        kind: Option<DataKind>,
+        first: bool,
+        there: bool,
+    ) -> Result<Source, InsertPairError> {
+        let adopted = self.store.registry.entry(pair.relation).adopted;
+        let error = || attempted(self.store, pair);
+        let given = if first { self.given } else { None };
+        match (adopted.map_or(kind, |adopted| Some(adopted.kind)), given) {
+            (None, None) => Ok(Source::Nothing),
+            (None, Some(given)) => Err(InsertPairError::UnexpectedValue { pair: error(), found: given.name }),
+            (Some(kind), Some(given)) if kind.type_id != given.type_id => {
+                let (expected, found) = (kind.name, given.name);
+                Err(InsertPairError::WrongValueType { pair: error(), expected, found })
+            }
+            (Some(kind), _) if adopted.is_none() && !(kind.exists)(self.world) => {
+                Err(InsertPairError::ValuesRemoved { pair: error(), expected: kind.name })
+            }
+            // The component is there already and says nothing but its target.
+            (Some(_), _) if there && adopted.is_some_and(|adopted| !adopted.has_fields) => {
+                Ok(Source::Nothing)
+            }
+            (Some(_), Some(_)) => Ok(Source::Given),
+            // A Bevy relationship makes itself from its target.
+            (Some(_), None) if there || adopted.is_some() => Ok(Source::Nothing),
+            (Some(kind), None) if !(kind.has_default)(self.world) => {
+                Err(InsertPairError::MissingValue { pair: error(), expected: kind.name })
+            }
+            (Some(_), None) => Ok(Source::Missing),
+        }
+    }
+
+    /// Lets the target that an exclusive relation already has for `source` go, in both directions if the
+    /// relation is symmetric.
+    fn make_way(&mut self, source: Entity, new: StoredPair) {
+        let entry = self.store.registry.entry(new.relation);
+        if !entry.traits.is_exclusive() {
+            return;
+        }
+        let Some(old) = self.store.relation(new.relation).first_target(source) else { return };
+        let mut remove = |pair: StoredPair| {
+            if !self.plan.removals.contains(&pair) {
+                self.plan.removals.push(pair);
+            }
+        };
+        remove(StoredPair { source, target: old, ..new });
+        if entry.traits.is_symmetric() && old != source {
+            remove(StoredPair { source: old, target: source, ..new });
+        }
+    }
+
+    /// The other direction of a symmetric pair, with the same value.
+    fn add_mirror(&mut self, pair: StoredPair, kind: Option<DataKind>, there: bool) {
+        let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
+        self.met.insert(mirror);
+        if !there {
+            self.make_way(mirror.source, mirror);
+        }
+        self.plan.insertions.push(Insertion { pair: mirror, value: Source::Shared, kind, replaced: there });
+        if !there {
+            self.add_companions(mirror);
+        }
+    }
+
+    /// Relations, or tags, that come along.
+    fn add_companions(&mut self, pair: StoredPair) {
+        let registry = &self.store.registry;
+        if pair.relation == TAGGED {
+            if let Some(tag) = registry.of_entity(pair.target) {
+                let tags = registry.entry(tag).with.iter().map(|&with| registry.entry(with).entity);
+                self.queue.extend(tags.map(|target| StoredPair { target, ..pair }));
+            }
+            return;
+        }
+        let with = registry.entry(pair.relation).with.iter();
+        self.queue.extend(with.map(|&relation| StoredPair { relation, ..pair }));
+    }
+}
+
+/// Freezes the traits of a relation that is being used.
+pub(in crate::ops) fn freeze(world: &mut World, relation: RelationId) {
+    let store = ensure_store(world);
+    if !store.registry.entry(relation).frozen {
+        store.registry.entry_mut(relation).frozen = true;
+        store.refresh_simple(relation);
+    }
+}

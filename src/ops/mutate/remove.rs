@@ -1,0 +1,212 @@
+//! Removing pairs.
+
+use super::{
+    event::{self, Kind},
+    plan::StoredPair,
+};
+use crate::{
+    fetch,
+    id::PairId,
+    relation::{Adopted, DataKind, Relation},
+    store::{NO_ROW, PairStore},
+    traverse::Relations,
+};
+use alloc::vec::Vec;
+use bevy_ecs::{
+    entity::Entity,
+    world::{DeferredWorld, World},
+};
+use smallvec::SmallVec;
+
+/// Tells observers of the pairs, then removes them with their values. True if anybody was told.
+///
+/// The pairs are removed as they are: whoever calls has added the other directions of symmetric ones, and
+/// takes care of the components of adopted ones. The values are dropped by [`drop_removed`], when the operation is
+/// complete: their `Drop` may panic.
+pub(crate) fn remove(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) -> bool {
+    let listening = !pairs.is_empty() && event::listening(world, Kind::Removed);
+    if listening {
+        for &pair in pairs {
+            event::fire(world, Kind::Removed, pair, false);
+        }
+    }
+    let mut rows: SmallVec<[(DataKind, u32); 4]> = SmallVec::new();
+    if let Some(store) = fetch::deferred_store(world) {
+        for &StoredPair { source, relation, target } in pairs {
+            let row = store.relation_mut(relation).unlink(source, target).unwrap_or(NO_ROW);
+            if row != NO_ROW
+                && let Some(kind) = store.data_kind(relation, source, target)
+            {
+                store.note_removed(kind);
+                rows.push((kind, row));
+            }
+        }
+    }
+    // Both directions of a symmetric pair name one row, which goes with the first.
+    for (kind, row) in rows {
+        (kind.remove)(world, row);
+    }
+    listening
+}
+
+/// Drops the values that were removed or replaced, unless a cascade goes on, which does it at its end.
+pub(crate) fn drop_removed(world: &mut World) {
+    loop {
+        let Some(store) = fetch::store_mut(world).filter(|store| !store.cascade.scheduled) else { return };
+        let Some((_, drop_removed)) = store.removed.pop() else { return };
+        drop_removed(&mut DeferredWorld::from(&mut *world));
+    }
+}
+
+/// [`drop_removed`] as the next command.
+pub(in crate::ops) fn queue_drop_removed(world: &mut DeferredWorld<'_>) {
+    if fetch::store(world).is_some_and(|store| !store.removed.is_empty() && !store.cascade.scheduled) {
+        world.commands().queue(drop_removed);
+    }
+}
+
+/// The pairs with the other directions of symmetric ones, each once.
+pub(crate) fn with_mirrors(store: &PairStore, pairs: Vec<StoredPair>) -> Vec<StoredPair> {
+    if pairs.len() < 2 && !pairs.iter().any(|pair| store.relation(pair.relation).symmetric) {
+        return pairs;
+    }
+    let mut all: Vec<StoredPair> = Vec::with_capacity(pairs.len() * 2);
+    let mut seen = bevy_platform::collections::HashSet::<(u32, Entity, Entity)>::default();
+    for pair in pairs {
+        let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
+        let symmetric = store.relation(pair.relation).symmetric;
+        for pair in [Some(pair), symmetric.then_some(mirror)].into_iter().flatten() {
+            if seen.insert((pair.relation.0, pair.source, pair.target)) {
+                all.push(pair);
+            }
+        }
+    }
+    all
+}
+
+/// Removes pairs, and the other directions of symmetric ones. Gives the number of those that were there.
+pub(crate) fn remove_selected(world: &mut World, pairs: Vec<StoredPair>) -> usize {
+    let count = pairs.len();
+    let Some(store) = fetch::store(world) else { return 0 };
+    let adopted = |pair: &StoredPair| store.registry.entry(pair.relation).adopted;
+    let components: Vec<_> = pairs.iter().filter_map(|&pair| Some((adopted(&pair)?, pair))).collect();
+    let own = pairs.into_iter().filter(|pair| adopted(pair).is_none()).collect();
+    let own = with_mirrors(store, own);
+    let mut rest = Completion::default();
+    let told = remove(&mut DeferredWorld::from(&mut *world), &own);
+    for (adopted, pair) in components {
+        // The removal of another component may have changed this one.
+        let still_there = |store: &PairStore| store.relation(pair.relation).has(pair.source, pair.target);
+        if fetch::store(world).is_some_and(still_there) {
+            rest.run(|| (adopted.remove)(world, pair.source));
+            rest.sync(world, adopted, pair.source);
+        }
+    }
+    if told {
+        rest.run(|| world.flush());
+    }
+    rest.run(|| drop_removed(world));
+    rest.finish();
+    count
+}
+
+/// Runs users' code that comes after a change: if it panics, what else belongs to the change is still done.
+#[derive(Default)]
+pub(crate) struct Completion {
+    #[cfg(feature = "std")]
+    panic: Option<alloc::boxed::Box<dyn core::any::Any + Send>>,
+}
+
+impl Completion {
+    /// Runs a part.
+    #[inline]
+    pub(crate) fn run(&mut self, part: impl FnOnce()) {
+        #[cfg(feature = "std")]
+        if let Err(panic) = std::panic::catch_unwind(core::panic::AssertUnwindSafe(part)) {
+            self.panic.get_or_insert(panic);
+        }
+        #[cfg(not(feature = "std"))]
+        part();
+    }
+
+    /// Makes an adopted pair what its component says, if an observer has panicked before that of the pair was told.
+    pub(crate) fn sync(&mut self, world: &mut World, adopted: Adopted, source: Entity) {
+        #[cfg(feature = "std")]
+        if self.panic.is_some() {
+            self.run(|| (adopted.sync)(&mut DeferredWorld::from(&mut *world), source));
+        }
+        #[cfg(not(feature = "std"))]
+        let _ = (world, adopted, source);
+    }
+
+    /// Goes on with the first panic.
+    #[inline]
+    pub(crate) fn finish(self) {
+        #[cfg(feature = "std")]
+        if let Some(panic) = self.panic {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+/// Removes one pair of relation type `R`. True if it was there.
+#[inline]
+pub(crate) fn remove_typed<R: Relation>(world: &mut World, source: Entity, target: Entity) -> bool {
+    let Some(store) = fetch::store_mut(world) else { return false };
+    let Some(relation) = store.registry.of_type::<R>() else { return false };
+    match store.remove_simple(relation, source, target) {
+        Some(removed) => removed,
+        None => remove_stored(world, StoredPair { source, relation, target }),
+    }
+}
+
+#[inline(never)]
+pub(crate) fn remove_stored(world: &mut World, pair: StoredPair) -> bool {
+    let there =
+        fetch::store(world).is_some_and(|store| store.relation(pair.relation).has(pair.source, pair.target));
+    there && remove_selected(world, alloc::vec![pair]) > 0
+}
+
+/// Removes many pairs of one relation, in order. Gives the number of those that were there.
+pub(crate) fn remove_batch<R: Relation>(
+    world: &mut World,
+    pairs: impl IntoIterator<Item = (Entity, Entity)>,
+) -> usize {
+    let mut pairs = pairs.into_iter();
+    let mut count = 0;
+    loop {
+        let Some(store) = fetch::store_mut(world) else { return count };
+        // Observers of the pair before may have done anything.
+        let Some(relation) = store.registry.of_type::<R>() else { return count };
+        let involved = pairs.find(|&(source, target)| match store.remove_simple(relation, source, target) {
+            Some(removed) => {
+                count += usize::from(removed);
+                false
+            }
+            None => true,
+        });
+        let Some((source, target)) = involved else { return count };
+        count += usize::from(remove_stored(world, StoredPair { source, relation, target }));
+    }
+}
+
+/// The stored pairs that fit `id`, of one source or of all. Tags are targets too: `(*, tag)` and `(*, *)` remove them.
+pub(crate) fn select(store: &PairStore, source: Option<Entity>, id: PairId) -> Vec<StoredPair> {
+    let pairs = Relations::new(store, None).with_tags().select(source, id);
+    pairs.map(|(relation, source, target)| StoredPair { source, relation, target }).collect()
+}
+
+/// Every pair that `entity` has as a source is removed, but for those kept in components. The caller flushes.
+pub(crate) fn remove_own(world: &mut DeferredWorld<'_>, entity: Entity) {
+    let Some(store) = fetch::store(world) else { return };
+    let mut pairs = Vec::new();
+    for relation in store.relations_of(entity) {
+        if store.registry.entry(relation).adopted.is_none() {
+            let targets = store.relation(relation).targets(entity);
+            pairs.extend(targets.map(|target| StoredPair { source: entity, relation, target }));
+        }
+    }
+    let pairs = with_mirrors(store, pairs);
+    remove(world, &pairs);
+    queue_drop_removed(world);
+}

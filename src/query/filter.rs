@@ -1,0 +1,126 @@
+//! Filters: which entities take part in a relation, and how; whose pairs are new.
+
+use super::{
+    macros::query_filter,
+    read::{ReadPairs, ReadPairsFetch},
+};
+use crate::{ops::WorldPairExt, relation::Relation, store::PairTicks};
+use bevy_ecs::{change_detection::Tick, entity::Entity, world::World};
+use core::marker::PhantomData;
+
+/// Query filter: entities that have a pair `(R, *)`.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Relation)]
+/// #[relation(exclusive)]
+/// struct DockedTo;
+///
+/// #[derive(Component)]
+/// struct Fuel(f32);
+///
+/// fn refuel(mut ships: Query<&mut Fuel, Related<DockedTo>>) {
+///     for mut fuel in &mut ships {
+///         fuel.0 += 1.0;
+///     }
+/// }
+/// # let mut world = World::new();
+/// # world.run_system_cached(refuel).unwrap();
+/// ```
+///
+/// # Complexity
+/// Constant per entity that is looked at, as for the other filters here. A filter cannot drive the iteration: if
+/// few of many entities have pairs, go through [`Pairs`](crate::Pairs) instead.
+pub struct Related<R: Relation>(PhantomData<fn() -> R>);
+
+/// Query filter: entities that are the target of a pair of `R`.
+pub struct TargetOf<R: Relation>(PhantomData<fn() -> R>);
+
+/// Query filter: the roots of `R`: entities that are the target of a pair and have no target themselves.
+pub struct RootOf<R: Relation>(PhantomData<fn() -> R>);
+
+/// Query filter: the leaves of `R`: entities that have a target and are nobody's target.
+pub struct LeafOf<R: Relation>(PhantomData<fn() -> R>);
+
+/// Query filter: entities that got a pair of `R` since the system last ran.
+///
+/// The pair counts for its source. As with [`Added`](bevy_ecs::query::Added), a new system sees all pairs as added.
+///
+/// Ticks of the pairs of `R` are [kept](WorldPairExt::track_pair_changes) from when the filter is first used: insertions
+/// take a little longer from then on.
+///
+/// # Complexity
+/// A step per target of each entity that is looked at.
+pub struct AddedPair<R: Relation>(PhantomData<fn() -> R>);
+
+/// Query filter: entities that got a pair of `R`, or whose pair got another value, since the system last ran.
+///
+/// See [`AddedPair`].
+pub struct ChangedPair<R: Relation>(PhantomData<fn() -> R>);
+
+impl<R: Relation> ReadPairsFetch<'_, R> {
+    #[inline]
+    fn is_source(&self, entity: Entity) -> bool {
+        self.index.is_some_and(|index| index.has_any(entity))
+    }
+
+    #[inline]
+    fn is_target(&self, entity: Entity) -> bool {
+        self.index.is_some_and(|index| index.reverse.list(entity).is_some())
+    }
+
+    fn is_newer(&self, tick: Tick) -> bool {
+        tick.is_newer_than(self.last_run, self.this_run)
+    }
+
+    /// Whether the ticks of a pair of `source` are as wanted.
+    fn any_pair(&self, source: Entity, wanted: impl Fn(Entity, PairTicks) -> bool) -> bool {
+        let Some(index) = self.index else { return false };
+        let mut targets = index.targets(source);
+        targets.any(|target| index.ticks(source, target).is_some_and(|ticks| wanted(target, ticks)))
+    }
+
+    fn any_added(&self, source: Entity) -> bool {
+        self.any_pair(source, |_, ticks| self.is_newer(ticks.inserted))
+    }
+
+    fn any_changed(&self, source: Entity) -> bool {
+        self.any_pair(source, |target, ticks| {
+            // The store does not know of values that were written in place.
+            let written = || self.value_changed(source, target).is_some_and(|tick| self.is_newer(tick));
+            self.is_newer(ticks.changed) || written()
+        })
+    }
+}
+
+query_filter!(
+    [R: Relation] Related<R>, reads ReadPairs<R, false>, prepare |_| (),
+    matches |fetch: &mut ReadPairsFetch<'_, R>, entity| fetch.is_source(entity)
+);
+
+query_filter!(
+    [R: Relation] TargetOf<R>, reads ReadPairs<R, false>, prepare |_| (),
+    matches |fetch: &mut ReadPairsFetch<'_, R>, entity| fetch.is_target(entity)
+);
+
+query_filter!(
+    [R: Relation] RootOf<R>, reads ReadPairs<R, false>, prepare |_| (),
+    matches |fetch: &mut ReadPairsFetch<'_, R>, entity| fetch.is_target(entity) && !fetch.is_source(entity)
+);
+
+query_filter!(
+    [R: Relation] LeafOf<R>, reads ReadPairs<R, false>, prepare |_| (),
+    matches |fetch: &mut ReadPairsFetch<'_, R>, entity| fetch.is_source(entity) && !fetch.is_target(entity)
+);
+
+query_filter!(
+    [R: Relation] AddedPair<R>, reads ReadPairs<R, false>, prepare World::track_pair_changes::<R>,
+    matches |fetch: &mut ReadPairsFetch<'_, R>, entity| fetch.any_added(entity)
+);
+
+query_filter!(
+    [R: Relation] ChangedPair<R>, reads ReadPairs<R, true>, prepare World::track_pair_changes::<R>,
+    matches |fetch: &mut ReadPairsFetch<'_, R>, entity| fetch.any_changed(entity)
+);

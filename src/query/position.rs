@@ -1,0 +1,174 @@
+//! Where an entity stands in a relation: [`Depth`] and [`Ancestors`]; and in all of them: [`PairsOf`].
+
+use super::{
+    macros::{query_data, release_state, require_traversable},
+    read::{ReadPairs, ReadPairsFetch, ReadPairsState},
+};
+use crate::{
+    relation::{IsA, TAGGED, TraversableRelation},
+    store::{PairStore, Relations, TargetIter},
+    traverse::{AncestorIter, RelationView},
+};
+use bevy_ecs::{entity::Entity, query::ArchetypeQueryData, storage::TableRow};
+use core::{any::type_name, fmt, iter::FusedIterator, marker::PhantomData};
+
+/// Query data: how deep an entity lies in relation `R`: 0 without targets, else one more than its deepest target.
+///
+/// # Complexity
+/// As for [`RelationView::depth`]: constant, unless entities with sources of their own were moved in this frame.
+pub struct Depth<R: TraversableRelation>(PhantomData<fn() -> R>);
+
+/// Query data: the entities above an entity, nearest first, following first targets. See [`RelationView::ancestors`].
+///
+/// Matches every entity; one without targets has no ancestors.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// fn paths(entities: Query<(&Name, Ancestors<ChildOf>)>, names: Query<&Name>) {
+///     for (name, ancestors) in &entities {
+///         let above: Vec<_> = names.iter_many(ancestors).flatten().map(Name::as_str).collect();
+///         println!("{name} lies in {}", above.join(" in "));
+///     }
+/// }
+/// # let mut world = World::new();
+/// # world.run_system_cached(paths).unwrap();
+/// ```
+///
+/// # Complexity
+/// A step per ancestor.
+pub struct Ancestors<R: TraversableRelation>(PhantomData<fn() -> R>);
+
+/// Query data: all pairs of an entity, of any relation, as relation and target. Tags are not pairs.
+///
+/// The item is a [`PairsOfItem`]. An entity without pairs does not match; ask for `Option<PairsOf>` to see it too.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// fn list(entities: Query<(Entity, PairsOf)>) {
+///     for (entity, pairs) in &entities {
+///         for (relation, target) in pairs {
+///             println!("{entity} has ({relation}, {target})");
+///         }
+///     }
+/// }
+/// # let mut world = World::new();
+/// # world.run_system_cached(list).unwrap();
+/// ```
+///
+/// # Complexity
+/// A step per relation in which the entity takes part, and per pair.
+pub struct PairsOf(());
+
+/// What [`PairsOf`] gives: an iterator over pairs, as relation and target.
+#[derive(Clone)]
+pub struct PairsOfItem<'w> {
+    store: &'w PairStore,
+    source: Entity,
+    /// Those that are still to be listed.
+    relations: Relations<'w>,
+    /// The relation that is being listed, and its targets.
+    relation: Entity,
+    targets: TargetIter<'w>,
+}
+
+impl PairsOfItem<'_> {
+    /// Goes to the next relation of which there are pairs.
+    fn next_relation(&mut self) -> Option<()> {
+        let index = self.relations.find_map(|id| {
+            self.relation = self.store.registry.entry(id).entity;
+            let index = self.store.relation(id);
+            (id != TAGGED && index.has_any(self.source)).then_some(index)
+        })?;
+        self.targets = index.targets(self.source);
+        Some(())
+    }
+}
+
+impl Iterator for PairsOfItem<'_> {
+    type Item = (Entity, Entity);
+
+    fn next(&mut self) -> Option<(Entity, Entity)> {
+        loop {
+            if let Some(target) = self.targets.next() {
+                return Some((self.relation, target));
+            }
+            self.next_relation()?;
+        }
+    }
+}
+
+impl FusedIterator for PairsOfItem<'_> {}
+
+impl fmt::Debug for PairsOfItem<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+/// # Safety
+/// None: nothing is accessed but what was fetched.
+unsafe fn depth<R: TraversableRelation>(
+    _: &ReadPairsState,
+    fetch: &mut ReadPairsFetch<'_, R>,
+    entity: Entity,
+    _: TableRow,
+) -> Option<u32> {
+    Some(RelationView::new(fetch.index, None).depth(entity).unwrap_or(0))
+}
+
+/// # Safety
+/// As for [`depth`].
+unsafe fn ancestors<'w, R: TraversableRelation>(
+    _: &ReadPairsState,
+    fetch: &mut ReadPairsFetch<'w, R>,
+    entity: Entity,
+    _: TableRow,
+) -> Option<AncestorIter<'w, 'static>> {
+    Some(RelationView::new(fetch.index, None).ancestors(entity))
+}
+
+/// # Safety
+/// As for [`depth`].
+unsafe fn pairs_of<'w>(
+    _: &ReadPairsState,
+    fetch: &mut ReadPairsFetch<'w, IsA>,
+    source: Entity,
+    _: TableRow,
+) -> Option<PairsOfItem<'w>> {
+    let store = fetch.store?;
+    let relations = store.participants.relations(source);
+    let targets = TargetIter::none();
+    let mut item = PairsOfItem { store, source, relations, relation: source, targets };
+    item.next_relation()?;
+    Some(item)
+}
+
+query_data!(
+    [R: TraversableRelation] Depth<R>,
+    reads ReadPairs<R, false>, prepare |world| require_traversable::<R>(world, type_name::<Self>()),
+    item<'w, 's> u32, fetch depth, shrink |item| item, always true
+);
+
+query_data!(
+    [R: TraversableRelation] Ancestors<R>,
+    reads ReadPairs<R, false>, prepare |world| require_traversable::<R>(world, type_name::<Self>()),
+    item<'w, 's> AncestorIter<'w, 'static>, fetch ancestors, shrink |item| item, always true
+);
+
+// Any relation will do to get at the store.
+query_data!(
+    [] PairsOf, reads ReadPairs<IsA, false>, prepare |_| (),
+    item<'w, 's> PairsOfItem<'w>, fetch pairs_of, shrink |item| item, always false
+);
+
+impl<R: TraversableRelation> ArchetypeQueryData for Depth<R> {}
+
+impl<R: TraversableRelation> ArchetypeQueryData for Ancestors<R> {}
+
+release_state!([R: TraversableRelation] Depth<R>);
+release_state!([R: TraversableRelation] Ancestors<R>);
+release_state!([] PairsOf);

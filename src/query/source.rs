@@ -1,0 +1,126 @@
+//! The sources of an entity: [`Sources`].
+
+use super::{
+    macros::query_data,
+    read::{ReadOrder, ReadPairs, ReadPairsFetch},
+};
+use crate::{relation::Relation, store::SourceIter};
+use bevy_ecs::{
+    entity::Entity,
+    query::{NestedQuery, QueryData, WorldQuery},
+    storage::TableRow,
+    system::Query,
+};
+use core::{fmt, iter::FusedIterator, marker::PhantomData};
+
+/// Query data: all sources of an entity in relation `R`: who has the pair `(R, entity)`.
+///
+/// In insertion order, or the order given by the user, if the relation is ordered; in that of
+/// [`Children`](bevy_ecs::hierarchy::Children) for `ChildOf`; in any order otherwise. An entity without a source
+/// does not match; ask for `Option<Sources<R>>` to see it as well.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Relation)]
+/// #[relation(exclusive)]
+/// struct DockedTo;
+///
+/// fn report(stations: Query<(&Name, Sources<DockedTo>)>, ships: Query<&Name>) {
+///     for (station, docked) in &stations {
+///         let first = docked.clone().next().and_then(|ship| ships.get(ship).ok());
+///         println!("{station}: {} ships, among them {first:?}", docked.len());
+///     }
+/// }
+/// # let mut world = World::new();
+/// # world.run_system_cached(report).unwrap();
+/// ```
+///
+/// # Complexity
+/// A step per source; constant for the value of a pair.
+pub struct Sources<R: Relation>(PhantomData<fn() -> R>);
+
+/// Pairs with their values. A relationship that is a component has its values on the sources.
+type Reads<R> = (ReadPairs<R, true>, ReadOrder<R>, NestedQuery<<R as Relation>::Component>);
+
+/// What [`Sources`] gives: an iterator over sources.
+pub struct SourcesItem<'w, 's, R: Relation> {
+    target: Entity,
+    sources: SourceIter<'w>,
+    pairs: ReadPairsFetch<'w, R>,
+    components: Query<'w, 's, R::Component>,
+}
+
+impl<'w, 's, R: Relation> SourcesItem<'w, 's, R> {
+    /// The sources with the values of their pairs. Empty if the relation has no fields.
+    ///
+    /// A relationship that is a component is read as by a `Query`, which skips disabled entities.
+    pub fn with_values(self) -> impl Iterator<Item = (Entity, &'w R)> + use<'w, 's, R> {
+        let Self { target, sources, pairs, components } = self;
+        let value = move |source| match pairs.value(source, target) {
+            None => R::value_in(components.get_inner(source).ok()?),
+            value => value,
+        };
+        sources.filter_map(move |source| Some((source, value(source)?)))
+    }
+}
+
+impl<R: Relation> Clone for SourcesItem<'_, '_, R> {
+    fn clone(&self) -> Self {
+        Self { sources: self.sources.clone(), ..*self }
+    }
+}
+
+impl<R: Relation> Iterator for SourcesItem<'_, '_, R> {
+    type Item = Entity;
+
+    #[inline]
+    fn next(&mut self) -> Option<Entity> {
+        self.sources.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.sources.size_hint()
+    }
+}
+
+impl<R: Relation> ExactSizeIterator for SourcesItem<'_, '_, R> {}
+
+impl<R: Relation> FusedIterator for SourcesItem<'_, '_, R> {}
+
+impl<R: Relation> fmt::Debug for SourcesItem<'_, '_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.sources.fmt(f)
+    }
+}
+
+/// # Safety
+/// As for [`QueryData::fetch`].
+#[inline(always)]
+unsafe fn sources<'w, 's, R: Relation>(
+    state: &'s <Reads<R> as WorldQuery>::State,
+    fetch: &mut <Reads<R> as WorldQuery>::Fetch<'w>,
+    target: Entity,
+    row: TableRow,
+) -> Option<SourcesItem<'w, 's, R>> {
+    let mut sources = fetch.0.index?.sources(target);
+    if sources.len() == 0 {
+        return None;
+    }
+    // SAFETY: as the caller promises.
+    if let Some(children) = unsafe { ReadOrder::<R>::children(&state.1, &mut fetch.1, target, row) }
+        // While a parent is being despawned, or a link is in the making, the two sides differ.
+        && children.len() == sources.len()
+    {
+        sources = SourceIter::new(children, None, children.len());
+    }
+    // SAFETY: as the caller promises.
+    let components = unsafe { NestedQuery::fetch(&state.2, &mut fetch.2, target, row)? };
+    Some(SourcesItem { target, sources, pairs: fetch.0, components })
+}
+
+query_data!(
+    [R: Relation] Sources<R>, reads Reads<R>, prepare |_| (),
+    item<'w, 's> SourcesItem<'w, 's, R>, fetch sources, shrink |item| item, always false
+);

@@ -1,0 +1,232 @@
+//! The targets of an entity: [`Target`] and [`Targets`].
+
+use super::{
+    macros::{query_data, release_state},
+    read::{ReadPairs, ReadPairsFetch},
+};
+use crate::{relation::Relation, store::TargetIter};
+use bevy_ecs::{
+    entity::Entity,
+    query::{QueryData, WorldQuery},
+    storage::TableRow,
+};
+use core::{fmt, iter::FusedIterator, marker::PhantomData, ops::Deref};
+
+/// Query data: the first target of an entity in relation `R`, the only one if `R` is exclusive.
+///
+/// An entity without a target does not match; ask for `Option<Target<R>>` to see it as well. The item is a
+/// [`TargetItem`], which dereferences to the target.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Relation)]
+/// #[relation(exclusive)]
+/// struct DockedTo {
+///     since: u32,
+/// }
+///
+/// fn report(ships: Query<(&Name, Target<DockedTo>)>, stations: Query<&Name>) {
+///     for (ship, station) in &ships {
+///         let since = station.value().map(|docked| docked.since);
+///         println!("{ship} lies at {:?} since {since:?}", stations.get(*station));
+///     }
+/// }
+/// # let mut world = World::new();
+/// # world.run_system_cached(report).unwrap();
+/// ```
+///
+/// # Complexity
+/// Constant per entity, also when the value is read.
+pub struct Target<R: Relation>(PhantomData<fn() -> R>);
+
+/// Query data: all targets of an entity in relation `R`, in insertion order.
+///
+/// An entity without a target does not match; ask for `Option<Targets<R>>` to see it as well. The item is a
+/// [`TargetsItem`]: an iterator over the targets, or over targets with the values of their pairs.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Relation)]
+/// struct Eats {
+///     grams: u32,
+/// }
+///
+/// fn total(animals: Query<(Entity, Targets<Eats>)>) {
+///     for (animal, food) in &animals {
+///         let dishes = food.len();
+///         let grams: u32 = food.with_values().map(|(_, eats)| eats.grams).sum();
+///         println!("{animal} eats {dishes} dishes, {grams} g");
+///     }
+/// }
+/// # let mut world = World::new();
+/// # world.run_system_cached(total).unwrap();
+/// ```
+///
+/// # Complexity
+/// A step per target; constant for the value of a pair.
+pub struct Targets<R: Relation>(PhantomData<fn() -> R>);
+
+/// Pairs with their values. A relationship that is a component has its value on the entity at hand.
+type Reads<R> = (ReadPairs<R, true>, <R as Relation>::Component);
+
+type State<R> = <Reads<R> as WorldQuery>::State;
+type Fetch<'w, R> = <Reads<R> as WorldQuery>::Fetch<'w>;
+
+/// Where the values of the pairs of one source are.
+struct ValuesOf<'w, R: Relation> {
+    source: Entity,
+    pairs: ReadPairsFetch<'w, R>,
+    component: Option<&'w R>,
+}
+
+impl<R: Relation> Copy for ValuesOf<'_, R> {}
+
+impl<R: Relation> Clone for ValuesOf<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<'w, R: Relation> ValuesOf<'w, R> {
+    /// # Safety
+    /// As for [`QueryData::fetch`].
+    #[inline]
+    unsafe fn new(state: &State<R>, fetch: &mut Fetch<'w, R>, source: Entity, row: TableRow) -> Self {
+        // SAFETY: as the caller promises.
+        let component = unsafe { R::Component::fetch(&state.1, &mut fetch.1, source, row) };
+        Self { source, pairs: fetch.0, component: component.and_then(R::value_in) }
+    }
+
+    #[inline]
+    fn value(&self, target: Entity) -> Option<&'w R> {
+        self.component.or_else(|| self.pairs.value(self.source, target))
+    }
+}
+
+/// What [`Target`] gives: an [`Entity`], with the value of the pair.
+pub struct TargetItem<'w, R: Relation> {
+    target: Entity,
+    values: ValuesOf<'w, R>,
+}
+
+impl<'w, R: Relation> TargetItem<'w, R> {
+    /// The value of the pair. `None` if the relation has no fields.
+    #[inline]
+    pub fn value(&self) -> Option<&'w R> {
+        self.values.value(self.target)
+    }
+}
+
+impl<R: Relation> Copy for TargetItem<'_, R> {}
+
+impl<R: Relation> Clone for TargetItem<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: Relation> Deref for TargetItem<'_, R> {
+    type Target = Entity;
+
+    #[inline]
+    fn deref(&self) -> &Entity {
+        &self.target
+    }
+}
+
+impl<R: Relation> fmt::Debug for TargetItem<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TargetItem").field(&self.target).finish()
+    }
+}
+
+/// What [`Targets`] gives: an iterator over targets, in insertion order.
+pub struct TargetsItem<'w, R: Relation> {
+    targets: TargetIter<'w>,
+    values: ValuesOf<'w, R>,
+}
+
+impl<'w, R: Relation> TargetsItem<'w, R> {
+    /// The targets with the values of their pairs. Empty if the relation has no fields.
+    pub fn with_values(self) -> impl Iterator<Item = (Entity, &'w R)> + Clone {
+        let Self { targets, values } = self;
+        targets.filter_map(move |target| Some((target, values.value(target)?)))
+    }
+}
+
+impl<R: Relation> Clone for TargetsItem<'_, R> {
+    fn clone(&self) -> Self {
+        Self { targets: self.targets.clone(), values: self.values }
+    }
+}
+
+impl<R: Relation> Iterator for TargetsItem<'_, R> {
+    type Item = Entity;
+
+    #[inline]
+    fn next(&mut self) -> Option<Entity> {
+        self.targets.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.targets.size_hint()
+    }
+}
+
+impl<R: Relation> ExactSizeIterator for TargetsItem<'_, R> {}
+
+impl<R: Relation> FusedIterator for TargetsItem<'_, R> {}
+
+impl<R: Relation> fmt::Debug for TargetsItem<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.targets.fmt(f)
+    }
+}
+
+/// # Safety
+/// As for [`QueryData::fetch`].
+#[inline(always)]
+unsafe fn target<'w, R: Relation>(
+    state: &State<R>,
+    fetch: &mut Fetch<'w, R>,
+    source: Entity,
+    row: TableRow,
+) -> Option<TargetItem<'w, R>> {
+    let target = fetch.0.index?.first_target(source)?;
+    // SAFETY: as the caller promises.
+    Some(TargetItem { target, values: unsafe { ValuesOf::new(state, fetch, source, row) } })
+}
+
+/// # Safety
+/// As for [`QueryData::fetch`].
+#[inline(always)]
+unsafe fn targets<'w, R: Relation>(
+    state: &State<R>,
+    fetch: &mut Fetch<'w, R>,
+    source: Entity,
+    row: TableRow,
+) -> Option<TargetsItem<'w, R>> {
+    let targets = fetch.0.index?.targets(source);
+    if targets.len() == 0 {
+        return None;
+    }
+    // SAFETY: as the caller promises.
+    Some(TargetsItem { targets, values: unsafe { ValuesOf::new(state, fetch, source, row) } })
+}
+
+query_data!(
+    [R: Relation] Target<R>, reads Reads<R>, prepare |_| (),
+    item<'w, 's> TargetItem<'w, R>, fetch target, shrink |item| item, always false
+);
+
+query_data!(
+    [R: Relation] Targets<R>, reads Reads<R>, prepare |_| (),
+    item<'w, 's> TargetsItem<'w, R>, fetch targets, shrink |item| item, always false
+);
+
+release_state!([R: Relation] Target<R>);
+release_state!([R: Relation] Targets<R>);

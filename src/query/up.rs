@@ -1,0 +1,167 @@
+//! Data of the nearest entity up a relation that has it: [`Up`], [`SelfUp`] and [`Kept`].
+
+use super::{
+    climb::{Climb, ClimbFetch, ClimbState},
+    macros::{query_data, require_traversable},
+};
+use crate::relation::TraversableRelation;
+use bevy_ecs::{
+    entity::Entity,
+    query::{ReadOnlyQueryData, ReleaseStateQueryData},
+    storage::TableRow,
+};
+use core::{any::type_name, marker::PhantomData};
+
+/// Query data: `D` of the nearest entity up relation `R` for which there is `D`.
+///
+/// The search starts with the targets of the entity, which are 1 step away; see [`SelfUp`] for one that starts with the
+/// entity itself. Holders that are nearer than `MIN` steps or farther than `MAX` are passed over. Where an entity has
+/// several targets, all that is found from the first comes before the second. An entity for which nothing is found
+/// does not match; ask for `Option<Up<..>>` to see it as well.
+///
+/// As with every `Query`, `D` of disabled entities is not seen; the search goes on above them.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Relation)]
+/// #[relation(exclusive, traversable)]
+/// struct MountedOn;
+///
+/// #[derive(Component)]
+/// struct Armor(u32);
+///
+/// #[derive(Component)]
+/// struct Health(u32);
+///
+/// fn repair(mut parts: Query<(&mut Health, Up<MountedOn, &Armor>)>) {
+///     for (mut health, armor) in &mut parts {
+///         health.0 += armor.0;
+///     }
+/// }
+///
+/// // Only the two entities next above.
+/// fn near(parts: Query<Up<MountedOn, &Armor, 1, 2>>) -> usize {
+///     parts.iter().count()
+/// }
+/// # let mut world = World::new();
+/// # world.run_system_cached(repair).unwrap();
+/// # world.run_system_cached(near).unwrap();
+/// ```
+///
+/// A minimum above the maximum is a mistake that the compiler finds:
+///
+/// ```compile_fail
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// fn nobody(_: Query<Up<ChildOf, &Name, 3, 2>>) {}
+/// let mut world = World::new();
+/// world.run_system_cached(nobody).unwrap();
+/// ```
+///
+/// # Complexity
+/// A step per entity that is met. A search notes what it has found for those that follow in the same iteration:
+/// without limits, each entity is entered once per iteration, however many lie below it. [`Kept`] spares that too.
+///
+/// # Panics
+/// When a system is initialised, if `R` is a Bevy relationship that allows an entity to point to itself.
+pub struct Up<R: TraversableRelation, D: ReadOnlyQueryData, const MIN: u32 = 1, const MAX: u32 = { u32::MAX }>(
+    PhantomData<fn() -> (R, D)>,
+);
+
+/// Query data: as [`Up`], looking at the entity itself first.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Component)]
+/// struct Theme(u32);
+///
+/// fn draw(buttons: Query<(Entity, SelfUp<ChildOf, &Theme>)>) {
+///     for (button, theme) in &buttons {
+///         println!("{button} is drawn in theme {}", theme.0);
+///     }
+/// }
+/// # let mut world = World::new();
+/// # world.run_system_cached(draw).unwrap();
+/// ```
+pub type SelfUp<R, D, const MAX: u32 = { u32::MAX }> = Up<R, D, 0, MAX>;
+
+/// Query data: as the [`Up`] or [`SelfUp`] within, keeping what was found for the next iteration.
+///
+/// Worth it where hierarchies are large and change little: then nothing is searched for, and an entity costs about as
+/// much as if it had the data itself. When pairs or holders have changed, what lies below them is searched for
+/// anew as soon as the query is used. The price: four bytes per entity of the relation; a journal of its changes; and
+/// observers of all components that decide whether there is `D`, which make adding and removing them slower.
+///
+/// `D` must depend on components only, not on pairs or change ticks, and there can be no limits.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # #[derive(Component)]
+/// # struct Faction(u32);
+/// # #[derive(Component)]
+/// # struct Soldier;
+/// fn muster(soldiers: Query<Kept<Up<ChildOf, &Faction>>, With<Soldier>>) -> usize {
+///     soldiers.iter().filter(|faction| faction.0 == 7).count()
+/// }
+/// # let mut world = World::new();
+/// # world.run_system_cached(muster).unwrap();
+/// ```
+///
+/// An observer that runs while one of the components is being added or removed may still see what was before.
+pub struct Kept<U>(PhantomData<fn() -> U>);
+
+/// # Safety
+/// As for [`QueryData::fetch`](bevy_ecs::query::QueryData::fetch).
+#[inline(always)]
+unsafe fn climb<'w, 's, R, D, const MIN: u32, const MAX: u32, const KEEP: bool>(
+    state: &'s ClimbState<D>,
+    fetch: &mut ClimbFetch<'w, R, D>,
+    entity: Entity,
+    _: TableRow,
+) -> Option<D::Item<'w, 's>>
+where
+    R: TraversableRelation,
+    D: ReadOnlyQueryData,
+{
+    // SAFETY: as the caller promises.
+    unsafe { Climb::<R, D, MIN, MAX, KEEP>::fetch(state, fetch, entity) }
+}
+
+query_data!(
+    [R: TraversableRelation, D: ReadOnlyQueryData, const MIN: u32, const MAX: u32] Up<R, D, MIN, MAX>,
+    reads Climb<R, D, MIN, MAX, false>,
+    prepare |world| require_traversable::<R>(world, type_name::<Self>()),
+    item<'w, 's> D::Item<'w, 's>, fetch climb::<R, D, MIN, MAX, false>, shrink D::shrink, always false
+);
+
+query_data!(
+    [R: TraversableRelation, D: ReadOnlyQueryData, const MIN: u32, const MAX: u32] Kept<Up<R, D, MIN, MAX>>,
+    reads Climb<R, D, MIN, MAX, true>,
+    prepare |world| require_traversable::<R>(world, type_name::<Self>()),
+    item<'w, 's> D::Item<'w, 's>, fetch climb::<R, D, MIN, MAX, true>, shrink D::shrink, always false
+);
+
+impl<R, D, const MIN: u32, const MAX: u32> ReleaseStateQueryData for Up<R, D, MIN, MAX>
+where
+    R: TraversableRelation,
+    D: ReadOnlyQueryData + ReleaseStateQueryData,
+{
+    fn release_state<'w>(item: Self::Item<'w, '_>) -> Self::Item<'w, 'static> {
+        D::release_state(item)
+    }
+}
+
+impl<R, D, const MIN: u32, const MAX: u32> ReleaseStateQueryData for Kept<Up<R, D, MIN, MAX>>
+where
+    R: TraversableRelation,
+    D: ReadOnlyQueryData + ReleaseStateQueryData,
+{
+    fn release_state<'w>(item: Self::Item<'w, '_>) -> Self::Item<'w, 'static> {
+        D::release_state(item)
+    }
+}

@@ -1,0 +1,136 @@
+//! Removal from the middle of a list that keeps its order, in amortised constant time.
+
+use alloc::{format, string::String, vec::Vec};
+
+/// Which places of a list are empty. A list with holes is closed up once half of it is holes, so that a
+/// removal costs a constant on average, and the order of what is left never changes.
+#[derive(Default)]
+pub(crate) struct Tombstones {
+    words: Vec<u64>,
+    count: usize,
+    /// No live place lies before this one.
+    first: usize,
+}
+
+impl Tombstones {
+    #[inline]
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    #[inline]
+    pub(crate) fn is_hole(&self, place: usize) -> bool {
+        self.words.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1)
+    }
+
+    /// The first live place of a list of `len` places.
+    #[inline]
+    pub(crate) fn first_live(&self, len: usize) -> Option<usize> {
+        (self.first < len).then_some(self.first)
+    }
+
+    /// Empties the place `place` of a list of `len` places.
+    ///
+    /// Returns how many places at the end of the list the caller must drop: holes are never last.
+    #[must_use]
+    pub(crate) fn punch(&mut self, place: usize, len: usize) -> usize {
+        if self.words.len() * 64 < len {
+            self.words.resize(len.div_ceil(64), 0);
+        }
+        self.set(place);
+        let mut end = len;
+        while end > 0 && self.is_hole(end - 1) {
+            end -= 1;
+            self.words[end / 64] &= !(1 << (end % 64));
+            self.count -= 1;
+        }
+        while self.first < end && self.is_hole(self.first) {
+            self.first += 1;
+        }
+        self.first = self.first.min(end);
+        len - end
+    }
+
+    fn set(&mut self, place: usize) {
+        self.words[place / 64] |= 1 << (place % 64);
+        self.count += 1;
+    }
+
+    /// Whether a list of `len` places is worth closing up.
+    #[inline]
+    pub(crate) fn should_close(&self, len: usize) -> bool {
+        self.count > 16 && self.count * 2 > len
+    }
+
+    /// What is wrong with the holes of a list of `len` places, if anything, for the invariant checker.
+    pub(super) fn fault(&self, len: usize) -> Option<String> {
+        let holes = (0..self.words.len() * 64).filter(|&place| self.is_hole(place));
+        let (count, last) = holes.fold((0, None), |(count, _), hole| (count + 1, Some(hole)));
+        let first = (0..len).find(|&place| !self.is_hole(place)).unwrap_or(0);
+        let fits = count == self.count && first == self.first && last.is_none_or(|last| last + 1 < len);
+        (!fits).then(|| {
+            let (counted, from) = (self.count, self.first);
+            format!("{count} holes in {len} places, {counted} counted, the first live place is not {from}")
+        })
+    }
+
+    /// Forgets all holes.
+    pub(crate) fn clear(&mut self) {
+        self.words.clear();
+        self.count = 0;
+        self.first = 0;
+    }
+
+    /// The place of the `nth` live entry of a list of `len` places. Constant without holes, else a step per
+    /// 64 places.
+    pub(crate) fn nth_live(&self, mut nth: usize, len: usize) -> Option<usize> {
+        if self.count == 0 {
+            return (nth < len).then_some(nth);
+        }
+        let mut start = 0;
+        while start < len {
+            let in_word = (len - start).min(64);
+            let mask = u64::MAX >> (64 - in_word);
+            let mut live = !self.words.get(start / 64).copied().unwrap_or(0) & mask;
+            let ones = live.count_ones() as usize;
+            if nth < ones {
+                for _ in 0..nth {
+                    live &= live - 1;
+                }
+                return Some(start + live.trailing_zeros() as usize);
+            }
+            nth -= ones;
+            start += 64;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Tombstones;
+
+    #[test]
+    fn holes_agree_with_a_list_of_flags() {
+        let mut holes = Tombstones::default();
+        let mut flags = alloc::vec![true; 300];
+        let mut state = 7u32;
+        for _ in 0..250 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let place = (state >> 8) as usize % flags.len();
+            if !flags[place] {
+                continue;
+            }
+            flags[place] = false;
+            let dropped = holes.punch(place, flags.len());
+            flags.truncate(flags.len() - dropped);
+            assert_eq!(holes.count(), flags.iter().filter(|live| !**live).count());
+            assert_eq!(holes.first_live(flags.len()), flags.iter().position(|live| *live));
+            let live: alloc::vec::Vec<_> = (0..flags.len()).filter(|&place| flags[place]).collect();
+            for (nth, &place) in live.iter().enumerate() {
+                assert_eq!(holes.nth_live(nth, flags.len()), Some(place));
+            }
+            assert_eq!(holes.nth_live(live.len(), flags.len()), None);
+        }
+    }
+}

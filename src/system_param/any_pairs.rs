@@ -1,0 +1,237 @@
+//! The system parameter [`AnyPairs`].
+#![expect(unsafe_code, reason = "Bevy's `SystemParam` is an unsafe trait")]
+
+use crate::{
+    fetch,
+    id::PairId,
+    ops::ensure_store,
+    relation::RelationName,
+    store::PairStore,
+    traverse::{ChildrenAccess, RelationView, Relations},
+};
+use bevy_ecs::{
+    change_detection::{Res, Tick},
+    entity::Entity,
+    hierarchy::Children,
+    system::{Query, ReadOnlySystemParam, SystemAccess, SystemMeta, SystemParam, SystemParamValidationError},
+    world::{World, unsafe_world_cell::UnsafeWorldCell},
+};
+
+/// Reads the pairs of all relations, also of those that are known at run time only: a system parameter.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// fn describe(pairs: AnyPairs, named: Query<(Entity, &Name)>) {
+///     let name = |entity| named.get(entity).map_or("?", |(_, name)| name.as_str());
+///     for (entity, own) in &named {
+///         for (relation, target) in pairs.pairs_of(entity) {
+///             println!("{own} {} {}", name(relation), name(target));
+///         }
+///     }
+/// }
+/// # let mut world = World::new();
+/// # let likes = world.spawn_relation("likes", RelationTraits::new()).unwrap();
+/// # let alice = world.spawn(Name::new("Alice")).id();
+/// # let bob = world.spawn(Name::new("Bob")).id();
+/// # world.insert_pair_by_id(bob, likes, alice).unwrap();
+/// # world.run_system_cached(describe).unwrap();
+/// ```
+///
+/// # Wildcards
+///
+/// In a [`PairId`], `*` stands for every match, and `_` for one match at most:
+///
+/// | id | of one source | of all |
+/// |---|---|---|
+/// | `(R, T)` | the pair | every source of it |
+/// | `(R, *)` | a result per target | a result per pair |
+/// | `(R, _)` | the first target | each source with its first target |
+/// | `(*, T)` | a result per relation | a result per pair |
+/// | `(_, T)` | the first relation | each source with the first relation |
+/// | `(*, *)` | every pair | every pair |
+/// | `(*, _)` | the first target of each relation | the same, source by source |
+/// | `(_, *)` | each target, with the first relation | the same, source by source |
+/// | `(_, _)` | one pair | one pair per source |
+///
+/// Tags are no pairs and never found, and neither are values: those belong to [`Pairs`](crate::Pairs) of a
+/// relation type. Everything here sees disabled entities too. Nothing here allocates. A dead entity has no
+/// pairs.
+///
+/// The world gives one as well: [`WorldPairReadExt::any_pairs`](crate::WorldPairReadExt::any_pairs).
+#[derive(Clone, Copy)]
+pub struct AnyPairs<'w, 's> {
+    relations: Option<Relations<'w, 's>>,
+}
+
+impl<'w, 's> AnyPairs<'w, 's> {
+    fn new(store: Option<&'w PairStore>, children: ChildrenAccess<'w, 's>) -> Self {
+        Self { relations: store.map(|store| Relations::new(store, Some(children))) }
+    }
+
+    pub(super) fn of_world(world: &'w World) -> Self {
+        Self::new(fetch::store(world), ChildrenAccess::World(world))
+    }
+
+    /// Whether `source` has a pair that fits `pair`.
+    ///
+    /// # Complexity
+    /// Constant if the relation is named, else at most a step per relation in which `source` takes part.
+    pub fn has(&self, source: Entity, pair: PairId) -> bool {
+        self.relations.is_some_and(|relations| relations.has(source, pair))
+    }
+
+    /// The pairs of `source` that fit `pair`, as relation and target: relation by relation, targets in insertion
+    /// order.
+    ///
+    /// # Complexity
+    /// A step per relation in which `source` takes part, unless one is named, and per pair of those.
+    pub fn matching(
+        &self,
+        source: Entity,
+        pair: PairId,
+    ) -> impl Iterator<Item = (Entity, Entity)> + use<'w, 's> {
+        self.select(Some(source), pair).map(|(_, relation, target)| (relation, target))
+    }
+
+    /// The pairs that fit `pair`, as source, relation and target: relation by relation.
+    ///
+    /// # Complexity
+    /// A step per relation in which the target takes part, or per relation if none is named, and per pair of
+    /// those.
+    pub fn iter_matching(
+        &self,
+        pair: PairId,
+    ) -> impl Iterator<Item = (Entity, Entity, Entity)> + use<'w, 's> {
+        self.select(None, pair)
+    }
+
+    /// `(S, *)`: every pair that `source` has, as relation and target: relation by relation, targets in insertion
+    /// order.
+    ///
+    /// # Complexity
+    /// A step per relation in which `source` takes part, and per pair.
+    pub fn pairs_of(&self, source: Entity) -> impl Iterator<Item = (Entity, Entity)> + use<'w, 's> {
+        self.matching(source, PairId::ALL)
+    }
+
+    /// `(*, T)`: every pair in which `target` is the target, as source and relation, relation by relation.
+    ///
+    /// # Complexity
+    /// A step per relation in which `target` takes part, and per pair.
+    pub fn pairs_to(&self, target: Entity) -> impl Iterator<Item = (Entity, Entity)> + use<'w, 's> {
+        let pairs = self.select(None, PairId::any_relation(target));
+        pairs.map(|(source, relation, _)| (source, relation))
+    }
+
+    /// `(*, *)`: every pair, as source, relation and target, relation by relation.
+    pub fn iter(&self) -> impl Iterator<Item = (Entity, Entity, Entity)> + use<'w, 's> {
+        self.iter_matching(PairId::ALL)
+    }
+
+    /// Number of pairs that `source` has. A step per relation in which it takes part.
+    pub fn target_count(&self, source: Entity) -> usize {
+        self.views_of(source).map(|view| view.target_count(source)).sum()
+    }
+
+    /// Number of pairs in which `target` is the target. A step per relation in which it takes part.
+    pub fn source_count(&self, target: Entity) -> usize {
+        self.views_of(target).map(|view| view.source_count(target)).sum()
+    }
+
+    /// Number of pairs. A step per relation.
+    pub fn len(&self) -> usize {
+        self.relations().map(|relation| self.relation(relation).len()).sum()
+    }
+
+    /// Whether there is no pair at all. A step per relation.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Every relation, whether it has pairs or not.
+    pub fn relations(&self) -> impl Iterator<Item = Entity> + use<'w, 's> {
+        self.relations.into_iter().flat_map(|relations| {
+            relations.all().map(move |relation| relations.store.registry.entry(relation).entity)
+        })
+    }
+
+    /// The pairs of one relation: of none if `relation` is no relation.
+    pub fn relation(&self, relation: Entity) -> RelationView<'w, 's> {
+        let view = self
+            .relations
+            .and_then(|relations| Some(relations.view(relations.store.registry.of_entity(relation)?)));
+        view.unwrap_or(RelationView::NONE)
+    }
+
+    /// The name of a relation for messages: that of its type, or the one given when it was spawned.
+    pub fn relation_name(&self, relation: Entity) -> Option<RelationName> {
+        let registry = &self.relations?.store.registry;
+        Some(registry.entry(registry.of_entity(relation)?).name())
+    }
+
+    /// Counts changes to the pairs of all relations: two reads that give the same number saw the same pairs.
+    #[cfg(feature = "bevy_reflect")]
+    pub(super) fn version(&self) -> u64 {
+        let store = self.relations.map(|relations| relations.store);
+        store.into_iter().flat_map(|store| &store.relations).map(|index| index.version).sum()
+    }
+
+    fn views_of(&self, entity: Entity) -> impl Iterator<Item = RelationView<'w, 's>> + use<'w, 's> {
+        self.relations.into_iter().flat_map(move |relations| {
+            relations.relations_of(entity).map(move |relation| relations.view(relation))
+        })
+    }
+
+    fn select(
+        &self,
+        source: Option<Entity>,
+        pair: PairId,
+    ) -> impl Iterator<Item = (Entity, Entity, Entity)> + use<'w, 's> {
+        let mut found = self.relations.map(|relations| (relations.store, relations.select(source, pair)));
+        core::iter::from_fn(move || {
+            let (store, pairs) = found.as_mut()?;
+            let (relation, source, target) = pairs.next()?;
+            Some((source, store.registry.entry(relation).entity, target))
+        })
+    }
+}
+
+/// What is fetched.
+type Fetched = (Option<Res<'static, PairStore>>, Query<'static, 'static, &'static Children>);
+
+/// State of [`AnyPairs`].
+#[doc(hidden)]
+pub struct AnyPairsState(<Fetched as SystemParam>::State);
+
+// SAFETY: every access goes through `Fetched`, whose own implementation declares it in `init_access` and performs
+// it in `get_param`. Test: `any_pairs_run_beside_readers_and_not_beside_what_reorders_children`.
+unsafe impl SystemParam for AnyPairs<'_, '_> {
+    type State = AnyPairsState;
+    type Item<'w, 's> = AnyPairs<'w, 's>;
+
+    fn init_state(world: &mut World) -> Self::State {
+        ensure_store(world);
+        AnyPairsState(Fetched::init_state(world))
+    }
+
+    fn init_access(state: &Self::State, meta: &mut SystemMeta, access: &mut SystemAccess, world: &mut World) {
+        Fetched::init_access(&state.0, meta, access, world);
+    }
+
+    unsafe fn get_param<'w, 's>(
+        state: &'s mut Self::State,
+        meta: &SystemMeta,
+        world: UnsafeWorldCell<'w>,
+        tick: Tick,
+    ) -> Result<Self::Item<'w, 's>, SystemParamValidationError> {
+        // SAFETY: the access was declared by the same parameter in `init_access`, and `world` is the world of
+        // this state, as the caller promises.
+        let (store, children) = unsafe { Fetched::get_param(&mut state.0, meta, world, tick)? };
+        Ok(AnyPairs::new(store.map(Res::into_inner), ChildrenAccess::Query(children)))
+    }
+}
+
+// SAFETY: all of the fetched parameters only read.
+unsafe impl ReadOnlySystemParam for AnyPairs<'_, '_> {}

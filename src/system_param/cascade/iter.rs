@@ -1,0 +1,97 @@
+//! Iterating over the data of the nodes themselves.
+
+use super::{
+    CascadeQuery, CascadeState,
+    levels::Levels,
+    visit::{Everything, Visitor},
+};
+use crate::{fetch::CellsState, relation::TraversableRelation};
+use bevy_ecs::{
+    query::{IterQueryData, QueryFilter, ReadOnlyQueryData},
+    world::unsafe_world_cell::UnsafeWorldCell,
+};
+
+/// Iterator over the data of entities, parents before children or the other way round. See
+/// [`CascadeQuery::iter_mut`] and [`CascadeQuery::iter_desc`].
+pub struct CascadeIter<'a, D: IterQueryData + 'static, F: QueryFilter + 'static> {
+    visitor: Visitor<'a, 'a, D, F, Everything>,
+    levels: &'a mut Levels,
+    state: &'a CellsState<D, F>,
+    world: UnsafeWorldCell<'a>,
+    descending: bool,
+    /// How many levels are done. Behind all of them come entities that had not been seen before.
+    done: usize,
+    /// The next node of the level.
+    at: usize,
+}
+
+impl<D: IterQueryData + 'static, F: QueryFilter + 'static> CascadeIter<'_, D, F> {
+    fn next_level(&mut self) {
+        (self.done, self.at) = (self.done + 1, 0);
+        if self.done == self.levels.levels.len() {
+            self.at = self.levels.discover(self.state.storages(self.world), &self.visitor.census);
+            self.levels.dead = self.visitor.census.dead;
+        }
+    }
+}
+
+impl<'a, D: IterQueryData + 'static, F: QueryFilter + 'static> Iterator for CascadeIter<'a, D, F> {
+    type Item = D::Item<'a, 'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let level = match self.levels.levels.len().checked_sub(self.done) {
+                None => return None,
+                // Newcomers are in the first level.
+                Some(0) => 0,
+                Some(left) if self.descending => left - 1,
+                Some(_) => self.done,
+            };
+            let stage = self.levels.split(level).skip(self.at);
+            for node in stage.nodes {
+                self.at += 1;
+                // SAFETY: no entity is in two nodes, by *One slot*, and each node is visited once: newcomers lie behind
+                // the nodes of their level that were visited. So no data of this entity was handed out, and items of
+                // several entities may be alive, as `D` is `IterQueryData`.
+                // Test: `items_of_all_entities_can_be_kept`.
+                if let Some((_, item)) = unsafe { self.visitor.get(node, stage.above) } {
+                    return Some(item);
+                }
+            }
+            self.next_level();
+        }
+    }
+}
+
+impl<D: IterQueryData + 'static, F: QueryFilter + 'static> core::iter::FusedIterator
+    for CascadeIter<'_, D, F>
+{
+}
+
+impl<R, D, P, F, W> CascadeQuery<'_, '_, R, D, P, F, W>
+where
+    R: TraversableRelation,
+    D: IterQueryData + 'static,
+    P: ReadOnlyQueryData + 'static,
+    F: QueryFilter + 'static,
+    W: QueryFilter + 'static,
+{
+    /// The data of all entities, parents before children.
+    pub fn iter_mut(&mut self) -> CascadeIter<'_, D, F> {
+        self.iterate(false)
+    }
+
+    /// The data of all entities, children before parents.
+    pub fn iter_desc(&mut self) -> CascadeIter<'_, D, F> {
+        self.iterate(true)
+    }
+
+    fn iterate(&mut self, descending: bool) -> CascadeIter<'_, D, F> {
+        self.update();
+        let CascadeState { own, levels, .. } = &mut *self.state;
+        // SAFETY: the state is up to date, the parameter was given the access that it declares, and it is borrowed
+        // mutably.
+        let visitor = unsafe { Visitor::new(self.context, &*own, Everything) };
+        CascadeIter { visitor, levels, state: own, world: self.context.world, descending, done: 0, at: 0 }
+    }
+}

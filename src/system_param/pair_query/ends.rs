@@ -1,0 +1,316 @@
+//! The data of both ends of pairs, in loops over whole tables and lists.
+#![expect(unsafe_code, reason = "data of several entities is fetched past the borrow checker")]
+
+use super::{PairEdge, Pairs, Scope};
+use crate::{
+    fetch::{Cells, Place, Rows, table_row},
+    relation::Relation,
+    store::{ExclusiveReader, RelationIndex, SourceIter},
+};
+use alloc::vec::Vec;
+use bevy_ecs::{
+    entity::Entity,
+    query::{QueryData, QueryFilter, ReadOnlyQueryData},
+    storage::TableRow,
+};
+use core::ops::Range;
+
+/// So many entities are compared before anything is done with them, so that the processor waits for all of them at once.
+const BLOCK: usize = 16;
+
+/// A table row is scanned for pairs in about this fraction of the time that it takes to look up a source.
+const ROWS_PER_LOOKUP: usize = 4;
+
+/// Fetches the data of both ends of a pair.
+pub(super) struct Ends<'w, 's, S, T, F, TF>
+where
+    S: QueryData,
+    T: ReadOnlyQueryData,
+    F: QueryFilter,
+    TF: QueryFilter,
+{
+    pub(super) sources: Cells<'w, 's, S, F>,
+    pub(super) targets: Cells<'w, 's, T, TF>,
+    /// `S` writes what `T` or `TF` reads: the two ends of a pair must not be one entity, and of two rows only one
+    /// may be alive.
+    pub(super) overlap: bool,
+}
+
+// The safety of each row rests on the same facts. *Access*: `state` has declared what `S`, `F`, `T` and `TF` access,
+// and refused what they read of third entities if `S` writes it. *One at a time*: `each` cannot keep what it is
+// given, since it must take items of any lifetime; so no row is alive when the next one is fetched. *No self*: where
+// `S` writes what `T` reads, the two are of different entities.
+// Test: `no_row_is_given_while_another_one_lives`.
+impl<'w, 's, S, T, F, TF> Ends<'w, 's, S, T, F, TF>
+where
+    S: QueryData,
+    T: ReadOnlyQueryData,
+    F: QueryFilter,
+    TF: QueryFilter,
+{
+    /// The same for a shorter time.
+    pub(super) fn shorter(&self) -> Ends<'_, 's, S, T, F, TF> {
+        Ends { sources: self.sources.shorter(), targets: self.targets.shorter(), overlap: self.overlap }
+    }
+
+    /// The data of both ends of a pair. `None` if one of them does not match.
+    ///
+    /// # Safety
+    /// No other row may be alive that has the same source, or whose source or target is one of these if `overlap`;
+    /// no other row at all if `S` is not `IterQueryData`.
+    #[inline]
+    pub(super) unsafe fn fetch(
+        &mut self,
+        source: (Entity, &mut Place),
+        target: (Entity, &mut Place),
+    ) -> Option<(S::Item<'w, 's>, T::Item<'w, 's>)> {
+        if self.overlap && source.0 == target.0 {
+            return None;
+        }
+        // SAFETY: read-only. *Access*, and nothing that is alive writes what `T` reads, as the caller promises.
+        let other = unsafe { self.targets.get_at(target.0, target.1)? };
+        // SAFETY: *Access*. The caller promises that nothing conflicts but `other`, which does not: it is of another
+        // entity, or of other components.
+        let item = unsafe { self.sources.get_at(source.0, source.1)? };
+        Some((item, other))
+    }
+
+    /// Shows all pairs of a scope.
+    pub(super) fn visit<R: Relation>(
+        &mut self,
+        pairs: &Pairs<'_, '_, R>,
+        scope: Scope,
+        places: &mut Places,
+        each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
+    ) {
+        let Some(index) = pairs.index else { return };
+        match scope {
+            Scope::All if self.scans(index) => {
+                for &storage in self.sources.storages() {
+                    self.visit_rows(pairs, storage, 0..usize::MAX, each);
+                }
+            }
+            Scope::All => {
+                for (target, list) in index.reverse.targets() {
+                    self.visit_list(pairs, target, index.sources(target), places.of(list), each);
+                }
+            }
+            Scope::Source(source) => self.visit_source(pairs, source, each),
+            Scope::Target(target) => {
+                let Some(list) = index.reverse.list(target) else { return };
+                self.visit_list(pairs, target, pairs.sources(target), places.of(list), each);
+            }
+        }
+    }
+
+    /// Whether scanning all sources takes less time than looking up those that have pairs.
+    pub(super) fn scans(&self, index: &RelationIndex) -> bool {
+        let mut left = index.len * ROWS_PER_LOOKUP;
+        self.sources.storages().iter().all(|&storage| {
+            let rest = left.checked_sub(self.sources.len_of(storage));
+            left = rest.unwrap_or(0);
+            rest.is_some()
+        })
+    }
+
+    /// Shows the pairs of the sources in a part of a table or archetype.
+    pub(super) fn visit_rows<R: Relation>(
+        &mut self,
+        pairs: &Pairs<'_, '_, R>,
+        storage: u32,
+        part: Range<usize>,
+        each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
+    ) {
+        let Some(index) = pairs.index else { return };
+        let rows = self.sources.enter(storage);
+        let all_match = self.targets.all_match(rows.len(), |entity| index.reverse.list(entity).is_none());
+        let mut place = Place::UNKNOWN;
+        let part = part.start..part.end.min(rows.len());
+        if let (Rows::Table(entities), Some(reader)) = (rows, index.exclusive_reader()) {
+            let sources = part.clone().zip(&entities[part]);
+            // SAFETY: these are the entities of the table that was entered; `all_match` as required.
+            unsafe {
+                if all_match {
+                    self.visit_exclusive::<true, R>(pairs, reader, sources, each);
+                } else {
+                    self.visit_exclusive::<false, R>(pairs, reader, sources, each);
+                }
+            }
+            return;
+        }
+        for (source, row) in part.filter_map(|at| rows.get(at)) {
+            for target in index.targets(source) {
+                let of_target = if all_match { Some(row) } else { self.targets.seek(target, &mut place) };
+                if let Some(of_target) = of_target {
+                    // SAFETY: both were found in their rows, or nothing is read of targets; *One at a time*.
+                    unsafe { self.show(pairs, (source, row), (target, of_target), each) };
+                }
+            }
+        }
+    }
+
+    /// Shows the pairs of the sources in a part of a table, if each has one target. Where nothing is read of targets,
+    /// nothing in this loop calls or panics: what `each` counts can stay in registers.
+    ///
+    /// # Safety
+    /// The sources must be entities of the table that was entered, with their rows. `ALL_MATCH` must say whether
+    /// [`Cells::all_match`] holds for the targets.
+    #[inline]
+    unsafe fn visit_exclusive<'a, const ALL_MATCH: bool, R: Relation>(
+        &mut self,
+        pairs: &Pairs<'_, '_, R>,
+        mut reader: ExclusiveReader<'_>,
+        sources: impl Iterator<Item = (usize, &'a Entity)>,
+        each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
+    ) {
+        let mut place = Place::UNKNOWN;
+        for (at, &source) in sources {
+            let Some(target) = reader.target(source) else { continue };
+            // SAFETY: the table has this row.
+            let row = unsafe { table_row(at) };
+            let of_target = if ALL_MATCH { Some(row) } else { self.targets.seek(target, &mut place) };
+            if let Some(of_target) = of_target {
+                // SAFETY: both were found in their rows, or nothing is read of targets; *One at a time*.
+                unsafe { self.show(pairs, (source, row), (target, of_target), each) };
+            }
+        }
+    }
+
+    /// Shows the pairs of one target. `places` are where its sources were last.
+    pub(super) fn visit_list<R: Relation>(
+        &mut self,
+        pairs: &Pairs<'_, '_, R>,
+        target: Entity,
+        sources: SourceIter<'_>,
+        places: &mut Vec<Place>,
+        each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
+    ) {
+        let Some(of_target) = self.targets.find(target) else { return };
+        let Some(list) = sources.as_slice() else {
+            for source in sources {
+                if let Some(row) = self.sources.find(source) {
+                    // SAFETY: both were found in their rows; *One at a time*.
+                    unsafe { self.show(pairs, (source, row), (target, of_target), each) };
+                }
+            }
+            return;
+        };
+        places.resize(list.len(), Place::UNKNOWN);
+        let (mut at, mut next_row) = (0, usize::MAX);
+        while at < list.len() {
+            let run = run_length(&list[at..], self.sources.table().get(next_row..).unwrap_or(&[]));
+            for (&source, row) in list[at..at + run].iter().zip(next_row..) {
+                // SAFETY: the source is in this row of the table that is set, as was just compared; the target was
+                // found; *One at a time*.
+                unsafe { self.show(pairs, (source, table_row(row)), (target, of_target), each) };
+            }
+            if run > 0 {
+                (at, next_row) = (at + run, next_row + run);
+                continue;
+            }
+            let block = at..(at + BLOCK).min(list.len());
+            at = block.end;
+            let (block, places) = (&list[block.clone()], &mut places[block]);
+            let rows = self.sources.rows_at::<BLOCK>(block, places);
+            for (n, &source) in block.iter().enumerate() {
+                let row = match rows {
+                    Some(rows) => Some(rows[n]),
+                    None => self.sources.seek(source, &mut places[n]),
+                };
+                if let Some(row) = row {
+                    // SAFETY: both were found in their rows; *One at a time*.
+                    unsafe { self.show(pairs, (source, row), (target, of_target), each) };
+                    next_row = row.index() + 1;
+                }
+            }
+        }
+    }
+
+    /// Shows the pairs of one source.
+    fn visit_source<R: Relation>(
+        &mut self,
+        pairs: &Pairs<'_, '_, R>,
+        source: Entity,
+        each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
+    ) {
+        let Some(row) = self.sources.find(source) else { return };
+        let mut place = Place::UNKNOWN;
+        for target in pairs.targets(source) {
+            place = place.next();
+            if let Some(of_target) = self.targets.seek(target, &mut place) {
+                // SAFETY: both were found in their rows; *One at a time*.
+                unsafe { self.show(pairs, (source, row), (target, of_target), each) };
+            }
+        }
+    }
+
+    /// Shows one pair.
+    ///
+    /// # Safety
+    /// The entities must be in these rows of the storages that were entered last, and no other row may be alive.
+    #[inline(always)]
+    unsafe fn show<R: Relation>(
+        &mut self,
+        pairs: &Pairs<'_, '_, R>,
+        (source, of_source): (Entity, TableRow),
+        (target, of_target): (Entity, TableRow),
+        each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
+    ) {
+        if self.overlap && source == target {
+            return;
+        }
+        // SAFETY: *Access*; nothing is alive. The caller promises the rest.
+        let Some(other) = (unsafe { self.targets.fetch_here(target, of_target) }) else { return };
+        // SAFETY: *Access*; only `other` is alive, and does not conflict by *No self*. The caller promises the rest.
+        let Some(item) = (unsafe { self.sources.fetch_here(source, of_source) }) else { return };
+        each(item, PairEdge { source, target, pairs }, other);
+    }
+}
+
+/// Where the sources of targets were seen last, list by list. Whoever is not in the row after the one before is looked
+/// for here first: entities that are linked at random move seldom.
+#[derive(Default)]
+pub(super) struct Places(Vec<Vec<Place>>);
+
+impl Places {
+    /// Of a list of the reverse index.
+    fn of(&mut self, list: usize) -> &mut Vec<Place> {
+        if list >= self.0.len() {
+            self.0.resize_with(list + 1, Vec::new);
+        }
+        &mut self.0[list]
+    }
+}
+
+/// How many entities are the same from the start.
+#[inline]
+fn run_length(a: &[Entity], b: &[Entity]) -> usize {
+    if a.first() != b.first() {
+        return 0;
+    }
+    let differ = |(a, b): (&[Entity], &[Entity])| {
+        a.iter().zip(b).fold(0, |bits, (a, b)| bits | (a.to_bits() ^ b.to_bits())) != 0
+    };
+    // Without an early exit, blocks are compared several entities at a time.
+    let blocks =
+        a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK)).take_while(|blocks| !differ(*blocks)).count();
+    let same = blocks * BLOCK;
+    same + a[same..].iter().zip(&b[same..]).take_while(|(a, b)| a == b).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_end_where_entities_differ() {
+        let entities: Vec<_> = (0..70).filter_map(Entity::from_raw_u32).collect();
+        for differs in 0..70 {
+            let mut other = entities.clone();
+            other[differs] = Entity::PLACEHOLDER;
+            assert_eq!(run_length(&entities, &other), differs);
+            assert_eq!(run_length(&entities[..differs], &entities), differs);
+            assert_eq!(run_length(&entities, &other[..differs]), differs);
+        }
+    }
+}

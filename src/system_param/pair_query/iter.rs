@@ -1,0 +1,257 @@
+//! The data of both ends of pairs, one pair at a time.
+#![expect(unsafe_code, reason = "data of several entities is fetched past the borrow checker")]
+
+use super::{PairEdge, Pairs, Scope, ends::Ends};
+use crate::{
+    fetch::{Cells, Place, Rows},
+    relation::{ExclusiveRelation, Relation},
+    store::{ListIter, RelationIndex, SourceIter, TargetIter},
+};
+use bevy_ecs::{
+    entity::Entity,
+    query::{IterQueryData, QueryData, QueryFilter, ReadOnlyQueryData},
+};
+use core::{iter::FusedIterator, slice};
+
+/// Goes over pairs by table or by list. What is left of a single source or list is the end of either.
+enum Walk<'w, 's> {
+    Rows {
+        storages: slice::Iter<'s, u32>,
+        rows: Rows<'w>,
+        at: usize,
+        source: Entity,
+        targets: TargetIter<'w>,
+    },
+    Lists {
+        /// The lists that are left. `None` if it goes over one list only.
+        lists: Option<ListIter<'w>>,
+        target: Entity,
+        sources: SourceIter<'w>,
+    },
+}
+
+impl<'w, 's> Walk<'w, 's> {
+    fn of_target(target: Entity, sources: SourceIter<'w>) -> Self {
+        Self::Lists { lists: None, target, sources }
+    }
+
+    /// The next pair. In a table, `place` becomes that of the source.
+    #[inline]
+    fn next<D: QueryData, F: QueryFilter>(
+        &mut self,
+        index: &'w RelationIndex,
+        cells: &mut Cells<'w, 's, D, F>,
+        place: &mut Place,
+    ) -> Option<(Entity, Entity)> {
+        match self {
+            Self::Rows { storages, rows, at, source, targets } => loop {
+                if let Some(target) = targets.next() {
+                    return Some((*source, target));
+                }
+                match rows.get(*at) {
+                    Some((entity, row)) => {
+                        (*at, *source, *targets) = (*at + 1, entity, index.targets(entity));
+                        *place = cells.place(row);
+                    }
+                    None => (*rows, *at) = (cells.enter(*storages.next()?), 0),
+                }
+            },
+            Self::Lists { lists, target, sources } => loop {
+                if let Some(source) = sources.next() {
+                    *place = place.next();
+                    return Some((source, *target));
+                }
+                let (next, list) = lists.as_mut()?.next()?;
+                (*target, *sources) = (next, index.reverse.sources_in(list));
+            },
+        }
+    }
+}
+
+/// Goes over the pairs of a [`PairQuery`](crate::PairQuery): an iterator if the data is read-only.
+pub struct PairIter<'w, 's, R, S, T = (), F = (), TF = ()>
+where
+    R: Relation,
+    S: QueryData,
+    T: ReadOnlyQueryData,
+    F: QueryFilter,
+    TF: QueryFilter,
+{
+    pairs: &'w Pairs<'w, 's, R>,
+    ends: Ends<'w, 's, S, T, F, TF>,
+    walk: Walk<'w, 's>,
+    of_source: Place,
+    of_target: Place,
+}
+
+impl<'w, 's, R, S, T, F, TF> PairIter<'w, 's, R, S, T, F, TF>
+where
+    R: Relation,
+    S: QueryData,
+    T: ReadOnlyQueryData,
+    F: QueryFilter,
+    TF: QueryFilter,
+{
+    /// Starts to go over a scope.
+    pub(super) fn new(pairs: &'w Pairs<'w, 's, R>, ends: Ends<'w, 's, S, T, F, TF>, scope: Scope) -> Self {
+        let walk = match scope {
+            Scope::All => ends.walk(pairs.index),
+            Scope::Source(source) => {
+                let (storages, rows, targets) = ([].iter(), Rows::NONE, pairs.targets(source));
+                Walk::Rows { storages, rows, at: 0, source, targets }
+            }
+            Scope::Target(target) => Walk::of_target(target, pairs.sources(target)),
+        };
+        Self { pairs, ends, walk, of_source: Place::UNKNOWN, of_target: Place::UNKNOWN }
+    }
+
+    /// The next pair with the data of its ends, which must be let go before the one after it is fetched.
+    #[inline]
+    pub fn fetch_next(&mut self) -> Option<(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>)> {
+        // SAFETY: the row borrows this until it is gone, so that no other is alive.
+        let (item, edge, other) = unsafe { self.next_row()? };
+        Some((S::shrink(item), edge, T::shrink(other)))
+    }
+
+    /// # Safety
+    /// As for [`Ends::fetch`].
+    #[inline]
+    unsafe fn next_row(&mut self) -> Option<Row<'w, 's, R, S, T>> {
+        let index = self.pairs.index?;
+        loop {
+            let (source, target) = self.walk.next(index, &mut self.ends.sources, &mut self.of_source)?;
+            // SAFETY: as the caller promises.
+            let row =
+                unsafe { self.ends.fetch((source, &mut self.of_source), (target, &mut self.of_target)) };
+            if let Some((item, other)) = row {
+                return Some((item, PairEdge { source, target, pairs: self.pairs }, other));
+            }
+        }
+    }
+}
+
+/// The data of the source, the pair, the data of the target.
+type Row<'w, 's, R, S, T> = (<S as QueryData>::Item<'w, 's>, PairEdge<'w, R>, <T as QueryData>::Item<'w, 's>);
+
+impl<'w, 's, R, S, T, F, TF> Iterator for PairIter<'w, 's, R, S, T, F, TF>
+where
+    R: Relation,
+    S: ReadOnlyQueryData,
+    T: ReadOnlyQueryData,
+    F: QueryFilter,
+    TF: QueryFilter,
+{
+    type Item = Row<'w, 's, R, S, T>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        // SAFETY: nothing is written.
+        unsafe { self.next_row() }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.pairs.len()))
+    }
+}
+
+impl<R, S, T, F, TF> FusedIterator for PairIter<'_, '_, R, S, T, F, TF>
+where
+    R: Relation,
+    S: ReadOnlyQueryData,
+    T: ReadOnlyQueryData,
+    F: QueryFilter,
+    TF: QueryFilter,
+{
+}
+
+/// Iterates over the pairs of an exclusive relation. See [`PairQuery::iter_mut`](crate::PairQuery::iter_mut).
+pub struct PairIterMut<'w, 's, R, S, T = (), F = (), TF = ()>(PairIter<'w, 's, R, S, T, F, TF>)
+where
+    R: ExclusiveRelation,
+    S: IterQueryData,
+    T: ReadOnlyQueryData,
+    F: QueryFilter,
+    TF: QueryFilter;
+
+impl<'w, 's, R, S, T, F, TF> PairIterMut<'w, 's, R, S, T, F, TF>
+where
+    R: ExclusiveRelation,
+    S: IterQueryData,
+    T: ReadOnlyQueryData,
+    F: QueryFilter,
+    TF: QueryFilter,
+{
+    /// # Safety
+    /// Nothing may overlap, and the index must be exclusive.
+    pub(super) unsafe fn new(
+        pairs: &'w Pairs<'w, 's, R>,
+        ends: Ends<'w, 's, S, T, F, TF>,
+        scope: Scope,
+    ) -> Self {
+        let mut iter = PairIter::new(pairs, ends, scope);
+        // Not in the order of `Children`, which a user could make name a child twice.
+        if let (Scope::Target(target), Some(index)) = (scope, pairs.index) {
+            iter.walk = Walk::of_target(target, index.sources(target));
+        }
+        Self(iter)
+    }
+}
+
+impl<'w, 's, R, S, T, F, TF> Iterator for PairIterMut<'w, 's, R, S, T, F, TF>
+where
+    R: ExclusiveRelation,
+    S: IterQueryData,
+    T: ReadOnlyQueryData,
+    F: QueryFilter,
+    TF: QueryFilter,
+{
+    type Item = Row<'w, 's, R, S, T>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        // SAFETY: every source comes once: by table, an entity is in one row of one table, and has one target
+        // (*Exclusive*); by list, `targets` gives no list that is free (*Lists*), and each entity is in one place of
+        // one of the others at most (*Mirror*, *Exclusive*). Nothing of what `S` writes is read of targets. Both was
+        // promised to `new`. `S` is `IterQueryData`.
+        // Tests: `a_mutable_iterator_gives_every_source_once`,
+        // `every_form_gives_every_pair_once_while_lists_come_and_go`.
+        unsafe { self.0.next_row() }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.0.pairs.len()))
+    }
+}
+
+impl<R, S, T, F, TF> FusedIterator for PairIterMut<'_, '_, R, S, T, F, TF>
+where
+    R: ExclusiveRelation,
+    S: IterQueryData,
+    T: ReadOnlyQueryData,
+    F: QueryFilter,
+    TF: QueryFilter,
+{
+}
+
+impl<'w, 's, S, T, F, TF> Ends<'w, 's, S, T, F, TF>
+where
+    S: QueryData,
+    T: ReadOnlyQueryData,
+    F: QueryFilter,
+    TF: QueryFilter,
+{
+    /// Over all pairs, whichever way is shorter.
+    fn walk(&self, index: Option<&'w RelationIndex>) -> Walk<'w, 's> {
+        let nobody = Entity::PLACEHOLDER;
+        match index {
+            Some(index) if !self.scans(index) => {
+                let lists = Some(index.reverse.targets());
+                Walk::Lists { lists, target: nobody, sources: SourceIter::none() }
+            }
+            _ => {
+                let (storages, targets) = (self.sources.storages().iter(), TargetIter::none());
+                Walk::Rows { storages, rows: Rows::NONE, at: 0, source: nobody, targets }
+            }
+        }
+    }
+}

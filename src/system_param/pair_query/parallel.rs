@@ -1,0 +1,107 @@
+//! Pairs on several threads.
+
+use super::{PairEdge, PairQuery};
+use crate::relation::Relation;
+use bevy_ecs::query::{IterQueryData, QueryFilter, ReadOnlyQueryData};
+
+impl<'s, R, S, T, F, TF> PairQuery<'_, 's, R, S, T, F, TF>
+where
+    R: Relation,
+    S: IterQueryData,
+    T: ReadOnlyQueryData,
+    F: QueryFilter,
+    TF: QueryFilter,
+{
+    /// Calls `each` with every pair and the data of its ends, on all threads of Bevy's compute task pool. The pairs
+    /// of one source come one after the other.
+    ///
+    /// On this thread alone if there is no such pool, if the feature `multi_threaded` is off, or for the pairs of
+    /// one source.
+    ///
+    /// # Panics
+    /// If `S` writes what `T` or `TF` reads of the same entities, see [overlap](Self#overlap).
+    pub fn par_for_each(
+        &mut self,
+        each: impl Fn(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>) + Send + Sync,
+    ) {
+        self.refuse_overlap("par_for_each");
+        #[cfg(feature = "multi_threaded")]
+        if threads::for_each(self, &each) {
+            return;
+        }
+        self.for_each(each);
+    }
+}
+
+#[cfg(feature = "multi_threaded")]
+#[expect(unsafe_code, reason = "data of several entities is fetched past the borrow checker")]
+mod threads {
+    use super::*;
+    use crate::{
+        fetch::Cells,
+        param::pair_query::{Scope, ends::Ends},
+    };
+    use alloc::vec::Vec;
+    use bevy_tasks::ComputeTaskPool;
+
+    /// Less is not worth the way to another thread.
+    const SMALLEST_BATCH: usize = 256;
+    /// More than one, since some batches take longer than others.
+    const BATCHES_PER_THREAD: usize = 4;
+
+    /// Does it on several threads, if that is possible.
+    pub(super) fn for_each<'s, R, S, T, F, TF>(
+        query: &mut PairQuery<'_, 's, R, S, T, F, TF>,
+        each: &(impl Fn(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>) + Send + Sync),
+    ) -> bool
+    where
+        R: Relation,
+        S: IterQueryData,
+        T: ReadOnlyQueryData,
+        F: QueryFilter,
+        TF: QueryFilter,
+    {
+        let Some(pool) = ComputeTaskPool::try_get() else { return false };
+        let Some(index) = query.pairs.index else { return false };
+        let (pairs, ends) = (&query.pairs, query.ends.shorter());
+        let (of_sources, of_targets) = (ends.sources.origin(), ends.targets.origin());
+        // SAFETY: the query has the right to its access for as long as it is borrowed here, and `scope` returns when
+        // every task is done. *Parallel*: no two tasks go over the same source, since an entity is in one row of one
+        // table, and in one place of a list of the index (*Mirror*); nothing that `S` writes is read elsewhere
+        // (`refuse_overlap`), and `S` is `IterQueryData`. `Fetch`es cannot be sent, so each task has its own.
+        // Test: `parallel_iteration_gives_every_pair_once`, under AddressSanitizer too.
+        let ends_of = move || unsafe {
+            Ends { sources: Cells::of(of_sources), targets: Cells::of(of_targets), overlap: false }
+        };
+        let batches = |len: usize| {
+            let size = len.div_ceil(pool.thread_num() * BATCHES_PER_THREAD).max(SMALLEST_BATCH);
+            (0..len).step_by(size).map(move |start| start..(start + size).min(len))
+        };
+        if pool.thread_num() < 2 {
+            return false;
+        }
+        match query.scope {
+            Scope::Source(_) => return false,
+            // By table, also if going by list were shorter: a source may be in several lists.
+            Scope::All => pool.scope(|scope| {
+                for &storage in ends.sources.storages() {
+                    for batch in batches(ends.sources.len_of(storage)) {
+                        scope.spawn(async move {
+                            ends_of().visit_rows(pairs, storage, batch, &mut &*each);
+                        });
+                    }
+                }
+            }),
+            // Not in the order of `Children`, which a user could make name a child twice.
+            Scope::Target(target) => pool.scope(|scope| {
+                for batch in batches(index.source_count(target)) {
+                    scope.spawn(async move {
+                        let sources = index.sources(target).part(batch);
+                        ends_of().visit_list(pairs, target, sources, &mut Vec::new(), &mut &*each);
+                    });
+                }
+            }),
+        };
+        true
+    }
+}

@@ -1,0 +1,252 @@
+//! The system parameter [`Pairs`].
+#![expect(unsafe_code, reason = "Bevy's `SystemParam` is an unsafe trait")]
+
+use crate::{
+    fetch,
+    id::RelationId,
+    ops::relation_id,
+    relation::Relation,
+    store::{PairData, PairStore, PairTicks, RelationIndex},
+    traverse::{ChildrenAccess, RelationView},
+};
+use bevy_ecs::{
+    change_detection::{Res, Tick},
+    entity::Entity,
+    hierarchy::{ChildOf, Children},
+    query::QueryState,
+    system::{Query, ReadOnlySystemParam, SystemAccess, SystemMeta, SystemParam, SystemParamValidationError},
+    world::{World, unsafe_world_cell::UnsafeWorldCell},
+};
+use core::{
+    any::{Any, TypeId},
+    ops::Deref,
+};
+
+/// Reads the pairs of relation type `R`: a system parameter.
+///
+/// Topology is read through [`RelationView`], to which this dereferences; values with [`get`](Self::get).
+/// Everything here sees disabled entities too.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Relation)]
+/// #[relation(exclusive)]
+/// struct DockedTo;
+///
+/// fn report(docked: Pairs<DockedTo>, stations: Query<(Entity, &Name)>) {
+///     for (station, name) in &stations {
+///         println!("{name}: {} ships", docked.source_count(station));
+///     }
+/// }
+/// # let mut world = World::new();
+/// # world.run_system_cached(report).unwrap();
+/// ```
+///
+/// The world gives one as well: [`WorldPairReadExt::pairs`](crate::WorldPairReadExt::pairs).
+pub struct Pairs<'w, 's, R: Relation> {
+    pub(super) index: Option<&'w RelationIndex>,
+    view: RelationView<'w, 's>,
+    values: Values<'w, 's, R>,
+    /// Against which ticks are compared.
+    now: Tick,
+}
+
+impl<R: Relation> Clone for Pairs<'_, '_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: Relation> Copy for Pairs<'_, '_, R> {}
+
+/// Where the values of pairs of `R` are.
+enum Values<'w, 's, R: Relation> {
+    Nowhere,
+    Column(&'w PairData<R>, &'w PairStore, RelationId),
+    Component(Query<'w, 's, R::Component>),
+    World(&'w World),
+}
+
+impl<R: Relation> Clone for Values<'_, '_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: Relation> Copy for Values<'_, '_, R> {}
+
+impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
+    /// Assembles the parameter from what was fetched of the world.
+    fn new(
+        store: Option<&'w PairStore>,
+        column: Option<&'w PairData<R>>,
+        children: Option<ChildrenAccess<'w, 's>>,
+        adopted: Values<'w, 's, R>,
+        now: Tick,
+    ) -> Self {
+        let known = store.and_then(|store| Some((store, store.registry.known::<R>()?)));
+        let Some((store, id)) = known else {
+            return Self { index: None, view: RelationView::NONE, values: Values::Nowhere, now };
+        };
+        let values = match column {
+            _ if store.registry.entry(id).adopted.is_some() => adopted,
+            Some(column) => Values::Column(column, store, id),
+            None => Values::Nowhere,
+        };
+        let index = Some(store.relation(id));
+        Self { index, view: RelationView::new(index, children), values, now }
+    }
+
+    pub(super) fn of_world(world: &'w World) -> Self {
+        let children = is_child_of::<R>().then_some(ChildrenAccess::World(world));
+        let now = world.read_change_tick();
+        Self::new(fetch::store(world), world.get_resource(), children, Values::World(world), now)
+    }
+
+    /// The value of a pair. `None` if there is no such pair, or if the relation has no values, as tag relations have
+    /// none: ask [`has`](RelationView::has) for their pairs.
+    ///
+    /// # Complexity
+    /// Constant.
+    pub fn get(&self, source: Entity, target: Entity) -> Option<&R> {
+        match &self.values {
+            Values::Column(column, store, id) => column.get(store.relation(*id).row(source, target)?),
+            Values::Component(query) if self.has(source, target) => R::value_in(query.get(source).ok()?),
+            Values::World(world) if self.has(source, target) => {
+                let store = fetch::store(world)?;
+                let adopted = store.registry.entry(store.registry.of_type::<R>()?).adopted?;
+                ((adopted.get)(world, source)? as &dyn Any).downcast_ref()
+            }
+            _ => None,
+        }
+    }
+}
+
+impl<R: Relation> Pairs<'_, '_, R> {
+    /// Every pair with its value, target by target. Nothing if the relation has no values.
+    pub fn values(&self) -> impl Iterator<Item = (Entity, Entity, &R)> {
+        self.iter().filter_map(|(source, target)| Some((source, target, self.get(source, target)?)))
+    }
+
+    /// The targets of `source`, in insertion order, with the values of the pairs.
+    ///
+    /// ```
+    /// # use bevy_ecs::{prelude::*, system::RunSystemOnce};
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// struct Owes(u32);
+    ///
+    /// # let mut world = World::new();
+    /// # let (alice, bob) = (world.spawn_empty().id(), world.spawn_empty().id());
+    /// # let cleo = world.spawn(pairs![(Owes(7), alice), (Owes(3), bob)]).id();
+    /// # let sum_of_debts = move |debts: Pairs<Owes>| {
+    /// let sum: u32 = debts.values_of(cleo).map(|(_creditor, debt)| debt.0).sum();
+    /// assert_eq!(sum, 10);
+    /// # };
+    /// # world.run_system_once(sum_of_debts).unwrap();
+    /// ```
+    pub fn values_of(&self, source: Entity) -> impl Iterator<Item = (Entity, &R)> {
+        self.targets(source).filter_map(move |target| Some((target, self.get(source, target)?)))
+    }
+
+    /// The sources of `target`, in the order of [`sources`](RelationView::sources), with the values of the pairs.
+    pub fn values_to(&self, target: Entity) -> impl Iterator<Item = (Entity, &R)> {
+        self.sources(target).filter_map(move |source| Some((source, self.get(source, target)?)))
+    }
+
+    /// The target of `source`, if it has exactly one. Constant time.
+    pub fn single_target(&self, source: Entity) -> Option<Entity> {
+        if self.target_count(source) == 1 { self.target(source) } else { None }
+    }
+
+    /// The source of `target`, if it has exactly one. Constant time.
+    pub fn single_source(&self, target: Entity) -> Option<Entity> {
+        if self.source_count(target) == 1 { self.sources(target).next() } else { None }
+    }
+
+    /// When a pair was inserted and changed, once ticks are
+    /// [kept](crate::WorldPairExt::track_pair_changes) for the relation. A value that is written through
+    /// [`PairsMut`](crate::PairsMut) counts as changed.
+    pub fn ticks(&self, source: Entity, target: Entity) -> Option<PairTicks> {
+        let ticks = self.view.ticks(source, target)?;
+        let Values::Column(column, store, id) = self.values else { return Some(ticks) };
+        let changed = store.relation(id).row(source, target).and_then(|row| column.changed(row));
+        Some(changed.map_or(ticks, |changed| ticks.or_changed(changed, self.now)))
+    }
+}
+
+/// `Children` is read for its order.
+fn is_child_of<R: Relation>() -> bool {
+    TypeId::of::<R>() == TypeId::of::<ChildOf>()
+}
+
+impl<'w, 's, R: Relation> Deref for Pairs<'w, 's, R> {
+    type Target = RelationView<'w, 's>;
+
+    #[inline]
+    fn deref(&self) -> &RelationView<'w, 's> {
+        &self.view
+    }
+}
+
+/// What is fetched for every relation.
+type Fetched<R> = (
+    Option<Res<'static, PairStore>>,
+    Option<Res<'static, PairData<R>>>,
+    Query<'static, 'static, <R as Relation>::Component>,
+);
+
+/// State of [`Pairs`].
+#[doc(hidden)]
+pub struct PairsState<R: Relation> {
+    fetched: <Fetched<R> as SystemParam>::State,
+    children: Option<QueryState<&'static Children>>,
+}
+
+// SAFETY: every access goes through `Fetched` and a query for `Children`, whose own implementations declare it
+// in `init_access` and perform it in `get_param`. Test: `pairs_conflict_with_what_writes_their_values`.
+unsafe impl<R: Relation> SystemParam for Pairs<'_, '_, R> {
+    type State = PairsState<R>;
+    type Item<'w, 's> = Pairs<'w, 's, R>;
+
+    fn init_state(world: &mut World) -> Self::State {
+        relation_id::<R>(world);
+        PairsState {
+            fetched: <Fetched<R>>::init_state(world),
+            children: is_child_of::<R>().then(|| QueryState::new(world)),
+        }
+    }
+
+    fn init_access(state: &Self::State, meta: &mut SystemMeta, access: &mut SystemAccess, world: &mut World) {
+        <Fetched<R>>::init_access(&state.fetched, meta, access, world);
+        if let Some(children) = &state.children {
+            <Query<&'static Children>>::init_access(children, meta, access, world);
+        }
+    }
+
+    unsafe fn get_param<'w, 's>(
+        state: &'s mut Self::State,
+        meta: &SystemMeta,
+        world: UnsafeWorldCell<'w>,
+        tick: Tick,
+    ) -> Result<Self::Item<'w, 's>, SystemParamValidationError> {
+        // SAFETY: the access was declared by the same parameter in `init_access`, and `world` is the world of
+        // this state, as the caller promises.
+        let (store, column, query) =
+            unsafe { <Fetched<R>>::get_param(&mut state.fetched, meta, world, tick)? };
+        let children = match &mut state.children {
+            // SAFETY: as above.
+            Some(children) => Some(ChildrenAccess::Query(unsafe {
+                <Query<&'static Children>>::get_param(children, meta, world, tick)?
+            })),
+            None => None,
+        };
+        let (store, column) = (store.map(Res::into_inner), column.map(Res::into_inner));
+        Ok(Pairs::new(store, column, children, Values::Component(query), tick))
+    }
+}
+
+// SAFETY: all of the fetched parameters only read.
+unsafe impl<R: Relation> ReadOnlySystemParam for Pairs<'_, '_, R> {}
