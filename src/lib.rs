@@ -36,12 +36,11 @@ pub use ops::{
     AttemptedPair, BundleList, CommandsPairExt, DespawnError, EntityCommandsPairExt, EntityWorldMutPairExt,
     InsertPairError, InsertPairsError, InsertedAbove, NotTraversableError, Pair, PairBatch, PairInserted,
     PairInsertedEvent, PairList, PairPattern, PairRemoved, PairRemovedEvent, PairRole, PairTarget,
-    PairsBundle, PropagatedEvent, RemovedAbove, ReorderError, SourcesBundle, Towards, TypeTarget,
-    WorldPairExt,
+    PairsBundle, PropagatedEvent, RemovedAbove, ReorderError, SourcesBundle, TypeTarget, WorldPairExt,
 };
 pub use plugin::{AdoptRelationshipExt, AppRelationExt, ComponentNameExt, RelationsPlugin};
 pub use query::{
-    AddedPair, Ancestors, ChangedPair, Depth, Kept, LeafOf, PairsOf, PairsOfItem, Related, RootOf, SelfUp,
+    AddedPair, Ancestors, Cached, ChangedPair, Depth, LeafOf, PairsOf, PairsOfItem, Related, RootOf, SelfUp,
     Sources, SourcesItem, Target, TargetItem, TargetOf, Targets, TargetsItem, Up,
 };
 #[cfg(feature = "bevy_reflect")]
@@ -58,18 +57,18 @@ pub use system_param::{
 };
 #[cfg(feature = "bevy_reflect")]
 pub use system_param::{PairView, PairsView};
-pub use traverse::{AncestorIter, DepthError, EntityPath, MaxDepth, RelationView, WalkIter};
+pub use traverse::{AncestorIter, DepthError, Direction, EntityPath, MaxDepth, RelationView, WalkIter};
 
 /// Everything that a game usually names.
 pub mod prelude {
     pub use crate::{
-        AddedPair, AdoptRelationshipExt, Ancestors, AnyPairs, AppRelationExt, CascadeQuery, ChangedPair,
-        CleanupPolicy, CommandsPairExt, ComponentNameExt, Depth, EntityCommandsPairExt,
-        EntityWorldMutPairExt, ExclusiveRelation, ExprQuery, Expression, InsertedAbove, IsA, Kept, LeafOf,
+        AddedPair, AdoptRelationshipExt, Ancestors, AnyPairs, AppRelationExt, Cached, CascadeQuery,
+        ChangedPair, CleanupPolicy, CommandsPairExt, ComponentNameExt, Depth, EntityCommandsPairExt,
+        EntityWorldMutPairExt, ExclusiveRelation, ExprQuery, Expression, InsertedAbove, IsA, LeafOf,
         NamePaths, OnInstantiate, Pair, PairContext, PairId, PairInserted, PairQuery, PairRefusal,
         PairRemoved, Pairs, PairsMut, PairsOf, Prefab, Related, Relation, RelationTraits, RelationsPlugin,
         RemovedAbove, RemovedPairs, RootOf, SelfUp, Slot, SlotOf, Sources, Target, TargetOf, Targets,
-        Towards, TraversableRelation, TypeTarget, Up, Wildcard, WorldNameExt, WorldPairExt, WorldPairReadExt,
+        TraversableRelation, TypeTarget, Up, Wildcard, WorldNameExt, WorldPairExt, WorldPairReadExt,
         any_pair, any_pair_removed, pairs, pairs_changed, sources,
     };
 }

@@ -13,9 +13,9 @@ const LAYERS: &[&[&str]] = &[
     &["id"],
     &["relation"],
     &["store"],
-    &["traverse", "access", "names"],
+    &["traverse", "fetch", "names"],
     &["ops"],
-    &["term", "param"],
+    &["query", "system_param"],
     &["expr"],
     &["prefab", "persist", "debug"],
     &["plugin"],
@@ -25,9 +25,10 @@ const LAYERS: &[&[&str]] = &[
 const ROOT: &str = "lib";
 
 /// Where `unsafe` may stand: a module with all it contains, or one file.
-const UNSAFE: &[&str] = &["store", "access", "ops/bundle", "ops/event", "term", "param", "expr/param"];
+const UNSAFE: &[&str] =
+    &["store", "fetch", "ops/api/bundle", "ops/mutate/event", "query", "system_param", "expr/param"];
 
-const MOST_LINES: usize = 600;
+const MAX_LINES: usize = 600;
 
 /// A source file.
 struct Source {
@@ -303,10 +304,10 @@ fn check_length(source: &Source) -> Vec<Complaint> {
     let lines = source.text.lines().count();
     let too_long = Complaint {
         module: source.module.clone(),
-        line: MOST_LINES + 1,
+        line: MAX_LINES + 1,
         what: format!("{lines} lines are too many: split the module"),
     };
-    (lines > MOST_LINES).then_some(too_long).into_iter().collect()
+    (lines > MAX_LINES).then_some(too_long).into_iter().collect()
 }
 
 /// Every source of the crate.
@@ -380,10 +381,10 @@ use crate::{
     store::PairStore,
     traverse::RelationView,
 };
-pub(crate) use crate::param::Pairs;
+pub(crate) use crate::system_param::Pairs;
 use crate::Pair;
 use super::super::plugin::RelationsPlugin;
-fn f() { let x = crate::access::store(); crate::ops::insert() }
+fn f() { let x = crate::fetch::store(); crate::ops::insert() }
 use bevy_relations::prelude::*;
 impl crate :: ops :: Insert for X {}
 "#;
@@ -393,10 +394,10 @@ impl crate :: ops :: Insert for X {}
         [&expected[..4], &[11, 11], &expected[5..]].concat()
     );
     // A file right below the root needs only one `super`.
-    assert_eq!(lines(check_layers, "access", "use super::{\n    store::Store,\n    ops::insert};"), [3]);
+    assert_eq!(lines(check_layers, "fetch", "use super::{\n    store::Store,\n    ops::insert};"), [3]);
     assert_eq!(lines(check_layers, "unheard_of", ""), [1]);
-    let sideways = check_layers(&Source::new("traverse/walk", "use crate::access::store;"));
-    assert_eq!(sideways[0].to_string(), "traverse/walk:1: `traverse` of layer 3 imports `access` of layer 3");
+    let sideways = check_layers(&Source::new("traverse/walk", "use crate::fetch::store;"));
+    assert_eq!(sideways[0].to_string(), "traverse/walk:1: `traverse` of layer 3 imports `fetch` of layer 3");
 }
 
 #[test]
@@ -440,8 +441,8 @@ unsafe fn f() {
 }
 "#;
     assert_eq!(lines(check_unsafe, "store/forward", text), [6, 13]);
-    assert_eq!(lines(check_unsafe, "ops/bundle", text), [6, 13]);
-    assert_eq!(lines(check_unsafe, "ops/plan", text), [5, 6, 6, 7, 11, 13, 13]);
+    assert_eq!(lines(check_unsafe, "ops/api/bundle", text), [6, 13]);
+    assert_eq!(lines(check_unsafe, "ops/mutate/plan", text), [5, 6, 6, 7, 11, 13, 13]);
     assert_eq!(lines(check_unsafe, "storehouse", "unsafe fn f() {}"), [1]);
 }
 

@@ -36,7 +36,7 @@ const POLICY: Choice = Choice {
     noun: "policy",
     plural: "policies",
     path: "CleanupPolicy",
-    variants: &["Remove", "Despawn", "Panic"],
+    variants: &["Remove", "Despawn", "Refuse"],
 };
 
 const INSTANTIATION: Choice = Choice {
@@ -64,7 +64,7 @@ pub(crate) const ATTRIBUTES: &[Attribute] = &[
     Attribute { name: "on_instantiate", takes: Takes::Variant(&INSTANTIATION) },
     Attribute { name: "on_relation_despawn", takes: Takes::Variant(&POLICY) },
     Attribute { name: "on_target_despawn", takes: Takes::Variant(&POLICY) },
-    Attribute { name: "on_insert", takes: Takes::Function },
+    Attribute { name: "validate", takes: Takes::Function },
 ];
 
 const fn flag(name: &'static str) -> Attribute {

@@ -78,9 +78,9 @@ fn contradicts_data(item: &Item, input: &DeriveInput) -> Option<String> {
                 "pairs of a `tag` never hold data, but `{ident}` has {what}; remove `tag`, or the {what}"
             ))
         }
-        ("on_insert", false) => Some(format!(
-            "`on_insert` is called with the value of a pair, but `{ident}` has no fields that could hold one; \
-             remove `on_insert`, or add a field"
+        ("validate", false) => Some(format!(
+            "`validate` is called with the value of a pair, but `{ident}` has no fields that could hold one; \
+             remove `validate`, or add a field"
         )),
         _ => None,
     }
@@ -153,7 +153,7 @@ mod tests {
     fn a_type_of_markers_is_a_tag() {
         let input = parse_quote! { #[relation(tag)] struct Likes<T>(core::marker::PhantomData<T>, ()); };
         assert_eq!(messages(input), Vec::<String>::new());
-        let input = parse_quote! { #[relation(on_insert = check)] struct Likes<T>(PhantomData<T>); };
+        let input = parse_quote! { #[relation(validate = check)] struct Likes<T>(PhantomData<T>); };
         assert_eq!(messages(input).len(), 1);
     }
 

@@ -12,8 +12,8 @@ pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream
     let generics = bounded(input.generics.clone());
     let (parameters, arguments, bounds) = generics.split_for_impl();
     let facts = items.iter().map(fact);
-    let refine = items.iter().find_map(|item| match &item.value {
-        Value::Function(path) => Some(refine(path)),
+    let validate = items.iter().find_map(|item| match &item.value {
+        Value::Function(path) => Some(validate(path)),
         _ => None,
     });
     let info = info();
@@ -37,7 +37,7 @@ pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream
                 ::bevy_relations::RelationTraits::new() #(#facts)*
             }
 
-            #refine
+            #validate
 
             #info
 
@@ -89,19 +89,19 @@ fn flag_method(name: &str) -> Ident {
     }
 }
 
-/// Calls the function of `on_insert`. It is a function pointer first, because then the error about a wrong
+/// Calls the function of `validate`. It is a function pointer first, because then the error about a wrong
 /// signature points at its path and spells the right one.
-fn refine(path: &ExprPath) -> TokenStream {
+fn validate(path: &ExprPath) -> TokenStream {
     quote! {
-        fn refine(
+        fn validate(
             &mut self,
             pair: &::bevy_relations::PairContext<'_>,
         ) -> ::core::result::Result<(), ::bevy_relations::PairRefusal> {
-            let refine: fn(
+            let validate: fn(
                 &mut Self,
                 &::bevy_relations::PairContext<'_>,
             ) -> ::core::result::Result<(), ::bevy_relations::PairRefusal> = #path;
-            refine(self, pair)
+            validate(self, pair)
         }
     }
 }
@@ -193,8 +193,8 @@ mod tests {
 
     #[test]
     fn a_function_is_called_only_if_one_is_named() {
-        let refining = expansion(parse_quote! { #[relation(on_insert = checks::ripe)] struct Eats(f32); });
-        assert!(refining.contains("= checks :: ripe ;"), "{refining}");
-        assert!(!expansion(parse_quote! { struct Eats(f32); }).contains("refine"));
+        let validating = expansion(parse_quote! { #[relation(validate = checks::ripe)] struct Eats(f32); });
+        assert!(validating.contains("= checks :: ripe ;"), "{validating}");
+        assert!(!expansion(parse_quote! { struct Eats(f32); }).contains("validate"));
     }
 }

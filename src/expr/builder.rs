@@ -7,7 +7,7 @@ use super::{
         Operator, Path, Scope, Span, Term, Test, Traversal,
     },
     bound::FieldAccess,
-    error::{ExprError, Fault},
+    error::{Diagnostic, ExprError},
     parse,
 };
 use crate::{
@@ -332,7 +332,7 @@ impl PairExprBuilder {
     fn compared(&mut self, text: &str) -> Option<Id> {
         let Arg { id, traversal } = self.arg(text)?;
         if let Some(traversal) = traversal {
-            let fault = Fault::rule(traversal.span, "no traversal beside a comparison");
+            let fault = Diagnostic::rule(traversal.span, "no traversal beside a comparison");
             self.fail(fault.in_text(text));
             return None;
         }
@@ -409,7 +409,7 @@ impl PairExprBuilder {
     }
 
     fn fail_at_end(&mut self, expected: &'static str) {
-        self.fail(Fault::rule(Span::NOWHERE, expected).in_text(""));
+        self.fail(Diagnostic::rule(Span::NOWHERE, expected).in_text(""));
     }
 
     fn fail(&mut self, error: ExprError) {

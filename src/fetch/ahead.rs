@@ -4,7 +4,7 @@
 //! ahead by a few of them at most. It is told the addresses of what comes a little later instead. That is a hint: it
 //! changes nothing but the time.
 
-use super::{CellsState, Place, rows::table_row};
+use super::{CursorState, RowHint, rows::table_row};
 use bevy_ecs::{
     component::{ComponentId, StorageType},
     query::{ComponentIdSet, QueryData, QueryFilter},
@@ -25,7 +25,7 @@ pub(crate) fn prefetch<T>(address: *const T) {
     let _ = address;
 }
 
-/// Asks for what [`Cells`](super::Cells) will look at.
+/// Asks for what [`FetchCursor`](super::FetchCursor) will look at.
 pub(crate) struct Ahead<'w> {
     world: UnsafeWorldCell<'w>,
     /// What is kept in tables, with the size of a value.
@@ -37,7 +37,7 @@ pub(crate) struct Ahead<'w> {
 
 impl<'w> Ahead<'w> {
     pub(crate) fn new<D: QueryData, F: QueryFilter>(
-        state: &CellsState<D, F>,
+        state: &CursorState<D, F>,
         world: UnsafeWorldCell<'w>,
     ) -> Self {
         let access = state.access().access().reads().as_finite_set();
@@ -54,7 +54,7 @@ impl<'w> Ahead<'w> {
 
     /// Asks for what is in a place.
     #[inline]
-    pub(crate) fn ask(&mut self, place: Place) {
+    pub(crate) fn ask(&mut self, place: RowHint) {
         let Some(row) = place.row else { return };
         if place.storage != self.storage {
             self.go_to(place.storage);

@@ -1,4 +1,4 @@
-//! Finding things in a world: the pair store, and components of known entities ([`cells`]).
+//! Finding things in a world: the pair store, and components of known entities ([`cursor`]).
 //!
 //! Every operation on the world starts here, and finding a resource the ordinary way costs more than what is then
 //! done to the store: hashing a type id, then going from the component to the resource's entity, its location and
@@ -10,13 +10,13 @@
 )]
 
 mod ahead;
-mod cells;
+mod cursor;
 mod rows;
 mod slices;
 
 pub(crate) use ahead::{Ahead, prefetch};
-pub(crate) use cells::{Cells, CellsFetch, CellsState};
-pub(crate) use rows::{Place, Rows, StorageRows, table_row};
+pub(crate) use cursor::{CursorFetch, CursorState, FetchCursor};
+pub(crate) use rows::{RowHint, Rows, StorageRows, table_row};
 pub(crate) use slices::{table_slice, table_slice_mut};
 
 use crate::store::PairStore;

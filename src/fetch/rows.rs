@@ -4,12 +4,12 @@ use bevy_ecs::{archetype::ArchetypeEntity, entity::Entity, storage::TableRow};
 
 /// Where an entity was seen last. It is checked before it is used: a wrong one costs time, nothing else.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct RowHint {
     pub(super) storage: u32,
     pub(super) row: Option<TableRow>,
 }
 
-impl Place {
+impl RowHint {
     /// Nowhere: the entity will be looked up.
     pub(crate) const UNKNOWN: Self = Self { storage: u32::MAX, row: None };
 
@@ -81,10 +81,10 @@ impl StorageRows<'_> {
     }
 
     /// The entities with their places, in the order of rows.
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (Entity, Place)> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (Entity, RowHint)> {
         (0..self.len()).filter_map(|at| {
             let (entity, row) = self.rows.get(at)?;
-            Some((entity, Place { storage: self.number, row: Some(row) }))
+            Some((entity, RowHint { storage: self.number, row: Some(row) }))
         })
     }
 }

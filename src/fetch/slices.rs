@@ -10,11 +10,11 @@ use core::{cell::UnsafeCell, ops::Range, panic::Location};
 
 /// The components of rows of a table. `None` if the table has no such column or no such rows.
 pub(crate) fn table_slice<T: Component>(world: &World, table: TableId, rows: Range<usize>) -> Option<&[T]> {
-    let cells = cells::<T>(world, table, rows)?;
+    let cursor = cursor::<T>(world, table, rows)?;
     // SAFETY: `UnsafeCell<T>` has the layout of `T`. Nobody writes components while the world is borrowed: as with
     // `World::get`, who borrows it may read all of it.
     // Test: `slices_hold_what_rows_hold`.
-    Some(unsafe { &*(core::ptr::from_ref(cells) as *const [T]) })
+    Some(unsafe { &*(core::ptr::from_ref(cursor) as *const [T]) })
 }
 
 /// [`table_slice`], to be written. All of it counts as changed.
@@ -26,7 +26,7 @@ pub(crate) fn table_slice_mut<T: Component<Mutability = Mutable>>(
 ) -> Option<&mut [T]> {
     let now = world.change_tick();
     let world = &*world;
-    let cells = cells::<T>(world, table, rows.clone())?;
+    let cursor = cursor::<T>(world, table, rows.clone())?;
     let id = world.components().component_id::<T>()?;
     let columns = world.storages().tables.get(table)?;
     let ticks: &[UnsafeCell<Tick>] = columns.get_changed_ticks_slice_for(id)?.get(rows.clone())?;
@@ -43,14 +43,14 @@ pub(crate) fn table_slice_mut<T: Component<Mutability = Mutable>>(
         }
         Some(())
     });
-    let first = UnsafeCell::raw_get(cells.as_ptr());
-    // SAFETY: the pointer is to so many cells, which have the layout of `T` and may be written through a shared
+    let first = UnsafeCell::raw_get(cursor.as_ptr());
+    // SAFETY: the pointer is to so many cursor, which have the layout of `T` and may be written through a shared
     // reference to them. The world is borrowed mutably for as long as the result is, so nobody else reaches the
     // components. Test: `slices_that_are_written_count_as_changed`.
-    Some(unsafe { core::slice::from_raw_parts_mut(first, cells.len()) })
+    Some(unsafe { core::slice::from_raw_parts_mut(first, cursor.len()) })
 }
 
-fn cells<T: Component>(world: &World, table: TableId, rows: Range<usize>) -> Option<&[UnsafeCell<T>]> {
+fn cursor<T: Component>(world: &World, table: TableId, rows: Range<usize>) -> Option<&[UnsafeCell<T>]> {
     let id = world.components().component_id::<T>()?;
     let table = world.storages().tables.get(table)?;
     // SAFETY: the id is that of the type. The length is that of the table.

@@ -23,7 +23,7 @@ struct Known {
 }
 
 /// Entries from which on it pays to look for useless ones.
-const MANY: usize = 1024;
+const MAX_FORGOTTEN: usize = 1024;
 
 /// Everybody is filed with one in so many names that had to be searched for.
 const SEARCHES: u32 = 8;
@@ -81,7 +81,7 @@ impl Known {
         if !source.is_hashed(*known, parent, hash) {
             *known = entity;
         }
-        if self.entities.len() > self.limit.max(MANY) {
+        if self.entities.len() > self.limit.max(MAX_FORGOTTEN) {
             self.entities.retain(|&(parent, hash), entity| source.is_hashed(*entity, parent, hash));
             self.searches.retain(|parent, _| parent.is_none_or(|parent| !source.children(parent).is_empty()));
             self.limit = 2 * self.entities.len();

@@ -13,7 +13,7 @@ pub use api::bundle::{BundleList, Pair, PairList, PairTarget, PairsBundle, Sourc
 pub use api::commands::{CommandsPairExt, EntityCommandsPairExt, PairBatch};
 pub use api::entity::EntityWorldMutPairExt;
 pub use api::propagate::{InsertedAbove, RemovedAbove};
-pub use api::trigger::{NotTraversableError, PropagatedEvent, Propagation, Towards};
+pub use api::trigger::{NotTraversableError, PropagatedEvent, Propagation};
 pub use api::world::WorldPairExt;
 pub use mutate::error::{
     AttemptedPair, DespawnError, InsertPairError, InsertPairsError, PairRole, ReorderError,

@@ -1,11 +1,11 @@
 //! Searching up a relation for the nearest entity of which something can be read: what [`Up`](super::Up) reads.
 
 use super::{
-    kept::{Keeper, KeptIndex},
+    cached::{CacheUpdater, CachedIndex},
     read::{ReadPairs, ReadPairsFetch, ReadPairsState},
 };
 use crate::{
-    fetch::{CellsFetch, CellsState, Place},
+    fetch::{CursorFetch, CursorState, RowHint},
     relation::TraversableRelation,
     store::{Pages, RelationIndex, TargetIter},
 };
@@ -22,23 +22,23 @@ use bevy_ecs::{
 use bevy_platform::{collections::HashSet, sync::Arc};
 use core::marker::PhantomData;
 
-/// Reads `D` of the entities up `R`, from `MIN` to `MAX` steps away; with `KEEP` it keeps what it has found for the
+/// Reads `D` of the entities up `R`, from `MIN` to `MAX` steps away; with `CACHED` it keeps what it has found for the
 /// next time.
-pub struct Climb<R, D, const MIN: u32, const MAX: u32, const KEEP: bool>(PhantomData<fn() -> (R, D)>);
+pub struct Climb<R, D, const MIN: u32, const MAX: u32, const CACHED: bool>(PhantomData<fn() -> (R, D)>);
 
 pub struct ClimbState<D: ReadOnlyQueryData> {
     pairs: ReadPairsState,
-    cells: CellsState<D>,
-    kept: Option<Keeper>,
+    cursor: CursorState<D>,
+    kept: Option<CacheUpdater>,
 }
 
 pub struct ClimbFetch<'w, R: TraversableRelation, D: ReadOnlyQueryData> {
     pairs: ReadPairsFetch<'w, R>,
     /// For the entities at hand, which are in other tables than those above them.
-    own: CellsFetch<'w, D>,
-    above: CellsFetch<'w, D>,
+    own: CursorFetch<'w, D>,
+    above: CursorFetch<'w, D>,
     memo: Memo<'w>,
-    kept: Option<Arc<KeptIndex>>,
+    kept: Option<Arc<CachedIndex>>,
 }
 
 impl<R: TraversableRelation, D: ReadOnlyQueryData> Clone for ClimbFetch<'_, R, D> {
@@ -54,7 +54,7 @@ pub(super) struct Memo<'w> {
     /// By entity index, what is found from there, the entity itself first: [`UNKNOWN`], [`NOTHING`], or the number of
     /// a holder plus [`HOLDER`].
     found: Pages<u32>,
-    pub(super) holders: Vec<(Entity, Place)>,
+    pub(super) holders: Vec<(Entity, RowHint)>,
     /// From the start to where the search is, with the targets that are still to be tried.
     path: Vec<(Entity, TargetIter<'w>)>,
     /// Entities met in a search with limits, at how many steps from the start.
@@ -73,7 +73,7 @@ const ALONE: u32 = 4;
 impl<'w> Memo<'w> {
     /// The nearest holder above `entity`, if it is noted: the way up is the only one, and a search came by.
     #[inline]
-    fn noted(&self, index: &RelationIndex, entity: Entity) -> Option<&(Entity, Place)> {
+    fn noted(&self, index: &RelationIndex, entity: Entity) -> Option<&(Entity, RowHint)> {
         let target = index.forward.only_index(entity)?;
         Some(&self.holders[holder(self.found.get(target))?])
     }
@@ -83,8 +83,8 @@ impl<'w> Memo<'w> {
         &mut self,
         index: &'w RelationIndex,
         entity: Entity,
-        holds: &mut impl FnMut(Entity) -> Option<Place>,
-    ) -> Option<(Entity, Place)> {
+        holds: &mut impl FnMut(Entity) -> Option<RowHint>,
+    ) -> Option<(Entity, RowHint)> {
         if self.alone < ALONE {
             self.alone += 1;
             match Self::straight(index, entity, holds) {
@@ -103,7 +103,7 @@ impl<'w> Memo<'w> {
         &mut self,
         index: &'w RelationIndex,
         entity: Entity,
-        holds: &mut impl FnMut(Entity) -> Option<Place>,
+        holds: &mut impl FnMut(Entity) -> Option<RowHint>,
     ) -> Option<usize> {
         index.targets(entity).find_map(|target| match self.found.get(target.index_u32()) {
             UNKNOWN => self.search(index, target, holds),
@@ -119,7 +119,7 @@ impl<'w> Memo<'w> {
         &mut self,
         index: &'w RelationIndex,
         start: Entity,
-        holds: &mut impl FnMut(Entity) -> Option<Place>,
+        holds: &mut impl FnMut(Entity) -> Option<RowHint>,
     ) -> Option<usize> {
         self.path.clear();
         let mut at = start;
@@ -161,7 +161,7 @@ impl<'w> Memo<'w> {
     fn straight(
         index: &RelationIndex,
         entity: Entity,
-        holds: &mut impl FnMut(Entity) -> Option<Place>,
+        holds: &mut impl FnMut(Entity) -> Option<RowHint>,
     ) -> Way {
         let mut at = entity;
         loop {
@@ -183,8 +183,8 @@ impl<'w> Memo<'w> {
         &mut self,
         index: &'w RelationIndex,
         entity: Entity,
-        holds: &mut impl FnMut(Entity) -> Option<Place>,
-    ) -> Option<(Entity, Place)> {
+        holds: &mut impl FnMut(Entity) -> Option<RowHint>,
+    ) -> Option<(Entity, RowHint)> {
         self.met.clear();
         self.path.clear();
         self.path.push((entity, index.targets(entity)));
@@ -212,7 +212,7 @@ impl<'w> Memo<'w> {
 
 /// Where the only way up leads.
 enum Way {
-    LeadsTo(Entity, Place),
+    LeadsTo(Entity, RowHint),
     Ends,
     Branches,
 }
@@ -223,7 +223,7 @@ fn holder(found: u32) -> Option<usize> {
     found.checked_sub(HOLDER).map(|number| number as usize)
 }
 
-impl<R, D, const MIN: u32, const MAX: u32, const KEEP: bool> Climb<R, D, MIN, MAX, KEEP>
+impl<R, D, const MIN: u32, const MAX: u32, const CACHED: bool> Climb<R, D, MIN, MAX, CACHED>
 where
     R: TraversableRelation,
     D: ReadOnlyQueryData,
@@ -232,8 +232,8 @@ where
 
     const CHECK: () = {
         assert!(MIN <= MAX, "`Up` with a minimum above its maximum matches nothing");
-        assert!(!(KEEP && Self::LIMITED), "`Kept` does not know limits: remove them from `Up`");
-        assert!(!KEEP || D::IS_ARCHETYPAL, "`Kept` needs data that depends on components only");
+        assert!(!(CACHED && Self::LIMITED), "`Cached` does not know limits: remove them from `Up`");
+        assert!(!CACHED || D::IS_ARCHETYPAL, "`Cached` needs data that depends on components only");
     };
 
     /// # Safety
@@ -244,10 +244,10 @@ where
         fetch: &mut ClimbFetch<'w, R, D>,
         entity: Entity,
     ) -> Option<D::Item<'w, 's>> {
-        let cells = &state.cells;
+        let cursor = &state.cursor;
         if MIN == 0 {
             // SAFETY: the state belongs to the fetch, and items that only read do not conflict; so below.
-            let own = unsafe { fetch.own.get(cells, entity) };
+            let own = unsafe { fetch.own.get(cursor, entity) };
             if own.is_some() {
                 return own;
             }
@@ -261,7 +261,7 @@ where
         if let Some((holder, place)) = known {
             let mut now = *place;
             // SAFETY: as above.
-            if let Some(item) = unsafe { fetch.above.get_at(cells, *holder, &mut now) } {
+            if let Some(item) = unsafe { fetch.above.get_at(cursor, *holder, &mut now) } {
                 if let Some(kept) = &fetch.kept {
                     kept.note_place(*place, now);
                 }
@@ -284,21 +284,22 @@ where
         let ClimbFetch { pairs, above, memo, .. } = fetch;
         let index = pairs.index?;
         // SAFETY: the state belongs to the fetch, and items that only read do not conflict; so below.
-        let mut holds = |entity| unsafe { above.find(&state.cells, entity) };
+        let mut holds = |entity| unsafe { above.find(&state.cursor, entity) };
         let (holder, mut place) = if Self::LIMITED {
             memo.within::<MIN, MAX>(index, entity, &mut holds)?
         } else {
             memo.nearest(index, entity, &mut holds)?
         };
         // SAFETY: as above.
-        unsafe { above.get_at(&state.cells, holder, &mut place) }
+        unsafe { above.get_at(&state.cursor, holder, &mut place) }
     }
 }
 
-// SAFETY: no component of the entity at hand is accessed as such. Pairs and cells declare what they read in
+// SAFETY: no component of the entity at hand is accessed as such. Pairs and cursor declare what they read in
 // `init_nested_access`, and are fetched with the rights that the caller has by that. Test:
 // `terms_refuse_what_writes_beside_them`.
-unsafe impl<R, D, const MIN: u32, const MAX: u32, const KEEP: bool> WorldQuery for Climb<R, D, MIN, MAX, KEEP>
+unsafe impl<R, D, const MIN: u32, const MAX: u32, const CACHED: bool> WorldQuery
+    for Climb<R, D, MIN, MAX, CACHED>
 where
     R: TraversableRelation,
     D: ReadOnlyQueryData,
@@ -324,13 +325,13 @@ where
         let (mut pairs, mut above) = unsafe {
             (
                 ReadPairs::<R, false>::init_fetch(world, &state.pairs, last_run, this_run),
-                CellsFetch::new(&state.cells, world, last_run, this_run),
+                CursorFetch::new(&state.cursor, world, last_run, this_run),
             )
         };
         // Searches end because there are no cycles.
         pairs.index = pairs.index.filter(|index| index.acyclic);
         // SAFETY: the state belongs to the fetch, and items that only read do not conflict.
-        let holds = |entity| unsafe { above.find(&state.cells, entity) };
+        let holds = |entity| unsafe { above.find(&state.cursor, entity) };
         let kept = state.kept.as_ref().zip(pairs.index).and_then(|(kept, index)| kept.current(index, holds));
         ClimbFetch { pairs, own: above.clone(), above, memo: Memo::default(), kept }
     }
@@ -350,7 +351,7 @@ where
         world: UnsafeWorldCell<'_>,
     ) {
         ReadPairs::<R, false>::init_nested_access(&state.pairs, system, declared, world);
-        state.cells.init_access(system, declared, world);
+        state.cursor.init_access(system, declared, world);
     }
 
     fn init_state(world: &mut World) -> ClimbState<D> {
@@ -358,9 +359,9 @@ where
         let pairs = ReadPairs::<R, false>::init_state(world);
         // SAFETY: what only reads cannot conflict with itself; `init_nested_access` looks for conflicts with others
         // before anything is fetched.
-        let cells = unsafe { CellsState::new(world) };
-        let kept = KEEP.then(|| Keeper::new::<R>(world, cells.access()));
-        ClimbState { pairs, cells, kept }
+        let cursor = unsafe { CursorState::new(world) };
+        let kept = CACHED.then(|| CacheUpdater::new::<R>(world, cursor.access()));
+        ClimbState { pairs, cursor, kept }
     }
 
     fn get_state(_: &Components) -> Option<ClimbState<D>> {
@@ -372,6 +373,6 @@ where
     }
 
     fn update_archetypes(state: &mut Self::State, world: UnsafeWorldCell<'_>) {
-        state.cells.update(world);
+        state.cursor.update(world);
     }
 }

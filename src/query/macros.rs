@@ -156,19 +156,19 @@ macro_rules! world_query {
 }
 
 /// Makes a term query data. `$fetch` is an unsafe function with the contract of `QueryData::fetch`; it gives `None`
-/// only if the term is not `always` there. `$shrink` gives an item a shorter life.
+/// only if the term is not `archetypal` there. `$shrink` gives an item a shorter life.
 macro_rules! query_data {
     (
         [$($generics:tt)*] $term:ty,
         reads $reads:ty, prepare $prepare:expr,
-        item<$w:lifetime, $s:lifetime> $item:ty, fetch $fetch:expr, shrink $shrink:expr, always $always:literal
+        item<$w:lifetime, $s:lifetime> $item:ty, fetch $fetch:expr, shrink $shrink:expr, archetypal $archetypal:literal
     ) => {
         $crate::query::macros::world_query!([$($generics)*] $term, reads $reads, prepare $prepare);
 
         // SAFETY: the read-only form is the term itself. It only reads, as all of `$reads` do.
         unsafe impl<$($generics)*> bevy_ecs::query::QueryData for $term {
             const IS_READ_ONLY: bool = true;
-            const IS_ARCHETYPAL: bool = $always;
+            const IS_ARCHETYPAL: bool = $archetypal;
             type ReadOnly = Self;
             type Item<$w, $s> = $item;
 

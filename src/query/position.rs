@@ -150,19 +150,19 @@ unsafe fn pairs_of<'w>(
 query_data!(
     [R: TraversableRelation] Depth<R>,
     reads ReadPairs<R, false>, prepare |world| require_traversable::<R>(world, type_name::<Self>()),
-    item<'w, 's> u32, fetch depth, shrink |item| item, always true
+    item<'w, 's> u32, fetch depth, shrink |item| item, archetypal true
 );
 
 query_data!(
     [R: TraversableRelation] Ancestors<R>,
     reads ReadPairs<R, false>, prepare |world| require_traversable::<R>(world, type_name::<Self>()),
-    item<'w, 's> AncestorIter<'w, 'static>, fetch ancestors, shrink |item| item, always true
+    item<'w, 's> AncestorIter<'w, 'static>, fetch ancestors, shrink |item| item, archetypal true
 );
 
 // Any relation will do to get at the store.
 query_data!(
     [] PairsOf, reads ReadPairs<IsA, false>, prepare |_| (),
-    item<'w, 's> PairsOfItem<'w>, fetch pairs_of, shrink |item| item, always false
+    item<'w, 's> PairsOfItem<'w>, fetch pairs_of, shrink |item| item, archetypal false
 );
 
 impl<R: TraversableRelation> ArchetypeQueryData for Depth<R> {}

@@ -122,5 +122,5 @@ unsafe fn sources<'w, 's, R: Relation>(
 
 query_data!(
     [R: Relation] Sources<R>, reads Reads<R>, prepare |_| (),
-    item<'w, 's> SourcesItem<'w, 's, R>, fetch sources, shrink |item| item, always false
+    item<'w, 's> SourcesItem<'w, 's, R>, fetch sources, shrink |item| item, archetypal false
 );

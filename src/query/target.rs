@@ -220,12 +220,12 @@ unsafe fn targets<'w, R: Relation>(
 
 query_data!(
     [R: Relation] Target<R>, reads Reads<R>, prepare |_| (),
-    item<'w, 's> TargetItem<'w, R>, fetch target, shrink |item| item, always false
+    item<'w, 's> TargetItem<'w, R>, fetch target, shrink |item| item, archetypal false
 );
 
 query_data!(
     [R: Relation] Targets<R>, reads Reads<R>, prepare |_| (),
-    item<'w, 's> TargetsItem<'w, R>, fetch targets, shrink |item| item, always false
+    item<'w, 's> TargetsItem<'w, R>, fetch targets, shrink |item| item, archetypal false
 );
 
 release_state!([R: Relation] Target<R>);

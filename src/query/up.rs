@@ -1,4 +1,4 @@
-//! Data of the nearest entity up a relation that has it: [`Up`], [`SelfUp`] and [`Kept`].
+//! Data of the nearest entity up a relation that has it: [`Up`], [`SelfUp`] and [`Cached`].
 
 use super::{
     climb::{Climb, ClimbFetch, ClimbState},
@@ -62,7 +62,7 @@ use core::{any::type_name, marker::PhantomData};
 ///
 /// # Complexity
 /// A step per entity that is met. A search notes what it has found for those that follow in the same iteration:
-/// without limits, each entity is entered once per iteration, however many lie below it. [`Kept`] spares that too.
+/// without limits, each entity is entered once per iteration, however many lie below it. [`Cached`] spares that too.
 ///
 /// # Panics
 /// When a system is initialised, if `R` is a Bevy relationship that allows an entity to point to itself.
@@ -105,7 +105,7 @@ pub type SelfUp<R, D, const MAX: u32 = { u32::MAX }> = Up<R, D, 0, MAX>;
 /// # struct Faction(u32);
 /// # #[derive(Component)]
 /// # struct Soldier;
-/// fn muster(soldiers: Query<Kept<Up<ChildOf, &Faction>>, With<Soldier>>) -> usize {
+/// fn muster(soldiers: Query<Cached<Up<ChildOf, &Faction>>, With<Soldier>>) -> usize {
 ///     soldiers.iter().filter(|faction| faction.0 == 7).count()
 /// }
 /// # let mut world = World::new();
@@ -113,12 +113,12 @@ pub type SelfUp<R, D, const MAX: u32 = { u32::MAX }> = Up<R, D, 0, MAX>;
 /// ```
 ///
 /// An observer that runs while one of the components is being added or removed may still see what was before.
-pub struct Kept<U>(PhantomData<fn() -> U>);
+pub struct Cached<U>(PhantomData<fn() -> U>);
 
 /// # Safety
 /// As for [`QueryData::fetch`](bevy_ecs::query::QueryData::fetch).
 #[inline(always)]
-unsafe fn climb<'w, 's, R, D, const MIN: u32, const MAX: u32, const KEEP: bool>(
+unsafe fn climb<'w, 's, R, D, const MIN: u32, const MAX: u32, const CACHED: bool>(
     state: &'s ClimbState<D>,
     fetch: &mut ClimbFetch<'w, R, D>,
     entity: Entity,
@@ -129,21 +129,21 @@ where
     D: ReadOnlyQueryData,
 {
     // SAFETY: as the caller promises.
-    unsafe { Climb::<R, D, MIN, MAX, KEEP>::fetch(state, fetch, entity) }
+    unsafe { Climb::<R, D, MIN, MAX, CACHED>::fetch(state, fetch, entity) }
 }
 
 query_data!(
     [R: TraversableRelation, D: ReadOnlyQueryData, const MIN: u32, const MAX: u32] Up<R, D, MIN, MAX>,
     reads Climb<R, D, MIN, MAX, false>,
     prepare |world| require_traversable::<R>(world, type_name::<Self>()),
-    item<'w, 's> D::Item<'w, 's>, fetch climb::<R, D, MIN, MAX, false>, shrink D::shrink, always false
+    item<'w, 's> D::Item<'w, 's>, fetch climb::<R, D, MIN, MAX, false>, shrink D::shrink, archetypal false
 );
 
 query_data!(
-    [R: TraversableRelation, D: ReadOnlyQueryData, const MIN: u32, const MAX: u32] Kept<Up<R, D, MIN, MAX>>,
+    [R: TraversableRelation, D: ReadOnlyQueryData, const MIN: u32, const MAX: u32] Cached<Up<R, D, MIN, MAX>>,
     reads Climb<R, D, MIN, MAX, true>,
     prepare |world| require_traversable::<R>(world, type_name::<Self>()),
-    item<'w, 's> D::Item<'w, 's>, fetch climb::<R, D, MIN, MAX, true>, shrink D::shrink, always false
+    item<'w, 's> D::Item<'w, 's>, fetch climb::<R, D, MIN, MAX, true>, shrink D::shrink, archetypal false
 );
 
 impl<R, D, const MIN: u32, const MAX: u32> ReleaseStateQueryData for Up<R, D, MIN, MAX>
@@ -156,7 +156,7 @@ where
     }
 }
 
-impl<R, D, const MIN: u32, const MAX: u32> ReleaseStateQueryData for Kept<Up<R, D, MIN, MAX>>
+impl<R, D, const MIN: u32, const MAX: u32> ReleaseStateQueryData for Cached<Up<R, D, MIN, MAX>>
 where
     R: TraversableRelation,
     D: ReadOnlyQueryData + ReleaseStateQueryData,

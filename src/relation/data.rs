@@ -13,7 +13,7 @@ use core::{
 /// A value whose type is known at run time only.
 pub(crate) type BoxedValue = Box<dyn Any + Send + Sync>;
 
-/// Where a value is about to be stored; given to [`Relation::refine`](super::Relation::refine).
+/// Where a value is about to be stored; given to [`Relation::validate`](super::Relation::validate).
 pub struct PairContext<'w> {
     /// The world as it is before the insertion.
     pub world: &'w World,
@@ -25,7 +25,7 @@ pub struct PairContext<'w> {
     pub target: Entity,
 }
 
-/// Why [`Relation::refine`](super::Relation::refine) does not accept a value.
+/// Why [`Relation::validate`](super::Relation::validate) does not accept a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PairRefusal(Cow<'static, str>);
 

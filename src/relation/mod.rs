@@ -61,9 +61,9 @@ use bevy_ecs::{entity::Entity, query::ReadOnlyQueryData, world::World};
 /// | `one_of`, `one_of = Parent` | targets must be children of the relation, or of `Parent`'s entity |
 /// | `with = Other`, `with(A, B)` | relations that come along with the same target |
 /// | `on_instantiate = Override \| Inherit \| DontInherit` | what instances of a prefab get: only `Inherit` has an effect so far |
-/// | `on_relation_despawn = Remove \| Despawn \| Panic` | [`CleanupPolicy`] when the relation goes |
-/// | `on_target_despawn = Remove \| Despawn \| Panic` | [`CleanupPolicy`] when a target goes |
-/// | `on_insert = function` | [`Relation::refine`] |
+/// | `on_relation_despawn = Remove \| Despawn \| Refuse` | [`CleanupPolicy`] when the relation goes |
+/// | `on_target_despawn = Remove \| Despawn \| Refuse` | [`CleanupPolicy`] when a target goes |
+/// | `validate = function` | [`Relation::validate`] |
 ///
 /// Every Bevy [`Relationship`](bevy_ecs::relationship::Relationship) component is a `Relation` too, so that
 /// it can be named in the same places; it takes part once it is
@@ -87,13 +87,13 @@ pub trait Relation: Send + Sync + Sized + 'static {
     /// Called with the value of a pair before it is stored: may adjust it, or refuse the pair.
     ///
     /// Runs before anything changes, for new pairs and for replaced values, whichever way they are inserted.
-    /// Set it with `#[relation(on_insert = function)]`.
+    /// Set it with `#[relation(validate = function)]`.
     ///
     /// # Errors
     /// A [`PairRefusal`] turns the insertion into
     /// [`InsertPairError::Refused`](crate::InsertPairError::Refused).
     #[expect(unused_variables, reason = "the default accepts every value as it is")]
-    fn refine(&mut self, pair: &PairContext<'_>) -> Result<(), PairRefusal> {
+    fn validate(&mut self, pair: &PairContext<'_>) -> Result<(), PairRefusal> {
         Ok(())
     }
 

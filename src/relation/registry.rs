@@ -93,7 +93,7 @@ pub(crate) enum Value<'a> {
 }
 
 /// Checks a value before it is stored.
-pub(crate) type RefineFn = fn(&mut Value<'_>, &PairContext<'_>) -> Result<(), PairRefusal>;
+pub(crate) type ValidateFn = fn(&mut Value<'_>, &PairContext<'_>) -> Result<(), PairRefusal>;
 
 /// How pairs of a relation are kept in a Bevy relationship component.
 #[derive(Clone, Copy)]
@@ -133,7 +133,7 @@ pub(crate) struct RelationEntry {
     pub(crate) traits: RelationTraits,
     /// The values of its pairs, if the relation itself says what they are.
     pub(crate) data: Option<DataKind>,
-    pub(crate) refine: Option<RefineFn>,
+    pub(crate) validate: Option<ValidateFn>,
     pub(crate) adopted: Option<Adopted>,
     /// Relations that come along.
     pub(crate) with: Vec<RelationId>,
@@ -163,7 +163,7 @@ impl RelationEntry {
             name: None,
             traits: RelationTraits::new(),
             data: None,
-            refine: None,
+            validate: None,
             adopted: None,
             with: Vec::new(),
             is_companion: false,

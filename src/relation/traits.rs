@@ -16,8 +16,8 @@ pub enum CleanupPolicy {
     /// The sources of the pairs are despawned as well.
     Despawn,
     /// The despawn is refused by [`despawn_with_dependents`](crate::WorldPairExt::despawn_with_dependents).
-    /// Bevy's own despawn cannot be refused: it completes as `Remove` and reports an error.
-    Panic,
+    /// Bevy's own despawn cannot be refused: it completes as `Remove` and reports an error. Flecs calls this policy `Panic`.
+    Refuse,
 }
 
 /// What an instance of a prefab gets of a component or pair of the prefab.

@@ -190,8 +190,11 @@ impl Checker<'_> {
                 }
                 let place = index.forward.find(&index.reverse, source, target);
                 let is_at = |place| {
-                    let is_hole = index.reverse.holes(list).is_some_and(|holes| holes.is_hole(place));
-                    !is_hole && index.reverse.lists[list].sources.get(place) == Some(&source)
+                    let is_tombstone = index
+                        .reverse
+                        .tombstones(list)
+                        .is_some_and(|tombstones| tombstones.is_tombstone(place));
+                    !is_tombstone && index.reverse.lists[list].sources.get(place) == Some(&source)
                 };
                 if !place.is_some_and(|place| is_at(place as usize)) {
                     return self

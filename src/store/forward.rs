@@ -45,7 +45,7 @@ pub(crate) struct TargetList {
 #[derive(Default)]
 struct LongList {
     by_target: EntityHashMap<u32>,
-    holes: Tombstones,
+    tombstones: Tombstones,
 }
 
 impl TargetList {
@@ -57,11 +57,11 @@ impl TargetList {
     }
 
     fn len(&self) -> usize {
-        self.edges.len() - self.holes().map_or(0, Tombstones::count)
+        self.edges.len() - self.tombstones().map_or(0, Tombstones::count)
     }
 
-    fn holes(&self) -> Option<&Tombstones> {
-        self.long.as_deref().map(|long| &long.holes)
+    fn tombstones(&self) -> Option<&Tombstones> {
+        self.long.as_deref().map(|long| &long.tombstones)
     }
 
     fn push(&mut self, edge: Edge) {
@@ -97,15 +97,15 @@ impl TargetList {
             return edge.place;
         };
         long.by_target.remove(&edge.target);
-        let len = self.edges.len() - long.holes.punch(at, self.edges.len());
+        let len = self.edges.len() - long.tombstones.bury(at, self.edges.len());
         self.edges.truncate(len);
         if len == 0 {
             self.long = None;
-        } else if long.holes.should_close(len) {
-            let mut live = live_places(&long.holes);
+        } else if long.tombstones.should_compact(len) {
+            let mut live = live_places(&long.tombstones);
             self.edges.retain(|_| live());
             drop(live);
-            long.holes.clear();
+            long.tombstones.clear();
             self.index();
         }
         edge.place
@@ -330,7 +330,9 @@ impl Forward {
                 Held::None => None,
                 Held::One(target, _) => Some(target),
                 Held::List(list) => {
-                    let at = list.holes().map_or(Some(0), |holes| holes.first_live(list.edges.len()))?;
+                    let at = list
+                        .tombstones()
+                        .map_or(Some(0), |tombstones| tombstones.first_live(list.edges.len()))?;
                     list.edges.get(at).map(|edge| edge.target)
                 }
             },
@@ -358,7 +360,8 @@ impl Forward {
                 Held::One(target, _) => (nth == 0).then_some(target),
                 Held::List(list) => {
                     let len = list.edges.len();
-                    let at = list.holes().map_or(Some(nth), |holes| holes.nth_live(nth, len))?;
+                    let at =
+                        list.tombstones().map_or(Some(nth), |tombstones| tombstones.nth_live(nth, len))?;
                     list.edges.get(at).map(|edge| edge.target)
                 }
             },
@@ -376,7 +379,7 @@ impl Forward {
                 Held::List(list) => TargetIter {
                     one: None,
                     edges: &list.edges,
-                    holes: list.holes(),
+                    tombstones: list.tombstones(),
                     next: 0,
                     left: list.len(),
                 },
@@ -485,7 +488,7 @@ impl Forward {
 pub struct TargetIter<'w> {
     one: Option<Entity>,
     edges: &'w [Edge],
-    holes: Option<&'w Tombstones>,
+    tombstones: Option<&'w Tombstones>,
     next: usize,
     left: usize,
 }
@@ -498,7 +501,7 @@ impl TargetIter<'_> {
 
     #[inline]
     pub(crate) fn one(target: Option<Entity>) -> Self {
-        TargetIter { one: target, edges: &[], holes: None, next: 0, left: usize::from(target.is_some()) }
+        TargetIter { one: target, edges: &[], tombstones: None, next: 0, left: usize::from(target.is_some()) }
     }
 }
 
@@ -511,8 +514,8 @@ impl Iterator for TargetIter<'_> {
         if let Some(one) = self.one {
             return Some(one);
         }
-        if let Some(holes) = self.holes {
-            while holes.is_hole(self.next) {
+        if let Some(tombstones) = self.tombstones {
+            while tombstones.is_tombstone(self.next) {
                 self.next += 1;
             }
         }

@@ -223,7 +223,7 @@ impl RelationIndex {
     pub(crate) fn reorder(&mut self, target: Entity, order: &[Entity]) {
         let Some(list) = self.reverse.list(target) else { return };
         if self.reverse.extras.ordered {
-            self.reverse.close_up(list);
+            self.reverse.compact(list);
             self.renumber(list, target);
         }
         let places: Vec<usize> = order

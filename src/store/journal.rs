@@ -30,7 +30,7 @@ impl Cursor {
 
 /// More changes than this, and than there are pairs, are dropped if nobody needs each of them: whoever derives
 /// something starts anew.
-const MANY: usize = 1 << 16;
+const MIN_LIMIT: usize = 1 << 16;
 
 /// The changes of one relation since some time before the last update.
 pub(crate) struct Journal {
@@ -61,7 +61,7 @@ impl Journal {
 
     /// Notes a change of a relation that has this many pairs.
     pub(crate) fn record(&mut self, change: Change, pairs: usize) {
-        if self.changes.len() >= MANY.max(pairs) && !self.complete {
+        if self.changes.len() >= MIN_LIMIT.max(pairs) && !self.complete {
             self.drop_before(self.end());
         }
         self.changes.push(change);
@@ -142,12 +142,12 @@ mod tests {
     fn too_many_changes_are_dropped_unless_somebody_reads_each() {
         let fill = |mut journal: Journal| {
             let start = journal.cursor();
-            (0..=MANY).for_each(|_| journal.record(change(), 0));
+            (0..=MIN_LIMIT).for_each(|_| journal.record(change(), 0));
             journal.since(start).map(<[_]>::len)
         };
         let mut complete = Journal::default();
         complete.keep_all();
-        assert_eq!(fill(complete), Some(MANY + 1));
+        assert_eq!(fill(complete), Some(MIN_LIMIT + 1));
         assert_eq!(fill(Journal::default()), None);
     }
 

@@ -178,7 +178,7 @@ impl PairStore {
 
     /// Makes the index of a relation whose traits are settled as far as its layout goes. One that was laid out
     /// before has no pairs; what was asked of it still holds.
-    pub(crate) fn lay_out(&mut self, id: RelationId) {
+    pub(crate) fn create_index(&mut self, id: RelationId) {
         let mut index = RelationIndex::new(&self.registry.entry(id).traits, participants::bit(id));
         match self.relations.get_mut(id.index()) {
             Some(old) => {

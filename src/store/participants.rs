@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 const LAST_BIT: u32 = 63;
 
 /// From how many relations on a list is not searched from end to end.
-const MANY: usize = 16;
+const MAX_LISTED: usize = 16;
 
 /// What is known of an entity that takes part.
 #[derive(Clone, Copy, Default)]
@@ -102,7 +102,7 @@ struct Overflow {
 
 impl Overflow {
     fn insert(&mut self, relation: RelationId) {
-        if self.list.len() < MANY {
+        if self.list.len() < MAX_LISTED {
             if !self.list.contains(&relation) {
                 self.list.push(relation);
             }

@@ -25,7 +25,7 @@ pub(crate) struct ListExtra {
     pub(crate) rows: Vec<u32>,
     pub(crate) ticks: Vec<PairTicks>,
     /// Only for relations that keep order.
-    pub(crate) holes: Tombstones,
+    pub(crate) tombstones: Tombstones,
 }
 
 /// Which parts of [`ListExtra`] a relation has.
@@ -94,12 +94,12 @@ impl Reverse {
     /// Number of sources in a list.
     #[inline]
     pub(crate) fn len(&self, list: usize) -> usize {
-        self.lists[list].sources.len() - self.holes(list).map_or(0, Tombstones::count)
+        self.lists[list].sources.len() - self.tombstones(list).map_or(0, Tombstones::count)
     }
 
     #[inline]
-    pub(crate) fn holes(&self, list: usize) -> Option<&Tombstones> {
-        self.extras.ordered.then(|| &self.extra[list].holes)
+    pub(crate) fn tombstones(&self, list: usize) -> Option<&Tombstones> {
+        self.extras.ordered.then(|| &self.extra[list].tombstones)
     }
 
     /// The sources of a target.
@@ -114,7 +114,7 @@ impl Reverse {
     /// The sources in a list.
     #[inline]
     pub(crate) fn sources_in(&self, list: usize) -> SourceIter<'_> {
-        SourceIter::new(&self.lists[list].sources, self.holes(list), self.len(list))
+        SourceIter::new(&self.lists[list].sources, self.tombstones(list), self.len(list))
     }
 
     /// Appends a source to the list of `target` and gives its place.
@@ -194,7 +194,7 @@ impl Reverse {
     fn remove_in_order(&mut self, list: usize, place: usize) -> Moved {
         let extra = &mut self.extra[list];
         let sources = &mut self.lists[list].sources;
-        let len = sources.len() - extra.holes.punch(place, sources.len());
+        let len = sources.len() - extra.tombstones.bury(place, sources.len());
         sources.truncate(len);
         if self.extras.rows {
             extra.rows.truncate(len);
@@ -205,21 +205,21 @@ impl Reverse {
         if len == 0 {
             self.release(list);
             Moved::Nothing
-        } else if extra.holes.should_close(len) {
-            self.close_up(list);
+        } else if extra.tombstones.should_compact(len) {
+            self.compact(list);
             Moved::All
         } else {
             Moved::Nothing
         }
     }
 
-    /// Drops the holes of a list.
-    pub(crate) fn close_up(&mut self, list: usize) {
+    /// Drops the tombstones of a list.
+    pub(crate) fn compact(&mut self, list: usize) {
         let extra = &mut self.extra[list];
         let sources = &mut self.lists[list].sources;
-        let holes = core::mem::take(&mut extra.holes);
+        let tombstones = core::mem::take(&mut extra.tombstones);
         let (mut live_source, mut live_row, mut live_tick) =
-            (live_places(&holes), live_places(&holes), live_places(&holes));
+            (live_places(&tombstones), live_places(&tombstones), live_places(&tombstones));
         sources.retain(|_| live_source());
         // Empty unless the relation has rows or ticks.
         extra.rows.retain(|_| live_row());
@@ -230,7 +230,7 @@ impl Reverse {
     pub(crate) fn take(&mut self, target: Entity) -> Option<(SmallVec<[Entity; 2]>, Vec<u32>)> {
         let list = self.list(target)?;
         if self.extras.ordered {
-            self.close_up(list);
+            self.compact(list);
         }
         let sources = core::mem::take(&mut self.lists[list].sources);
         let rows = self.extra.get_mut(list).map_or_else(Vec::new, |extra| core::mem::take(&mut extra.rows));
@@ -308,7 +308,7 @@ impl Reverse {
         self.extra_fault()
     }
 
-    /// What is wrong with the rows, ticks and holes of lists, if anything.
+    /// What is wrong with the rows, ticks and tombstones of lists, if anything.
     fn extra_fault(&self) -> Option<String> {
         let (lists, extras) = (self.lists.len(), self.extra.len());
         if self.extras.any() && lists != extras {
@@ -320,7 +320,7 @@ impl Reverse {
             if rows != places(self.extras.rows) || ticks != places(self.extras.ticks) {
                 return Some(format!("list {number} has {rows} rows and {ticks} ticks"));
             }
-            let fault = extra.holes.fault(places(self.extras.ordered))?;
+            let fault = extra.tombstones.fault(places(self.extras.ordered))?;
             Some(format!("list {number}: {fault}"))
         })
     }
@@ -341,11 +341,11 @@ impl Iterator for ListIter<'_> {
 }
 
 /// Says of one place after the other whether it is live.
-pub(super) fn live_places(holes: &Tombstones) -> impl FnMut() -> bool + use<'_> {
+pub(super) fn live_places(tombstones: &Tombstones) -> impl FnMut() -> bool + use<'_> {
     let mut next = 0;
     move || {
         next += 1;
-        !holes.is_hole(next - 1)
+        !tombstones.is_tombstone(next - 1)
     }
 }
 
@@ -353,7 +353,7 @@ pub(super) fn live_places(holes: &Tombstones) -> impl FnMut() -> bool + use<'_> 
 #[derive(Clone)]
 pub struct SourceIter<'w> {
     sources: &'w [Entity],
-    holes: Option<&'w Tombstones>,
+    tombstones: Option<&'w Tombstones>,
     next: usize,
     left: usize,
 }
@@ -365,14 +365,14 @@ impl<'w> SourceIter<'w> {
     }
 
     #[inline]
-    pub(crate) fn new(sources: &'w [Entity], holes: Option<&'w Tombstones>, left: usize) -> Self {
-        let holes = holes.filter(|holes| holes.count() > 0);
-        Self { sources, holes, next: 0, left }
+    pub(crate) fn new(sources: &'w [Entity], tombstones: Option<&'w Tombstones>, left: usize) -> Self {
+        let tombstones = tombstones.filter(|tombstones| tombstones.count() > 0);
+        Self { sources, tombstones, next: 0, left }
     }
 
-    /// The sources that are left, unless there are holes between them.
+    /// The sources that are left, unless there are tombstones between them.
     pub(crate) fn as_slice(&self) -> Option<&'w [Entity]> {
-        if self.holes.is_none() { self.sources.get(self.next..self.next + self.left) } else { None }
+        if self.tombstones.is_none() { self.sources.get(self.next..self.next + self.left) } else { None }
     }
 
     /// Some of the sources that are left, by their numbers.
@@ -390,8 +390,8 @@ impl Iterator for SourceIter<'_> {
     #[inline]
     fn next(&mut self) -> Option<Entity> {
         self.left = self.left.checked_sub(1)?;
-        if let Some(holes) = self.holes {
-            while holes.is_hole(self.next) {
+        if let Some(tombstones) = self.tombstones {
+            while tombstones.is_tombstone(self.next) {
                 self.next += 1;
             }
         }

@@ -2,7 +2,7 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-/// Which places of a list are empty. A list with holes is closed up once half of it is holes, so that a
+/// Which places of a list are empty. A list with tombstones is closed up once half of it is tombstones, so that a
 /// removal costs a constant on average, and the order of what is left never changes.
 #[derive(Default)]
 pub(crate) struct Tombstones {
@@ -19,7 +19,7 @@ impl Tombstones {
     }
 
     #[inline]
-    pub(crate) fn is_hole(&self, place: usize) -> bool {
+    pub(crate) fn is_tombstone(&self, place: usize) -> bool {
         self.words.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1)
     }
 
@@ -31,20 +31,20 @@ impl Tombstones {
 
     /// Empties the place `place` of a list of `len` places.
     ///
-    /// Returns how many places at the end of the list the caller must drop: holes are never last.
+    /// Returns how many places at the end of the list the caller must drop: tombstones are never last.
     #[must_use]
-    pub(crate) fn punch(&mut self, place: usize, len: usize) -> usize {
+    pub(crate) fn bury(&mut self, place: usize, len: usize) -> usize {
         if self.words.len() * 64 < len {
             self.words.resize(len.div_ceil(64), 0);
         }
         self.set(place);
         let mut end = len;
-        while end > 0 && self.is_hole(end - 1) {
+        while end > 0 && self.is_tombstone(end - 1) {
             end -= 1;
             self.words[end / 64] &= !(1 << (end % 64));
             self.count -= 1;
         }
-        while self.first < end && self.is_hole(self.first) {
+        while self.first < end && self.is_tombstone(self.first) {
             self.first += 1;
         }
         self.first = self.first.min(end);
@@ -58,30 +58,32 @@ impl Tombstones {
 
     /// Whether a list of `len` places is worth closing up.
     #[inline]
-    pub(crate) fn should_close(&self, len: usize) -> bool {
+    pub(crate) fn should_compact(&self, len: usize) -> bool {
         self.count > 16 && self.count * 2 > len
     }
 
-    /// What is wrong with the holes of a list of `len` places, if anything, for the invariant checker.
+    /// What is wrong with the tombstones of a list of `len` places, if anything, for the invariant checker.
     pub(super) fn fault(&self, len: usize) -> Option<String> {
-        let holes = (0..self.words.len() * 64).filter(|&place| self.is_hole(place));
-        let (count, last) = holes.fold((0, None), |(count, _), hole| (count + 1, Some(hole)));
-        let first = (0..len).find(|&place| !self.is_hole(place)).unwrap_or(0);
+        let tombstones = (0..self.words.len() * 64).filter(|&place| self.is_tombstone(place));
+        let (count, last) = tombstones.fold((0, None), |(count, _), tombstone| (count + 1, Some(tombstone)));
+        let first = (0..len).find(|&place| !self.is_tombstone(place)).unwrap_or(0);
         let fits = count == self.count && first == self.first && last.is_none_or(|last| last + 1 < len);
         (!fits).then(|| {
             let (counted, from) = (self.count, self.first);
-            format!("{count} holes in {len} places, {counted} counted, the first live place is not {from}")
+            format!(
+                "{count} tombstones in {len} places, {counted} counted, the first live place is not {from}"
+            )
         })
     }
 
-    /// Forgets all holes.
+    /// Forgets all tombstones.
     pub(crate) fn clear(&mut self) {
         self.words.clear();
         self.count = 0;
         self.first = 0;
     }
 
-    /// The place of the `nth` live entry of a list of `len` places. Constant without holes, else a step per
+    /// The place of the `nth` live entry of a list of `len` places. Constant without tombstones, else a step per
     /// 64 places.
     pub(crate) fn nth_live(&self, mut nth: usize, len: usize) -> Option<usize> {
         if self.count == 0 {
@@ -112,7 +114,7 @@ mod tests {
 
     #[test]
     fn holes_agree_with_a_list_of_flags() {
-        let mut holes = Tombstones::default();
+        let mut tombstones = Tombstones::default();
         let mut flags = alloc::vec![true; 300];
         let mut state = 7u32;
         for _ in 0..250 {
@@ -122,15 +124,15 @@ mod tests {
                 continue;
             }
             flags[place] = false;
-            let dropped = holes.punch(place, flags.len());
+            let dropped = tombstones.bury(place, flags.len());
             flags.truncate(flags.len() - dropped);
-            assert_eq!(holes.count(), flags.iter().filter(|live| !**live).count());
-            assert_eq!(holes.first_live(flags.len()), flags.iter().position(|live| *live));
+            assert_eq!(tombstones.count(), flags.iter().filter(|live| !**live).count());
+            assert_eq!(tombstones.first_live(flags.len()), flags.iter().position(|live| *live));
             let live: alloc::vec::Vec<_> = (0..flags.len()).filter(|&place| flags[place]).collect();
             for (nth, &place) in live.iter().enumerate() {
-                assert_eq!(holes.nth_live(nth, flags.len()), Some(place));
+                assert_eq!(tombstones.nth_live(nth, flags.len()), Some(place));
             }
-            assert_eq!(holes.nth_live(live.len(), flags.len()), None);
+            assert_eq!(tombstones.nth_live(live.len(), flags.len()), None);
         }
     }
 }

@@ -15,3 +15,12 @@ pub use walk::{AncestorIter, DepthError, MaxDepth, WalkIter};
 pub(crate) use cycle::path_up;
 pub(crate) use select::Relations;
 pub(crate) use view::ChildrenAccess;
+
+/// Which way to follow pairs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Up, from source to target: to parents, bases, carriers.
+    Targets,
+    /// Down, from target to source: to children, instances, what is carried.
+    Sources,
+}

@@ -1,6 +1,9 @@
 //! Reading the pairs of one relation.
 
-use super::walk::{AncestorIter, WalkIter, Way};
+use super::{
+    Direction,
+    walk::{AncestorIter, WalkIter},
+};
 use crate::store::{PairTicks, RelationIndex, SourceIter, TargetIter};
 use bevy_ecs::{entity::Entity, hierarchy::Children, system::Query, world::World};
 
@@ -161,7 +164,7 @@ impl<'w, 's> RelationView<'w, 's> {
     /// # Complexity
     /// As for [`descendants`](Self::descendants), upwards.
     pub fn all_ancestors(&self, entity: Entity) -> WalkIter<'w, 's> {
-        WalkIter::new(*self, Way::Up, entity)
+        WalkIter::new(*self, Direction::Targets, entity)
     }
 
     /// The entities below `entity`, each once: depth first, a target's sources in the order of
@@ -200,7 +203,7 @@ impl<'w, 's> RelationView<'w, 's> {
     /// One step per pair below `entity`; memory for the longest way down, or for the widest level if breadth
     /// first. A relation of which an entity can be reached in two ways also remembers whom it has met.
     pub fn descendants(&self, entity: Entity) -> WalkIter<'w, 's> {
-        WalkIter::new(*self, Way::Down, entity)
+        WalkIter::new(*self, Direction::Sources, entity)
     }
 
     /// How deep `entity` lies: 0 without targets, else one more than its deepest target. `None` if the

@@ -1,6 +1,6 @@
 //! Iterators up and down a relation.
 
-use super::view::RelationView;
+use super::{Direction, view::RelationView};
 use crate::store::{SourceIter, TargetIter};
 use alloc::{collections::VecDeque, vec::Vec};
 use bevy_ecs::entity::{Entity, EntityHashSet};
@@ -47,13 +47,6 @@ impl Iterator for AncestorIter<'_, '_> {
 
 impl FusedIterator for AncestorIter<'_, '_> {}
 
-/// Which way a walk goes on from an entity.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
-    Up,
-    Down,
-}
-
 /// The entities one step from another.
 enum Step<'w> {
     Up(TargetIter<'w>),
@@ -77,7 +70,7 @@ impl Iterator for Step<'_> {
 /// [`RelationView::all_ancestors`].
 pub struct WalkIter<'w, 's> {
     view: RelationView<'w, 's>,
-    way: Way,
+    way: Direction,
     /// What is left to visit: level by level if depth first, next to one entity if breadth first.
     levels: Vec<Step<'w>>,
     /// If breadth first, the entities that were given and not yet gone beyond, with their depths.
@@ -93,7 +86,7 @@ pub struct WalkIter<'w, 's> {
 }
 
 impl<'w, 's> WalkIter<'w, 's> {
-    pub(super) fn new(view: RelationView<'w, 's>, way: Way, entity: Entity) -> Self {
+    pub(super) fn new(view: RelationView<'w, 's>, way: Direction, entity: Entity) -> Self {
         let met = view.may_meet_again().then(|| [entity].into_iter().collect());
         let (levels, enter) = (Vec::new(), Some(entity));
         Self { view, way, levels, waiting: None, base: 0, enter, depth: 0, most: u32::MAX, met }
@@ -128,8 +121,8 @@ impl<'w, 's> WalkIter<'w, 's> {
     /// The entities next to another.
     fn step(&self, entity: Entity) -> Step<'w> {
         match self.way {
-            Way::Up => Step::Up(self.view.targets(entity)),
-            Way::Down => Step::Down(self.view.sources(entity)),
+            Direction::Targets => Step::Up(self.view.targets(entity)),
+            Direction::Sources => Step::Down(self.view.sources(entity)),
         }
     }
 }

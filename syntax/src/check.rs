@@ -5,7 +5,7 @@ use super::{
         Access, Arg, Ast, Clause, Comparand, Comparison, Element, Flag, Has, Id, IdKind, Operator, Span,
         Term, Test, Traversal,
     },
-    error::Fault,
+    error::Diagnostic,
     lex::Lexed,
 };
 
@@ -16,17 +16,17 @@ pub(super) fn check(ast: &Ast) -> Lexed<()> {
 }
 
 /// Branches of `||` that are looked at again for those behind them, all in all.
-const MOST_REPEATS: usize = 1024;
+const MAX_REPEATS: usize = 1024;
 
 /// Keeps nested alternatives from growing beyond measure.
 fn check_repeats(clauses: &[Clause]) -> Lexed<()> {
     let mut sum: usize = 0;
     for clause in clauses {
         sum = sum.saturating_add(repeats(clause));
-        if sum > MOST_REPEATS
+        if sum > MAX_REPEATS
             && let Some(last) = clause.branches.last()
         {
-            return Err(Fault::limit(last.span(), "fewer scopes beside `||`, or within each other"));
+            return Err(Diagnostic::limit(last.span(), "fewer scopes beside `||`, or within each other"));
         }
     }
     Ok(())
@@ -100,7 +100,7 @@ impl Checker {
         if let Some(Arg { id, traversal: Some(traversal) }) = &has.target
             && id.kind == IdKind::Bits(0)
         {
-            return Err(Fault::rule(traversal.span, "no traversal: `#0` is no entity"));
+            return Err(Diagnostic::rule(traversal.span, "no traversal: `#0` is no entity"));
         }
         for (arg, role) in [
             (Some(&has.first), Role::First),
@@ -113,16 +113,16 @@ impl Checker {
                 let plain = matches!(term.operator, Operator::And | Operator::Optional);
                 let span = traversal.span;
                 if !id.kind.is_this() {
-                    return Err(Fault::rule(
+                    return Err(Diagnostic::rule(
                         span,
                         "`cascade` only on `$this`, which gives the rows their order",
                     ));
                 }
                 if nested || !plain {
-                    return Err(Fault::rule(span, "`cascade` only outside scopes, `||` and `!`"));
+                    return Err(Diagnostic::rule(span, "`cascade` only outside scopes, `||` and `!`"));
                 }
                 if self.cascades {
-                    return Err(Fault::rule(span, "one `cascade` in an expression"));
+                    return Err(Diagnostic::rule(span, "one `cascade` in an expression"));
                 }
                 self.cascades = true;
             }
@@ -134,21 +134,24 @@ impl Checker {
 /// `and|T` and the like.
 fn check_list(term: &Term, has: &Has) -> Lexed<()> {
     if !matches!(has.access, None | Some(Access::None)) {
-        return Err(Fault::rule(term.span, "no access but `[none]` to the components of another entity"));
+        return Err(Diagnostic::rule(
+            term.span,
+            "no access but `[none]` to the components of another entity",
+        ));
     }
     if has.target.is_some() {
-        return Err(Fault::rule(term.span, "an entity as the list: a pair is none"));
+        return Err(Diagnostic::rule(term.span, "an entity as the list: a pair is none"));
     }
     if has.first.id.kind == IdKind::Any {
-        return Err(Fault::rule(has.first.id.span, "an entity, a variable or `*` as the list"));
+        return Err(Diagnostic::rule(has.first.id.span, "an entity, a variable or `*` as the list"));
     }
     let args = [Some(&has.first), has.source.as_ref()];
     if let Some(traversal) = args.into_iter().flatten().find_map(|arg| arg.traversal.as_ref()) {
-        return Err(Fault::rule(traversal.span, "no traversal beside a list"));
+        return Err(Diagnostic::rule(traversal.span, "no traversal beside a list"));
     }
     match &has.source {
         Some(source) if source.id.kind == IdKind::Any => {
-            Err(Fault::rule(source.id.span, "an entity, a variable or `*` that has what is listed"))
+            Err(Diagnostic::rule(source.id.span, "an entity, a variable or `*` that has what is listed"))
         }
         _ => Ok(()),
     }
@@ -156,7 +159,7 @@ fn check_list(term: &Term, has: &Has) -> Lexed<()> {
 
 fn check_flags(traversal: &Traversal, role: Role) -> Lexed<()> {
     let has = |flag| traversal.flags.has(flag);
-    let wrong = |expected: &'static str| Err(Fault::rule(traversal.span, expected));
+    let wrong = |expected: &'static str| Err(Diagnostic::rule(traversal.span, expected));
     let up = has(Flag::Up) || has(Flag::Cascade);
     if role != Role::Source && (has(Flag::Cascade) || has(Flag::Desc) || has(Flag::All)) {
         return wrong("`cascade`, `desc` and `all` only on a source");
@@ -175,7 +178,7 @@ fn check_flags(traversal: &Traversal, role: Role) -> Lexed<()> {
     }
     match &traversal.relation {
         Some(relation) if !up && !has(Flag::Down) => {
-            Err(Fault::rule(relation.span, "no relation: `self` follows none"))
+            Err(Diagnostic::rule(relation.span, "no relation: `self` follows none"))
         }
         _ => Ok(()),
     }
@@ -184,7 +187,7 @@ fn check_flags(traversal: &Traversal, role: Role) -> Lexed<()> {
 fn check_comparison(comparison: &Comparison) -> Lexed<()> {
     match &comparison.right {
         Comparand::Id(right) if right == &comparison.left => {
-            Err(Fault::rule(right.span, "something else than on the left side"))
+            Err(Diagnostic::rule(right.span, "something else than on the left side"))
         }
         _ => Ok(()),
     }
@@ -201,12 +204,12 @@ fn check_branches(clause: &Clause) -> Lexed<()> {
             Element::Term(Term { test: Test::Compare(comparison), .. }) => comparison.negated,
         };
         if negated {
-            return Err(Fault::rule(branch.span(), "no operator beside `||`, unless within `{..}`"));
+            return Err(Diagnostic::rule(branch.span(), "no operator beside `||`, unless within `{..}`"));
         }
         let Element::Term(term) = branch else { continue };
         if let Test::Has(Has { access: own @ Some(_), .. }) = term.test {
             if access.is_some_and(|access| Some(access) != own) {
-                return Err(Fault::rule(
+                return Err(Diagnostic::rule(
                     term.span,
                     "the same access in all branches of `||`, which are one field",
                 ));
@@ -215,7 +218,7 @@ fn check_branches(clause: &Clause) -> Lexed<()> {
         }
         let (own, span) = source_of(term);
         if *source.get_or_insert(own) != own {
-            return Err(Fault::rule(span, "the same source in all branches of `||`"));
+            return Err(Diagnostic::rule(span, "the same source in all branches of `||`"));
         }
     }
     Ok(())

@@ -129,14 +129,14 @@ impl core::error::Error for ExprError {}
 
 /// An [`ExprError`] that still lacks the text that its span is about.
 #[derive(Debug)]
-pub struct Fault {
+pub struct Diagnostic {
     kind: ExprErrorKind,
     span: Span,
     expected: Cow<'static, str>,
     suggestion: Option<String>,
 }
 
-impl Fault {
+impl Diagnostic {
     fn new(kind: ExprErrorKind, span: Span, expected: impl Into<Cow<'static, str>>) -> Box<Self> {
         Box::new(Self { kind, span, expected: expected.into(), suggestion: None })
     }

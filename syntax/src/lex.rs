@@ -2,7 +2,7 @@
 
 use super::{
     ast::{IdKind, Path, Span},
-    error::Fault,
+    error::Diagnostic,
 };
 use alloc::{borrow::ToOwned, boxed::Box, string::String, vec, vec::Vec};
 
@@ -47,7 +47,7 @@ pub(super) struct Lexer<'a> {
     at: usize,
 }
 
-pub(super) type Lexed<T> = Result<T, Box<Fault>>;
+pub(super) type Lexed<T> = Result<T, Box<Diagnostic>>;
 
 impl<'a> Lexer<'a> {
     pub(super) fn new(text: &'a str) -> Self {
@@ -105,7 +105,7 @@ impl<'a> Lexer<'a> {
                 self.at += rest.find('\n').unwrap_or(rest.len());
             } else if self.take_str("/*") {
                 let Some(end) = self.rest().find("*/") else {
-                    return Err(Fault::syntax(self.since(start), "a comment that ends with `*/`"));
+                    return Err(Diagnostic::syntax(self.since(start), "a comment that ends with `*/`"));
                 };
                 self.at += end + 2;
             } else {
@@ -154,14 +154,14 @@ impl<'a> Lexer<'a> {
             Some('.') => self.if_next('.', Sign::Dots, Sign::Dot)?,
             Some('=') if self.take_after_blanks('=')? => Sign::Equal,
             Some('~') if self.take_after_blanks('=')? => Sign::Matches,
-            Some('=') => return Err(Fault::syntax(here, "`==`").suggest("==")),
-            Some('~') => return Err(Fault::syntax(here, "`~=`").suggest("~=")),
+            Some('=') => return Err(Diagnostic::syntax(here, "`==`").suggest("==")),
+            Some('~') => return Err(Diagnostic::syntax(here, "`~=`").suggest("~=")),
             Some('&') => {
                 self.take_after_blanks('&')?;
                 let expected = "`,` between conditions that hold at once";
-                return Err(Fault::syntax(Span::new(here.range().start..self.at), expected).suggest(","));
+                return Err(Diagnostic::syntax(Span::new(here.range().start..self.at), expected).suggest(","));
             }
-            _ => return Err(Fault::syntax(here, "a name or a sign of the query language")),
+            _ => return Err(Diagnostic::syntax(here, "a name or a sign of the query language")),
         }))
     }
 
@@ -186,10 +186,10 @@ impl<'a> Lexer<'a> {
             self.bump();
         }
         if self.at == start {
-            return Err(Fault::syntax(self.here(), "a number"));
+            return Err(Diagnostic::syntax(self.here(), "a number"));
         }
         let number = self.text[start..self.at].parse();
-        number.map_err(|_| Fault::syntax(self.since(start), "a number of 64 bits"))
+        number.map_err(|_| Diagnostic::syntax(self.since(start), "a number of 64 bits"))
     }
 
     fn text(&mut self) -> Lexed<String> {
@@ -207,12 +207,15 @@ impl<'a> Lexer<'a> {
                     Some(c @ ('"' | '\\')) => text.push(c),
                     _ => {
                         let expected = r#"`\"`, `\\`, `\n`, `\r` or `\t`"#;
-                        return Err(Fault::syntax(self.since(escape), expected));
+                        return Err(Diagnostic::syntax(self.since(escape), expected));
                     }
                 },
                 Some(c) => text.push(c),
                 None => {
-                    return Err(Fault::syntax(Span::new(start..start + 1), "a string that ends with `\"`"));
+                    return Err(Diagnostic::syntax(
+                        Span::new(start..start + 1),
+                        "a string that ends with `\"`",
+                    ));
                 }
             }
         }
@@ -285,7 +288,7 @@ impl<'a> Lexer<'a> {
 
     fn name(&mut self, name: &mut String) -> Lexed<()> {
         if !self.peek().is_some_and(starts_a_name) {
-            return Err(Fault::syntax(self.here(), "a name"));
+            return Err(Diagnostic::syntax(self.here(), "a name"));
         }
         loop {
             name.push_str(self.word());
@@ -294,7 +297,7 @@ impl<'a> Lexer<'a> {
                 return Ok(());
             }
             let Some(c) = self.bump() else {
-                return Err(Fault::syntax(self.since(escape), "a character after `\\`"));
+                return Err(Diagnostic::syntax(self.since(escape), "a character after `\\`"));
             };
             name.push(c);
         }
@@ -322,7 +325,10 @@ impl<'a> Lexer<'a> {
             after_word = false;
             let here = self.here();
             let Some(c) = self.bump() else {
-                return Err(Fault::syntax(Span::new(start..start + 1), "type arguments that end with `>`"));
+                return Err(Diagnostic::syntax(
+                    Span::new(start..start + 1),
+                    "type arguments that end with `>`",
+                ));
             };
             match c {
                 '<' => closers.push('>'),
@@ -331,7 +337,7 @@ impl<'a> Lexer<'a> {
                 '>' | ')' | ']' if closers.pop() == Some(c) => {}
                 ':' if self.take(':') => name.push(':'),
                 '&' | '*' | '\'' | ',' | ';' => {}
-                _ => return Err(Fault::syntax(here, "type arguments that end with `>`")),
+                _ => return Err(Diagnostic::syntax(here, "type arguments that end with `>`")),
             }
             name.push(c);
             if matches!(c, ',' | ';') {

@@ -12,7 +12,7 @@ extern crate alloc;
 pub mod ast;
 mod check;
 pub mod error;
+mod legacy;
 mod lex;
-mod older;
 pub mod parse;
 mod print;

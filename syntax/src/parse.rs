@@ -6,21 +6,21 @@ use super::{
         Operator, Scope, Span, Term, Test, Traversal,
     },
     check,
-    error::{ExprError, Fault},
+    error::{Diagnostic, ExprError},
+    legacy,
     lex::{Lexed, Lexer, Sign, Token},
-    older,
 };
 use alloc::{boxed::Box, format, string::ToString, vec, vec::Vec};
 use core::mem;
 
 /// Bytes of a text.
-const MOST_BYTES: usize = 64 * 1024;
+const MAX_BYTES: usize = 64 * 1024;
 
 /// Terms, with those that short forms stand for.
-const MOST_TERMS: usize = 512;
+const MAX_TERMS: usize = 512;
 
 /// Scopes around a term. Each is a recursion.
-const MOST_SCOPES: usize = 32;
+const MAX_SCOPES: usize = 32;
 
 /// Reads an expression and checks what can be checked without a world.
 ///
@@ -44,8 +44,8 @@ pub fn parse_arg(text: &str) -> Result<Arg, ExprError> {
 
 fn all_of<'a, T>(text: &'a str, read: impl FnOnce(&mut Parser<'a>) -> Lexed<T>) -> Result<T, ExprError> {
     let all = || {
-        if text.len() > MOST_BYTES {
-            return Err(Fault::limit(Span::NOWHERE, format!("at most {MOST_BYTES} bytes")));
+        if text.len() > MAX_BYTES {
+            return Err(Diagnostic::limit(Span::NOWHERE, format!("at most {MAX_BYTES} bytes")));
         }
         let mut parser = Parser {
             text,
@@ -118,8 +118,8 @@ impl<'a> Parser<'a> {
     }
 
     /// That something else than the next token must come.
-    fn expected(&self, expected: &'static str) -> Box<Fault> {
-        Fault::syntax(self.span, expected)
+    fn expected(&self, expected: &'static str) -> Box<Diagnostic> {
+        Diagnostic::syntax(self.span, expected)
     }
 
     /// The next token as it is written.
@@ -160,7 +160,7 @@ impl<'a> Parser<'a> {
                     let span = start.to(self.last);
                     let chain = &self.text[span.range()];
                     let expected = "one term beside `||`: these arguments stand for several";
-                    return Err(Fault::rule(span, expected).suggest(format!("{{{chain}}}")));
+                    return Err(Diagnostic::rule(span, expected).suggest(format!("{{{chain}}}")));
                 }
             }
             if !self.take(Sign::Or)? {
@@ -179,7 +179,7 @@ impl<'a> Parser<'a> {
             Token::Sign(Sign::BraceOpen) => match operator {
                 _ if access.is_some() => Err(self.expected("a term: a scope has no data to access")),
                 Operator::And | Operator::Not => self.scope(start, operator == Operator::Not),
-                _ => Err(Fault::syntax(operator_at.to(self.span), "a term, `{` or `!{`")),
+                _ => Err(Diagnostic::syntax(operator_at.to(self.span), "a term, `{` or `!{`")),
             },
             Token::Sign(Sign::ParenOpen) => self.pair(start, access, operator),
             Token::Id(_) | Token::Number(_) | Token::Dollar => self.term(start, access, operator),
@@ -196,7 +196,7 @@ impl<'a> Parser<'a> {
             "out" => Access::Out,
             "inout" => Access::InOut,
             "none" => Access::None,
-            "filter" => return Err(Fault::older(self.span, "the new word for no access", "none")),
+            "filter" => return Err(Diagnostic::older(self.span, "the new word for no access", "none")),
             _ => return Err(self.expected("`in`, `out`, `inout` or `none`")),
         };
         self.advance()?;
@@ -222,7 +222,7 @@ impl<'a> Parser<'a> {
             return Ok(Operator::And);
         }
         if word.starts_with(char::is_uppercase) {
-            return Err(Fault::older(self.span, "the operator in small letters", word.to_lowercase()));
+            return Err(Diagnostic::older(self.span, "the operator in small letters", word.to_lowercase()));
         }
         self.advance()?;
         self.advance()?;
@@ -230,8 +230,8 @@ impl<'a> Parser<'a> {
     }
 
     fn scope(&mut self, start: Span, negated: bool) -> Lexed<Group> {
-        if self.scopes == MOST_SCOPES {
-            return Err(Fault::limit(self.span, format!("at most {MOST_SCOPES} scopes in each other")));
+        if self.scopes == MAX_SCOPES {
+            return Err(Diagnostic::limit(self.span, format!("at most {MAX_SCOPES} scopes in each other")));
         }
         self.advance()?;
         if self.is(Sign::BraceClose) {
@@ -262,7 +262,7 @@ impl<'a> Parser<'a> {
                 return Err(self.negated_comparison(start, id)?);
             }
             if access.is_some() || operator != Operator::And {
-                return Err(Fault::rule(start.to(id.span), "only a variable left of a comparison"));
+                return Err(Diagnostic::rule(start.to(id.span), "only a variable left of a comparison"));
             }
             return self.comparison(start, id);
         }
@@ -285,7 +285,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `!$x == A`, which has its negation elsewhere.
-    fn negated_comparison(&mut self, start: Span, left: Id) -> Lexed<Box<Fault>> {
+    fn negated_comparison(&mut self, start: Span, left: Id) -> Lexed<Box<Diagnostic>> {
         let from = left.span;
         let Group::One(Element::Term(Term { test: Test::Compare(mut comparison), .. })) =
             self.comparison(from, left)?
@@ -293,14 +293,14 @@ impl<'a> Parser<'a> {
             unreachable!("a comparison is one");
         };
         comparison.negated = !comparison.negated;
-        let fault = Fault::rule(start.to(self.last), "a comparison without `!` before it");
+        let fault = Diagnostic::rule(start.to(self.last), "a comparison without `!` before it");
         Ok(fault.suggest(comparison.to_string()))
     }
 
     fn comparison(&mut self, start: Span, left: Id) -> Lexed<Group> {
         if !matches!(left.kind, IdKind::Variable(_) | IdKind::Lookup(..)) {
-            let fault = Fault::rule(left.span, "a variable on the left side");
-            let is_this = older::is_this(&self.text[left.span.range()]);
+            let fault = Diagnostic::rule(left.span, "a variable on the left side");
+            let is_this = legacy::is_this(&self.text[left.span.range()]);
             return Err(if is_this { fault.suggest("$this") } else { fault });
         }
         let comparator = self.advance()?;
@@ -312,10 +312,10 @@ impl<'a> Parser<'a> {
                 negated = text.starts_with('!');
                 Comparand::NamePart(text.split_off(usize::from(negated)))
             }
-            _ if matches => return Err(Fault::rule(span, "a string: part of a name")),
+            _ if matches => return Err(Diagnostic::rule(span, "a string: part of a name")),
             Token::Text(text) => Comparand::Path(mem::take(text)),
             _ => {
-                older::check_this(self.word(), span)?;
+                legacy::check_this(self.word(), span)?;
                 Comparand::Id(self.id()?)
             }
         };
@@ -387,8 +387,8 @@ impl<'a> Parser<'a> {
 
     fn count(&mut self, terms: usize) -> Lexed<()> {
         self.terms += terms;
-        if self.terms > MOST_TERMS {
-            return Err(Fault::limit(self.last, format!("at most {MOST_TERMS} terms")));
+        if self.terms > MAX_TERMS {
+            return Err(Diagnostic::limit(self.last, format!("at most {MAX_TERMS} terms")));
         }
         Ok(())
     }
@@ -401,9 +401,9 @@ impl<'a> Parser<'a> {
             return self.maybe_traversed(Id { kind: first.id.kind.clone(), span });
         }
         if self.is(Sign::Dot) {
-            return Err(Fault::older(span, "the name of this variable", "$this"));
+            return Err(Diagnostic::older(span, "the name of this variable", "$this"));
         }
-        if Flag::of_word(self.word()).is_some() || older::flag(self.word()).is_some() {
+        if Flag::of_word(self.word()).is_some() || legacy::flag(self.word()).is_some() {
             let traversal = Some(self.traversal(true)?);
             return Ok(Arg { traversal, ..Arg::this(span) });
         }
@@ -414,7 +414,7 @@ impl<'a> Parser<'a> {
         let word = self.word();
         if Flag::of_word(word).is_some() {
             let expected = "a target: an entity of this name needs a backslash";
-            return Err(Fault::syntax(self.span, expected).suggest(format!("\\{word}")));
+            return Err(Diagnostic::syntax(self.span, expected).suggest(format!("\\{word}")));
         }
         self.entity()
     }
@@ -423,7 +423,7 @@ impl<'a> Parser<'a> {
     fn entity(&mut self) -> Lexed<Arg> {
         let (word, span) = (self.word(), self.span);
         if !(self.ahead()? == Token::Sign(Sign::BracketOpen)) {
-            older::check_this(word, span)?;
+            legacy::check_this(word, span)?;
         }
         self.arg()
     }
@@ -444,11 +444,11 @@ impl<'a> Parser<'a> {
     fn id(&mut self) -> Lexed<Id> {
         let span = self.span;
         match &self.token {
-            Token::Id(kind) => older::check_variable(kind, span)?,
+            Token::Id(kind) => legacy::check_variable(kind, span)?,
             Token::Dollar => return Err(self.expected("a variable name after `$`")),
             Token::Number(number) => {
                 let expected = "`#` before the bits of an entity";
-                return Err(Fault::older(span, expected, format!("#{number}")));
+                return Err(Diagnostic::older(span, expected, format!("#{number}")));
             }
             _ => return Err(self.expected("a name, a variable, `*`, `_` or `#bits`")),
         }
@@ -465,7 +465,7 @@ impl<'a> Parser<'a> {
         loop {
             let word = self.word();
             let Some(flag) = Flag::of_word(word) else {
-                return Err(match older::flag(word) {
+                return Err(match legacy::flag(word) {
                     Some(_) => self.older_traversal(flags, in_parens)?,
                     None => self.expected("`self`, `up`, `down`, `cascade`, `desc` or `all`"),
                 });
@@ -487,7 +487,7 @@ impl<'a> Parser<'a> {
             Token::Id(_) => return Err(self.expected("the name of a relation")),
             Token::Number(depth) => {
                 let expected = "a relation before the depth";
-                return Err(Fault::syntax(self.span, expected).suggest(format!("ChildOf {depth}")));
+                return Err(Diagnostic::syntax(self.span, expected).suggest(format!("ChildOf {depth}")));
             }
             _ => None,
         };
@@ -505,7 +505,7 @@ impl<'a> Parser<'a> {
         match (first, max) {
             (None, None) => Err(self.expected("a depth beside `..`")),
             (Some(min), Some(max)) if min > max => {
-                Err(Fault::rule(start.to(self.last), "a range that does not end before it starts"))
+                Err(Diagnostic::rule(start.to(self.last), "a range that does not end before it starts"))
             }
             _ => Ok(Depth { min: first.unwrap_or(1), max }),
         }
@@ -514,12 +514,12 @@ impl<'a> Parser<'a> {
     fn depth_number(&mut self) -> Lexed<Option<u32>> {
         let Token::Number(number) = self.token else { return Ok(None) };
         match u32::try_from(number) {
-            Ok(0) => Err(Fault::rule(self.span, "a depth from 1, that of the target itself")),
+            Ok(0) => Err(Diagnostic::rule(self.span, "a depth from 1, that of the target itself")),
             Ok(depth) => {
                 self.advance()?;
                 Ok(Some(depth))
             }
-            Err(_) => Err(Fault::limit(self.span, "a depth of 32 bits")),
+            Err(_) => Err(Diagnostic::limit(self.span, "a depth of 32 bits")),
         }
     }
 }

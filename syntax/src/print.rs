@@ -5,7 +5,7 @@ use super::{
         Access, Arg, Ast, Clause, Comparand, Comparison, Depth, Element, Has, Id, IdKind, Operator, Path,
         Scope, Term, Test, Traversal,
     },
-    lex, older,
+    legacy, lex,
 };
 use core::fmt::{self, Display, Formatter, Write};
 
@@ -144,7 +144,7 @@ impl Display for Id {
 impl Display for Path {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if let [name] = &*self.0
-            && older::is_reserved(name)
+            && legacy::is_reserved(name)
         {
             return write!(f, "\\{name}");
         }

@@ -475,7 +475,7 @@ fn traits_that_contradict_what_the_relationship_is_are_refused() {
             world.adopt_relationship_with::<GuestOf>(traits)
         }),
         ("linked, but panic", {
-            let traits = RelationTraits::new().on_target_despawn(CleanupPolicy::Panic);
+            let traits = RelationTraits::new().on_target_despawn(CleanupPolicy::Refuse);
             world.adopt_relationship_with::<GuestOf>(traits)
         }),
         (

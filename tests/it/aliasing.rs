@@ -99,7 +99,7 @@ fn write_pairs(
     let mut rows: Vec<_> = all.iter_mut().collect();
     rows.iter_mut().for_each(|(own, _, other)| own.0 += other.0);
     drop(rows);
-    let mut lent = all.lend();
+    let mut lent = all.iter_lending();
     while let Some((mut own, _, other)) = lent.fetch_next() {
         own.0 += other.0;
     }
@@ -121,7 +121,7 @@ fn write_pairs(
 /// Terms beside data that is written.
 fn write_terms(
     mut above: Query<(&mut Fuel, Option<Up<Under, &Weight>>, Option<Targets<Likes>>)>,
-    kept: Query<(Entity, Kept<SelfUp<Under, &Weight>>, Option<Sources<DockedTo>>)>,
+    kept: Query<(Entity, Cached<SelfUp<Under, &Weight>>, Option<Sources<DockedTo>>)>,
 ) {
     let mut rows: Vec<_> = above.iter_mut().collect();
     for (fuel, weight, likes) in &mut rows {

@@ -55,7 +55,7 @@ impl Drop for Counted {
 
 /// Refuses every value of this relation.
 #[derive(Relation)]
-#[relation(on_insert = refuse)]
+#[relation(validate = refuse)]
 struct Refused {
     #[expect(dead_code, reason = "it is dropped")]
     count: Counted,

@@ -17,7 +17,7 @@ struct Eats {
 struct MountedOn;
 
 #[derive(Relation)]
-#[relation(on_target_despawn = Panic)]
+#[relation(on_target_despawn = Refuse)]
 struct NeededBy;
 
 #[derive(Relation)]

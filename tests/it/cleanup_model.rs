@@ -179,7 +179,7 @@ fn check(graph: &Graph, root: usize, verb: Verb, listening: bool, data: bool) {
     let case = format!("{verb:?} of {root}, listening: {listening}, data: {data}, in {graph:?}");
     let Built { mut world, nodes } = build(graph, listening, data);
     let mut dead = graph.cascade(root);
-    let in_the_way = |node: usize| graph.users(node).any(|(_, policy)| policy == CleanupPolicy::Panic);
+    let in_the_way = |node: usize| graph.users(node).any(|(_, policy)| policy == CleanupPolicy::Refuse);
     let refused = verb.is_ours() && dead.iter().any(|&node| in_the_way(node));
     if refused {
         dead.clear();
@@ -256,7 +256,7 @@ fn check_events(
     }
 }
 
-const POLICIES: [CleanupPolicy; 3] = [CleanupPolicy::Remove, CleanupPolicy::Despawn, CleanupPolicy::Panic];
+const POLICIES: [CleanupPolicy; 3] = [CleanupPolicy::Remove, CleanupPolicy::Despawn, CleanupPolicy::Refuse];
 
 /// The last node is the relation; node 0 is despawned.
 fn shapes() -> Vec<(usize, Vec<(usize, usize)>)> {
@@ -353,7 +353,7 @@ fn random_graphs_of_entities_in_every_role_end_as_the_model_says() {
     };
     for round in 0..1500 {
         let nodes = 4 + random(8);
-        // Panic seldom, or everything is refused.
+        // Refuse seldom, or everything is refused.
         let policy = |number: usize| POLICIES[[0, 0, 1, 1, 1, 2][number]];
         let limit = if round % 3 == 0 { 6 } else { 5 };
         let relations: Vec<_> = (0..1 + random(3))

@@ -113,7 +113,7 @@ fn the_entity_of_a_component_in_use_is_not_despawned_unless_a_policy_allows_it()
         let mut world = world_with_error_log();
         let burning = world.entity_of::<Burning>();
         if declared {
-            policy(&mut world, CleanupPolicy::Panic);
+            policy(&mut world, CleanupPolicy::Refuse);
         }
         let holder = world.spawn((Burning, Heat(1))).id();
         let error = refused(&mut world, |world| world.despawn_with_dependents(burning));

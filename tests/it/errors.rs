@@ -24,7 +24,7 @@ struct Rates {
 
 /// At most a hundred, and never to an entity of this name.
 #[derive(Relation, Clone, Debug, PartialEq, Default)]
-#[relation(on_insert = check)]
+#[relation(validate = check)]
 struct Pays {
     coins: u32,
 }
@@ -41,7 +41,7 @@ fn check(pays: &mut Pays, pair: &PairContext<'_>) -> Result<(), PairRefusal> {
 }
 
 #[derive(Relation)]
-#[relation(on_target_despawn = Panic)]
+#[relation(on_target_despawn = Refuse)]
 struct LeansOn;
 
 #[derive(Relation)]

@@ -2,7 +2,6 @@
 
 mod adoption;
 mod aliasing;
-mod along;
 mod any_pairs;
 mod bundles;
 mod cascade;
@@ -59,6 +58,7 @@ mod pairs_mut;
 #[cfg(feature = "bevy_reflect")]
 mod pairs_view;
 mod panics;
+mod propagate;
 mod reads;
 mod removed_pairs;
 mod scale;

@@ -55,7 +55,7 @@ use std::sync::{
 };
 
 fn policy() -> impl Strategy<Value = Policy> {
-    prop_oneof![6 => Just(Policy::Remove), 2 => Just(Policy::Despawn), 1 => Just(Policy::Panic)]
+    prop_oneof![6 => Just(Policy::Remove), 2 => Just(Policy::Despawn), 1 => Just(Policy::Refuse)]
 }
 
 fn spec() -> impl Strategy<Value = Spec> {

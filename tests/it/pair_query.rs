@@ -134,7 +134,7 @@ fn write<R: Relation, F: QueryFilter>(
         own.0 += 1_000;
     });
     let mut lent = Vec::new();
-    let mut lending = query.lend();
+    let mut lending = query.iter_lending();
     while let Some((mut own, edge, other)) = lending.fetch_next() {
         lent.push((edge.source, edge.target, edge.value().map(value), own.0 % 1_000, other.0));
         own.0 -= 1_000;

@@ -123,7 +123,7 @@ fn pairs_of_an_entity_with_itself_are_left_out_where_both_ends_name_a_component(
             fuel.0 += other.0;
             visited += 1;
         });
-        let mut lending = query.lend();
+        let mut lending = query.iter_lending();
         while let Some((_, edge, _)) = lending.fetch_next() {
             assert_ne!(edge.source, edge.target);
             visited += 1;
@@ -195,7 +195,7 @@ fn no_row_is_given_while_another_one_lives() {
     let system = |mut query: PairQuery<Drains, &mut Fuel>| {
         // Every source comes three times: writing through each row must be visible in the next.
         query.for_each(|mut fuel, edge, ()| fuel.0 += edge.value().unwrap().0);
-        let mut lending = query.lend();
+        let mut lending = query.iter_lending();
         while let Some((mut fuel, edge, ())) = lending.fetch_next() {
             fuel.0 += edge.value().unwrap().0;
         }

@@ -64,7 +64,7 @@ fn check<R: Relation>(world: &mut World) {
             rows.push((edge.source, edge.target));
         });
         assert_eq!(sorted(rows), expected, "for_each");
-        let (mut rows, mut lending) = (Vec::new(), query.lend());
+        let (mut rows, mut lending) = (Vec::new(), query.iter_lending());
         while let Some((_, edge, ())) = lending.fetch_next() {
             rows.push((edge.source, edge.target));
         }

@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// Where users' code runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
-    /// `#[relation(on_insert = ..)]`.
+    /// `#[relation(validate = ..)]`.
     Validator,
     Default,
     Clone,
@@ -94,7 +94,7 @@ impl Drop for Bomb {
 struct Likes;
 
 #[derive(Relation, Clone, Default)]
-#[relation(on_insert = validate)]
+#[relation(validate = validate)]
 struct Weighs(Bomb);
 
 fn validate(_: &mut Weighs, _: &PairContext<'_>) -> Result<(), PairRefusal> {
@@ -103,7 +103,7 @@ fn validate(_: &mut Weighs, _: &PairContext<'_>) -> Result<(), PairRefusal> {
 }
 
 #[derive(Relation, Clone, Default)]
-#[relation(exclusive, on_insert = validate_docked)]
+#[relation(exclusive, validate = validate_docked)]
 struct Docked(Bomb);
 
 fn validate_docked(_: &mut Docked, _: &PairContext<'_>) -> Result<(), PairRefusal> {

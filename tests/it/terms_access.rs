@@ -56,8 +56,8 @@ fn terms_refuse_what_writes_beside_them() {
         (refusal(|_: PairsMut<Eats>, _: Query<(), ChangedPair<Eats>>| ()), "`ChangedPair<Eats>`"),
         (refusal(|_: Query<(&mut Armor, Up<MountedOn, &Armor>)>| ()), "`Up<MountedOn, &Armor, 1, MAX>`"),
         (
-            refusal(|_: Query<(&mut Armor, Kept<Up<MountedOn, &Armor>>)>| ()),
-            "`Kept<Up<MountedOn, &Armor, 1, MAX>>`",
+            refusal(|_: Query<(&mut Armor, Cached<Up<MountedOn, &Armor>>)>| ()),
+            "`Cached<Up<MountedOn, &Armor, 1, MAX>>`",
         ),
         (
             refusal(|_: Query<&mut Armor>, _: Query<SelfUp<MountedOn, &Armor>>| ()),
@@ -113,7 +113,7 @@ fn children_are_read_only_by_terms_of_child_of() {
 fn a_relation_that_turns_out_not_to_be_traversable_is_refused_when_it_is_to_be_followed() {
     let refused = [
         (refusal(|_: Query<Up<LooksAt, &Armor>>| ()), "`Up<LooksAt, &Armor, 1, MAX>`"),
-        (refusal(|_: Query<Kept<Up<LooksAt, &Armor>>>| ()), "`Kept<Up<LooksAt, &Armor, 1, MAX>>`"),
+        (refusal(|_: Query<Cached<Up<LooksAt, &Armor>>>| ()), "`Cached<Up<LooksAt, &Armor, 1, MAX>>`"),
         (refusal(|_: Query<Depth<LooksAt>>| ()), "`Depth<LooksAt>`"),
         (refusal(|_: Query<Ancestors<LooksAt>>| ()), "`Ancestors<LooksAt>`"),
     ];

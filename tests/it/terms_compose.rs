@@ -111,7 +111,7 @@ fn parallel_iteration_finds_the_same() {
     #[derive(Resource)]
     struct Sum(usize);
     type Row<'a> =
-        (&'a Position, Up<MountedOn, &'a Armor>, Kept<Up<MountedOn, &'a Armor>>, Target<MountedOn>);
+        (&'a Position, Up<MountedOn, &'a Armor>, Cached<Up<MountedOn, &'a Armor>>, Target<MountedOn>);
     let sum = |query: Query<Row>, mut commands: Commands| {
         let parallel = AtomicUsize::new(0);
         query.par_iter().for_each(|(position, armor, kept, _)| {
@@ -204,7 +204,7 @@ fn disabled_entities_are_seen_by_topology_and_passed_over_by_data() {
     world.entity_mut(turret).insert((Disabled, Armor(3)));
     let check = move |targets: Query<Target<MountedOn>>,
                       up: Query<Up<MountedOn, &Armor>>,
-                      kept: Query<Kept<Up<MountedOn, &Armor>>>,
+                      kept: Query<Cached<Up<MountedOn, &Armor>>>,
                       sources: Query<(Entity, Sources<MountedOn>)>| {
         assert_eq!(*targets.get(gun).unwrap(), turret);
         assert_eq!((up.get(gun).unwrap(), kept.get(gun).unwrap()), (&Armor(7), &Armor(7)));
@@ -221,7 +221,7 @@ fn disabled_entities_are_seen_by_topology_and_passed_over_by_data() {
 fn terms_of_a_world_that_lost_its_store_find_nothing() {
     let (mut world, [.., gun]) = world();
     let mut targets = world.query::<Target<MountedOn>>();
-    let mut up = world.query::<Kept<Up<MountedOn, &Armor>>>();
+    let mut up = world.query::<Cached<Up<MountedOn, &Armor>>>();
     let mut pairs = world.query::<PairsOf>();
     let mut depth = world.query::<Depth<MountedOn>>();
     assert!(up.get(&world, gun).is_ok());

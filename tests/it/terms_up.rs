@@ -31,7 +31,7 @@ fn what_is_far_up_the_first_target_comes_before_what_is_near_up_the_second() {
     }
     let check = move |up: Query<Up<PartOf, &Armor>>,
                       next: Query<Up<PartOf, &Armor, 1, 1>>,
-                      kept: Query<Kept<Up<PartOf, &Armor>>>,
+                      kept: Query<Cached<Up<PartOf, &Armor>>>,
                       own: Query<SelfUp<PartOf, &Armor>>| {
         assert_eq!(up.get(entity), Ok(&Armor(1)));
         assert_eq!(kept.get(entity), Ok(&Armor(1)));
@@ -51,7 +51,7 @@ fn a_long_chain_is_climbed_to_its_end() {
     let pairs = chain.windows(2).rev().map(|pair| (pair[0], MountedOn, pair[1]));
     world.insert_pairs(pairs).unwrap();
     let check = move |up: Query<Up<MountedOn, &Armor>>,
-                      kept: Query<Kept<Up<MountedOn, &Armor>>>,
+                      kept: Query<Cached<Up<MountedOn, &Armor>>>,
                       limited: Query<Up<MountedOn, &Armor, 2>>,
                       depth: Query<Depth<MountedOn>>| {
         assert_eq!(up.get(chain[0]), Ok(&Armor(1)));
@@ -77,7 +77,7 @@ fn many_ways_to_the_same_entities_are_not_tried_one_by_one() {
     let [bottom, top] = [layers[0][0], layers[40][1]];
     world.entity_mut(top).insert(Armor(1));
     let check = move |up: Query<Up<PartOf, &Armor>>,
-                      kept: Query<Kept<Up<PartOf, &Armor>>>,
+                      kept: Query<Cached<Up<PartOf, &Armor>>>,
                       farther: Query<Up<PartOf, &Armor, 41>>,
                       exact: Query<Up<PartOf, &Armor, 40, 40>>,
                       nearer: Query<Up<PartOf, &Armor, 1, 39>>| {
@@ -91,13 +91,13 @@ fn many_ways_to_the_same_entities_are_not_tried_one_by_one() {
     world.run_system_once(check).unwrap();
 }
 
-/// A chain of three with what [`Kept`] finds from its lowest.
+/// A chain of three with what [`Cached`] finds from its lowest.
 struct Chain {
     world: World,
     top: Entity,
     middle: Entity,
     bottom: Entity,
-    query: QueryState<Kept<Up<MountedOn, &'static Armor>>>,
+    query: QueryState<Cached<Up<MountedOn, &'static Armor>>>,
 }
 
 impl Chain {
@@ -192,11 +192,11 @@ fn what_is_kept_is_right_after_an_observer_has_asked_in_the_middle_of_a_change()
     let (bottom, middle) = (chain.bottom, chain.middle);
     chain.world.entity_mut(middle).insert((Armor(2), Disabled));
     let asked =
-        move |kept: Query<Kept<Up<MountedOn, &Armor>>>| kept.get(bottom).map(|armor| armor.0).unwrap_or(0);
+        move |kept: Query<Cached<Up<MountedOn, &Armor>>>| kept.get(bottom).map(|armor| armor.0).unwrap_or(0);
     let ask = chain.world.register_system(asked);
     // The component is still there when this runs, and the query is brought up to date with it.
-    let mut query = chain.world.query::<Kept<Up<MountedOn, &'static Armor>>>();
-    chain.world.add_observer(move |_: On<Remove<Disabled>>, kept: Query<Kept<Up<MountedOn, &Armor>>>| {
+    let mut query = chain.world.query::<Cached<Up<MountedOn, &'static Armor>>>();
+    chain.world.add_observer(move |_: On<Remove<Disabled>>, kept: Query<Cached<Up<MountedOn, &Armor>>>| {
         assert_eq!(kept.get(bottom), Ok(&Armor(1)));
     });
     assert_eq!(chain.world.run_system(ask).unwrap(), 1);
@@ -211,7 +211,7 @@ fn what_is_kept_is_right_after_an_observer_has_asked_in_the_middle_of_a_change()
 #[test]
 fn many_changes_between_two_runs_are_all_seen() {
     let mut world = World::new();
-    let mut kept = world.query::<(Entity, Kept<Up<MountedOn, &'static Armor>>)>();
+    let mut kept = world.query::<(Entity, Cached<Up<MountedOn, &'static Armor>>)>();
     let mut up = world.query::<(Entity, Up<MountedOn, &'static Armor>)>();
     let roots: Vec<Entity> = (0..40).map(|number| world.spawn(Armor(number)).id()).collect();
     let nodes: Vec<Entity> = (0..400).map(|_| world.spawn_empty().id()).collect();
@@ -240,7 +240,7 @@ fn many_changes_between_two_runs_are_all_seen() {
 fn nobody_watches_for_a_query_that_is_gone() {
     let mut chain = Chain::new();
     let before = all_entities(&chain.world).len();
-    let query = chain.world.query::<Kept<Up<MountedOn, &'static Armor>>>();
+    let query = chain.world.query::<Cached<Up<MountedOn, &'static Armor>>>();
     assert_eq!(all_entities(&chain.world).len(), before + 2);
     drop(query);
     // They notice it when there is something to see.

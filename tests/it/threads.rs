@@ -171,7 +171,8 @@ const KINDS: &[Kind] = &[
     }),
     (UNDER | FUEL, 0, |step| {
         let set = step.set.clone();
-        let system = move |kept: Query<(Entity, Kept<Up<Under, &Fuel>>)>, plain: Query<Up<Under, &Fuel>>| {
+        let system = move |kept: Query<(Entity, Cached<Up<Under, &Fuel>>)>,
+                           plain: Query<Up<Under, &Fuel>>| {
             step.saw(kept.iter().map(|(entity, fuel)| {
                 assert_eq!(plain.get(entity).map(|fuel| fuel.0).ok(), Some(fuel.0));
                 digest((entity, fuel.0))

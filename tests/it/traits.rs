@@ -469,7 +469,7 @@ fn sources_can_be_put_in_another_order() {
 
 #[test]
 fn contradictory_traits_are_rejected_at_registration() {
-    use CleanupPolicy::{Despawn, Panic, Remove};
+    use CleanupPolicy::{Despawn, Refuse, Remove};
     let new = RelationTraits::new;
     let pairs = [
         (new().symmetric().acyclic(), ("symmetric", "acyclic")),
@@ -479,11 +479,11 @@ fn contradictory_traits_are_rejected_at_registration() {
         (new().data::<u32>().data::<u64>(), ("data", "data")),
         (new().is_final().inheritable(), ("final", "inheritable")),
         (
-            new().on_target_despawn(Remove).on_target_despawn(Panic),
+            new().on_target_despawn(Remove).on_target_despawn(Refuse),
             ("on_target_despawn", "on_target_despawn"),
         ),
         (
-            new().on_relation_despawn(Despawn).on_relation_despawn(Panic),
+            new().on_relation_despawn(Despawn).on_relation_despawn(Refuse),
             ("on_relation_despawn", "on_relation_despawn"),
         ),
         (

@@ -3,7 +3,7 @@
 use crate::common_world::{take_reported_errors, world_that_records_errors};
 use bevy_app::prelude::*;
 use bevy_ecs::prelude::*;
-use bevy_relations::{InsertedAbove, Invariant, Kept, prelude::*};
+use bevy_relations::{Cached, InsertedAbove, Invariant, prelude::*};
 
 #[derive(Relation)]
 struct Likes;
@@ -184,7 +184,7 @@ fn what_is_kept_of_holders_is_right_after_every_observer_was_despawned() {
         let [ship, deck, gun] = entities(&mut world);
         world.insert_pair(deck, Inside, ship).unwrap();
         world.insert_pair(gun, Inside, deck).unwrap();
-        let mut kept = world.query::<(Entity, Kept<Up<Inside, &'static Armor>>)>();
+        let mut kept = world.query::<(Entity, Cached<Up<Inside, &'static Armor>>)>();
         let mut armored = |world: &World| {
             let mut found: Vec<Entity> = kept.iter(world).map(|(entity, _)| entity).collect();
             found.sort_unstable();
@@ -212,12 +212,12 @@ fn the_observers_of_a_dropped_query_are_gone_after_maintenance() {
     world.insert_pair(gun, Inside, ship).unwrap();
     let before = observers(world).len();
     for _ in 0..20 {
-        drop(world.query::<Kept<Up<Inside, &'static Armor>>>());
+        drop(world.query::<Cached<Up<Inside, &'static Armor>>>());
         assert!(observers(world).len() <= before + 4, "they do not pile up");
     }
     world.maintain_pairs();
     assert_eq!(observers(world).len(), before);
-    let query = world.query::<Kept<Up<Inside, &'static Armor>>>();
+    let query = world.query::<Cached<Up<Inside, &'static Armor>>>();
     world.maintain_pairs();
     assert_eq!(observers(world).len(), before + 2, "those of a living state stay");
     drop(query);

@@ -21,7 +21,7 @@ struct Steers;
 struct Mood;
 
 #[derive(Relation)]
-#[relation(on_insert)]
+#[relation(validate)]
 struct Eats(f32);
 
 #[derive(Relation)]

@@ -12,8 +12,8 @@ fn for_each(mut query: PairQuery<Likes, &mut Mood>) {
     query.for_each(|mood, _, ()| kept.push(mood));
 }
 
-fn lend(mut query: PairQuery<Likes, &mut Mood>) {
-    let mut lending = query.lend();
+fn iter_lending(mut query: PairQuery<Likes, &mut Mood>) {
+    let mut lending = query.iter_lending();
     let first = lending.fetch_next();
     let second = lending.fetch_next();
     drop((first, second));

@@ -1,7 +1,7 @@
 use bevy_relations::prelude::*;
 
 #[derive(Relation)]
-#[relation(on_target_despawn = Despawn, on_relation_despawn = Remove, on_target_despawn = Panic)]
+#[relation(on_target_despawn = Despawn, on_relation_despawn = Remove, on_target_despawn = Refuse)]
 struct MountedOn;
 
 #[derive(Relation)]

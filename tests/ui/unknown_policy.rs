@@ -9,7 +9,7 @@ struct MountedOn;
 struct Holds;
 
 #[derive(Relation)]
-#[relation(on_target_despawn = "Panic")]
+#[relation(on_target_despawn = "Refuse")]
 struct PartOf;
 
 #[derive(Relation)]

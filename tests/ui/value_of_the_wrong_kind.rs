@@ -13,7 +13,7 @@ struct Steers;
 struct Holds;
 
 #[derive(Relation)]
-#[relation(on_insert = |_, _| Ok(()))]
+#[relation(validate = |_, _| Ok(()))]
 struct Eats(f32);
 
 #[derive(Relation)]

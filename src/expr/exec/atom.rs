@@ -6,11 +6,12 @@
 
 use super::{
     view::{Value, View},
-    walk::{AtomBuffers, Way, reaches},
+    walk::{AtomBuffers, reaches},
 };
 use crate::{
     expr::plan::{AtomOp, IdOp, KnownRelation, Operand, Position, RelationOp, Walk},
     relation::{IS_A, TAGGED},
+    traverse::Direction,
 };
 use alloc::vec::Vec;
 use bevy_ecs::{component::ComponentId, entity::Entity};
@@ -171,8 +172,11 @@ impl<'a, 'w> Matcher<'a, 'w> {
         self.holders(&mut add);
         self.buffers.steps += into.len() as u64;
         // Those that find a holder lie on the other side of it; those that inherit from it count as holders.
-        let walks = self.op.walk.map(|walk| (walk.relation, if walk.down { Way::Up } else { Way::Down }));
-        let inherited = walks.filter(|_| self.op.shared).map(|_| (IS_A, Way::Down));
+        let walks = self
+            .op
+            .walk
+            .map(|walk| (walk.relation, if walk.down { Direction::Targets } else { Direction::Sources }));
+        let inherited = walks.filter(|_| self.op.shared).map(|_| (IS_A, Direction::Sources));
         let mut at = 0;
         while let Some(&entity) = into.get(at) {
             for (relation, way) in [inherited, walks].into_iter().flatten() {
@@ -182,8 +186,8 @@ impl<'a, 'w> Matcher<'a, 'w> {
                     }
                 };
                 match way {
-                    Way::Up => self.view.targets(relation, entity).for_each(&mut add),
-                    Way::Down => self.view.index(relation).sources(entity).for_each(&mut add),
+                    Direction::Targets => self.view.targets(relation, entity).for_each(&mut add),
+                    Direction::Sources => self.view.index(relation).sources(entity).for_each(&mut add),
                 }
             }
             at += 1;
@@ -255,14 +259,14 @@ impl<'a, 'w> Matcher<'a, 'w> {
                 loop {
                     let next = match target_walk {
                         Some(walk) => around.next(&view, walk.relation, way(walk), walk.max),
-                        None => around.next(&view, id, Way::Up, 0),
+                        None => around.next(&view, id, Direction::Targets, 0),
                     };
                     let Some((target, _)) = next else { return };
                     *steps += 1;
                     if known.transitive || known.reflexive {
                         reach.start(target);
                         let max = if known.transitive { u32::MAX } else { 1 };
-                        while let Some((entity, _)) = reach.next(&view, id, Way::Down, max) {
+                        while let Some((entity, _)) = reach.next(&view, id, Direction::Sources, max) {
                             *steps += 1;
                             add(entity);
                         }
@@ -351,7 +355,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
         let mut walker = core::mem::take(&mut self.buffers.bases);
         walker.start(entity);
         let mut result = (false, Flow::Continue(()));
-        while let Some((base, _)) = walker.next(&self.view, IS_A, Way::Up, u32::MAX) {
+        while let Some((base, _)) = walker.next(&self.view, IS_A, Direction::Targets, u32::MAX) {
             result = self.on(base, emit);
             if result.0 || result.1.is_break() || self.step().is_break() {
                 break;
@@ -491,11 +495,11 @@ impl<'a, 'w> Matcher<'a, 'w> {
                 if transitive {
                     let mut walker = core::mem::take(&mut self.buffers.reach);
                     walker.start(holder);
-                    walker.next(&view, id, Way::Up, u32::MAX);
+                    walker.next(&view, id, Direction::Targets, u32::MAX);
                     let mut flow = Flow::Continue(());
                     while flow.is_continue()
                         && self.step().is_continue()
-                        && let Some((target, _)) = walker.next(&view, id, Way::Up, u32::MAX)
+                        && let Some((target, _)) = walker.next(&view, id, Direction::Targets, u32::MAX)
                     {
                         flow = emit(Found { second: Value::new(target), ..way });
                     }
@@ -580,8 +584,8 @@ fn only<T>(all: &[T], one: Option<usize>) -> &[T] {
 }
 
 /// Which way a walk goes from where it starts.
-fn way(walk: Walk) -> Way {
-    if walk.down { Way::Down } else { Way::Up }
+fn way(walk: Walk) -> Direction {
+    if walk.down { Direction::Sources } else { Direction::Targets }
 }
 
 /// A break of `flow` as an error, to end a loop with it.

@@ -1,7 +1,7 @@
 //! Walks along relations, with buffers that are kept.
 
 use super::view::View;
-use crate::id::RelationId;
+use crate::{id::RelationId, traverse::Direction};
 use alloc::vec::Vec;
 use bevy_ecs::entity::{Entity, EntityHashMap};
 
@@ -45,15 +45,6 @@ impl Stamps {
     }
 }
 
-/// Which way a walk goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
-    /// To targets.
-    Up,
-    /// To sources.
-    Down,
-}
-
 /// A walk: whom it has met, and who is to be visited.
 #[derive(Default)]
 pub(crate) struct Walker {
@@ -77,7 +68,7 @@ impl Walker {
         &mut self,
         view: &View<'_>,
         relation: RelationId,
-        way: Way,
+        way: Direction,
         max: u32,
     ) -> Option<(Entity, u32)> {
         while let Some((entity, depth)) = self.stack.pop() {
@@ -96,8 +87,8 @@ impl Walker {
                 let bottom = self.stack.len();
                 let ahead = |neighbour| (neighbour, depth + 1);
                 match way {
-                    Way::Up => self.stack.extend(view.targets(relation, entity).map(ahead)),
-                    Way::Down => self.stack.extend(view.sources(relation, entity).map(ahead)),
+                    Direction::Targets => self.stack.extend(view.targets(relation, entity).map(ahead)),
+                    Direction::Sources => self.stack.extend(view.sources(relation, entity).map(ahead)),
                 }
                 self.stack[bottom..].reverse();
             }
@@ -204,7 +195,7 @@ pub(crate) fn reaches(
         return (false, steps);
     }
     walker.start(from);
-    while let Some((entity, _)) = walker.next(view, relation, Way::Up, u32::MAX) {
+    while let Some((entity, _)) = walker.next(view, relation, Direction::Targets, u32::MAX) {
         if index.has(entity, to) {
             return (true, steps);
         }

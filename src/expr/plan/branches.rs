@@ -402,7 +402,7 @@ impl Lowering<'_, '_> {
     /// [`exclude`](Self::exclude) for a branch that uses variables which this one leaves `open` in some rows: there, they
     /// may have any value.
     fn exclude_if_set(&mut self, pipeline: &mut Pipeline, branch: &[Item], open: &[Var], bound: &Bound) {
-        let last = open.len().min(MOST_OPEN) - 1;
+        let last = open.len().min(MAX_OPEN) - 1;
         for pattern in 0..1_u32 << (last + 1) {
             let (mut set, mut unset, mut bound) = (Vec::new(), Vec::new(), bound.clone());
             for (number, &var) in open.iter().enumerate() {
@@ -454,7 +454,7 @@ fn list_test(source: Element, list: Element, mode: ListMode, negated: bool) -> O
 }
 
 /// Variables of which each may be unset or not, whatever the others are: every combination is planned for.
-const MOST_OPEN: usize = 6;
+const MAX_OPEN: usize = 6;
 
 /// Whether all terms of a scope are skipped in some rows. Adds for each the columns of which one is unset in these rows,
 /// given that all before it are skipped; `left` is what those leave unset.

@@ -4,7 +4,7 @@ use super::{Meaning, Prepared, Resolved, Resolver};
 use crate::expr::{
     ast::{Arg, Flag, Has, IdKind, Path, Span, Traversal},
     bound::{Element, MemberAtom},
-    error::Fault,
+    error::Diagnostic,
 };
 #[cfg(feature = "bevy_reflect")]
 use alloc::boxed::Box;
@@ -25,11 +25,11 @@ impl Resolver<'_> {
         for traversal in [&has.first, source, target].into_iter().filter_map(|arg| arg.traversal.as_ref()) {
             if walks(traversal) {
                 let expected = "no traversal: a field is read on its source alone";
-                return Err(Fault::rule(traversal.span, expected));
+                return Err(Diagnostic::rule(traversal.span, expected));
             }
         }
         let component = self.site.component_of(type_id);
-        let component = component.ok_or_else(|| Fault::rule(span, "a field of a component"))?;
+        let component = component.ok_or_else(|| Diagnostic::rule(span, "a field of a component"))?;
         let source = self.member_source(source, type_name, path, component, prepared)?;
         let value = self.element_of(&target.id, None, prepared)?;
         Ok(Some(MemberAtom { source, component, path: fields.into(), value }))
@@ -50,7 +50,7 @@ impl Resolver<'_> {
                 Ok(Element::Singleton(component))
             }
             IdKind::Any => {
-                Err(Fault::rule(source.id.span, "an entity, a variable or `*` that has the field"))
+                Err(Diagnostic::rule(source.id.span, "an entity, a variable or `*` that has the field"))
             }
             _ => self.element_of(&source.id, None, prepared),
         }
@@ -96,7 +96,7 @@ impl Resolver<'_> {
             reflected::Looked::Other(other) => {
                 let field = path_text(name, fields);
                 let expected = format!("a field that holds an entity: `{field}` is of type `{other}`");
-                return Err(Fault::rule(span, expected));
+                return Err(Diagnostic::rule(span, expected));
             }
             reflected::Looked::Missing { at, known } => Some((at, known)),
         };
@@ -106,7 +106,7 @@ impl Resolver<'_> {
             }
             let expected =
                 format!("a field of a component: `{name}` is not reflected with `#[reflect(Component)]`");
-            return Err(Fault::rule(span, expected));
+            return Err(Diagnostic::rule(span, expected));
         };
         if self.site.is_ahead() {
             return Ok(false);
@@ -123,7 +123,10 @@ impl Resolver<'_> {
         if self.site.is_ahead() || self.site.reads().components().get_id(type_id).is_none() {
             return Ok(false);
         }
-        Err(Fault::rule(span, format!("a field of a reflected type: `{name}` is not in the type registry")))
+        Err(Diagnostic::rule(
+            span,
+            format!("a field of a reflected type: `{name}` is not in the type registry"),
+        ))
     }
 }
 
@@ -141,15 +144,15 @@ fn path_text(name: &str, fields: &[String]) -> String {
 
 /// That there is no such field, with the one that comes nearest.
 #[cfg(feature = "bevy_reflect")]
-fn missing_field(name: &str, fields: &[String], at: usize, known: &[String], span: Span) -> Box<Fault> {
+fn missing_field(name: &str, fields: &[String], at: usize, known: &[String], span: Span) -> Box<Diagnostic> {
     let holder = path_text(name, &fields[..at]);
     let list = known.iter().map(|field| format!("`{field}`")).collect::<Vec<_>>().join(", ");
     let expected = match &*list {
         "" => format!("a field of `{holder}`, which has none"),
         list => format!("a field of `{holder}`, which has {list}"),
     };
-    let fault = Fault::rule(span, expected);
-    let mut nearest = super::near::Nearest::new(&fields[at]);
+    let fault = Diagnostic::rule(span, expected);
+    let mut nearest = super::suggest::Nearest::new(&fields[at]);
     known.iter().for_each(|field| nearest.consider(field, || Some(field.clone())));
     match nearest.name {
         Some(near) => {

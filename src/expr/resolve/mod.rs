@@ -2,8 +2,8 @@
 
 mod member;
 mod name;
-mod near;
 mod site;
+mod suggest;
 mod term;
 
 #[cfg(feature = "serialize")]
@@ -20,7 +20,7 @@ use super::{
         Variable,
     },
     builder::GivenType,
-    error::{ExprError, Fault},
+    error::{Diagnostic, ExprError},
     reads::Reads,
 };
 use crate::{
@@ -34,7 +34,7 @@ use name::Meaning;
 use term::Prepared;
 
 /// What resolving gives, or what is wrong.
-type Resolved<T> = Result<T, Box<Fault>>;
+type Resolved<T> = Result<T, Box<Diagnostic>>;
 
 /// Resolves an expression.
 ///
@@ -49,7 +49,7 @@ pub(super) fn resolve(expr: &PairExpr, mut site: Site<'_>) -> Result<BoundQuery,
         for given in &expr.types {
             (given.register)(world).map_err(|error| {
                 let expected = format!("a relation whose traits fit ({error})");
-                Fault::rule(Span::NOWHERE, expected).in_text(&expr.text)
+                Diagnostic::rule(Span::NOWHERE, expected).in_text(&expr.text)
             })?;
         }
     }
@@ -130,7 +130,7 @@ impl<'w> Resolver<'w> {
             match open.first() {
                 None => return Ok(()),
                 Some((_, span)) if open.len() == before => {
-                    return Err(Fault::rule(*span, "variables of which another term says what one is"));
+                    return Err(Diagnostic::rule(*span, "variables of which another term says what one is"));
                 }
                 Some(_) => {}
             }

@@ -4,7 +4,7 @@ use super::{Resolved, Resolver};
 use crate::{
     expr::{
         ast::{Path, Span},
-        error::Fault,
+        error::Diagnostic,
     },
     names::{LookupError, steps},
     relation::Prefab,
@@ -80,7 +80,7 @@ impl Resolver<'_> {
             _ => {
                 let candidates: Vec<String> = meanings.iter().map(|meaning| self.describe(meaning)).collect();
                 let candidates = candidates.join(", ");
-                Err(Fault::rule(span, format!("a name that means one thing, not any of {candidates}")))
+                Err(Diagnostic::rule(span, format!("a name that means one thing, not any of {candidates}")))
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::{
             Atom, AtomId, Cascade, Comparand, Condition, Element, FieldAccess, FieldInfo, IdRule, Item,
             Operator, PairAtom, Term, Traversal, VarSet, shared_walk,
         },
-        error::Fault,
+        error::Diagnostic,
         reads::Reads,
     },
     ops::entity_of_type_id,
@@ -74,7 +74,7 @@ impl Resolver<'_> {
         match &condition {
             Condition::Match(atom) => self.check_access(atom, access, field, term.span)?,
             Condition::Member(_) if matches!(access, Some(FieldAccess::InOut | FieldAccess::Out)) => {
-                return Err(Fault::rule(
+                return Err(Diagnostic::rule(
                     term.span,
                     "`[in]` or `[none]`: a field of a component is only read",
                 ));
@@ -104,10 +104,10 @@ impl Resolver<'_> {
             return Ok(());
         }
         if self.site.reads().components().get_info(component).is_some_and(|info| !info.mutable()) {
-            return Err(Fault::rule(span, "`[in]` or `[none]`: the component is immutable"));
+            return Err(Diagnostic::rule(span, "`[in]` or `[none]`: the component is immutable"));
         }
         if self.written.iter().any(|&(id, other)| id == component && other != field) {
-            return Err(Fault::rule(span, "one field of a row that writes the component"));
+            return Err(Diagnostic::rule(span, "one field of a row that writes the component"));
         }
         self.written.push((component, field));
         Ok(())
@@ -169,13 +169,13 @@ impl Resolver<'_> {
         let is_a = relation == self.relation_entity(IS_A) || relation == Entity::PLACEHOLDER;
         if !is_a || traversal.depth != Depth::EVERY {
             let expected = "`self` or `up IsA` on a component or relation: whether subtypes count";
-            return Err(Fault::rule(traversal.span, expected));
+            return Err(Diagnostic::rule(traversal.span, expected));
         }
         Ok(true)
     }
 
     fn entity_of(&mut self, id: TypeId, span: Span) -> Resolved<Entity> {
-        let despawned = || Fault::rule(span, "a type of which the entity that stands for it is alive");
+        let despawned = || Diagnostic::rule(span, "a type of which the entity that stands for it is alive");
         self.site.entity_of(id).ok_or_else(despawned)
     }
 
@@ -208,10 +208,13 @@ impl Resolver<'_> {
             if relation == Entity::PLACEHOLDER {
                 return Ok(None);
             }
-            return Err(Fault::rule(span, "a traversable relation"));
+            return Err(Diagnostic::rule(span, "a traversable relation"));
         };
         if source && id == IS_A && !shared {
-            return Err(Fault::rule(span, "a component that instances share, with `OnInstantiate::Inherit`"));
+            return Err(Diagnostic::rule(
+                span,
+                "a component that instances share, with `OnInstantiate::Inherit`",
+            ));
         }
         if has(Flag::Cascade) {
             self.cascade(Cascade { relation, descending: has(Flag::Desc) });
@@ -247,7 +250,7 @@ impl Resolver<'_> {
                     Ok(IdParts { id: AtomId::Tag(entity), entity: Some(entity), final_by_default: true })
                 }
             },
-            Meaning::Member(..) => Err(Fault::rule(first.id.span, "a field with a source and a value")),
+            Meaning::Member(..) => Err(Diagnostic::rule(first.id.span, "a field with a source and a value")),
         }
     }
 
@@ -333,7 +336,7 @@ impl Resolver<'_> {
         if target == Entity::PLACEHOLDER || reads.store().is_none_or(is_child) {
             return Ok(());
         }
-        Err(Fault::rule(
+        Err(Diagnostic::rule(
             span,
             format!("a child of {}, as the relation wants its targets", self.called(scope)),
         ))
@@ -344,7 +347,7 @@ impl Resolver<'_> {
         *operator = match *operator {
             Operator::And => Operator::Not,
             Operator::Not => Operator::And,
-            Operator::Optional => return Err(Fault::rule(span, "a term that must hold, with `#0`")),
+            Operator::Optional => return Err(Diagnostic::rule(span, "a term that must hold, with `#0`")),
         };
         let pair = PairAtom { relation, target: Element::Any, closed: false, target_traversal: None };
         Ok(IdParts { id: AtomId::Pair(pair), entity: relation.entity(), final_by_default: false })
@@ -355,7 +358,7 @@ impl Resolver<'_> {
         let mut prepared = Prepared { items: Vec::new(), operator: Operator::And };
         match self.element_of(id, None, &mut prepared)? {
             Element::Entity(entity) => Ok(entity),
-            _ => Err(Fault::rule(id.span, "one relation")),
+            _ => Err(Diagnostic::rule(id.span, "one relation")),
         }
     }
 
@@ -378,7 +381,7 @@ impl Resolver<'_> {
                 Element::Entity(
                     alive
                         .or(awaited)
-                        .ok_or_else(|| Fault::rule(id.span, "the bits of an entity that is alive"))?,
+                        .ok_or_else(|| Diagnostic::rule(id.span, "the bits of an entity that is alive"))?,
                 )
             }
             IdKind::Lookup(name, path) => {
@@ -395,14 +398,14 @@ impl Resolver<'_> {
             IdKind::Path(path) => match self.meaning(path, id.span, scope)? {
                 Meaning::Entity(entity) => Element::Entity(entity),
                 Meaning::Type(type_id) => Element::Entity(self.entity_of(type_id, id.span)?),
-                Meaning::Member(..) => return Err(Fault::rule(id.span, "an entity, not a field")),
+                Meaning::Member(..) => return Err(Diagnostic::rule(id.span, "an entity, not a field")),
             },
         })
     }
 
     fn comparison(&mut self, comparison: &Comparison, prepared: &mut Prepared) -> Resolved<Condition> {
         let Element::Var(left) = self.element_of(&comparison.left, None, prepared)? else {
-            return Err(Fault::rule(comparison.left.span, "a variable"));
+            return Err(Diagnostic::rule(comparison.left.span, "a variable"));
         };
         let right = match &comparison.right {
             AstComparand::Path(path) => Comparand::Path(path.as_str().into()),
@@ -415,7 +418,7 @@ impl Resolver<'_> {
                     Comparand::Var(var)
                 }
                 Element::Any => Comparand::Everything,
-                Element::Singleton(_) => return Err(Fault::rule(id.span, "one entity or a variable")),
+                Element::Singleton(_) => return Err(Diagnostic::rule(id.span, "one entity or a variable")),
             },
         };
         Ok(Condition::Equal { left, right, negated: comparison.negated })
@@ -441,7 +444,7 @@ impl Resolver<'_> {
         }
         let Some(component) = self.site.component_of(type_id) else { return Ok(None) };
         if let Some(traversal) = source.traversal.as_ref().filter(|traversal| walks(traversal)) {
-            return Err(Fault::rule(traversal.span, "no traversal: a resource is in one place"));
+            return Err(Diagnostic::rule(traversal.span, "no traversal: a resource is in one place"));
         }
         self.add_singleton(component);
         let id = AtomId::Component(component);

@@ -1,13 +1,11 @@
 //! Pairs on [`Commands`] and [`EntityCommands`].
 
-use super::{
-    trigger::{PropagatedEvent, Towards},
-    world::WorldPairExt,
-};
+use super::{trigger::PropagatedEvent, world::WorldPairExt};
 use crate::ops::mutate::{error::to_bevy, insert::insert_batch, remove::remove_batch};
 use crate::{
     id::{PairId, Slot},
     relation::{Relation, TraversableRelation},
+    traverse::Direction,
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -184,10 +182,10 @@ pub trait CommandsPairExt {
     fn despawn_with_pair(&mut self, pair: PairId);
 
     /// See [`WorldPairExt::trigger_along`].
-    fn trigger_along<R: TraversableRelation>(&mut self, event: impl PropagatedEvent, towards: Towards);
+    fn trigger_along<R: TraversableRelation>(&mut self, event: impl PropagatedEvent, towards: Direction);
 
     /// See [`WorldPairExt::trigger_along_by_id`]. A relation that is not traversable goes to Bevy's error handler.
-    fn trigger_along_by_id(&mut self, relation: Entity, event: impl PropagatedEvent, towards: Towards);
+    fn trigger_along_by_id(&mut self, relation: Entity, event: impl PropagatedEvent, towards: Direction);
 }
 
 impl<'w> CommandsPairExt for Commands<'w, '_> {
@@ -208,11 +206,11 @@ impl<'w> CommandsPairExt for Commands<'w, '_> {
         });
     }
 
-    fn trigger_along<R: TraversableRelation>(&mut self, event: impl PropagatedEvent, towards: Towards) {
+    fn trigger_along<R: TraversableRelation>(&mut self, event: impl PropagatedEvent, towards: Direction) {
         self.queue(move |world: &mut World| world.trigger_along::<R>(event, towards));
     }
 
-    fn trigger_along_by_id(&mut self, relation: Entity, event: impl PropagatedEvent, towards: Towards) {
+    fn trigger_along_by_id(&mut self, relation: Entity, event: impl PropagatedEvent, towards: Direction) {
         self.queue(move |world: &mut World| -> Result {
             world.trigger_along_by_id(relation, event, towards).map_err(to_bevy)
         });

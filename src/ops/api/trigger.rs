@@ -5,7 +5,7 @@ use crate::{
     fetch,
     id::RelationId,
     relation::RelationName,
-    traverse::{ChildrenAccess, RelationView, Relations},
+    traverse::{ChildrenAccess, Direction, RelationView, Relations},
 };
 use alloc::vec;
 use bevy_ecs::{
@@ -15,15 +15,6 @@ use bevy_ecs::{
     world::{DeferredWorld, World},
 };
 use thiserror::Error;
-
-/// Which way an event goes along a relation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Towards {
-    /// Up, from source to target: to parents, bases, carriers.
-    Targets,
-    /// Down, from target to source: to children, instances, what is carried.
-    Sources,
-}
 
 /// An event that can go along a relation: one with `#[entity_event(propagate)]`, whatever it propagates along on
 /// its own.
@@ -70,7 +61,7 @@ pub(in crate::ops) fn trigger(
     world: &mut World,
     relation: RelationId,
     event: &mut impl PropagatedEvent,
-    towards: Towards,
+    towards: Direction,
 ) {
     let origin = event.event_target();
     let mut world = DeferredWorld::from(world);
@@ -86,8 +77,8 @@ pub(in crate::ops) fn trigger(
         if trigger.goes_on() {
             let (view, start) = (view(&world, relation), stack.len());
             match towards {
-                Towards::Targets => stack.extend(view.targets(entity)),
-                Towards::Sources => stack.extend(view.sources(entity)),
+                Direction::Targets => stack.extend(view.targets(entity)),
+                Direction::Sources => stack.extend(view.sources(entity)),
             }
             stack[start..].reverse();
         }

@@ -2,7 +2,7 @@
 
 use super::{
     bundle, propagate,
-    trigger::{self, NotTraversableError, PropagatedEvent, Towards},
+    trigger::{self, NotTraversableError, PropagatedEvent},
 };
 use crate::ops::{
     lifecycle::{cleanup, participant::Participant},
@@ -17,6 +17,7 @@ use crate::{
     id::{PairId, RelationId, Slot},
     relation::{Relation, RelationTraits, TAGGED, TraitsError, TraversableRelation},
     store::PairInvariantError,
+    traverse::Direction,
 };
 use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::{
@@ -127,13 +128,13 @@ pub trait WorldPairExt {
     /// tag. Returns the number of those that had the pair.
     ///
     /// # Errors
-    /// If a policy `Panic` stands in the way of one of them: those before it are gone.
+    /// If a policy `Refuse` stands in the way of one of them: those before it are gone.
     fn despawn_with_pair(&mut self, pair: PairId) -> Result<usize, DespawnError>;
 
     /// Despawns `entity` and all that goes with it by the cleanup policies, dependents first.
     ///
     /// In contrast to Bevy's `despawn` it looks at the whole cascade before it starts, so that a policy
-    /// `Panic` can refuse it, and the root goes last.
+    /// `Refuse` can refuse it, and the root goes last.
     ///
     /// # Errors
     /// If the entity is dead, or a policy stands in the way. Nothing has changed then.
@@ -263,14 +264,14 @@ pub trait WorldPairExt {
     ///         commands.entity(on.entity).insert(Dark);
     ///     }
     /// });
-    /// world.trigger_along::<MountedOn>(PowerCut { entity: ship }, Towards::Sources);
+    /// world.trigger_along::<MountedOn>(PowerCut { entity: ship }, bevy_relations::Direction::Sources);
     /// let dark = [ship, turret, radar, antenna].map(|entity| world.entity(entity).contains::<Dark>());
     /// assert_eq!(dark, [true, true, false, false]);
     /// ```
     ///
     /// # Complexity
     /// A step per pair on the way.
-    fn trigger_along<R: TraversableRelation>(&mut self, event: impl PropagatedEvent, towards: Towards);
+    fn trigger_along<R: TraversableRelation>(&mut self, event: impl PropagatedEvent, towards: Direction);
 
     /// [`trigger_along`](Self::trigger_along) any traversable relation.
     ///
@@ -280,7 +281,7 @@ pub trait WorldPairExt {
         &mut self,
         relation: Entity,
         event: impl PropagatedEvent,
-        towards: Towards,
+        towards: Direction,
     ) -> Result<(), NotTraversableError>;
 
     /// Lets entities hear when component `C` comes and goes above them along `R`: from now on
@@ -489,7 +490,7 @@ impl WorldPairExt for World {
         event::observe(self, pair, observer)
     }
 
-    fn trigger_along<R: TraversableRelation>(&mut self, mut event: impl PropagatedEvent, towards: Towards) {
+    fn trigger_along<R: TraversableRelation>(&mut self, mut event: impl PropagatedEvent, towards: Direction) {
         let relation = bootstrap::relation_id::<R>(self);
         trigger::trigger(self, relation, &mut event, towards);
         self.flush();
@@ -499,7 +500,7 @@ impl WorldPairExt for World {
         &mut self,
         relation: Entity,
         mut event: impl PropagatedEvent,
-        towards: Towards,
+        towards: Direction,
     ) -> Result<(), NotTraversableError> {
         let registry = &bootstrap::ensure_store(self).registry;
         let traversable = |&id: &RelationId| registry.entry(id).traits.is_traversable();

@@ -11,7 +11,7 @@ use crate::ops::{
         plan::StoredPair,
         remove::{self, Completion},
     },
-    register::bootstrap::revive,
+    register::bootstrap::respawn,
 };
 use crate::{
     fetch,
@@ -93,7 +93,7 @@ pub(in crate::ops) fn leave_all(world: &mut DeferredWorld<'_>, entity: Entity) {
     }
     if let Some(relation) = relation {
         // A type gets another entity at once; a run-time relation is forgotten by now.
-        world.commands().queue(move |world: &mut World| revive(world, relation));
+        world.commands().queue(move |world: &mut World| respawn(world, relation));
     }
 }
 
@@ -186,7 +186,7 @@ fn leave_as_target(store: &mut PairStore, relation: RelationId, entity: Entity, 
     match target_policy(store, relation, entity) {
         CleanupPolicy::Remove => {}
         CleanupPolicy::Despawn => departure.dependents.extend(store.relation(relation).sources(entity)),
-        CleanupPolicy::Panic => departure.refusals.extend(in_use_as_target(store, relation, entity, entity)),
+        CleanupPolicy::Refuse => departure.refusals.extend(in_use_as_target(store, relation, entity, entity)),
     }
     if goes_silently(store, relation) {
         store.relation_mut(relation).unlink_target(entity);
@@ -210,13 +210,13 @@ fn relation_policy(store: &PairStore, entity: Entity) -> CleanupPolicy {
     let registry = &store.registry;
     let declared = registry.of_entity(entity).and_then(|id| registry.entry(id).traits.relation_policy());
     let is_type = registry.type_entities.contains_key(&entity);
-    declared.unwrap_or(if is_type { CleanupPolicy::Panic } else { CleanupPolicy::Remove })
+    declared.unwrap_or(if is_type { CleanupPolicy::Refuse } else { CleanupPolicy::Remove })
 }
 
 /// The entity of a relation goes, and with it all pairs of the relation. Pairs kept in components stay: the
 /// relation gets another entity on its next use, as every relation type does.
 fn leave_as_relation(store: &PairStore, relation: RelationId, entity: Entity, departure: &mut Departure) {
-    if relation_policy(store, entity) == CleanupPolicy::Panic {
+    if relation_policy(store, entity) == CleanupPolicy::Refuse {
         departure.refusals.extend(in_use_as_relation(store, relation, entity));
     }
     if store.registry.entry(relation).adopted.is_some() {
@@ -441,20 +441,20 @@ fn refuse(world: &World, store: &PairStore, entity: Entity, order: &[Entity]) ->
     for &used in order {
         for relation in store.participants.relations(used) {
             if store.relation(relation).reverse.list(used).is_some()
-                && target_policy(store, relation, used) == CleanupPolicy::Panic
+                && target_policy(store, relation, used) == CleanupPolicy::Refuse
                 && let Some(error) = in_use_as_target(store, relation, used, entity)
             {
                 return Err(error);
             }
         }
         if let Some(relation) = relation_of(store, used)
-            && relation_policy(store, used) == CleanupPolicy::Panic
+            && relation_policy(store, used) == CleanupPolicy::Refuse
             && let Some(error) = in_use_as_relation(store, relation, entity)
         {
             return Err(error);
         }
         if store.participants.is_type(used)
-            && relation_policy(store, used) == CleanupPolicy::Panic
+            && relation_policy(store, used) == CleanupPolicy::Refuse
             && let Some(error) = component::in_use(world, store, used, entity)
         {
             return Err(error);

@@ -72,7 +72,7 @@ pub(in crate::ops) fn leave_as_component(
 ) -> Option<DespawnError> {
     let store = fetch::store(world)?;
     let component = component_of(&store.registry, world.components(), entity)?;
-    let refusal = if policy == CleanupPolicy::Panic { in_use(world, store, entity, entity) } else { None };
+    let refusal = if policy == CleanupPolicy::Refuse { in_use(world, store, entity, entity) } else { None };
     let holders: Vec<Entity> = match policy {
         CleanupPolicy::Despawn => Vec::new(),
         _ => holders(world, component, entity).collect(),

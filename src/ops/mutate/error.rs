@@ -123,7 +123,7 @@ pub enum InsertPairError {
         /// The type of values of this pair.
         expected: &'static str,
     },
-    /// [`Relation::refine`](crate::Relation::refine) said no.
+    /// [`Relation::validate`](crate::Relation::validate) said no.
     #[error("{pair} was refused: {reason}")]
     Refused {
         /// The pair.
@@ -182,7 +182,7 @@ pub enum DespawnError {
     },
     /// It, or something that would go with it, is in use, and the policy says to refuse.
     #[error(
-        "{entity} cannot be despawned: {used} is in use as {role} of ({relation}, {target}) on {source_entity}, with the policy `Panic`"
+        "{entity} cannot be despawned: {used} is in use as {role} of ({relation}, {target}) on {source_entity}, with the policy `Refuse`"
     )]
     InUse {
         /// The entity that was to be despawned.
@@ -201,7 +201,7 @@ pub enum DespawnError {
     /// It, or something that would go with it, stands for a component that entities have, and the policy says to refuse.
     /// That is what holds for the entities of types unless they are told otherwise.
     #[error(
-        "{entity} cannot be despawned: the component {component} is in use on {source_entity}, with the policy `Panic`"
+        "{entity} cannot be despawned: the component {component} is in use on {source_entity}, with the policy `Refuse`"
     )]
     ComponentInUse {
         /// The entity that was to be despawned.

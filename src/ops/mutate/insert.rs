@@ -8,7 +8,7 @@ use super::{
 };
 use crate::ops::{
     lifecycle::participant,
-    register::bootstrap::{relation_id, relation_id_of, revive, try_relation_id},
+    register::bootstrap::{relation_id, relation_id_of, respawn, try_relation_id},
 };
 use crate::{
     fetch,
@@ -25,7 +25,7 @@ use core::any::{TypeId, type_name};
 use smallvec::SmallVec;
 
 /// How often an insertion prepares the world for its plan, before it takes observers to undo that each time.
-const MOST_ROUNDS: usize = 8;
+const MAX_ROUNDS: usize = 8;
 
 /// Inserts a pair of relation type `R`: writes it down if that is all there is to it, else goes by the rules.
 #[inline]
@@ -108,7 +108,7 @@ pub(crate) fn insert(
     for round in 0.. {
         let Some(store) = fetch::store(world) else { return Err(store_removed(pair)) };
         let mut plan = plan(world, store, pair, given.as_deref())?;
-        if round > MOST_ROUNDS {
+        if round > MAX_ROUNDS {
             let dead = if plan.lost.is_empty() { PairRole::Target } else { PairRole::Relation };
             return Err(InsertPairError::Dead { pair: attempted(store, pair), dead });
         }
@@ -134,7 +134,7 @@ fn prepare(world: &mut World, pair: StoredPair, plan: &Plan) -> Result<(), Inser
     let (entity, type_id) = (entry.entity, entry.type_id);
     let named = type_id.is_none().then(|| attempted(store, pair));
     for &relation in &plan.lost {
-        revive(world, relation);
+        respawn(world, relation);
     }
     for &(newcomer, relation) in &plan.newcomers {
         participant::join(world, newcomer, relation);

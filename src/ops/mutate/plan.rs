@@ -146,7 +146,7 @@ pub(crate) fn make_values(
 ) -> Result<(), InsertPairError> {
     for insertion in plan.insertions.iter_mut().chain(&mut plan.adopted) {
         match (&insertion.value, given.as_deref_mut(), insertion.kind) {
-            (Source::Given, Some(given), _) => refine(world, store, insertion.pair, &mut given.value)?,
+            (Source::Given, Some(given), _) => validate(world, store, insertion.pair, &mut given.value)?,
             (Source::Missing, _, Some(kind)) => {
                 insertion.value = Source::Default(make_default(world, store, insertion.pair, kind)?);
             }
@@ -164,7 +164,7 @@ fn make_default(
 ) -> Result<BoxedValue, InsertPairError> {
     let missing = || InsertPairError::MissingValue { pair: attempted(store, pair), expected: kind.name };
     let mut value = Value::Boxed((kind.default)(world).ok_or_else(missing)?);
-    refine(world, store, pair, &mut value)?;
+    validate(world, store, pair, &mut value)?;
     match value {
         Value::Boxed(value) => Ok(value),
         Value::Slot(_) => Err(missing()),
@@ -172,17 +172,17 @@ fn make_default(
 }
 
 /// Lets a relation look at a value.
-fn refine(
+fn validate(
     world: &World,
     store: &PairStore,
     pair: StoredPair,
     value: &mut Value<'_>,
 ) -> Result<(), InsertPairError> {
     let entry = store.registry.entry(pair.relation);
-    let Some(refine) = entry.refine else { return Ok(()) };
+    let Some(validate) = entry.validate else { return Ok(()) };
     let StoredPair { source, target, .. } = pair;
     let context = PairContext { world, source, relation: entry.entity, target };
-    refine(value, &context)
+    validate(value, &context)
         .map_err(|reason| InsertPairError::Refused { pair: attempted(store, pair), reason })
 }
 

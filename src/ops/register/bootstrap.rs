@@ -70,7 +70,7 @@ pub(crate) fn try_relation_id<R: Relation>(world: &mut World) -> Result<Relation
         Some(id) => id,
         None => register_new::<R>(world)?,
     };
-    revive(world, id);
+    respawn(world, id);
     Ok(id)
 }
 
@@ -197,18 +197,18 @@ pub(in crate::ops) fn add_type_relation<R: Relation>(world: &mut World) -> Added
     entry.keys.insert(0, key);
     if size_of::<R>() > 0 {
         entry.data = Some(PairData::<R>::kind_of_relation());
-        entry.refine = Some(|value, context| {
+        entry.validate = Some(|value, context| {
             let value = match value {
                 Value::Slot(slot) => {
                     (*slot as &mut dyn Any).downcast_mut::<Option<R>>().and_then(Option::as_mut)
                 }
                 Value::Boxed(value) => (&mut **value as &mut dyn Any).downcast_mut::<R>(),
             };
-            value.map_or(Ok(()), |value| value.refine(context))
+            value.map_or(Ok(()), |value| value.validate(context))
         });
     }
     if known.is_none() {
-        store.lay_out(id);
+        store.create_index(id);
     }
     note_relation(store, id, entity);
     AddedType { id, known: known.is_some() }
@@ -227,7 +227,7 @@ fn note_relation(store: &mut PairStore, id: RelationId, entity: Entity) {
 /// Gives a relation type whose entity was despawned another one; also if an observer's panic kept Bevy from finishing
 /// the despawn: the store has forgotten such an entity.
 #[inline]
-pub(crate) fn revive(world: &mut World, id: RelationId) {
+pub(crate) fn respawn(world: &mut World, id: RelationId) {
     let Some(store) = fetch::store(world) else { return };
     if store.registry.entry(id).type_id.is_some() && !has_entity(world, store, id) {
         replace_entity(world, id);
@@ -310,7 +310,7 @@ pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<Relati
     if let Some(type_id) = type_id {
         store.registry.types.remove(&type_id);
     }
-    store.lay_out(id);
+    store.create_index(id);
     note_relation(store, id, entity);
     Ok(id)
 }
@@ -445,7 +445,7 @@ fn commit_traits(
     entry.one_of = one_of;
     entry.data = entry.data.or(data);
     store.registry.relations_take_along |= takes_along;
-    store.lay_out(id);
+    store.create_index(id);
     Ok(())
 }
 
@@ -530,11 +530,11 @@ fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
         let store = ensure_store(world);
         let registry = &store.registry;
         if let Some(id) = registry.of_type_id(type_ref.id) {
-            revive(world, id);
+            respawn(world, id);
             break ensure_store(world).registry.entry(id).entity;
         }
         let known = registry.types.get(&type_ref.id).map(|entry| entry.entity);
-        // Forgotten ones are left to themselves, as in `revive`.
+        // Forgotten ones are left to themselves, as in `respawn`.
         let known = known.filter(|entity| registry.type_entities.contains_key(entity));
         let learned = known.is_some_and(|entity| store.participants.is_data_target(entity));
         if let Some(entity) = known.filter(|&entity| world.entities().contains_spawned(entity)) {

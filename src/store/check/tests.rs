@@ -29,7 +29,7 @@ impl Bed {
         let id = store.registry.add(entity, None);
         store.participants.set_relation(entity, true);
         store.registry.entry_mut(id).traits = traits;
-        store.lay_out(id);
+        store.create_index(id);
         let entities: Vec<_> = (0..40).map(|_| world.spawn_empty().id()).collect();
         for &entity in &entities {
             store.participants.join(entity, id);
@@ -151,8 +151,8 @@ fn what_belongs_to_lists_must_be_as_long_as_they_are() {
             },
             |index, _| {
                 index.track(Tick::new(1));
-                // A hole that is last, in a list of one place.
-                let _ = index.reverse.extra[1].holes.punch(0, 2);
+                // A tombstone that is last, in a list of one place.
+                let _ = index.reverse.extra[1].tombstones.bury(0, 2);
             },
         ],
     );

@@ -51,10 +51,10 @@ impl TargetList {
             let fits = (1..=LINEAR).contains(&edges) && distinct.len() == edges;
             return (!fits).then(|| format!("{edges} places for {} targets, not indexed", distinct.len()));
         };
-        if let Some(fault) = long.holes.fault(edges) {
+        if let Some(fault) = long.tombstones.fault(edges) {
             return Some(fault);
         }
-        let live = (0..edges).filter(|&at| !long.holes.is_hole(at));
+        let live = (0..edges).filter(|&at| !long.tombstones.is_tombstone(at));
         let found = live.filter(|&at| long.by_target.get(&self.edges[at].target) == Some(&(at as u32)));
         let (found, live, indexed) = (found.count(), self.len(), long.by_target.len());
         let fits = live > 0 && found == live && indexed == live;
@@ -130,7 +130,7 @@ mod tests {
             },
             |forward| {
                 if let Some(long) = &mut forward.lists[0].long {
-                    long.holes.clear();
+                    long.tombstones.clear();
                 }
             },
         ];

@@ -5,7 +5,7 @@
 //! written by any part.
 
 use super::CascadeState;
-use crate::fetch::CellsState;
+use crate::fetch::CursorState;
 use alloc::vec::Vec;
 use bevy_ecs::{
     component::ComponentId,
@@ -57,7 +57,7 @@ where
 /// What a part declares, if it does not conflict with what is in `set`. First comes what it does with the entity
 /// itself, then what its terms do elsewhere.
 fn declare<D: QueryData, F: QueryFilter>(
-    part: &CellsState<D, F>,
+    part: &CursorState<D, F>,
     system: &str,
     set: &FilteredAccessSet,
     world: UnsafeWorldCell<'_>,

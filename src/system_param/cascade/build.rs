@@ -3,7 +3,7 @@
 
 use super::levels::{Level, Levels, Node, Slot, node};
 use crate::{
-    fetch::{Place, StorageRows},
+    fetch::{RowHint, StorageRows},
     store::{Pages, RelationIndex},
 };
 use alloc::vec::Vec;
@@ -27,7 +27,7 @@ impl Levels {
         if all_stale {
             old.clear();
         }
-        (self.len, self.free, self.strays, self.dead) = (0, 0, 0, 0);
+        (self.len, self.free, self.misplaced, self.dead) = (0, 0, 0, 0);
         let participants = index.map_or_else(Vec::new, |index| announce(index, &mut self.slots, &old));
         let mut left = participants.len();
         for storage in storages {
@@ -49,7 +49,7 @@ impl Levels {
             for entity in participants {
                 let slot = self.slots.get(entity.index_u32());
                 if let Some(stale) = pending(slot) {
-                    self.append(slot.level, entity, Node::new(entity, Place::UNKNOWN, stale));
+                    self.append(slot.level, entity, Node::new(entity, RowHint::UNKNOWN, stale));
                 }
             }
         }

@@ -5,7 +5,7 @@ use super::{
     levels::Levels,
     visit::{Everything, Visitor},
 };
-use crate::{fetch::CellsState, relation::TraversableRelation};
+use crate::{fetch::CursorState, relation::TraversableRelation};
 use bevy_ecs::{
     query::{IterQueryData, QueryFilter, ReadOnlyQueryData},
     world::unsafe_world_cell::UnsafeWorldCell,
@@ -16,7 +16,7 @@ use bevy_ecs::{
 pub struct CascadeIter<'a, D: IterQueryData + 'static, F: QueryFilter + 'static> {
     visitor: Visitor<'a, 'a, D, F, Everything>,
     levels: &'a mut Levels,
-    state: &'a CellsState<D, F>,
+    state: &'a CursorState<D, F>,
     world: UnsafeWorldCell<'a>,
     descending: bool,
     /// How many levels are done. Behind all of them come entities that had not been seen before.
@@ -29,8 +29,8 @@ impl<D: IterQueryData + 'static, F: QueryFilter + 'static> CascadeIter<'_, D, F>
     fn next_level(&mut self) {
         (self.done, self.at) = (self.done + 1, 0);
         if self.done == self.levels.levels.len() {
-            self.at = self.levels.discover(self.state.storages(self.world), &self.visitor.census);
-            self.levels.dead = self.visitor.census.dead;
+            self.at = self.levels.discover(self.state.storages(self.world), &self.visitor.counts);
+            self.levels.dead = self.visitor.counts.dead;
         }
     }
 }

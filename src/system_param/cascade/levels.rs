@@ -9,7 +9,7 @@
 //! Once too many nodes are out of order, or too many changes came at once, everything is [built anew](super::build).
 
 use crate::{
-    fetch::{Place, StorageRows},
+    fetch::{RowHint, StorageRows},
     store::{Change, Cursor, Pages, RelationIndex},
 };
 use alloc::vec::Vec;
@@ -39,7 +39,7 @@ pub(super) const NO_PARENT: u32 = u32::MAX;
 pub(super) struct Node {
     /// `None` if the slot is free.
     pub(super) entity: Option<Entity>,
-    pub(super) place: Place,
+    pub(super) place: RowHint,
     /// The slot of the parent in the level above, if the relation is exclusive; else of one of the deepest parents.
     pub(super) parent: u32,
     /// Must be visited by the next run over what changed: it is new, or its link is.
@@ -50,7 +50,7 @@ pub(super) struct Node {
 
 impl Node {
     /// A node without a parent.
-    pub(super) fn new(entity: Entity, place: Place, stale: bool) -> Self {
+    pub(super) fn new(entity: Entity, place: RowHint, stale: bool) -> Self {
         Self { entity: Some(entity), place, parent: NO_PARENT, stale, visited: false }
     }
 }
@@ -97,7 +97,7 @@ pub(super) struct Levels {
     /// Number of free slots.
     pub(super) free: usize,
     /// Nodes that were put somewhere since everything was built.
-    pub(super) strays: usize,
+    pub(super) misplaced: usize,
     /// Nodes whose entity was found dead by the last run: without pairs, nobody tells.
     pub(super) dead: usize,
     /// Entities to be looked at.
@@ -159,7 +159,8 @@ impl Levels {
         let Some(changes) = changes else {
             return self.rebuild(Some(index), storages(), true);
         };
-        if !self.apply(index, entities, changes) || self.strays + self.free + self.dead > self.tolerance() {
+        if !self.apply(index, entities, changes) || self.misplaced + self.free + self.dead > self.tolerance()
+        {
             self.rebuild(Some(index), storages(), false);
         }
         for change in changes {
@@ -237,7 +238,7 @@ impl Levels {
                 return;
             }
             Some(slot) => Node { parent, ..self.vacate(slot) },
-            None => Node { parent, ..Node::new(entity, Place::UNKNOWN, true) },
+            None => Node { parent, ..Node::new(entity, RowHint::UNKNOWN, true) },
         };
         self.put(level, entity, node);
         self.work.extend(index.sources(entity));
@@ -258,7 +259,7 @@ impl Levels {
     /// Puts a node of an entity that is in no slot into a free one of the level.
     fn put(&mut self, level: u32, entity: Entity, node: Node) {
         self.evict(entity);
-        self.strays += 1;
+        self.misplaced += 1;
         let Some(at) = self.levels.get_mut(level as usize).and_then(|level| level.free.pop()) else {
             return self.append(level, entity, node);
         };
@@ -296,7 +297,7 @@ impl Levels {
     /// Where a living entity is, which is put into the first level if it is nowhere: it has no pairs.
     pub(super) fn find_or_put(&mut self, entity: Entity) -> Slot {
         if self.find(entity).is_none() {
-            self.put(0, entity, Node::new(entity, Place::UNKNOWN, true));
+            self.put(0, entity, Node::new(entity, RowHint::UNKNOWN, true));
         }
         self.slots.get(entity.index_u32())
     }
@@ -309,11 +310,11 @@ impl Levels {
     pub(super) fn discover<'w>(
         &mut self,
         storages: impl Iterator<Item = StorageRows<'w>>,
-        census: &Census,
+        counts: &RowCounts,
     ) -> usize {
         let first = self.levels.first().map_or(0, |roots| roots.nodes.len());
         for storage in storages {
-            let mut missing = storage.len().saturating_sub(census.of(storage.number));
+            let mut missing = storage.len().saturating_sub(counts.of(storage.number));
             let mut entities = storage.iter().rev();
             while missing > 0
                 && let Some((entity, place)) = entities.next()
@@ -321,7 +322,7 @@ impl Levels {
                 if self.find(entity).is_none() {
                     self.evict(entity);
                     self.append(0, entity, Node::new(entity, place, true));
-                    self.strays += 1;
+                    self.misplaced += 1;
                     missing -= 1;
                 }
             }
@@ -332,7 +333,7 @@ impl Levels {
 
 /// Counts the nodes that a run finds in each storage.
 #[derive(Default)]
-pub(super) struct Census {
+pub(super) struct RowCounts {
     counts: Vec<usize>,
     storage: usize,
     /// Counted in `storage` and not yet written down.
@@ -341,7 +342,7 @@ pub(super) struct Census {
     pub(super) dead: usize,
 }
 
-impl Census {
+impl RowCounts {
     #[inline]
     pub(super) fn count(&mut self, storage: u32) {
         if storage as usize != self.storage {

@@ -5,20 +5,20 @@ mod access;
 mod below;
 mod build;
 mod iter;
-mod kin;
 mod levels;
 mod parallel;
+mod relatives;
 mod visit;
 
 pub use iter::CascadeIter;
-pub use kin::CascadeItems;
+pub use relatives::CascadeItems;
 
 use self::{
     levels::{Levels, Slot},
-    visit::{Changed, Choice, Context, Everything, Parents, Visitor, visit_level},
+    visit::{Changed, Context, Everything, Parents, VisitPolicy, Visitor, visit_level},
 };
 use crate::{
-    fetch::CellsState,
+    fetch::CursorState,
     ops::{ensure_store, relation_id},
     relation::{ExclusiveRelation, TraversableRelation},
     store::{PairStore, RelationIndex},
@@ -108,10 +108,10 @@ where
     W: QueryFilter + 'static,
 {
     store: <Option<Res<'static, PairStore>> as SystemParam>::State,
-    own: CellsState<D, F>,
-    parents: CellsState<P>,
+    own: CursorState<D, F>,
+    parents: CursorState<P>,
     /// Names everything that `own` names, so that the same entities are left out by default.
-    watched: CellsState<D::ReadOnly, (F, W)>,
+    watched: CursorState<D::ReadOnly, (F, W)>,
     levels: Levels,
     /// Nodes that a run over a subtree has found.
     below: Vec<Slot>,
@@ -136,9 +136,9 @@ where
     }
 
     /// Visits what `choice` wants of all levels.
-    fn run<'a, C: Choice>(
+    fn run<'a, C: VisitPolicy>(
         &'a mut self,
-        choose: impl FnOnce(Context<'w>, &'a CellsState<D::ReadOnly, (F, W)>) -> C,
+        choose: impl FnOnce(Context<'w>, &'a CursorState<D::ReadOnly, (F, W)>) -> C,
         visit: &mut impl FnMut(D::Item<'_, '_>, Option<P::Item<'_, '_>>),
     ) {
         self.update();
@@ -152,8 +152,8 @@ where
             // SAFETY: there is nobody else; no entity is in two nodes, by *One slot*.
             unsafe { visit_level((&mut visitor, &mut reader), levels.split(level), visit) };
         }
-        let first = levels.discover(own.storages(self.context.world), &visitor.census);
-        levels.dead = visitor.census.dead;
+        let first = levels.discover(own.storages(self.context.world), &visitor.counts);
+        levels.dead = visitor.counts.dead;
         // SAFETY: as above.
         unsafe { visit_level((&mut visitor, &mut reader), levels.split(0).skip(first), visit) };
     }
@@ -178,11 +178,11 @@ where
     /// parent, or lost it, since this last ran; or if it did not match `D` and `F` then, or did not exist.
     pub fn for_each_changed(&mut self, mut visit: impl FnMut(D::Item<'_, '_>, Option<P::Item<'_, '_>>)) {
         // SAFETY: the state was brought up to date with the others, and its access declared.
-        self.run(|context, state| Changed { watched: unsafe { context.cells(state) } }, &mut visit);
+        self.run(|context, state| Changed { watched: unsafe { context.cursor(state) } }, &mut visit);
     }
 }
 
-// SAFETY: the store is read through a parameter of its own; whatever `Cells` of the three states reach is declared by
+// SAFETY: the store is read through a parameter of its own; whatever `FetchCursor` of the three states reach is declared by
 // `CascadeState::init_access`, which panics if any part conflicts with what was declared before. The parts conflict
 // with each other in the direct data of an entity and of its parent, at most: every method keeps these apart.
 // Test: `what_conflicts_is_refused`.
@@ -208,7 +208,7 @@ where
         store.relation_mut(id).keep_journal();
         // SAFETY: Bevy calls `init_access` before it gets the parameter, which declares the access of all three.
         let (own, parents, watched) =
-            unsafe { (CellsState::new(world), CellsState::new(world), CellsState::new(world)) };
+            unsafe { (CursorState::new(world), CursorState::new(world), CursorState::new(world)) };
         let store = <Option<Res<PairStore>>>::init_state(world);
         CascadeState { store, own, parents, watched, levels: Levels::default(), below: Vec::new() }
     }

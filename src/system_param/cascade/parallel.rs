@@ -36,7 +36,7 @@ where
     ) {
         use super::{
             CascadeState,
-            levels::{Census, Stage},
+            levels::{RowCounts, Stage},
             visit::{Everything, Parents, Visitor, visit_level},
         };
 
@@ -44,7 +44,7 @@ where
         let context = self.context;
         let CascadeState { own, parents, levels, .. } = &mut *self.state;
         let (own, parents) = (&*own, &*parents);
-        let mut census = Census::default();
+        let mut counts = RowCounts::default();
         let visit_some = |stage: Stage<'_>| {
             // SAFETY: the states are up to date, the parameter was given the access that they declare, and it is
             // borrowed mutably until all tasks have ended.
@@ -55,14 +55,14 @@ where
             unsafe {
                 visit_level((&mut visitor, &mut reader), stage, &mut |item, parent| visit(item, parent));
             }
-            visitor.census
+            visitor.counts
         };
         for level in 0..levels.levels.len() {
             let stage = levels.split(level);
             // Several for each thread: some take longer than others.
             let chunk = stage.nodes.len().div_ceil(4 * pool.thread_num()).max(MIN_CHUNK);
             if stage.nodes.len() <= chunk {
-                census.merge(&visit_some(stage));
+                counts.merge(&visit_some(stage));
                 continue;
             }
             let Stage { above, nodes: mut rest, scattered } = stage;
@@ -74,10 +74,10 @@ where
                     scope.spawn(async move { visit_some(Stage { above, nodes, scattered }) });
                 }
             });
-            counts.iter().for_each(|count| census.merge(count));
+            counts.iter().for_each(|count| counts.merge(count));
         }
-        let first = levels.discover(own.storages(context.world), &census);
-        levels.dead = census.dead;
+        let first = levels.discover(own.storages(context.world), &counts);
+        levels.dead = counts.dead;
         visit_some(levels.split(0).skip(first));
     }
 }

@@ -1,7 +1,7 @@
 //! Visiting one node after the other: its own data together with the parent's.
 
-use super::levels::{Census, NO_PARENT, Node, Stage};
-use crate::fetch::{Ahead, Cells, CellsState, prefetch};
+use super::levels::{NO_PARENT, Node, RowCounts, Stage};
+use crate::fetch::{Ahead, CursorState, FetchCursor, prefetch};
 use bevy_ecs::{
     change_detection::Tick,
     entity::Entity,
@@ -20,19 +20,19 @@ pub(super) struct Context<'w> {
 
 impl<'w> Context<'w> {
     /// # Safety
-    /// As for [`Cells::new`].
+    /// As for [`FetchCursor::new`].
     #[inline]
-    pub(super) unsafe fn cells<'s, D: IterQueryData + 'static, F: QueryFilter + 'static>(
+    pub(super) unsafe fn cursor<'s, D: IterQueryData + 'static, F: QueryFilter + 'static>(
         self,
-        state: &'s CellsState<D, F>,
-    ) -> Cells<'w, 's, D, F> {
+        state: &'s CursorState<D, F>,
+    ) -> FetchCursor<'w, 's, D, F> {
         // SAFETY: as the caller promises.
-        unsafe { Cells::new(state, self.world, self.last_run, self.this_run) }
+        unsafe { FetchCursor::new(state, self.world, self.last_run, self.this_run) }
     }
 }
 
 /// Which nodes a run visits.
-pub(super) trait Choice {
+pub(super) trait VisitPolicy {
     /// Whether the node of an entity that matches is to be visited. `above` is the level above.
     ///
     /// # Safety
@@ -46,7 +46,7 @@ pub(super) trait Choice {
 /// Visits every node.
 pub(super) struct Everything;
 
-impl Choice for Everything {
+impl VisitPolicy for Everything {
     #[inline]
     unsafe fn wants(&mut self, _: &mut Node, _: Entity, _: &[Node]) -> bool {
         true
@@ -58,10 +58,10 @@ impl Choice for Everything {
 
 /// Visits nodes that changed, and those below nodes that are visited.
 pub(super) struct Changed<'w, 's, D: ReadOnlyQueryData + 'static, W: QueryFilter + 'static> {
-    pub(super) watched: Cells<'w, 's, D, W>,
+    pub(super) watched: FetchCursor<'w, 's, D, W>,
 }
 
-impl<D: ReadOnlyQueryData + 'static, W: QueryFilter + 'static> Choice for Changed<'_, '_, D, W> {
+impl<D: ReadOnlyQueryData + 'static, W: QueryFilter + 'static> VisitPolicy for Changed<'_, '_, D, W> {
     #[inline]
     unsafe fn wants(&mut self, node: &mut Node, entity: Entity, above: &[Node]) -> bool {
         let parent = above.get(node.parent as usize);
@@ -85,9 +85,9 @@ impl<D: ReadOnlyQueryData + 'static, W: QueryFilter + 'static> Choice for Change
 
 /// Reads and writes data of nodes.
 pub(super) struct Visitor<'w, 's, D: IterQueryData + 'static, F: QueryFilter + 'static, C> {
-    cells: Cells<'w, 's, D, F>,
+    cursor: FetchCursor<'w, 's, D, F>,
     choice: C,
-    pub(super) census: Census,
+    pub(super) counts: RowCounts,
     world: UnsafeWorldCell<'w>,
 }
 
@@ -95,14 +95,14 @@ impl<'w, 's, D, F, C> Visitor<'w, 's, D, F, C>
 where
     D: IterQueryData + 'static,
     F: QueryFilter + 'static,
-    C: Choice,
+    C: VisitPolicy,
 {
     /// # Safety
-    /// As for [`Cells::new`].
-    pub(super) unsafe fn new(context: Context<'w>, state: &'s CellsState<D, F>, choice: C) -> Self {
+    /// As for [`FetchCursor::new`].
+    pub(super) unsafe fn new(context: Context<'w>, state: &'s CursorState<D, F>, choice: C) -> Self {
         // SAFETY: as the caller promises.
-        let cells = unsafe { context.cells(state) };
-        Self { cells, choice, census: Census::default(), world: context.world }
+        let cursor = unsafe { context.cursor(state) };
+        Self { cursor, choice, counts: RowCounts::default(), world: context.world }
     }
 
     /// The data of a node, if it is to be visited. `above` is the level above.
@@ -116,18 +116,18 @@ where
         above: &[Node],
     ) -> Option<(Entity, D::Item<'w, 's>)> {
         let entity = node.entity?;
-        let Some(row) = self.cells.seek(entity, &mut node.place) else {
-            self.census.dead += usize::from(!self.world.entities().contains_spawned(entity));
+        let Some(row) = self.cursor.seek(entity, &mut node.place) else {
+            self.counts.dead += usize::from(!self.world.entities().contains_spawned(entity));
             self.choice.miss(node);
             return None;
         };
-        self.census.count(node.place.storage());
+        self.counts.count(node.place.storage());
         // SAFETY: no data of the entity is borrowed, as the caller promises.
         if !unsafe { self.choice.wants(node, entity, above) } {
             return None;
         }
         // SAFETY: the entity was just sought; no data of it is borrowed, as the caller promises.
-        let item = unsafe { self.cells.fetch_here(entity, row) };
+        let item = unsafe { self.cursor.fetch_here(entity, row) };
         if item.is_none() {
             self.choice.miss(node);
         }
@@ -140,7 +140,7 @@ const AHEAD: usize = 8;
 
 /// Reads data of parents. Siblings often follow each other, so the parent that was read last is kept.
 pub(super) struct Parents<'w, 's, P: ReadOnlyQueryData + 'static> {
-    cells: Cells<'w, 's, P>,
+    cursor: FetchCursor<'w, 's, P>,
     ahead: Ahead<'w>,
     /// The slot in the level above.
     at: u32,
@@ -149,11 +149,11 @@ pub(super) struct Parents<'w, 's, P: ReadOnlyQueryData + 'static> {
 
 impl<'w, 's, P: ReadOnlyQueryData + 'static> Parents<'w, 's, P> {
     /// # Safety
-    /// As for [`Cells::new`].
-    pub(super) unsafe fn new(context: Context<'w>, state: &'s CellsState<P>) -> Self {
+    /// As for [`FetchCursor::new`].
+    pub(super) unsafe fn new(context: Context<'w>, state: &'s CursorState<P>) -> Self {
         // SAFETY: as the caller promises.
-        let cells = unsafe { context.cells(state) };
-        Self { cells, ahead: Ahead::new(state, context.world), at: NO_PARENT, found: None }
+        let cursor = unsafe { context.cursor(state) };
+        Self { cursor, ahead: Ahead::new(state, context.world), at: NO_PARENT, found: None }
     }
 
     /// Must come before parents in another level are read.
@@ -183,13 +183,13 @@ impl<'w, 's, P: ReadOnlyQueryData + 'static> Parents<'w, 's, P> {
             self.at = at;
             self.found = above.get(at as usize).and_then(|parent| {
                 let (entity, mut place) = (parent.entity?, parent.place);
-                Some((entity, self.cells.seek(entity, &mut place)?))
+                Some((entity, self.cursor.seek(entity, &mut place)?))
             });
         }
         let (parent, row) = self.found.filter(|&(parent, _)| parent != child)?;
         // SAFETY: the parent was sought when it was found, and nobody since. It is not `child`, and nobody writes its
         // data, as the caller promises. Test: `the_parent_is_final_and_each_entity_comes_once`.
-        unsafe { self.cells.fetch_here(parent, row) }
+        unsafe { self.cursor.fetch_here(parent, row) }
     }
 }
 
@@ -205,7 +205,7 @@ pub(super) unsafe fn visit_level<D, P, F, C>(
     D: IterQueryData + 'static,
     P: ReadOnlyQueryData + 'static,
     F: QueryFilter + 'static,
-    C: Choice,
+    C: VisitPolicy,
 {
     parents.forget();
     for at in 0..nodes.len() {

@@ -3,7 +3,7 @@
 
 use super::{PairEdge, Pairs, Scope};
 use crate::{
-    fetch::{Cells, Place, Rows, table_row},
+    fetch::{FetchCursor, RowHint, Rows, table_row},
     relation::Relation,
     store::{ExclusiveReader, RelationIndex, SourceIter},
 };
@@ -29,8 +29,8 @@ where
     F: QueryFilter,
     TF: QueryFilter,
 {
-    pub(super) sources: Cells<'w, 's, S, F>,
-    pub(super) targets: Cells<'w, 's, T, TF>,
+    pub(super) sources: FetchCursor<'w, 's, S, F>,
+    pub(super) targets: FetchCursor<'w, 's, T, TF>,
     /// `S` writes what `T` or `TF` reads: the two ends of a pair must not be one entity, and of two rows only one
     /// may be alive.
     pub(super) overlap: bool,
@@ -61,8 +61,8 @@ where
     #[inline]
     pub(super) unsafe fn fetch(
         &mut self,
-        source: (Entity, &mut Place),
-        target: (Entity, &mut Place),
+        source: (Entity, &mut RowHint),
+        target: (Entity, &mut RowHint),
     ) -> Option<(S::Item<'w, 's>, T::Item<'w, 's>)> {
         if self.overlap && source.0 == target.0 {
             return None;
@@ -124,7 +124,7 @@ where
         let Some(index) = pairs.index else { return };
         let rows = self.sources.enter(storage);
         let all_match = self.targets.all_match(rows.len(), |entity| index.reverse.list(entity).is_none());
-        let mut place = Place::UNKNOWN;
+        let mut place = RowHint::UNKNOWN;
         let part = part.start..part.end.min(rows.len());
         if let (Rows::Table(entities), Some(reader)) = (rows, index.exclusive_reader()) {
             let sources = part.clone().zip(&entities[part]);
@@ -154,7 +154,7 @@ where
     ///
     /// # Safety
     /// The sources must be entities of the table that was entered, with their rows. `ALL_MATCH` must say whether
-    /// [`Cells::all_match`] holds for the targets.
+    /// [`FetchCursor::all_match`] holds for the targets.
     #[inline]
     unsafe fn visit_exclusive<'a, const ALL_MATCH: bool, R: Relation>(
         &mut self,
@@ -163,7 +163,7 @@ where
         sources: impl Iterator<Item = (usize, &'a Entity)>,
         each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
     ) {
-        let mut place = Place::UNKNOWN;
+        let mut place = RowHint::UNKNOWN;
         for (at, &source) in sources {
             let Some(target) = reader.target(source) else { continue };
             // SAFETY: the table has this row.
@@ -182,7 +182,7 @@ where
         pairs: &Pairs<'_, '_, R>,
         target: Entity,
         sources: SourceIter<'_>,
-        places: &mut Vec<Place>,
+        places: &mut Vec<RowHint>,
         each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
     ) {
         let Some(of_target) = self.targets.find(target) else { return };
@@ -195,7 +195,7 @@ where
             }
             return;
         };
-        places.resize(list.len(), Place::UNKNOWN);
+        places.resize(list.len(), RowHint::UNKNOWN);
         let (mut at, mut next_row) = (0, usize::MAX);
         while at < list.len() {
             let run = run_length(&list[at..], self.sources.table().get(next_row..).unwrap_or(&[]));
@@ -234,7 +234,7 @@ where
         each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
     ) {
         let Some(row) = self.sources.find(source) else { return };
-        let mut place = Place::UNKNOWN;
+        let mut place = RowHint::UNKNOWN;
         for target in pairs.targets(source) {
             place = place.next();
             if let Some(of_target) = self.targets.seek(target, &mut place) {
@@ -270,11 +270,11 @@ where
 /// Where the sources of targets were seen last, list by list. Whoever is not in the row after the one before is looked
 /// for here first: entities that are linked at random move seldom.
 #[derive(Default)]
-pub(super) struct Places(Vec<Vec<Place>>);
+pub(super) struct Places(Vec<Vec<RowHint>>);
 
 impl Places {
     /// Of a list of the reverse index.
-    fn of(&mut self, list: usize) -> &mut Vec<Place> {
+    fn of(&mut self, list: usize) -> &mut Vec<RowHint> {
         if list >= self.0.len() {
             self.0.resize_with(list + 1, Vec::new);
         }

@@ -3,7 +3,7 @@
 
 use super::{PairEdge, Pairs, Scope, ends::Ends};
 use crate::{
-    fetch::{Cells, Place, Rows},
+    fetch::{FetchCursor, RowHint, Rows},
     relation::{ExclusiveRelation, Relation},
     store::{ListIter, RelationIndex, SourceIter, TargetIter},
 };
@@ -40,8 +40,8 @@ impl<'w, 's> Walk<'w, 's> {
     fn next<D: QueryData, F: QueryFilter>(
         &mut self,
         index: &'w RelationIndex,
-        cells: &mut Cells<'w, 's, D, F>,
-        place: &mut Place,
+        cursor: &mut FetchCursor<'w, 's, D, F>,
+        place: &mut RowHint,
     ) -> Option<(Entity, Entity)> {
         match self {
             Self::Rows { storages, rows, at, source, targets } => loop {
@@ -51,9 +51,9 @@ impl<'w, 's> Walk<'w, 's> {
                 match rows.get(*at) {
                     Some((entity, row)) => {
                         (*at, *source, *targets) = (*at + 1, entity, index.targets(entity));
-                        *place = cells.place(row);
+                        *place = cursor.place(row);
                     }
-                    None => (*rows, *at) = (cells.enter(*storages.next()?), 0),
+                    None => (*rows, *at) = (cursor.enter(*storages.next()?), 0),
                 }
             },
             Self::Lists { lists, target, sources } => loop {
@@ -80,8 +80,8 @@ where
     pairs: &'w Pairs<'w, 's, R>,
     ends: Ends<'w, 's, S, T, F, TF>,
     walk: Walk<'w, 's>,
-    of_source: Place,
-    of_target: Place,
+    of_source: RowHint,
+    of_target: RowHint,
 }
 
 impl<'w, 's, R, S, T, F, TF> PairIter<'w, 's, R, S, T, F, TF>
@@ -102,7 +102,7 @@ where
             }
             Scope::Target(target) => Walk::of_target(target, pairs.sources(target)),
         };
-        Self { pairs, ends, walk, of_source: Place::UNKNOWN, of_target: Place::UNKNOWN }
+        Self { pairs, ends, walk, of_source: RowHint::UNKNOWN, of_target: RowHint::UNKNOWN }
     }
 
     /// The next pair with the data of its ends, which must be let go before the one after it is fetched.

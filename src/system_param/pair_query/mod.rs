@@ -63,7 +63,7 @@ use ends::{Ends, Places};
 /// | form | for |
 /// |---|---|
 /// | [`for_each`](Self::for_each) | everything; the fastest |
-/// | [`lend`](Self::lend) and [`fetch_next`](PairIter::fetch_next) | everything, one pair at a time |
+/// | [`iter_lending`](Self::iter_lending) and [`fetch_next`](PairIter::fetch_next) | everything, one pair at a time |
 /// | [`iter`](Self::iter), `in &query` | read-only `S` |
 /// | [`iter_mut`](Self::iter_mut), `in &mut query` | exclusive relations, no overlap |
 /// | [`par_for_each`](Self::par_for_each) | no overlap |
@@ -206,7 +206,7 @@ where
     /// # #[derive(Component)]
     /// # struct Stock(u32);
     /// fn feed(mut query: PairQuery<Feeds, &mut Stock>) {
-    ///     let mut feeding = query.lend();
+    ///     let mut feeding = query.iter_lending();
     ///     while let Some((mut stock, _, _)) = feeding.fetch_next() {
     ///         let Some(left) = stock.0.checked_sub(1) else { break };
     ///         stock.0 = left;
@@ -218,7 +218,7 @@ where
     /// # schedule.add_systems(feed).run(&mut world);
     /// # assert_eq!(world.get::<Stock>(farmer).unwrap().0, 3);
     /// ```
-    pub fn lend(&mut self) -> PairIter<'_, 's, R, S, T, F, TF> {
+    pub fn iter_lending(&mut self) -> PairIter<'_, 's, R, S, T, F, TF> {
         PairIter::new(&self.pairs, self.ends.shorter(), self.scope)
     }
 
@@ -254,7 +254,7 @@ where
     fn refuse_overlap(&self, form: &str) {
         assert!(
             !self.ends.overlap,
-            "`{form}` is not for `{}`: the data of sources writes what is read of targets. Use `for_each` or `lend`",
+            "`{form}` is not for `{}`: the data of sources writes what is read of targets. Use `for_each` or `iter_lending`",
             type_name::<Self>(),
         );
     }

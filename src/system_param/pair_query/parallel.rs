@@ -38,7 +38,7 @@ where
 mod threads {
     use super::*;
     use crate::{
-        fetch::Cells,
+        fetch::FetchCursor,
         param::pair_query::{Scope, ends::Ends},
     };
     use alloc::vec::Vec;
@@ -71,7 +71,11 @@ mod threads {
         // (`refuse_overlap`), and `S` is `IterQueryData`. `Fetch`es cannot be sent, so each task has its own.
         // Test: `parallel_iteration_gives_every_pair_once`, under AddressSanitizer too.
         let ends_of = move || unsafe {
-            Ends { sources: Cells::of(of_sources), targets: Cells::of(of_targets), overlap: false }
+            Ends {
+                sources: FetchCursor::of(of_sources),
+                targets: FetchCursor::of(of_targets),
+                overlap: false,
+            }
         };
         let batches = |len: usize| {
             let size = len.div_ceil(pool.thread_num() * BATCHES_PER_THREAD).max(SMALLEST_BATCH);

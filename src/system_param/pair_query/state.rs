@@ -6,7 +6,7 @@ use super::{
     ends::{Ends, Places},
 };
 use crate::{
-    fetch::{Cells, CellsState},
+    fetch::{CursorState, FetchCursor},
     relation::Relation,
     system_param::pairs::PairsState,
 };
@@ -28,8 +28,8 @@ where
     TF: QueryFilter,
 {
     pairs: PairsState<R>,
-    sources: CellsState<S, F>,
-    targets: CellsState<T, TF>,
+    sources: CursorState<S, F>,
+    targets: CursorState<T, TF>,
     overlap: bool,
     places: Places,
 }
@@ -53,7 +53,8 @@ where
     fn init_state(world: &mut World) -> Self::State {
         let pairs = Pairs::<R>::init_state(world);
         // SAFETY: `init_access` comes before anything else, and declares the access of both.
-        let (sources, targets) = unsafe { (CellsState::new(world), CellsState::new(world).notice_nothing()) };
+        let (sources, targets) =
+            unsafe { (CursorState::new(world), CursorState::new(world).notice_nothing()) };
         let overlap = !sources.access().is_compatible(targets.access());
         PairQueryState { pairs, sources, targets, overlap, places: Places::default() }
     }
@@ -86,8 +87,8 @@ where
         // SAFETY: as above; both are up to date.
         let ends = unsafe {
             Ends {
-                sources: Cells::new(&state.sources, world, meta.get_last_run(), tick),
-                targets: Cells::new(&state.targets, world, meta.get_last_run(), tick),
+                sources: FetchCursor::new(&state.sources, world, meta.get_last_run(), tick),
+                targets: FetchCursor::new(&state.targets, world, meta.get_last_run(), tick),
                 overlap: state.overlap,
             }
         };

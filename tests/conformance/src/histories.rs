@@ -40,7 +40,7 @@ struct Rules {
 
 impl Rules {
     fn may_refuse(&self) -> bool {
-        self.on_relation == CleanupPolicy::Panic || self.on_target == CleanupPolicy::Panic
+        self.on_relation == CleanupPolicy::Refuse || self.on_target == CleanupPolicy::Refuse
     }
 }
 
@@ -162,7 +162,7 @@ fn policy(random: &mut Random, cascades: bool) -> CleanupPolicy {
     random.weighted(&[
         (6, CleanupPolicy::Remove),
         (despawn, CleanupPolicy::Despawn),
-        (1, CleanupPolicy::Panic),
+        (1, CleanupPolicy::Refuse),
     ])
 }
 
@@ -243,7 +243,7 @@ impl Both {
         match policy {
             CleanupPolicy::Remove => self.flecs.known.remove,
             CleanupPolicy::Despawn => self.flecs.known.delete,
-            CleanupPolicy::Panic => self.flecs.known.panic,
+            CleanupPolicy::Refuse => self.flecs.known.panic,
         }
     }
 
@@ -326,7 +326,7 @@ impl Both {
                 }
             }
             Step::Despawn { entity } => {
-                let panics = self.on_relation(entity) == CleanupPolicy::Panic;
+                let panics = self.on_relation(entity) == CleanupPolicy::Refuse;
                 let (entity, id) = of(entity);
                 if !panics
                     && !self.is_tangled(&[entity])

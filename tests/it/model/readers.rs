@@ -276,13 +276,13 @@ fn lending<R: Relation, F: QueryFilter>(
         found.push((edge.source, edge.target));
     });
     same("PairQuery::for_each", sorted(found), &expected.pairs)?;
-    let (mut found, mut lent) = (Vec::new(), query.lend());
+    let (mut found, mut lent) = (Vec::new(), query.iter_lending());
     while let Some((mut body, edge, ())) = lent.fetch_next() {
         body.0 = body.0.wrapping_sub(1);
         found.push((edge.source, edge.target));
     }
     drop(lent);
-    same("PairQuery::lend", sorted(found), &expected.pairs)?;
+    same("PairQuery::iter_lending", sorted(found), &expected.pairs)?;
     let found = Mutex::new(Vec::new());
     query.par_for_each(|_, edge, ()| found.lock().unwrap().push((edge.source, edge.target)));
     same("PairQuery::par_for_each", sorted(found.into_inner().unwrap()), &expected.pairs)
@@ -338,7 +338,7 @@ pub(super) struct Readers {
     any: SystemState<AnyPairs<'static, 'static>>,
     pairs_of: QueryState<(Entity, PairsOf), With<Actor>>,
     up: QueryState<(Entity, Up<ChildOf, (Entity, &'static Rank)>), With<Actor>>,
-    kept: QueryState<(Entity, Kept<Up<ChildOf, (Entity, &'static Rank)>>), With<Actor>>,
+    kept: QueryState<(Entity, Cached<Up<ChildOf, (Entity, &'static Rank)>>), With<Actor>>,
     tree: SystemState<
         CascadeQuery<'static, 'static, ChildOf, (Entity, &'static mut Body), Entity, With<Actor>>,
     >,

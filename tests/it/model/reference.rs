@@ -12,7 +12,7 @@ pub(super) enum Policy {
     #[default]
     Remove,
     Despawn,
-    Panic,
+    Refuse,
 }
 
 /// What is declared about a relation.
@@ -418,15 +418,15 @@ impl Reference {
         let target = self
             .pairs
             .iter()
-            .any(|pair| gone.contains(&pair.target) && self.rels[pair.rel].spec.on_target == Policy::Panic);
+            .any(|pair| gone.contains(&pair.target) && self.rels[pair.rel].spec.on_target == Policy::Refuse);
         let relation = self.pairs.iter().any(|pair| {
             let rel = &self.rels[pair.rel];
-            gone.contains(&rel.entity) && rel.spec.on_relation == Policy::Panic
+            gone.contains(&rel.entity) && rel.spec.on_relation == Policy::Refuse
         });
         let tag = self
             .tags
             .iter()
-            .any(|(_, tag)| gone.contains(tag) && self.relation_policy(*tag) == Policy::Panic);
+            .any(|(_, tag)| gone.contains(tag) && self.relation_policy(*tag) == Policy::Refuse);
         target || relation || tag
     }
 

@@ -120,7 +120,7 @@ impl Run {
         let policy = |policy| match policy {
             Policy::Remove => CleanupPolicy::Remove,
             Policy::Despawn => CleanupPolicy::Despawn,
-            Policy::Panic => CleanupPolicy::Panic,
+            Policy::Refuse => CleanupPolicy::Refuse,
         };
         let mut traits = RelationTraits::new()
             .on_target_despawn(policy(spec.on_target))

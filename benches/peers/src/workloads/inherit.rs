@@ -43,7 +43,7 @@ pub(super) fn chain(size: usize, steps: usize) -> Workload {
         Contestant::new("flecs uncached", move || plan.flecs(FlecsQuery::uncached)),
         Contestant::new("by hand", move || plan.by_hand()),
         Contestant::new("ours", move || plan.term::<SelfUp<IsA, &'static Held>>()),
-        Contestant::new("ours kept", move || plan.term::<Kept<SelfUp<IsA, &'static Held>>>()),
+        Contestant::new("ours kept", move || plan.term::<Cached<SelfUp<IsA, &'static Held>>>()),
         Contestant::new("ours expression", move || plan.expression()),
     ];
     Workload { id, size, elements: size, contestants }

@@ -131,7 +131,7 @@ fn workload(id: &'static str, shape: Shape, goals: [f64; 3]) -> Workload {
         Contestant::new("ours", move || ours::<Up<MountedOn, &'static Held>>(shape))
             .goal("flecs", goals[0])
             .goal("flecs uncached", goals[1]),
-        Contestant::new("ours kept", move || ours::<Kept<Up<MountedOn, &'static Held>>>(shape))
+        Contestant::new("ours kept", move || ours::<Cached<Up<MountedOn, &'static Held>>>(shape))
             .goal("flecs", goals[2]),
         Contestant::new("ours expression", move || expression(shape)),
     ];

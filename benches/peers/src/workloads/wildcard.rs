@@ -77,7 +77,7 @@ fn links(linked: Linked) -> Vec<(usize, usize)> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ticks {
     Set,
-    Kept,
+    Cached,
 }
 
 /// Counts sources, and adds up how far their targets are from the first one.

@@ -6,7 +6,7 @@ use super::{
     visit::{Everything, Visitor},
 };
 use crate::{
-    fetch::Cells,
+    fetch::FetchCursor,
     relation::TraversableRelation,
     store::{Pages, SourceIter, TargetIter},
 };
@@ -25,26 +25,26 @@ struct Others<'a> {
 }
 
 /// Reads data of some entities of other levels.
-struct Kin<'a, 'w, P: ReadOnlyQueryData + 'static> {
-    cells: &'a mut Cells<'w, 'w, P>,
+struct Relatives<'a, 'w, P: ReadOnlyQueryData + 'static> {
+    cursor: &'a mut FetchCursor<'w, 'w, P>,
     others: Others<'a>,
 }
 
-impl<'w, P: ReadOnlyQueryData + 'static> Kin<'_, 'w, P> {
+impl<'w, P: ReadOnlyQueryData + 'static> Relatives<'_, 'w, P> {
     fn get(&mut self, entity: Entity) -> Option<P::Item<'w, 'w>> {
         let Slot { level, at } = self.others.slots.get(entity.index_u32());
         let level = level.checked_sub(self.others.first as u32)?;
         let mut place = node(self.others.levels, Slot { level, at }, entity)?.place;
         // SAFETY: the entity is in another level than the one that is visited, so that no data of it is being written.
         // Test: `with_many_parents_all_of_them_are_final`.
-        unsafe { self.cells.get_at(entity, &mut place) }
+        unsafe { self.cursor.get_at(entity, &mut place) }
     }
 }
 
 /// Iterator over the data of the parents or of the children of an entity. See
 /// [`CascadeQuery::for_each_with_parents`] and [`CascadeQuery::for_each_desc`].
 pub struct CascadeItems<'a, 'w, P: ReadOnlyQueryData + 'static, I> {
-    kin: Kin<'a, 'w, P>,
+    relatives: Relatives<'a, 'w, P>,
     entities: I,
 }
 
@@ -52,7 +52,7 @@ impl<'w, P: ReadOnlyQueryData + 'static, I: Iterator<Item = Entity>> Iterator fo
     type Item = P::Item<'w, 'w>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.entities.find_map(|entity| self.kin.get(entity))
+        self.entities.find_map(|entity| self.relatives.get(entity))
     }
 }
 
@@ -74,9 +74,9 @@ where
         mut visit: impl FnMut(D::Item<'_, '_>, CascadeItems<'_, '_, P, TargetIter<'_>>),
     ) {
         let index = self.index;
-        self.run_with_kin(false, &mut |item, entity, kin| {
+        self.run_with_kin(false, &mut |item, entity, relatives| {
             let entities = index.map_or_else(TargetIter::none, |index| index.targets(entity));
-            visit(item, CascadeItems { kin, entities });
+            visit(item, CascadeItems { relatives, entities });
         });
     }
 
@@ -110,9 +110,9 @@ where
         mut visit: impl FnMut(D::Item<'_, '_>, CascadeItems<'_, '_, P, SourceIter<'_>>),
     ) {
         let index = self.index;
-        self.run_with_kin(true, &mut |item, entity, kin| {
+        self.run_with_kin(true, &mut |item, entity, relatives| {
             let entities = index.map_or_else(SourceIter::none, |index| index.sources(entity));
-            visit(item, CascadeItems { kin, entities });
+            visit(item, CascadeItems { relatives, entities });
         });
     }
 
@@ -121,14 +121,14 @@ where
     fn run_with_kin(
         &mut self,
         descending: bool,
-        visit: &mut impl FnMut(D::Item<'_, '_>, Entity, Kin<'_, '_, P>),
+        visit: &mut impl FnMut(D::Item<'_, '_>, Entity, Relatives<'_, '_, P>),
     ) {
         self.update();
         let CascadeState { own, parents, levels, .. } = &mut *self.state;
         // SAFETY: the states are up to date, the parameter was given the access that they declare, and it is borrowed
         // mutably.
-        let (mut visitor, mut cells) =
-            unsafe { (Visitor::new(self.context, &*own, Everything), self.context.cells(&*parents)) };
+        let (mut visitor, mut cursor) =
+            unsafe { (Visitor::new(self.context, &*own, Everything), self.context.cursor(&*parents)) };
         let count = levels.levels.len();
         for step in 0..count {
             let first = if descending { count - 1 - step } else { step };
@@ -142,18 +142,18 @@ where
             for node in &mut level.nodes {
                 // SAFETY: what was handed to `visit` before did not outlive its calls, and there is nobody else.
                 if let Some((entity, item)) = unsafe { visitor.get(node, &[]) } {
-                    visit(item, entity, Kin { cells: &mut cells, others });
+                    visit(item, entity, Relatives { cursor: &mut cursor, others });
                 }
             }
         }
-        let first = levels.discover(own.storages(self.context.world), &visitor.census);
-        levels.dead = visitor.census.dead;
+        let first = levels.discover(own.storages(self.context.world), &visitor.counts);
+        levels.dead = visitor.counts.dead;
         let Some((level, _)) = levels.levels.split_first_mut() else { return };
         for node in level.nodes.get_mut(first..).unwrap_or_default() {
             // SAFETY: as above.
             if let Some((entity, item)) = unsafe { visitor.get(node, &[]) } {
                 let others = Others { levels: &[], first: 0, slots: &levels.slots };
-                visit(item, entity, Kin { cells: &mut cells, others });
+                visit(item, entity, Relatives { cursor: &mut cursor, others });
             }
         }
     }

@@ -1,11 +1,11 @@
 use bevy_relations::prelude::*;
 
 #[derive(Relation)]
-#[relation(on_insert = check)]
+#[relation(validate = check)]
 struct Likes;
 
 #[derive(Relation)]
-#[relation(on_insert = check)]
+#[relation(validate = check)]
 struct Loves(std::marker::PhantomData<u8>, ());
 
 fn main() {}

@@ -1,7 +1,7 @@
 use bevy_relations::prelude::*;
 
 #[derive(Relation)]
-#[relation(on_insert = check)]
+#[relation(validate = check)]
 struct Eats {
     grams: f32,
 }
@@ -9,7 +9,7 @@ struct Eats {
 fn check(_value: &mut Eats) {}
 
 #[derive(Relation)]
-#[relation(on_insert = missing)]
+#[relation(validate = missing)]
 struct Drinks(f32);
 
 fn main() {}

@@ -1,11 +1,11 @@
-//! What [`Kept`](super::Kept) keeps from one run to the next: the nearest holder above every entity.
+//! What [`Cached`](super::Cached) keeps from one run to the next: the nearest holder above every entity.
 //!
 //! It is brought up to date when a query starts. What changed is known from the journal of the relation and from
 //! observers of the components that decide who is a holder; only what lies below that is looked at again.
 
 use super::climb::Memo;
 use crate::{
-    fetch::Place,
+    fetch::RowHint,
     ops::{despawn_after, ensure_store, relation_id},
     relation::Relation,
     store::{Cursor, Pages, RelationIndex},
@@ -27,10 +27,10 @@ use bevy_platform::sync::{
 
 /// The nearest holder above every source of a relation.
 #[derive(Default)]
-pub(super) struct KeptIndex {
+pub(super) struct CachedIndex {
     /// By entity index: the number of the holder plus one, or 0 if there is none.
     above: Pages<u32>,
-    holders: Vec<(Entity, Place)>,
+    holders: Vec<(Entity, RowHint)>,
     numbers: EntityHashMap<u32>,
     /// Up to where the journal has been read.
     cursor: Cursor,
@@ -38,23 +38,23 @@ pub(super) struct KeptIndex {
     moved: AtomicBool,
 }
 
-impl KeptIndex {
+impl CachedIndex {
     /// The nearest holder above `entity`, and where it was last.
     #[inline]
-    pub(super) fn above(&self, entity: Entity) -> Option<&(Entity, Place)> {
+    pub(super) fn above(&self, entity: Entity) -> Option<&(Entity, RowHint)> {
         let number = self.above.get(entity.index_u32()).checked_sub(1)?;
         Some(&self.holders[number as usize])
     }
 
     /// Notes that a holder was found elsewhere, if it was.
     #[inline]
-    pub(super) fn note_place(&self, before: Place, now: Place) {
+    pub(super) fn note_place(&self, before: RowHint, now: RowHint) {
         if before != now {
             self.moved.store(true, Ordering::Relaxed);
         }
     }
 
-    fn new(index: &RelationIndex, cursor: Cursor, holds: &mut impl FnMut(Entity) -> Option<Place>) -> Self {
+    fn new(index: &RelationIndex, cursor: Cursor, holds: &mut impl FnMut(Entity) -> Option<RowHint>) -> Self {
         let mut memo = Memo::default();
         let mut above = Pages::default();
         for source in index.forward.sources() {
@@ -73,7 +73,7 @@ impl KeptIndex {
         &mut self,
         index: &RelationIndex,
         mut queue: VecDeque<Entity>,
-        holds: &mut impl FnMut(Entity) -> Option<Place>,
+        holds: &mut impl FnMut(Entity) -> Option<RowHint>,
     ) -> bool {
         let mut left = index.len;
         // Sources of one target come one after the other: what was found from it last.
@@ -105,7 +105,7 @@ impl KeptIndex {
     }
 
     /// The number of a holder plus one.
-    fn number_of(&mut self, holder: Entity, place: Place) -> u32 {
+    fn number_of(&mut self, holder: Entity, place: RowHint) -> u32 {
         let new = self.holders.len() as u32;
         let number = *self.numbers.entry(holder).or_insert(new);
         if number == new {
@@ -120,12 +120,12 @@ impl KeptIndex {
 struct Touched(Mutex<Vec<Entity>>);
 
 /// When this many were touched, all entities are looked at again.
-const MANY: usize = 1 << 14;
+const MAX_TOUCHED: usize = 1 << 14;
 
 impl Touched {
     fn note(&self, entity: Entity) {
         let mut entities = lock(&self.0);
-        if entities.len() < MANY {
+        if entities.len() < MAX_TOUCHED {
             entities.push(entity);
         }
     }
@@ -136,9 +136,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A [`KeptIndex`], and how it is kept right.
-pub(super) struct Keeper {
-    index: Mutex<Arc<KeptIndex>>,
+/// A [`CachedIndex`], and how it is kept right.
+pub(super) struct CacheUpdater {
+    index: Mutex<Arc<CachedIndex>>,
     touched: Arc<Touched>,
     /// How many observers note who was touched.
     observers: usize,
@@ -146,7 +146,7 @@ pub(super) struct Keeper {
     _owner: Arc<()>,
 }
 
-impl Keeper {
+impl CacheUpdater {
     /// Starts to watch pairs of `R`, and the components that `holders` depend on.
     pub(super) fn new<R: Relation>(world: &mut World, holders: &FilteredAccess) -> Self {
         let id = relation_id::<R>(world);
@@ -172,14 +172,14 @@ impl Keeper {
     pub(super) fn current(
         &self,
         index: &RelationIndex,
-        mut holds: impl FnMut(Entity) -> Option<Place>,
-    ) -> Option<Arc<KeptIndex>> {
+        mut holds: impl FnMut(Entity) -> Option<RowHint>,
+    ) -> Option<Arc<CachedIndex>> {
         let journal = index.journal.as_ref()?;
         let mut kept = lock(&self.index);
         let touched = core::mem::take(&mut *lock(&self.touched.0));
         // Each observer holds a reference: if one was despawned, it is not known who was touched.
         let watched = Arc::weak_count(&self.touched) >= self.observers;
-        let changes = journal.since(kept.cursor).filter(|_| watched && touched.len() < MANY);
+        let changes = journal.since(kept.cursor).filter(|_| watched && touched.len() < MAX_TOUCHED);
         if !(changes.is_some_and(<[_]>::is_empty) && touched.is_empty()) {
             let refreshed = changes.zip(Arc::get_mut(&mut kept)).is_some_and(|(changes, kept)| {
                 let below = touched.iter().flat_map(|&entity| index.sources(entity));
@@ -191,7 +191,7 @@ impl Keeper {
                 refreshed
             });
             if !refreshed {
-                *kept = Arc::new(KeptIndex::new(index, journal.cursor(), &mut holds));
+                *kept = Arc::new(CachedIndex::new(index, journal.cursor(), &mut holds));
             }
         }
         if kept.moved.load(Ordering::Relaxed)

@@ -2,7 +2,7 @@
 
 use super::{
     ast::{Flag, Flags, Id, IdKind, Span, THIS},
-    error::Fault,
+    error::Diagnostic,
     lex::{Lexed, Sign, Token},
     parse::{Parser, parse},
 };
@@ -45,7 +45,9 @@ pub(super) fn is_this(word: &str) -> bool {
 /// A name in the place of an entity, of which a variable is meant.
 pub(super) fn check_this(word: &str, span: Span) -> Lexed<()> {
     match is_this(word) {
-        true => Err(Fault::older(span, "the variable: an entity of this name needs a backslash", "$this")),
+        true => {
+            Err(Diagnostic::older(span, "the variable: an entity of this name needs a backslash", "$this"))
+        }
         false => Ok(()),
     }
 }
@@ -64,7 +66,7 @@ pub(super) fn check_variable(id: &IdKind, span: Span) -> Lexed<()> {
         None => IdKind::Variable(THIS.into()),
         Some(path) => IdKind::Lookup(THIS.into(), path),
     };
-    Err(Fault::older(span, "this variable in small letters", Id { kind, span }.to_string()))
+    Err(Diagnostic::older(span, "this variable in small letters", Id { kind, span }.to_string()))
 }
 
 /// A traversal in an older spelling, as it is read: words with relations and depths in parentheses.
@@ -138,7 +140,7 @@ impl<'a> Parser<'a> {
     }
 
     /// At `super`, `parent(R)`, `up(R, 3)` and the like, after flags that are spelled as now.
-    pub(super) fn older_traversal(&mut self, before: Flags, in_parens: bool) -> Lexed<Box<Fault>> {
+    pub(super) fn older_traversal(&mut self, before: Flags, in_parens: bool) -> Lexed<Box<Diagnostic>> {
         let start = self.span;
         let mut traversal = OlderTraversal::default();
         let known = self.older_flags(&mut traversal, in_parens)?;
@@ -146,7 +148,11 @@ impl<'a> Parser<'a> {
         let spelling = traversal.spelling(before);
         let words: String = before.words().map(|word| format!("{word}|")).collect();
         let reads = known && parse(&format!("T({words}{spelling})")).is_ok();
-        Ok(if reads { Fault::older(span, expected, spelling) } else { Fault::unspelled(span, expected) })
+        Ok(if reads {
+            Diagnostic::older(span, expected, spelling)
+        } else {
+            Diagnostic::unspelled(span, expected)
+        })
     }
 
     /// Reads an older traversal to its end. False if that cannot be told.
@@ -191,7 +197,7 @@ impl<'a> Parser<'a> {
     }
 
     /// After `Bob`, at the `[` of `Bob[super(R)]`.
-    pub(super) fn older_set(&mut self, id: &Id) -> Lexed<Box<Fault>> {
+    pub(super) fn older_set(&mut self, id: &Id) -> Lexed<Box<Diagnostic>> {
         self.advance()?;
         let mut traversal = OlderTraversal::default();
         let known = self.older_flags(&mut traversal, true)? && self.take(Sign::BracketClose)?;
@@ -200,19 +206,27 @@ impl<'a> Parser<'a> {
         let spelling = format!("{element}|{}", traversal.spelling(Flags::default()));
         let (span, expected) = (id.span.to(self.last), "the new spelling of this traversal");
         let reads = known && parse(&format!("T({spelling})")).is_ok();
-        Ok(if reads { Fault::older(span, expected, spelling) } else { Fault::unspelled(span, expected) })
+        Ok(if reads {
+            Diagnostic::older(span, expected, spelling)
+        } else {
+            Diagnostic::unspelled(span, expected)
+        })
     }
 
     /// After `Bob`, at the `:` of `Bob:Tag`.
-    pub(super) fn older_source(&mut self, of: &Id) -> Lexed<Box<Fault>> {
+    pub(super) fn older_source(&mut self, of: &Id) -> Lexed<Box<Diagnostic>> {
         self.advance()?;
         let expected = "the source in parentheses";
         if !matches!(self.token, Token::Id(_)) {
-            return Ok(Fault::unspelled(of.span.to(self.last), expected));
+            return Ok(Diagnostic::unspelled(of.span.to(self.last), expected));
         }
         let spelling = format!("{}({})", self.word(), source(&self.text[of.span.range()]));
         let span = of.span.to(self.span);
         let reads = parse(&spelling).is_ok();
-        Ok(if reads { Fault::older(span, expected, spelling) } else { Fault::unspelled(span, expected) })
+        Ok(if reads {
+            Diagnostic::older(span, expected, spelling)
+        } else {
+            Diagnostic::unspelled(span, expected)
+        })
     }
 }

@@ -3,7 +3,7 @@
 use super::{Resolver, name::written};
 use crate::expr::{
     ast::{Path, Span},
-    error::Fault,
+    error::Diagnostic,
 };
 
 use alloc::{
@@ -20,8 +20,8 @@ const LONGEST: usize = 64;
 
 impl Resolver<'_> {
     /// The error about a name that means nothing, with the one that comes nearest to it.
-    pub(super) fn unknown(&self, path: &Path, span: Span) -> Box<Fault> {
-        let fault = Fault::rule(span, "the name of a component, relation or entity that exists");
+    pub(super) fn unknown(&self, path: &Path, span: Span) -> Box<Diagnostic> {
+        let fault = Diagnostic::rule(span, "the name of a component, relation or entity that exists");
         match self.nearest(path) {
             Some(near) => fault.suggest(near),
             None => fault,

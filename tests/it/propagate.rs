@@ -2,7 +2,7 @@
 
 use crate::common::{relation, spawn, take_errors, world_with_error_log};
 use bevy_ecs::{error::Severity, prelude::*};
-use bevy_relations::prelude::*;
+use bevy_relations::{Direction, prelude::*};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -66,14 +66,14 @@ fn an_event_climbs_from_its_target_to_the_root() {
     let mut world = world();
     let [ship, turret, gun, other] = spawn(&mut world);
     link(&mut world, MountedOn, &[(turret, ship), (gun, turret), (other, ship)]);
-    world.trigger_along::<MountedOn>(Call::to(gun), Towards::Targets);
+    world.trigger_along::<MountedOn>(Call::to(gun), Direction::Targets);
     assert_eq!(heard(&mut world), [gun, turret, ship]);
     world.entity_mut(turret).insert(Deaf);
-    world.trigger_along::<MountedOn>(Call::to(gun), Towards::Targets);
+    world.trigger_along::<MountedOn>(Call::to(gun), Direction::Targets);
     assert_eq!(heard(&mut world), [gun, turret]);
-    world.trigger_along::<MountedOn>(Call::to(turret), Towards::Targets);
+    world.trigger_along::<MountedOn>(Call::to(turret), Direction::Targets);
     assert_eq!(heard(&mut world), [turret]);
-    world.trigger_along::<PartOf>(Call::to(gun), Towards::Targets);
+    world.trigger_along::<PartOf>(Call::to(gun), Direction::Targets);
     assert_eq!(heard(&mut world), [gun], "it goes along one relation");
 }
 
@@ -84,14 +84,14 @@ fn an_event_descends_but_not_below_those_that_stop_it() {
     for (source, target) in [(turret, ship), (radar, ship), (gun, turret), (shell, gun)] {
         world.entity_mut(source).insert(ChildOf(target));
     }
-    world.trigger_along::<ChildOf>(Call::to(ship), Towards::Sources);
+    world.trigger_along::<ChildOf>(Call::to(ship), Direction::Sources);
     assert_eq!(heard(&mut world), [ship, turret, gun, shell, radar]);
     world.entity_mut(turret).insert(Deaf);
-    world.trigger_along::<ChildOf>(Call::to(ship), Towards::Sources);
+    world.trigger_along::<ChildOf>(Call::to(ship), Direction::Sources);
     assert_eq!(heard(&mut world), [ship, turret, radar]);
     world.entity_mut(ship).detach_child(turret);
     world.entity_mut(ship).insert_children(0, &[radar]);
-    world.trigger_along::<ChildOf>(Call::to(ship), Towards::Sources);
+    world.trigger_along::<ChildOf>(Call::to(ship), Direction::Sources);
     assert_eq!(heard(&mut world), [ship, radar]);
 }
 
@@ -106,8 +106,8 @@ fn with_several_targets_each_entity_hears_once() {
         world.insert_pair_by_id(source, part_of, target).unwrap();
     }
     for (from, towards, order) in [
-        (bottom, Towards::Targets, [bottom, left, top, right]),
-        (top, Towards::Sources, [top, left, bottom, right]),
+        (bottom, Direction::Targets, [bottom, left, top, right]),
+        (top, Direction::Sources, [top, left, bottom, right]),
     ] {
         world.trigger_along::<PartOf>(Call::to(from), towards);
         assert_eq!(heard(&mut world), order);
@@ -115,7 +115,7 @@ fn with_several_targets_each_entity_hears_once() {
         assert_eq!(heard(&mut world), order);
     }
     world.entity_mut(left).insert(Deaf);
-    world.trigger_along::<PartOf>(Call::to(bottom), Towards::Targets);
+    world.trigger_along::<PartOf>(Call::to(bottom), Direction::Targets);
     assert_eq!(heard(&mut world), [bottom, left, right, top], "another way leads there");
 }
 
@@ -125,10 +125,10 @@ fn an_event_does_not_go_along_what_is_not_traversable() {
     let [a, b] = spawn(&mut world);
     let likes = world.entity_of::<Likes>();
     world.insert_pair(a, Likes, b).unwrap();
-    let error = world.trigger_along_by_id(likes, Call::to(a), Towards::Targets).unwrap_err();
+    let error = world.trigger_along_by_id(likes, Call::to(a), Direction::Targets).unwrap_err();
     assert_eq!(error.to_string(), "Likes is not traversable: events do not go along it");
-    assert!(world.trigger_along_by_id(a, Call::to(a), Towards::Targets).is_err(), "no relation at all");
-    world.commands().trigger_along_by_id(likes, Call::to(a), Towards::Sources);
+    assert!(world.trigger_along_by_id(a, Call::to(a), Direction::Targets).is_err(), "no relation at all");
+    world.commands().trigger_along_by_id(likes, Call::to(a), Direction::Sources);
     world.flush();
     let reported = take_errors();
     assert!(
@@ -146,7 +146,7 @@ fn commands_send_events_and_what_observers_queue_comes_after() {
     world.add_observer(|on: On<Call>, mut commands: Commands| {
         commands.entity(on.entity).remove_pairs::<MountedOn>();
     });
-    world.commands().trigger_along::<MountedOn>(Call::to(gun), Towards::Targets);
+    world.commands().trigger_along::<MountedOn>(Call::to(gun), Direction::Targets);
     world.flush();
     assert_eq!(heard(&mut world), [gun, turret, ship]);
     assert!(world.pairs::<MountedOn>().is_empty());
@@ -162,7 +162,7 @@ fn observers_of_one_entity_hear_of_it_alone() {
     struct Own(Vec<Entity>);
     world.init_resource::<Own>();
     world.entity_mut(turret).observe(|on: On<Call>, mut own: ResMut<Own>| own.0.push(on.entity));
-    world.trigger_along::<MountedOn>(Call::to(gun), Towards::Targets);
+    world.trigger_along::<MountedOn>(Call::to(gun), Direction::Targets);
     assert_eq!(world.resource::<Own>().0, [turret]);
 }
 

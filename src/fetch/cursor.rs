@@ -1,10 +1,10 @@
 //! Component data of known entities, one entity after the other.
 //!
 //! `Query::get` finds out for each entity anew which columns to read. Whoever follows pairs reads the same few
-//! tables again and again: [`Cells`] keeps the columns of the table it was at last, and a [`Place`] that was
+//! tables again and again: [`FetchCursor`] keeps the columns of the table it was at last, and a [`RowHint`] that was
 //! remembered for an entity spares the look-up of its location too. The benches in `benches/peers` tell what that gains.
 
-use super::rows::{Place, Rows, StorageRows};
+use super::rows::{RowHint, Rows, StorageRows};
 use alloc::vec::Vec;
 use bevy_ecs::{
     archetype::{ArchetypeGeneration, ArchetypeId},
@@ -19,7 +19,7 @@ use bevy_ecs::{
 use core::any::TypeId;
 
 /// What to read of entities, and which of them match: a `Query` without its iteration.
-pub(crate) struct CellsState<D: QueryData, F: QueryFilter = ()> {
+pub(crate) struct CursorState<D: QueryData, F: QueryFilter = ()> {
     /// Declares the access and decides which archetypes match. Its own states of `D` and `F` are private.
     query: QueryState<D, F>,
     data: D::State,
@@ -37,7 +37,7 @@ pub(crate) struct CellsState<D: QueryData, F: QueryFilter = ()> {
     others: Vec<u32>,
 }
 
-impl<D: QueryData, F: QueryFilter> CellsState<D, F> {
+impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
     /// # Safety
     /// [`init_access`](Self::init_access) must be called before anything else, unless `D` only reads.
     pub(crate) unsafe fn new(world: &mut World) -> Self {
@@ -54,7 +54,7 @@ impl<D: QueryData, F: QueryFilter> CellsState<D, F> {
         Self { query, data, filter, dense, matched, storages, generation: None, reads_nothing: false, others }
     }
 
-    /// Finds out whether there is nothing to read, for [`Cells::all_match`].
+    /// Finds out whether there is nothing to read, for [`FetchCursor::all_match`].
     pub(crate) fn notice_nothing(mut self) -> Self
     where
         D: 'static,
@@ -63,7 +63,7 @@ impl<D: QueryData, F: QueryFilter> CellsState<D, F> {
         self
     }
 
-    /// Declares everything that [`Cells`] read and write.
+    /// Declares everything that [`FetchCursor`] read and write.
     ///
     /// # Panics
     /// If that conflicts with what is declared already.
@@ -93,7 +93,7 @@ impl<D: QueryData, F: QueryFilter> CellsState<D, F> {
         self.query.component_access()
     }
 
-    /// Gets to know new archetypes. Must come before [`Cells::new`].
+    /// Gets to know new archetypes. Must come before [`FetchCursor::new`].
     pub(crate) fn update(&mut self, world: UnsafeWorldCell<'_>) {
         D::update_archetypes(&mut self.data, world);
         F::update_archetypes(&mut self.filter, world);
@@ -157,7 +157,7 @@ impl<D: QueryData, F: QueryFilter> CellsState<D, F> {
 
 /// What is remembered from one entity to the next. Apart from the state, which the fetch of a query term cannot
 /// borrow: whoever has one of these passes the state that it was made with.
-pub(crate) struct CellsFetch<'w, D: QueryData, F: QueryFilter = ()> {
+pub(crate) struct CursorFetch<'w, D: QueryData, F: QueryFilter = ()> {
     world: UnsafeWorldCell<'w>,
     data: D::Fetch<'w>,
     filter: F::Fetch<'w>,
@@ -168,17 +168,17 @@ pub(crate) struct CellsFetch<'w, D: QueryData, F: QueryFilter = ()> {
     rows: Rows<'w>,
 }
 
-impl<D: QueryData, F: QueryFilter> Clone for CellsFetch<'_, D, F> {
+impl<D: QueryData, F: QueryFilter> Clone for CursorFetch<'_, D, F> {
     fn clone(&self) -> Self {
         Self { data: self.data.clone(), filter: self.filter.clone(), ..*self }
     }
 }
 
-impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
+impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     /// # Safety
-    /// As for [`Cells::new`].
+    /// As for [`FetchCursor::new`].
     pub(crate) unsafe fn new(
-        state: &CellsState<D, F>,
+        state: &CursorState<D, F>,
         world: UnsafeWorldCell<'w>,
         last_run: Tick,
         this_run: Tick,
@@ -194,23 +194,23 @@ impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
     }
 
     /// As Bevy's `shrink_fetch`.
-    pub(crate) fn shrink<'short>(self) -> CellsFetch<'short, D, F>
+    pub(crate) fn shrink<'short>(self) -> CursorFetch<'short, D, F>
     where
         'w: 'short,
     {
         let Self { world, data, filter, storage, matches, rows } = self;
         let (data, filter) = (D::shrink_fetch(data), F::shrink_fetch(filter));
-        CellsFetch { world, data, filter, storage, matches, rows }
+        CursorFetch { world, data, filter, storage, matches, rows }
     }
 
     /// The data of an entity. `None` if it is dead or does not match.
     ///
     /// # Safety
-    /// As for [`Cells::get_at`], and `state` must be the one given to [`new`](Self::new).
+    /// As for [`FetchCursor::get_at`], and `state` must be the one given to [`new`](Self::new).
     #[inline]
     pub(crate) unsafe fn get<'s>(
         &mut self,
-        state: &'s CellsState<D, F>,
+        state: &'s CursorState<D, F>,
         entity: Entity,
     ) -> Option<D::Item<'w, 's>> {
         let location = self.world.entities().get_spawned(entity).ok()?;
@@ -221,16 +221,16 @@ impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
         }
     }
 
-    /// [`Cells::get_at`].
+    /// [`FetchCursor::get_at`].
     ///
     /// # Safety
     /// As for [`get`](Self::get).
     #[inline]
     pub(crate) unsafe fn get_at<'s>(
         &mut self,
-        state: &'s CellsState<D, F>,
+        state: &'s CursorState<D, F>,
         entity: Entity,
-        place: &mut Place,
+        place: &mut RowHint,
     ) -> Option<D::Item<'w, 's>> {
         // SAFETY: as the caller promises, of state and entity.
         unsafe {
@@ -244,27 +244,27 @@ impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
     /// # Safety
     /// As for [`get`](Self::get).
     #[inline]
-    pub(crate) unsafe fn find(&mut self, state: &CellsState<D, F>, entity: Entity) -> Option<Place> {
+    pub(crate) unsafe fn find(&mut self, state: &CursorState<D, F>, entity: Entity) -> Option<RowHint> {
         if !(D::IS_ARCHETYPAL && F::IS_ARCHETYPAL) {
-            let mut place = Place::UNKNOWN;
+            let mut place = RowHint::UNKNOWN;
             // SAFETY: as the caller promises.
             return unsafe { self.get_at(state, entity, &mut place) }.map(|_| place);
         }
         let location = self.world.entities().get_spawned(entity).ok()?;
         let storage = state.storage(location);
-        state.matches(storage).then_some(Place { storage, row: Some(location.table_row) })
+        state.matches(storage).then_some(RowHint { storage, row: Some(location.table_row) })
     }
 
-    /// [`Cells::seek`].
+    /// [`FetchCursor::seek`].
     ///
     /// # Safety
     /// `state` must be the one given to [`new`](Self::new).
     #[inline(always)]
     unsafe fn seek(
         &mut self,
-        state: &CellsState<D, F>,
+        state: &CursorState<D, F>,
         entity: Entity,
-        place: &mut Place,
+        place: &mut RowHint,
     ) -> Option<TableRow> {
         if place.storage == self.storage
             && let Some(row) = self.row_at(entity, *place)
@@ -283,9 +283,9 @@ impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
     #[inline(never)]
     unsafe fn look_up(
         &mut self,
-        state: &CellsState<D, F>,
+        state: &CursorState<D, F>,
         entity: Entity,
-        place: &mut Place,
+        place: &mut RowHint,
     ) -> Option<TableRow> {
         if place.storage != self.storage && place.row.is_some() {
             // SAFETY: as the caller promises.
@@ -295,14 +295,14 @@ impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
             }
         }
         let location = self.world.entities().get_spawned(entity).ok()?;
-        *place = Place { storage: state.storage(location), row: Some(location.table_row) };
+        *place = RowHint { storage: state.storage(location), row: Some(location.table_row) };
         // SAFETY: as the caller promises.
         unsafe { self.go(state, location) }
     }
 
     /// The row of an entity, if it is at this place in the table that is set.
     #[inline]
-    fn row_at(&self, entity: Entity, place: Place) -> Option<TableRow> {
+    fn row_at(&self, entity: Entity, place: RowHint) -> Option<TableRow> {
         let row = place.row?;
         // Rows of archetypes are others.
         let Rows::Table(entities) = self.rows else { return None };
@@ -314,7 +314,7 @@ impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
     /// # Safety
     /// As for [`seek`](Self::seek).
     #[inline]
-    unsafe fn go(&mut self, state: &CellsState<D, F>, location: EntityLocation) -> Option<TableRow> {
+    unsafe fn go(&mut self, state: &CursorState<D, F>, location: EntityLocation) -> Option<TableRow> {
         // SAFETY: as the caller promises.
         unsafe { self.enter(state, state.storage(location)) };
         self.matches.then_some(location.table_row)
@@ -325,7 +325,7 @@ impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
     /// # Safety
     /// As for [`seek`](Self::seek).
     #[inline]
-    unsafe fn enter(&mut self, state: &CellsState<D, F>, storage: u32) {
+    unsafe fn enter(&mut self, state: &CursorState<D, F>, storage: u32) {
         if storage != self.storage {
             // SAFETY: as the caller promises.
             unsafe { self.go_to(state, storage) };
@@ -335,21 +335,21 @@ impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
     /// Whether the filter lets an entity pass.
     ///
     /// # Safety
-    /// As for [`Cells::passes`], and `state` must be the one given to [`new`](Self::new).
+    /// As for [`FetchCursor::passes`], and `state` must be the one given to [`new`](Self::new).
     #[inline]
-    unsafe fn passes(&mut self, state: &CellsState<D, F>, entity: Entity, row: TableRow) -> bool {
+    unsafe fn passes(&mut self, state: &CursorState<D, F>, entity: Entity, row: TableRow) -> bool {
         // SAFETY: as the caller promises.
         F::IS_ARCHETYPAL || unsafe { F::filter_fetch(&state.filter, &mut self.filter, entity, row) }
     }
 
-    /// [`Cells::fetch_here`].
+    /// [`FetchCursor::fetch_here`].
     ///
     /// # Safety
     /// As there, and `state` must be the one given to [`new`](Self::new).
     #[inline(always)]
     unsafe fn fetch_here<'s>(
         &mut self,
-        state: &'s CellsState<D, F>,
+        state: &'s CursorState<D, F>,
         entity: Entity,
         row: TableRow,
     ) -> Option<D::Item<'w, 's>> {
@@ -366,7 +366,7 @@ impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
     ///
     /// # Safety
     /// As for [`seek`](Self::seek).
-    unsafe fn go_to(&mut self, state: &CellsState<D, F>, storage: u32) {
+    unsafe fn go_to(&mut self, state: &CursorState<D, F>, storage: u32) {
         (self.storage, self.matches, self.rows) = (storage, false, Rows::NONE);
         if !state.matches(storage) {
             return;
@@ -395,10 +395,10 @@ impl<'w, D: QueryData, F: QueryFilter> CellsFetch<'w, D, F> {
     }
 }
 
-/// What [`Cells`] are made of. Can be given to another thread.
+/// What [`FetchCursor`] are made of. Can be given to another thread.
 pub(crate) struct Origin<'w, 's, D: QueryData, F: QueryFilter> {
     world: UnsafeWorldCell<'w>,
-    state: &'s CellsState<D, F>,
+    state: &'s CursorState<D, F>,
     last_run: Tick,
     this_run: Tick,
 }
@@ -412,23 +412,23 @@ impl<D: QueryData, F: QueryFilter> Clone for Origin<'_, '_, D, F> {
 impl<D: QueryData, F: QueryFilter> Copy for Origin<'_, '_, D, F> {}
 
 /// Reads and writes `D` of entities that match `F`.
-pub(crate) struct Cells<'w, 's, D: QueryData, F: QueryFilter = ()> {
+pub(crate) struct FetchCursor<'w, 's, D: QueryData, F: QueryFilter = ()> {
     origin: Origin<'w, 's, D, F>,
-    fetch: CellsFetch<'w, D, F>,
+    fetch: CursorFetch<'w, D, F>,
 }
 
-impl<D: QueryData, F: QueryFilter> Clone for Cells<'_, '_, D, F> {
+impl<D: QueryData, F: QueryFilter> Clone for FetchCursor<'_, '_, D, F> {
     fn clone(&self) -> Self {
         Self { fetch: self.fetch.clone(), ..*self }
     }
 }
 
-impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
+impl<'w, 's, D: QueryData, F: QueryFilter> FetchCursor<'w, 's, D, F> {
     /// # Safety
     /// `world` must be that of `state`, which must be up to date, and must give the right to the access that
     /// `state` declares for as long as this lives.
     pub(crate) unsafe fn new(
-        state: &'s CellsState<D, F>,
+        state: &'s CursorState<D, F>,
         world: UnsafeWorldCell<'w>,
         last_run: Tick,
         this_run: Tick,
@@ -438,11 +438,11 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
     }
 
     /// # Safety
-    /// As for the cells that the origin is [taken from](Self::origin).
+    /// As for the cursor that the origin is [taken from](Self::origin).
     pub(crate) unsafe fn of(origin: Origin<'w, 's, D, F>) -> Self {
         let Origin { world, state, last_run, this_run } = origin;
         // SAFETY: as the caller promises.
-        Self { origin, fetch: unsafe { CellsFetch::new(state, world, last_run, this_run) } }
+        Self { origin, fetch: unsafe { CursorFetch::new(state, world, last_run, this_run) } }
     }
 
     /// What these are made of, to make others.
@@ -452,8 +452,8 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
     }
 
     /// The same for a shorter time.
-    pub(crate) fn shorter(&self) -> Cells<'_, 's, D, F> {
-        Cells { fetch: self.fetch.clone().shrink(), ..*self }
+    pub(crate) fn shorter(&self) -> FetchCursor<'_, 's, D, F> {
+        FetchCursor { fetch: self.fetch.clone().shrink(), ..*self }
     }
 
     /// The numbers of the storages that match, for [`enter`](Self::enter).
@@ -504,7 +504,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
     pub(crate) fn rows_at<const N: usize>(
         &self,
         entities: &[Entity],
-        places: &[Place],
+        places: &[RowHint],
     ) -> Option<[TableRow; N]> {
         let (table, first) = (self.table(), places.first()?.row?);
         let mut rows = [first; N];
@@ -518,8 +518,8 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
 
     /// The place of an entity in this row of the storage that is set.
     #[inline]
-    pub(crate) fn place(&self, row: TableRow) -> Place {
-        Place { storage: self.fetch.storage, row: Some(row) }
+    pub(crate) fn place(&self, row: TableRow) -> RowHint {
+        RowHint { storage: self.fetch.storage, row: Some(row) }
     }
 
     /// The data of an entity that was at `place` last, which is put right. `None` if it is dead or does not match.
@@ -528,7 +528,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
     /// As for [`QueryData::fetch`]: no other item of this entity that conflicts with it may be alive; and of no
     /// entity at all, if `D` is not `IterQueryData`.
     #[inline]
-    pub(crate) unsafe fn get_at(&mut self, entity: Entity, place: &mut Place) -> Option<D::Item<'w, 's>> {
+    pub(crate) unsafe fn get_at(&mut self, entity: Entity, place: &mut RowHint) -> Option<D::Item<'w, 's>> {
         // SAFETY: the state is the one it was made with; the rest is up to the caller.
         unsafe { self.fetch.get_at(self.origin.state, entity, place) }
     }
@@ -543,7 +543,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Cells<'w, 's, D, F> {
 
     /// [`find`](Self::find) of an entity that was at `place` last, which is put right.
     #[inline(always)]
-    pub(crate) fn seek(&mut self, entity: Entity, place: &mut Place) -> Option<TableRow> {
+    pub(crate) fn seek(&mut self, entity: Entity, place: &mut RowHint) -> Option<TableRow> {
         // SAFETY: the state is the one it was made with.
         unsafe { self.fetch.seek(self.origin.state, entity, place) }
     }
