@@ -6,7 +6,7 @@
 //! once, before its first pair, and then hold for as long as the relation lives.
 //!
 //! A new relation trait goes here: its flag and its contradictions into `traits.rs`, the attribute into the
-//! derive macro, and the rule itself into `ops::plan`, the one place that decides what an insertion means.
+//! derive macro, and the rule itself into `ops::mutate::plan`, the one place that decides what an insertion means.
 
 mod builtin;
 mod data;

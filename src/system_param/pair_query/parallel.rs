@@ -39,7 +39,7 @@ mod threads {
     use super::*;
     use crate::{
         fetch::FetchCursor,
-        param::pair_query::{Scope, ends::Ends},
+        system_param::pair_query::{Scope, ends::Ends},
     };
     use alloc::vec::Vec;
     use bevy_tasks::ComputeTaskPool;
