@@ -67,14 +67,14 @@ where
             }
             let Stage { above, nodes: mut rest, scattered } = stage;
             let visit_some = &visit_some;
-            let counts = pool.scope(|scope| {
+            let parts = pool.scope(|scope| {
                 while !rest.is_empty() {
                     let (nodes, others) = rest.split_at_mut(end_of_chunk(rest, chunk));
                     rest = others;
                     scope.spawn(async move { visit_some(Stage { above, nodes, scattered }) });
                 }
             });
-            counts.iter().for_each(|count| counts.merge(count));
+            parts.iter().for_each(|part| counts.merge(part));
         }
         let first = levels.discover(own.storages(context.world), &counts);
         levels.dead = counts.dead;
