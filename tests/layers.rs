@@ -300,6 +300,13 @@ fn has_a_reason(source: &Source, offset: usize) -> bool {
     comments.any(|at| lines[at].contains("SAFETY:"))
 }
 
+/// An invalid entity in the place of none, which `Option` says.
+fn check_placeholders(source: &Source) -> Vec<Complaint> {
+    let complain =
+        |end| source.complaint(end, "`Entity::PLACEHOLDER` may be taken for an entity: say `None`");
+    source.words("PLACEHOLDER").map(complain).collect()
+}
+
 fn check_length(source: &Source) -> Vec<Complaint> {
     let lines = source.text.lines().count();
     let too_long = Complaint {
@@ -357,6 +364,11 @@ fn a_module_imports_lower_layers_only() {
 #[test]
 fn unsafe_stands_only_where_the_design_allows_it_and_says_why_it_is_sound() {
     assert_none(check_unsafe);
+}
+
+#[test]
+fn no_invalid_entity_stands_for_none() {
+    assert_none(check_placeholders);
 }
 
 #[test]
@@ -444,6 +456,12 @@ unsafe fn f() {
     assert_eq!(lines(check_unsafe, "ops/api/bundle", text), [6, 13]);
     assert_eq!(lines(check_unsafe, "ops/mutate/plan", text), [5, 6, 6, 7, 11, 13, 13]);
     assert_eq!(lines(check_unsafe, "storehouse", "unsafe fn f() {}"), [1]);
+}
+
+#[test]
+fn the_checker_finds_invalid_entities() {
+    let text = "// PLACEHOLDER\nlet none = Entity::PLACEHOLDER;\nlet text = \"PLACEHOLDER\";";
+    assert_eq!(lines(check_placeholders, "expr/plan", text), [2]);
 }
 
 #[test]

@@ -100,6 +100,8 @@ impl FromIterator<Var> for VarSet {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Element {
     Entity(Entity),
+    /// An entity whose name has no meaning before the system runs.
+    Awaited,
     /// A variable; a wildcard is one that occurs once.
     Var(Var),
     /// The entity that Bevy keeps a resource on.
@@ -242,6 +244,8 @@ pub(crate) enum Comparand {
     /// `*` or `_`: whatever there is.
     Everything,
     Entity(Entity),
+    /// As [`Element::Awaited`].
+    Awaited,
     Var(Var),
     /// Looked up while evaluating.
     Path(Box<str>),
@@ -566,7 +570,7 @@ pub(crate) struct BoundQuery {
     pub(crate) singletons: Vec<ComponentId>,
     /// Entities that were found by their names.
     pub(crate) named: Vec<Entity>,
-    /// Some name has no meaning yet: a placeholder stands for it.
+    /// Some name has no meaning yet: [`Element::Awaited`] stands for it.
     pub(crate) awaits_names: bool,
 }
 

@@ -179,6 +179,7 @@ impl<'a> Row<'a> {
         match operand {
             Operand::Entity(entity) => Value::new(entity),
             Operand::Column(column) => self.column(column),
+            Operand::Nothing => Value::UNSET,
         }
     }
 

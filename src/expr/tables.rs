@@ -148,7 +148,7 @@ impl Steady {
                 match shape.source {
                     Some(Operand::Column(column)) if column != Var::THIS.0 => steady.sources.push(column),
                     Some(Operand::Entity(entity)) => steady.constants.push(entity),
-                    Some(Operand::Column(_)) | None => {}
+                    Some(Operand::Column(_) | Operand::Nothing) | None => {}
                 }
             }
         }

@@ -124,7 +124,8 @@ pub(crate) struct Adopted {
 pub(crate) struct RelationEntry {
     /// False once the relation is gone and its number waits for another.
     pub(crate) in_use: bool,
-    /// Its entity. A type's entity may have been despawned; it is made anew on the next use.
+    /// Its entity. A type's entity may have been despawned; it is made anew on the next use. While the number waits, that
+    /// of the relation that had it last; of a built-in relation's number, that of the first relation there was.
     pub(crate) entity: Entity,
     pub(crate) type_id: Option<TypeId>,
     /// The type has been registered as a relation. One that is only known by its entity may turn out to be one.
@@ -154,10 +155,10 @@ impl RelationEntry {
         RelationName { name: self.name.clone(), entity: self.entity }
     }
 
-    fn free() -> Self {
+    fn free(entity: Entity) -> Self {
         Self {
             in_use: false,
-            entity: Entity::PLACEHOLDER,
+            entity,
             type_id: None,
             declared: false,
             name: None,
@@ -213,6 +214,12 @@ impl Registry {
         &self.entries[id.index()]
     }
 
+    /// The entry of a relation, unless the number waits for another.
+    #[inline]
+    pub(crate) fn get(&self, id: RelationId) -> Option<&RelationEntry> {
+        self.entries.get(id.index()).filter(|entry| entry.in_use)
+    }
+
     #[inline]
     pub(crate) fn entry_mut(&mut self, id: RelationId) -> &mut RelationEntry {
         &mut self.entries[id.index()]
@@ -264,10 +271,10 @@ impl Registry {
     /// Adds a relation and gives its number.
     pub(crate) fn add(&mut self, entity: Entity, type_id: Option<TypeId>) -> RelationId {
         while self.entries.len() < BUILT_INS {
-            self.entries.push(RelationEntry::free());
+            self.entries.push(RelationEntry::free(entity));
         }
         let id = type_id.and_then(built_in).or_else(|| self.free.pop()).unwrap_or_else(|| {
-            self.entries.push(RelationEntry::free());
+            self.entries.push(RelationEntry::free(entity));
             RelationId(self.entries.len() as u32 - 1)
         });
         let entry = self.entry_mut(id);
@@ -290,7 +297,8 @@ impl Registry {
 
     /// Forgets a relation. Its number will serve another, and so will its key if it is a run-time relation.
     pub(crate) fn remove(&mut self, id: RelationId) {
-        let entry = core::mem::replace(self.entry_mut(id), RelationEntry::free());
+        let entity = self.entry(id).entity;
+        let entry = core::mem::replace(self.entry_mut(id), RelationEntry::free(entity));
         self.by_entity.remove(&entry.entity);
         match entry.type_id {
             Some(type_id) => {

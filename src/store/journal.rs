@@ -123,7 +123,8 @@ mod tests {
     use super::*;
 
     fn change() -> Change {
-        Change { source: Entity::PLACEHOLDER, target: Entity::PLACEHOLDER, removed: false }
+        let entity = Entity::from_raw_u32(1).unwrap();
+        Change { source: entity, target: entity, removed: false }
     }
 
     #[test]

@@ -30,6 +30,7 @@ impl Batch {
         match operand {
             Operand::Entity(entity) => Value::new(entity),
             Operand::Column(column) => self.columns[column as usize][row],
+            Operand::Nothing => Value::UNSET,
         }
     }
 
@@ -38,6 +39,7 @@ impl Batch {
         match operand {
             Operand::Entity(entity) => Some(entity),
             Operand::Column(column) => self.columns[column as usize][row].entity(),
+            Operand::Nothing => None,
         }
     }
 

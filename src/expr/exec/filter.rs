@@ -106,7 +106,12 @@ impl Filter {
                 values.clear();
                 values.extend((0..batch.len).map(|row| batch.value(*value, row)));
                 *batch.column_mut(*column) = values;
-                if matches!(value, Operand::Entity(entity) if !view.is_alive(*entity)) {
+                let exists = match value {
+                    Operand::Entity(entity) => view.is_alive(*entity),
+                    Operand::Column(_) => true,
+                    Operand::Nothing => false,
+                };
+                if !exists {
                     batch.keep(&stage.columns, &[]);
                 }
             }
@@ -267,17 +272,18 @@ fn select_by(
     negated: bool,
     mut holds: impl FnMut(Entity) -> bool,
 ) {
-    match operand {
-        Operand::Entity(entity) => {
-            let all = if holds(entity) != negated { batch.len } else { 0 };
-            rows.clear();
-            rows.extend(0..all as u32);
-        }
+    let constant = match operand {
+        Operand::Entity(entity) => holds(entity),
+        Operand::Nothing => false,
         Operand::Column(column) => {
             let values = &batch.columns[column as usize][..batch.len];
             select(values.len(), rows, |row| values[row].entity().is_some_and(&mut holds) != negated);
+            return;
         }
-    }
+    };
+    let all = if constant != negated { batch.len } else { 0 };
+    rows.clear();
+    rows.extend(0..all as u32);
 }
 
 /// Collects the rows in which two entities have a pair, or have not.
@@ -296,7 +302,7 @@ fn has_pair(
         (Reader::Many(mut reader), Operand::Entity(target)) => {
             select_by(batch, rows, source, negated, |source| reader.has(source, target));
         }
-        (_, Operand::Column(_)) => {
+        (_, Operand::Column(_) | Operand::Nothing) => {
             let index = view.index(relation);
             select(batch.len, rows, |row| {
                 let ends = batch.entity(source, row).zip(batch.entity(target, row));
@@ -326,6 +332,7 @@ fn write_of(
             constant = [Value::new(entity)];
             (&constant[..], 0)
         }
+        Operand::Nothing => (&[Value::UNSET][..], 0),
         Operand::Column(of) => (&batch.columns[of as usize][..batch.len], 1),
     };
     select(batch.len, rows, |row| {

@@ -18,7 +18,6 @@ use alloc::{
 };
 use bevy_ecs::{
     component::{ComponentId, Components},
-    entity::Entity,
     name::Name,
     query::{Access, AccessConflicts},
 };
@@ -184,7 +183,11 @@ impl Collector<'_> {
 
     /// Children are pairs whose sources have an order of their own.
     fn is_child_of(&self, relation: Element) -> bool {
-        let Element::Entity(relation) = relation else { return true };
+        let relation = match relation {
+            Element::Entity(relation) => relation,
+            Element::Awaited => return false,
+            Element::Var(_) | Element::Singleton(_) | Element::Any => return true,
+        };
         self.reads.store().is_some_and(|store| store.registry.of_entity(relation) == Some(CHILD_OF))
     }
 
@@ -192,8 +195,10 @@ impl Collector<'_> {
     fn column(&self, pair: &PairAtom) -> Option<ComponentId> {
         let store = self.reads.store()?;
         let relation = store.registry.of_entity(pair.relation.entity()?)?;
-        let target = pair.target.entity().unwrap_or(Entity::PLACEHOLDER);
-        let kind = store.data_kind(relation, target, target)?;
+        let kind = match pair.target.entity() {
+            Some(target) => store.data_kind(relation, target, target)?,
+            None => store.registry.entry(relation).data?,
+        };
         (kind.column)(self.reads.components())
     }
 }

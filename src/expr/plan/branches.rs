@@ -448,7 +448,7 @@ fn list_test(source: Element, list: Element, mode: ListMode, negated: bool) -> O
     let operand = |element| match element {
         Element::Entity(entity) => Some(Operand::Entity(entity)),
         Element::Var(var) => Some(Operand::Column(var.0)),
-        Element::Singleton(_) | Element::Any => None,
+        Element::Singleton(_) | Element::Awaited | Element::Any => None,
     };
     Some(Filter::List { source: operand(source)?, list: operand(list)?, mode, negated })
 }

@@ -93,7 +93,7 @@ impl Estimate<'_, '_> {
     /// How many rows a term makes of one, with these variables bound.
     pub(super) fn atom(self, atom: &Atom, bound: &VarSet) -> f64 {
         let known = |element: Element| match element {
-            Element::Entity(_) | Element::Singleton(_) => true,
+            Element::Entity(_) | Element::Awaited | Element::Singleton(_) => true,
             Element::Var(var) => bound.contains(var),
             Element::Any => false,
         };

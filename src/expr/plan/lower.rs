@@ -189,9 +189,9 @@ impl Lowering<'_, '_> {
         match element {
             Element::Singleton(component) => {
                 // Nobody has anything while there is no such resource.
-                let entity = self.singleton(component).unwrap_or(Entity::PLACEHOLDER);
-                Position::Known(Operand::Entity(entity))
+                Position::Known(self.singleton(component).map_or(Operand::Nothing, Operand::Entity))
             }
+            Element::Awaited => Position::Known(Operand::Nothing),
             Element::Entity(entity) => Position::Known(Operand::Entity(entity)),
             Element::Var(var) if bound.contains(var) => Position::Known(Operand::Column(var.0)),
             Element::Var(var) => Position::Out(var.0),
@@ -231,7 +231,7 @@ impl Lowering<'_, '_> {
             Element::Entity(entity) => Some(Operand::Entity(entity)),
             Element::Var(var) => Some(Operand::Column(var.0)),
             Element::Singleton(component) => self.singleton(component).map(Operand::Entity),
-            Element::Any => None,
+            Element::Awaited | Element::Any => None,
         }
     }
 
@@ -265,6 +265,7 @@ impl Lowering<'_, '_> {
         let is_bound = |bound: &Bound, var| bound.set.contains(var);
         let operand = match right {
             Comparand::Entity(entity) => Some(Operand::Entity(*entity)),
+            Comparand::Awaited => Some(Operand::Nothing),
             Comparand::Var(var) => Some(Operand::Column(var.0)),
             Comparand::Everything | Comparand::Path(_) | Comparand::Part(_) => None,
         };
@@ -350,6 +351,7 @@ impl From<&Comparand> for Comparison {
         match comparand {
             Comparand::Everything => Self::Everything,
             Comparand::Entity(entity) => Self::Operand(Operand::Entity(*entity)),
+            Comparand::Awaited => Self::Operand(Operand::Nothing),
             Comparand::Var(var) => Self::Operand(Operand::Column(var.0)),
             Comparand::Path(path) => Self::Path(path.clone()),
             Comparand::Part(part) => Self::Part(part.clone()),

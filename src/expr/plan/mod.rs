@@ -30,6 +30,8 @@ pub(crate) type Column = u16;
 pub(crate) enum Operand {
     Entity(Entity),
     Column(Column),
+    /// An entity that does not exist: no term holds for it.
+    Nothing,
 }
 
 /// One position of what an operation looks for.

@@ -324,7 +324,7 @@ impl Lowering<'_, '_> {
             Condition::Equal { left, right, negated } => {
                 let given = match right {
                     Comparand::Var(right) => bound.contains(*right) || bound.contains(*left),
-                    Comparand::Entity(_) => true,
+                    Comparand::Entity(_) | Comparand::Awaited => true,
                     Comparand::Everything | Comparand::Path(_) | Comparand::Part(_) => false,
                 };
                 if given && !negated { 0.9 } else { self.estimate().entities() * 2.0 }

@@ -21,7 +21,9 @@ impl Resolver<'_> {
         };
         let span = has.first.id.span;
         let [type_name, _, ..] = &path.0[..] else { return Ok(None) };
-        let Meaning::Member(type_id, fields) = self.meaning(path, span, None)? else { return Ok(None) };
+        let Some(Meaning::Member(type_id, fields)) = self.meaning(path, span, None)? else {
+            return Ok(None);
+        };
         for traversal in [&has.first, source, target].into_iter().filter_map(|arg| arg.traversal.as_ref()) {
             if walks(traversal) {
                 let expected = "no traversal: a field is read on its source alone";

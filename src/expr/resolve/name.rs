@@ -30,8 +30,14 @@ pub(super) enum Meaning {
 }
 
 impl Resolver<'_> {
-    /// The one thing that a name means. Names are tried as a child of `scope`, as a type, as an entity, as a field.
-    pub(super) fn meaning(&mut self, path: &Path, span: Span, scope: Option<Entity>) -> Resolved<Meaning> {
+    /// The one thing that a name means; `None` if that will be known when the system runs. Names are tried as a child
+    /// of `scope`, as a type, as an entity, as a field.
+    pub(super) fn meaning(
+        &mut self,
+        path: &Path,
+        span: Span,
+        scope: Option<Entity>,
+    ) -> Resolved<Option<Meaning>> {
         if let Some(scope) = scope {
             let children = self.at_path(Some(scope), &path.0);
             if !children.is_empty() {
@@ -56,11 +62,11 @@ impl Resolver<'_> {
         self.single(meanings, path, span)
     }
 
-    fn single(&mut self, mut meanings: Vec<Meaning>, path: &Path, span: Span) -> Resolved<Meaning> {
+    fn single(&mut self, mut meanings: Vec<Meaning>, path: &Path, span: Span) -> Resolved<Option<Meaning>> {
         match meanings.len() {
             0 if self.site.is_ahead() => {
                 self.query.awaits_names = true;
-                Ok(Meaning::Entity(Entity::PLACEHOLDER))
+                Ok(None)
             }
             0 => Err(self.unknown(path, span)),
             1 => {
@@ -68,14 +74,14 @@ impl Resolver<'_> {
                 if let Meaning::Entity(entity) = meaning {
                     self.query.named.push(entity);
                 }
-                Ok(meaning)
+                Ok(Some(meaning))
             }
             // Who is meant may be clear by then.
             _ if self.site.is_ahead()
                 && !meanings.iter().any(|meaning| matches!(meaning, Meaning::Type(_))) =>
             {
                 self.query.awaits_names = true;
-                Ok(Meaning::Entity(Entity::PLACEHOLDER))
+                Ok(None)
             }
             _ => {
                 let candidates: Vec<String> = meanings.iter().map(|meaning| self.describe(meaning)).collect();

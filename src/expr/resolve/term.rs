@@ -166,7 +166,7 @@ impl Resolver<'_> {
             Some(relation) => self.fixed(relation)?,
             None => self.relation_entity(IS_A),
         };
-        let is_a = relation == self.relation_entity(IS_A) || relation == Entity::PLACEHOLDER;
+        let is_a = relation.is_none() || relation == self.relation_entity(IS_A);
         if !is_a || traversal.depth != Depth::EVERY {
             let expected = "`self` or `up IsA` on a component or relation: whether subtypes count";
             return Err(Diagnostic::rule(traversal.span, expected));
@@ -179,8 +179,8 @@ impl Resolver<'_> {
         self.site.entity_of(id).ok_or_else(despawned)
     }
 
-    fn relation_entity(&self, id: crate::id::RelationId) -> Entity {
-        self.site.reads().store().map_or(Entity::PLACEHOLDER, |store| store.registry.entry(id).entity)
+    fn relation_entity(&self, id: crate::id::RelationId) -> Option<Entity> {
+        Some(self.site.reads().store()?.registry.get(id)?.entity)
     }
 
     /// A walk that is written down. `source` tells whether it starts at the source of a term, whose id may be
@@ -200,14 +200,12 @@ impl Resolver<'_> {
             Some(id) => (self.fixed(id)?, id.span),
             None => (self.relation_entity(CHILD_OF), written.span),
         };
+        let Some(relation) = relation else { return Ok(None) };
         let store = self.site.reads().store();
         let known = store.and_then(|store| store.registry.of_entity(relation));
         let traversable =
             known.zip(store).filter(|(id, store)| store.registry.entry(*id).traits.is_traversable());
         let Some((id, _)) = traversable else {
-            if relation == Entity::PLACEHOLDER {
-                return Ok(None);
-            }
             return Err(Diagnostic::rule(span, "a traversable relation"));
         };
         if source && id == IS_A && !shared {
@@ -241,7 +239,10 @@ impl Resolver<'_> {
                 element => IdParts { id: AtomId::AnyId(element), entity: None, final_by_default: true },
             });
         };
-        match self.meaning(path, first.id.span, None)? {
+        let Some(meaning) = self.meaning(path, first.id.span, None)? else {
+            return Ok(IdParts { id: AtomId::AnyId(Element::Awaited), entity: None, final_by_default: true });
+        };
+        match meaning {
             Meaning::Entity(entity) => Ok(self.id_of_entity(entity)),
             Meaning::Type(type_id) => match self.site.component_of(type_id) {
                 Some(component) => Ok(self.id_of_component(component, type_id)),
@@ -333,7 +334,7 @@ impl Resolver<'_> {
     fn check_one_of(&self, scope: Entity, target: Entity, span: Span) -> Resolved<()> {
         let reads = self.site.reads();
         let is_child = |store: &PairStore| store.relation(CHILD_OF).has(target, scope);
-        if target == Entity::PLACEHOLDER || reads.store().is_none_or(is_child) {
+        if reads.store().is_none_or(is_child) {
             return Ok(());
         }
         Err(Diagnostic::rule(
@@ -353,11 +354,12 @@ impl Resolver<'_> {
         Ok(IdParts { id: AtomId::Pair(pair), entity: relation.entity(), final_by_default: false })
     }
 
-    /// One entity that is written down.
-    fn fixed(&mut self, id: &Id) -> Resolved<Entity> {
+    /// One entity that is written down; `None` if it is [awaited](Element::Awaited).
+    fn fixed(&mut self, id: &Id) -> Resolved<Option<Entity>> {
         let mut prepared = Prepared { items: Vec::new(), operator: Operator::And };
         match self.element_of(id, None, &mut prepared)? {
-            Element::Entity(entity) => Ok(entity),
+            Element::Entity(entity) => Ok(Some(entity)),
+            Element::Awaited => Ok(None),
             _ => Err(Diagnostic::rule(id.span, "one relation")),
         }
     }
@@ -376,13 +378,16 @@ impl Resolver<'_> {
             IdKind::Bits(bits) => {
                 let entity = Entity::try_from_bits(*bits);
                 let alive = entity.filter(|&entity| self.site.reads().entities().contains_spawned(entity));
-                let awaited = (alive.is_none() && self.site.is_ahead()).then_some(Entity::PLACEHOLDER);
-                self.query.awaits_names |= awaited.is_some();
-                Element::Entity(
-                    alive
-                        .or(awaited)
-                        .ok_or_else(|| Diagnostic::rule(id.span, "the bits of an entity that is alive"))?,
-                )
+                match alive {
+                    Some(entity) => Element::Entity(entity),
+                    None if self.site.is_ahead() => {
+                        self.query.awaits_names = true;
+                        Element::Awaited
+                    }
+                    None => {
+                        return Err(Diagnostic::rule(id.span, "the bits of an entity that is alive"));
+                    }
+                }
             }
             IdKind::Lookup(name, path) => {
                 let parent = self.variable(name);
@@ -396,9 +401,10 @@ impl Resolver<'_> {
                 Element::Var(child)
             }
             IdKind::Path(path) => match self.meaning(path, id.span, scope)? {
-                Meaning::Entity(entity) => Element::Entity(entity),
-                Meaning::Type(type_id) => Element::Entity(self.entity_of(type_id, id.span)?),
-                Meaning::Member(..) => return Err(Diagnostic::rule(id.span, "an entity, not a field")),
+                None => Element::Awaited,
+                Some(Meaning::Entity(entity)) => Element::Entity(entity),
+                Some(Meaning::Type(type_id)) => Element::Entity(self.entity_of(type_id, id.span)?),
+                Some(Meaning::Member(..)) => return Err(Diagnostic::rule(id.span, "an entity, not a field")),
             },
         })
     }
@@ -413,6 +419,7 @@ impl Resolver<'_> {
             AstComparand::Id(Id { kind: IdKind::Wildcard, .. }) => Comparand::Everything,
             AstComparand::Id(id) => match self.element_of(id, None, prepared)? {
                 Element::Entity(entity) => Comparand::Entity(entity),
+                Element::Awaited => Comparand::Awaited,
                 Element::Var(var) => {
                     self.compared.push(([left, var], id.span));
                     Comparand::Var(var)
@@ -436,7 +443,9 @@ impl Resolver<'_> {
         if !alone && source.id.kind != has.first.id.kind {
             return Ok(None);
         }
-        let Meaning::Type(type_id) = self.meaning(first, has.first.id.span, None)? else { return Ok(None) };
+        let Some(Meaning::Type(type_id)) = self.meaning(first, has.first.id.span, None)? else {
+            return Ok(None);
+        };
         let registered =
             self.site.reads().store().is_some_and(|store| store.registry.singletons.contains(&type_id));
         if alone && !registered {

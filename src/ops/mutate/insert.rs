@@ -142,13 +142,13 @@ fn prepare(world: &mut World, pair: StoredPair, plan: &Plan) -> Result<(), Inser
     let Some(store) = fetch::store(world).filter(|store| store.id == id) else {
         return Err(store_removed(pair));
     };
-    let entry = store.registry.entry(pair.relation);
+    let entry = store.registry.get(pair.relation);
     match named {
         // A run-time relation: its number may serve another by now.
-        Some(named) if entry.entity != entity => {
+        Some(named) if entry.is_none_or(|entry| entry.entity != entity) => {
             Err(InsertPairError::Dead { pair: named, dead: PairRole::Relation })
         }
-        None if entry.type_id != type_id => Err(store_removed(pair)),
+        None if entry.is_none_or(|entry| entry.type_id != type_id) => Err(store_removed(pair)),
         _ => Ok(()),
     }
 }

@@ -374,7 +374,7 @@ pub(in crate::ops) fn apply_traits(
         if let Some(data) = merged.data_ref() {
             ((data.kind)().init)(world);
         }
-        let entry = ensure_store(world).registry.entries.get(id.index());
+        let entry = ensure_store(world).registry.get(id);
         if !entry
             .is_some_and(|entry| entry.type_id == type_id && (type_id.is_some() || entry.entity == entity))
         {

@@ -304,13 +304,14 @@ mod tests {
 
     #[test]
     fn runs_end_where_entities_differ() {
-        let entities: Vec<_> = (0..70).filter_map(Entity::from_raw_u32).collect();
+        let entities: Vec<_> = (0..71).filter_map(Entity::from_raw_u32).collect();
+        let (entities, other_entity) = (&entities[..70], entities[70]);
         for differs in 0..70 {
-            let mut other = entities.clone();
-            other[differs] = Entity::PLACEHOLDER;
-            assert_eq!(run_length(&entities, &other), differs);
-            assert_eq!(run_length(&entities[..differs], &entities), differs);
-            assert_eq!(run_length(&entities, &other[..differs]), differs);
+            let mut other = entities.to_vec();
+            other[differs] = other_entity;
+            assert_eq!(run_length(entities, &other), differs);
+            assert_eq!(run_length(&entities[..differs], entities), differs);
+            assert_eq!(run_length(entities, &other[..differs]), differs);
         }
     }
 }

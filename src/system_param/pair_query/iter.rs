@@ -19,20 +19,22 @@ enum Walk<'w, 's> {
         storages: slice::Iter<'s, u32>,
         rows: Rows<'w>,
         at: usize,
-        source: Entity,
+        /// The source that `targets` are of.
+        source: Option<Entity>,
         targets: TargetIter<'w>,
     },
     Lists {
         /// The lists that are left. `None` if it goes over one list only.
         lists: Option<ListIter<'w>>,
-        target: Entity,
+        /// The target that `sources` are of.
+        target: Option<Entity>,
         sources: SourceIter<'w>,
     },
 }
 
 impl<'w, 's> Walk<'w, 's> {
     fn of_target(target: Entity, sources: SourceIter<'w>) -> Self {
-        Self::Lists { lists: None, target, sources }
+        Self::Lists { lists: None, target: Some(target), sources }
     }
 
     /// The next pair. In a table, `place` becomes that of the source.
@@ -46,11 +48,11 @@ impl<'w, 's> Walk<'w, 's> {
         match self {
             Self::Rows { storages, rows, at, source, targets } => loop {
                 if let Some(target) = targets.next() {
-                    return Some((*source, target));
+                    return source.map(|source| (source, target));
                 }
                 match rows.get(*at) {
                     Some((entity, row)) => {
-                        (*at, *source, *targets) = (*at + 1, entity, index.targets(entity));
+                        (*at, *source, *targets) = (*at + 1, Some(entity), index.targets(entity));
                         *place = cursor.place(row);
                     }
                     None => (*rows, *at) = (cursor.enter(*storages.next()?), 0),
@@ -59,10 +61,10 @@ impl<'w, 's> Walk<'w, 's> {
             Self::Lists { lists, target, sources } => loop {
                 if let Some(source) = sources.next() {
                     *place = place.next();
-                    return Some((source, *target));
+                    return target.map(|target| (source, target));
                 }
                 let (next, list) = lists.as_mut()?.next()?;
-                (*target, *sources) = (next, index.reverse.sources_in(list));
+                (*target, *sources) = (Some(next), index.reverse.sources_in(list));
             },
         }
     }
@@ -98,7 +100,7 @@ where
             Scope::All => ends.walk(pairs.index),
             Scope::Source(source) => {
                 let (storages, rows, targets) = ([].iter(), Rows::NONE, pairs.targets(source));
-                Walk::Rows { storages, rows, at: 0, source, targets }
+                Walk::Rows { storages, rows, at: 0, source: Some(source), targets }
             }
             Scope::Target(target) => Walk::of_target(target, pairs.sources(target)),
         };
@@ -242,15 +244,14 @@ where
 {
     /// Over all pairs, whichever way is shorter.
     fn walk(&self, index: Option<&'w RelationIndex>) -> Walk<'w, 's> {
-        let nobody = Entity::PLACEHOLDER;
         match index {
             Some(index) if !self.scans(index) => {
                 let lists = Some(index.reverse.targets());
-                Walk::Lists { lists, target: nobody, sources: SourceIter::none() }
+                Walk::Lists { lists, target: None, sources: SourceIter::none() }
             }
             _ => {
                 let (storages, targets) = (self.sources.storages().iter(), TargetIter::none());
-                Walk::Rows { storages, rows: Rows::NONE, at: 0, source: nobody, targets }
+                Walk::Rows { storages, rows: Rows::NONE, at: 0, source: None, targets }
             }
         }
     }
