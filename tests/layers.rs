@@ -21,6 +21,10 @@ const LAYERS: &[&[&str]] = &[
     &["plugin"],
 ];
 
+/// The floors of modules, lowest first: what stands in one imports only those before it. The `mod.rs` of the module itself
+/// gathers them.
+const FLOORS: &[(&str, &[&str])] = &[("expr", &["text", "eval", "bind", "plan", "exec", "result", "param"])];
+
 /// The crate root: it gathers everything, and nobody imports from it.
 const ROOT: &str = "lib";
 
@@ -265,6 +269,36 @@ fn check_layers(source: &Source) -> Vec<Complaint> {
     source.imports().into_iter().filter_map(complain).collect()
 }
 
+/// Imports that go up a floor, or past the floors, and files that stand on none.
+fn check_floors(source: &Source) -> Vec<Complaint> {
+    let mut path = source.module.split('/');
+    let top = path.next().unwrap_or_default();
+    let Some((_, floors)) = FLOORS.iter().find(|(module, _)| *module == top) else { return Vec::new() };
+    let Some(own) = path.next() else { return Vec::new() };
+    let floor = |name: &str| floors.iter().position(|floor| *floor == name);
+    let Some(own_floor) = floor(own) else {
+        return vec![source.complaint(0, format!("`{top}/{own}` has no floor"))];
+    };
+    let mut imports = Vec::new();
+    for (offset, name) in source.imports() {
+        if name == top {
+            first_names(&source.code, offset + name.len(), &mut imports);
+        }
+    }
+    // `super::` that leaves the floor, but not the module.
+    let depth = source.module.split('/').count() - 1;
+    for end in source.words("super") {
+        if supers(&source.code[..end]) == depth {
+            first_names(&source.code, end, &mut imports);
+        }
+    }
+    let complain = |(offset, name): (usize, String)| {
+        let allowed = floor(&name).is_some_and(|floor| floor <= own_floor);
+        (!allowed).then(|| source.complaint(offset, format!("`{own}` imports `{name}` of `{top}`")))
+    };
+    imports.into_iter().filter_map(complain).collect()
+}
+
 /// `unsafe` where it may not stand, or without a reason.
 fn check_unsafe(source: &Source) -> Vec<Complaint> {
     let allowed = UNSAFE.iter().any(|&module| {
@@ -362,6 +396,11 @@ fn a_module_imports_lower_layers_only() {
 }
 
 #[test]
+fn a_floor_imports_lower_floors_only() {
+    assert_none(check_floors);
+}
+
+#[test]
 fn unsafe_stands_only_where_the_design_allows_it_and_says_why_it_is_sound() {
     assert_none(check_unsafe);
 }
@@ -410,6 +449,28 @@ impl crate :: ops :: Insert for X {}
     assert_eq!(lines(check_layers, "unheard_of", ""), [1]);
     let sideways = check_layers(&Source::new("traverse/walk", "use crate::fetch::store;"));
     assert_eq!(sideways[0].to_string(), "traverse/walk:1: `traverse` of layer 3 imports `fetch` of layer 3");
+}
+
+#[test]
+fn the_checker_finds_imports_that_go_up_a_floor() {
+    let bad = r#"
+use super::{query::Var, super::exec::Batch};
+use crate::{
+    expr::{
+        eval::View,
+        plan::Plan,
+    },
+    store::PairStore,
+};
+use super::super::result::Row;
+use crate::expr::CompiledExpr;
+use crate::expr::bind::Var;
+"#;
+    assert_eq!(lines(check_floors, "expr/bind/term", bad), [6, 11, 10]);
+    assert_eq!(lines(check_floors, "expr/bind", "use super::{eval::View, result::Row};"), [1]);
+    assert_eq!(lines(check_floors, "expr/unheard_of", ""), [1]);
+    assert_eq!(lines(check_floors, "expr", "use result::Row;\nuse super::store::PairStore;"), []);
+    assert_eq!(lines(check_floors, "store/index", "use super::super::relation::Traits;"), []);
 }
 
 #[test]

@@ -1,192 +1,33 @@
 //! The query language.
 //!
-//! An expression goes through stages, each with a type of its own:
+//! An expression goes through stages, each with a type of its own. Each module imports only those before it:
 //!
-//! 1. Text, or calls of [`PairExprBuilder`], become an [`Ast`], in which short forms are written out and
+//! 1. [`text`]: text, or calls of [`PairExprBuilder`], become a syntax tree, in which short forms are written out and
 //!    whatever can be checked without a world has been checked. That is done by a crate of its own, with which
 //!    the macros read text while a program is compiled.
-//! 2. [`resolve`] looks names up in a world and gives a [`BoundQuery`](bound::BoundQuery): entities, components,
+//! 2. [`eval`]: what evaluation reads of a world. It hands out to a system what the system has declared and no more.
+//! 3. [`bind`] looks names up in a world and yields a [`BoundQuery`](bind::BoundQuery): entities, components,
 //!    relations and numbered variables, with everything checked that takes a world.
-//! 3. [`plan`] puts its terms in the order that promises the fewest rows, by what the store and the archetypes
+//! 4. [`plan`] puts its terms in the order that promises the fewest rows, by what the store and the archetypes
 //!    know about numbers, and makes a [`Plan`](plan::Plan) of operations.
-//! 4. [`exec`] runs the operations on batches of rows; [`rows`] shows what comes out.
-//!
-//! [`compiled`] runs all of it on a world, [`param`] in systems. What evaluation and rows read of components goes
-//! through [`reads`], which hands out to a system what the system has declared and no more.
+//! 5. [`exec`] runs the operations on batches of rows.
+//! 6. [`result`]: rows, their order and groups, tables, JSON.
+//! 7. [`param`]: expressions in systems.
 
-mod bound;
-mod builder;
-mod compiled;
+mod bind;
+mod eval;
 mod exec;
-#[cfg(feature = "serialize")]
-mod json;
-mod order;
-mod parallel;
 mod param;
 mod plan;
-mod reads;
-mod resolve;
-mod rows;
-mod sort;
-mod tables;
+mod result;
+mod text;
 
 pub use bevy_relations_syntax::error::{ExprError, ExprErrorKind};
-pub use bound::FieldAccess;
-pub use builder::PairExprBuilder;
-pub use compiled::{CompiledExpr, ExprRunError, VarId};
-#[cfg(feature = "serialize")]
-pub use json::RowSerializer;
-pub use order::RowGroup;
+pub use exec::{ExprRunError, VarId};
 pub use param::{AnyExpression, ExprParam, ExprQuery, Expression, FieldMode, ReadFields, WriteFields};
-pub use rows::{FieldId, Row, RowMut, Rows, WriteFieldError};
-pub use tables::{RowTable, RowTableMut};
-
-use alloc::{string::String, vec::Vec};
-use ast::{Ast, IdKind, THIS};
-use bevy_ecs::world::World;
-use bevy_relations_syntax::{ast, error, parse};
-use builder::GivenType;
-use core::{fmt, str::FromStr};
-
-/// An expression of the query language: which entities, with which components and pairs, found along which
-/// relations.
-///
-/// The language is that of Flecs. Terms are separated by commas and hold all at once:
-///
-/// | term | matches |
-/// |---|---|
-/// | `Ship` | entities with the component or tag |
-/// | `(DockedTo, Earth)`, `DockedTo($this, Earth)` | with the pair |
-/// | `(DockedTo, *)`, `(DockedTo, _)` | with a pair of the relation: a row for each, or one row |
-/// | `(DockedTo, $planet), Planet($planet)` | with a pair whose target has a component itself |
-/// | `Position(Game)`, `SimTime($)` | if that one entity has it; if the resource is there |
-/// | `!Ship`, `?Ship` | without it; whether or not they have it |
-/// | `Ship \|\| Station` | with one of them |
-/// | `!{ (DockedTo, $p), Planet($p) }` | where all that does not hold for any `$p` |
-/// | `Armor(up MountedOn)`, `Armor(self\|up MountedOn 2)` | with a holder above; or themselves; not too far up |
-/// | `Transform(cascade ChildOf)` | with a holder above, rows from the root down |
-/// | `(Movement.target, $x)`, `Held.orders.0($y, $x)` | with an entity in this field of a reflected component |
-/// | `$this == Earth`, `$p != $q`, `$this ~= "art"` | by identity, or by part of the name |
-/// | `[in] Ship`, `[out]`, `[inout]`, `[none]` | says what the data is for |
-/// | `and\|Fleet`, `or\|Fleet`, `not\|Fleet` | with all, one, none of the components of that entity |
-///
-/// A variable has no value in a row where an optional term found nothing, or where another branch of `||` was taken. Terms
-/// that use it are skipped there, and so is a scope of such terms alone; a branch of such terms holds, with its field
-/// unset.
-///
-/// `$this` is no prefab and no disabled entity, unless a term about `$this` itself names `Prefab` or `Disabled`, and no
-/// entity that Bevy or this crate keeps for itself. Other variables may be any of these but resources, observers and
-/// systems. `!{..}` has variables of its own, but never a `$this` of its own: it means the same wherever it stands.
-///
-/// The empty text asks for nothing and has no rows.
-///
-/// `R(a, b, c)` is short for `R(a, b), R(b, c)`, and `R(a, b || c)` for `R(a, b) || R(a, c)`. Names are paths
-/// (`Sol.Earth`) or Rust types (`game::Ship`); a backslash makes any character part of a name. `#123` is an entity
-/// by its bits. Comments are those of Rust.
-///
-/// In systems, [`ExprQuery`] runs an expression; [`pair_expr!`](crate::pair_expr) makes one of which the text is
-/// read while the program is compiled.
-///
-/// Displaying an expression writes it in one way, whatever way it was written in; two expressions are equal if
-/// they read the same then.
-///
-/// ```
-/// # use bevy_relations::PairExpr;
-/// let expr = PairExpr::parse("Ship, DockedTo($this, $a, $b) // twice removed").unwrap();
-/// assert_eq!(expr.to_string(), "Ship, (DockedTo, $a), DockedTo($a, $b)");
-/// assert_eq!(expr.variables(), ["a", "b"]);
-/// ```
-#[derive(Clone)]
-pub struct PairExpr {
-    text: String,
-    ast: Ast,
-    /// Types that a builder was given, by what it has written for them.
-    types: Vec<GivenType>,
-}
-
-impl PairExpr {
-    /// Reads an expression.
-    ///
-    /// # Errors
-    /// If the text does not follow the grammar, or says what cannot hold in any world; also if it has more than
-    /// 64 KiB, more than 512 terms, or more than 32 scopes in each other.
-    ///
-    /// # Complexity
-    /// Linear in the length of the text.
-    pub fn parse(text: impl Into<String>) -> Result<Self, ExprError> {
-        let text = text.into();
-        let ast = parse::parse(&text)?;
-        Ok(Self { text, ast, types: Vec::new() })
-    }
-
-    /// Starts an expression that is put together by calls.
-    pub fn builder() -> PairExprBuilder {
-        PairExprBuilder::default()
-    }
-
-    /// The text that was read, or that a builder has written.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// Finds out what the names mean in a world, and how to evaluate the expression there.
-    ///
-    /// # Errors
-    /// If a name is unknown or means several things, or if a rule is broken that depends on what things are.
-    pub fn compile(&self, world: &mut World) -> Result<CompiledExpr, ExprError> {
-        let query = resolve::resolve(self, resolve::Site::Now(world))?;
-        Ok(CompiledExpr::new(query, world))
-    }
-
-    /// The names of the variables, in the order of their first use, without `$this` and without those that occur
-    /// only in `!{..}`, which nobody outside can see.
-    pub fn variables(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        self.ast.for_each_term(&mut |term, negated| {
-            for id in term.ids().filter(|_| !negated) {
-                if let IdKind::Variable(name) | IdKind::Lookup(name, _) = &id.kind
-                    && name != THIS
-                    && !names.contains(&name.as_str())
-                {
-                    names.push(name);
-                }
-            }
-        });
-        names
-    }
-}
-
-/// An expression that the macros have read before.
-#[doc(hidden)]
-pub fn parsed(text: &'static str) -> PairExpr {
-    PairExpr::parse(text).unwrap_or_else(|error| unreachable!("{error}"))
-}
-
-impl FromStr for PairExpr {
-    type Err = ExprError;
-
-    fn from_str(text: &str) -> Result<Self, ExprError> {
-        Self::parse(text)
-    }
-}
-
-impl PartialEq for PairExpr {
-    fn eq(&self, other: &Self) -> bool {
-        self.ast == other.ast
-    }
-}
-
-impl Eq for PairExpr {}
-
-impl fmt::Display for PairExpr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.ast.fmt(f)
-    }
-}
-
-/// Shows what was understood, with the place of each part in the text.
-impl fmt::Debug for PairExpr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.ast, f)
-    }
-}
+#[cfg(feature = "serialize")]
+pub use result::RowSerializer;
+pub use result::{
+    CompiledExpr, FieldId, Row, RowGroup, RowMut, RowTable, RowTableMut, Rows, WriteFieldError,
+};
+pub use text::{FieldAccess, PairExpr, PairExprBuilder, parsed};

@@ -4,12 +4,12 @@
 //!
 //! [`produce`]: super::produce
 
-use super::{
-    view::{Value, View},
-    walk::{AtomBuffers, reaches},
-};
+use super::buffers::AtomBuffers;
 use crate::{
-    expr::plan::{AtomOp, IdOp, KnownRelation, Operand, Position, RelationOp, Walk},
+    expr::{
+        eval::{Value, View, reaches},
+        plan::{AtomOp, IdOp, KnownRelation, Operand, Position, RelationOp, Walk},
+    },
     relation::{IS_A, TAGGED},
     traverse::Direction,
 };

@@ -1,7 +1,9 @@
 //! Rows in columns.
 
-use super::view::Value;
-use crate::expr::plan::{Column, Operand};
+use crate::expr::{
+    eval::Value,
+    plan::{Column, Operand},
+};
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
 

@@ -1,7 +1,10 @@
 //! Pipelines that are run on a batch of another: for what is negated, optional or alternative.
 
-use super::{Batch, PipelineState, Run, Settled, StageState, view::Value};
-use crate::expr::plan::{Arm, Branch, BranchKind, Column, Special, Stage};
+use super::{Batch, PipelineState, Run, Settled, StageState};
+use crate::expr::{
+    eval::{Special, Value},
+    plan::{Arm, Branch, BranchKind, Column, Stage},
+};
 use alloc::{boxed::Box, vec::Vec};
 
 /// How far an arm has come.

@@ -1,8 +1,8 @@
 //! The nearest holder up a relation of which everything has one target at most.
 
-use super::{mask::Fit, view::View};
+use super::mask::Fit;
 use crate::{
-    expr::plan::Climb,
+    expr::{eval::View, plan::Climb},
     store::{ExclusiveReader, RelationIndex},
 };
 use alloc::vec::Vec;

@@ -6,12 +6,12 @@ use super::{
     branch::{ArmState, lacks_any},
     climb::{Climber, Holders, Test},
     mask::Fit,
-    view::{Value, View},
 };
 use crate::{
     expr::{
-        bound::ListMode,
-        plan::{Arm, Column, Comparison, Filter, HolderTest, Operand, Position, Special, Stage},
+        bind::ListMode,
+        eval::{Special, Value, View},
+        plan::{Arm, Column, Comparison, Filter, HolderTest, Operand, Position, Stage},
     },
     id::RelationId,
     relation::{CHILD_OF, IS_A, OnInstantiate, TAGGED},
@@ -180,7 +180,7 @@ impl Filter {
                 let members = &mut run.shared.members;
                 select(batch.len, rows, |row| {
                     let source = batch.entity(member.source, row);
-                    let value = source.and_then(|source| members.value(view.reads, member, source));
+                    let value = source.and_then(|source| members.value(view.access, member, source));
                     let wanted = match member.value {
                         Position::Known(operand) => batch.entity(operand, row) == value,
                         Position::Out(_) | Position::Any => true,
@@ -190,7 +190,7 @@ impl Filter {
             }
             Self::Equal { left, right, negated } => {
                 let found = match right {
-                    Comparison::Path(path) => view.reads.lookup(None, path),
+                    Comparison::Path(path) => view.access.lookup(None, path),
                     _ => None,
                 };
                 select(batch.len, rows, |row| {
@@ -201,7 +201,7 @@ impl Filter {
                         Comparison::Path(_) => found.is_some() && left.entity() == found,
                         Comparison::Part(part) => left
                             .entity()
-                            .and_then(|entity| view.reads.name(entity))
+                            .and_then(|entity| view.access.name(entity))
                             .is_some_and(|name| contains_part(name, part)),
                     };
                     equal != *negated

@@ -1,7 +1,6 @@
 //! Which archetypes fit, and which entities.
 
-use super::view::View;
-use crate::expr::plan::MaskSpec;
+use crate::expr::{eval::View, plan::MaskSpec};
 use alloc::vec::Vec;
 use bevy_ecs::{
     archetype::{Archetype, ArchetypeId},

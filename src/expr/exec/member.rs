@@ -7,7 +7,7 @@ pub(crate) use unknown::Members;
 
 #[cfg(feature = "bevy_reflect")]
 mod reflected {
-    use crate::expr::{plan::MemberOp, reads::Reads};
+    use crate::expr::{eval::WorldAccess, plan::MemberOp};
     use alloc::{borrow::ToOwned, boxed::Box};
     use bevy_ecs::{component::ComponentId, entity::Entity, reflect::ReflectComponent};
     use bevy_platform::collections::HashMap;
@@ -24,16 +24,16 @@ mod reflected {
         /// The living entity that the field of `source` holds.
         pub(crate) fn value(
             &mut self,
-            reads: Reads<'_>,
+            access: WorldAccess<'_>,
             member: &MemberOp,
             source: Entity,
         ) -> Option<Entity> {
             let reflect = self.components.entry(member.component).or_insert_with(|| {
-                let type_id = reads.components().get_info(member.component)?.type_id()?;
-                let types = reads.types()?.read();
+                let type_id = access.components().get_info(member.component)?.type_id()?;
+                let types = access.types()?.read();
                 types.get_type_data::<ReflectComponent>(type_id).cloned()
             });
-            let component = reads.reflect(source, reflect.as_ref()?)?;
+            let component = access.reflect(source, reflect.as_ref()?)?;
             if !self.paths.contains_key(&*member.path) {
                 self.paths.insert((*member.path).to_owned().into(), ParsedPath::parse(&member.path).ok());
             }
@@ -43,14 +43,14 @@ mod reflected {
                 Some(entity) => Some(*entity),
                 None => *value.try_downcast_ref::<Option<Entity>>()?,
             };
-            entity.filter(|&entity| reads.entities().contains_spawned(entity))
+            entity.filter(|&entity| access.entities().contains_spawned(entity))
         }
     }
 }
 
 #[cfg(not(feature = "bevy_reflect"))]
 mod unknown {
-    use crate::expr::{plan::MemberOp, reads::Reads};
+    use crate::expr::{eval::WorldAccess, plan::MemberOp};
     use bevy_ecs::entity::Entity;
 
     /// Without reflection there are no members.
@@ -58,7 +58,7 @@ mod unknown {
     pub(crate) struct Members;
 
     impl Members {
-        pub(crate) fn value(&mut self, _: Reads<'_>, _: &MemberOp, _: Entity) -> Option<Entity> {
+        pub(crate) fn value(&mut self, _: WorldAccess<'_>, _: &MemberOp, _: Entity) -> Option<Entity> {
             None
         }
     }

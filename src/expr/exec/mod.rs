@@ -4,27 +4,31 @@
 mod atom;
 mod batch;
 mod branch;
+mod buffers;
 mod climb;
+mod executor;
 mod filter;
 mod mask;
 mod member;
 mod produce;
-mod view;
-mod walk;
 
 pub(crate) use batch::Batch;
-pub(crate) use mask::Masks;
-pub(crate) use view::{Value, View, internal_markers, unlisted_markers};
+pub use executor::{ExprRunError, VarId};
 
-use super::plan::{Column, Pipeline, Plan, Stage};
+pub(crate) use executor::{Executor, Output};
+
+use super::{
+    eval::{Descendants, Stamps, View},
+    plan::{Column, Pipeline, Plan, Stage},
+};
 use alloc::{boxed::Box, vec::Vec};
 use atom::Found;
 use bevy_ecs::{component::ComponentId, entity::Entity};
 use branch::BranchState;
+use buffers::AtomBuffers;
 use filter::Own;
-use mask::FitSets;
+use mask::{FitSets, Masks};
 use member::Members;
-use walk::{AtomBuffers, Below, Stamps};
 
 /// What all operations of a run share.
 pub(crate) struct Run<'a, 'w> {
@@ -113,7 +117,7 @@ pub(crate) struct StageState {
     /// How far it is within the row, where that takes two numbers.
     major: usize,
     minor: usize,
-    below: Below,
+    below: Descendants,
     walking: bool,
     /// Which of two sides has its neighbours noted, and whose they are.
     noted: Option<(usize, Entity)>,

@@ -1,8 +1,11 @@
 //! Operations that make rows.
 
-use super::{Batch, Run, Settled, StageState, atom::Matcher, view::Value};
+use super::{Batch, Run, Settled, StageState, atom::Matcher};
 use crate::{
-    expr::plan::{AtomOp, Column, IdOp, Position, Produce, RelationOp, Side, Stage},
+    expr::{
+        eval::Value,
+        plan::{AtomOp, Column, IdOp, Position, Produce, RelationOp, Side, Stage},
+    },
     id::RelationId,
     store::SourceIter,
 };
@@ -59,7 +62,7 @@ impl Stage {
                     let Position::Out(out) = member.value else { break };
                     let source = input.entity(member.source, state.row);
                     let value =
-                        source.and_then(|source| run.shared.members.value(run.view.reads, member, source));
+                        source.and_then(|source| run.shared.members.value(run.view.access, member, source));
                     state.all_of(value.into_iter(), output.column_mut(out));
                 }
                 Produce::Branch(_) => break,

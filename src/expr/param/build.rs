@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "Bevy's `SystemParamBuilder` is an unsafe trait")]
 
 use super::{AnyExpression, ExprQuery, ExprQueryState};
-use crate::expr::PairExpr;
+use crate::expr::text::PairExpr;
 use bevy_ecs::{query::QueryData, system::SystemParamBuilder, world::World};
 
 /// Builds an [`ExprQuery`] of [`AnyExpression`] from an expression.

@@ -9,9 +9,11 @@ pub use build::ExprParam;
 use state::ExprQueryState;
 
 use super::{
-    CompiledExpr, ExprRunError, PairExpr, Row, RowMut, Rows,
-    bound::Var,
-    reads::{Declared, Reads},
+    bind::Var,
+    eval::{DeclaredAccess, WorldAccess},
+    exec::ExprRunError,
+    result::{CompiledExpr, Row, RowMut, Rows},
+    text::PairExpr,
 };
 use alloc::string::String;
 use bevy_ecs::{
@@ -78,9 +80,10 @@ impl FieldMode for WriteFields {
 
 mod sealed {
     pub trait Sealed {}
-    impl Sealed for super::ReadFields {}
-    impl Sealed for super::WriteFields {}
 }
+
+impl sealed::Sealed for ReadFields {}
+impl sealed::Sealed for WriteFields {}
 
 /// The rows of an expression, together with typed data of the entity that each is about: a system parameter.
 ///
@@ -155,7 +158,7 @@ mod sealed {
 /// on another entity must not write what the other one accesses, as they could meet.
 pub struct ExprQuery<'w, 's, E: Expression, D: QueryData + 'static = ()> {
     compiled: &'s mut CompiledExpr,
-    declared: Declared<'w, 's>,
+    declared: DeclaredAccess<'w, 's>,
     data: Query<'w, 's, D>,
     _expression: PhantomData<fn() -> E>,
 }
@@ -164,7 +167,7 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
     /// Calls a function with the data of `$this` to be read, and the row.
     pub fn for_each(&mut self, mut each: impl FnMut(ROQueryItem<'_, 's, D>, Row<'_>)) {
         let Self { compiled, declared, data, .. } = self;
-        let done = compiled.for_each_of(Reads::Declared(declared), |row| {
+        let done = compiled.for_each_of(WorldAccess::DeclaredAccess(declared), |row| {
             if let Some(item) = row.this().and_then(|this| data.get(this).ok()) {
                 each(item, row);
             }
@@ -178,8 +181,8 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
     /// whatever looks at it later, but no row depends on it.
     pub fn for_each_mut(&mut self, mut each: impl FnMut(D::Item<'_, 's>, RowMut<'_>)) {
         let Self { compiled, declared, data, .. } = self;
-        succeed(compiled.start_rows(Reads::Declared(declared)));
-        while succeed(compiled.next_batch(Reads::Declared(declared))) {
+        succeed(compiled.start_rows(WorldAccess::DeclaredAccess(declared)));
+        while succeed(compiled.next_batch(WorldAccess::DeclaredAccess(declared))) {
             for row in 0..compiled.batch().len {
                 let this =
                     compiled.batch().columns[Var::THIS.index()].get(row).and_then(|this| this.entity());
@@ -192,29 +195,29 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
 
     /// The rows of the expression, one after the other. Each is lent out until the next is asked for.
     pub fn rows(&mut self) -> Rows<'_> {
-        let reads = Reads::Declared(&self.declared);
-        succeed(self.compiled.start_rows(reads));
-        Rows::started(self.compiled, reads)
+        let access = WorldAccess::DeclaredAccess(&self.declared);
+        succeed(self.compiled.start_rows(access));
+        Rows::started(self.compiled, access)
     }
 
     /// Calls a function with each row of the expression.
     pub fn for_each_row(&mut self, each: impl FnMut(Row<'_>)) {
-        succeed(self.compiled.for_each_of(Reads::Declared(&self.declared), each));
+        succeed(self.compiled.for_each_of(WorldAccess::DeclaredAccess(&self.declared), each));
     }
 
     /// The number of rows of the expression.
     pub fn count(&mut self) -> usize {
-        succeed(self.compiled.count_of(Reads::Declared(&self.declared)))
+        succeed(self.compiled.count_of(WorldAccess::DeclaredAccess(&self.declared)))
     }
 
     /// Whether the expression has no row.
     pub fn is_empty(&mut self) -> bool {
-        !succeed(self.compiled.any_of(Reads::Declared(&self.declared)))
+        !succeed(self.compiled.any_of(WorldAccess::DeclaredAccess(&self.declared)))
     }
 
     /// The first row of the expression, if there is one.
     pub fn first(&mut self) -> Option<Row<'_>> {
-        succeed(self.compiled.first_of(Reads::Declared(&self.declared)))
+        succeed(self.compiled.first_of(WorldAccess::DeclaredAccess(&self.declared)))
     }
 
     /// The data of an entity, to be read, whether or not it is in a row.
@@ -232,7 +235,7 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
     /// # Errors
     /// If rows have no such variable, or the entity is not alive.
     pub fn set_var(&mut self, name: &str, entity: Entity) -> Result<&mut Self, ExprRunError> {
-        self.compiled.set_var_in(Reads::Declared(&self.declared), name, entity)?;
+        self.compiled.executor_mut().set_var(WorldAccess::DeclaredAccess(&self.declared), name, entity)?;
         Ok(self)
     }
 
@@ -249,7 +252,7 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
 
     /// Whether the last run was ended by the [limit](Self::set_step_limit).
     pub fn ran_out_of_steps(&self) -> bool {
-        self.compiled.ran_out_of_steps()
+        self.compiled.executor().ran_out_of_steps()
     }
 
     /// The expression as it is run, with its fields and variables.
@@ -259,7 +262,7 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
 
     /// The plan in words; see [`CompiledExpr::explain`].
     pub fn explain(&mut self) -> String {
-        succeed(self.compiled.explain_of(Reads::Declared(&self.declared)))
+        succeed(self.compiled.explain_of(WorldAccess::DeclaredAccess(&self.declared)))
     }
 }
 

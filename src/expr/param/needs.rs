@@ -2,11 +2,12 @@
 
 use crate::{
     expr::{
-        bound::{
-            Atom, AtomId, BoundQuery, Comparand, Condition, Element, FieldAccess, Item, Operator, PairAtom,
+        bind::{
+            Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundQuery, Condition, Item, PairAtom,
             Var,
         },
-        reads::Reads,
+        eval::WorldAccess,
+        text::FieldAccess,
     },
     relation::CHILD_OF,
 };
@@ -28,7 +29,7 @@ use smallvec::SmallVec;
 /// Whether an entity has a component shows in its archetype, which anybody may look at. So a term needs access only
 /// for its value: to read it, unless it says otherwise.
 #[derive(Default)]
-pub(super) struct Needs {
+pub(super) struct RequiredAccess {
     /// Fields on whichever entity.
     pub(super) elsewhere: Access,
     /// Fields of `$this` itself.
@@ -47,10 +48,10 @@ pub(super) struct Needs {
     pub(super) without: SmallVec<[ComponentId; 4]>,
 }
 
-impl Needs {
-    pub(super) fn new(query: &BoundQuery, reads: Reads<'_>) -> Self {
+impl RequiredAccess {
+    pub(super) fn new(query: &BoundQuery, access: WorldAccess<'_>) -> Self {
         let mut needs = Self { names: query.awaits_names || !query.named.is_empty(), ..Self::default() };
-        let mut collector = Collector { query, reads, needs: &mut needs };
+        let mut collector = Collector { query, access, needs: &mut needs };
         query.items.iter().for_each(|item| collector.filter(item));
         collector.items(&query.items, true);
         needs
@@ -85,8 +86,8 @@ impl Needs {
 
 struct Collector<'a> {
     query: &'a BoundQuery,
-    reads: Reads<'a>,
-    needs: &'a mut Needs,
+    access: WorldAccess<'a>,
+    needs: &'a mut RequiredAccess,
 }
 
 impl Collector<'_> {
@@ -94,7 +95,7 @@ impl Collector<'_> {
     fn filter(&mut self, item: &Item) {
         let Item::Term(term) = item else { return };
         let Condition::Match(Atom {
-            source: Element::Var(Var::THIS),
+            source: BoundElement::Var(Var::THIS),
             id: AtomId::Component(component),
             subtypes: false,
             traversal: None,
@@ -104,9 +105,9 @@ impl Collector<'_> {
             return;
         };
         match term.operator {
-            Operator::And => self.needs.with.push(component),
-            Operator::Not => self.needs.without.push(component),
-            Operator::Optional => {}
+            BoundOperator::And => self.needs.with.push(component),
+            BoundOperator::Not => self.needs.without.push(component),
+            BoundOperator::Optional => {}
         }
     }
 
@@ -117,7 +118,7 @@ impl Collector<'_> {
                 Item::Term(term) => {
                     let field = term.field.and_then(|field| self.query.fields.get(field as usize));
                     let access = field.and_then(|field| field.access).unwrap_or(FieldAccess::In);
-                    let valued = seen && term.operator != Operator::Not;
+                    let valued = seen && term.operator != BoundOperator::Not;
                     self.condition(&term.condition, if valued { access } else { FieldAccess::None });
                     let component = match &term.condition {
                         Condition::Match(Atom { id: AtomId::Component(component), .. }) => Some(*component),
@@ -139,11 +140,11 @@ impl Collector<'_> {
         match condition {
             Condition::Match(atom) => self.atom(atom, access),
             Condition::Member(member) => self.needs.elsewhere.add_read(member.component),
-            Condition::Equal { right: Comparand::Path(_), .. } | Condition::Child { .. } => {
+            Condition::Equal { right: BoundComparand::Path(_), .. } | Condition::Child { .. } => {
                 self.needs.names = true;
             }
-            Condition::Equal { right: Comparand::Part(_), .. } => {
-                let name = self.reads.components().component_id::<Name>();
+            Condition::Equal { right: BoundComparand::Part(_), .. } => {
+                let name = self.access.components().component_id::<Name>();
                 name.into_iter().for_each(|name| self.needs.elsewhere.add_read(name));
             }
             Condition::Equal { .. } | Condition::Always | Condition::List { .. } => {}
@@ -151,8 +152,11 @@ impl Collector<'_> {
     }
 
     fn atom(&mut self, atom: &Atom, access: FieldAccess) {
-        let own = atom.source == Element::Var(Var::THIS) && atom.traversal.is_none();
-        if atom.traversal.is_some_and(|walk| walk.down && self.is_child_of(Element::Entity(walk.relation))) {
+        let own = atom.source == BoundElement::Var(Var::THIS) && atom.traversal.is_none();
+        if atom
+            .traversal
+            .is_some_and(|walk| walk.down && self.is_child_of(BoundElement::Entity(walk.relation)))
+        {
             self.needs.children = true;
         }
         match atom.id {
@@ -169,7 +173,7 @@ impl Collector<'_> {
     }
 
     fn value(&mut self, component: ComponentId, access: FieldAccess, own: bool) {
-        let info = self.reads.components().get_info(component);
+        let info = self.access.components().get_info(component);
         if info.is_none_or(|info| info.layout().size() == 0) {
             return;
         }
@@ -182,23 +186,23 @@ impl Collector<'_> {
     }
 
     /// Children are pairs whose sources have an order of their own.
-    fn is_child_of(&self, relation: Element) -> bool {
+    fn is_child_of(&self, relation: BoundElement) -> bool {
         let relation = match relation {
-            Element::Entity(relation) => relation,
-            Element::Awaited => return false,
-            Element::Var(_) | Element::Singleton(_) | Element::Any => return true,
+            BoundElement::Entity(relation) => relation,
+            BoundElement::Awaited => return false,
+            BoundElement::Var(_) | BoundElement::Singleton(_) | BoundElement::Any => return true,
         };
-        self.reads.store().is_some_and(|store| store.registry.of_entity(relation) == Some(CHILD_OF))
+        self.access.store().is_some_and(|store| store.registry.of_entity(relation) == Some(CHILD_OF))
     }
 
     /// Where the values of a pair lie, if its elements are known.
     fn column(&self, pair: &PairAtom) -> Option<ComponentId> {
-        let store = self.reads.store()?;
+        let store = self.access.store()?;
         let relation = store.registry.of_entity(pair.relation.entity()?)?;
         let kind = match pair.target.entity() {
             Some(target) => store.data_kind(relation, target, target)?,
             None => store.registry.entry(relation).data?,
         };
-        (kind.column)(self.reads.components())
+        (kind.column)(self.access.components())
     }
 }

@@ -5,7 +5,7 @@
 )]
 
 use super::{ExprQuery, Expression, succeed};
-use crate::expr::{Row, reads::Reads};
+use crate::expr::{eval::WorldAccess, result::Row};
 use bevy_ecs::query::{IterQueryData, QueryData};
 
 impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
@@ -23,7 +23,7 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
             return;
         }
         let Self { compiled, declared, data, .. } = self;
-        let done = compiled.for_each_of(Reads::Declared(declared), |row| {
+        let done = compiled.for_each_of(WorldAccess::DeclaredAccess(declared), |row| {
             if let Some(item) = row.this().and_then(|this| data.get_mut(this).ok()) {
                 each(item, row);
             }
@@ -35,7 +35,7 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
 #[cfg(feature = "multi_threaded")]
 mod threads {
     use super::*;
-    use crate::expr::bound::Var;
+    use crate::expr::bind::Var;
     use alloc::vec::Vec;
     use bevy_ecs::entity::Entity;
     use bevy_tasks::ComputeTaskPool;
@@ -55,8 +55,8 @@ mod threads {
         };
         let ExprQuery { compiled, declared, data, .. } = query;
         let (declared, data) = (&*declared, &*data);
-        succeed(compiled.start_collecting(Reads::Declared(declared)));
-        if !succeed(compiled.next_batch(Reads::Declared(declared))) {
+        succeed(compiled.start_collecting(WorldAccess::DeclaredAccess(declared)));
+        if !succeed(compiled.next_batch(WorldAccess::DeclaredAccess(declared))) {
             return true;
         }
         let compiled = &**compiled;
@@ -75,7 +75,7 @@ mod threads {
                         // `IterQueryData`. What rows give is disjoint from what `D` writes, or the system would
                         // have been refused. Test: `parallel_rows_come_once_each`, under AddressSanitizer too.
                         if let Ok(item) = unsafe { data.get_unchecked(this) } {
-                            each(item, Row::new(compiled, row, Reads::Declared(declared)));
+                            each(item, Row::new(compiled, row, WorldAccess::DeclaredAccess(declared)));
                         }
                     }
                 });

@@ -1,14 +1,13 @@
 //! What [`ExprQuery`] keeps from run to run, and what it declares.
 #![expect(unsafe_code, reason = "Bevy's `SystemParam` is an unsafe trait")]
 
-use super::{ExprQuery, Expression, FieldMode, ReadFields, needs::Needs};
+use super::{ExprQuery, Expression, FieldMode, ReadFields, needs::RequiredAccess};
 use crate::{
     expr::{
-        PairExpr,
-        bound::BoundQuery,
-        compiled::CompiledExpr,
-        reads::{ChildrenOf, Declared, Fields, Reads},
-        resolve::{Site, resolve},
+        bind::{BindContext, BoundQuery, bind},
+        eval::{ChildrenOf, DeclaredAccess, Fields, WorldAccess},
+        result::CompiledExpr,
+        text::PairExpr,
     },
     names::NamePaths,
     relation::short_name,
@@ -43,7 +42,7 @@ pub struct ExprQueryState<E: Expression, D: QueryData + 'static> {
     expr: Option<PairExpr>,
     compiled: CompiledExpr,
     status: Status,
-    needs: Needs,
+    needs: RequiredAccess,
     /// Why no system can have this parameter.
     refusal: Option<String>,
     store: <Store as SystemParam>::State,
@@ -71,7 +70,7 @@ impl<E: Expression, D: QueryData + 'static> ExprQueryState<E, D> {
     /// Binds what can be bound before the system runs: components, relations, and entities that are there.
     pub(super) fn new(expr: Option<PairExpr>, world: &mut World) -> Self {
         let bound = match &expr {
-            Some(expr) => resolve(expr, Site::Ahead(world)).map_err(|error| error.to_string()),
+            Some(expr) => bind(expr, BindContext::Init(world)).map_err(|error| error.to_string()),
             None => Err("it has no expression: build the system with `ExprParam`".into()),
         };
         let (query, status) = match bound {
@@ -81,9 +80,9 @@ impl<E: Expression, D: QueryData + 'static> ExprQueryState<E, D> {
         };
         // Comparisons declare that they read it, whether or not anybody has one.
         world.register_component::<Name>();
-        let reads = Reads::World(world);
-        let mut needs = Needs::new(&query, reads);
-        let disabling = reads.disabling().to_vec();
+        let access = WorldAccess::World(world);
+        let mut needs = RequiredAccess::new(&query, access);
+        let disabling = access.disabling().to_vec();
         let mut of_data = FilteredAccess::default();
         needs.with.iter().for_each(|&id| of_data.and_with(id));
         needs.without.iter().for_each(|&id| of_data.and_without(id));
@@ -102,7 +101,7 @@ impl<E: Expression, D: QueryData + 'static> ExprQueryState<E, D> {
             filters: Filters::init_state(world),
             #[cfg(feature = "bevy_reflect")]
             types: world.get_resource().cloned(),
-            compiled: CompiledExpr::new(query, world),
+            compiled: CompiledExpr::new(query, WorldAccess::World(world)),
             expr,
             needs,
             refusal,
@@ -123,7 +122,7 @@ fn everybody<D: QueryData + 'static>(
     builder.build()
 }
 
-impl Needs {
+impl RequiredAccess {
     /// Leaves the data what it writes. Says what stands against it.
     fn share<E: Expression>(&mut self, data: &Access, components: &Components) -> Option<String> {
         if !E::Fields::CAN_WRITE && (self.own.has_any_write() || self.elsewhere.has_any_write()) {
@@ -156,19 +155,19 @@ fn settle(
     status: &mut Status,
     compiled: &mut CompiledExpr,
     expr: Option<&PairExpr>,
-    needs: &Needs,
-    reads: Reads<'_>,
+    needs: &RequiredAccess,
+    access: WorldAccess<'_>,
 ) -> Result<(), String> {
     let waits = match status {
         Status::Wrong(message) => return Err(message.clone()),
-        Status::Ready if compiled.knows_everybody(reads) => return Ok(()),
+        Status::Ready if compiled.executor().names_only_living(access) => return Ok(()),
         Status::Ready => false,
         Status::Waits => true,
     };
     let Some(expr) = expr else { return Ok(()) };
-    match resolve(expr, Site::Reads(reads)) {
-        Ok(query) if Needs::new(&query, reads).fits(needs) => {
-            compiled.rebind(query, reads);
+    match bind(expr, BindContext::System(access)) {
+        Ok(query) if RequiredAccess::new(&query, access).fits(needs) => {
+            compiled.executor_mut().rebind(query, access);
             *status = Status::Ready;
             Ok(())
         }
@@ -248,7 +247,7 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
                 <Query<D>>::get_param(&mut state.data, meta, world, tick)?,
             )
         };
-        let declared = Declared {
+        let declared = DeclaredAccess {
             world,
             store: store.map(Res::into_inner),
             fields,
@@ -260,8 +259,8 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
         };
         let invalid = |message: String| SystemParamValidationError::invalid::<Self>(message);
         let compiled = &mut state.compiled;
-        let reads = Reads::Declared(&declared);
-        settle(&mut state.status, compiled, state.expr.as_ref(), &state.needs, reads).map_err(invalid)?;
+        let access = WorldAccess::DeclaredAccess(&declared);
+        settle(&mut state.status, compiled, state.expr.as_ref(), &state.needs, access).map_err(invalid)?;
         if declared.store.is_none() {
             return Err(invalid("the pairs of the world are out of reach".into()));
         }

@@ -6,7 +6,7 @@ use super::{
     lower::{Bound, Lowering},
 };
 use crate::{
-    expr::bound::{Atom, AtomId, Element, PairAtom, Traversal, Var, VarSet},
+    expr::bind::{Atom, AtomId, BoundElement, BoundTraversal, PairAtom, Var, VarSet},
     id::RelationId,
     relation::{IS_A, TAGGED},
 };
@@ -14,8 +14,8 @@ use bevy_ecs::{component::ComponentId, entity::Entity};
 use smallvec::SmallVec;
 
 impl Lowering<'_, '_> {
-    fn walk(&self, traversal: Traversal) -> Option<Walk> {
-        let Traversal { relation, down, all, own, min, max } = traversal;
+    fn walk(&self, traversal: BoundTraversal) -> Option<Walk> {
+        let BoundTraversal { relation, down, all, own, min, max } = traversal;
         Some(Walk { relation: self.relation(relation)?, down, all, own, min, max })
     }
 
@@ -70,7 +70,7 @@ impl Lowering<'_, '_> {
             AtomId::AnyId(id) => IdOp::AnyId(self.position(id, bound)),
             AtomId::Pair(pair) => {
                 let relation = match pair.relation {
-                    Element::Entity(relation) => {
+                    BoundElement::Entity(relation) => {
                         let relations = if atom.subtypes {
                             self.subtypes::<[Entity; 4]>(relation)
                         } else {
@@ -192,8 +192,9 @@ impl Lowering<'_, '_> {
         {
             self.bind_all(pipeline, source, bound);
         }
-        if let AtomId::Pair(PairAtom { target: Element::Var(target), target_traversal: Some(_), .. }) =
-            atom.id
+        if let AtomId::Pair(PairAtom {
+            target: BoundElement::Var(target), target_traversal: Some(_), ..
+        }) = atom.id
         {
             self.bind_all(pipeline, target, bound);
         }

@@ -2,18 +2,22 @@
 
 use super::{
     Arm, AtomOp, Branch, BranchKind, Column, FieldShape, Filter, MaskSpec, Operand, Pipeline, Position,
-    Produce, ShapeId, Special,
+    Produce, ShapeId,
     lower::{Bound, Lowering},
     order::{is_single, is_single_test},
 };
-use crate::expr::bound::{
-    AtomId, ChainSource, Condition, Element, Item, ListMode, Operator, OrChain, PairAtom, Term, Var, VarSet,
+use crate::expr::{
+    bind::{
+        AtomId, BoundElement, BoundOperator, BoundTerm, ChainSource, Condition, Item, ListMode, OrChain,
+        PairAtom, Var, VarSet,
+    },
+    eval::Special,
 };
 use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
 use smallvec::SmallVec;
 
 impl Lowering<'_, '_> {
-    pub(super) fn term(&mut self, pipeline: &mut Pipeline, term: &Term, bound: &mut Bound) {
+    pub(super) fn term(&mut self, pipeline: &mut Pipeline, term: &BoundTerm, bound: &mut Bound) {
         let guards: Vec<Column> = term
             .condition
             .skipped_with()
@@ -35,7 +39,7 @@ impl Lowering<'_, '_> {
             set.map(|column| (column, Special::Unset)).into_iter().collect();
         self.fill_new(&own, bound, &inner, first, &mut fills);
         let mut arm = self.arm(own);
-        if term.operator != Operator::Optional {
+        if term.operator != BoundOperator::Optional {
             // A branch has its shape behind those of others.
             let shapes = term.field.and_then(|field| self.fields.get(field as usize)).map(|f| f.shapes.len());
             let number = shapes.unwrap_or(0).saturating_sub(1) as u16;
@@ -47,9 +51,9 @@ impl Lowering<'_, '_> {
     }
 
     /// The column that tells whether the field of a term is set, for one that may be skipped.
-    fn flag_of(&mut self, term: &Term) -> Option<Column> {
+    fn flag_of(&mut self, term: &BoundTerm) -> Option<Column> {
         let field = self.fields.get(term.field? as usize)?;
-        if term.operator == Operator::Not {
+        if term.operator == BoundOperator::Not {
             return None;
         }
         let column = field.set.unwrap_or_else(|| self.new_column());
@@ -82,15 +86,15 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn unguarded(&mut self, pipeline: &mut Pipeline, term: &Term, bound: &mut Bound) {
+    fn unguarded(&mut self, pipeline: &mut Pipeline, term: &BoundTerm, bound: &mut Bound) {
         match term.operator {
-            Operator::And => self.and(pipeline, term, bound),
-            Operator::Not => self.negated(pipeline, term, bound),
-            Operator::Optional => self.optional(pipeline, term, bound),
+            BoundOperator::And => self.and(pipeline, term, bound),
+            BoundOperator::Not => self.negated(pipeline, term, bound),
+            BoundOperator::Optional => self.optional(pipeline, term, bound),
         }
     }
 
-    fn and(&mut self, pipeline: &mut Pipeline, term: &Term, bound: &mut Bound) {
+    fn and(&mut self, pipeline: &mut Pipeline, term: &BoundTerm, bound: &mut Bound) {
         match &term.condition {
             Condition::Match(atom) => return self.match_and(pipeline, atom, term.field, bound),
             Condition::Always => {}
@@ -127,7 +131,7 @@ impl Lowering<'_, '_> {
     }
 
     /// What is negated or optional is asked of every entity if nothing has bound its source; `*` asks for any.
-    fn bind_source(&mut self, pipeline: &mut Pipeline, term: &Term, bound: &mut Bound) {
+    fn bind_source(&mut self, pipeline: &mut Pipeline, term: &BoundTerm, bound: &mut Bound) {
         if let Some(source) = term.condition.source()
             && !self.query.variables[source.index()].name.is_empty()
         {
@@ -139,11 +143,14 @@ impl Lowering<'_, '_> {
         self.add_shape(field, FieldShape { id: ShapeId::None, source: None, set: false });
     }
 
-    fn bind_elements(&mut self, pipeline: &mut Pipeline, elements: [Element; 2], bound: &mut Bound) {
-        elements.into_iter().filter_map(Element::var).for_each(|var| self.bind_all(pipeline, var, bound));
+    fn bind_elements(&mut self, pipeline: &mut Pipeline, elements: [BoundElement; 2], bound: &mut Bound) {
+        elements
+            .into_iter()
+            .filter_map(BoundElement::var)
+            .for_each(|var| self.bind_all(pipeline, var, bound));
     }
 
-    fn negated(&mut self, pipeline: &mut Pipeline, term: &Term, bound: &mut Bound) {
+    fn negated(&mut self, pipeline: &mut Pipeline, term: &BoundTerm, bound: &mut Bound) {
         self.bind_source(pipeline, term, bound);
         match &term.condition {
             Condition::Match(atom) => self.shape(term.field, atom, None),
@@ -156,8 +163,11 @@ impl Lowering<'_, '_> {
         match self.negated_test(&term.condition, &bound.set) {
             Some(test) => self.add_test(pipeline, test),
             None => {
-                let positive =
-                    Term { operator: Operator::And, field: None, condition: term.condition.clone() };
+                let positive = BoundTerm {
+                    operator: BoundOperator::And,
+                    field: None,
+                    condition: term.condition.clone(),
+                };
                 self.not(pipeline, &[Item::Term(positive)], bound);
             }
         }
@@ -196,7 +206,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn optional(&mut self, pipeline: &mut Pipeline, term: &Term, bound: &mut Bound) {
+    fn optional(&mut self, pipeline: &mut Pipeline, term: &BoundTerm, bound: &mut Bound) {
         self.bind_source(pipeline, term, bound);
         let set = self.flag_of(term);
         if is_single(term, self.view)
@@ -228,7 +238,7 @@ impl Lowering<'_, '_> {
     fn optional_target(
         &mut self,
         pipeline: &mut Pipeline,
-        term: &Term,
+        term: &BoundTerm,
         set: Option<Column>,
         bound: &mut Bound,
     ) -> bool {
@@ -375,7 +385,7 @@ impl Lowering<'_, '_> {
                 continue;
             }
             let test = match &branch[..] {
-                [Item::Term(Term { operator: Operator::And, condition, .. })]
+                [Item::Term(BoundTerm { operator: BoundOperator::And, condition, .. })]
                     if !condition.vars().meets(&bound.maybe) =>
                 {
                     self.negated_test(condition, &bound.set)
@@ -425,7 +435,7 @@ impl Lowering<'_, '_> {
         let mut atoms = Vec::new();
         for branch in &chain.branches {
             match &branch[..] {
-                [Item::Term(term @ Term { condition: Condition::Match(atom), .. })]
+                [Item::Term(term @ BoundTerm { condition: Condition::Match(atom), .. })]
                     if is_single_test(term, self.view)
                         && atom.vars().all(|var| bound.set.contains(var) && !bound.maybe.contains(var)) =>
                 {
@@ -444,11 +454,11 @@ impl Lowering<'_, '_> {
     }
 }
 
-fn list_test(source: Element, list: Element, mode: ListMode, negated: bool) -> Option<Filter> {
+fn list_test(source: BoundElement, list: BoundElement, mode: ListMode, negated: bool) -> Option<Filter> {
     let operand = |element| match element {
-        Element::Entity(entity) => Some(Operand::Entity(entity)),
-        Element::Var(var) => Some(Operand::Column(var.0)),
-        Element::Singleton(_) | Element::Awaited | Element::Any => None,
+        BoundElement::Entity(entity) => Some(Operand::Entity(entity)),
+        BoundElement::Var(var) => Some(Operand::Column(var.0)),
+        BoundElement::Singleton(_) | BoundElement::Awaited | BoundElement::Any => None,
     };
     Some(Filter::List { source: operand(source)?, list: operand(list)?, mode, negated })
 }

@@ -2,8 +2,8 @@
 
 use crate::{
     expr::{
-        bound::{Atom, AtomId, Element, PairAtom, VarSet},
-        exec::View,
+        bind::{Atom, AtomId, BoundElement, PairAtom, VarSet},
+        eval::View,
     },
     relation::{IS_A, OnInstantiate, RelationTraits, TAGGED},
 };
@@ -46,7 +46,7 @@ impl Signature {
             known.map(|known| (known.relations, known.singletons)).unwrap_or_default();
         relations.clear();
         entities.clear();
-        entities.extend(singletons.iter().map(|&id| view.reads.resource_entity(id)));
+        entities.extend(singletons.iter().map(|&id| view.access.resource_entity(id)));
         let entries = view.store.registry.entries.iter().zip(&view.store.relations);
         relations.extend(entries.map(|(entry, index)| {
             let magnitude = usize::BITS - index.len.leading_zeros();
@@ -56,7 +56,7 @@ impl Signature {
         Self {
             archetypes: view.archetypes.generation(),
             relations,
-            disabling: view.reads.disabling(),
+            disabling: view.access.disabling(),
             subtypes: view.index(IS_A).version,
             singletons: entities,
         }
@@ -92,15 +92,15 @@ impl Estimate<'_, '_> {
 
     /// How many rows a term makes of one, with these variables bound.
     pub(super) fn atom(self, atom: &Atom, bound: &VarSet) -> f64 {
-        let known = |element: Element| match element {
-            Element::Entity(_) | Element::Awaited | Element::Singleton(_) => true,
-            Element::Var(var) => bound.contains(var),
-            Element::Any => false,
+        let known = |element: BoundElement| match element {
+            BoundElement::Entity(_) | BoundElement::Awaited | BoundElement::Singleton(_) => true,
+            BoundElement::Var(var) => bound.contains(var),
+            BoundElement::Any => false,
         };
         let source = known(atom.source);
         let rows = match atom.id {
             AtomId::Pair(pair) => self.pair(&pair, source, &known),
-            AtomId::AnyId(id) => match (source, known(id) || id == Element::Any) {
+            AtomId::AnyId(id) => match (source, known(id) || id == BoundElement::Any) {
                 (true, true) => 0.5,
                 (true, false) => 4.0,
                 (false, true) => self.entities() / 4.0,
@@ -120,11 +120,11 @@ impl Estimate<'_, '_> {
         }
     }
 
-    fn pair(self, pair: &PairAtom, source: bool, known: &dyn Fn(Element) -> bool) -> f64 {
+    fn pair(self, pair: &PairAtom, source: bool, known: &dyn Fn(BoundElement) -> bool) -> f64 {
         let store = self.view.store;
         let target = known(pair.target);
         let relation = match pair.relation {
-            Element::Entity(relation) => match store.registry.of_entity(relation) {
+            BoundElement::Entity(relation) => match store.registry.of_entity(relation) {
                 Some(id) => store.relation(id),
                 None => return 0.0,
             },
@@ -147,11 +147,11 @@ impl Estimate<'_, '_> {
         let reflexive = traits.is_some_and(RelationTraits::is_reflexive);
         let deep = if transitive { 4.0 } else { 1.0 };
         let rows = match (source, target, pair.target) {
-            (true, true, _) | (true, false, Element::Any) => (len / self.entities()).clamp(0.01, 0.9),
+            (true, true, _) | (true, false, BoundElement::Any) => (len / self.entities()).clamp(0.01, 0.9),
             // How many sources there are is not known: as many as pairs, at most all entities.
             (true, false, _) if relation.exclusive => (len / self.entities()).min(1.0) * deep,
             (true, false, _) => (len / self.entities() * deep).max(0.1),
-            (false, true, Element::Entity(target)) => {
+            (false, true, BoundElement::Entity(target)) => {
                 let direct = relation.source_count(target) as f64;
                 if transitive { (direct * 16.0).min(len) } else { direct }
             }

@@ -6,8 +6,8 @@ use super::{
 };
 use crate::{
     expr::{
-        bound::{Atom, AtomId, BoundQuery, Comparand, Element, MemberAtom, PairAtom, Var, VarSet},
-        exec::{View, internal_markers, unlisted_markers},
+        bind::{Atom, AtomId, BoundComparand, BoundElement, BoundQuery, MemberAtom, PairAtom, Var, VarSet},
+        eval::{View, internal_markers, unlisted_markers},
     },
     id::RelationId,
     relation::{IS_A, Prefab},
@@ -60,7 +60,7 @@ pub(crate) fn lower(query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: 
         columns,
         visible: [
             MaskSpec { with: SmallVec::new(), without: hidden(query, view) },
-            MaskSpec { with: SmallVec::new(), without: unlisted_markers(view.reads.components()).collect() },
+            MaskSpec { with: SmallVec::new(), without: unlisted_markers(view.access.components()).collect() },
         ],
     };
     let mut bound = Bound::default();
@@ -95,9 +95,9 @@ pub(crate) fn lower(query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: 
 /// The components with which no entity is `$this`: those that disable it, and those of entities that are kept for
 /// other purposes, unless a term about `$this` itself names them.
 fn hidden(query: &BoundQuery, view: &View<'_>) -> SmallVec<[ComponentId; 8]> {
-    let components = view.reads.components();
+    let components = view.access.components();
     let prefab = components.component_id::<Prefab>();
-    let all = view.reads.disabling().into_iter().chain(prefab).chain(internal_markers(components));
+    let all = view.access.disabling().into_iter().chain(prefab).chain(internal_markers(components));
     let mut hidden: SmallVec<[ComponentId; 8]> = all.collect();
     hidden.sort_unstable();
     hidden.dedup();
@@ -185,17 +185,17 @@ impl Lowering<'_, '_> {
         }
     }
 
-    pub(super) fn position(&self, element: Element, bound: &VarSet) -> Position {
+    pub(super) fn position(&self, element: BoundElement, bound: &VarSet) -> Position {
         match element {
-            Element::Singleton(component) => {
+            BoundElement::Singleton(component) => {
                 // Nobody has anything while there is no such resource.
                 Position::Known(self.singleton(component).map_or(Operand::Nothing, Operand::Entity))
             }
-            Element::Awaited => Position::Known(Operand::Nothing),
-            Element::Entity(entity) => Position::Known(Operand::Entity(entity)),
-            Element::Var(var) if bound.contains(var) => Position::Known(Operand::Column(var.0)),
-            Element::Var(var) => Position::Out(var.0),
-            Element::Any => Position::Any,
+            BoundElement::Awaited => Position::Known(Operand::Nothing),
+            BoundElement::Entity(entity) => Position::Known(Operand::Entity(entity)),
+            BoundElement::Var(var) if bound.contains(var) => Position::Known(Operand::Column(var.0)),
+            BoundElement::Var(var) => Position::Out(var.0),
+            BoundElement::Any => Position::Any,
         }
     }
 
@@ -221,23 +221,23 @@ impl Lowering<'_, '_> {
     }
 
     /// What rows say about the field of a term that matched `id` on `source`.
-    pub(super) fn plain_shape(&mut self, field: Option<u16>, id: ShapeId, source: Element) {
+    pub(super) fn plain_shape(&mut self, field: Option<u16>, id: ShapeId, source: BoundElement) {
         let source = self.operand(source);
         self.add_shape(field, FieldShape { id, source, set: true });
     }
 
-    pub(super) fn operand(&self, element: Element) -> Option<Operand> {
+    pub(super) fn operand(&self, element: BoundElement) -> Option<Operand> {
         match element {
-            Element::Entity(entity) => Some(Operand::Entity(entity)),
-            Element::Var(var) => Some(Operand::Column(var.0)),
-            Element::Singleton(component) => self.singleton(component).map(Operand::Entity),
-            Element::Awaited | Element::Any => None,
+            BoundElement::Entity(entity) => Some(Operand::Entity(entity)),
+            BoundElement::Var(var) => Some(Operand::Column(var.0)),
+            BoundElement::Singleton(component) => self.singleton(component).map(Operand::Entity),
+            BoundElement::Awaited | BoundElement::Any => None,
         }
     }
 
     /// Where the one value of a component is: with the resource, or else on the entity that stands for its type.
     fn singleton(&self, component: ComponentId) -> Option<Entity> {
-        let resource = self.view.reads.resource_entity(component);
+        let resource = self.view.access.resource_entity(component);
         resource.or_else(|| self.view.value_of_component(component).entity())
     }
 
@@ -258,18 +258,18 @@ impl Lowering<'_, '_> {
         &mut self,
         pipeline: &mut Pipeline,
         left: Var,
-        right: &Comparand,
+        right: &BoundComparand,
         negated: bool,
         bound: &mut Bound,
     ) {
         let is_bound = |bound: &Bound, var| bound.set.contains(var);
         let operand = match right {
-            Comparand::Entity(entity) => Some(Operand::Entity(*entity)),
-            Comparand::Awaited => Some(Operand::Nothing),
-            Comparand::Var(var) => Some(Operand::Column(var.0)),
-            Comparand::Everything | Comparand::Path(_) | Comparand::Part(_) => None,
+            BoundComparand::Entity(entity) => Some(Operand::Entity(*entity)),
+            BoundComparand::Awaited => Some(Operand::Nothing),
+            BoundComparand::Var(var) => Some(Operand::Column(var.0)),
+            BoundComparand::Everything | BoundComparand::Path(_) | BoundComparand::Part(_) => None,
         };
-        if let Comparand::Var(right) = *right
+        if let BoundComparand::Var(right) = *right
             && !is_bound(bound, right)
         {
             if !is_bound(bound, left) {
@@ -320,7 +320,7 @@ impl Lowering<'_, '_> {
     }
 
     pub(super) fn member(&mut self, pipeline: &mut Pipeline, member: &MemberAtom, bound: &mut Bound) {
-        if let Element::Var(source) = member.source
+        if let BoundElement::Var(source) = member.source
             && bound.set.insert(source)
         {
             self.scan(pipeline, source, Some(member.component));
@@ -346,15 +346,15 @@ impl Lowering<'_, '_> {
     }
 }
 
-impl From<&Comparand> for Comparison {
-    fn from(comparand: &Comparand) -> Self {
+impl From<&BoundComparand> for Comparison {
+    fn from(comparand: &BoundComparand) -> Self {
         match comparand {
-            Comparand::Everything => Self::Everything,
-            Comparand::Entity(entity) => Self::Operand(Operand::Entity(*entity)),
-            Comparand::Awaited => Self::Operand(Operand::Nothing),
-            Comparand::Var(var) => Self::Operand(Operand::Column(var.0)),
-            Comparand::Path(path) => Self::Path(path.clone()),
-            Comparand::Part(part) => Self::Part(part.clone()),
+            BoundComparand::Everything => Self::Everything,
+            BoundComparand::Entity(entity) => Self::Operand(Operand::Entity(*entity)),
+            BoundComparand::Awaited => Self::Operand(Operand::Nothing),
+            BoundComparand::Var(var) => Self::Operand(Operand::Column(var.0)),
+            BoundComparand::Path(path) => Self::Path(path.clone()),
+            BoundComparand::Part(part) => Self::Part(part.clone()),
         }
     }
 }

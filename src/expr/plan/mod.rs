@@ -16,7 +16,7 @@ pub(crate) use estimate::Signature;
 pub(crate) use explain::Counts;
 pub(crate) use lower::lower;
 
-use super::bound::ListMode;
+use super::{bind::ListMode, eval::Special};
 use crate::id::RelationId;
 use alloc::{boxed::Box, string::String, vec::Vec};
 use bevy_ecs::{component::ComponentId, entity::Entity};
@@ -316,17 +316,6 @@ pub(crate) struct Climb {
 pub(crate) enum HolderTest {
     Mask(usize),
     Tag(Entity),
-}
-
-/// What a column holds in place of an entity.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Special {
-    /// No, not found.
-    Unset,
-    /// A variable that an optional term or a branch left unset: terms that use it are skipped.
-    Skipped,
-    /// Yes; the number of a branch.
-    Number(u16),
 }
 
 /// A pipeline that is run on a batch of another.

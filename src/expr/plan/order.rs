@@ -11,8 +11,11 @@ use super::{
 };
 use crate::{
     expr::{
-        bound::{AtomId, Comparand, Condition, Element, Item, Operator, PairAtom, Term, Var, VarSet},
-        exec::View,
+        bind::{
+            AtomId, BoundComparand, BoundElement, BoundOperator, BoundTerm, Condition, Item, PairAtom, Var,
+            VarSet,
+        },
+        eval::View,
     },
     relation::IS_A,
 };
@@ -37,14 +40,14 @@ struct Place {
 }
 
 fn must_hold(item: &Item) -> bool {
-    matches!(item, Item::Term(Term { operator: Operator::And, .. }))
+    matches!(item, Item::Term(BoundTerm { operator: BoundOperator::And, .. }))
 }
 
 /// Adds to `written` what an item binds, and to `skippable` what it leaves unset in some rows.
 fn skip(item: &Item, written: &mut VarSet, skippable: &mut VarSet) {
     let binds = item.binds().without(written);
     let unsure = match item {
-        Item::Term(term) if term.operator == Operator::Optional => binds.clone(),
+        Item::Term(term) if term.operator == BoundOperator::Optional => binds.clone(),
         Item::Term(term) if term.condition.skipped_with().meets(skippable) => binds.clone(),
         Item::Term(_) | Item::Not(_) => VarSet::default(),
         // A branch leaves unset what only others bind.
@@ -109,7 +112,7 @@ impl Place {
         let may_be_skipped = skipped_with.meets(skippable);
         let others = || items.iter().enumerate().filter(|(other, _)| *other != at);
         let commutes = match item {
-            Item::Term(Term { operator: Operator::And, condition, .. }) => {
+            Item::Term(BoundTerm { operator: BoundOperator::And, condition, .. }) => {
                 if may_be_skipped {
                     needs = skipped_with.without(&closed);
                 } else {
@@ -140,7 +143,7 @@ impl Place {
 
 /// The unbound source of an item that does nothing but look at one entity after the other.
 fn tested(item: &Item, bound: &VarSet, view: &View<'_>) -> Option<Var> {
-    let of_term = |term: &Term| {
+    let of_term = |term: &BoundTerm| {
         let source = term.condition.source()?;
         let alone = term.condition.vars().iter().all(|var| var == source || bound.contains(var));
         let single = match &term.condition {
@@ -167,20 +170,20 @@ fn tested(item: &Item, bound: &VarSet, view: &View<'_>) -> Option<Var> {
 }
 
 /// Whether a term that must hold gives at most one row for a source.
-pub(super) fn is_single_test(term: &Term, view: &View<'_>) -> bool {
-    term.operator == Operator::And && is_single(term, view)
+pub(super) fn is_single_test(term: &BoundTerm, view: &View<'_>) -> bool {
+    term.operator == BoundOperator::And && is_single(term, view)
 }
 
 /// Whether what a term asks is found at most once for a source.
-pub(super) fn is_single(term: &Term, view: &View<'_>) -> bool {
+pub(super) fn is_single(term: &BoundTerm, view: &View<'_>) -> bool {
     let Condition::Match(atom) = &term.condition else { return false };
-    let fixed = |element| !matches!(element, Element::Var(_));
+    let fixed = |element| !matches!(element, BoundElement::Var(_));
     let id = match atom.id {
         AtomId::Component(component) => view.value_of_component(component).entity(),
         AtomId::Tag(tag) => Some(tag),
         AtomId::AnyId(_) => return false,
         AtomId::Pair(pair) if fixed(pair.target) && pair.target_traversal.is_none() => match pair.relation {
-            Element::Var(_) => return false,
+            BoundElement::Var(_) => return false,
             relation => relation.entity(),
         },
         AtomId::Pair(_) => return false,
@@ -271,7 +274,9 @@ impl Lowering<'_, '_> {
 
     /// The variable that a pair would bind, with the neighbours it would be one of: those of another variable.
     fn meeting(&self, item: &Item, bound: &Bound) -> Option<(Var, Side)> {
-        let Item::Term(Term { operator: Operator::And, condition: Condition::Match(atom), .. }) = item else {
+        let Item::Term(BoundTerm { operator: BoundOperator::And, condition: Condition::Match(atom), .. }) =
+            item
+        else {
             return None;
         };
         let AtomId::Pair(PairAtom { relation, target, target_traversal: None, .. }) = atom.id else {
@@ -295,7 +300,7 @@ impl Lowering<'_, '_> {
         pipeline.add(Produce::Meet { out: out.0, sides: [first.1, second.1] });
         self.now_bound(pipeline, out, bound);
         for item in items {
-            if let Item::Term(Term { field, condition: Condition::Match(atom), .. }) = item {
+            if let Item::Term(BoundTerm { field, condition: Condition::Match(atom), .. }) = item {
                 self.shape(*field, atom, Some(&super::AtomOp::plain()));
             }
         }
@@ -323,9 +328,9 @@ impl Lowering<'_, '_> {
             _ if all_bound => 0.5,
             Condition::Equal { left, right, negated } => {
                 let given = match right {
-                    Comparand::Var(right) => bound.contains(*right) || bound.contains(*left),
-                    Comparand::Entity(_) | Comparand::Awaited => true,
-                    Comparand::Everything | Comparand::Path(_) | Comparand::Part(_) => false,
+                    BoundComparand::Var(right) => bound.contains(*right) || bound.contains(*left),
+                    BoundComparand::Entity(_) | BoundComparand::Awaited => true,
+                    BoundComparand::Everything | BoundComparand::Path(_) | BoundComparand::Part(_) => false,
                 };
                 if given && !negated { 0.9 } else { self.estimate().entities() * 2.0 }
             }
@@ -340,7 +345,7 @@ impl Lowering<'_, '_> {
 fn is_test(item: &Item, bound: &VarSet, view: &View<'_>) -> bool {
     match item {
         Item::Term(term) => {
-            term.operator == Operator::Not
+            term.operator == BoundOperator::Not
                 && term.condition.source().is_none_or(|source| bound.contains(source))
         }
         Item::Not(_) => true,

@@ -3,13 +3,12 @@
 //! All rows of a run are collected, and then put in order as a whole. What is asked for first is sorted by last: the
 //! sorts are stable.
 
-use super::{
-    bound::Var,
-    compiled::CompiledExpr,
-    exec::{Batch, View},
+use super::rows::Row;
+use crate::expr::{
+    bind::Var,
+    eval::{View, WorldAccess},
+    exec::{Batch, Executor},
     plan::DepthOrder,
-    reads::Reads,
-    rows::Row,
 };
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::entity::Entity;
@@ -18,14 +17,14 @@ use core::cmp::Reverse;
 /// The rows of a run before they are in order.
 #[derive(Clone, Copy)]
 pub(super) struct Found<'a> {
-    expr: &'a CompiledExpr,
+    executor: &'a Executor,
     batch: &'a Batch,
-    pub(super) reads: Reads<'a>,
+    pub(super) access: WorldAccess<'a>,
 }
 
 impl<'a> Found<'a> {
     pub(super) fn row(&self, row: u32) -> Row<'a> {
-        Row::of(self.expr, self.batch, row as usize, self.reads)
+        Row::of(self.executor, self.batch, row as usize, self.access)
     }
 }
 
@@ -128,12 +127,12 @@ impl Sorted {
     }
 
     /// Puts the rows that were found in order.
-    pub(super) fn sort(&mut self, expr: &CompiledExpr, reads: Reads<'_>) {
+    pub(super) fn sort(&mut self, executor: &Executor, wanted: &RowOrder, access: WorldAccess<'_>) {
         let Self { found, rows, order, groups, .. } = self;
         order.clear();
         order.extend(0..found.len as u32);
-        let RowOrder { sort, group } = expr.order();
-        let all = Found { expr, batch: found, reads };
+        let RowOrder { sort, group } = wanted;
+        let all = Found { executor, batch: found, access };
         if let Some(sort) = sort {
             sort(all, order);
         }
@@ -144,7 +143,7 @@ impl Sorted {
             groups.sort_unstable_by_key(|&(group, at, _)| (kind.key(group), at));
             rows.groups.extend(groups.iter().map(|&(group, ..)| group));
             order.iter_mut().zip(groups).for_each(|(to, &mut (.., row))| *to = row);
-        } else if let (Some(depths), Some(view)) = (expr.plan().depths, View::new(reads)) {
+        } else if let (Some(depths), Some(view)) = (executor.plan().depths, View::new(access)) {
             self.sort_by_depth(depths, &view, sort.is_some());
         }
         self.rows.take_in_order(&self.found, self.order.iter().copied());

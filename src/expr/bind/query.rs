@@ -4,6 +4,7 @@
 //! written, since the meaning of negated, optional and alternative terms depends on what stands before them.
 
 use crate::{
+    expr::text::FieldAccess,
     relation::{IS_A, OnInstantiate, RelationTraits},
     store::PairStore,
 };
@@ -98,7 +99,7 @@ impl FromIterator<Var> for VarSet {
 
 /// One position of a term: its source, or an element of its id.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Element {
+pub(crate) enum BoundElement {
     Entity(Entity),
     /// An entity whose name has no meaning before the system runs.
     Awaited,
@@ -110,7 +111,7 @@ pub(crate) enum Element {
     Any,
 }
 
-impl Element {
+impl BoundElement {
     pub(crate) fn entity(self) -> Option<Entity> {
         match self {
             Self::Entity(entity) => Some(entity),
@@ -128,7 +129,7 @@ impl Element {
 
 /// Where else than on the source itself a term is looked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Traversal {
+pub(crate) struct BoundTraversal {
     /// Along which relation.
     pub(crate) relation: Entity,
     /// Among sources instead of targets.
@@ -149,29 +150,29 @@ pub(crate) enum AtomId {
     /// An entity that serves as a tag.
     Tag(Entity),
     /// `*`, `_` or a variable: whichever id that is no pair.
-    AnyId(Element),
+    AnyId(BoundElement),
     Pair(PairAtom),
 }
 
 /// A pair that a term asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PairAtom {
-    pub(crate) relation: Element,
-    pub(crate) target: Element,
+    pub(crate) relation: BoundElement,
+    pub(crate) target: BoundElement,
     /// What follows from a transitive or reflexive relation counts too.
     pub(crate) closed: bool,
     /// Whose ancestors or descendants count as the target too.
-    pub(crate) target_traversal: Option<Traversal>,
+    pub(crate) target_traversal: Option<BoundTraversal>,
 }
 
 /// What a term asks of its source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Atom {
-    pub(crate) source: Element,
+    pub(crate) source: BoundElement,
     pub(crate) id: AtomId,
     /// Subtypes of the component, tag or relation count too.
     pub(crate) subtypes: bool,
-    pub(crate) traversal: Option<Traversal>,
+    pub(crate) traversal: Option<BoundTraversal>,
     /// Instances share the id: what a holder inherits counts as its own.
     pub(crate) shared: bool,
     pub(crate) rule: IdRule,
@@ -213,9 +214,9 @@ impl IdRule {
 }
 
 /// Where a shared component is looked for if nothing is said: on the entity, then on what it is a kind of.
-pub(crate) fn shared_walk(store: &PairStore) -> Traversal {
+pub(crate) fn shared_walk(store: &PairStore) -> BoundTraversal {
     let relation = store.registry.entry(IS_A).entity;
-    Traversal { relation, down: false, all: false, own: true, min: 1, max: u32::MAX }
+    BoundTraversal { relation, down: false, all: false, own: true, min: 1, max: u32::MAX }
 }
 
 impl Atom {
@@ -240,11 +241,11 @@ impl Atom {
 
 /// The right side of an equality.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Comparand {
+pub(crate) enum BoundComparand {
     /// `*` or `_`: whatever there is.
     Everything,
     Entity(Entity),
-    /// As [`Element::Awaited`].
+    /// As [`BoundElement::Awaited`].
     Awaited,
     Var(Var),
     /// Looked up while evaluating.
@@ -264,11 +265,11 @@ pub(crate) enum ListMode {
 /// A field of a reflected component that holds an entity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct MemberAtom {
-    pub(crate) source: Element,
+    pub(crate) source: BoundElement,
     pub(crate) component: ComponentId,
     /// Reflected path below the component.
     pub(crate) path: Box<str>,
-    pub(crate) value: Element,
+    pub(crate) value: BoundElement,
 }
 
 /// What a term asks.
@@ -279,13 +280,13 @@ pub(crate) enum Condition {
     Always,
     Equal {
         left: Var,
-        right: Comparand,
+        right: BoundComparand,
         negated: bool,
     },
     /// `and|T`, `or|T`, `not|T`.
     List {
-        source: Element,
-        list: Element,
+        source: BoundElement,
+        list: BoundElement,
         mode: ListMode,
     },
     Member(MemberAtom),
@@ -299,7 +300,7 @@ pub(crate) enum Condition {
     },
 }
 
-impl Element {
+impl BoundElement {
     fn each_entity(&mut self, each: &mut dyn FnMut(&mut Entity)) {
         if let Self::Entity(entity) = self {
             each(entity);
@@ -347,7 +348,7 @@ impl Condition {
     fn each_entity(&mut self, each: &mut dyn FnMut(&mut Entity)) {
         match self {
             Self::Match(atom) => atom.each_entity(each),
-            Self::Equal { right: Comparand::Entity(right), .. } => each(right),
+            Self::Equal { right: BoundComparand::Entity(right), .. } => each(right),
             Self::List { source, list, .. } => {
                 [source, list].into_iter().for_each(|end| end.each_entity(each));
             }
@@ -362,13 +363,15 @@ impl Condition {
         match self {
             Self::Match(atom) => atom.vars().collect(),
             Self::Always => VarSet::default(),
-            Self::Equal { left, right: Comparand::Var(right), .. } => [*left, *right].into_iter().collect(),
+            Self::Equal { left, right: BoundComparand::Var(right), .. } => {
+                [*left, *right].into_iter().collect()
+            }
             Self::Equal { left, .. } => [*left].into_iter().collect(),
             Self::List { source, list, .. } => {
-                [*source, *list].into_iter().filter_map(Element::var).collect()
+                [*source, *list].into_iter().filter_map(BoundElement::var).collect()
             }
             Self::Member(member) => {
-                [member.source, member.value].into_iter().filter_map(Element::var).collect()
+                [member.source, member.value].into_iter().filter_map(BoundElement::var).collect()
             }
             Self::Child { parent, child, .. } => [*parent, *child].into_iter().collect(),
         }
@@ -390,7 +393,7 @@ impl Condition {
         component: &dyn Fn(Entity) -> Option<ComponentId>,
         add: &mut dyn FnMut(ComponentId),
     ) {
-        let this = Element::Var(Var::THIS);
+        let this = BoundElement::Var(Var::THIS);
         match self {
             Self::Match(atom) if atom.source == this && atom.traversal.is_none_or(|walk| walk.own) => {
                 let mut named = |entity| component(entity).into_iter().for_each(&mut *add);
@@ -399,7 +402,10 @@ impl Condition {
                     AtomId::Tag(tag) => named(tag),
                     AtomId::AnyId(_) => {}
                     AtomId::Pair(pair) => {
-                        [pair.relation, pair.target].into_iter().filter_map(Element::entity).for_each(named);
+                        [pair.relation, pair.target]
+                            .into_iter()
+                            .filter_map(BoundElement::entity)
+                            .for_each(named);
                     }
                 }
             }
@@ -423,7 +429,7 @@ impl Condition {
 
 /// How a term counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Operator {
+pub(crate) enum BoundOperator {
     And,
     Not,
     Optional,
@@ -431,17 +437,17 @@ pub(crate) enum Operator {
 
 /// A term.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Term {
+pub(crate) struct BoundTerm {
     /// Its field in rows. Terms that only prepare another have none.
     pub(crate) field: Option<u16>,
-    pub(crate) operator: Operator,
+    pub(crate) operator: BoundOperator,
     pub(crate) condition: Condition,
 }
 
 /// What stands between two commas.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Item {
-    Term(Term),
+    Term(BoundTerm),
     /// `!{..}`
     Not(Vec<Item>),
     Or(OrChain),
@@ -489,7 +495,7 @@ impl Item {
     /// The variables that have a value behind it, in every row or in some.
     pub(crate) fn binds(&self) -> VarSet {
         match self {
-            Self::Term(term) if term.operator == Operator::Not => {
+            Self::Term(term) if term.operator == BoundOperator::Not => {
                 term.condition.source().into_iter().collect()
             }
             Self::Not(_) => {
@@ -529,19 +535,6 @@ pub(crate) struct Variable {
     pub(crate) local: bool,
 }
 
-/// What the value of a field is for: `[in]`, `[out]`, `[inout]` or `[none]`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FieldAccess {
-    /// Nobody looks at the value.
-    None,
-    /// It is read.
-    In,
-    /// It is written without being read.
-    Out,
-    /// It is read and written.
-    InOut,
-}
-
 /// What is known of a field before anything is evaluated.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FieldInfo {
@@ -570,7 +563,7 @@ pub(crate) struct BoundQuery {
     pub(crate) singletons: Vec<ComponentId>,
     /// Entities that were found by their names.
     pub(crate) named: Vec<Entity>,
-    /// Some name has no meaning yet: [`Element::Awaited`] stands for it.
+    /// Some name has no meaning yet: [`BoundElement::Awaited`] stands for it.
     pub(crate) awaits_names: bool,
 }
 

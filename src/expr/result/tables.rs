@@ -1,14 +1,18 @@
 //! Rows a table at a time.
 
 use super::{
-    bound::Var,
-    compiled::{CompiledExpr, ExprRunError},
-    exec::{Batch, Value},
-    plan::{Column, Operand, ShapeId},
-    reads::Reads,
+    compiled::CompiledExpr,
     rows::{Row, RowMut, WriteFieldError},
 };
-use crate::fetch;
+use crate::{
+    expr::{
+        bind::Var,
+        eval::{Value, WorldAccess},
+        exec::{Batch, ExprRunError},
+        plan::{Column, Operand, ShapeId},
+    },
+    fetch,
+};
 use bevy_ecs::{
     component::{Component, Mutable},
     entity::Entity,
@@ -49,9 +53,9 @@ impl CompiledExpr {
         world: &World,
         mut each: impl FnMut(RowTable<'_>),
     ) -> Result<(), ExprRunError> {
-        let reads = Reads::World(world);
-        self.start_rows(reads)?;
-        while self.next_batch(reads)? {
+        let access = WorldAccess::World(world);
+        self.start_rows(access)?;
+        while self.next_batch(access)? {
             let steady = Steady::of(self);
             let mut from = 0;
             while let Some(run) = self.next_run(world, &steady, from) {
@@ -71,8 +75,8 @@ impl CompiledExpr {
         world: &mut World,
         mut each: impl FnMut(RowTableMut<'_>),
     ) -> Result<(), ExprRunError> {
-        self.start_rows(Reads::World(world))?;
-        while self.next_batch(Reads::World(world))? {
+        self.start_rows(WorldAccess::World(world))?;
+        while self.next_batch(WorldAccess::World(world))? {
             let steady = Steady::of(self);
             let mut from = 0;
             while let Some(run) = self.next_run(world, &steady, from) {
@@ -90,7 +94,7 @@ impl CompiledExpr {
             return None;
         }
         let single = Run { rows: from..from + 1, place: None };
-        let this = Row::of(self, batch, from, Reads::World(world)).this();
+        let this = Row::of(self.executor(), batch, from, WorldAccess::World(world)).this();
         let location = this.and_then(|this| world.entities().get_spawned(this).ok());
         let Some(location) = location else { return Some(single) };
         let Some(table) = world.storages().tables.get(location.table_id) else { return Some(single) };
@@ -137,7 +141,7 @@ impl Steady {
     fn of(expr: &CompiledExpr) -> Self {
         let mut steady =
             Self { columns: SmallVec::new(), sources: SmallVec::new(), constants: SmallVec::new() };
-        for field in &expr.plan().fields {
+        for field in &expr.executor().plan().fields {
             steady.columns.extend(field.set);
             for shape in &field.shapes {
                 if let ShapeId::Single(Operand::Column(column)) | ShapeId::List(Operand::Column(column)) =
@@ -184,7 +188,7 @@ pub struct RowTable<'a> {
 
 impl<'a> RowTable<'a> {
     fn first(&self) -> Row<'a> {
-        Row::of(self.expr, self.expr.batch(), self.run.rows.start, Reads::World(self.world))
+        Row::of(self.expr.executor(), self.expr.batch(), self.run.rows.start, WorldAccess::World(self.world))
     }
 
     /// Number of rows.
@@ -199,8 +203,8 @@ impl<'a> RowTable<'a> {
 
     /// The rows one by one, for what may differ between them: variables and targets.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = Row<'a>> + use<'a> {
-        let (expr, batch, reads) = (self.expr, self.expr.batch(), Reads::World(self.world));
-        self.run.rows.clone().map(move |row| Row::of(expr, batch, row, reads))
+        let (expr, batch, access) = (self.expr, self.expr.batch(), WorldAccess::World(self.world));
+        self.run.rows.clone().map(move |row| Row::of(expr.executor(), batch, row, access))
     }
 
     /// The entities that the rows are about. Empty if they are about none.
@@ -286,7 +290,7 @@ impl RowTableMut<'_> {
         first.writable::<T>(field, true)?;
         let place = self.run.table_rows().filter(|_| first.is_own(field));
         let slice = place.and_then(|(table, rows)| fetch::table_slice_mut(self.world, table, rows));
-        slice.ok_or_else(|| WriteFieldError::apart(self.expr, field))
+        slice.ok_or_else(|| WriteFieldError::apart(self.expr.executor(), field))
     }
 }
 

@@ -1,20 +1,26 @@
 //! Terms about fields of reflected components: `Movement.value($this, $x)`.
 
-use super::{Meaning, Prepared, Resolved, Resolver};
-use crate::expr::{
-    ast::{Arg, Flag, Has, IdKind, Path, Span, Traversal},
-    bound::{Element, MemberAtom},
-    error::Diagnostic,
+use super::{
+    Binder, Bound, Meaning, Prerequisites,
+    query::{BoundElement, MemberAtom},
 };
 #[cfg(feature = "bevy_reflect")]
 use alloc::boxed::Box;
 use alloc::{format, string::String, vec::Vec};
 use bevy_ecs::component::ComponentId;
+use bevy_relations_syntax::{
+    ast::{Arg, Flag, Has, IdKind, Path, Span, Traversal},
+    error::Diagnostic,
+};
 use core::any::TypeId;
 
-impl Resolver<'_> {
+impl Binder<'_> {
     /// A term about a field. `None` if it is about something else.
-    pub(super) fn member(&mut self, has: &Has, prepared: &mut Prepared) -> Resolved<Option<MemberAtom>> {
+    pub(super) fn member(
+        &mut self,
+        has: &Has,
+        prerequisites: &mut Prerequisites,
+    ) -> Bound<Option<MemberAtom>> {
         let (IdKind::Path(path), Some(target), Some(source)) = (&has.first.id.kind, &has.target, &has.source)
         else {
             return Ok(None);
@@ -30,10 +36,10 @@ impl Resolver<'_> {
                 return Err(Diagnostic::rule(traversal.span, expected));
             }
         }
-        let component = self.site.component_of(type_id);
+        let component = self.context.component_of(type_id);
         let component = component.ok_or_else(|| Diagnostic::rule(span, "a field of a component"))?;
-        let source = self.member_source(source, type_name, path, component, prepared)?;
-        let value = self.element_of(&target.id, None, prepared)?;
+        let source = self.member_source(source, type_name, path, component, prerequisites)?;
+        let value = self.element_of(&target.id, None, prerequisites)?;
         Ok(Some(MemberAtom { source, component, path: fields.into(), value }))
     }
 
@@ -43,23 +49,23 @@ impl Resolver<'_> {
         type_name: &str,
         path: &Path,
         component: ComponentId,
-        prepared: &mut Prepared,
-    ) -> Resolved<Element> {
+        prerequisites: &mut Prerequisites,
+    ) -> Bound<BoundElement> {
         match &source.id.kind {
             // `SimTime.owner(SimTime, $x)`, `SimTime.owner($, $x)`: of a resource.
             IdKind::Path(written) if written == path || written.0 == [type_name] => {
                 self.add_singleton(component);
-                Ok(Element::Singleton(component))
+                Ok(BoundElement::Singleton(component))
             }
             IdKind::Any => {
                 Err(Diagnostic::rule(source.id.span, "an entity, a variable or `*` that has the field"))
             }
-            _ => self.element_of(&source.id, None, prepared),
+            _ => self.element_of(&source.id, None, prerequisites),
         }
     }
 
     /// The fields at a path, of every type that its first name may mean.
-    pub(super) fn members(&self, path: &Path, span: Span) -> Resolved<Vec<Meaning>> {
+    pub(super) fn members(&self, path: &Path, span: Span) -> Bound<Vec<Meaning>> {
         let Some((type_name, fields)) = path.0.split_first() else { return Ok(Vec::new()) };
         if fields.is_empty() {
             return Ok(Vec::new());
@@ -86,10 +92,10 @@ impl Resolver<'_> {
     /// Whether a type has an entity at a path of fields. False if it is nothing that has fields, or if what is not there
     /// may be an entity that is still to come.
     #[cfg(feature = "bevy_reflect")]
-    fn member_of(&self, type_id: TypeId, name: &str, fields: &[String], span: Span) -> Resolved<bool> {
+    fn member_of(&self, type_id: TypeId, name: &str, fields: &[String], span: Span) -> Bound<bool> {
         use bevy_ecs::reflect::ReflectComponent;
-        let reads = self.site.reads();
-        let types = reads.types().map(|types| types.read());
+        let access = self.context.access();
+        let types = access.types().map(|types| types.read());
         let Some(registration) = types.as_ref().and_then(|types| types.get(type_id)) else {
             return self.unreflected_member(type_id, name, span);
         };
@@ -110,19 +116,19 @@ impl Resolver<'_> {
                 format!("a field of a component: `{name}` is not reflected with `#[reflect(Component)]`");
             return Err(Diagnostic::rule(span, expected));
         };
-        if self.site.is_ahead() {
+        if self.context.is_init() {
             return Ok(false);
         }
         Err(missing_field(name, fields, at, &known, span))
     }
 
     #[cfg(not(feature = "bevy_reflect"))]
-    fn member_of(&self, type_id: TypeId, name: &str, _: &[String], span: Span) -> Resolved<bool> {
+    fn member_of(&self, type_id: TypeId, name: &str, _: &[String], span: Span) -> Bound<bool> {
         self.unreflected_member(type_id, name, span)
     }
 
-    fn unreflected_member(&self, type_id: TypeId, name: &str, span: Span) -> Resolved<bool> {
-        if self.site.is_ahead() || self.site.reads().components().get_id(type_id).is_none() {
+    fn unreflected_member(&self, type_id: TypeId, name: &str, span: Span) -> Bound<bool> {
+        if self.context.is_init() || self.context.access().components().get_id(type_id).is_none() {
             return Ok(false);
         }
         Err(Diagnostic::rule(

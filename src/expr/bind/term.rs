@@ -1,18 +1,18 @@
 //! What terms mean.
 
-use super::{Meaning, Resolved, Resolver, internal_components, is_list, member::walks, name::as_text};
+use super::{
+    Binder, Bound, Meaning, is_list,
+    member::walks,
+    name::as_text,
+    query::{
+        Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundTerm, BoundTraversal, Cascade,
+        Condition, FieldInfo, IdRule, Item, PairAtom, VarSet, shared_walk,
+    },
+};
 use crate::{
     expr::{
-        ast::{
-            Arg, Comparand as AstComparand, Comparison, Depth, Flag, Has, Id, IdKind,
-            Operator as AstOperator, Span, Term as AstTerm, Test, Traversal as AstTraversal,
-        },
-        bound::{
-            Atom, AtomId, Cascade, Comparand, Condition, Element, FieldAccess, FieldInfo, IdRule, Item,
-            Operator, PairAtom, Term, Traversal, VarSet, shared_walk,
-        },
-        error::Diagnostic,
-        reads::Reads,
+        eval::{WorldAccess, internal_components},
+        text::FieldAccess,
     },
     ops::entity_of_type_id,
     relation::{CHILD_OF, IS_A},
@@ -24,6 +24,10 @@ use alloc::{
     vec::Vec,
 };
 use bevy_ecs::{component::ComponentId, entity::Entity};
+use bevy_relations_syntax::{
+    ast::{Arg, Comparand, Comparison, Depth, Flag, Has, Id, IdKind, Operator, Span, Term, Test, Traversal},
+    error::Diagnostic,
+};
 use core::any::TypeId;
 
 /// The id of a term, before its traits are looked at.
@@ -35,18 +39,18 @@ struct IdParts {
     final_by_default: bool,
 }
 
-impl Resolver<'_> {
+impl Binder<'_> {
     pub(super) fn add_field(&mut self, text: String, access: Option<FieldAccess>) -> u16 {
         self.query.fields.push(FieldInfo { text, access });
         self.query.fields.len() as u16 - 1
     }
 
     /// Adds a term, and what prepares it. `field` is that of the chain it is a branch of.
-    pub(super) fn term(&mut self, term: &AstTerm, items: &mut Vec<Item>, field: Option<u16>) -> Resolved<()> {
+    pub(super) fn term(&mut self, term: &Term, items: &mut Vec<Item>, field: Option<u16>) -> Bound<()> {
         let operator = match term.operator {
-            AstOperator::Not => Operator::Not,
-            AstOperator::Optional => Operator::Optional,
-            _ => Operator::And,
+            Operator::Not => BoundOperator::Not,
+            Operator::Optional => BoundOperator::Optional,
+            _ => BoundOperator::And,
         };
         let access = match &term.test {
             Test::Has(has) => has.access.map(Into::into),
@@ -54,21 +58,22 @@ impl Resolver<'_> {
         };
         let field = field.unwrap_or_else(|| self.add_field(term.to_string(), access));
         // A child that does not exist makes its term false, and a negated one too.
-        let prepare = if operator == Operator::Optional { Operator::Optional } else { Operator::And };
-        let mut prepared = Prepared { items: Vec::new(), operator: prepare };
+        let prepare =
+            if operator == BoundOperator::Optional { BoundOperator::Optional } else { BoundOperator::And };
+        let mut prerequisites = Prerequisites { items: Vec::new(), operator: prepare };
         let mut operator = operator;
         let condition = match &term.test {
-            Test::Compare(comparison) => self.comparison(comparison, &mut prepared)?,
+            Test::Compare(comparison) => self.comparison(comparison, &mut prerequisites)?,
             Test::Has(has) => match is_list(term.operator) {
                 Some(mode) => {
-                    let source = self.source(has, &mut prepared)?;
-                    let list = self.element_of(&has.first.id, None, &mut prepared)?;
+                    let source = self.source(has, &mut prerequisites)?;
+                    let list = self.element_of(&has.first.id, None, &mut prerequisites)?;
                     match source {
                         Some(source) => Condition::List { source, list, mode },
                         None => Condition::Always,
                     }
                 }
-                None => self.has(has, &mut operator, &mut prepared)?,
+                None => self.has(has, &mut operator, &mut prerequisites)?,
             },
         };
         match &condition {
@@ -81,14 +86,14 @@ impl Resolver<'_> {
             }
             _ => {}
         }
-        for item in &mut prepared.items {
-            if let Item::Term(Term { condition: Condition::Child { child, beside, .. }, .. }) = item {
+        for item in &mut prerequisites.items {
+            if let Item::Term(BoundTerm { condition: Condition::Child { child, beside, .. }, .. }) = item {
                 *beside = condition.vars();
                 beside.remove(*child);
             }
         }
-        items.append(&mut prepared.items);
-        items.push(Item::Term(Term { field: Some(field), operator, condition }));
+        items.append(&mut prerequisites.items);
+        items.push(Item::Term(BoundTerm { field: Some(field), operator, condition }));
         Ok(())
     }
 
@@ -98,12 +103,12 @@ impl Resolver<'_> {
         access: Option<FieldAccess>,
         field: u16,
         span: Span,
-    ) -> Resolved<()> {
+    ) -> Bound<()> {
         let AtomId::Component(component) = atom.id else { return Ok(()) };
         if !matches!(access, Some(FieldAccess::InOut | FieldAccess::Out)) {
             return Ok(());
         }
-        if self.site.reads().components().get_info(component).is_some_and(|info| !info.mutable()) {
+        if self.context.access().components().get_info(component).is_some_and(|info| !info.mutable()) {
             return Err(Diagnostic::rule(span, "`[in]` or `[none]`: the component is immutable"));
         }
         if self.written.iter().any(|&(id, other)| id == component && other != field) {
@@ -114,29 +119,36 @@ impl Resolver<'_> {
     }
 
     /// The source of a term; `None` for `T()`.
-    fn source(&mut self, has: &Has, prepared: &mut Prepared) -> Resolved<Option<Element>> {
+    fn source(&mut self, has: &Has, prerequisites: &mut Prerequisites) -> Bound<Option<BoundElement>> {
         match &has.source {
-            Some(source) => self.element_of(&source.id, None, prepared).map(Some),
+            Some(source) => self.element_of(&source.id, None, prerequisites).map(Some),
             None => Ok(None),
         }
     }
 
     /// A term that asks for an id or a member.
-    fn has(&mut self, has: &Has, operator: &mut Operator, prepared: &mut Prepared) -> Resolved<Condition> {
-        if let Some(member) = self.member(has, prepared)? {
+    fn has(
+        &mut self,
+        has: &Has,
+        operator: &mut BoundOperator,
+        prerequisites: &mut Prerequisites,
+    ) -> Bound<Condition> {
+        if let Some(member) = self.member(has, prerequisites)? {
             return Ok(Condition::Member(member));
         }
         if let Some(singleton) = self.singleton(has)? {
             return Ok(Condition::Match(singleton));
         }
         let parts = match &has.target {
-            Some(target) => self.pair(&has.first, target, operator, has.source.as_ref(), prepared)?,
-            None => self.single_id(&has.first, prepared)?,
+            Some(target) => self.pair(&has.first, target, operator, has.source.as_ref(), prerequisites)?,
+            None => self.single_id(&has.first, prerequisites)?,
         };
-        let Some(source) = self.source(has, prepared)? else { return Ok(Condition::Always) };
+        let Some(source) = self.source(has, prerequisites)? else { return Ok(Condition::Always) };
         // What no row needs to know is not enumerated.
         let source = match (&has.source, *operator) {
-            (Some(Arg { id: Id { kind: IdKind::Wildcard, .. }, .. }), Operator::Not) => Element::Any,
+            (Some(Arg { id: Id { kind: IdKind::Wildcard, .. }, .. }), BoundOperator::Not) => {
+                BoundElement::Any
+            }
             _ => source,
         };
         let written = has.source.as_ref().and_then(|source| source.traversal.as_ref());
@@ -146,7 +158,7 @@ impl Resolver<'_> {
             itself: !self.wants_subtypes(&has.first)?,
             walk: written.is_some(),
         };
-        let store = self.site.reads().store();
+        let store = self.context.access().store();
         let shared = store.is_some_and(|store| rule.is_shared(store));
         let subtypes = store.is_some_and(|store| rule.has_subtypes(store));
         let traversal = match written {
@@ -157,7 +169,7 @@ impl Resolver<'_> {
     }
 
     /// Whether subtypes count: `T`, `T|up IsA`, but not `T|self`. Nothing else can be walked from a component.
-    fn wants_subtypes(&mut self, first: &Arg) -> Resolved<bool> {
+    fn wants_subtypes(&mut self, first: &Arg) -> Bound<bool> {
         let Some(traversal) = &first.traversal else { return Ok(true) };
         if !walks(traversal) {
             return Ok(false);
@@ -174,23 +186,23 @@ impl Resolver<'_> {
         Ok(true)
     }
 
-    fn entity_of(&mut self, id: TypeId, span: Span) -> Resolved<Entity> {
+    fn entity_of(&mut self, id: TypeId, span: Span) -> Bound<Entity> {
         let despawned = || Diagnostic::rule(span, "a type of which the entity that stands for it is alive");
-        self.site.entity_of(id).ok_or_else(despawned)
+        self.context.entity_of(id).ok_or_else(despawned)
     }
 
     fn relation_entity(&self, id: crate::id::RelationId) -> Option<Entity> {
-        Some(self.site.reads().store()?.registry.get(id)?.entity)
+        Some(self.context.access().store()?.registry.get(id)?.entity)
     }
 
     /// A walk that is written down. `source` tells whether it starts at the source of a term, whose id may be
     /// `shared`.
     fn traversal(
         &mut self,
-        written: &AstTraversal,
+        written: &Traversal,
         shared: bool,
         source: bool,
-    ) -> Resolved<Option<Traversal>> {
+    ) -> Bound<Option<BoundTraversal>> {
         let has = |flag| written.flags.has(flag);
         let up = has(Flag::Up) || has(Flag::Cascade);
         if !up && !has(Flag::Down) {
@@ -201,7 +213,7 @@ impl Resolver<'_> {
             None => (self.relation_entity(CHILD_OF), written.span),
         };
         let Some(relation) = relation else { return Ok(None) };
-        let store = self.site.reads().store();
+        let store = self.context.access().store();
         let known = store.and_then(|store| store.registry.of_entity(relation));
         let traversable =
             known.zip(store).filter(|(id, store)| store.registry.entry(*id).traits.is_traversable());
@@ -217,7 +229,7 @@ impl Resolver<'_> {
         if has(Flag::Cascade) {
             self.cascade(Cascade { relation, descending: has(Flag::Desc) });
         }
-        Ok(Some(Traversal {
+        Ok(Some(BoundTraversal {
             relation,
             down: has(Flag::Down),
             all: has(Flag::All),
@@ -228,10 +240,10 @@ impl Resolver<'_> {
     }
 
     /// Component, tag, or whichever id.
-    fn single_id(&mut self, first: &Arg, prepared: &mut Prepared) -> Resolved<IdParts> {
+    fn single_id(&mut self, first: &Arg, prerequisites: &mut Prerequisites) -> Bound<IdParts> {
         let IdKind::Path(path) = &first.id.kind else {
-            return Ok(match self.element_of(&first.id, None, prepared)? {
-                Element::Entity(entity) => self.id_of_entity(entity),
+            return Ok(match self.element_of(&first.id, None, prerequisites)? {
+                BoundElement::Entity(entity) => self.id_of_entity(entity),
                 element if matches!(first.id.kind, IdKind::Variable(_)) => {
                     self.give_components_entities();
                     IdParts { id: AtomId::AnyId(element), entity: None, final_by_default: true }
@@ -240,11 +252,15 @@ impl Resolver<'_> {
             });
         };
         let Some(meaning) = self.meaning(path, first.id.span, None)? else {
-            return Ok(IdParts { id: AtomId::AnyId(Element::Awaited), entity: None, final_by_default: true });
+            return Ok(IdParts {
+                id: AtomId::AnyId(BoundElement::Awaited),
+                entity: None,
+                final_by_default: true,
+            });
         };
         match meaning {
             Meaning::Entity(entity) => Ok(self.id_of_entity(entity)),
-            Meaning::Type(type_id) => match self.site.component_of(type_id) {
+            Meaning::Type(type_id) => match self.context.component_of(type_id) {
                 Some(component) => Ok(self.id_of_component(component, type_id)),
                 None => {
                     let entity = self.entity_of(type_id, first.id.span)?;
@@ -257,8 +273,8 @@ impl Resolver<'_> {
 
     /// A variable holds entities: it can be a component only if one stands for it.
     fn give_components_entities(&mut self) {
-        let Some(world) = self.site.world_mut() else { return };
-        let internal = internal_components(Reads::World(world));
+        let Some(world) = self.context.world_mut() else { return };
+        let internal = internal_components(WorldAccess::World(world));
         let known = world.components().iter_registered();
         let others = known.filter(|(id, _)| !internal.contains(id));
         let types: Vec<TypeId> = others.filter_map(|(_, info)| info.type_id()).collect();
@@ -268,9 +284,9 @@ impl Resolver<'_> {
     }
 
     fn id_of_entity(&mut self, entity: Entity) -> IdParts {
-        let store = self.site.reads().store();
+        let store = self.context.access().store();
         let type_id = store.and_then(|store| store.registry.type_entities.get(&entity)).copied();
-        let component = type_id.and_then(|type_id| Some((self.site.component_of(type_id)?, type_id)));
+        let component = type_id.and_then(|type_id| Some((self.context.component_of(type_id)?, type_id)));
         match component {
             Some((component, type_id)) => self.id_of_component(component, type_id),
             None => {
@@ -281,7 +297,7 @@ impl Resolver<'_> {
     }
 
     fn id_of_component(&mut self, component: ComponentId, type_id: TypeId) -> IdParts {
-        let entity = self.site.reads().store().and_then(|store| store.registry.entity_of(type_id));
+        let entity = self.context.access().store().and_then(|store| store.registry.entity_of(type_id));
         IdParts { id: AtomId::Component(component), entity, final_by_default: true }
     }
 
@@ -289,30 +305,30 @@ impl Resolver<'_> {
         &mut self,
         first: &Arg,
         target: &Arg,
-        operator: &mut Operator,
+        operator: &mut BoundOperator,
         source: Option<&Arg>,
-        prepared: &mut Prepared,
-    ) -> Resolved<IdParts> {
-        let mut relation = self.element_of(&first.id, None, prepared)?;
+        prerequisites: &mut Prerequisites,
+    ) -> Bound<IdParts> {
+        let mut relation = self.element_of(&first.id, None, prerequisites)?;
         let scope = relation.entity().and_then(|relation| {
-            let registry = &self.site.reads().store()?.registry;
+            let registry = &self.context.access().store()?.registry;
             registry.entry(registry.of_entity(relation)?).one_of
         });
         if target.id.kind == IdKind::Bits(0) {
             return self.no_target(relation, first.id.span, operator);
         }
-        let mut element = self.element_of(&target.id, scope, prepared)?;
+        let mut element = self.element_of(&target.id, scope, prerequisites)?;
         let wildcard = target.id.kind == IdKind::Wildcard;
         let any_source = source.is_some_and(|source| source.id.kind == IdKind::Any);
-        if wildcard && (*operator == Operator::Not || relation == Element::Any) {
-            element = Element::Any;
+        if wildcard && (*operator == BoundOperator::Not || relation == BoundElement::Any) {
+            element = BoundElement::Any;
         }
         // `_` asks for one pair, whatever stands beside it.
-        if first.id.kind == IdKind::Wildcard && element == Element::Any {
-            relation = Element::Any;
+        if first.id.kind == IdKind::Wildcard && element == BoundElement::Any {
+            relation = BoundElement::Any;
         }
         let exact = target.traversal.as_ref().is_some_and(|own| !walks(own));
-        if let (Some(scope), Element::Entity(entity)) = (scope, element)
+        if let (Some(scope), BoundElement::Entity(entity)) = (scope, element)
             && !target.traversal.as_ref().is_some_and(|traversal| walks(traversal))
         {
             self.check_one_of(scope, entity, target.id.span)?;
@@ -322,19 +338,19 @@ impl Resolver<'_> {
             None => None,
         };
         // The target itself counts as well. `*` and `_` are every target already.
-        let target_traversal = target_traversal.filter(|_| !wildcard && element != Element::Any);
-        let target_traversal = target_traversal.map(|walk| Traversal { own: true, ..walk });
-        let closed = relation.entity().is_some() && !exact && element != Element::Any && !any_source;
+        let target_traversal = target_traversal.filter(|_| !wildcard && element != BoundElement::Any);
+        let target_traversal = target_traversal.map(|walk| BoundTraversal { own: true, ..walk });
+        let closed = relation.entity().is_some() && !exact && element != BoundElement::Any && !any_source;
         let id = AtomId::Pair(PairAtom { relation, target: element, closed, target_traversal });
         let entity = relation.entity();
         Ok(IdParts { id, entity, final_by_default: false })
     }
 
     /// A pair with a target outside the scope is refused whenever it is inserted.
-    fn check_one_of(&self, scope: Entity, target: Entity, span: Span) -> Resolved<()> {
-        let reads = self.site.reads();
+    fn check_one_of(&self, scope: Entity, target: Entity, span: Span) -> Bound<()> {
+        let access = self.context.access();
         let is_child = |store: &PairStore| store.relation(CHILD_OF).has(target, scope);
-        if reads.store().is_none_or(is_child) {
+        if access.store().is_none_or(is_child) {
             return Ok(());
         }
         Err(Diagnostic::rule(
@@ -344,22 +360,24 @@ impl Resolver<'_> {
     }
 
     /// `(ChildOf, #0)`: what is a child of nobody.
-    fn no_target(&self, relation: Element, span: Span, operator: &mut Operator) -> Resolved<IdParts> {
+    fn no_target(&self, relation: BoundElement, span: Span, operator: &mut BoundOperator) -> Bound<IdParts> {
         *operator = match *operator {
-            Operator::And => Operator::Not,
-            Operator::Not => Operator::And,
-            Operator::Optional => return Err(Diagnostic::rule(span, "a term that must hold, with `#0`")),
+            BoundOperator::And => BoundOperator::Not,
+            BoundOperator::Not => BoundOperator::And,
+            BoundOperator::Optional => {
+                return Err(Diagnostic::rule(span, "a term that must hold, with `#0`"));
+            }
         };
-        let pair = PairAtom { relation, target: Element::Any, closed: false, target_traversal: None };
+        let pair = PairAtom { relation, target: BoundElement::Any, closed: false, target_traversal: None };
         Ok(IdParts { id: AtomId::Pair(pair), entity: relation.entity(), final_by_default: false })
     }
 
-    /// One entity that is written down; `None` if it is [awaited](Element::Awaited).
-    fn fixed(&mut self, id: &Id) -> Resolved<Option<Entity>> {
-        let mut prepared = Prepared { items: Vec::new(), operator: Operator::And };
-        match self.element_of(id, None, &mut prepared)? {
-            Element::Entity(entity) => Ok(Some(entity)),
-            Element::Awaited => Ok(None),
+    /// One entity that is written down; `None` if it is [awaited](BoundElement::Awaited).
+    fn fixed(&mut self, id: &Id) -> Bound<Option<Entity>> {
+        let mut prerequisites = Prerequisites { items: Vec::new(), operator: BoundOperator::And };
+        match self.element_of(id, None, &mut prerequisites)? {
+            BoundElement::Entity(entity) => Ok(Some(entity)),
+            BoundElement::Awaited => Ok(None),
             _ => Err(Diagnostic::rule(id.span, "one relation")),
         }
     }
@@ -369,20 +387,21 @@ impl Resolver<'_> {
         &mut self,
         id: &Id,
         scope: Option<Entity>,
-        prepared: &mut Prepared,
-    ) -> Resolved<Element> {
+        prerequisites: &mut Prerequisites,
+    ) -> Bound<BoundElement> {
         Ok(match &id.kind {
             IdKind::Wildcard => self.wildcard(),
-            IdKind::Any => Element::Any,
-            IdKind::Variable(name) => Element::Var(self.variable(name)),
+            IdKind::Any => BoundElement::Any,
+            IdKind::Variable(name) => BoundElement::Var(self.variable(name)),
             IdKind::Bits(bits) => {
                 let entity = Entity::try_from_bits(*bits);
-                let alive = entity.filter(|&entity| self.site.reads().entities().contains_spawned(entity));
+                let alive =
+                    entity.filter(|&entity| self.context.access().entities().contains_spawned(entity));
                 match alive {
-                    Some(entity) => Element::Entity(entity),
-                    None if self.site.is_ahead() => {
+                    Some(entity) => BoundElement::Entity(entity),
+                    None if self.context.is_init() => {
                         self.query.awaits_names = true;
-                        Element::Awaited
+                        BoundElement::Awaited
                     }
                     None => {
                         return Err(Diagnostic::rule(id.span, "the bits of an entity that is alive"));
@@ -393,50 +412,52 @@ impl Resolver<'_> {
                 let parent = self.variable(name);
                 let child = self.unnamed();
                 let path = as_text(&path.0).into();
-                prepared.items.push(Item::Term(Term {
+                prerequisites.items.push(Item::Term(BoundTerm {
                     field: None,
-                    operator: prepared.operator,
+                    operator: prerequisites.operator,
                     condition: Condition::Child { parent, path, child, beside: VarSet::default() },
                 }));
-                Element::Var(child)
+                BoundElement::Var(child)
             }
             IdKind::Path(path) => match self.meaning(path, id.span, scope)? {
-                None => Element::Awaited,
-                Some(Meaning::Entity(entity)) => Element::Entity(entity),
-                Some(Meaning::Type(type_id)) => Element::Entity(self.entity_of(type_id, id.span)?),
+                None => BoundElement::Awaited,
+                Some(Meaning::Entity(entity)) => BoundElement::Entity(entity),
+                Some(Meaning::Type(type_id)) => BoundElement::Entity(self.entity_of(type_id, id.span)?),
                 Some(Meaning::Member(..)) => return Err(Diagnostic::rule(id.span, "an entity, not a field")),
             },
         })
     }
 
-    fn comparison(&mut self, comparison: &Comparison, prepared: &mut Prepared) -> Resolved<Condition> {
-        let Element::Var(left) = self.element_of(&comparison.left, None, prepared)? else {
+    fn comparison(&mut self, comparison: &Comparison, prerequisites: &mut Prerequisites) -> Bound<Condition> {
+        let BoundElement::Var(left) = self.element_of(&comparison.left, None, prerequisites)? else {
             return Err(Diagnostic::rule(comparison.left.span, "a variable"));
         };
         let right = match &comparison.right {
-            AstComparand::Path(path) => Comparand::Path(path.as_str().into()),
-            AstComparand::NamePart(part) => Comparand::Part(part.to_lowercase().into()),
-            AstComparand::Id(Id { kind: IdKind::Wildcard, .. }) => Comparand::Everything,
-            AstComparand::Id(id) => match self.element_of(id, None, prepared)? {
-                Element::Entity(entity) => Comparand::Entity(entity),
-                Element::Awaited => Comparand::Awaited,
-                Element::Var(var) => {
+            Comparand::Path(path) => BoundComparand::Path(path.as_str().into()),
+            Comparand::NamePart(part) => BoundComparand::Part(part.to_lowercase().into()),
+            Comparand::Id(Id { kind: IdKind::Wildcard, .. }) => BoundComparand::Everything,
+            Comparand::Id(id) => match self.element_of(id, None, prerequisites)? {
+                BoundElement::Entity(entity) => BoundComparand::Entity(entity),
+                BoundElement::Awaited => BoundComparand::Awaited,
+                BoundElement::Var(var) => {
                     self.compared.push(([left, var], id.span));
-                    Comparand::Var(var)
+                    BoundComparand::Var(var)
                 }
-                Element::Any => Comparand::Everything,
-                Element::Singleton(_) => return Err(Diagnostic::rule(id.span, "one entity or a variable")),
+                BoundElement::Any => BoundComparand::Everything,
+                BoundElement::Singleton(_) => {
+                    return Err(Diagnostic::rule(id.span, "one entity or a variable"));
+                }
             },
         };
         Ok(Condition::Equal { left, right, negated: comparison.negated })
     }
 
     /// `SimTime(SimTime)`: a resource; `SimTime` alone if it is registered as one.
-    fn singleton(&mut self, has: &Has) -> Resolved<Option<Atom>> {
+    fn singleton(&mut self, has: &Has) -> Bound<Option<Atom>> {
         let (IdKind::Path(first), None, Some(source)) = (&has.first.id.kind, &has.target, &has.source) else {
             return Ok(None);
         };
-        let store = self.site.reads().store();
+        let store = self.context.access().store();
         let alone = store.is_some_and(|store| !store.registry.singletons.is_empty())
             && source.id.kind.is_this()
             && source.traversal.is_none();
@@ -447,17 +468,17 @@ impl Resolver<'_> {
             return Ok(None);
         };
         let registered =
-            self.site.reads().store().is_some_and(|store| store.registry.singletons.contains(&type_id));
+            self.context.access().store().is_some_and(|store| store.registry.singletons.contains(&type_id));
         if alone && !registered {
             return Ok(None);
         }
-        let Some(component) = self.site.component_of(type_id) else { return Ok(None) };
+        let Some(component) = self.context.component_of(type_id) else { return Ok(None) };
         if let Some(traversal) = source.traversal.as_ref().filter(|traversal| walks(traversal)) {
             return Err(Diagnostic::rule(traversal.span, "no traversal: a resource is in one place"));
         }
         self.add_singleton(component);
         let id = AtomId::Component(component);
-        let source = Element::Singleton(component);
+        let source = BoundElement::Singleton(component);
         Ok(Some(Atom {
             source,
             id,
@@ -476,7 +497,7 @@ impl Resolver<'_> {
 }
 
 /// What has to be found before a term.
-pub(super) struct Prepared {
+pub(super) struct Prerequisites {
     items: Vec<Item>,
-    operator: Operator,
+    operator: BoundOperator,
 }

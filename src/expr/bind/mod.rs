@@ -1,47 +1,42 @@
 //! From what an expression says to what that means in a world.
 
+mod context;
 mod member;
 mod name;
-mod site;
+mod query;
 mod suggest;
 mod term;
 
+pub(super) use context::BindContext;
 #[cfg(feature = "serialize")]
 pub(super) use name::{reflected_types, with_relation_types};
-pub(super) use site::Site;
+pub(super) use query::{
+    Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm, BoundTraversal,
+    ChainSource, Condition, Item, ListMode, MemberAtom, OrChain, PairAtom, Var, VarSet,
+};
 
-use super::{
-    PairExpr,
-    ast::{
-        Ast, Clause, Element as AstElement, Has, IdKind, Operator as AstOperator, Span, Term as AstTerm, Test,
-    },
-    bound::{
-        BoundQuery, Cascade, ChainSource, Comparand, Condition, Element, Item, OrChain, Term, Var, VarSet,
-        Variable,
-    },
-    builder::GivenType,
-    error::{Diagnostic, ExprError},
-    reads::Reads,
-};
-use crate::{
-    ops::{Participant, TypeEntity, ensure_store},
-    relation::Prefab,
-};
+use super::text::{GivenType, PairExpr};
+use crate::{ops::ensure_store, relation::Prefab};
 use alloc::{boxed::Box, format, string::String, vec::Vec};
-use bevy_ecs::{component::ComponentId, entity_disabling::Disabled, hierarchy::Children, name::Name};
+use bevy_ecs::{component::ComponentId, entity_disabling::Disabled};
 use bevy_platform::collections::HashMap;
+use bevy_relations_syntax::{
+    ast::{Ast, Clause, Element, Has, IdKind, Operator, Span, THIS, Term, Test},
+    error::{Diagnostic, ExprError},
+};
 use name::Meaning;
-use term::Prepared;
+use query::{Cascade, Variable};
+use term::Prerequisites;
 
-/// What resolving gives, or what is wrong.
-type Resolved<T> = Result<T, Box<Diagnostic>>;
+/// What binding yields, or what is wrong.
+type Bound<T> = Result<T, Box<Diagnostic>>;
 
-/// Resolves an expression.
+/// Binds an expression.
 ///
 /// # Errors
 /// If a name is not known or means several things, or a rule of the world's relations and components is broken.
-pub(super) fn resolve(expr: &PairExpr, mut site: Site<'_>) -> Result<BoundQuery, ExprError> {
-    if let Some(world) = site.world_mut() {
+pub(super) fn bind(expr: &PairExpr, mut context: BindContext<'_>) -> Result<BoundQuery, ExprError> {
+    if let Some(world) = context.world_mut() {
         ensure_store(world);
         // Both are known by their names, whether or not an entity has them yet.
         world.register_component::<Prefab>();
@@ -53,36 +48,11 @@ pub(super) fn resolve(expr: &PairExpr, mut site: Site<'_>) -> Result<BoundQuery,
             })?;
         }
     }
-    Resolver::new(site, &expr.types).query(&expr.ast).map_err(|fault| fault.in_text(&expr.text))
+    Binder::new(context, &expr.types).query(&expr.ast).map_err(|fault| fault.in_text(&expr.text))
 }
 
-/// The components that `*` does not match: of this crate, and those that keep pairs.
-pub(super) fn internal_components(reads: Reads<'_>) -> Vec<ComponentId> {
-    let components = reads.components();
-    let own = [
-        components.component_id::<Participant>(),
-        components.component_id::<TypeEntity>(),
-        components.component_id::<Children>(),
-    ];
-    own.into_iter().flatten().chain(adopted_components(reads)).collect()
-}
-
-/// Components that do not make an entity what it is.
-pub(super) fn unlisted_components(reads: Reads<'_>, internal: &[ComponentId]) -> Vec<ComponentId> {
-    let components = reads.components();
-    let own = [components.component_id::<Name>(), components.component_id::<Prefab>()];
-    own.into_iter().flatten().chain(reads.disabling()).chain(internal.iter().copied()).collect()
-}
-
-/// The components of adopted relationships.
-fn adopted_components(reads: Reads<'_>) -> Vec<ComponentId> {
-    let Some(store) = reads.store() else { return Vec::new() };
-    let adopted = store.registry.entries.iter().filter_map(|entry| entry.adopted);
-    adopted.filter_map(|adopted| reads.components().get_id(adopted.kind.type_id)).collect()
-}
-
-struct Resolver<'w> {
-    site: Site<'w>,
+struct Binder<'w> {
+    context: BindContext<'w>,
     query: BoundQuery,
     /// The variables that can be seen, scope by scope.
     scopes: Vec<HashMap<String, Var>>,
@@ -94,24 +64,24 @@ struct Resolver<'w> {
     compared: Vec<([Var; 2], Span)>,
 }
 
-impl<'w> Resolver<'w> {
-    fn new(site: Site<'w>, given: &'w [GivenType]) -> Self {
-        let this = Variable { name: super::ast::THIS.into(), local: false };
+impl<'w> Binder<'w> {
+    fn new(context: BindContext<'w>, given: &'w [GivenType]) -> Self {
+        let this = Variable { name: THIS.into(), local: false };
         let query = BoundQuery { variables: alloc::vec![this], ..BoundQuery::default() };
         let mut outermost = HashMap::new();
-        outermost.insert(super::ast::THIS.into(), Var::THIS);
+        outermost.insert(THIS.into(), Var::THIS);
         let scopes = alloc::vec![outermost];
-        Self { site, query, scopes, given, written: Vec::new(), compared: Vec::new() }
+        Self { context, query, scopes, given, written: Vec::new(), compared: Vec::new() }
     }
 
-    fn query(mut self, ast: &Ast) -> Resolved<BoundQuery> {
+    fn query(mut self, ast: &Ast) -> Bound<BoundQuery> {
         self.query.items = self.clauses(&ast.clauses)?;
         self.check_compared()?;
         Ok(self.query)
     }
 
     /// A comparison of two variables needs a term that says what one of them is.
-    fn check_compared(&self) -> Resolved<()> {
+    fn check_compared(&self) -> Bound<()> {
         if self.compared.is_empty() {
             return Ok(());
         }
@@ -137,7 +107,7 @@ impl<'w> Resolver<'w> {
         }
     }
 
-    fn clauses(&mut self, clauses: &[Clause]) -> Resolved<Vec<Item>> {
+    fn clauses(&mut self, clauses: &[Clause]) -> Bound<Vec<Item>> {
         let mut items = Vec::new();
         for clause in clauses {
             match &clause.branches[..] {
@@ -148,17 +118,17 @@ impl<'w> Resolver<'w> {
         Ok(items)
     }
 
-    fn element(&mut self, element: &AstElement, items: &mut Vec<Item>, field: Option<u16>) -> Resolved<()> {
+    fn element(&mut self, element: &Element, items: &mut Vec<Item>, field: Option<u16>) -> Bound<()> {
         match element {
-            AstElement::Term(term) => self.term(term, items, field),
-            AstElement::Scope(scope) if scope.negated => {
+            Element::Term(term) => self.term(term, items, field),
+            Element::Scope(scope) if scope.negated => {
                 self.scopes.push(HashMap::new());
                 let inner = self.clauses(&scope.clauses);
                 self.scopes.pop();
                 items.push(Item::Not(inner?));
                 Ok(())
             }
-            AstElement::Scope(scope) => {
+            Element::Scope(scope) => {
                 items.extend(self.clauses(&scope.clauses)?);
                 Ok(())
             }
@@ -166,10 +136,10 @@ impl<'w> Resolver<'w> {
     }
 
     /// Branches of which one holds: one field for all, but terms in scopes have their own.
-    fn chain(&mut self, branches: &[AstElement]) -> Resolved<Item> {
+    fn chain(&mut self, branches: &[Element]) -> Bound<Item> {
         let text = branches.iter().map(alloc::string::ToString::to_string).collect::<Vec<_>>().join(" || ");
         let access = branches.iter().find_map(|branch| match branch {
-            AstElement::Term(AstTerm { test: Test::Has(has), .. }) => has.access,
+            Element::Term(Term { test: Test::Has(has), .. }) => has.access,
             _ => None,
         });
         let field = self.add_field(text, access.map(Into::into));
@@ -203,8 +173,8 @@ impl<'w> Resolver<'w> {
         var
     }
 
-    fn wildcard(&mut self) -> Element {
-        Element::Var(self.unnamed())
+    fn wildcard(&mut self) -> BoundElement {
+        BoundElement::Var(self.unnamed())
     }
 
     /// A variable that only fields know.
@@ -221,7 +191,10 @@ impl<'w> Resolver<'w> {
 fn collect_bound(items: &[Item], bound: &mut VarSet) {
     for item in items {
         match item {
-            Item::Term(Term { condition: Condition::Equal { right: Comparand::Var(_), .. }, .. }) => {}
+            Item::Term(BoundTerm {
+                condition: Condition::Equal { right: BoundComparand::Var(_), .. },
+                ..
+            }) => {}
             Item::Term(_) => bound.extend(&item.binds()),
             Item::Not(items) => collect_bound(items, bound),
             Item::Or(chain) => chain.branches.iter().for_each(|branch| collect_bound(branch, bound)),
@@ -230,8 +203,8 @@ fn collect_bound(items: &[Item], bound: &mut VarSet) {
 }
 
 /// What a branch is about.
-fn source_of_branch(branch: &AstElement, items: &[Item]) -> ChainSource {
-    if let AstElement::Term(AstTerm { test: Test::Has(Has { source: Some(source), .. }), .. }) = branch
+fn source_of_branch(branch: &Element, items: &[Item]) -> ChainSource {
+    if let Element::Term(Term { test: Test::Has(Has { source: Some(source), .. }), .. }) = branch
         && matches!(source.id.kind, IdKind::Wildcard | IdKind::Any)
     {
         return ChainSource::Open;
@@ -249,25 +222,12 @@ fn source_of(item: &Item) -> Option<Var> {
     }
 }
 
-impl From<super::ast::Access> for super::bound::FieldAccess {
-    fn from(access: super::ast::Access) -> Self {
-        use super::ast::Access;
-        match access {
-            Access::In => Self::In,
-            Access::Out => Self::Out,
-            Access::InOut => Self::InOut,
-            Access::None => Self::None,
-        }
-    }
-}
-
 /// How a term of the text counts, and whether it asks for the ids of another entity.
-fn is_list(operator: AstOperator) -> Option<super::bound::ListMode> {
-    use super::bound::ListMode;
+fn is_list(operator: Operator) -> Option<ListMode> {
     match operator {
-        AstOperator::AndFrom => Some(ListMode::All),
-        AstOperator::OrFrom => Some(ListMode::Some),
-        AstOperator::NotFrom => Some(ListMode::None),
-        AstOperator::And | AstOperator::Not | AstOperator::Optional => None,
+        Operator::AndFrom => Some(ListMode::All),
+        Operator::OrFrom => Some(ListMode::Some),
+        Operator::NotFrom => Some(ListMode::None),
+        Operator::And | Operator::Not | Operator::Optional => None,
     }
 }

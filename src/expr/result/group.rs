@@ -1,13 +1,17 @@
 //! The order in which rows are wanted.
 
 use super::{
-    compiled::{CompiledExpr, ExprRunError},
-    exec::Batch,
-    reads::Reads,
+    compiled::CompiledExpr,
     rows::Row,
     sort::{Found, Groups, RowOrder, ascending},
 };
-use crate::relation::Relation;
+use crate::{
+    expr::{
+        eval::WorldAccess,
+        exec::{Batch, ExprRunError},
+    },
+    relation::Relation,
+};
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{component::Component, entity::Entity, world::World};
 use core::{cmp::Ordering, fmt, ops::Range};
@@ -41,7 +45,7 @@ impl CompiledExpr {
         compare: impl Fn(&T, &T) -> Ordering + Send + Sync + 'static,
     ) -> &mut Self {
         self.set_sort(move |found, order| {
-            let value = |&row: &u32| found.row(row).this().and_then(|this| found.reads.get::<T>(this));
+            let value = |&row: &u32| found.row(row).this().and_then(|this| found.access.get::<T>(this));
             let mut values: Vec<_> = order.iter().map(|row| (value(row), *row)).collect();
             values.sort_by(|(a, _), (b, _)| match (a, b) {
                 (Some(a), Some(b)) => compare(a, b),
@@ -79,7 +83,7 @@ impl CompiledExpr {
     /// If rows come in order of depth: a term has `cascade`.
     pub fn group_by<R: Relation>(&mut self) -> Result<&mut Self, ExprRunError> {
         self.set_group(Groups::Targets, |row| {
-            let store = row.reads().store()?;
+            let store = row.access().store()?;
             store.relation(store.registry.known::<R>()?).first_target(row.this()?).map(Entity::to_bits)
         })
     }
@@ -90,7 +94,7 @@ impl CompiledExpr {
     /// As there.
     pub fn group_by_id(&mut self, relation: Entity) -> Result<&mut Self, ExprRunError> {
         self.set_group(Groups::Targets, move |row| {
-            let store = row.reads().store()?;
+            let store = row.access().store()?;
             store.relation(store.registry.of_entity(relation)?).first_target(row.this()?).map(Entity::to_bits)
         })
     }
@@ -112,7 +116,7 @@ impl CompiledExpr {
         kind: Groups,
         group: impl Fn(Row<'_>) -> Option<u64> + Send + Sync + 'static,
     ) -> Result<&mut Self, ExprRunError> {
-        if self.query().cascade.is_some() {
+        if self.executor().query().cascade.is_some() {
             return Err(ExprRunError::GroupsWithCascade);
         }
         self.order_mut().group = Some((kind, Box::new(move |row| group(row).unwrap_or(0))));
@@ -157,12 +161,12 @@ impl CompiledExpr {
 
     /// Runs it to the end, so that all rows are in one batch.
     fn all_groups<'a>(&'a mut self, world: &'a World) -> Result<RowGroup<'a>, ExprRunError> {
-        let reads = Reads::World(world);
-        self.start_collecting(reads)?;
-        self.next_batch(reads)?;
+        let access = WorldAccess::World(world);
+        self.start_collecting(access)?;
+        self.next_batch(access)?;
         let expr = &*self;
         let batch = expr.batch();
-        Ok(RowGroup { id: 0, rows: 0..batch.len, expr, batch, reads })
+        Ok(RowGroup { id: 0, rows: 0..batch.len, expr, batch, access })
     }
 }
 
@@ -173,7 +177,7 @@ pub struct RowGroup<'a> {
     rows: Range<usize>,
     expr: &'a CompiledExpr,
     batch: &'a Batch,
-    reads: Reads<'a>,
+    access: WorldAccess<'a>,
 }
 
 impl<'a> RowGroup<'a> {
@@ -199,8 +203,8 @@ impl<'a> RowGroup<'a> {
 
     /// Its rows.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Row<'a>> + use<'a> {
-        let Self { expr, batch, reads, .. } = *self;
-        self.rows.clone().map(move |row| Row::of(expr, batch, row, reads))
+        let Self { expr, batch, access, .. } = *self;
+        self.rows.clone().map(move |row| Row::of(expr.executor(), batch, row, access))
     }
 
     /// Those with this number, of all.

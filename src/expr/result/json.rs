@@ -1,13 +1,15 @@
 //! Rows for serde.
 
-use super::{
-    ast::Path,
-    bound::FieldAccess,
-    reads::Reads,
-    resolve::{reflected_types, with_relation_types},
-    rows::{FieldId, Row},
+use super::rows::{FieldId, Row};
+use crate::{
+    expr::{
+        bind::{reflected_types, with_relation_types},
+        eval::WorldAccess,
+        text::FieldAccess,
+    },
+    id::Slot,
+    names::steps,
 };
-use crate::{id::Slot, names::steps};
 use alloc::{
     borrow::Cow,
     format,
@@ -16,6 +18,7 @@ use alloc::{
 };
 use bevy_ecs::{component::ComponentId, entity::Entity};
 use bevy_reflect::{TypeRegistry, serde::TypedReflectSerializer};
+use bevy_relations_syntax::ast::Path;
 use core::any::TypeId;
 use serde::{
     Serialize, Serializer,
@@ -81,7 +84,7 @@ impl<'a> RowSerializer<'a> {
     }
 
     fn names(&self) -> Names<'a> {
-        Names { reads: self.row.reads(), types: self.types }
+        Names { access: self.row.access(), types: self.types }
     }
 }
 
@@ -154,7 +157,7 @@ impl Serialize for Field<'_> {
 
 /// How expressions call things.
 struct Names<'a> {
-    reads: Reads<'a>,
+    access: WorldAccess<'a>,
     types: &'a TypeRegistry,
 }
 
@@ -173,14 +176,14 @@ impl Names<'_> {
     }
 
     fn component(&self, component: ComponentId) -> String {
-        let Some(info) = self.reads.components().get_info(component) else { return String::new() };
-        let entity = || self.reads.store()?.registry.entity_of(info.type_id()?);
+        let Some(info) = self.access.components().get_info(component) else { return String::new() };
+        let entity = || self.access.store()?.registry.entity_of(info.type_id()?);
         let name = info.type_id().and_then(|type_id| self.type_name(type_id));
         name.or_else(|| entity().map(bits)).unwrap_or_else(|| info.name().to_string())
     }
 
     fn entity(&self, entity: Entity) -> String {
-        let store = self.reads.store();
+        let store = self.access.store();
         let type_id = store.and_then(|store| store.registry.type_entities.get(&entity));
         type_id
             .and_then(|&type_id| self.type_name(type_id))
@@ -189,8 +192,8 @@ impl Names<'_> {
     }
 
     fn path(&self, entity: Entity) -> Option<String> {
-        let path = self.reads.path_of(entity)?;
-        let is_found = self.reads.lookup(None, &path) == Some(entity);
+        let path = self.access.path_of(entity)?;
+        let is_found = self.access.lookup(None, &path) == Some(entity);
         let names = Path(steps(&path).map(Cow::into_owned).collect());
         let is_type = matches!(&names.0[..], [name] if !self.types_named(name).is_empty());
         // The language has no way to write a name that is empty.
@@ -199,7 +202,7 @@ impl Names<'_> {
     }
 
     fn types_named(&self, name: &str) -> Vec<TypeId> {
-        with_relation_types(reflected_types(self.types, name), self.reads.store(), name)
+        with_relation_types(reflected_types(self.types, name), self.access.store(), name)
     }
 
     /// The short path of a type if that can mean nothing else, or the full one if it is registered.
@@ -208,11 +211,11 @@ impl Names<'_> {
         let short = match registered {
             Some(paths) => paths.short_path().to_string(),
             None => {
-                let registry = &self.reads.store()?.registry;
+                let registry = &self.access.store()?.registry;
                 registry.entry(registry.of_type_id(type_id)?).name.as_ref()?.to_string()
             }
         };
-        let is_only = self.types_named(&short) == [type_id] && self.reads.lookup(None, &short).is_none();
+        let is_only = self.types_named(&short) == [type_id] && self.access.lookup(None, &short).is_none();
         let name = if is_only { short } else { registered?.path().to_string() };
         Some(Path([name].into()).to_string())
     }

@@ -1,9 +1,7 @@
 //! Rows on several threads.
 
-use super::{
-    compiled::{CompiledExpr, ExprRunError},
-    rows::Row,
-};
+use super::{compiled::CompiledExpr, rows::Row};
+use crate::expr::exec::ExprRunError;
 use bevy_ecs::world::World;
 
 impl CompiledExpr {
@@ -35,9 +33,9 @@ impl CompiledExpr {
         world: &World,
         each: &(impl Fn(Row<'_>) + Send + Sync),
     ) -> Result<(), ExprRunError> {
-        use super::reads::Reads;
-        self.start_collecting(Reads::World(world))?;
-        self.next_batch(Reads::World(world))?;
+        use crate::expr::eval::WorldAccess;
+        self.start_collecting(WorldAccess::World(world))?;
+        self.next_batch(WorldAccess::World(world))?;
         let (expr, rows) = (&*self, self.batch().len);
         // Several for each thread: some take longer than others.
         let chunk = rows.div_ceil(4 * pool.thread_num()).max(MIN_CHUNK);
@@ -45,7 +43,7 @@ impl CompiledExpr {
             for from in (0..rows).step_by(chunk) {
                 let rows = from..rows.min(from + chunk);
                 scope.spawn(async move {
-                    rows.for_each(|row| each(Row::new(expr, row, Reads::World(world))));
+                    rows.for_each(|row| each(Row::new(expr, row, WorldAccess::World(world))));
                 });
             }
         });

@@ -1,15 +1,6 @@
 //! Putting expressions together in Rust.
 
-use super::{
-    PairExpr,
-    ast::{
-        Access, Arg, Ast, Clause, Comparand, Comparison, Depth, Element, Flag, Flags, Has, Id, IdKind,
-        Operator, Path, Scope, Span, Term, Test, Traversal,
-    },
-    bound::FieldAccess,
-    error::{Diagnostic, ExprError},
-    parse,
-};
+use super::{FieldAccess, PairExpr};
 use crate::{
     ops::WorldPairExt,
     relation::{Relation, TraitsError},
@@ -21,6 +12,14 @@ use alloc::{
     vec::Vec,
 };
 use bevy_ecs::world::World;
+use bevy_relations_syntax::{
+    ast::{
+        Access, Arg, Ast, Clause, Comparand, Comparison, Depth, Element, Flag, Flags, Has, Id, IdKind,
+        Operator, Path, Scope, Span, Term, Test, Traversal,
+    },
+    error::{Diagnostic, ExprError},
+    parse,
+};
 use core::{
     any::{TypeId, type_name},
     ops::{Bound, RangeBounds},
@@ -68,11 +67,11 @@ pub struct PairExprBuilder {
 
 /// A type, and what is written for it.
 #[derive(Clone, Debug)]
-pub(super) struct GivenType {
-    pub(super) name: String,
-    pub(super) id: TypeId,
+pub(in crate::expr) struct GivenType {
+    pub(in crate::expr) name: String,
+    pub(in crate::expr) id: TypeId,
     /// Makes a relation known to a world, with its traits.
-    pub(super) register: fn(&mut World) -> Result<(), TraitsError>,
+    pub(in crate::expr) register: fn(&mut World) -> Result<(), TraitsError>,
 }
 
 impl GivenType {

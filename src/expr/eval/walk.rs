@@ -1,6 +1,6 @@
 //! Walks along relations, with buffers that are kept.
 
-use super::view::View;
+use super::View;
 use crate::{id::RelationId, traverse::Direction};
 use alloc::vec::Vec;
 use bevy_ecs::entity::{Entity, EntityHashMap};
@@ -100,31 +100,9 @@ impl Walker {
     }
 }
 
-/// Buffers of [`Matcher`](super::atom::Matcher).
-#[derive(Default)]
-pub(crate) struct AtomBuffers {
-    pub(super) up: Walker,
-    pub(super) bases: Walker,
-    pub(super) reach: Walker,
-    pub(super) around: Walker,
-    pub(super) candidates: Vec<Entity>,
-    pub(super) candidate: Stamps,
-    pub(super) met: Stamps,
-    /// What was looked at, and how much may be.
-    pub(super) steps: u64,
-    pub(super) limit: u64,
-}
-
-impl AtomBuffers {
-    /// Whether evaluation is to end: what is found then is of no account.
-    pub(super) fn is_over(&self) -> bool {
-        self.steps > self.limit
-    }
-}
-
 /// What lies below an entity.
 #[derive(Default)]
-pub(crate) struct Below {
+pub(crate) struct Descendants {
     /// Relation, its version, and below whom.
     of: Option<(RelationId, u64, Entity)>,
     /// The entity itself, then the others, nearest first.
@@ -132,7 +110,7 @@ pub(crate) struct Below {
     met: Stamps,
 }
 
-impl Below {
+impl Descendants {
     /// Finds out what lies below an entity, unless it is known.
     ///
     /// # Complexity
@@ -202,4 +180,27 @@ pub(crate) fn reaches(
         steps += 1;
     }
     (false, steps)
+}
+
+/// The target of the first pair of a transitive relation over which `source` reaches `target`. `None` if the relation
+/// is not transitive, or there is no such pair.
+pub(crate) fn stored_target(
+    view: &View<'_>,
+    source: Entity,
+    relation: Entity,
+    target: Entity,
+) -> Option<Entity> {
+    let registry = &view.store.registry;
+    let relation = registry.of_entity(relation)?;
+    if !registry.entry(relation).traits.is_transitive() {
+        return None;
+    }
+    let mut walker = Walker::default();
+    let mut leads = |own| own == target || reaches(view, &mut walker, relation, own, target).0;
+    let mut targets = view.targets(relation, source);
+    match (targets.next(), targets.next()) {
+        // The only one must be the one, unless the relation is reflexive too.
+        (Some(only), None) if source != target => Some(only),
+        _ => view.targets(relation, source).find(|&own| leads(own)),
+    }
 }

@@ -1,6 +1,6 @@
 //! What evaluation and rows read of a world.
 //!
-//! Whoever has the world reads all of it. A system reads what it has [declared](Declared), through queries that give
+//! Whoever has the world reads all of it. A system reads what it has [declared](DeclaredAccess), through queries that give
 //! out nothing else: whatever the stages ask for, they get no more than that.
 
 use crate::{
@@ -31,7 +31,7 @@ pub(crate) type Fields<'w, 's> = Query<'w, 's, FilteredEntityMut<'static, 'stati
 pub(crate) type ChildrenOf<'w, 's> = Query<'w, 's, &'static Children>;
 
 /// What a system has declared that it reads.
-pub(crate) struct Declared<'w, 's> {
+pub(crate) struct DeclaredAccess<'w, 's> {
     /// For what is known of entities, archetypes and components.
     pub(crate) world: UnsafeWorldCell<'w>,
     pub(crate) store: Option<&'w PairStore>,
@@ -47,16 +47,16 @@ pub(crate) struct Declared<'w, 's> {
 
 /// A world to read.
 #[derive(Clone, Copy)]
-pub(crate) enum Reads<'w> {
+pub(crate) enum WorldAccess<'w> {
     World(&'w World),
-    Declared(&'w Declared<'w, 'w>),
+    DeclaredAccess(&'w DeclaredAccess<'w, 'w>),
 }
 
-impl<'w> Reads<'w> {
+impl<'w> WorldAccess<'w> {
     pub(crate) fn world_id(self) -> WorldId {
         match self {
             Self::World(world) => world.id(),
-            Self::Declared(declared) => declared.world.id(),
+            Self::DeclaredAccess(declared) => declared.world.id(),
         }
     }
 
@@ -64,28 +64,28 @@ impl<'w> Reads<'w> {
     pub(crate) fn store(self) -> Option<&'w PairStore> {
         match self {
             Self::World(world) => fetch::store(world),
-            Self::Declared(declared) => declared.store,
+            Self::DeclaredAccess(declared) => declared.store,
         }
     }
 
     pub(crate) fn entities(self) -> &'w Entities {
         match self {
             Self::World(world) => world.entities(),
-            Self::Declared(declared) => declared.world.entities(),
+            Self::DeclaredAccess(declared) => declared.world.entities(),
         }
     }
 
     pub(crate) fn archetypes(self) -> &'w Archetypes {
         match self {
             Self::World(world) => world.archetypes(),
-            Self::Declared(declared) => declared.world.archetypes(),
+            Self::DeclaredAccess(declared) => declared.world.archetypes(),
         }
     }
 
     pub(crate) fn components(self) -> &'w Components {
         match self {
             Self::World(world) => world.components(),
-            Self::Declared(declared) => declared.world.components(),
+            Self::DeclaredAccess(declared) => declared.world.components(),
         }
     }
 
@@ -93,7 +93,7 @@ impl<'w> Reads<'w> {
     pub(crate) fn resource_entity(self, resource: ComponentId) -> Option<Entity> {
         let declared = match self {
             Self::World(world) => return world.resource_entities().get(resource),
-            Self::Declared(declared) => declared,
+            Self::DeclaredAccess(declared) => declared,
         };
         let marker = declared.world.components().component_id::<IsResource>()?;
         let archetypes = declared.world.archetypes().component_index().get(&resource)?.keys();
@@ -108,7 +108,7 @@ impl<'w> Reads<'w> {
     pub(crate) fn disabling(self) -> SmallVec<[ComponentId; 4]> {
         let filters = match self {
             Self::World(world) => world.get_resource::<DefaultQueryFilters>(),
-            Self::Declared(declared) => declared.filters,
+            Self::DeclaredAccess(declared) => declared.filters,
         };
         filters.into_iter().flat_map(DefaultQueryFilters::disabling_ids).collect()
     }
@@ -116,7 +116,7 @@ impl<'w> Reads<'w> {
     fn entity(self, entity: Entity) -> Option<FilteredEntityRef<'w, 'w>> {
         match self {
             Self::World(world) => world.get_entity(entity).ok().map(Into::into),
-            Self::Declared(declared) => declared.fields.get(entity).ok(),
+            Self::DeclaredAccess(declared) => declared.fields.get(entity).ok(),
         }
     }
 
@@ -124,7 +124,7 @@ impl<'w> Reads<'w> {
     pub(crate) fn get<T: Component>(self, entity: Entity) -> Option<&'w T> {
         match self {
             Self::World(world) => world.get(entity),
-            Self::Declared(_) => self.entity(entity)?.get(),
+            Self::DeclaredAccess(_) => self.entity(entity)?.get(),
         }
     }
 
@@ -142,7 +142,7 @@ impl<'w> Reads<'w> {
     pub(crate) fn types(self) -> Option<&'w AppTypeRegistry> {
         match self {
             Self::World(world) => world.get_resource(),
-            Self::Declared(declared) => declared.types,
+            Self::DeclaredAccess(declared) => declared.types,
         }
     }
 
@@ -153,7 +153,7 @@ impl<'w> Reads<'w> {
     pub(crate) fn children(self, entity: Entity) -> Option<&'w Children> {
         match self {
             Self::World(world) => world.get(entity),
-            Self::Declared(declared) => declared.children.as_ref()?.get(entity).ok(),
+            Self::DeclaredAccess(declared) => declared.children.as_ref()?.get(entity).ok(),
         }
     }
 
@@ -166,7 +166,7 @@ impl<'w> Reads<'w> {
     ) -> Option<&'w V> {
         let declared = match self {
             Self::World(world) => return world.pair_value_by_id(source, relation, target),
-            Self::Declared(declared) => declared,
+            Self::DeclaredAccess(declared) => declared,
         };
         let store = declared.store?;
         let id = store.registry.of_entity(relation)?;
@@ -186,7 +186,7 @@ impl<'w> Reads<'w> {
     ) -> Option<&'w dyn core::any::Any> {
         match self {
             Self::World(world) => Some(crate::system_param::any_pair_value(world, source, relation, target)?),
-            Self::Declared(_) => None,
+            Self::DeclaredAccess(_) => None,
         }
     }
 
@@ -194,7 +194,7 @@ impl<'w> Reads<'w> {
     pub(crate) fn path_of(self, entity: Entity) -> Option<alloc::string::String> {
         match self {
             Self::World(world) => world.path_of(entity),
-            Self::Declared(declared) => declared.names.as_ref()?.path_of(entity),
+            Self::DeclaredAccess(declared) => declared.names.as_ref()?.path_of(entity),
         }
     }
 
@@ -203,8 +203,10 @@ impl<'w> Reads<'w> {
         let found = match (self, parent) {
             (Self::World(world), None) => world.lookup(path),
             (Self::World(world), Some(parent)) => world.lookup_in(parent, path),
-            (Self::Declared(declared), None) => declared.names.as_ref()?.lookup(path),
-            (Self::Declared(declared), Some(parent)) => declared.names.as_ref()?.lookup_in(parent, path),
+            (Self::DeclaredAccess(declared), None) => declared.names.as_ref()?.lookup(path),
+            (Self::DeclaredAccess(declared), Some(parent)) => {
+                declared.names.as_ref()?.lookup_in(parent, path)
+            }
         };
         found.ok()
     }
@@ -218,7 +220,7 @@ impl<'w> Reads<'w> {
                     None => world.lookup_unique(path),
                 };
             }
-            Self::Declared(declared) => declared,
+            Self::DeclaredAccess(declared) => declared,
         };
         match (&declared.names, parent) {
             (Some(names), Some(parent)) => names.lookup_unique_in(parent, path),
@@ -229,8 +231,8 @@ impl<'w> Reads<'w> {
 }
 
 /// A world in which rows can be written.
-pub(crate) trait Writes {
-    fn reads(&self) -> Reads<'_>;
+pub(crate) trait WorldAccessMut {
+    fn access(&self) -> WorldAccess<'_>;
 
     /// Whether own fields may be written that nobody said so of.
     fn is_exclusive(&self) -> bool;
@@ -239,9 +241,9 @@ pub(crate) trait Writes {
     fn entity_mut(&mut self, entity: Entity) -> Option<FilteredEntityMut<'_, '_>>;
 }
 
-impl Writes for World {
-    fn reads(&self) -> Reads<'_> {
-        Reads::World(self)
+impl WorldAccessMut for World {
+    fn access(&self) -> WorldAccess<'_> {
+        WorldAccess::World(self)
     }
 
     fn is_exclusive(&self) -> bool {
@@ -253,9 +255,9 @@ impl Writes for World {
     }
 }
 
-impl Writes for Declared<'_, '_> {
-    fn reads(&self) -> Reads<'_> {
-        Reads::Declared(self)
+impl WorldAccessMut for DeclaredAccess<'_, '_> {
+    fn access(&self) -> WorldAccess<'_> {
+        WorldAccess::DeclaredAccess(self)
     }
 
     fn is_exclusive(&self) -> bool {

@@ -1,14 +1,16 @@
 //! Rows: what an expression has found.
 
-use super::{
-    PairExpr,
-    bound::{FieldAccess, Var},
-    compiled::{CompiledExpr, ExprRunError, VarId},
-    exec::{Batch, Value, View},
-    plan::{Column, FieldShape, Operand, ShapeElement, ShapeId},
-    reads::{Reads, Writes},
+use super::compiled::CompiledExpr;
+use crate::{
+    expr::{
+        bind::Var,
+        eval::{Value, View, WorldAccess, WorldAccessMut, stored_target},
+        exec::{Batch, Executor, ExprRunError, VarId},
+        plan::{Column, FieldShape, Operand, ShapeElement, ShapeId},
+        text::{FieldAccess, PairExpr},
+    },
+    id::{PairId, Slot},
 };
-use crate::id::{PairId, Slot};
 use alloc::string::{String, ToString};
 use bevy_ecs::{
     change_detection::Mut,
@@ -72,12 +74,12 @@ pub enum WriteFieldError {
 }
 
 impl WriteFieldError {
-    fn read_only(expr: &CompiledExpr, field: usize) -> Self {
-        Self::ReadOnly { field, term: expr.field_text(field).unwrap_or_default().into() }
+    fn read_only(executor: &Executor, field: usize) -> Self {
+        Self::ReadOnly { field, term: executor.field_text(field).unwrap_or_default().into() }
     }
 
-    pub(super) fn apart(expr: &CompiledExpr, field: usize) -> Self {
-        Self::Apart { field, term: expr.field_text(field).unwrap_or_default().into() }
+    pub(super) fn apart(executor: &Executor, field: usize) -> Self {
+        Self::Apart { field, term: executor.field_text(field).unwrap_or_default().into() }
     }
 }
 
@@ -86,20 +88,23 @@ impl WriteFieldError {
 /// A row is a view into a buffer that is filled anew, so this is no [`Iterator`].
 pub struct Rows<'a> {
     expr: &'a mut CompiledExpr,
-    reads: Reads<'a>,
+    access: WorldAccess<'a>,
     next: usize,
     len: usize,
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn new(expr: &'a mut CompiledExpr, reads: Reads<'a>) -> Result<Self, ExprRunError> {
-        expr.start_rows(reads)?;
-        Ok(Self::started(expr, reads))
+    pub(in crate::expr) fn new(
+        expr: &'a mut CompiledExpr,
+        access: WorldAccess<'a>,
+    ) -> Result<Self, ExprRunError> {
+        expr.start_rows(access)?;
+        Ok(Self::started(expr, access))
     }
 
     /// The rows of a run that has been started.
-    pub(super) fn started(expr: &'a mut CompiledExpr, reads: Reads<'a>) -> Self {
-        Self { expr, reads, next: 0, len: 0 }
+    pub(in crate::expr) fn started(expr: &'a mut CompiledExpr, access: WorldAccess<'a>) -> Self {
+        Self { expr, access, next: 0, len: 0 }
     }
 
     /// The next row.
@@ -108,13 +113,13 @@ impl<'a> Rows<'a> {
     /// If evaluation took too many steps.
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>, ExprRunError> {
         if self.next == self.len {
-            if !self.expr.next_batch(self.reads)? {
+            if !self.expr.next_batch(self.access)? {
                 return Ok(None);
             }
             (self.next, self.len) = (0, self.expr.batch().len);
         }
         self.next += 1;
-        Ok(Some(Row::new(self.expr, self.next - 1, self.reads)))
+        Ok(Some(Row::new(self.expr, self.next - 1, self.access)))
     }
 }
 
@@ -137,7 +142,7 @@ impl CompiledExpr {
     /// ```
     pub fn field(&self, term: &str) -> Option<usize> {
         let term = PairExpr::parse(term).ok()?.to_string();
-        self.query().fields.iter().position(|field| field.text == term)
+        self.executor().query().fields.iter().position(|field| field.text == term)
     }
 }
 
@@ -150,29 +155,29 @@ impl fmt::Debug for Rows<'_> {
 /// One way in which an expression holds.
 #[derive(Clone, Copy)]
 pub struct Row<'a> {
-    expr: &'a CompiledExpr,
+    executor: &'a Executor,
     batch: &'a Batch,
     row: usize,
-    reads: Reads<'a>,
+    access: WorldAccess<'a>,
 }
 
 impl<'a> Row<'a> {
     #[inline]
-    pub(super) fn new(expr: &'a CompiledExpr, row: usize, reads: Reads<'a>) -> Self {
-        Self::of(expr, expr.batch(), row, reads)
+    pub(in crate::expr) fn new(expr: &'a CompiledExpr, row: usize, access: WorldAccess<'a>) -> Self {
+        Self::of(expr.executor(), expr.batch(), row, access)
     }
 
     /// A row of any batch of the expression.
     #[inline]
-    pub(super) fn of(expr: &'a CompiledExpr, batch: &'a Batch, row: usize, reads: Reads<'a>) -> Self {
-        Self { expr, batch, row, reads }
+    pub(super) fn of(executor: &'a Executor, batch: &'a Batch, row: usize, access: WorldAccess<'a>) -> Self {
+        Self { executor, batch, row, access }
     }
 
     /// Every row of the batch that was made last.
     #[inline]
-    pub(super) fn each(expr: &'a CompiledExpr, reads: Reads<'a>, each: &mut impl FnMut(Self)) {
-        let batch = expr.batch();
-        (0..batch.len).for_each(|row| each(Self { expr, batch, row, reads }));
+    pub(super) fn each(expr: &'a CompiledExpr, access: WorldAccess<'a>, each: &mut impl FnMut(Self)) {
+        let (executor, batch) = (expr.executor(), expr.batch());
+        (0..batch.len).for_each(|row| each(Self { executor, batch, row, access }));
     }
 
     fn value(&self, operand: Operand) -> Value {
@@ -197,7 +202,7 @@ impl<'a> Row<'a> {
 
     /// The value of a variable. `None` if there is no such variable, or if this row leaves it open.
     pub fn var(&self, name: &str) -> Option<Entity> {
-        self.column(self.expr.variable(name)?.0).entity()
+        self.column(self.executor.variable(name)?.0).entity()
     }
 
     /// As [`var`](Self::var), of a variable that [`CompiledExpr::var_id`] gave.
@@ -209,12 +214,12 @@ impl<'a> Row<'a> {
     /// The names of all variables, with their values.
     pub fn vars(&self) -> impl Iterator<Item = (&'a str, Option<Entity>)> + use<'a> {
         let row = *self;
-        self.expr.variables().map(move |name| (name, row.var(name)))
+        self.executor.variables().map(move |name| (name, row.var(name)))
     }
 
     /// What the field looks like that the row has; `None` if it is not set.
     fn shape(&self, field: usize) -> Option<FieldShape> {
-        let field = self.expr.plan().fields.get(field)?;
+        let field = self.executor.plan().fields.get(field)?;
         let Some(set) = field.set else { return field.shapes.first().copied().filter(|shape| shape.set) };
         let branch = self.column(set).number()?;
         field.shapes.get(branch as usize).copied().filter(|shape| shape.set)
@@ -227,20 +232,20 @@ impl<'a> Row<'a> {
 
     /// Number of fields, as in [`CompiledExpr::field_count`].
     pub fn field_count(&self) -> usize {
-        self.expr.field_count()
+        self.executor.query().fields.len()
     }
 
     /// The term of a field, written out. Empty if there is no such field.
     pub fn field_text(&self, field: usize) -> &'a str {
-        self.expr.field_text(field).unwrap_or_default()
+        self.executor.field_text(field).unwrap_or_default()
     }
 
     pub(super) fn field_access(&self, field: usize) -> Option<FieldAccess> {
-        self.expr.query().fields.get(field)?.access
+        self.executor.query().fields.get(field)?.access
     }
 
-    pub(super) fn reads(&self) -> Reads<'a> {
-        self.reads
+    pub(super) fn access(&self) -> WorldAccess<'a> {
+        self.access
     }
 
     /// Whether a field was matched.
@@ -275,7 +280,7 @@ impl<'a> Row<'a> {
             ShapeId::Closed(relation, target) => {
                 let (relation, target) = (slot(relation)?, slot(target)?);
                 let stored = self.source(field).and_then(|source| {
-                    View::new(self.reads)?.stored_target(source, relation.entity()?, target.entity()?)
+                    stored_target(&View::new(self.access)?, source, relation.entity()?, target.entity()?)
                 });
                 Some(FieldId::Pair(PairId::new(relation, stored.map_or(target, Slot::Entity))))
             }
@@ -295,12 +300,12 @@ impl<'a> Row<'a> {
     /// The component of a field. `None` if it is not set, is no component, or one of another type.
     pub fn get<T: Component>(&self, field: usize) -> Option<&'a T> {
         let source = self.source(field)?;
-        self.is_component::<T>(field).then(|| self.reads.get(source)).flatten()
+        self.is_component::<T>(field).then(|| self.access.get(source)).flatten()
     }
 
     pub(super) fn is_component<T: Component>(&self, field: usize) -> bool {
         let component = self.component(field);
-        let info = component.and_then(|component| self.reads.components().get_info(component));
+        let info = component.and_then(|component| self.access.components().get_info(component));
         info.is_some_and(|info| info.type_id() == Some(TypeId::of::<T>()))
     }
 
@@ -318,7 +323,7 @@ impl<'a> Row<'a> {
             None => is_exclusive && self.is_own(field),
         };
         if !may {
-            return Err(WriteFieldError::read_only(self.expr, field));
+            return Err(WriteFieldError::read_only(self.executor, field));
         }
         if !self.is_component::<T>(field) {
             let (term, component) = (self.field_text(field).into(), type_name::<T>());
@@ -331,7 +336,7 @@ impl<'a> Row<'a> {
     pub fn get_pair<V: Send + Sync + 'static>(&self, field: usize) -> Option<&'a V> {
         let FieldId::Pair(pair) = self.id(field)? else { return None };
         let (relation, target) = pair.entities()?;
-        self.reads.pair_value(self.source(field)?, relation, target)
+        self.access.pair_value(self.source(field)?, relation, target)
     }
 
     /// The component of a field.
@@ -342,7 +347,7 @@ impl<'a> Row<'a> {
         match self.id(field)? {
             FieldId::Component(component) => Some(component),
             FieldId::Entity(entity) => {
-                let view = View::new(self.reads)?;
+                let view = View::new(self.access)?;
                 view.component_of(entity)
             }
             FieldId::Pair(_) => None,
@@ -355,7 +360,7 @@ impl<'a> Row<'a> {
     /// systems.
     #[cfg(feature = "bevy_reflect")]
     pub fn reflect(&self, field: usize) -> Option<&'a dyn bevy_reflect::PartialReflect> {
-        self.reflect_with(field, &self.reads.types()?.read())
+        self.reflect_with(field, &self.access.types()?.read())
     }
 
     /// [`reflect`](Self::reflect) by what is registered of types here.
@@ -371,16 +376,16 @@ impl<'a> Row<'a> {
         let source = self.source(field)?;
         if let FieldId::Pair(pair) = self.id(field)? {
             let (relation, target) = pair.entities()?;
-            let value = self.reads.any_pair_value(source, relation, target)?;
+            let value = self.access.any_pair_value(source, relation, target)?;
             if let Some(ReflectedData(value)) = value.downcast_ref() {
                 return Some(&**value);
             }
             let reflect = types.get_type_data::<ReflectFromPtr>(value.type_id())?;
             return reflect.as_reflect(value).map(PartialReflect::as_partial_reflect);
         }
-        let info = self.reads.components().get_info(self.component(field)?)?;
+        let info = self.access.components().get_info(self.component(field)?)?;
         let reflect = types.get_type_data::<ReflectComponent>(info.type_id()?)?;
-        self.reads.reflect(source, reflect).map(PartialReflect::as_partial_reflect)
+        self.access.reflect(source, reflect).map(PartialReflect::as_partial_reflect)
     }
 }
 
@@ -401,11 +406,15 @@ impl fmt::Debug for Row<'_> {
 pub struct RowMut<'a> {
     expr: &'a CompiledExpr,
     row: usize,
-    world: &'a mut dyn Writes,
+    world: &'a mut dyn WorldAccessMut,
 }
 
 impl<'a> RowMut<'a> {
-    pub(super) fn new(expr: &'a CompiledExpr, row: usize, world: &'a mut dyn Writes) -> Self {
+    pub(in crate::expr) fn new(
+        expr: &'a CompiledExpr,
+        row: usize,
+        world: &'a mut dyn WorldAccessMut,
+    ) -> Self {
         Self { expr, row, world }
     }
 
@@ -421,7 +430,7 @@ impl<'a> RowMut<'a> {
 
     /// The row, to be read.
     pub fn as_row(&self) -> Row<'_> {
-        Row::new(self.expr, self.row, self.world.reads())
+        Row::new(self.expr, self.row, self.world.access())
     }
 
     /// The value of a field, to be written.
@@ -433,10 +442,10 @@ impl<'a> RowMut<'a> {
         &mut self,
         field: usize,
     ) -> Result<Mut<'_, T>, WriteFieldError> {
-        let row = Row::new(self.expr, self.row, self.world.reads());
+        let row = Row::new(self.expr, self.row, self.world.access());
         let source = row.writable::<T>(field, self.world.is_exclusive())?;
         let value = self.world.entity_mut(source).and_then(FilteredEntityMut::into_mut);
-        value.ok_or_else(|| WriteFieldError::read_only(self.expr, field))
+        value.ok_or_else(|| WriteFieldError::read_only(self.expr.executor(), field))
     }
 }
 

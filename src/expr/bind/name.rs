@@ -1,11 +1,7 @@
 //! What names mean.
 
-use super::{Resolved, Resolver};
+use super::{Binder, Bound};
 use crate::{
-    expr::{
-        ast::{Path, Span},
-        error::Diagnostic,
-    },
     names::{LookupError, steps},
     relation::Prefab,
     store::PairStore,
@@ -17,6 +13,10 @@ use alloc::{
     vec::Vec,
 };
 use bevy_ecs::{entity::Entity, entity_disabling::Disabled};
+use bevy_relations_syntax::{
+    ast::{Path, Span},
+    error::Diagnostic,
+};
 use core::any::TypeId;
 
 /// What a name means.
@@ -29,7 +29,7 @@ pub(super) enum Meaning {
     Member(TypeId, String),
 }
 
-impl Resolver<'_> {
+impl Binder<'_> {
     /// The one thing that a name means; `None` if that will be known when the system runs. Names are tried as a child
     /// of `scope`, as a type, as an entity, as a field.
     pub(super) fn meaning(
@@ -37,7 +37,7 @@ impl Resolver<'_> {
         path: &Path,
         span: Span,
         scope: Option<Entity>,
-    ) -> Resolved<Option<Meaning>> {
+    ) -> Bound<Option<Meaning>> {
         if let Some(scope) = scope {
             let children = self.at_path(Some(scope), &path.0);
             if !children.is_empty() {
@@ -47,7 +47,7 @@ impl Resolver<'_> {
         let mut meanings: Vec<Meaning> = self.types(path).into_iter().map(Meaning::Type).collect();
         for entity in self.at_path(None, &path.0) {
             // An entity that stands for the type is the same thing.
-            let store = self.site.reads().store();
+            let store = self.context.access().store();
             let type_id = store.and_then(|store| store.registry.type_entities.get(&entity));
             if type_id.is_none_or(|type_id| !meanings.contains(&Meaning::Type(*type_id))) {
                 meanings.push(Meaning::Entity(entity));
@@ -62,9 +62,9 @@ impl Resolver<'_> {
         self.single(meanings, path, span)
     }
 
-    fn single(&mut self, mut meanings: Vec<Meaning>, path: &Path, span: Span) -> Resolved<Option<Meaning>> {
+    fn single(&mut self, mut meanings: Vec<Meaning>, path: &Path, span: Span) -> Bound<Option<Meaning>> {
         match meanings.len() {
-            0 if self.site.is_ahead() => {
+            0 if self.context.is_init() => {
                 self.query.awaits_names = true;
                 Ok(None)
             }
@@ -77,7 +77,7 @@ impl Resolver<'_> {
                 Ok(Some(meaning))
             }
             // Who is meant may be clear by then.
-            _ if self.site.is_ahead()
+            _ if self.context.is_init()
                 && !meanings.iter().any(|meaning| matches!(meaning, Meaning::Type(_))) =>
             {
                 self.query.awaits_names = true;
@@ -93,7 +93,7 @@ impl Resolver<'_> {
 
     fn describe(&self, meaning: &Meaning) -> String {
         let component = |id| {
-            let component = self.site.reads().components().get_id(id);
+            let component = self.context.access().components().get_id(id);
             component.map_or_else(|| "a type".to_string(), |id| format!("the component {}", id.index()))
         };
         match meaning {
@@ -105,7 +105,7 @@ impl Resolver<'_> {
 
     /// How the language writes an entity.
     pub(super) fn called(&self, entity: Entity) -> String {
-        match self.site.reads().path_of(entity) {
+        match self.context.access().path_of(entity) {
             Some(path) => format!("`{}`", written(&path)),
             None => format!("`#{}`", entity.to_bits()),
         }
@@ -121,19 +121,19 @@ impl Resolver<'_> {
             return given;
         }
         #[cfg(feature = "bevy_reflect")]
-        let reflected = match self.site.reads().types() {
+        let reflected = match self.context.access().types() {
             Some(types) => reflected_types(&types.read(), name),
             None => Vec::new(),
         };
         #[cfg(not(feature = "bevy_reflect"))]
         let reflected = Vec::new();
-        with_relation_types(reflected, self.site.reads().store(), name)
+        with_relation_types(reflected, self.context.access().store(), name)
     }
 
     /// The entities at a path below `parent`, or from the roots.
     fn at_path(&self, parent: Option<Entity>, path: &[String]) -> Vec<Entity> {
         let path = as_text(path);
-        match self.site.reads().lookup_unique(parent, &path) {
+        match self.context.access().lookup_unique(parent, &path) {
             Ok(entity) => alloc::vec![entity],
             Err(LookupError::Ambiguous { candidates, .. }) => candidates,
             Err(LookupError::Unknown { .. }) => Vec::new(),

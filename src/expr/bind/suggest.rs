@@ -1,10 +1,6 @@
 //! What somebody may have meant who wrote a name that is none.
 
-use super::{Resolver, name::written};
-use crate::expr::{
-    ast::{Path, Span},
-    error::Diagnostic,
-};
+use super::{Binder, name::written};
 
 use alloc::{
     boxed::Box,
@@ -12,13 +8,17 @@ use alloc::{
     vec::Vec,
 };
 use bevy_ecs::archetype::{Archetype, ArchetypeEntity};
+use bevy_relations_syntax::{
+    ast::{Path, Span},
+    error::Diagnostic,
+};
 
 /// Entities that are looked at.
 const MOST: usize = 10_000;
 /// Letters of names that are compared.
 const LONGEST: usize = 64;
 
-impl Resolver<'_> {
+impl Binder<'_> {
     /// The error about a name that means nothing, with the one that comes nearest to it.
     pub(super) fn unknown(&self, path: &Path, span: Span) -> Box<Diagnostic> {
         let fault = Diagnostic::rule(span, "the name of a component, relation or entity that exists");
@@ -29,11 +29,11 @@ impl Resolver<'_> {
     }
 
     fn nearest(&self, path: &Path) -> Option<String> {
-        let reads = self.site.reads();
+        let access = self.context.access();
         let mut best = Nearest::new(path.0.last()?);
         // Types and relations have no other names before theirs.
         let alone = path.0.len() == 1;
-        if alone && let Some(store) = reads.store() {
+        if alone && let Some(store) = access.store() {
             let registry = &store.registry;
             let relations = registry.declared().filter_map(|id| registry.entry(id).name.as_deref());
             // Of names that are equally near the first counts, and the map has no order.
@@ -42,17 +42,17 @@ impl Resolver<'_> {
             relations.chain(names).for_each(|name| best.consider(name, || Some(type_text(name))));
         }
         #[cfg(feature = "bevy_reflect")]
-        if alone && let Some(types) = reads.types() {
+        if alone && let Some(types) = access.types() {
             let types = types.read();
             let paths = types.iter().map(|known| known.type_info().type_path_table().short_path());
             let mut paths: Vec<&str> = paths.collect();
             paths.sort_unstable();
             paths.into_iter().for_each(|name| best.consider(name, || Some(type_text(name))));
         }
-        let entities = reads.archetypes().iter().flat_map(Archetype::entities).map(ArchetypeEntity::id);
+        let entities = access.archetypes().iter().flat_map(Archetype::entities).map(ArchetypeEntity::id);
         for entity in entities.take(MOST) {
-            if let Some(name) = reads.name(entity) {
-                best.consider(name, || reads.path_of(entity).map(|path| written(&path)));
+            if let Some(name) = access.name(entity) {
+                best.consider(name, || access.path_of(entity).map(|path| written(&path)));
             }
         }
         best.name

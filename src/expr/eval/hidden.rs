@@ -1,0 +1,57 @@
+//! Components and entities that are kept out of results.
+
+use super::WorldAccess;
+use crate::{
+    ops::{Participant, TypeEntity},
+    relation::Prefab,
+};
+use alloc::vec::Vec;
+use bevy_ecs::{
+    component::{ComponentId, Components},
+    hierarchy::Children,
+    name::Name,
+    observer::Observer,
+    resource::IsResource,
+    system::SystemIdMarker,
+};
+
+/// The components of entities that Bevy keeps for itself: no variable goes through them.
+pub(crate) fn unlisted_markers(components: &Components) -> impl Iterator<Item = ComponentId> + use<> {
+    [
+        components.component_id::<IsResource>(),
+        components.component_id::<Observer>(),
+        components.component_id::<SystemIdMarker>(),
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// The components of entities that Bevy and this crate keep for themselves, which are no `$this`.
+pub(crate) fn internal_markers(components: &Components) -> impl Iterator<Item = ComponentId> + use<> {
+    unlisted_markers(components).chain(components.component_id::<TypeEntity>())
+}
+
+/// The components that `*` does not match: of this crate, and those that keep pairs.
+pub(crate) fn internal_components(access: WorldAccess<'_>) -> Vec<ComponentId> {
+    let components = access.components();
+    let own = [
+        components.component_id::<Participant>(),
+        components.component_id::<TypeEntity>(),
+        components.component_id::<Children>(),
+    ];
+    own.into_iter().flatten().chain(adopted_components(access)).collect()
+}
+
+/// Components that do not make an entity what it is.
+pub(crate) fn unlisted_components(access: WorldAccess<'_>, internal: &[ComponentId]) -> Vec<ComponentId> {
+    let components = access.components();
+    let own = [components.component_id::<Name>(), components.component_id::<Prefab>()];
+    own.into_iter().flatten().chain(access.disabling()).chain(internal.iter().copied()).collect()
+}
+
+/// The components of adopted relationships.
+fn adopted_components(access: WorldAccess<'_>) -> Vec<ComponentId> {
+    let Some(store) = access.store() else { return Vec::new() };
+    let adopted = store.registry.entries.iter().filter_map(|entry| entry.adopted);
+    adopted.filter_map(|adopted| access.components().get_id(adopted.kind.type_id)).collect()
+}

@@ -1,0 +1,15 @@
+//! What evaluation sees of a world: entities, pairs, components, and walks along relations.
+//!
+//! All that is read goes through [`WorldAccess`], which hands out to a system what the system has declared and no more.
+
+mod access;
+mod hidden;
+mod value;
+mod view;
+mod walk;
+
+pub(crate) use access::{ChildrenOf, DeclaredAccess, Fields, WorldAccess, WorldAccessMut};
+pub(crate) use hidden::{internal_components, internal_markers, unlisted_components, unlisted_markers};
+pub(crate) use value::{Special, Value};
+pub(crate) use view::View;
+pub(crate) use walk::{Descendants, Stamps, Walker, reaches, stored_target};

@@ -1,0 +1,124 @@
+//! What evaluation sees of a world.
+
+use super::{Value, WorldAccess, unlisted_markers};
+use crate::{
+    id::RelationId,
+    relation::{CHILD_OF, TAGGED},
+    store::{PairStore, RelationIndex, SourceIter, TargetIter},
+};
+use bevy_ecs::{
+    archetype::{Archetype, Archetypes},
+    component::ComponentId,
+    entity::{Entities, Entity},
+};
+
+/// What evaluation sees of a world: pairs and where entities are, and what can be [read](WorldAccess).
+#[derive(Clone, Copy)]
+pub(crate) struct View<'w> {
+    pub(crate) access: WorldAccess<'w>,
+    pub(crate) store: &'w PairStore,
+    pub(crate) entities: &'w Entities,
+    pub(crate) archetypes: &'w Archetypes,
+}
+
+impl<'w> View<'w> {
+    /// `None` if relations were never used in the world, or are out of reach.
+    pub(crate) fn new(access: WorldAccess<'w>) -> Option<Self> {
+        let store = access.store()?;
+        Some(Self { access, store, entities: access.entities(), archetypes: access.archetypes() })
+    }
+
+    #[inline]
+    pub(crate) fn index(&self, relation: RelationId) -> &'w RelationIndex {
+        self.store.relation(relation)
+    }
+
+    #[inline]
+    pub(crate) fn is_alive(&self, entity: Entity) -> bool {
+        self.entities.contains_spawned(entity)
+    }
+
+    #[inline]
+    pub(crate) fn targets(&self, relation: RelationId, source: Entity) -> TargetIter<'w> {
+        self.index(relation).targets(source)
+    }
+
+    /// The sources of a target; children in the order of `Children`, which the user may change.
+    #[inline]
+    pub(crate) fn sources(&self, relation: RelationId, target: Entity) -> SourceIter<'w> {
+        if relation == CHILD_OF
+            && let Some(children) = self.access.children(target)
+            && children.len() == self.index(relation).source_count(target)
+        {
+            return SourceIter::new(children, None, children.len());
+        }
+        self.index(relation).sources(target)
+    }
+
+    /// The sources in a list of a relation, which is that of `target`.
+    #[inline]
+    pub(crate) fn sources_in(&self, relation: RelationId, target: Entity, list: usize) -> SourceIter<'w> {
+        match relation {
+            CHILD_OF => self.sources(relation, target),
+            _ => self.index(relation).reverse.sources_in(list),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn has_component(&self, entity: Entity, component: ComponentId) -> bool {
+        let Ok(location) = self.entities.get_spawned(entity) else { return false };
+        self.archetypes.get(location.archetype_id).is_some_and(|archetype| archetype.contains(component))
+    }
+
+    pub(crate) fn has_tag(&self, entity: Entity, tag: Entity) -> bool {
+        self.index(TAGGED).has(entity, tag)
+    }
+
+    /// The component of the type that an entity stands for.
+    pub(crate) fn component_of(&self, entity: Entity) -> Option<ComponentId> {
+        let type_id = self.store.registry.type_entities.get(&entity)?;
+        self.access.components().get_id(*type_id)
+    }
+
+    /// Whether an entity has the component that `id` stands for.
+    pub(crate) fn has_as_component(&self, entity: Entity, id: Entity) -> bool {
+        self.component_of(id).is_some_and(|component| self.has_component(entity, component))
+    }
+
+    /// What a column holds for a component: the entity that stands for its type, if there is one.
+    pub(crate) fn value_of_component(&self, component: ComponentId) -> Value {
+        let info = self.access.components().get_info(component);
+        let type_id = info.and_then(bevy_ecs::component::ComponentInfo::type_id);
+        let entity = type_id.and_then(|type_id| self.store.registry.entity_of(type_id));
+        entity.filter(|&entity| self.is_alive(entity)).map_or(Value::component(component), Value::new)
+    }
+
+    /// Every entity that has a component, whoever it is.
+    pub(crate) fn with_component(&self, component: ComponentId, each: &mut dyn FnMut(Entity)) {
+        let Some(archetypes) = self.archetypes.component_index().get(&component) else { return };
+        for archetype in archetypes.keys().filter_map(|&id| self.archetypes.get(id)) {
+            archetype.entities().iter().for_each(|entity| each(entity.id()));
+        }
+    }
+
+    /// Every entity there is, but for those that Bevy keeps for itself.
+    pub(crate) fn every_entity(&self, each: &mut dyn FnMut(Entity)) {
+        for archetype in self.archetypes.iter().filter(|archetype| !self.is_internal(archetype)) {
+            archetype.entities().iter().for_each(|entity| each(entity.id()));
+        }
+    }
+
+    fn is_internal(&self, archetype: &Archetype) -> bool {
+        unlisted_markers(self.access.components()).any(|marker| archetype.contains(marker))
+    }
+
+    /// The first child of an entity at a path.
+    pub(crate) fn child(&self, parent: Entity, path: &str) -> Option<Entity> {
+        self.access.lookup(Some(parent), path)
+    }
+
+    /// Every relation, but for the one that keeps tags.
+    pub(crate) fn relations(&self) -> impl Iterator<Item = RelationId> + use<'w> {
+        self.store.registry.ids().filter(|&id| id != TAGGED)
+    }
+}

@@ -1,0 +1,27 @@
+//! Buffers that are kept from row to row.
+
+use crate::expr::eval::{Stamps, Walker};
+use alloc::vec::Vec;
+use bevy_ecs::entity::Entity;
+
+/// Buffers of [`Matcher`](super::atom::Matcher).
+#[derive(Default)]
+pub(crate) struct AtomBuffers {
+    pub(super) up: Walker,
+    pub(super) bases: Walker,
+    pub(super) reach: Walker,
+    pub(super) around: Walker,
+    pub(super) candidates: Vec<Entity>,
+    pub(super) candidate: Stamps,
+    pub(super) met: Stamps,
+    /// What was looked at, and how much may be.
+    pub(super) steps: u64,
+    pub(super) limit: u64,
+}
+
+impl AtomBuffers {
+    /// Whether evaluation is to end: what is found then is of no account.
+    pub(super) fn is_over(&self) -> bool {
+        self.steps > self.limit
+    }
+}

@@ -1,0 +1,327 @@
+//! An expression with its plan and everything that is kept from run to run.
+
+use super::{Batch, Masks, PipelineState, Run, Shared};
+use crate::{
+    expr::{
+        bind::{BoundQuery, Var, VarSet},
+        eval::{Value, View, WorldAccess, internal_components, unlisted_components},
+        plan::{Column, Counts, Plan, Signature, lower},
+    },
+    store::StoreId,
+};
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
+use bevy_ecs::{component::ComponentId, entity::Entity, world::WorldId};
+use core::any::TypeId;
+use thiserror::Error;
+
+/// Why an expression could not be run, or not to its end.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum ExprRunError {
+    /// It was compiled for another world.
+    #[error("the expression was compiled for another world")]
+    OtherWorld,
+    /// The resources of the world are out of reach, or were cleared.
+    #[error("the pairs of the world are out of reach")]
+    NoPairs,
+    /// There is no such variable, or it is one of a scope.
+    #[error("the expression has no variable `${name}`")]
+    UnknownVariable {
+        /// The name that was asked for.
+        name: String,
+    },
+    /// A variable was to be set to an entity that is not alive.
+    #[error("`${name}` cannot be {entity}, which is not alive")]
+    DeadEntity {
+        /// The variable.
+        name: String,
+        /// The entity.
+        entity: Entity,
+    },
+    /// Rows cannot come in groups as well as in order of depth.
+    #[error("rows that come in order of depth, by `cascade`, cannot be put into groups")]
+    GroupsWithCascade,
+    /// More rows had to be looked at than was allowed.
+    #[error("evaluation took more than {limit} steps")]
+    StepLimit {
+        /// The limit.
+        limit: u64,
+    },
+}
+
+/// A variable of a compiled expression. Rows find its value quicker than by its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VarId(pub(in crate::expr) Var);
+
+/// What is wanted of a run.
+#[derive(Clone, Copy)]
+pub(crate) enum Output {
+    Rows,
+    /// Their number alone.
+    Count,
+}
+
+/// A plan with everything it needs to be run.
+#[derive(Default)]
+struct PlanState {
+    plan: Plan,
+    masks: Masks,
+    state: PipelineState,
+    signature: Option<Signature>,
+    /// The signature before, for its buffers.
+    spare: Option<Signature>,
+    preset: VarSet,
+    runs: u32,
+}
+
+/// What [`PlanState::update`] found.
+enum Fit {
+    Same,
+    /// The world is another, the plan is not.
+    Other,
+    New,
+}
+
+/// The entities of a query that stand for types.
+fn types_of(query: &mut BoundQuery, access: WorldAccess<'_>) -> Vec<(Entity, TypeId)> {
+    let mut types: Vec<(Entity, TypeId)> = Vec::new();
+    let Some(store) = access.store() else { return types };
+    query.each_entity(&mut |&mut entity| {
+        let type_id = store.registry.type_entities.get(&entity);
+        types
+            .extend(type_id.filter(|_| !types.iter().any(|known| known.0 == entity)).map(|&id| (entity, id)));
+    });
+    types
+}
+
+impl PlanState {
+    /// Makes the plan anew if it does not fit the world any more.
+    fn update(&mut self, query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: bool) -> Fit {
+        self.runs = self.runs.saturating_add(1);
+        // Entities come and go without a trace, so now and then the numbers are looked at again.
+        let due = self.runs.is_power_of_two() || self.runs.is_multiple_of(256);
+        let signature = Signature::new(view, &query.singletons, self.spare.take());
+        let fits = !due && self.signature.as_ref() == Some(&signature) && self.preset == *preset;
+        self.spare = self.signature.replace(signature);
+        let mut fit = Fit::Same;
+        if !fits {
+            let plan = lower(query, view, preset, rows);
+            self.preset = preset.clone();
+            if plan != self.plan || self.runs == 1 {
+                self.state = PipelineState::new(&plan.pipeline, plan.columns);
+                self.masks.clear();
+                self.plan = plan;
+                fit = Fit::New;
+            } else {
+                fit = Fit::Other;
+            }
+        }
+        self.masks.update(&self.plan.masks, view);
+        fit
+    }
+}
+
+/// Runs an expression that is bound to a world. It keeps what evaluation needs, so that nothing is allocated when it is
+/// run again.
+pub(crate) struct Executor {
+    query: BoundQuery,
+    world: WorldId,
+    store: Option<StoreId>,
+    /// By [`Output`].
+    plans: [PlanState; 2],
+    shared: Shared,
+    internal: Vec<ComponentId>,
+    unlisted: Vec<ComponentId>,
+    /// The entities of the query that stand for types, which may be others later.
+    types: Vec<(Entity, TypeId)>,
+    /// The values of variables that are set.
+    preset: Vec<(Var, Entity)>,
+    preset_vars: VarSet,
+    step_limit: Option<u64>,
+}
+
+impl Executor {
+    pub(crate) fn new(mut query: BoundQuery, access: WorldAccess<'_>) -> Self {
+        let types = types_of(&mut query, access);
+        Self {
+            query,
+            types,
+            world: access.world_id(),
+            store: None,
+            plans: Default::default(),
+            shared: Shared::default(),
+            internal: Vec::new(),
+            unlisted: Vec::new(),
+            preset: Vec::new(),
+            preset_vars: VarSet::default(),
+            step_limit: None,
+        }
+    }
+
+    /// Takes what the names of the expression mean by now.
+    pub(crate) fn rebind(&mut self, mut query: BoundQuery, access: WorldAccess<'_>) {
+        if query != self.query {
+            self.types = types_of(&mut query, access);
+            self.query = query;
+            self.plans = Default::default();
+            self.clear_vars();
+        }
+    }
+
+    /// Whether all entities that the expression names are alive.
+    pub(crate) fn names_only_living(&self, access: WorldAccess<'_>) -> bool {
+        self.query.named.iter().all(|&entity| access.entities().contains_spawned(entity))
+    }
+
+    /// The names of the variables that rows have, without `$this`.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &str> {
+        let named = self.query.variables.iter().skip(1);
+        named.filter(|variable| !variable.local && !variable.name.is_empty()).map(|variable| &*variable.name)
+    }
+
+    pub(crate) fn variable(&self, name: &str) -> Option<Var> {
+        let mut variables = self.query.variables.iter();
+        let at =
+            variables.position(|variable| !variable.local && !name.is_empty() && *variable.name == *name)?;
+        Some(Var(at as u16))
+    }
+
+    /// The term of a field, written out.
+    pub(crate) fn field_text(&self, field: usize) -> Option<&str> {
+        self.query.fields.get(field).map(|field| &*field.text)
+    }
+
+    pub(crate) fn query(&self) -> &BoundQuery {
+        &self.query
+    }
+
+    /// The plan for rows.
+    #[inline]
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plans[Output::Rows as usize].plan
+    }
+
+    /// Lets a variable be one entity in every row from now on.
+    pub(crate) fn set_var(
+        &mut self,
+        access: WorldAccess<'_>,
+        name: &str,
+        entity: Entity,
+    ) -> Result<(), ExprRunError> {
+        let unknown = || ExprRunError::UnknownVariable { name: name.to_owned() };
+        let var = self.variable(name).ok_or_else(unknown)?;
+        if access.world_id() != self.world {
+            return Err(ExprRunError::OtherWorld);
+        }
+        if !access.entities().contains_spawned(entity) {
+            return Err(ExprRunError::DeadEntity { name: name.to_owned(), entity });
+        }
+        self.preset.retain(|(other, _)| *other != var);
+        self.preset.push((var, entity));
+        self.preset_vars.insert(var);
+        Ok(())
+    }
+
+    /// Lets all variables be free again.
+    pub(crate) fn clear_vars(&mut self) {
+        self.preset.clear();
+        self.preset_vars = VarSet::default();
+    }
+
+    pub(crate) fn set_step_limit(&mut self, limit: Option<u64>) {
+        self.step_limit = limit;
+    }
+
+    /// Whether the last run was ended by the limit.
+    pub(crate) fn ran_out_of_steps(&self) -> bool {
+        self.shared.out_of_steps
+    }
+
+    pub(crate) fn set_batch_size(&mut self, rows: usize) {
+        self.shared.batch_size = rows.max(1);
+    }
+
+    /// Starts a run.
+    pub(crate) fn start(&mut self, access: WorldAccess<'_>, output: Output) -> Result<(), ExprRunError> {
+        if access.world_id() != self.world {
+            return Err(ExprRunError::OtherWorld);
+        }
+        let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
+        if self.store != Some(view.store.id) {
+            // What was remembered is about pairs that are gone.
+            self.store = Some(view.store.id);
+            self.plans = Default::default();
+        }
+        self.update(&view, output);
+        let Self { plans, query, preset, shared, .. } = self;
+        let planned = &mut plans[output as usize];
+        shared.restart(&planned.plan, self.step_limit);
+        let input = planned.state.restart();
+        // Nothing holds for an entity that has died since.
+        input.len = usize::from(preset.iter().all(|&(_, entity)| view.is_alive(entity)));
+        for &(var, entity) in &*preset {
+            for column in [var.0, query.variables.len() as Column + var.0] {
+                input.column_mut(column).push(Value::new(entity));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the plan anew if it does not fit the world any more.
+    fn update(&mut self, view: &View<'_>, output: Output) -> Fit {
+        self.follow_types(view);
+        let rows = matches!(output, Output::Rows);
+        let fit = self.plans[output as usize].update(&self.query, view, &self.preset_vars, rows);
+        if !matches!(fit, Fit::Same) {
+            self.internal = internal_components(view.access);
+            self.unlisted = unlisted_components(view.access, &self.internal);
+        }
+        fit
+    }
+
+    /// Takes the entities that stand for types by now, where those that did are gone.
+    fn follow_types(&mut self, view: &View<'_>) {
+        let Self { types, query, plans, .. } = self;
+        for (known, type_id) in types.iter_mut().filter(|(known, _)| !view.is_alive(*known)) {
+            let Some(entity) = view.store.registry.entity_of(*type_id) else { continue };
+            query.each_entity(&mut |other| {
+                if other == known {
+                    *other = entity;
+                }
+            });
+            *known = entity;
+            *plans = Default::default();
+        }
+    }
+
+    /// Makes the next rows. False at the end.
+    pub(crate) fn advance(&mut self, access: WorldAccess<'_>, output: Output) -> Result<bool, ExprRunError> {
+        let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
+        let PlanState { plan, masks, state, .. } = &mut self.plans[output as usize];
+        let Self { internal, unlisted, shared, .. } = self;
+        let mut run = Run { view, masks, internal, unlisted, shared };
+        let more = state.next(&mut run, &plan.pipeline, None);
+        match self.step_limit {
+            Some(limit) if self.shared.out_of_steps => Err(ExprRunError::StepLimit { limit }),
+            _ => Ok(more),
+        }
+    }
+
+    /// The rows that were made last.
+    #[inline]
+    pub(crate) fn batch(&self, output: Output) -> &Batch {
+        self.plans[output as usize].state.result()
+    }
+
+    /// The plan in words.
+    pub(crate) fn explain(&mut self, access: WorldAccess<'_>) -> Result<String, ExprRunError> {
+        if access.world_id() != self.world {
+            return Err(ExprRunError::OtherWorld);
+        }
+        let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
+        if let Fit::New = self.update(&view, Output::Rows) {
+            self.shared.counts.clear();
+        }
+        Ok(self.plan().explain(Counts(&self.shared.counts)))
+    }
+}
