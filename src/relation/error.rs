@@ -1,6 +1,6 @@
 //! Why traits were rejected.
 
-use super::{RelationName, TraitConflict};
+use super::RelationName;
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
 use core::fmt;
@@ -29,6 +29,16 @@ impl fmt::Display for RelationPath {
         }
         Ok(())
     }
+}
+
+/// Two declared facts that cannot both hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("`{first}` contradicts `{second}`")]
+pub struct TraitConflict {
+    /// One of the two, as spelled in `#[relation(..)]`.
+    pub first: &'static str,
+    /// The other.
+    pub second: &'static str,
 }
 
 /// Why traits were not accepted. Nothing has changed.

@@ -11,6 +11,7 @@
 mod builtin;
 mod data;
 mod error;
+mod name;
 mod registry;
 mod traits;
 
@@ -19,12 +20,13 @@ pub use builtin::{IsA, Prefab, SlotOf, Wildcard};
 #[cfg(feature = "bevy_reflect")]
 pub use data::ReflectedData;
 pub use data::{PairContext, PairRefusal};
-pub use error::{RelationPath, TraitsError};
-pub use registry::RelationName;
-pub use traits::{CleanupPolicy, OnInstantiate, RelationTraits, TraitConflict};
+pub use error::{RelationPath, TraitConflict, TraitsError};
+pub use name::RelationName;
+pub use traits::{CleanupPolicy, OnInstantiate, RelationTraits};
 
 pub(crate) use data::BoxedValue;
-pub(crate) use registry::{Adopted, DataKind, DropFn, Registry, TypeEntry, Value, short_name};
+pub(crate) use name::short_name;
+pub(crate) use registry::{Adopted, DataKind, DropFn, Registry, TypeEntry, Value};
 pub(crate) use traits::{DataRef, IdRef, OneOf, TypeRef};
 
 pub use data::{

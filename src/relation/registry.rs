@@ -1,7 +1,7 @@
 //! The relations of a world: by type, by entity, by name.
 
 use super::{
-    BoxedValue, PairContext, PairRefusal, Relation, RelationTraits,
+    BoxedValue, PairContext, PairRefusal, Relation, RelationName, RelationTraits,
     builtin::{BUILT_INS, built_in},
 };
 use crate::id::RelationId;
@@ -13,41 +13,8 @@ use bevy_ecs::{
     world::{DeferredWorld, World},
 };
 use bevy_platform::collections::HashMap;
-use core::{
-    any::{Any, TypeId},
-    fmt,
-};
+use core::any::{Any, TypeId};
 use smallvec::SmallVec;
-
-/// The name of a relation and its entity, for messages.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RelationName {
-    /// Short type name, name given at run time, or nothing.
-    pub(crate) name: Option<Cow<'static, str>>,
-    /// The relation.
-    pub(crate) entity: Entity,
-}
-
-impl RelationName {
-    /// The entity of the relation.
-    pub fn entity(&self) -> Entity {
-        self.entity
-    }
-
-    /// The same, with a name if it has none.
-    pub(crate) fn or_named(self, name: Option<Cow<'static, str>>) -> Self {
-        Self { name: self.name.or(name), ..self }
-    }
-}
-
-impl fmt::Display for RelationName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.name {
-            Some(name) => f.write_str(name),
-            None => write!(f, "{}", self.entity),
-        }
-    }
-}
 
 /// A type of values in a data column, and how to work the column without knowing the type.
 #[derive(Clone, Copy)]
@@ -340,21 +307,4 @@ impl Registry {
             None => RelationName { name: None, entity: relation },
         }
     }
-}
-
-/// The last part of a type path, with the last parts of its arguments: `a::B<c::D>` is `B<D>`.
-pub(crate) fn short_name(path: &'static str) -> Cow<'static, str> {
-    if !path.contains("::") {
-        return Cow::Borrowed(path);
-    }
-    let mut short = String::new();
-    let mut rest = path;
-    while let Some(end) = rest.find(['<', '>', ',', ' ', '(', ')', '[', ']', ';', '&']) {
-        let word = &rest[..end];
-        short.push_str(word.rsplit("::").next().unwrap_or(word));
-        short.push_str(&rest[end..=end]);
-        rest = &rest[end + 1..];
-    }
-    short.push_str(rest.rsplit("::").next().unwrap_or(rest));
-    Cow::Owned(short)
 }

@@ -1,12 +1,11 @@
 //! Relation traits: the facts that can be declared about a relation, and which of them contradict.
 
-use super::{DataKind, Relation, TraitsError};
+use super::{DataKind, Relation, TraitConflict, TraitsError};
 use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, world::World};
 use core::any::TypeId;
 use core::fmt;
 use smallvec::SmallVec;
-use thiserror::Error;
 
 /// What happens to pairs when an entity they mention is despawned.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -78,16 +77,6 @@ pub(crate) enum OneOf {
     /// The relation's own.
     Relation,
     Parent(IdRef),
-}
-
-/// Two declared facts that cannot both hold.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("`{first}` contradicts `{second}`")]
-pub struct TraitConflict {
-    /// One of the two, as spelled in `#[relation(..)]`.
-    pub first: &'static str,
-    /// The other.
-    pub second: &'static str,
 }
 
 const EXCLUSIVE: u16 = 1;

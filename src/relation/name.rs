@@ -1,0 +1,52 @@
+//! How messages name a relation.
+
+use alloc::{borrow::Cow, string::String};
+use bevy_ecs::entity::Entity;
+use core::fmt;
+
+/// The name of a relation and its entity, for messages.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RelationName {
+    /// Short type name, name given at run time, or nothing.
+    pub(crate) name: Option<Cow<'static, str>>,
+    /// The relation.
+    pub(crate) entity: Entity,
+}
+
+impl RelationName {
+    /// The entity of the relation.
+    pub fn entity(&self) -> Entity {
+        self.entity
+    }
+
+    /// The same, with a name if it has none.
+    pub(crate) fn or_named(self, name: Option<Cow<'static, str>>) -> Self {
+        Self { name: self.name.or(name), ..self }
+    }
+}
+
+impl fmt::Display for RelationName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => f.write_str(name),
+            None => write!(f, "{}", self.entity),
+        }
+    }
+}
+
+/// The last part of a type path, with the last parts of its arguments: `a::B<c::D>` is `B<D>`.
+pub(crate) fn short_name(path: &'static str) -> Cow<'static, str> {
+    if !path.contains("::") {
+        return Cow::Borrowed(path);
+    }
+    let mut short = String::new();
+    let mut rest = path;
+    while let Some(end) = rest.find(['<', '>', ',', ' ', '(', ')', '[', ']', ';', '&']) {
+        let word = &rest[..end];
+        short.push_str(word.rsplit("::").next().unwrap_or(word));
+        short.push_str(&rest[end..=end]);
+        rest = &rest[end + 1..];
+    }
+    short.push_str(rest.rsplit("::").next().unwrap_or(rest));
+    Cow::Owned(short)
+}
