@@ -135,3 +135,11 @@ impl RelationId {
         self.0 as usize
     }
 }
+
+/// A stored pair.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct StoredPair {
+    pub(crate) source: Entity,
+    pub(crate) relation: RelationId,
+    pub(crate) target: Entity,
+}

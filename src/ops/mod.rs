@@ -1,8 +1,10 @@
 //! Changing pairs: the only way into the store.
 //!
-//! Whatever API is used (world, commands, bundles, clones, Bevy's own relationship components), an insertion
-//! ends in [`insert::insert`], which asks [`plan`] what the relation's traits say and then carries the plan
-//! out, and a removal ends in [`remove::remove`]. What happens at a despawn is in [`cleanup`].
+//! Four floors, of which each imports only those before it: [`register`] knows the relations of a world, [`mutate`]
+//! plans, inserts and removes pairs, [`lifecycle`] follows what becomes of entities and of Bevy's own relationship
+//! components, and [`api`] is what users call. Whatever they call, an insertion goes through [`mutate::insert`], which
+//! asks [`mutate::plan`] what the relation's traits say and then carries the plan out, and a removal goes through
+//! [`mutate::remove`].
 
 mod api;
 mod lifecycle;
@@ -18,10 +20,12 @@ pub use api::world::WorldPairExt;
 pub use mutate::error::{
     AttemptedPair, DespawnError, InsertPairError, InsertPairsError, PairRole, ReorderError,
 };
-pub use mutate::event::{PairInserted, PairInsertedEvent, PairPattern, PairRemoved, PairRemovedEvent};
-pub use register::bootstrap::register;
+pub use register::keys::{PairInserted, PairInsertedEvent, PairPattern, PairRemoved, PairRemovedEvent};
+pub use register::relation::register;
 
 pub(crate) use lifecycle::adopt::adopt;
-pub(crate) use lifecycle::participant::Participant;
-pub(crate) use register::bootstrap::{TypeEntity, ensure_store, entity_of_type_id, relation_id};
-pub(crate) use register::watch::{despawn_after, maintain, needs_mending};
+pub(crate) use register::entity::{TypeEntity, entity_of_type_id};
+pub(crate) use register::participant::Participant;
+pub(crate) use register::relation::relation_id;
+pub(crate) use register::store::ensure_store;
+pub(crate) use register::upkeep::{despawn_after, maintain, needs_mending};

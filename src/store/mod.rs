@@ -212,6 +212,15 @@ impl PairStore {
         index.simple = !unruly && !valued;
     }
 
+    /// Freezes the traits of a relation that is being used.
+    pub(crate) fn freeze(&mut self, id: RelationId) {
+        let entry = self.registry.entry_mut(id);
+        if !entry.frozen {
+            entry.frozen = true;
+            self.refresh_simple(id);
+        }
+    }
+
     /// Inserts a pair without a value, if that takes no more than writing it down: both ends take part in the
     /// relation already, no rule applies and nobody listens.
     #[inline]

@@ -5,16 +5,23 @@
 //! own hooks and observers have run. A pair that is refused goes to Bevy's error handler; the others apply.
 #![expect(unsafe_code, reason = "Bevy's `Bundle` is an unsafe trait")]
 
-use crate::ops::{
-    lifecycle::participant::{Participant, note_marker},
-    mutate::{
-        error::{InsertPairError, report, to_bevy},
-        insert::{insert, insert_slot, insert_typed},
-        plan::StoredPair,
+use crate::{
+    id::StoredPair,
+    ops::{
+        mutate::{
+            error::InsertPairError,
+            insert::{insert, insert_batch, insert_slot, insert_typed},
+        },
+        register::{
+            entity::entity_of,
+            participant::{Participant, note_marker},
+            relation::relation_id,
+            report::{report, to_bevy},
+            store::ensure_store,
+        },
     },
-    register::bootstrap::{ensure_store, entity_of, relation_id},
+    relation::Relation,
 };
-use crate::relation::Relation;
 use alloc::vec::Vec;
 use bevy_ecs::{
     bundle::{Bundle, DynamicBundle, NoBundleEffect},
@@ -352,7 +359,7 @@ where
         note_marker(world, source);
     }
     let triples = sources.iter().zip(pairs).map(|(&source, (value, target))| (source, value, target));
-    if let Err(error) = crate::ops::mutate::insert::insert_batch(world, triples) {
+    if let Err(error) = insert_batch(world, triples) {
         for (_, error) in error.refused {
             refused(world, error);
         }

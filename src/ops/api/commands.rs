@@ -1,9 +1,12 @@
 //! Pairs on [`Commands`] and [`EntityCommands`].
 
 use super::{trigger::PropagatedEvent, world::WorldPairExt};
-use crate::ops::mutate::{error::to_bevy, insert::insert_batch, remove::remove_batch};
 use crate::{
     id::{PairId, Slot},
+    ops::{
+        mutate::{error::InsertPairsError, insert::insert_batch, remove::remove_batch},
+        register::report::to_bevy,
+    },
     relation::{Relation, TraversableRelation},
     traverse::Direction,
 };
@@ -282,9 +285,5 @@ fn apply<R: Relation>(world: &mut World, changes: Vec<Change<R>>) -> Result {
         remove_batch::<R>(world, removes);
         done += run;
     }
-    if refused.is_empty() {
-        Ok(())
-    } else {
-        Err(to_bevy(crate::ops::mutate::error::InsertPairsError { refused }))
-    }
+    if refused.is_empty() { Ok(()) } else { Err(to_bevy(InsertPairsError { refused })) }
 }

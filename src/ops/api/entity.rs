@@ -1,9 +1,9 @@
 //! Pairs on [`EntityWorldMut`].
 
 use super::world::WorldPairExt;
-use crate::ops::mutate::error::{DespawnError, InsertPairError};
 use crate::{
     id::{PairId, Slot},
+    ops::mutate::error::{DespawnError, InsertPairError},
     relation::Relation,
 };
 use bevy_ecs::{entity::Entity, world::EntityWorldMut};

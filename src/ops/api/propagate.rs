@@ -5,11 +5,19 @@
 //! the component itself sees nothing of what is propagate, and neither do those below it.
 
 use super::trigger::view;
-use crate::ops::{
-    mutate::event::{PairInserted, PairRemoved, tell},
-    register::{bootstrap::relation_id, watch},
+use crate::{
+    fetch,
+    id::RelationId,
+    ops::{
+        mutate::event::tell,
+        register::{
+            keys::{PairInserted, PairRemoved},
+            relation::relation_id,
+            watch,
+        },
+    },
+    relation::TraversableRelation,
 };
-use crate::{fetch, id::RelationId, relation::TraversableRelation};
 use alloc::{vec, vec::Vec};
 use bevy_ecs::{
     component::Component,

@@ -1,9 +1,9 @@
 //! Events that go along a relation, from an entity to those above or below it.
 
-use crate::ops::mutate::event;
 use crate::{
     fetch,
     id::RelationId,
+    ops::mutate::event,
     relation::RelationName,
     traverse::{ChildrenAccess, Direction, RelationView, Relations},
 };

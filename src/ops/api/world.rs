@@ -4,17 +4,23 @@ use super::{
     bundle, propagate,
     trigger::{self, NotTraversableError, PropagatedEvent},
 };
-use crate::ops::{
-    lifecycle::{cleanup, participant::Participant},
-    mutate::{
-        error::{DespawnError, InsertPairError, InsertPairsError, ReorderError},
-        event, insert, remove,
-    },
-    register::{bootstrap, watch},
-};
 use crate::{
     fetch,
-    id::{PairId, RelationId, Slot},
+    id::{PairId, RelationId, Slot, StoredPair},
+    ops::{
+        lifecycle::cleanup,
+        mutate::{
+            error::{DespawnError, InsertPairError, InsertPairsError, ReorderError},
+            event, insert, remove,
+        },
+        register::{
+            entity,
+            participant::Participant,
+            relation::{self, relation_id},
+            store::ensure_store,
+            traits, upkeep,
+        },
+    },
     relation::{Relation, RelationTraits, TAGGED, TraitsError, TraversableRelation},
     store::PairInvariantError,
     traverse::Direction,
@@ -419,17 +425,17 @@ impl WorldPairExt for World {
     }
 
     fn insert_tag(&mut self, source: Entity, tag: Entity) -> Result<(), InsertPairError> {
-        let relation = bootstrap::ensure_store(self).registry.entry(TAGGED).entity;
+        let relation = ensure_store(self).registry.entry(TAGGED).entity;
         self.insert_pair_by_id(source, relation, tag)
     }
 
     fn remove_tag(&mut self, source: Entity, target: Entity) -> bool {
-        let pair = crate::ops::mutate::plan::StoredPair { source, relation: TAGGED, target };
+        let pair = StoredPair { source, relation: TAGGED, target };
         remove::remove_stored(self, pair)
     }
 
     fn register_relation<R: Relation>(&mut self) -> Result<Entity, TraitsError> {
-        bootstrap::register_relation::<R>(self)
+        relation::register_relation::<R>(self)
     }
 
     fn spawn_relation(
@@ -437,20 +443,20 @@ impl WorldPairExt for World {
         name: impl Into<Cow<'static, str>>,
         traits: RelationTraits,
     ) -> Result<Entity, TraitsError> {
-        bootstrap::spawn_relation(self, name.into(), traits)
+        relation::spawn_relation(self, name.into(), traits)
     }
 
     fn set_traits(&mut self, entity: Entity, traits: RelationTraits) -> Result<(), TraitsError> {
-        bootstrap::set_traits(self, entity, traits)
+        traits::set_traits(self, entity, traits)
     }
 
     fn entity_of<T: Send + Sync + 'static>(&mut self) -> Entity {
-        bootstrap::entity_of::<T>(self)
+        entity::entity_of::<T>(self)
     }
 
     fn order_sources<R: Relation>(&mut self, target: Entity, order: &[Entity]) -> Result<(), ReorderError> {
-        let relation = bootstrap::relation_id::<R>(self);
-        let relation = bootstrap::ensure_store(self).registry.entry(relation).entity;
+        let relation = relation_id::<R>(self);
+        let relation = ensure_store(self).registry.entry(relation).entity;
         self.order_sources_by_id(relation, target, order)
     }
 
@@ -460,7 +466,7 @@ impl WorldPairExt for World {
         target: Entity,
         order: &[Entity],
     ) -> Result<(), ReorderError> {
-        let store = bootstrap::ensure_store(self);
+        let store = ensure_store(self);
         let Some(id) = store.registry.of_entity(entity) else {
             return Err(ReorderError::NotARelation { entity });
         };
@@ -481,9 +487,9 @@ impl WorldPairExt for World {
     }
 
     fn track_pair_changes<R: Relation>(&mut self) {
-        let relation = bootstrap::relation_id::<R>(self);
+        let relation = relation_id::<R>(self);
         let tick = self.change_tick();
-        bootstrap::ensure_store(self).relation_mut(relation).track(tick);
+        ensure_store(self).relation_mut(relation).track(tick);
     }
 
     fn observe_pairs<M>(&mut self, pair: PairId, observer: impl IntoObserver<M>) -> Entity {
@@ -491,7 +497,7 @@ impl WorldPairExt for World {
     }
 
     fn trigger_along<R: TraversableRelation>(&mut self, mut event: impl PropagatedEvent, towards: Direction) {
-        let relation = bootstrap::relation_id::<R>(self);
+        let relation = relation_id::<R>(self);
         trigger::trigger(self, relation, &mut event, towards);
         self.flush();
     }
@@ -502,7 +508,7 @@ impl WorldPairExt for World {
         mut event: impl PropagatedEvent,
         towards: Direction,
     ) -> Result<(), NotTraversableError> {
-        let registry = &bootstrap::ensure_store(self).registry;
+        let registry = &ensure_store(self).registry;
         let traversable = |&id: &RelationId| registry.entry(id).traits.is_traversable();
         let Some(id) = registry.of_entity(relation).filter(traversable) else {
             return Err(NotTraversableError { relation: registry.name_of(relation) });
@@ -517,7 +523,7 @@ impl WorldPairExt for World {
     }
 
     fn maintain_pairs(&mut self) {
-        watch::maintain(self);
+        upkeep::maintain(self);
         if let Some(store) = fetch::store_mut(self) {
             store.maintain();
         }

@@ -4,22 +4,23 @@
 //! follow every way in which Bevy writes it (spawning, batches, `children!`, re-parenting). Inserting or
 //! removing such a pair through this crate writes the component. Whatever API is used, both show the same.
 
-use super::{cleanup, participant};
-use crate::ops::{
-    mutate::{
-        error::{InsertPairError, to_bevy},
-        event::{self, Kind, Watch},
-        insert,
-        plan::{StoredPair, attempted, check_rules, freeze},
-        remove,
-    },
-    register::{
-        bootstrap::{add_type_relation, apply_traits, ensure_store, entity_of},
-        watch,
-    },
-};
+use super::cleanup;
 use crate::{
     fetch,
+    id::StoredPair,
+    ops::{
+        mutate::{
+            error::InsertPairError,
+            event::{self, Kind, Watch},
+            insert,
+            plan::{attempted, check_rules},
+            remove,
+        },
+        register::{
+            entity::entity_of, participant, relation::add_type_relation, report::to_bevy,
+            store::ensure_store, traits::apply_traits, watch,
+        },
+    },
     relation::{
         Adopted, CleanupPolicy, ExclusiveRelation, Relation, RelationHint, RelationInfo, RelationTraits,
         TraitConflict, TraitsError, TraversableRelation, Value,
@@ -128,7 +129,7 @@ pub(crate) fn adopt<C: Relationship>(
         apply_traits(world, id, all)?;
         apply_traits(world, id, traits)
     })?;
-    freeze(world, id);
+    ensure_store(world).freeze(id);
     watch::install(world, mirror::<C>);
     Ok(entity)
 }

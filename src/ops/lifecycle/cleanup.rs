@@ -5,17 +5,19 @@
 //! relations go, the stack does not grow.
 
 use super::component;
-use crate::ops::{
-    mutate::{
-        error::{DespawnError, PairRole, report, to_bevy},
-        plan::StoredPair,
-        remove::{self, Completion},
-    },
-    register::bootstrap::respawn,
-};
 use crate::{
     fetch,
-    id::RelationId,
+    id::{RelationId, StoredPair},
+    ops::{
+        mutate::{
+            error::{DespawnError, PairRole},
+            remove::{self, Completion},
+        },
+        register::{
+            entity::respawn,
+            report::{report, to_bevy},
+        },
+    },
     relation::{CleanupPolicy, TAGGED},
     store::PairStore,
 };

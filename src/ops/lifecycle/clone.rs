@@ -1,12 +1,15 @@
 //! Cloning entities with their pairs.
 
-use crate::ops::mutate::{
-    error::{report, to_bevy},
-    insert,
-    plan::{Given, StoredPair},
-    remove,
+use crate::{
+    fetch,
+    id::StoredPair,
+    ops::{
+        mutate::{insert, plan::Given, remove},
+        register::report::{report, to_bevy},
+    },
+    relation::Value,
+    store::UnmappedClone,
 };
-use crate::{fetch, relation::Value, store::UnmappedClone};
 use alloc::vec::Vec;
 use bevy_ecs::{
     entity::{ComponentCloneCtx, Entity, EntityMapper, SourceComponent},

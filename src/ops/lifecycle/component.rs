@@ -3,10 +3,12 @@
 //! Components are in Bevy's tables, not in the pair store: which entities have one is looked up in the archetypes, when
 //! the entity of its type is despawned and at no other time.
 
-use super::participant;
-use crate::ops::mutate::{error::DespawnError, remove::Completion};
 use crate::{
     fetch,
+    ops::{
+        mutate::{error::DespawnError, remove::Completion},
+        register::participant,
+    },
     relation::{CleanupPolicy, Registry, RelationName},
     store::PairStore,
 };

@@ -1,11 +1,16 @@
-//! The marker of entities that take part in pairs.
+//! The life of a participant: hooks and an observer of the marker.
 
 use super::{cleanup, clone};
-use crate::ops::mutate::{
-    event::{self, WatchChange},
-    remove,
+use crate::{
+    fetch,
+    ops::{
+        mutate::{
+            event::{self, WatchChange},
+            remove,
+        },
+        register::participant::{Participant, ParticipantLifecycle},
+    },
 };
-use crate::{fetch, id::RelationId};
 use alloc::{vec, vec::Vec};
 use bevy_ecs::{
     archetype::{Archetype, ArchetypeId},
@@ -15,12 +20,6 @@ use bevy_ecs::{
     lifecycle::{ComponentHook, DiscardEvent, HookContext},
     world::{DeferredWorld, World},
 };
-
-/// The hidden marker of an entity that takes part in pairs; its hooks start cleanup.
-///
-/// It is inserted with the first pair and stays until despawn: adding and removing it with every pair would
-/// cost several times what the pair costs. Sparse-set storage, so that it moves no entity between tables.
-pub(crate) struct Participant;
 
 impl Component for Participant {
     const STORAGE_TYPE: StorageType = StorageType::SparseSet;
@@ -39,50 +38,18 @@ impl Component for Participant {
     }
 }
 
-/// Makes sure that `entity` is alive, marked and known to take part in `relation`. False if it is dead, or if observers
-/// of the marker have seen to it that it is not.
-pub(crate) fn join(world: &mut World, entity: Entity, relation: RelationId) -> bool {
-    if !world.entities().contains_spawned(entity) {
-        return false;
+impl ParticipantLifecycle for Participant {
+    fn spawn_observers(world: &mut World) -> Vec<Entity> {
+        vec![event::watch_change::<DiscardEvent, Self, Stripped>(world)]
     }
-    claim(&mut DeferredWorld::from(&mut *world), entity);
-    let Some(store) = fetch::store_mut(world) else { return false };
-    store.participants.join(entity, relation);
-    if store.participants.is_marked(entity) {
-        return true;
-    }
-    store.participants.set_marked(entity, true);
-    let mut joining = world.entity_mut(entity);
-    if !joining.contains::<Participant>() {
-        joining.insert(Participant);
-    }
-    fetch::store(world).is_some_and(|store| store.participants.is_marked(entity))
-}
 
-/// Notes that `entity` brought the marker trigger, if it still has it.
-pub(in crate::ops) fn note_marker(world: &mut World, entity: Entity) -> bool {
-    let marked = world.get_entity(entity).is_ok_and(|entity| entity.contains::<Participant>());
-    if marked {
-        claim(&mut DeferredWorld::from(&mut *world), entity);
-        if let Some(store) = fetch::store_mut(world) {
-            store.participants.set_marked(entity, true);
-        }
-    }
-    marked
-}
-
-/// Ends the pairs of an entity that had the index of `entity` and whose despawn went unnoticed, before anything is
-/// written down about `entity`.
-#[inline]
-pub(in crate::ops) fn claim(world: &mut DeferredWorld<'_>, entity: Entity) {
-    let dead = fetch::store(world).and_then(|store| store.participants.stripped_before(entity));
-    if let Some(dead) = dead {
-        cleanup::leave_all(world, dead);
+    fn end_pairs(world: &mut DeferredWorld<'_>, entity: Entity) {
+        cleanup::leave_all(world, entity);
     }
 }
 
 /// Sees the marker go before anything else happens to the entity.
-pub(in crate::ops) struct Stripped;
+struct Stripped;
 
 impl WatchChange for Stripped {
     fn run(world: &mut DeferredWorld<'_>, entity: Entity, change: &EntityComponentsTrigger<'_>) {
@@ -92,11 +59,6 @@ impl WatchChange for Stripped {
             strip(world, entity, Some(left.components().is_empty()));
         }
     }
-}
-
-/// Spawns the observer of the marker.
-pub(in crate::ops) fn watch_marker(world: &mut World) -> Vec<Entity> {
-    vec![event::watch_change::<DiscardEvent, Participant, Stripped>(world)]
 }
 
 /// The marker goes. Usually [`Stripped`] has seen that; the hook is there in case that observer was despawned.

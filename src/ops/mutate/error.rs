@@ -6,12 +6,7 @@ use crate::{
     traverse::EntityPath,
 };
 use alloc::vec::Vec;
-use bevy_ecs::{
-    entity::Entity,
-    error::{BevyError, Result, Severity},
-    system::Commands,
-    world::World,
-};
+use bevy_ecs::entity::Entity;
 use core::fmt;
 use thiserror::Error;
 
@@ -247,15 +242,4 @@ pub enum ReorderError {
         /// The target.
         target: Entity,
     },
-}
-
-/// Gives an error to Bevy's error handler, when commands are applied next.
-pub(crate) fn report(mut commands: Commands<'_, '_>, error: impl Into<BevyError>) {
-    let error = error.into();
-    commands.queue(move |_: &mut World| -> Result { Err(error) });
-}
-
-/// For Bevy's error handler. Without a severity its default handler would panic.
-pub(crate) fn to_bevy(error: impl core::error::Error + Send + Sync + 'static) -> BevyError {
-    BevyError::new(Severity::Error, error)
 }

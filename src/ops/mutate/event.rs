@@ -8,123 +8,35 @@
 //! [`WorldPairExt::observe_pairs`]: crate::WorldPairExt::observe_pairs
 #![expect(
     unsafe_code,
-    reason = "Bevy asks for unsafe to trigger an event from a hook, and for dynamic component ids"
+    reason = "Bevy asks for unsafe to trigger an event from a hook, and to observe one with a plain function"
 )]
 
-use super::plan::StoredPair;
-use crate::ops::register::bootstrap::ensure_store;
 use crate::{
     fetch,
-    id::{PairId, Slot},
-    relation::{Relation, Wildcard},
+    id::{PairId, Slot, StoredPair},
+    ops::register::{
+        entity::relation_id_of,
+        keys::{PairInsertedEvent, PairRemovedEvent, set_listening},
+        store::ensure_store,
+    },
     store::PairStore,
 };
-use alloc::{borrow::Cow, vec, vec::Vec};
 use bevy_ecs::{
-    bundle::Bundle,
-    change_detection::{CheckChangeTicks, MaybeLocation},
-    component::{Component, ComponentCloneBehavior, ComponentDescriptor, ComponentId, StorageType},
+    change_detection::MaybeLocation,
+    component::{Component, ComponentDescriptor, ComponentId},
     entity::Entity,
-    event::{EntityComponentsTrigger, EntityEvent, Event, EventPattern, trigger_entity_internal},
-    lifecycle::Insert,
-    observer::{IntoObserver, Observer, On, TriggerContext},
+    event::{EntityComponentsTrigger, EntityEvent, Event, trigger_entity_internal},
+    observer::{IntoObserver, Observer, TriggerContext},
     ptr::PtrMut,
     world::{DeferredWorld, World},
 };
-use core::{alloc::Layout, marker::PhantomData};
 use smallvec::SmallVec;
-
-/// A pair was inserted, or its value replaced. See [`PairInserted`].
-#[derive(EntityEvent, Clone, Debug)]
-#[entity_event(trigger = EntityComponentsTrigger<'a>)]
-pub struct PairInsertedEvent {
-    /// The entity that has the pair.
-    #[event_target]
-    pub source: Entity,
-    /// The relation.
-    pub relation: Entity,
-    /// The target.
-    pub target: Entity,
-    /// The pair was there before and has a new value.
-    pub replaced: bool,
-}
-
-/// A pair is about to be removed. See [`PairRemoved`].
-#[derive(EntityEvent, Clone, Debug)]
-#[entity_event(trigger = EntityComponentsTrigger<'a>)]
-pub struct PairRemovedEvent {
-    /// The entity that has the pair.
-    #[event_target]
-    pub source: Entity,
-    /// The relation.
-    pub relation: Entity,
-    /// The target.
-    pub target: Entity,
-}
-
-/// What an observer of pairs listens to: a [`Relation`] type, or [`Wildcard`] for every relation.
-pub trait PairPattern: Send + Sync + 'static {
-    #[doc(hidden)]
-    type Key: Bundle;
-}
-
-impl<R: Relation> PairPattern for R {
-    type Key = RelationKey<R>;
-}
-
-impl PairPattern for Wildcard {
-    type Key = ();
-}
-
-/// `On<PairInserted<R>>`: after a pair of `R` was inserted, or its value replaced. The pair and all that came
-/// with it are readable.
-///
-/// ```
-/// use bevy_ecs::prelude::*;
-/// use bevy_relations::prelude::*;
-///
-/// #[derive(Relation)]
-/// struct Likes;
-///
-/// let mut world = World::new();
-/// world.add_observer(|on: On<PairInserted<Likes>>, mut commands: Commands| {
-///     commands.entity(on.target).insert(Name::new("somebody liked"));
-/// });
-/// let (bob, alice) = (world.spawn_empty().id(), world.spawn_empty().id());
-/// world.insert_pair(bob, Likes, alice)?;
-/// assert!(world.entity(alice).contains::<Name>());
-/// # Ok::<(), bevy_ecs::error::BevyError>(())
-/// ```
-pub struct PairInserted<P>(PhantomData<fn() -> P>);
-
-impl<P: PairPattern> EventPattern for PairInserted<P> {
-    type Event = PairInsertedEvent;
-    type Components = P::Key;
-}
-
-/// `On<PairRemoved<R>>`: before a pair of `R` goes, while it and its value are readable.
-pub struct PairRemoved<P>(PhantomData<fn() -> P>);
-
-impl<P: PairPattern> EventPattern for PairRemoved<P> {
-    type Event = PairRemovedEvent;
-    type Components = P::Key;
-}
-
-/// Its id stands for relation type `R` in the lists of observers. Never inserted.
-#[doc(hidden)]
-#[derive(Component)]
-pub struct RelationKey<R: Send + Sync + 'static>(PhantomData<fn() -> R>);
 
 /// Which of the two events.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Inserted,
     Removed,
-}
-
-/// The id that observers of a relation type watch.
-pub(in crate::ops) fn key_of_type<R: Relation>(world: &mut World) -> ComponentId {
-    world.register_component::<RelationKey<R>>()
 }
 
 /// Whether anybody may hear of an event.
@@ -155,7 +67,7 @@ pub(crate) fn fire(world: &mut DeferredWorld<'_>, kind: Kind, pair: StoredPair, 
         Kind::Inserted => {
             let mut event = PairInsertedEvent { source, relation, target, replaced };
             // SAFETY: `keys` holds the keys of the two events in the order of `Kind`, registered in this world
-            // by `watch_observers`. Test: `observers_see_the_fields_of_their_own_event`.
+            // by `spawn_observers`. Test: `observers_see_the_fields_of_their_own_event`.
             unsafe { world.trigger_raw(key, &mut event, &mut trigger, MaybeLocation::caller()) };
         }
         Kind::Removed => {
@@ -277,32 +189,6 @@ unsafe fn run<E: EntityEvent, W: Watch>(
     W::run(&mut world, entity);
 }
 
-/// Keeps track of whether anybody listens, and of ticks that grow old.
-pub(in crate::ops) fn watch_observers(world: &mut World) -> Vec<Entity> {
-    let keys =
-        [world.register_event_key::<PairInsertedEvent>(), world.register_event_key::<PairRemovedEvent>()];
-    ensure_store(world).listeners.keys = Some(keys);
-    // The first event finds out. There may even be an observer that is just being added: one whose parameters
-    // have brought relations into the world.
-    set_listening(&mut DeferredWorld::from(&mut *world), [true; 2]);
-    let listeners = world.add_observer(|_: On<Insert<Observer>>, mut world: DeferredWorld| {
-        set_listening(&mut world, [true; 2]);
-    });
-    let listeners = listeners.id();
-    let ticks = world.add_observer(|on: On<CheckChangeTicks>, mut world: DeferredWorld| {
-        let check = *on.event();
-        let Some(store) = fetch::deferred_store(&mut world) else { return };
-        for index in &mut store.relations {
-            let extra = index.reverse.extra.iter_mut();
-            extra.flat_map(|extra| &mut extra.ticks).for_each(|ticks| ticks.clamp(check));
-        }
-        let columns: Vec<_> = store.registry.data_kinds().map(|kind| kind.clamp_ticks).collect();
-        columns.into_iter().for_each(|clamp| clamp(&mut world, check));
-    });
-    let ticks = ticks.id();
-    vec![listeners, ticks]
-}
-
 /// Finds out whether anybody listens.
 fn refresh_listeners(world: &mut DeferredWorld<'_>) {
     let Some(keys) = fetch::store(world).and_then(|store| store.listeners.keys) else { return };
@@ -314,13 +200,6 @@ fn refresh_listeners(world: &mut DeferredWorld<'_>) {
         })
     });
     set_listening(world, any);
-}
-
-fn set_listening(world: &mut DeferredWorld<'_>, any: [bool; 2]) {
-    if let Some(store) = fetch::deferred_store(world) {
-        store.listeners.any = any;
-        store.listeners.anybody = any != [false; 2];
-    }
 }
 
 /// Adds an observer of the pairs that fit `pair`.
@@ -343,7 +222,7 @@ pub(crate) fn observe<M>(world: &mut World, pair: PairId, observer: impl IntoObs
 
 /// The id that observers of a relation watch.
 fn relation_key(world: &mut World, relation: Entity) -> Option<ComponentId> {
-    let id = crate::ops::register::bootstrap::relation_id_of(world, relation).ok()?;
+    let id = relation_id_of(world, relation).ok()?;
     if let Some(&key) = ensure_store(world).registry.entry(id).keys.first() {
         return Some(key);
     }
@@ -383,20 +262,12 @@ fn free_key(world: &mut World) -> ComponentId {
     unwatched.unwrap_or_else(|| new_key(world))
 }
 
+/// Its ids stand for what observers of run-time relations and of single pairs listen to. Never inserted.
+#[derive(Component)]
+#[component(storage = "SparseSet", immutable, clone_behavior = Ignore)]
+struct PairKey;
+
+/// A new id with each call, in contrast to [`World::register_component`].
 fn new_key(world: &mut World) -> ComponentId {
-    // SAFETY: a type without size needs no drop function, is `Send` and `Sync`, and is never inserted.
-    // Test: `an_observer_can_be_narrowed_to_a_pair_of_run_time_entities`.
-    let descriptor = unsafe {
-        ComponentDescriptor::new_with_layout(
-            Cow::Borrowed("bevy_relations::PairKey"),
-            StorageType::SparseSet,
-            Layout::new::<()>(),
-            None,
-            false,
-            false,
-            ComponentCloneBehavior::Ignore,
-            None,
-        )
-    };
-    world.register_component_with_descriptor(descriptor)
+    world.register_component_with_descriptor(ComponentDescriptor::new::<PairKey>())
 }

@@ -3,16 +3,18 @@
 use super::{
     error::{InsertPairError, InsertPairsError, PairRole},
     event::{self, Kind},
-    plan::{Given, Insertion, Plan, Source, StoredPair, attempted, freeze, make_values, plan},
+    plan::{Given, Insertion, Plan, Source, attempted, make_values, plan},
     remove::{self, Completion},
-};
-use crate::ops::{
-    lifecycle::participant,
-    register::bootstrap::{relation_id, relation_id_of, respawn, try_relation_id},
 };
 use crate::{
     fetch,
-    id::{PairId, Slot},
+    id::{PairId, Slot, StoredPair},
+    ops::register::{
+        entity::{relation_id_of, respawn},
+        participant,
+        relation::{relation_id, try_relation_id},
+        store::ensure_store,
+    },
     relation::{Adopted, Relation, TraitsError, Value},
     store::{NO_ROW, Simple},
 };
@@ -84,7 +86,7 @@ pub(crate) fn resolve_pair(
     };
     let relation = relation_id_of(world, relation).map_err(|error| match error {
         TraitsError::Dead { entity } => {
-            let relation = crate::ops::register::bootstrap::ensure_store(world).registry.name_of(entity);
+            let relation = ensure_store(world).registry.name_of(entity);
             let pair = super::error::AttemptedPair { source_entity, relation, target };
             InsertPairError::Dead { pair, dead: PairRole::Relation }
         }
@@ -137,7 +139,7 @@ fn prepare(world: &mut World, pair: StoredPair, plan: &Plan) -> Result<(), Inser
         respawn(world, relation);
     }
     for &(newcomer, relation) in &plan.newcomers {
-        participant::join(world, newcomer, relation);
+        participant::mark(world, newcomer, relation);
     }
     let Some(store) = fetch::store(world).filter(|store| store.id == id) else {
         return Err(store_removed(pair));
@@ -181,8 +183,9 @@ fn apply(world: &mut World, plan: Plan, mut given: Option<&mut Given<'_>>) {
     let Plan { removals, insertions, adopted, .. } = plan;
     for insertion in insertions.iter().chain(&adopted) {
         let StoredPair { source, relation, target } = insertion.pair;
-        freeze(world, relation);
-        if let Some(store) = fetch::store_mut(world).filter(|_| !insertion.replaced) {
+        let Some(store) = fetch::store_mut(world) else { continue };
+        store.freeze(relation);
+        if !insertion.replaced {
             store.participants.join(source, relation);
             store.participants.join(target, relation);
         }

@@ -6,10 +6,9 @@
 //! to be made anew. Between the last plan and the store lies nothing that can change the world.
 
 use super::error::{AttemptedPair, InsertPairError, PairRole};
-use crate::ops::register::bootstrap::ensure_store;
 use crate::{
     fetch,
-    id::RelationId,
+    id::{RelationId, StoredPair},
     relation::{BoxedValue, CHILD_OF, DataKind, IS_A, PairContext, TAGGED, TraitsError, Value},
     store::PairStore,
     traverse::{EntityPath, path_up},
@@ -19,14 +18,6 @@ use bevy_ecs::{entity::Entity, world::World};
 use bevy_platform::collections::HashSet;
 use core::any::TypeId;
 use smallvec::SmallVec;
-
-/// A stored pair.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct StoredPair {
-    pub(crate) source: Entity,
-    pub(crate) relation: RelationId,
-    pub(crate) target: Entity,
-}
 
 /// A value given by the caller.
 pub(crate) struct Given<'a> {
@@ -392,14 +383,5 @@ impl Planner<'_, '_> {
         }
         let with = registry.entry(pair.relation).with.iter();
         self.queue.extend(with.map(|&relation| StoredPair { relation, ..pair }));
-    }
-}
-
-/// Freezes the traits of a relation that is being used.
-pub(in crate::ops) fn freeze(world: &mut World, relation: RelationId) {
-    let store = ensure_store(world);
-    if !store.registry.entry(relation).frozen {
-        store.registry.entry_mut(relation).frozen = true;
-        store.refresh_simple(relation);
     }
 }

@@ -1,12 +1,9 @@
 //! Removing pairs.
 
-use super::{
-    event::{self, Kind},
-    plan::StoredPair,
-};
+use super::event::{self, Kind};
 use crate::{
     fetch,
-    id::PairId,
+    id::{PairId, StoredPair},
     relation::{Adopted, DataKind, Relation},
     store::{NO_ROW, PairStore},
     traverse::Relations,

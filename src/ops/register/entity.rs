@@ -1,0 +1,184 @@
+//! The entities that stand for relations and for Rust types.
+
+use super::{participant, store::ensure_store, watch};
+use crate::{
+    fetch,
+    id::RelationId,
+    relation::{DataKind, TAGGED, TraitsError, TypeEntry, TypeRef},
+    store::{PairStore, type_ref},
+};
+use bevy_ecs::{component::Component, entity::Entity, world::World};
+use core::any::TypeId;
+
+/// Marks the entities that stand for Rust types.
+#[derive(Component)]
+pub(crate) struct TypeEntity;
+
+/// The relation that `entity` is, made one if it is none.
+///
+/// # Errors
+/// If it is not alive.
+pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<RelationId, TraitsError> {
+    watch::mend_if_lost(world);
+    let data = loop {
+        let store = ensure_store(world);
+        if let Some(id) = store.registry.of_entity(entity)
+            && store.registry.entry(id).in_use
+        {
+            return match world.entities().contains_spawned(entity) {
+                true => Ok(id),
+                false => Err(TraitsError::Dead { entity }),
+            };
+        }
+        let (data, marked) = (store.kind_of_type_entity(entity), store.participants.is_marked(entity));
+        if !world.entities().contains_spawned(entity) {
+            return Err(TraitsError::Dead { entity });
+        }
+        if marked {
+            break data;
+        }
+        // Runs users' code, which may have made it a relation, or despawned it.
+        if !participant::mark(world, entity, TAGGED) {
+            return Err(TraitsError::Dead { entity });
+        }
+    };
+    let store = ensure_store(world);
+    // The pairs of a type with fields carry values of that type, whether it is declared a relation or not.
+    let type_id = store.registry.type_entities.get(&entity).copied();
+    let id = store.registry.add(entity, type_id);
+    let entry = store.registry.entry_mut(id);
+    entry.data = data;
+    entry.settled = true;
+    if let Some(type_id) = type_id {
+        store.registry.types.remove(&type_id);
+    }
+    store.create_index(id);
+    note_relation(store, id, entity);
+    Ok(id)
+}
+
+/// Notes that `entity`, which has the marker, is the relation `id`.
+pub(super) fn note_relation(store: &mut PairStore, id: RelationId, entity: Entity) {
+    store.participants.set_relation(entity, true);
+    store.participants.join(entity, id);
+    let entry = store.registry.entry(id);
+    if entry.type_id.is_some() && entry.data.is_some() {
+        store.participants.set_data_target(entity);
+    }
+}
+
+/// Gives a relation type whose entity was despawned another one; also if an observer's panic kept Bevy from finishing
+/// the despawn: the store has forgotten such an entity.
+#[inline]
+pub(crate) fn respawn(world: &mut World, id: RelationId) {
+    let Some(store) = fetch::store(world) else { return };
+    if store.registry.entry(id).type_id.is_some() && !has_entity(world, store, id) {
+        replace_entity(world, id);
+    }
+}
+
+/// Whether the entity of a relation is alive, and known to be one.
+#[inline]
+fn has_entity(world: &World, store: &PairStore, id: RelationId) -> bool {
+    let entity = store.registry.entry(id).entity;
+    store.participants.is_relation(entity) && world.entities().contains_spawned(entity)
+}
+
+#[cold]
+fn replace_entity(world: &mut World, id: RelationId) {
+    let Some(before) = fetch::store(world).map(|store| store.id) else { return };
+    let entity = spawn_type_entity(world);
+    // The spawn runs users' code, which may have done the same.
+    let alive = world.entities().contains_spawned(entity);
+    let Some(store) = fetch::store(world) else { return };
+    let lost = alive && store.id == before && !has_entity(world, store, id);
+    let Some(type_id) = lost.then(|| store.registry.entry(id)).and_then(|entry| entry.type_id) else {
+        let _ = world.try_despawn(entity);
+        return;
+    };
+    participant::note_marker(world, entity);
+    let store = ensure_store(world);
+    store.registry.set_entity(id, entity);
+    note_type_entity(store, entity, type_id);
+    store.refresh_simple(id);
+    note_relation(store, id, entity);
+}
+
+/// Spawns an entity that is to stand for a type, with the marker, unless an observer takes that from it.
+fn spawn_type_entity(world: &mut World) -> Entity {
+    world.spawn((TypeEntity, participant::Participant)).id()
+}
+
+/// Notes that a living entity stands for a type.
+fn note_type_entity(store: &mut PairStore, entity: Entity, type_id: TypeId) {
+    store.registry.type_entities.insert(entity, type_id);
+    store.participants.set_type(entity);
+}
+
+/// The entity that stands for the type `T`, made if there is none.
+pub(crate) fn entity_of<T: Send + Sync + 'static>(world: &mut World) -> Entity {
+    entity_of_type(world, type_ref::<T>())
+}
+
+/// [`entity_of`] for a type of which nothing more is known yet.
+pub(crate) fn entity_of_type_id(world: &mut World, id: TypeId) -> Entity {
+    entity_of_type(world, TypeRef { id, register: None, data: None })
+}
+
+pub(super) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
+    let data = type_ref.data.map(|kind| kind());
+    let (mut spare, mut has_column) = (None, false);
+    let entity = loop {
+        let store = ensure_store(world);
+        let registry = &store.registry;
+        if let Some(id) = registry.of_type_id(type_ref.id) {
+            respawn(world, id);
+            break ensure_store(world).registry.entry(id).entity;
+        }
+        let known = registry.types.get(&type_ref.id).map(|entry| entry.entity);
+        // Forgotten ones are left to themselves, as in `respawn`.
+        let known = known.filter(|entity| registry.type_entities.contains_key(entity));
+        let learned = known.is_some_and(|entity| store.participants.is_data_target(entity));
+        if let Some(entity) = known.filter(|&entity| world.entities().contains_spawned(entity)) {
+            // Runs users' code, too.
+            if let Some(data) = data.filter(|_| !learned && !has_column) {
+                (data.init)(world);
+                has_column = true;
+                continue;
+            }
+            learn_data(ensure_store(world), entity, type_ref.id, data);
+            break entity;
+        }
+        if let Some(entity) = spare {
+            if !world.entities().contains_spawned(entity) {
+                // An observer despawns such entities. What is done with this one finds out that it is dead.
+                break entity;
+            }
+            participant::note_marker(world, entity);
+            let store = ensure_store(world);
+            store.registry.types.insert(type_ref.id, TypeEntry { entity, data: None });
+            note_type_entity(store, entity, type_ref.id);
+            spare = None;
+            continue;
+        }
+        // Runs users' code, which may have done the same.
+        spare = Some(spawn_type_entity(world));
+    };
+    if let Some(spare) = spare {
+        let _ = world.try_despawn(spare);
+    }
+    entity
+}
+
+/// Notes what values pairs with the type carry, if that was not known when its entity was made.
+fn learn_data(store: &mut PairStore, entity: Entity, type_id: TypeId, data: Option<DataKind>) {
+    if store.participants.is_data_target(entity) {
+        return;
+    }
+    if let Some(data) = data
+        && let Some(entry) = store.registry.types.get_mut(&type_id)
+    {
+        entry.data = Some(data);
+        store.participants.set_data_target(entity);
+    }
+}

@@ -1,0 +1,127 @@
+//! What observers of pairs listen to: two events, patterns on them, and the component ids, called keys, under which
+//! Bevy lists the observers of a relation type.
+
+use crate::{
+    fetch,
+    relation::{Relation, Wildcard},
+};
+use alloc::{vec, vec::Vec};
+use bevy_ecs::{
+    bundle::Bundle,
+    component::{Component, ComponentId},
+    entity::Entity,
+    event::{EntityComponentsTrigger, EntityEvent, EventPattern},
+    lifecycle::Insert,
+    observer::{Observer, On},
+    world::{DeferredWorld, World},
+};
+use core::marker::PhantomData;
+
+/// A pair was inserted, or its value replaced. See [`PairInserted`].
+#[derive(EntityEvent, Clone, Debug)]
+#[entity_event(trigger = EntityComponentsTrigger<'a>)]
+pub struct PairInsertedEvent {
+    /// The entity that has the pair.
+    #[event_target]
+    pub source: Entity,
+    /// The relation.
+    pub relation: Entity,
+    /// The target.
+    pub target: Entity,
+    /// The pair was there before and has a new value.
+    pub replaced: bool,
+}
+
+/// A pair is about to be removed. See [`PairRemoved`].
+#[derive(EntityEvent, Clone, Debug)]
+#[entity_event(trigger = EntityComponentsTrigger<'a>)]
+pub struct PairRemovedEvent {
+    /// The entity that has the pair.
+    #[event_target]
+    pub source: Entity,
+    /// The relation.
+    pub relation: Entity,
+    /// The target.
+    pub target: Entity,
+}
+
+/// What an observer of pairs listens to: a [`Relation`] type, or [`Wildcard`] for every relation.
+pub trait PairPattern: Send + Sync + 'static {
+    #[doc(hidden)]
+    type Key: Bundle;
+}
+
+impl<R: Relation> PairPattern for R {
+    type Key = RelationKey<R>;
+}
+
+impl PairPattern for Wildcard {
+    type Key = ();
+}
+
+/// `On<PairInserted<R>>`: after a pair of `R` was inserted, or its value replaced. The pair and all that came
+/// with it are readable.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Relation)]
+/// struct Likes;
+///
+/// let mut world = World::new();
+/// world.add_observer(|on: On<PairInserted<Likes>>, mut commands: Commands| {
+///     commands.entity(on.target).insert(Name::new("somebody liked"));
+/// });
+/// let (bob, alice) = (world.spawn_empty().id(), world.spawn_empty().id());
+/// world.insert_pair(bob, Likes, alice)?;
+/// assert!(world.entity(alice).contains::<Name>());
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
+pub struct PairInserted<P>(PhantomData<fn() -> P>);
+
+impl<P: PairPattern> EventPattern for PairInserted<P> {
+    type Event = PairInsertedEvent;
+    type Components = P::Key;
+}
+
+/// `On<PairRemoved<R>>`: before a pair of `R` goes, while it and its value are readable.
+pub struct PairRemoved<P>(PhantomData<fn() -> P>);
+
+impl<P: PairPattern> EventPattern for PairRemoved<P> {
+    type Event = PairRemovedEvent;
+    type Components = P::Key;
+}
+
+/// Its id stands for relation type `R` in the lists of observers. Never inserted.
+#[doc(hidden)]
+#[derive(Component)]
+pub struct RelationKey<R: Send + Sync + 'static>(PhantomData<fn() -> R>);
+
+/// The id that observers of a relation type watch.
+pub(in crate::ops) fn key_of_type<R: Relation>(world: &mut World) -> ComponentId {
+    world.register_component::<RelationKey<R>>()
+}
+
+/// Spawns the observer that notes that there may be observers of pairs: it looks at every observer that is added.
+pub(super) fn spawn_observers(world: &mut World) -> Vec<Entity> {
+    let keys =
+        [world.register_event_key::<PairInsertedEvent>(), world.register_event_key::<PairRemovedEvent>()];
+    if let Some(store) = fetch::store_mut(world) {
+        store.listeners.keys = Some(keys);
+    }
+    // The first event finds out. There may even be an observer that is just being added: one whose parameters
+    // have brought relations into the world.
+    set_listening(&mut DeferredWorld::from(&mut *world), [true; 2]);
+    let observer = world.add_observer(|_: On<Insert<Observer>>, mut world: DeferredWorld| {
+        set_listening(&mut world, [true; 2]);
+    });
+    vec![observer.id()]
+}
+
+pub(in crate::ops) fn set_listening(world: &mut DeferredWorld<'_>, any: [bool; 2]) {
+    if let Some(store) = fetch::deferred_store(world) {
+        store.listeners.any = any;
+        store.listeners.anybody = any != [false; 2];
+    }
+}

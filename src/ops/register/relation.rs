@@ -1,0 +1,190 @@
+//! Relations of types, and relations of run time.
+
+use super::{
+    entity::{entity_of_type, note_relation, relation_id_of, respawn},
+    keys::key_of_type,
+    store::ensure_store,
+    traits::apply_traits,
+    watch,
+};
+use crate::{
+    id::RelationId,
+    relation::{Relation, RelationTraits, TraitsError, TypeEntry, Value, short_name},
+    store::{PairData, type_ref},
+};
+use alloc::{borrow::Cow, vec::Vec};
+use bevy_ecs::{entity::Entity, world::World};
+use core::any::{Any, TypeId};
+
+/// The number of relation type `R`, which is registered if it is not, and given an entity if it lost its own.
+///
+/// # Errors
+/// If its declared traits are rejected.
+pub(crate) fn try_relation_id<R: Relation>(world: &mut World) -> Result<RelationId, TraitsError> {
+    watch::mend_if_lost(world);
+    let id = match ensure_store(world).registry.of_type::<R>() {
+        Some(id) => id,
+        None => register_new::<R>(world)?,
+    };
+    respawn(world, id);
+    Ok(id)
+}
+
+/// [`try_relation_id`] where a relation type must be right.
+///
+/// # Panics
+/// If its declared traits are rejected: a mistake in the program, not in its data.
+pub(crate) fn relation_id<R: Relation>(world: &mut World) -> RelationId {
+    match try_relation_id::<R>(world) {
+        Ok(id) => id,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Registers relation type `R`, however it wants to be, and gives its entity.
+///
+/// # Errors
+/// If its declared traits are rejected; then it, and what was registered along with it, is forgotten.
+pub fn register<R: Relation>(world: &mut World) -> Result<Entity, TraitsError> {
+    // Here, as the spawn of the entity runs users' code.
+    entity_of_type(world, type_ref::<R>());
+    let store = ensure_store(world);
+    if let Some(id) = store.registry.of_type::<R>() {
+        return Ok(store.registry.entry(id).entity);
+    }
+    let added = add_type_relation::<R>(world);
+    added.finish(world, |world, id| apply_traits(world, id, R::traits()))
+}
+
+/// A relation type whose traits are still to be declared.
+pub(in crate::ops) struct AddedType {
+    pub(in crate::ops) id: RelationId,
+    /// Its entity was used as a relation before.
+    known: bool,
+}
+
+impl AddedType {
+    /// Declares the traits, or takes the relation type back, also if that panics: it runs users' code.
+    pub(in crate::ops) fn finish(
+        self,
+        world: &mut World,
+        declare: impl FnOnce(&mut World, RelationId) -> Result<(), TraitsError>,
+    ) -> Result<Entity, TraitsError> {
+        let id = self.id;
+        let mut declaration = Declaration { world, added: Some(self) };
+        declare(declaration.world, id)?;
+        declaration.added = None;
+        let entry = ensure_store(declaration.world).registry.entry_mut(id);
+        entry.settled = true;
+        Ok(entry.entity)
+    }
+}
+
+/// Takes a relation type back unless its traits were declared.
+struct Declaration<'w> {
+    world: &'w mut World,
+    added: Option<AddedType>,
+}
+
+impl Drop for Declaration<'_> {
+    fn drop(&mut self) {
+        match self.added.take() {
+            Some(AddedType { id, known: true }) => {
+                ensure_store(self.world).registry.entry_mut(id).declared = false;
+            }
+            Some(AddedType { id, known: false }) => forget_type(self.world, id),
+            None => {}
+        }
+    }
+}
+
+#[cold]
+fn register_new<R: Relation>(world: &mut World) -> Result<RelationId, TraitsError> {
+    let before: Vec<RelationId> = ensure_store(world).registry.declared().collect();
+    if let Err(error) = R::register(world) {
+        let along: Vec<RelationId> = ensure_store(world).registry.declared().collect();
+        for id in along.into_iter().filter(|id| !before.contains(id)) {
+            // An observer may have used one.
+            if !ensure_store(world).registry.entry(id).frozen {
+                forget_type(world, id);
+            }
+        }
+        return Err(error);
+    }
+    match ensure_store(world).registry.of_type::<R>() {
+        Some(id) => Ok(id),
+        None => unreachable!("the relation was just registered"),
+    }
+}
+
+/// [`register`] from outside: with whatever comes along.
+pub(crate) fn register_relation<R: Relation>(world: &mut World) -> Result<Entity, TraitsError> {
+    let id = try_relation_id::<R>(world)?;
+    Ok(ensure_store(world).registry.entry(id).entity)
+}
+
+/// A relation type whose traits were rejected: its entity stands for the type, as before, and is no relation.
+fn forget_type(world: &mut World, id: RelationId) {
+    let store = ensure_store(world);
+    let entry = store.registry.entry(id);
+    let (entity, type_id, data) = (entry.entity, entry.type_id, entry.data);
+    store.registry.remove(id);
+    store.participants.set_relation(entity, false);
+    if let Some(type_id) = type_id {
+        store.registry.types.insert(type_id, TypeEntry { entity, data });
+    }
+}
+
+/// Makes the entry of a relation type, without traits; or completes the one that it got when its entity was used
+/// as a relation before the type was known to be one.
+///
+/// The type has its entity already: between the entry and its traits nothing else may happen.
+pub(in crate::ops) fn add_type_relation<R: Relation>(world: &mut World) -> AddedType {
+    let type_id = TypeId::of::<R>();
+    let key = key_of_type::<R>(world);
+    let entity = entity_of_type(world, type_ref::<R>());
+    let store = ensure_store(world);
+    store.registry.types.remove(&type_id);
+    let known = store.registry.of_entity(entity);
+    let id = known.unwrap_or_else(|| store.registry.add(entity, Some(type_id)));
+    let entry = store.registry.entry_mut(id);
+    entry.declared = true;
+    entry.name = Some(short_name(core::any::type_name::<R>()));
+    entry.keys.insert(0, key);
+    if size_of::<R>() > 0 {
+        entry.data = Some(PairData::<R>::kind_of_relation());
+        entry.validate = Some(|value, context| {
+            let value = match value {
+                Value::Slot(slot) => {
+                    (*slot as &mut dyn Any).downcast_mut::<Option<R>>().and_then(Option::as_mut)
+                }
+                Value::Boxed(value) => (&mut **value as &mut dyn Any).downcast_mut::<R>(),
+            };
+            value.map_or(Ok(()), |value| value.validate(context))
+        });
+    }
+    if known.is_none() {
+        store.create_index(id);
+    }
+    note_relation(store, id, entity);
+    AddedType { id, known: known.is_some() }
+}
+
+/// Spawns a run-time relation.
+pub(crate) fn spawn_relation(
+    world: &mut World,
+    name: Cow<'static, str>,
+    traits: RelationTraits,
+) -> Result<Entity, TraitsError> {
+    ensure_store(world);
+    let entity = world.spawn(bevy_ecs::name::Name::new(name.clone())).id();
+    let id = relation_id_of(world, entity)?;
+    ensure_store(world).registry.entry_mut(id).name = Some(name);
+    match apply_traits(world, id, traits) {
+        Ok(()) => Ok(entity),
+        Err(error) => {
+            world.despawn(entity);
+            Err(error)
+        }
+    }
+}

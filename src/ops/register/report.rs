@@ -1,0 +1,18 @@
+//! Errors of deferred operations.
+
+use bevy_ecs::{
+    error::{BevyError, Result, Severity},
+    system::Commands,
+    world::World,
+};
+
+/// Gives an error to Bevy's error handler, when commands are applied next.
+pub(crate) fn report(mut commands: Commands<'_, '_>, error: impl Into<BevyError>) {
+    let error = error.into();
+    commands.queue(move |_: &mut World| -> Result { Err(error) });
+}
+
+/// For Bevy's error handler. Without a severity its default handler would panic.
+pub(crate) fn to_bevy(error: impl core::error::Error + Send + Sync + 'static) -> BevyError {
+    BevyError::new(Severity::Error, error)
+}

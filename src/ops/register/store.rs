@@ -1,0 +1,72 @@
+//! The store of a world, made on first use.
+
+use super::{
+    keys,
+    participant::{Participant, ParticipantLifecycle},
+    report::{report, to_bevy},
+    watch,
+};
+use crate::{
+    fetch,
+    names::NameIndex,
+    relation::{CHILD_OF, IS_A, IsA, Relation, SLOT_OF, SlotOf, TAGGED, Tagged},
+    store::PairStore,
+};
+use alloc::{vec, vec::Vec};
+use bevy_ecs::{
+    change_detection::CheckChangeTicks,
+    entity::Entity,
+    hierarchy::ChildOf,
+    observer::On,
+    world::{DeferredWorld, World},
+};
+
+/// The store, made on first use.
+#[inline]
+pub(crate) fn ensure_store(world: &mut World) -> &mut PairStore {
+    if fetch::store(world).is_none() {
+        bootstrap(world);
+    }
+    match fetch::store_mut(world) {
+        Some(store) => store,
+        None => unreachable!("the store was just inserted"),
+    }
+}
+
+/// Makes the store, the built-in relations and the observers that keep them going.
+#[cold]
+fn bootstrap(world: &mut World) {
+    // From here on observers may use relations, also these: their numbers are taken.
+    world.insert_resource(PairStore::with_built_ins());
+    world.init_resource::<NameIndex>();
+    watch::install(world, keys::spawn_observers);
+    watch::install(world, spawn_tick_observer);
+    watch::install(world, Participant::spawn_observers);
+    for register in [Tagged::register, IsA::register, SlotOf::register, ChildOf::register] {
+        if let Err(error) = register(world) {
+            // Only if an observer of the store has adopted `ChildOf` with other traits.
+            report(world.commands(), to_bevy(error));
+        }
+    }
+    debug_assert!(fetch::store(world).is_none_or(|PairStore { registry, .. }| {
+        registry.of_type::<Tagged>() == Some(TAGGED)
+            && registry.of_type::<IsA>() == Some(IS_A)
+            && registry.of_type::<SlotOf>() == Some(SLOT_OF)
+            && registry.of_type::<ChildOf>() == Some(CHILD_OF)
+    }));
+}
+
+/// Spawns the observer that keeps old ticks from seeming new once the counter of the world wraps around.
+fn spawn_tick_observer(world: &mut World) -> Vec<Entity> {
+    let observer = world.add_observer(|on: On<CheckChangeTicks>, mut world: DeferredWorld| {
+        let check = *on.event();
+        let Some(store) = fetch::deferred_store(&mut world) else { return };
+        for index in &mut store.relations {
+            let extra = index.reverse.extra.iter_mut();
+            extra.flat_map(|extra| &mut extra.ticks).for_each(|ticks| ticks.clamp(check));
+        }
+        let columns: Vec<_> = store.registry.data_kinds().map(|kind| kind.clamp_ticks).collect();
+        columns.into_iter().for_each(|clamp| clamp(&mut world, check));
+    });
+    vec![observer.id()]
+}

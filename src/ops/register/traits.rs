@@ -1,0 +1,184 @@
+//! Declaring the traits of a relation.
+
+use super::{
+    entity::{entity_of_type, relation_id_of},
+    store::ensure_store,
+};
+use crate::{
+    fetch,
+    id::RelationId,
+    relation::{
+        CleanupPolicy, IS_A, IdRef, OneOf, Registry, RelationPath, RelationTraits, TAGGED, TraitConflict,
+        TraitsError, TypeRef,
+    },
+    store::PairStore,
+};
+use alloc::vec::Vec;
+use bevy_ecs::{entity::Entity, world::World};
+use bevy_platform::collections::HashMap;
+
+/// Adds facts about a relation, tag or type entity.
+pub(crate) fn set_traits(
+    world: &mut World,
+    entity: Entity,
+    traits: RelationTraits,
+) -> Result<(), TraitsError> {
+    let id = relation_id_of(world, entity)?;
+    apply_traits(world, id, traits)
+}
+
+/// Adds facts to what is known of a relation. On an error nothing changes.
+pub(in crate::ops) fn apply_traits(
+    world: &mut World,
+    id: RelationId,
+    traits: RelationTraits,
+) -> Result<(), TraitsError> {
+    let entry = ensure_store(world).registry.entry(id);
+    let (entity, type_id) = (entry.entity, entry.type_id);
+    let mut resolved: Option<(RelationTraits, Vec<Entity>, Option<Entity>)> = None;
+    loop {
+        let Some(merged) = merge_traits(world, id, &traits)? else { return Ok(()) };
+        if let Some((known, with, one_of)) = &resolved
+            && *known == merged
+        {
+            return commit_traits(world, id, merged, with, *one_of);
+        }
+        // That runs users' code, after which other facts may be known.
+        let with = merged.with_refs().iter().map(|&with| resolve(world, id, with));
+        let with = with.collect::<Result<Vec<Entity>, _>>()?;
+        for &with in &with {
+            relation_id_of(world, with)?;
+        }
+        let one_of = match merged.one_of_rule() {
+            None => None,
+            Some(OneOf::Relation) => Some(entity),
+            Some(OneOf::Parent(parent)) => Some(resolve(world, id, parent)?),
+        };
+        if let Some(data) = merged.data_ref() {
+            ((data.kind)().init)(world);
+        }
+        let entry = ensure_store(world).registry.get(id);
+        if !entry
+            .is_some_and(|entry| entry.type_id == type_id && (type_id.is_some() || entry.entity == entity))
+        {
+            return Err(TraitsError::Dead { entity });
+        }
+        resolved = Some((merged, with, one_of));
+    }
+}
+
+/// What is known of a relation together with new facts. `None` if there is nothing new.
+fn merge_traits(
+    world: &World,
+    id: RelationId,
+    traits: &RelationTraits,
+) -> Result<Option<RelationTraits>, TraitsError> {
+    let alive = world.entities();
+    let Some(store) = fetch::store(world) else { return Ok(None) };
+    let entry = store.registry.entry(id);
+    let relation = entry.name();
+    let mut merged = entry.traits.clone();
+    // A companion that has gone since is no companion any more.
+    merged.retain_with(|entity| alive.contains_spawned(entity));
+    let known = merged.clone();
+    if let Err(conflict) = merged.merge(traits.clone()) {
+        return Err(TraitsError::Conflict { relation, conflict });
+    }
+    if merged == known {
+        return Ok(None);
+    }
+    if is_used(store, id, &merged) {
+        return Err(TraitsError::Frozen { relation });
+    }
+    if entry.type_id.is_some() && entry.data.is_some() && (merged.is_tag() || merged.data_ref().is_some()) {
+        let conflict = TraitConflict { first: "tag", second: "data" };
+        return Err(TraitsError::Conflict { relation, conflict });
+    }
+    Ok(Some(merged))
+}
+
+/// Writes traits down. Nothing here runs users' code.
+fn commit_traits(
+    world: &mut World,
+    id: RelationId,
+    merged: RelationTraits,
+    with: &[Entity],
+    one_of: Option<Entity>,
+) -> Result<(), TraitsError> {
+    let store = ensure_store(world);
+    let relation = store.registry.entry(id).name();
+    let id_of = |&entity: &Entity| {
+        let relation = relation.clone();
+        store.registry.of_entity(entity).ok_or(TraitsError::DeadReference { relation, entity })
+    };
+    let with = with.iter().map(id_of).collect::<Result<Vec<RelationId>, _>>()?;
+    let leads_back = store.registry.entry(id).is_companion || with.contains(&id);
+    if let Some(path) = leads_back.then(|| path_back(&store.registry, id, &with)).flatten() {
+        let names = path.iter().map(|&id| store.registry.entry(id).name()).collect();
+        return Err(TraitsError::WithCycle { relation, path: RelationPath(names) });
+    }
+    for &with in &with {
+        store.registry.entry_mut(with).is_companion = true;
+    }
+    let data = merged.data_ref().map(|data| (data.kind)());
+    let takes_along = merged.relation_policy() == Some(CleanupPolicy::Despawn);
+    let entry = store.registry.entry_mut(id);
+    entry.traits = merged;
+    entry.with = with;
+    entry.one_of = one_of;
+    entry.data = entry.data.or(data);
+    store.registry.relations_take_along |= takes_along;
+    store.create_index(id);
+    Ok(())
+}
+
+/// Whether it is too late for these traits: there have been pairs of the relation, or entities with the tag; or
+/// something inherits from what is to be final.
+fn is_used(store: &PairStore, id: RelationId, traits: &RelationTraits) -> bool {
+    let entry = store.registry.entry(id);
+    let is_target = |relation| store.relation(relation).reverse.list(entry.entity).is_some();
+    let is_built_in = |relation: RelationId| relation.index() < store.relations.len();
+    entry.frozen
+        || store.relation(id).len > 0
+        || (is_built_in(TAGGED) && is_target(TAGGED))
+        || (traits.has_final() && !entry.traits.has_final() && is_built_in(IS_A) && is_target(IS_A))
+}
+
+/// The entity that a reference in traits means.
+fn resolve(world: &mut World, id: RelationId, reference: IdRef) -> Result<Entity, TraitsError> {
+    match reference {
+        IdRef::Entity(entity) if world.entities().contains_spawned(entity) => Ok(entity),
+        IdRef::Entity(entity) => {
+            let relation = ensure_store(world).registry.entry(id).name();
+            Err(TraitsError::DeadReference { relation, entity })
+        }
+        IdRef::Type(type_ref) if ensure_store(world).registry.is_declared(type_ref.id) => {
+            Ok(entity_of_type(world, type_ref))
+        }
+        IdRef::Type(TypeRef { register: Some(register), .. }) => register(world),
+        IdRef::Type(type_ref) => Ok(entity_of_type(world, type_ref)),
+    }
+}
+
+/// The way along which `with` leads back to `id`, if it does. Each relation is looked at once.
+fn path_back(registry: &Registry, id: RelationId, with: &[RelationId]) -> Option<Vec<RelationId>> {
+    let mut reached_from: HashMap<RelationId, RelationId> = HashMap::default();
+    let mut stack: Vec<(RelationId, RelationId)> = with.iter().map(|&with| (id, with)).collect();
+    while let Some((from, at)) = stack.pop() {
+        if at == id {
+            let mut path = alloc::vec![id, from];
+            let mut last = from;
+            while last != id {
+                last = reached_from[&last];
+                path.push(last);
+            }
+            path.reverse();
+            return Some(path);
+        }
+        if !reached_from.contains_key(&at) {
+            reached_from.insert(at, from);
+            stack.extend(registry.entry(at).with.iter().map(|&next| (at, next)));
+        }
+    }
+    None
+}
