@@ -5,7 +5,7 @@
 //! ```
 #![expect(missing_docs, reason = "the macros of criterion make public items without docs")]
 
-use bevy_relations::{PairExpr, prelude::*};
+use bevy_relations::{expr::PairExpr, prelude::*};
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::{hint::black_box, time::Duration};
 

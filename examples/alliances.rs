@@ -22,7 +22,11 @@
 
 use bevy_app::prelude::*;
 use bevy_ecs::prelude::*;
-use bevy_relations::prelude::*;
+use bevy_relations::{
+    prelude::*,
+    query::{AddedPair, ChangedPair},
+    system_param::pairs_changed,
+};
 
 /// Two factions are allies. There is one value for both directions.
 #[derive(Relation, Clone, Copy, PartialEq, Debug)]

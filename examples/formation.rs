@@ -20,7 +20,10 @@
 
 use bevy_app::prelude::*;
 use bevy_ecs::prelude::*;
-use bevy_relations::prelude::*;
+use bevy_relations::{
+    prelude::*,
+    query::{RootOf, SelfUp},
+};
 
 /// The ship takes its place beside its leader.
 #[derive(Relation)]

@@ -55,7 +55,7 @@ impl fmt::Display for Slot {
 /// A relation and a target; either may be a wildcard.
 ///
 /// ```
-/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::{id::Slot, prelude::*};
 /// # let mut world = bevy_ecs::world::World::new();
 /// # let (likes, alice) = (world.spawn_empty().id(), world.spawn_empty().id());
 /// let exact = PairId::new(likes, alice);

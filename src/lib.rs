@@ -7,81 +7,91 @@ extern crate self as bevy_relations;
 #[cfg(feature = "std")]
 extern crate std;
 
-mod expr;
 mod fetch;
-mod id;
-mod names;
 mod ops;
 mod plugin;
-mod query;
-mod relation;
 mod store;
-mod system_param;
-mod traverse;
+
+pub mod expr;
+pub mod id;
+pub mod names;
+pub mod query;
+pub mod relation;
+pub mod system_param;
+pub mod traverse;
 
 #[doc = include_str!("../GUIDE.md")]
 pub mod guide {}
 
-pub use bevy_relations_macros::{Expression, Relation, pair_expr};
-#[cfg(feature = "serialize")]
-pub use expr::RowSerializer;
-pub use expr::{
-    AnyExpression, CompiledExpr, ExprError, ExprErrorKind, ExprParam, ExprQuery, ExprRunError, Expression,
-    FieldAccess, FieldId, FieldMode, PairExpr, PairExprBuilder, ReadFields, Row, RowGroup, RowMut, RowTable,
-    RowTableMut, Rows, VarId, WriteFieldError, WriteFields,
-};
-pub use id::{PairId, Slot};
-pub use names::{LookupError, NamePaths, WorldNameExt};
-pub use ops::{
-    AttemptedPair, BundleList, CommandsPairExt, DespawnError, EntityCommandsPairExt, EntityWorldMutPairExt,
-    InsertPairError, InsertPairsError, InsertedAbove, NotTraversableError, Pair, PairBatch, PairInserted,
-    PairInsertedEvent, PairList, PairPattern, PairRemoved, PairRemovedEvent, PairRole, PairTarget,
-    PairsBundle, PropagatedEvent, RemovedAbove, ReorderError, SourcesBundle, TypeTarget, WorldPairExt,
-};
-pub use plugin::{AdoptRelationshipExt, AppRelationExt, ComponentNameExt, RelationsPlugin};
-pub use query::{
-    AddedPair, Ancestors, Cached, ChangedPair, Depth, LeafOf, PairsOf, PairsOfItem, Related, RootOf, SelfUp,
-    Sources, SourcesItem, Target, TargetItem, TargetOf, Targets, TargetsItem, Up,
-};
-#[cfg(feature = "bevy_reflect")]
-pub use relation::ReflectedData;
-pub use relation::{
-    CleanupPolicy, ExclusiveRelation, IsA, OnInstantiate, PairContext, PairRefusal, Prefab, Relation,
-    RelationName, RelationPath, RelationTraits, SlotOf, TraitConflict, TraitsError, TraversableRelation,
-    Wildcard,
-};
-pub use store::{Invariant, PairInvariantError, PairTicks, SourceIter, TargetIter};
-pub use system_param::{
-    AnyPairs, CascadeItems, CascadeIter, CascadeQuery, PairEdge, PairIter, PairIterMut, PairQuery, Pairs,
-    PairsMut, RemovedPairIter, RemovedPairs, WorldPairReadExt, any_pair, any_pair_removed, pairs_changed,
-};
-#[cfg(feature = "bevy_reflect")]
-pub use system_param::{PairView, PairsView};
-pub use traverse::{AncestorIter, DepthError, Direction, EntityPath, MaxDepth, RelationView, WalkIter};
+/// Bundles that bring pairs. [`pairs!`](crate::pairs) and [`sources!`](crate::sources) make them.
+pub mod bundle {
+    pub use crate::ops::{BundleList, Pair, PairList, PairTarget, PairsBundle, SourcesBundle, TypeTarget};
+}
 
-/// Everything that a game usually names.
+/// Events of pairs, and events that travel along a relation.
+pub mod event {
+    pub use crate::ops::{
+        InsertedAbove, PairInserted, PairInsertedEvent, PairPattern, PairRemoved, PairRemovedEvent,
+        PropagatedEvent, RemovedAbove,
+    };
+}
+
+/// Every error, but those of expressions and names.
+pub mod error {
+    pub use crate::{
+        ops::{
+            AttemptedPair, DespawnError, InsertPairError, InsertPairsError, NotTraversableError, PairRole,
+            ReorderError,
+        },
+        relation::{PairRefusal, TraitConflict, TraitsError},
+        store::{Invariant, PairInvariantError},
+        traverse::DepthError,
+    };
+}
+
+/// The verbs: what relations add to worlds, apps, entities and commands.
+pub mod world {
+    pub use crate::{
+        names::WorldNameExt,
+        ops::{CommandsPairExt, EntityCommandsPairExt, EntityWorldMutPairExt, PairBatch, WorldPairExt},
+        plugin::{AdoptRelationshipExt, AppRelationExt, ComponentNameExt},
+        system_param::WorldPairReadExt,
+    };
+}
+
+pub use bevy_relations_macros::pair_expr;
+pub use prelude::*;
+
+/// What most games name. The rest is in the modules by topic.
 pub mod prelude {
     pub use crate::{
-        AddedPair, AdoptRelationshipExt, Ancestors, AnyPairs, AppRelationExt, Cached, CascadeQuery,
-        ChangedPair, CleanupPolicy, CommandsPairExt, ComponentNameExt, Depth, EntityCommandsPairExt,
-        EntityWorldMutPairExt, ExclusiveRelation, ExprQuery, Expression, InsertedAbove, IsA, LeafOf,
-        NamePaths, OnInstantiate, Pair, PairContext, PairId, PairInserted, PairQuery, PairRefusal,
-        PairRemoved, Pairs, PairsMut, PairsOf, Prefab, Related, Relation, RelationTraits, RelationsPlugin,
-        RemovedAbove, RemovedPairs, RootOf, SelfUp, Slot, SlotOf, Sources, Target, TargetOf, Targets,
-        TraversableRelation, TypeTarget, Up, Wildcard, WorldNameExt, WorldPairExt, WorldPairReadExt,
-        any_pair, any_pair_removed, pairs, pairs_changed, sources,
+        expr::{ExprQuery, Expression},
+        id::PairId,
+        names::WorldNameExt,
+        ops::{
+            CommandsPairExt, EntityCommandsPairExt, EntityWorldMutPairExt, Pair, PairInserted, PairRemoved,
+            WorldPairExt,
+        },
+        pairs,
+        plugin::{AdoptRelationshipExt, AppRelationExt, ComponentNameExt, RelationsPlugin},
+        query::{Related, Sources, Targets},
+        relation::{CleanupPolicy, IsA, Relation, RelationTraits},
+        sources,
+        system_param::{AnyPairs, CascadeQuery, PairQuery, Pairs, PairsMut, RemovedPairs, WorldPairReadExt},
     };
+    pub use bevy_relations_macros::{Expression, Relation};
 }
 
 /// What the macros expand to. Not for use by hand.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::{
-        expr::parsed,
+        expr::{PairExpr, ReadFields, WriteFields, parsed},
         ops::{Propagation, register},
         relation::{
-            Probe, ProbeClone, ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, RelationHint,
-            RelationInfo,
+            CleanupPolicy, ExclusiveRelation, OnInstantiate, PairContext, PairRefusal, Probe, ProbeClone,
+            ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, RelationHint, RelationInfo, TraitsError,
+            TraversableRelation,
         },
     };
     pub use bevy_ecs::{entity::Entity, world::World};

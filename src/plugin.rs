@@ -132,7 +132,7 @@ pub trait ComponentNameExt: Sized {
     ///
     /// ```
     /// use bevy_ecs::prelude::*;
-    /// use bevy_relations::{PairExpr, prelude::*};
+    /// use bevy_relations::{expr::PairExpr, prelude::*};
     ///
     /// #[derive(Component)]
     /// struct Fuel;

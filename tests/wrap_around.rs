@@ -4,7 +4,10 @@
 //! `cargo test --profile bench --test wrap_around -- --ignored`
 
 use bevy_ecs::{change_detection::CHECK_TICK_THRESHOLD, prelude::*};
-use bevy_relations::prelude::*;
+use bevy_relations::{
+    prelude::*,
+    query::{AddedPair, ChangedPair},
+};
 
 #[derive(Relation)]
 struct Likes;

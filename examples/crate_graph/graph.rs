@@ -2,7 +2,7 @@
 
 use crate::{failure::Failure, lockfile::LockedPackage};
 use bevy_ecs::{error::BevyError, lifecycle::Despawn, prelude::*};
-use bevy_relations::{EntityPath, InsertPairError, prelude::*};
+use bevy_relations::{error::InsertPairError, prelude::*, traverse::EntityPath};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     iter,

@@ -3,7 +3,11 @@
 use crate::{failure::Failure, world::TypeNames};
 use bevy_ecs::{prelude::*, reflect::AppTypeRegistry};
 use bevy_reflect::{PartialReflect, ReflectRef};
-use bevy_relations::{CompiledExpr, FieldId, Row, RowSerializer, Slot, prelude::*};
+use bevy_relations::{
+    expr::{CompiledExpr, FieldId, Row, RowSerializer},
+    id::Slot,
+    prelude::*,
+};
 use std::{
     io::{self, Write},
     time::{Duration, Instant},

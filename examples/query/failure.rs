@@ -1,7 +1,10 @@
 //! Why there is no answer.
 
 use crate::arguments::USAGE;
-use bevy_relations::{ExprError, ExprRunError, TraitsError};
+use bevy_relations::{
+    error::TraitsError,
+    expr::{ExprError, ExprRunError},
+};
 use std::{io, path::PathBuf, process::ExitCode};
 use thiserror::Error;
 

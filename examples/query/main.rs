@@ -45,7 +45,7 @@ mod world;
 use answer::{write_json, write_table};
 use arguments::{Form, Request, USAGE};
 use bevy_ecs::world::World;
-use bevy_relations::PairExpr;
+use bevy_relations::expr::PairExpr;
 use failure::Failure;
 use std::{
     env,

@@ -6,7 +6,7 @@ use crate::{
     world::{PaysWith, Population},
 };
 use bevy_ecs::prelude::*;
-use bevy_relations::{CompiledExpr, PairExpr};
+use bevy_relations::expr::{CompiledExpr, PairExpr};
 use std::io::Write;
 
 /// An expression, and what it shows.

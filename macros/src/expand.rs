@@ -22,7 +22,7 @@ pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream
         items.iter().any(|item| names.contains(&item.name())).then(|| {
             quote! {
                 #[automatically_derived]
-                impl #parameters ::bevy_relations::#marker for #ident #arguments #bounds {}
+                impl #parameters ::bevy_relations::__private::#marker for #ident #arguments #bounds {}
             }
         })
     };
@@ -43,7 +43,7 @@ pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream
 
             fn register(
                 world: &mut ::bevy_relations::__private::World,
-            ) -> ::core::result::Result<::bevy_relations::__private::Entity, ::bevy_relations::TraitsError> {
+            ) -> ::core::result::Result<::bevy_relations::__private::Entity, ::bevy_relations::__private::TraitsError> {
                 ::bevy_relations::__private::register::<Self>(world)
             }
         }
@@ -75,7 +75,7 @@ fn fact(item: &Item) -> TokenStream {
         Value::Variant(choice, variant) => {
             let method = format_ident!("{}", item.name());
             let choice = format_ident!("{}", choice.path);
-            quote!(.#method(::bevy_relations::#choice::#variant))
+            quote!(.#method(::bevy_relations::__private::#choice::#variant))
         }
         Value::Function(_) => TokenStream::new(),
     }
@@ -95,12 +95,12 @@ fn validate(path: &ExprPath) -> TokenStream {
     quote! {
         fn validate(
             &mut self,
-            pair: &::bevy_relations::PairContext<'_>,
-        ) -> ::core::result::Result<(), ::bevy_relations::PairRefusal> {
+            pair: &::bevy_relations::__private::PairContext<'_>,
+        ) -> ::core::result::Result<(), ::bevy_relations::__private::PairRefusal> {
             let validate: fn(
                 &mut Self,
-                &::bevy_relations::PairContext<'_>,
-            ) -> ::core::result::Result<(), ::bevy_relations::PairRefusal> = #path;
+                &::bevy_relations::__private::PairContext<'_>,
+            ) -> ::core::result::Result<(), ::bevy_relations::__private::PairRefusal> = #path;
             validate(self, pair)
         }
     }
@@ -151,8 +151,8 @@ mod tests {
                 .with::<A>()
                 .with::<B>()
                 .one_of()
-                .on_instantiate(::bevy_relations::OnInstantiate::Inherit)
-                .on_target_despawn(::bevy_relations::CleanupPolicy::Despawn)
+                .on_instantiate(::bevy_relations::__private::OnInstantiate::Inherit)
+                .on_target_despawn(::bevy_relations::__private::CleanupPolicy::Despawn)
         };
         assert!(expansion.contains(&calls.to_string()), "{expansion}");
     }

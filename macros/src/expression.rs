@@ -35,9 +35,9 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
         #errors
         #[automatically_derived]
         impl #parameters ::bevy_relations::Expression for #ident #arguments #bounds {
-            type Fields = ::bevy_relations::#fields;
+            type Fields = ::bevy_relations::__private::#fields;
 
-            fn expr() -> ::core::option::Option<::bevy_relations::PairExpr> {
+            fn expr() -> ::core::option::Option<::bevy_relations::__private::PairExpr> {
                 #expr
             }
         }

@@ -2,17 +2,17 @@
 //!
 //! An expression goes through stages, each with a type of its own. Each module imports only those before it:
 //!
-//! 1. [`text`]: text, or calls of [`PairExprBuilder`], become a syntax tree, in which short forms are written out and
+//! 1. `text`: text, or calls of [`PairExprBuilder`], become a syntax tree, in which short forms are written out and
 //!    whatever can be checked without a world has been checked. That is done by a crate of its own, with which
 //!    the macros read text while a program is compiled.
-//! 2. [`eval`]: what evaluation reads of a world. It hands out to a system what the system has declared and no more.
-//! 3. [`bind`] looks names up in a world and yields a [`BoundQuery`](bind::BoundQuery): entities, components,
+//! 2. `eval`: what evaluation reads of a world. It hands out to a system what the system has declared and no more.
+//! 3. `bind` looks names up in a world and yields a `BoundQuery`: entities, components,
 //!    relations and numbered variables, with everything checked that takes a world.
-//! 4. [`plan`] puts its terms in the order that promises the fewest rows, by what the store and the archetypes
-//!    know about numbers, and makes a [`Plan`](plan::Plan) of operations.
-//! 5. [`exec`] runs the operations on batches of rows.
-//! 6. [`result`]: rows, their order and groups, tables, JSON.
-//! 7. [`param`]: expressions in systems.
+//! 4. `plan` puts its terms in the order that promises the fewest rows, by what the store and the archetypes
+//!    know about numbers, and makes a `Plan` of operations.
+//! 5. `exec` runs the operations on batches of rows.
+//! 6. `result`: rows, their order and groups, tables, JSON.
+//! 7. `param`: expressions in systems.
 
 mod bind;
 mod eval;
@@ -30,4 +30,6 @@ pub use result::RowSerializer;
 pub use result::{
     CompiledExpr, FieldId, Row, RowGroup, RowMut, RowTable, RowTableMut, Rows, WriteFieldError,
 };
-pub use text::{FieldAccess, PairExpr, PairExprBuilder, parsed};
+#[doc(hidden)]
+pub use text::parsed;
+pub use text::{FieldAccess, PairExpr, PairExprBuilder};

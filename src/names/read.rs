@@ -15,7 +15,7 @@ use bevy_ecs::{change_detection::Res, entity::Entity, system::SystemParam, world
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
-/// use bevy_relations::prelude::*;
+/// use bevy_relations::{names::NamePaths, prelude::*};
 ///
 /// #[derive(Resource)]
 /// struct Destination(String);

@@ -24,7 +24,7 @@ pub struct Depth<R: TraversableRelation>(PhantomData<fn() -> R>);
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
-/// use bevy_relations::prelude::*;
+/// use bevy_relations::{prelude::*, query::Ancestors};
 ///
 /// fn paths(entities: Query<(&Name, Ancestors<ChildOf>)>, names: Query<&Name>) {
 ///     for (name, ancestors) in &entities {
@@ -46,7 +46,7 @@ pub struct Ancestors<R: TraversableRelation>(PhantomData<fn() -> R>);
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
-/// use bevy_relations::prelude::*;
+/// use bevy_relations::{prelude::*, query::PairsOf};
 ///
 /// fn list(entities: Query<(Entity, PairsOf)>) {
 ///     for (entity, pairs) in &entities {

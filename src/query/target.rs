@@ -19,7 +19,7 @@ use core::{fmt, iter::FusedIterator, marker::PhantomData, ops::Deref};
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
-/// use bevy_relations::prelude::*;
+/// use bevy_relations::{prelude::*, query::Target};
 ///
 /// #[derive(Relation)]
 /// #[relation(exclusive)]

@@ -23,7 +23,7 @@ use core::{any::type_name, marker::PhantomData};
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
-/// use bevy_relations::prelude::*;
+/// use bevy_relations::{prelude::*, query::Up};
 ///
 /// #[derive(Relation)]
 /// #[relation(exclusive, traversable)]
@@ -54,7 +54,7 @@ use core::{any::type_name, marker::PhantomData};
 ///
 /// ```compile_fail
 /// # use bevy_ecs::prelude::*;
-/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::{prelude::*, query::Up};
 /// fn nobody(_: Query<Up<ChildOf, &Name, 3, 2>>) {}
 /// let mut world = World::new();
 /// world.run_system_cached(nobody).unwrap();
@@ -74,7 +74,7 @@ pub struct Up<R: TraversableRelation, D: ReadOnlyQueryData, const MIN: u32 = 1, 
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
-/// use bevy_relations::prelude::*;
+/// use bevy_relations::{prelude::*, query::SelfUp};
 ///
 /// #[derive(Component)]
 /// struct Theme(u32);
@@ -100,7 +100,7 @@ pub type SelfUp<R, D, const MAX: u32 = { u32::MAX }> = Up<R, D, 0, MAX>;
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;
-/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::{prelude::*, query::{Cached, Up}};
 /// # #[derive(Component)]
 /// # struct Faction(u32);
 /// # #[derive(Component)]

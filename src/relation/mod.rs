@@ -29,6 +29,7 @@ pub(crate) use name::short_name;
 pub(crate) use registry::{Adopted, DataKind, DropFn, Registry, TypeEntry, Value};
 pub(crate) use traits::{DataRef, IdRef, OneOf, TypeRef};
 
+#[doc(hidden)]
 pub use data::{
     Probe, ProbeClone, ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, RelationHint, RelationInfo,
 };
@@ -93,7 +94,7 @@ pub trait Relation: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// A [`PairRefusal`] turns the insertion into
-    /// [`InsertPairError::Refused`](crate::InsertPairError::Refused).
+    /// [`InsertPairError::Refused`](crate::error::InsertPairError::Refused).
     #[expect(unused_variables, reason = "the default accepts every value as it is")]
     fn validate(&mut self, pair: &PairContext<'_>) -> Result<(), PairRefusal> {
         Ok(())

@@ -8,7 +8,7 @@ use bevy_ecs::system::Local;
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
-/// use bevy_relations::prelude::*;
+/// use bevy_relations::{prelude::*, system_param::any_pair};
 ///
 /// #[derive(Relation)]
 /// struct Hunts;

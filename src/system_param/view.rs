@@ -30,7 +30,7 @@ use bevy_reflect::{Reflect, std_traits::ReflectDefault};
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_reflect::GetPath;
-/// use bevy_relations::{PairsView, prelude::*};
+/// use bevy_relations::{prelude::*, system_param::PairsView};
 ///
 /// #[derive(Relation)]
 /// struct Likes;

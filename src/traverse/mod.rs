@@ -8,6 +8,7 @@ mod select;
 mod view;
 mod walk;
 
+pub use crate::store::{PairTicks, SourceIter, TargetIter};
 pub use cycle::EntityPath;
 pub use view::RelationView;
 pub use walk::{AncestorIter, DepthError, MaxDepth, WalkIter};

@@ -8,7 +8,10 @@ use bevy_ecs::{
     relationship::{Relationship, RelationshipTarget},
     system::RunSystemOnce,
 };
-use bevy_relations::{InsertPairError, TraitsError, prelude::*};
+use bevy_relations::{
+    error::{InsertPairError, TraitsError},
+    prelude::*,
+};
 
 #[derive(Relation)]
 struct Likes;

@@ -7,7 +7,12 @@ use crate::{
     common_world::{take_reported_errors, world_that_records_errors},
 };
 use bevy_ecs::{lifecycle::Despawn, prelude::*, system::SystemId};
-use bevy_relations::{CompiledExpr, PairExpr, prelude::*};
+use bevy_relations::{
+    expr::{CompiledExpr, PairExpr},
+    prelude::*,
+    query::{Cached, SelfUp, Up},
+    relation::Wildcard,
+};
 
 #[derive(Relation)]
 struct Likes;

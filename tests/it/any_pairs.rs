@@ -2,7 +2,7 @@
 
 use crate::common::{all_entities, relation, spawn};
 use bevy_ecs::{entity_disabling::Disabled, prelude::*, system::RunSystemOnce};
-use bevy_relations::prelude::*;
+use bevy_relations::{id::Slot, prelude::*};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 

@@ -2,7 +2,12 @@
 
 use crate::common::{relation, spawn, take_errors, world_with_error_log};
 use bevy_ecs::{error::Severity, prelude::*};
-use bevy_relations::prelude::*;
+use bevy_relations::{
+    bundle::TypeTarget,
+    error::PairRefusal,
+    prelude::*,
+    relation::{PairContext, Wildcard},
+};
 use std::sync::{
     Arc,
     atomic::{AtomicIsize, Ordering},

@@ -3,7 +3,10 @@
 use crate::cascade_forest::{Forest, Global, Local, Random, Under, Visits, combine};
 use crate::common::size;
 use bevy_ecs::{entity_disabling::Disabled, prelude::*, query::QueryFilter};
-use bevy_relations::prelude::*;
+use bevy_relations::{
+    prelude::*,
+    relation::{ExclusiveRelation, TraversableRelation},
+};
 use std::collections::{HashMap, HashSet};
 
 type Propagation<'w, 's, R, F = ()> =

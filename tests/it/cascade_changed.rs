@@ -2,7 +2,10 @@
 
 use crate::cascade_forest::{Forest, Global, Local, Under, combine};
 use bevy_ecs::prelude::*;
-use bevy_relations::prelude::*;
+use bevy_relations::{
+    prelude::*,
+    relation::{ExclusiveRelation, TraversableRelation},
+};
 use std::collections::{HashMap, HashSet};
 
 #[derive(Resource, Default)]

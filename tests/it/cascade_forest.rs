@@ -1,7 +1,10 @@
 //! Random forests that change between runs, for the tests of cascades.
 
 use bevy_ecs::{entity_disabling::Disabled, prelude::*};
-use bevy_relations::prelude::*;
+use bevy_relations::{
+    prelude::*,
+    relation::{ExclusiveRelation, TraversableRelation},
+};
 use std::collections::HashMap;
 
 /// A forest that may be built with Bevy's own hierarchy, or with a relation of this crate.

@@ -2,7 +2,10 @@
 
 use crate::common_world::{take_reported_errors, world_that_records_errors};
 use bevy_ecs::{lifecycle::Despawn, prelude::*, world::DeferredWorld};
-use bevy_relations::{DespawnError, PairRole, prelude::*};
+use bevy_relations::{
+    error::{DespawnError, PairRole},
+    prelude::*,
+};
 
 #[derive(Relation)]
 struct Likes;

@@ -3,7 +3,7 @@
 
 use crate::common_world::{take_reported_errors, world_that_records_errors};
 use bevy_ecs::{lifecycle::Despawn, prelude::*, world::DeferredWorld};
-use bevy_relations::prelude::*;
+use bevy_relations::{prelude::*, relation::Wildcard};
 use std::collections::HashSet;
 
 /// Number of the entity in its graph.

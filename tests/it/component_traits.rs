@@ -2,7 +2,7 @@
 
 use crate::common::{refused, spawn, take_errors, world_with_error_log};
 use bevy_ecs::{prelude::*, resource::IsResource};
-use bevy_relations::{DespawnError, prelude::*};
+use bevy_relations::{error::DespawnError, prelude::*};
 
 #[derive(Component, Clone, Copy, Default)]
 struct Burning;

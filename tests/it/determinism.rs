@@ -7,7 +7,7 @@ use crate::{
     storm,
 };
 use bevy_ecs::{lifecycle::Despawn, prelude::*};
-use bevy_relations::{PairExpr, prelude::*};
+use bevy_relations::{expr::PairExpr, prelude::*, relation::Wildcard};
 use std::{env, fs, process::Command};
 
 #[derive(Resource, Default)]

@@ -5,7 +5,12 @@ use crate::common::{
 };
 use bevy_ecs::{error::Severity, prelude::*};
 use bevy_relations::{
-    DespawnError, InsertPairError, InsertPairsError, PairRole, ReorderError, TraitsError, prelude::*,
+    error::{
+        DespawnError, InsertPairError, InsertPairsError, PairRefusal, PairRole, ReorderError, TraitsError,
+    },
+    id::Slot,
+    prelude::*,
+    relation::PairContext,
 };
 
 #[derive(Relation)]

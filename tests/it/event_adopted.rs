@@ -2,7 +2,7 @@
 
 use crate::common_world::world_that_records_errors;
 use bevy_ecs::{prelude::*, world::DeferredWorld};
-use bevy_relations::prelude::*;
+use bevy_relations::{prelude::*, relation::Wildcard};
 
 #[derive(Component, Clone, Debug, PartialEq)]
 #[relationship(relationship_target = Crew)]

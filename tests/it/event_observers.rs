@@ -2,7 +2,7 @@
 
 use crate::common_world::{take_reported_errors, world_that_records_errors};
 use bevy_ecs::prelude::*;
-use bevy_relations::prelude::*;
+use bevy_relations::{prelude::*, relation::Wildcard};
 
 #[derive(Relation)]
 struct Likes;

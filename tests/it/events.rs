@@ -2,7 +2,7 @@
 
 use crate::common_world::{take_reported_errors, world_that_records_errors};
 use bevy_ecs::{lifecycle::Add, prelude::*, world::DeferredWorld};
-use bevy_relations::prelude::*;
+use bevy_relations::{prelude::*, relation::Wildcard};
 
 #[derive(Relation)]
 struct Likes;
@@ -54,14 +54,14 @@ fn heard(world: &mut World) -> Vec<Heard> {
 }
 
 /// Notes an inserted pair, and that it is readable from both sides.
-fn note_inserted<P: bevy_relations::PairPattern>(on: On<PairInserted<P>>, mut world: DeferredWorld) {
+fn note_inserted<P: bevy_relations::event::PairPattern>(on: On<PairInserted<P>>, mut world: DeferredWorld) {
     assert_readable(&world, on.source, on.relation, on.target);
     let make = if on.replaced { Replaced } else { Inserted };
     let note = make(on.source, on.relation, on.target);
     world.resource_mut::<Log>().0.push(note);
 }
 
-fn note_removed<P: bevy_relations::PairPattern>(on: On<PairRemoved<P>>, mut world: DeferredWorld) {
+fn note_removed<P: bevy_relations::event::PairPattern>(on: On<PairRemoved<P>>, mut world: DeferredWorld) {
     assert_readable(&world, on.source, on.relation, on.target);
     let note = Removed(on.source, on.relation, on.target);
     world.resource_mut::<Log>().0.push(note);

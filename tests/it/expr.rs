@@ -1,6 +1,6 @@
 //! The text of expressions: how it is read, written down again, and refused.
 
-use bevy_relations::{ExprError, ExprErrorKind, PairExpr};
+use bevy_relations::expr::{ExprError, ExprErrorKind, PairExpr};
 
 #[track_caller]
 fn parse(text: &str) -> PairExpr {

@@ -7,7 +7,11 @@ use crate::{
     ours::Ours,
 };
 use bevy_ecs::prelude::*;
-use bevy_relations::{CompiledExpr, FieldId, PairExpr, Row, prelude::*};
+use bevy_relations::{
+    expr::{CompiledExpr, FieldId, PairExpr, Row},
+    id::Slot,
+    prelude::*,
+};
 
 /// `id@source`, with `?` for what has no id, or `-` if the field is not set.
 fn field(world: &World, row: Row<'_>, field: usize) -> String {
@@ -160,7 +164,7 @@ fn check_readers(expr: &mut CompiledExpr, world: &World, text: &str) -> Vec<Stri
     rows
 }
 
-fn expr_fields(table: &bevy_relations::RowTable<'_>) -> usize {
+fn expr_fields(table: &bevy_relations::expr::RowTable<'_>) -> usize {
     table.rows().next().map_or(0, |row| row.field_count())
 }
 
@@ -209,7 +213,7 @@ mod reflected {
     use super::*;
     use bevy_ecs::{reflect::AppTypeRegistry, system::RunSystemOnce};
     use bevy_reflect::Reflect;
-    use bevy_relations::{AnyExpression, ExprParam, WriteFieldError};
+    use bevy_relations::expr::{AnyExpression, ExprParam, WriteFieldError};
 
     #[derive(Component, Reflect, PartialEq, Debug)]
     #[reflect(Component)]
@@ -297,7 +301,7 @@ mod reflected {
         let mut expr = PairExpr::parse(text).unwrap().compile(&mut world).unwrap();
         let row = expr.first(&world).unwrap().unwrap();
         let types = types.read();
-        let json = serde_json::to_value(bevy_relations::RowSerializer::new(row, &types)).unwrap();
+        let json = serde_json::to_value(bevy_relations::expr::RowSerializer::new(row, &types)).unwrap();
         let fields = json["fields"].as_array().unwrap();
         assert_eq!(fields.len(), row.field_count());
         for (number, field) in fields.iter().enumerate() {

@@ -1,7 +1,10 @@
 //! Expressions at random: what is read can be written and read again, and nothing makes reading panic.
 
 use bevy_ecs::prelude::*;
-use bevy_relations::{ExprErrorKind, PairExpr, prelude::*};
+use bevy_relations::{
+    expr::{ExprErrorKind, PairExpr},
+    prelude::*,
+};
 use proptest::prelude::*;
 use std::thread;
 
@@ -403,7 +406,7 @@ fn a_builder_makes_what_the_text_says() {
     assert_eq!(all.text(), all.to_string());
     let nested = PairExpr::builder()
         .or(|any| any.with::<Ship>().scope(|all| all.expr("A || B").pair::<DockedTo>("_")).expr("C || D"))
-        .without_scope(|inner| inner.without_scope(bevy_relations::PairExprBuilder::with::<Ship>))
+        .without_scope(|inner| inner.without_scope(bevy_relations::expr::PairExprBuilder::with::<Ship>))
         .or(|nothing| nothing)
         .expr("[in] E, !F")
         .build()

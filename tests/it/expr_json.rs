@@ -2,7 +2,10 @@
 
 use bevy_ecs::{prelude::*, reflect::AppTypeRegistry};
 use bevy_reflect::{Reflect, TypeRegistry};
-use bevy_relations::{CompiledExpr, FieldId, PairExpr, RowSerializer, prelude::*};
+use bevy_relations::{
+    expr::{CompiledExpr, FieldId, PairExpr, RowSerializer},
+    prelude::*,
+};
 use serde_json::{Value, json};
 
 #[derive(Component, Reflect, Clone, Default)]
@@ -278,7 +281,7 @@ fn values_of_run_time_relations_are_reflected() {
     let [sent, hub] = ["sent", "hub"].map(|name| world.spawn(Name::new(name)).id());
     world.set_traits(sent, RelationTraits::new().reflected_data()).unwrap();
     let source = world.spawn_empty().id();
-    let value = bevy_relations::ReflectedData(Box::new(Position { x: 4.0, y: 0.0 }));
+    let value = bevy_relations::relation::ReflectedData(Box::new(Position { x: 4.0, y: 0.0 }));
     world.insert_pair_value_by_id(source, sent, hub, value).unwrap();
     let rows = written(&mut world, "(sent, hub)");
     assert_eq!(rows[0]["fields"][0]["value"], json!({ "x": 4.0, "y": 0.0 }));

@@ -7,7 +7,12 @@ use bevy_ecs::{
     query::QueryState,
     system::{BoxedSystem, RunSystemError},
 };
-use bevy_relations::{AnyExpression, CompiledExpr, ExprParam, PairExpr, Row, prelude::*};
+use bevy_relations::{
+    expr::{AnyExpression, CompiledExpr, ExprParam, PairExpr, Row},
+    prelude::*,
+    query::{Target, Up},
+    relation::{OnInstantiate, Prefab},
+};
 
 #[derive(Relation)]
 #[relation(exclusive, traversable)]

@@ -2,7 +2,10 @@
 
 use crate::oracle::random::Random;
 use bevy_ecs::prelude::*;
-use bevy_relations::{CompiledExpr, ExprRunError, PairExpr, Row, prelude::*};
+use bevy_relations::{
+    expr::{CompiledExpr, ExprRunError, PairExpr, Row},
+    prelude::*,
+};
 use std::collections::BTreeMap;
 
 #[derive(Relation)]

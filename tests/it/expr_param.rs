@@ -3,7 +3,11 @@
 
 use bevy_ecs::{prelude::*, reflect::AppTypeRegistry, system::RunSystemOnce};
 use bevy_reflect::Reflect;
-use bevy_relations::{AnyExpression, ExprParam, ExprRunError, PairExpr, pair_expr, prelude::*};
+use bevy_relations::{
+    expr::{AnyExpression, ExprParam, ExprRunError, PairExpr},
+    pair_expr,
+    prelude::*,
+};
 
 #[derive(Component, Reflect)]
 #[reflect(Component)]

@@ -3,7 +3,10 @@
 use crate::common::panic_message;
 use bevy_ecs::{prelude::*, query::FilteredAccessSet, reflect::AppTypeRegistry, system::SystemAccess};
 use bevy_reflect::Reflect;
-use bevy_relations::{AnyExpression, ExprParam, PairExpr, prelude::*};
+use bevy_relations::{
+    expr::{AnyExpression, ExprParam, PairExpr},
+    prelude::*,
+};
 
 #[derive(Component, Reflect)]
 #[reflect(Component)]

@@ -5,7 +5,10 @@ use crate::{
     ours::Ours,
 };
 use bevy_ecs::{prelude::*, system::RunSystemOnce};
-use bevy_relations::{AnyExpression, ExprParam, PairExpr, Row, prelude::*};
+use bevy_relations::{
+    expr::{AnyExpression, ExprParam, PairExpr, Row},
+    prelude::*,
+};
 
 /// All that a row says.
 fn describe(row: Row<'_>, fields: usize) -> String {

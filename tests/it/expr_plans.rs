@@ -1,7 +1,10 @@
 //! How expressions are planned, and that the quicker ways find the same in worlds that are large enough for them.
 
 use bevy_ecs::{entity_disabling::Disabled, prelude::*};
-use bevy_relations::{CompiledExpr, PairExpr, prelude::*};
+use bevy_relations::{
+    expr::{CompiledExpr, PairExpr},
+    prelude::*,
+};
 
 #[derive(Relation)]
 #[relation(exclusive)]

@@ -2,7 +2,10 @@
 
 use crate::expr_semantics::Written;
 use bevy_ecs::prelude::*;
-use bevy_relations::{ExprErrorKind, PairExpr, prelude::*};
+use bevy_relations::{
+    expr::{ExprErrorKind, PairExpr},
+    prelude::*,
+};
 
 /// Each text is refused at the column, with the words found there and these among the words expected, and with the
 /// suggestion.
@@ -238,7 +241,7 @@ mod members {
     use super::*;
     use bevy_ecs::system::RunSystemOnce;
     use bevy_reflect::Reflect;
-    use bevy_relations::{AnyExpression, ExprParam};
+    use bevy_relations::expr::{AnyExpression, ExprParam};
 
     #[derive(Component, Reflect)]
     #[reflect(Component)]

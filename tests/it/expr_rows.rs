@@ -1,7 +1,10 @@
 //! The reference world of the query language, and what each expression finds in it.
 
 use bevy_ecs::prelude::*;
-use bevy_relations::{ExprError, PairExpr, prelude::*};
+use bevy_relations::{
+    expr::{ExprError, PairExpr},
+    prelude::*,
+};
 
 /// h1{Tag2}; e1{Tag,A:T1}; e2{Tag,A:T1,B:T1}; e3{Tag,A:T1,A:T2,B:T2}; e4{Tag,B:T2}; e5{Tag}; e6{Tag,A:h1}.
 fn reference_world() -> World {
@@ -29,7 +32,7 @@ fn reference_world() -> World {
     world
 }
 
-fn compile(world: &mut World, text: &str) -> Result<bevy_relations::CompiledExpr, ExprError> {
+fn compile(world: &mut World, text: &str) -> Result<bevy_relations::expr::CompiledExpr, ExprError> {
     PairExpr::parse(text).and_then(|expr| expr.compile(world))
 }
 

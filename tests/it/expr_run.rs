@@ -1,7 +1,11 @@
 //! Running compiled expressions: variables that are set, limits, fields, order, and worlds that change in between.
 
 use bevy_ecs::{entity_disabling::Disabled, prelude::*};
-use bevy_relations::{CompiledExpr, ExprRunError, FieldId, PairExpr, prelude::*};
+use bevy_relations::{
+    expr::{CompiledExpr, ExprRunError, FieldId, PairExpr},
+    prelude::*,
+    relation::Prefab,
+};
 use std::collections::BTreeSet;
 
 #[derive(Relation)]

@@ -1,7 +1,11 @@
 //! What the rules of the query language say, one by one.
 
 use bevy_ecs::{entity_disabling::Disabled, prelude::*};
-use bevy_relations::{CompiledExpr, ExprErrorKind, FieldId, PairExpr, prelude::*};
+use bevy_relations::{
+    expr::{CompiledExpr, ExprErrorKind, FieldId, PairExpr},
+    id::Slot,
+    prelude::*,
+};
 
 /// A world that is written down: a line for each entity, with its tags and pairs.
 pub(crate) struct Written {

@@ -2,7 +2,7 @@
 
 use crate::expr_semantics::{Written, reference};
 use bevy_ecs::{entity_disabling::Disabled, prelude::*};
-use bevy_relations::{PairExpr, prelude::*};
+use bevy_relations::{expr::PairExpr, prelude::*};
 
 #[derive(Component)]
 struct Engine;

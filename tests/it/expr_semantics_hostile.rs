@@ -3,7 +3,11 @@
 
 use crate::{expr_semantics::Written, oracle::random::Random};
 use bevy_ecs::prelude::*;
-use bevy_relations::{ExprErrorKind, ExprRunError, PairExpr, prelude::*};
+use bevy_relations::{
+    expr::{ExprErrorKind, ExprRunError, PairExpr},
+    prelude::*,
+    relation::Prefab,
+};
 use std::thread;
 
 const STEPS: u64 = 5_000;
@@ -233,7 +237,7 @@ fn an_expression_outlives_what_it_names() {
         let mut world = world();
         let entity = world.entity(name);
         let mut compiled: Vec<_> = texts.iter().map(|text| world.compile(text)).collect();
-        let count = |world: &Written, compiled: &mut Vec<bevy_relations::CompiledExpr>| -> Vec<usize> {
+        let count = |world: &Written, compiled: &mut Vec<bevy_relations::expr::CompiledExpr>| -> Vec<usize> {
             compiled.iter_mut().map(|expr| expr.count(&world.world).unwrap()).collect()
         };
         count(&world, &mut compiled);

@@ -2,7 +2,10 @@
 
 use crate::expr_semantics::Written;
 use bevy_ecs::prelude::*;
-use bevy_relations::{ExprErrorKind, FieldAccess, PairExpr, prelude::*};
+use bevy_relations::{
+    expr::{ExprErrorKind, FieldAccess, PairExpr},
+    prelude::*,
+};
 
 #[derive(Component)]
 struct Fuel;

@@ -1,7 +1,10 @@
 //! Subtypes of components and tags, of either kind, and lists of lists.
 
 use bevy_ecs::{prelude::*, system::RunSystemOnce};
-use bevy_relations::{AnyExpression, ExprParam, PairExpr, prelude::*};
+use bevy_relations::{
+    expr::{AnyExpression, ExprParam, PairExpr},
+    prelude::*,
+};
 
 #[derive(Component)]
 struct Vehicle;
@@ -83,7 +86,7 @@ fn a_component_may_be_a_kind_of_a_tag() {
     }
     let mut expr = PairExpr::parse("Thing(c)").unwrap().compile(&mut world).unwrap();
     let row = expr.first(&world).unwrap().unwrap();
-    assert_eq!(row.id(0), Some(bevy_relations::FieldId::Entity(boat)));
+    assert_eq!(row.id(0), Some(bevy_relations::expr::FieldId::Entity(boat)));
     assert!(row.get::<Boat>(0).is_some());
     let mut any = PairExpr::parse("Thing(_)").unwrap().compile(&mut world).unwrap();
     assert_eq!(any.count(&world), Ok(1));

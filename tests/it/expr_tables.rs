@@ -2,7 +2,10 @@
 
 use crate::oracle::random::Random;
 use bevy_ecs::prelude::*;
-use bevy_relations::{CompiledExpr, PairExpr, Row, WriteFieldError, prelude::*};
+use bevy_relations::{
+    expr::{CompiledExpr, PairExpr, Row, WriteFieldError},
+    prelude::*,
+};
 use std::sync::Mutex;
 
 #[derive(Relation)]

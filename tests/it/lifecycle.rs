@@ -2,7 +2,7 @@
 
 use crate::common_world::{record_errors_of, take_reported_errors, world_that_records_errors};
 use bevy_ecs::{entity::EntityCloner, lifecycle::Remove, prelude::*};
-use bevy_relations::prelude::*;
+use bevy_relations::{id::Slot, prelude::*};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
@@ -281,7 +281,10 @@ fn a_relation_type_used_by_its_entity_before_it_is_registered_is_refused_as_a_ty
     world.insert_pair_by_id(bob, mounted, alice).unwrap();
     let error = world.insert_pair(bob, MountedOn, eve).unwrap_err();
     assert!(
-        matches!(error, bevy_relations::InsertPairError::Traits(bevy_relations::TraitsError::Frozen { .. })),
+        matches!(
+            error,
+            bevy_relations::error::InsertPairError::Traits(bevy_relations::error::TraitsError::Frozen { .. })
+        ),
         "{error}"
     );
     assert!(world.has_pair::<MountedOn>(bob, alice));

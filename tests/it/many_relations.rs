@@ -37,9 +37,9 @@ fn a_cycle_through_diamonds_is_found_and_named() {
         level = vec![relation(&mut world, &level), relation(&mut world, &level)];
     }
     let error = world.set_traits(bottom, RelationTraits::new().with_id(level[0])).unwrap_err();
-    let bevy_relations::TraitsError::WithCycle { path, .. } = error else { panic!("{error}") };
+    let bevy_relations::error::TraitsError::WithCycle { path, .. } = error else { panic!("{error}") };
     assert_eq!((path.relations().len(), path.relations()[0].entity()), (42, bottom));
-    assert_eq!(path.relations().last().map(bevy_relations::RelationName::entity), Some(bottom));
+    assert_eq!(path.relations().last().map(bevy_relations::relation::RelationName::entity), Some(bottom));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use bevy_ecs::{
     system::RunSystemOnce,
     world::DeferredWorld,
 };
-use bevy_relations::{PairExpr, PairQuery, prelude::*};
+use bevy_relations::{PairQuery, expr::PairExpr, prelude::*, relation::Wildcard};
 
 #[derive(Relation)]
 struct Likes;
@@ -162,7 +162,7 @@ impl Strip {
                 world.entity_mut(entity).remove_by_ids(&ids);
             }
             Self::RemovePairsBundle => {
-                _ = world.entity_mut(entity).remove::<(Ship, bevy_relations::PairsBundle<()>)>();
+                _ = world.entity_mut(entity).remove::<(Ship, bevy_relations::bundle::PairsBundle<()>)>();
             }
             Self::Move | Self::MoveAll => {
                 let [other] = entities(world);

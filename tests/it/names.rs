@@ -1,7 +1,11 @@
 //! Finding entities by their names.
 
 use bevy_ecs::{entity_disabling::Disabled, prelude::*, system::RunSystemOnce};
-use bevy_relations::{LookupError, prelude::*};
+use bevy_relations::{
+    names::{LookupError, NamePaths},
+    prelude::*,
+    relation::Prefab,
+};
 use proptest::prelude::*;
 
 /// A world in which names are remembered.

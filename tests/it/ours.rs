@@ -8,7 +8,12 @@ use crate::oracle::{
 };
 use bevy_ecs::{entity_disabling::Disabled, prelude::*};
 use bevy_reflect::Reflect;
-use bevy_relations::{CompiledExpr, FieldId, PairExpr, Prefab, prelude::*};
+use bevy_relations::{
+    expr::{CompiledExpr, FieldId, PairExpr},
+    id::Slot,
+    prelude::*,
+    relation::{OnInstantiate, Prefab},
+};
 use std::collections::HashMap;
 
 /// The components of a model, by number.
@@ -152,7 +157,7 @@ impl Ours {
 
     fn run(&self, expr: &Expr, compiled: &mut CompiledExpr) -> Result<Vec<Row>, String> {
         let (shown, mut all) = (expr.shown_vars(), Vec::new());
-        let each = |row: bevy_relations::Row<'_>| {
+        let each = |row: bevy_relations::expr::Row<'_>| {
             let value =
                 |entity: Option<Entity>| entity.map(|entity| self.nodes.get(&entity).copied()).ok_or(());
             // An entity that the model does not know: no row of the model.
@@ -173,7 +178,7 @@ impl Ours {
         Ok(all)
     }
 
-    fn field(&self, row: &bevy_relations::Row<'_>, field: usize) -> Result<Field, ()> {
+    fn field(&self, row: &bevy_relations::expr::Row<'_>, field: usize) -> Result<Field, ()> {
         if !row.is_set(field) {
             return Ok(Field::Unset);
         }

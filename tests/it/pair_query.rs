@@ -2,7 +2,7 @@
 
 use crate::common::size;
 use bevy_ecs::{entity_disabling::Disabled, prelude::*, query::QueryFilter, system::RunSystemOnce};
-use bevy_relations::{PairEdge, prelude::*};
+use bevy_relations::{prelude::*, relation::ExclusiveRelation, system_param::PairEdge};
 use std::sync::Mutex;
 
 #[derive(Relation)]

@@ -8,7 +8,7 @@ use bevy_ecs::{
     resource::IsResource,
     system::RunSystemOnce,
 };
-use bevy_relations::prelude::*;
+use bevy_relations::{prelude::*, relation::ExclusiveRelation};
 
 #[derive(Relation)]
 struct Drains(u32);

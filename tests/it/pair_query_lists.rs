@@ -3,7 +3,7 @@
 
 use crate::common::Random;
 use bevy_ecs::{prelude::*, system::RunSystemOnce};
-use bevy_relations::prelude::*;
+use bevy_relations::{prelude::*, relation::ExclusiveRelation};
 
 #[derive(Relation)]
 #[relation(exclusive)]

@@ -4,7 +4,7 @@ use crate::common::spawn;
 use bevy_app::prelude::*;
 use bevy_ecs::{entity_disabling::Disabled, prelude::*, reflect::AppTypeRegistry};
 use bevy_reflect::{GetPath, Reflect};
-use bevy_relations::{PairsView, prelude::*};
+use bevy_relations::{prelude::*, system_param::PairsView};
 
 #[derive(Relation)]
 struct Likes;

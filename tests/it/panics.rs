@@ -5,7 +5,11 @@
 
 use crate::common::{dump, spawn, take_errors, world_with_error_log};
 use bevy_ecs::{component::ComponentId, hierarchy::ChildOf, prelude::*};
-use bevy_relations::prelude::*;
+use bevy_relations::{
+    error::PairRefusal,
+    prelude::*,
+    relation::{PairContext, Wildcard},
+};
 use core::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 

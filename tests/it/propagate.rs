@@ -2,7 +2,12 @@
 
 use crate::common::{relation, spawn, take_errors, world_with_error_log};
 use bevy_ecs::{error::Severity, prelude::*};
-use bevy_relations::{Direction, prelude::*};
+use bevy_relations::{
+    event::{InsertedAbove, RemovedAbove},
+    prelude::*,
+    relation::TraversableRelation,
+    traverse::Direction,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use crate::common::{relation, reuse_index, sources, spawn, targets, world_with_error_log};
 use bevy_ecs::{entity_disabling::Disabled, prelude::*, system::RunSystemOnce};
-use bevy_relations::prelude::*;
+use bevy_relations::{id::Slot, prelude::*, relation::Prefab};
 use std::collections::BTreeSet;
 
 #[derive(Relation)]

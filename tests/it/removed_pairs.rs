@@ -3,7 +3,10 @@
 use crate::common::{spawn, world_with_error_log};
 use bevy_app::prelude::*;
 use bevy_ecs::{prelude::*, system::RunSystemOnce};
-use bevy_relations::prelude::*;
+use bevy_relations::{
+    prelude::*,
+    system_param::{any_pair, any_pair_removed, pairs_changed},
+};
 use std::collections::BTreeSet;
 
 #[derive(Relation)]

@@ -3,7 +3,7 @@
 
 use crate::common::fewer;
 use bevy_ecs::{lifecycle::Despawn, prelude::*};
-use bevy_relations::prelude::*;
+use bevy_relations::{prelude::*, relation::Wildcard};
 use std::thread;
 
 fn million() -> usize {

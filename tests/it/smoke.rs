@@ -1,5 +1,5 @@
 use bevy_ecs::prelude::*;
-use bevy_relations::prelude::*;
+use bevy_relations::{prelude::*, relation::Wildcard};
 
 #[derive(Relation)]
 struct Likes;

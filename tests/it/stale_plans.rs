@@ -3,7 +3,11 @@
 
 use crate::common::{spawn, take_errors, world_with_error_log};
 use bevy_ecs::{component::ComponentId, hierarchy::ChildOf, prelude::*};
-use bevy_relations::{InsertPairError, PairRole, prelude::*};
+use bevy_relations::{
+    error::{InsertPairError, PairRole},
+    prelude::*,
+    relation::Wildcard,
+};
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},

@@ -5,7 +5,7 @@ use crate::{
     common_world::{take_reported_errors, world_that_records_errors},
 };
 use bevy_ecs::{entity::EntityCloner, prelude::*, world::DeferredWorld};
-use bevy_relations::prelude::*;
+use bevy_relations::{prelude::*, relation::Wildcard};
 
 #[derive(Relation)]
 struct Likes;

@@ -1,7 +1,7 @@
 //! Tags: entities that serve as a mark without a target. They are no pairs, and yet wildcards remove them.
 
 use bevy_ecs::prelude::*;
-use bevy_relations::prelude::*;
+use bevy_relations::{id::Slot, prelude::*};
 
 #[derive(Relation)]
 struct Likes;

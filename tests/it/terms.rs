@@ -6,7 +6,11 @@ use bevy_ecs::{
     prelude::*,
     query::{Allow, QueryData, QueryFilter, ReadOnlyQueryData},
 };
-use bevy_relations::prelude::*;
+use bevy_relations::{
+    prelude::*,
+    query::{Ancestors, Cached, Depth, LeafOf, PairsOf, RootOf, SelfUp, Target, TargetOf, Up},
+    relation::TraversableRelation,
+};
 use std::{collections::BTreeMap, fmt::Debug};
 
 #[derive(Relation, Default)]

@@ -2,7 +2,10 @@
 
 use crate::common::spawn;
 use bevy_ecs::{prelude::*, resource::IsResource, system::assert_system_does_not_conflict};
-use bevy_relations::prelude::*;
+use bevy_relations::{
+    prelude::*,
+    query::{AddedPair, Ancestors, Cached, ChangedPair, Depth, PairsOf, RootOf, SelfUp, Target, Up},
+};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[derive(Relation)]

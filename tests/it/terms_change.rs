@@ -5,7 +5,10 @@ use bevy_ecs::{
     prelude::*,
     system::{RunSystemOnce, SystemId},
 };
-use bevy_relations::prelude::*;
+use bevy_relations::{
+    prelude::*,
+    query::{AddedPair, ChangedPair},
+};
 
 #[derive(Relation)]
 struct Likes;

@@ -7,7 +7,10 @@ use bevy_ecs::{
     query::{QueryData, QueryFilter},
     system::RunSystemOnce,
 };
-use bevy_relations::prelude::*;
+use bevy_relations::{
+    prelude::*,
+    query::{AddedPair, Ancestors, Cached, ChangedPair, Depth, LeafOf, PairsOf, RootOf, SelfUp, Target, Up},
+};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[derive(Relation)]

@@ -2,7 +2,10 @@
 
 use crate::common::{all_entities, spawn, try_reuse_index};
 use bevy_ecs::{entity_disabling::Disabled, prelude::*, system::RunSystemOnce};
-use bevy_relations::prelude::*;
+use bevy_relations::{
+    prelude::*,
+    query::{Cached, Depth, SelfUp, Up},
+};
 
 #[derive(Relation)]
 #[relation(traversable)]

@@ -15,7 +15,12 @@ use bevy_ecs::{
     schedule::{MultiThreadedExecutor, ScheduleConfigs, SingleThreadedExecutor},
     system::ScheduleSystem,
 };
-use bevy_relations::{PairEdge, prelude::*};
+use bevy_relations::{
+    names::NamePaths,
+    prelude::*,
+    query::{AddedPair, Cached, ChangedPair, Depth, Up},
+    system_param::PairEdge,
+};
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
     sync::{

@@ -2,7 +2,12 @@
 
 use crate::common::{all_entities, refused, relation, sources, spawn, targets, world_with_error_log};
 use bevy_ecs::prelude::*;
-use bevy_relations::{InsertPairError, ReorderError, TraitConflict, TraitsError, prelude::*};
+use bevy_relations::{
+    error::{InsertPairError, ReorderError, TraitConflict, TraitsError},
+    id::Slot,
+    prelude::*,
+    relation::{OnInstantiate, SlotOf},
+};
 
 /// A relation whose pairs carry a value.
 #[derive(Relation, Clone, Debug, PartialEq)]

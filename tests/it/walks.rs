@@ -2,7 +2,10 @@
 
 use crate::common::{relation, spawn};
 use bevy_ecs::{prelude::*, system::RunSystemOnce};
-use bevy_relations::{RelationView, WalkIter, prelude::*};
+use bevy_relations::{
+    prelude::*,
+    traverse::{RelationView, WalkIter},
+};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

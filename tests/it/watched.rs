@@ -3,7 +3,12 @@
 use crate::common_world::{take_reported_errors, world_that_records_errors};
 use bevy_app::prelude::*;
 use bevy_ecs::prelude::*;
-use bevy_relations::{Cached, InsertedAbove, Invariant, prelude::*};
+use bevy_relations::{
+    error::Invariant,
+    event::InsertedAbove,
+    prelude::*,
+    query::{Cached, Up},
+};
 
 #[derive(Relation)]
 struct Likes;

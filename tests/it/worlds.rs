@@ -2,7 +2,7 @@
 
 use crate::common_world::{take_reported_errors, world_that_records_errors};
 use bevy_ecs::{lifecycle::Add, prelude::*};
-use bevy_relations::prelude::*;
+use bevy_relations::{prelude::*, relation::Wildcard};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,

@@ -1,5 +1,5 @@
 use bevy_ecs::prelude::*;
-use bevy_relations::prelude::*;
+use bevy_relations::{prelude::*, query::Up};
 
 #[derive(Relation)]
 struct Likes;

@@ -11,7 +11,10 @@ use bevy_ecs::{
     system::{Commands, SystemState},
     world::{CommandQueue, World},
 };
-use bevy_relations::{CompiledExpr, PairExpr, prelude::*};
+use bevy_relations::{
+    expr::{CompiledExpr, PairExpr},
+    prelude::*,
+};
 use std::mem;
 
 /// A tag relation with any number of targets.

@@ -9,7 +9,7 @@ use bevy_ecs::{query::QueryData, system::SystemParamBuilder, world::World};
 ///
 /// ```
 /// use bevy_ecs::{prelude::*, system::RunSystemOnce};
-/// use bevy_relations::{AnyExpression, ExprParam, PairExpr, prelude::*};
+/// use bevy_relations::{expr::{AnyExpression, ExprParam, PairExpr}, prelude::*};
 ///
 /// #[derive(Relation)]
 /// struct Likes;

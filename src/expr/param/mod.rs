@@ -142,7 +142,7 @@ impl sealed::Sealed for WriteFields {}
 /// access to values. Components that `$this` must or must not have count as `With` and `Without` of `D`.
 ///
 /// Members read their component, `~=` reads `Name`, and looking up entities by name, in the text or with `$x.path`,
-/// reads what [`NamePaths`](crate::NamePaths) reads.
+/// reads what [`NamePaths`](crate::names::NamePaths) reads.
 ///
 /// # Names
 ///

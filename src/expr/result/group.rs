@@ -27,7 +27,7 @@ impl CompiledExpr {
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
-    /// # use bevy_relations::{PairExpr, prelude::*};
+    /// # use bevy_relations::{expr::PairExpr, prelude::*};
     /// # #[derive(Component)]
     /// # struct Strength(u32);
     /// # let mut world = World::new();

@@ -37,7 +37,7 @@ use serde::{
 ///
 /// | key | value |
 /// |---|---|
-/// | `term` | the term, as [`field_text`](crate::CompiledExpr::field_text) writes it |
+/// | `term` | the term, as [`field_text`](crate::expr::CompiledExpr::field_text) writes it |
 /// | `is_set` | whether it was matched |
 /// | `id` | what it was matched by: a component, a tag, a pair, or the list of `and|T` |
 /// | `source` | the entity that it was matched on |
@@ -54,7 +54,7 @@ use serde::{
 /// ```
 /// # use bevy_ecs::prelude::*;
 /// # use bevy_reflect::TypeRegistry;
-/// # use bevy_relations::{PairExpr, RowSerializer, prelude::*};
+/// # use bevy_relations::{expr::{PairExpr, RowSerializer}, prelude::*};
 /// # let mut world = World::new();
 /// # let docked_to = world.spawn_relation("DockedTo", RelationTraits::new()).unwrap();
 /// # world.entity_mut(docked_to).insert(Name::new("DockedTo"));

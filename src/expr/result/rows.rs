@@ -128,7 +128,7 @@ impl CompiledExpr {
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
-    /// # use bevy_relations::{PairExpr, prelude::*};
+    /// # use bevy_relations::{expr::PairExpr, prelude::*};
     /// # let mut world = World::new();
     /// # for name in ["Ship", "DockedTo", "Fuel"] {
     /// #     let id = world.spawn_relation(name, RelationTraits::new())?;

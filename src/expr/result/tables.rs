@@ -31,7 +31,7 @@ impl CompiledExpr {
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
-    /// # use bevy_relations::{PairExpr, prelude::*};
+    /// # use bevy_relations::{expr::PairExpr, prelude::*};
     /// # #[derive(Component)]
     /// # struct Fuel(f32);
     /// # let mut world = World::new();

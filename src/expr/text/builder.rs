@@ -31,7 +31,7 @@ use core::{
 /// parts may also be given as text. A mistake in the text shows when the expression is [built](Self::build).
 ///
 /// ```
-/// # use bevy_relations::{PairExpr, prelude::*};
+/// # use bevy_relations::{expr::PairExpr, prelude::*};
 /// #[derive(bevy_ecs::component::Component)]
 /// struct Ship;
 /// #[derive(Relation)]
@@ -238,7 +238,7 @@ impl PairExprBuilder {
     /// One of several: the terms that the function adds are joined by `||`.
     ///
     /// ```
-    /// # use bevy_relations::PairExpr;
+    /// # use bevy_relations::expr::PairExpr;
     /// let expr = PairExpr::builder().expr("Tag").or(|any| any.expr("Cat").expr("(Likes, Cats)")).build();
     /// assert_eq!(expr, PairExpr::parse("Tag, Cat || (Likes, Cats)"));
     /// ```

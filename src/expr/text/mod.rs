@@ -50,14 +50,14 @@ use core::{fmt, str::FromStr};
 /// (`Sol.Earth`) or Rust types (`game::Ship`); a backslash makes any character part of a name. `#123` is an entity
 /// by its bits. Comments are those of Rust.
 ///
-/// In systems, [`ExprQuery`] runs an expression; [`pair_expr!`](crate::pair_expr) makes one of which the text is
+/// In systems, [`ExprQuery`](crate::ExprQuery) runs an expression; [`pair_expr!`](crate::pair_expr) makes one of which the text is
 /// read while the program is compiled.
 ///
 /// Displaying an expression writes it in one way, whatever way it was written in; two expressions are equal if
 /// they read the same then.
 ///
 /// ```
-/// # use bevy_relations::PairExpr;
+/// # use bevy_relations::expr::PairExpr;
 /// let expr = PairExpr::parse("Ship, DockedTo($this, $a, $b) // twice removed").unwrap();
 /// assert_eq!(expr.to_string(), "Ship, (DockedTo, $a), DockedTo($a, $b)");
 /// assert_eq!(expr.variables(), ["a", "b"]);

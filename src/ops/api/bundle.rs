@@ -315,7 +315,7 @@ impl<R: Relation, L: BundleList> DynamicBundle for SourcesBundle<R, L> {
 #[macro_export]
 macro_rules! pairs {
     [$(($relation:expr, $target:expr $(,)?)),* $(,)?] => {
-        $crate::PairsBundle(($($crate::Pair($relation, $target),)*))
+        $crate::bundle::PairsBundle(($($crate::Pair($relation, $target),)*))
     };
 }
 
@@ -335,7 +335,7 @@ macro_rules! pairs {
 #[macro_export]
 macro_rules! sources {
     [$relation:ty: $($bundle:expr),* $(,)?] => {
-        $crate::SourcesBundle::<$relation, _>(($($bundle,)*), ::core::marker::PhantomData)
+        $crate::bundle::SourcesBundle::<$relation, _>(($($bundle,)*), ::core::marker::PhantomData)
     };
 }
 

@@ -44,7 +44,7 @@ use core::marker::PhantomData;
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
-/// use bevy_relations::prelude::*;
+/// use bevy_relations::{event::InsertedAbove, prelude::*};
 ///
 /// #[derive(Component)]
 /// struct Armor(u32);

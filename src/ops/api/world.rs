@@ -219,7 +219,7 @@ pub trait WorldPairExt {
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
-    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::{prelude::*, relation::Wildcard};
     /// # let mut world = World::new();
     /// # let (likes, alice, bob) = (world.spawn_empty().id(), world.spawn_empty().id(), world.spawn_empty().id());
     /// world.observe_pairs(PairId::new(likes, alice), |on: On<PairInserted<Wildcard>>, mut commands: Commands| {
@@ -270,7 +270,7 @@ pub trait WorldPairExt {
     ///         commands.entity(on.entity).insert(Dark);
     ///     }
     /// });
-    /// world.trigger_along::<MountedOn>(PowerCut { entity: ship }, bevy_relations::Direction::Sources);
+    /// world.trigger_along::<MountedOn>(PowerCut { entity: ship }, bevy_relations::traverse::Direction::Sources);
     /// let dark = [ship, turret, radar, antenna].map(|entity| world.entity(entity).contains::<Dark>());
     /// assert_eq!(dark, [true, true, false, false]);
     /// ```
@@ -291,7 +291,7 @@ pub trait WorldPairExt {
     ) -> Result<(), NotTraversableError>;
 
     /// Lets entities hear when component `C` comes and goes above them along `R`: from now on
-    /// [`InsertedAbove`](crate::InsertedAbove) and [`RemovedAbove`](crate::RemovedAbove) are triggered. Nothing is
+    /// [`InsertedAbove`](crate::event::InsertedAbove) and [`RemovedAbove`](crate::event::RemovedAbove) are triggered. Nothing is
     /// paid for relations and components for which this was not called.
     fn propagate_changes<R: TraversableRelation, C: Component>(&mut self);
 
@@ -301,7 +301,7 @@ pub trait WorldPairExt {
     /// this crate depends on come back if they were despawned, and import what they have missed.
     fn maintain_pairs(&mut self);
 
-    /// Verifies every [`Invariant`](crate::Invariant) of the pair store.
+    /// Verifies every [`Invariant`](crate::error::Invariant) of the pair store.
     ///
     /// # Errors
     /// The first that is broken: a bug in this crate.

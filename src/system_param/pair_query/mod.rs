@@ -84,7 +84,7 @@ use ends::{Ends, Places};
 /// # Order
 ///
 /// Pairs come in no particular order, but those of one source in insertion order, and those of one target in the
-/// order of [`sources`](crate::RelationView::sources), except from the mutable iterator and in parallel.
+/// order of [`sources`](crate::traverse::RelationView::sources), except from the mutable iterator and in parallel.
 ///
 /// # Complexity
 ///

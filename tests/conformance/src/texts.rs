@@ -2,7 +2,7 @@
 //! side alone refuses.
 
 use crate::{flecs::Flecs, oracle::expr::Expr, oracle::random, ours::Ours};
-use bevy_relations::PairExpr;
+use bevy_relations::expr::PairExpr;
 
 /// Who accepts a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

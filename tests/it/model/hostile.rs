@@ -11,7 +11,7 @@ use bevy_ecs::{
     prelude::*,
     world::DeferredWorld,
 };
-use bevy_relations::{PairInvariantError, prelude::*};
+use bevy_relations::{error::PairInvariantError, prelude::*, relation::Wildcard};
 use core::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 

@@ -6,7 +6,11 @@ use super::{
 };
 use crate::common::{take_errors, try_reuse_index};
 use bevy_ecs::{error::Severity, prelude::*};
-use bevy_relations::{InsertPairError, ReorderError, prelude::*};
+use bevy_relations::{
+    error::{InsertPairError, ReorderError},
+    id::Slot,
+    prelude::*,
+};
 
 /// Which API is used.
 #[derive(Clone, Copy, PartialEq, Debug)]

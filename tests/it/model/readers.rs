@@ -10,7 +10,12 @@ use bevy_ecs::{
     query::{QueryFilter, QueryState},
     system::{SystemParam, SystemState},
 };
-use bevy_relations::{CompiledExpr, PairExpr, prelude::*};
+use bevy_relations::{
+    expr::{CompiledExpr, PairExpr},
+    prelude::*,
+    query::{Cached, PairsOf, Target, TargetOf, Up},
+    relation::ExclusiveRelation,
+};
 use std::{fmt::Debug, sync::Mutex};
 
 /// The data that every entity of a history has.
@@ -107,7 +112,7 @@ impl Expected {
 /// Rows of an expression with the variables `s` and `t`.
 fn rows(expr: &mut CompiledExpr, world: &World) -> Result<Vec<Pair>, String> {
     let mut rows = Vec::new();
-    let each = |row: bevy_relations::Row<'_>| rows.extend(row.var("s").zip(row.var("t")));
+    let each = |row: bevy_relations::expr::Row<'_>| rows.extend(row.var("s").zip(row.var("t")));
     expr.for_each(world, each).map_err(|error| error.to_string())?;
     Ok(sorted(rows))
 }

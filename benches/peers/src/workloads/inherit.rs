@@ -14,7 +14,11 @@ use bevy_ecs::{
     system::{Query, SystemState},
     world::World,
 };
-use bevy_relations::prelude::*;
+use bevy_relations::{
+    prelude::*,
+    query::{Cached, SelfUp},
+    relation::OnInstantiate,
+};
 
 #[derive(Component, Clone, Copy)]
 struct Instance;

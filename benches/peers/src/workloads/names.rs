@@ -14,7 +14,7 @@ use bevy_ecs::{
     system::{Query, SystemState},
     world::World,
 };
-use bevy_relations::prelude::*;
+use bevy_relations::{names::NamePaths, prelude::*};
 use std::ffi::CString;
 
 /// How many paths are looked up.

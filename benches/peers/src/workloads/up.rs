@@ -15,7 +15,10 @@ use bevy_ecs::{
     system::{Query, SystemState},
     world::World,
 };
-use bevy_relations::prelude::*;
+use bevy_relations::{
+    prelude::*,
+    query::{Cached, Up},
+};
 
 #[derive(Component, Clone, Copy)]
 struct Leaf(#[expect(dead_code, reason = "only there to be asked for")] f32);

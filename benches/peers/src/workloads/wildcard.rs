@@ -16,7 +16,10 @@ use bevy_ecs::{
     entity::Entity,
     system::{Query, SystemState},
 };
-use bevy_relations::prelude::*;
+use bevy_relations::{
+    prelude::*,
+    query::{Cached, Target},
+};
 
 /// What is written.
 #[derive(Component, Clone, Copy)]

@@ -7,7 +7,10 @@ use crate::{
     ours,
 };
 use bevy_ecs::{component::Component, entity::Entity, world::World};
-use bevy_relations::{CompiledExpr, PairExpr, prelude::*};
+use bevy_relations::{
+    expr::{CompiledExpr, PairExpr},
+    prelude::*,
+};
 
 #[derive(Component, Clone, Copy)]
 pub(super) struct A;

@@ -9,7 +9,7 @@ use crate::{
     random::Random,
 };
 use bevy_ecs::{entity::Entity, name::Name, query::With};
-use bevy_relations::{PairExpr, prelude::*};
+use bevy_relations::{expr::PairExpr, prelude::*};
 
 /// One above the other, two by two, of which the upper has a component in half of the cases.
 pub(super) fn chains(count: usize) -> Workload {

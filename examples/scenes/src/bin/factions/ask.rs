@@ -14,7 +14,7 @@ use bevy::{
     },
     prelude::*,
 };
-use bevy_relations::{CompiledExpr, ExprError, ExprRunError, PairExpr};
+use bevy_relations::expr::{CompiledExpr, ExprError, ExprRunError, PairExpr};
 use bevy_relations_scenes::{palette, panel};
 
 /// What Tab goes through.

@@ -10,7 +10,7 @@ use crate::{
     world::{DockedTo, HostileTo, Ship},
 };
 use bevy::{diagnostic::FrameCount, prelude::*};
-use bevy_relations::prelude::*;
+use bevy_relations::{prelude::*, query::Target};
 use bevy_relations_scenes::images::{Images, Shape};
 
 /// How far ships see, and how far an enemy must get away to be forgotten in time.

@@ -6,7 +6,7 @@ use crate::{
     world::{DockedTo, Faction, MemberOf, Ship, Station, launch},
 };
 use bevy::prelude::*;
-use bevy_relations::prelude::*;
+use bevy_relations::{prelude::*, query::Target};
 
 /// Below this a ship goes home by itself.
 pub(crate) const WOUNDED: f32 = 35.0;

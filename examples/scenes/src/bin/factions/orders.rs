@@ -2,7 +2,7 @@
 
 use crate::world::{AlliedWith, Chance, DockedTo, Escorts, Faction, HostileTo, MemberOf, Ship, Station};
 use bevy::{ecs::system::SystemParam, prelude::*};
-use bevy_relations::prelude::*;
+use bevy_relations::{prelude::*, query::SelfUp};
 use bevy_relations_scenes::stage::SIZE;
 use std::f32::consts::TAU;
 

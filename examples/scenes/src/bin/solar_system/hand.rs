@@ -6,7 +6,7 @@ use crate::{
     report::Notice,
 };
 use bevy::prelude::*;
-use bevy_relations::{InsertPairError, prelude::*};
+use bevy_relations::{error::InsertPairError, prelude::*};
 use bevy_relations_scenes::pointer::Pointer;
 use std::f32::consts::TAU;
 

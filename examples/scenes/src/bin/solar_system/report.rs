@@ -7,7 +7,10 @@ use crate::{
     motion::{Drift, Motion},
 };
 use bevy::prelude::*;
-use bevy_relations::prelude::*;
+use bevy_relations::{
+    prelude::*,
+    query::{Ancestors, Depth},
+};
 use bevy_relations_scenes::{
     palette,
     panel::{self, Figure, Tip, write},
