@@ -3,6 +3,7 @@
 #[cfg(feature = "bevy_reflect")]
 use crate::system_param::{PairsView, refresh_views};
 use crate::{
+    expr::ExprNames,
     ops::{WorldPairExt, adopt, ensure_store, maintain, needs_mending, relation_id},
     relation::{Relation, RelationTraits, TraitsError, TraversableRelation, short_name},
     store::PairStore,
@@ -153,16 +154,14 @@ pub trait ComponentNameExt: Sized {
 impl ComponentNameExt for World {
     fn register_component_name<C: Component>(&mut self, name: impl Into<String>) -> &mut Self {
         self.register_component::<C>();
-        ensure_store(self).registry.name_component(name.into(), TypeId::of::<C>());
+        ensure_store(self);
+        self.get_resource_or_init::<ExprNames>().add_component(name.into(), TypeId::of::<C>());
         self
     }
 
     fn register_singleton<R: Resource>(&mut self) -> &mut Self {
         self.register_component_name::<R>(short_name(type_name::<R>()));
-        let singletons = &mut ensure_store(self).registry.singletons;
-        if !singletons.contains(&TypeId::of::<R>()) {
-            singletons.push(TypeId::of::<R>());
-        }
+        self.get_resource_or_init::<ExprNames>().add_singleton(TypeId::of::<R>());
         self
     }
 }

@@ -22,6 +22,8 @@ mod plan;
 mod result;
 mod text;
 
+pub(crate) use eval::ExprNames;
+
 pub use bevy_relations_syntax::error::{ExprError, ExprErrorKind};
 pub use exec::{ExprRunError, VarId};
 pub use param::{AnyExpression, ExprParam, ExprQuery, Expression, FieldMode, ReadFields, WriteFields};

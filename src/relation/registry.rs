@@ -5,7 +5,7 @@ use super::{
     builtin::{BUILT_INS, built_in},
 };
 use crate::id::RelationId;
-use alloc::{borrow::Cow, string::String, vec::Vec};
+use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::{
     change_detection::CheckChangeTicks,
     component::{ComponentId, Components},
@@ -163,10 +163,6 @@ pub(crate) struct Registry {
     pub(crate) relations_take_along: bool,
     /// Keys of relations that are gone: Bevy never frees a `ComponentId`.
     pub(crate) free_keys: Vec<ComponentId>,
-    /// The components that texts call by a name, beside those of reflection.
-    pub(crate) component_names: HashMap<String, Vec<TypeId>>,
-    /// Resources that texts ask for by their name alone.
-    pub(crate) singletons: Vec<TypeId>,
 }
 
 impl Registry {
@@ -278,14 +274,6 @@ impl Registry {
         }
         if entry.type_id.and_then(built_in).is_none() {
             self.free.push(id);
-        }
-    }
-
-    /// Lets texts call a component by a name.
-    pub(crate) fn name_component(&mut self, name: String, type_id: TypeId) {
-        let named = self.component_names.entry(name).or_default();
-        if !named.contains(&type_id) {
-            named.push(type_id);
         }
     }
 

@@ -2,9 +2,9 @@
 
 use super::{Binder, Bound};
 use crate::{
+    expr::eval::WorldAccess,
     names::{LookupError, steps},
     relation::Prefab,
-    store::PairStore,
 };
 use alloc::{
     borrow::Cow,
@@ -127,7 +127,7 @@ impl Binder<'_> {
         };
         #[cfg(not(feature = "bevy_reflect"))]
         let reflected = Vec::new();
-        with_relation_types(reflected, self.context.access().store(), name)
+        with_relation_types(reflected, self.context.access(), name)
     }
 
     /// The entities at a path below `parent`, or from the roots.
@@ -165,13 +165,13 @@ pub(in crate::expr) fn reflected_types(types: &bevy_reflect::TypeRegistry, name:
 /// These types, and the relations and components that were registered with the name.
 pub(in crate::expr) fn with_relation_types(
     mut found: Vec<TypeId>,
-    store: Option<&PairStore>,
+    access: WorldAccess<'_>,
     name: &str,
 ) -> Vec<TypeId> {
-    let Some(store) = store else { return found };
+    let Some(store) = access.store() else { return found };
     let declared = store.registry.declared().map(|id| store.registry.entry(id));
     let declared = declared.filter(|entry| entry.name.as_deref() == Some(name));
-    let components = store.registry.component_names.get(name).into_iter().flatten();
+    let components = access.expr_names().map_or(&[][..], |names| names.components(name)).iter();
     for id in declared.filter_map(|entry| entry.type_id).chain(components.copied()) {
         if !found.contains(&id) {
             found.push(id);

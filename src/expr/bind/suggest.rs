@@ -36,10 +36,13 @@ impl Binder<'_> {
         if alone && let Some(store) = access.store() {
             let registry = &store.registry;
             let relations = registry.declared().filter_map(|id| registry.entry(id).name.as_deref());
+            relations.for_each(|name| best.consider(name, || Some(type_text(name))));
+        }
+        if alone && let Some(names) = access.expr_names() {
             // Of names that are equally near the first counts, and the map has no order.
-            let mut names: Vec<&str> = registry.component_names.keys().map(String::as_str).collect();
+            let mut names: Vec<&str> = names.all().collect();
             names.sort_unstable();
-            relations.chain(names).for_each(|name| best.consider(name, || Some(type_text(name))));
+            names.into_iter().for_each(|name| best.consider(name, || Some(type_text(name))));
         }
         #[cfg(feature = "bevy_reflect")]
         if alone && let Some(types) = access.types() {

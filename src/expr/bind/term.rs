@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     expr::{
-        eval::{WorldAccess, internal_components},
+        eval::{ExprNames, WorldAccess, internal_components},
         text::FieldAccess,
     },
     ops::entity_of_type_id,
@@ -457,8 +457,8 @@ impl Binder<'_> {
         let (IdKind::Path(first), None, Some(source)) = (&has.first.id.kind, &has.target, &has.source) else {
             return Ok(None);
         };
-        let store = self.context.access().store();
-        let alone = store.is_some_and(|store| !store.registry.singletons.is_empty())
+        let names = self.context.access().expr_names();
+        let alone = names.is_some_and(ExprNames::has_singletons)
             && source.id.kind.is_this()
             && source.traversal.is_none();
         if !alone && source.id.kind != has.first.id.kind {
@@ -467,9 +467,8 @@ impl Binder<'_> {
         let Some(Meaning::Type(type_id)) = self.meaning(first, has.first.id.span, None)? else {
             return Ok(None);
         };
-        let registered =
-            self.context.access().store().is_some_and(|store| store.registry.singletons.contains(&type_id));
-        if alone && !registered {
+        let names = self.context.access().expr_names();
+        if alone && !names.is_some_and(|names| names.is_singleton(type_id)) {
             return Ok(None);
         }
         let Some(component) = self.context.component_of(type_id) else { return Ok(None) };

@@ -3,6 +3,7 @@
 //! Whoever has the world reads all of it. A system reads what it has [declared](DeclaredAccess), through queries that give
 //! out nothing else: whatever the stages ask for, they get no more than that.
 
+use super::names::ExprNames;
 use crate::{
     fetch,
     names::{LookupError, NamePaths, WorldNameExt},
@@ -35,6 +36,7 @@ pub(crate) struct DeclaredAccess<'w, 's> {
     /// For what is known of entities, archetypes and components.
     pub(crate) world: UnsafeWorldCell<'w>,
     pub(crate) store: Option<&'w PairStore>,
+    pub(crate) expr_names: Option<&'w ExprNames>,
     pub(crate) fields: Fields<'w, 's>,
     pub(crate) children: Option<ChildrenOf<'w, 's>>,
     pub(crate) names: Option<NamePaths<'w, 's>>,
@@ -65,6 +67,14 @@ impl<'w> WorldAccess<'w> {
         match self {
             Self::World(world) => fetch::store(world),
             Self::DeclaredAccess(declared) => declared.store,
+        }
+    }
+
+    /// The names that were registered for components and resources, if any were.
+    pub(crate) fn expr_names(self) -> Option<&'w ExprNames> {
+        match self {
+            Self::World(world) => world.get_resource(),
+            Self::DeclaredAccess(declared) => declared.expr_names,
         }
     }
 

@@ -4,12 +4,14 @@
 
 mod access;
 mod hidden;
+mod names;
 mod value;
 mod view;
 mod walk;
 
 pub(crate) use access::{ChildrenOf, DeclaredAccess, Fields, WorldAccess, WorldAccessMut};
 pub(crate) use hidden::{internal_components, internal_markers, unlisted_components, unlisted_markers};
+pub(crate) use names::ExprNames;
 pub(crate) use value::{Special, Value};
 pub(crate) use view::View;
 pub(crate) use walk::{Descendants, Stamps, Walker, reaches, stored_target};

@@ -5,7 +5,7 @@ use super::{ExprQuery, Expression, FieldMode, ReadFields, needs::RequiredAccess}
 use crate::{
     expr::{
         bind::{BindContext, BoundQuery, bind},
-        eval::{ChildrenOf, DeclaredAccess, Fields, WorldAccess},
+        eval::{ChildrenOf, DeclaredAccess, ExprNames, Fields, WorldAccess},
         result::CompiledExpr,
         text::PairExpr,
     },
@@ -34,6 +34,7 @@ use bevy_ecs::{
 use core::{any::type_name, marker::PhantomData};
 
 type Store = Option<Res<'static, PairStore>>;
+type KnownNames = Option<Res<'static, ExprNames>>;
 type Filters = Option<Res<'static, DefaultQueryFilters>>;
 
 /// State of [`ExprQuery`].
@@ -46,6 +47,7 @@ pub struct ExprQueryState<E: Expression, D: QueryData + 'static> {
     /// Why no system can have this parameter.
     refusal: Option<String>,
     store: <Store as SystemParam>::State,
+    expr_names: <KnownNames as SystemParam>::State,
     fields: QueryState<FilteredEntityMut<'static, 'static>>,
     children: Option<QueryState<&'static Children>>,
     names: Option<<NamePaths<'static, 'static> as SystemParam>::State>,
@@ -94,6 +96,7 @@ impl<E: Expression, D: QueryData + 'static> ExprQueryState<E, D> {
         Self {
             status,
             store: Store::init_state(world),
+            expr_names: KnownNames::init_state(world),
             fields: everybody(of_fields, &disabling, world),
             children: needs.children.then(|| everybody(FilteredAccess::default(), &disabling, world)),
             names: needs.names.then(|| NamePaths::init_state(world)),
@@ -199,6 +202,7 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
         }
         let mut own = SystemAccess::default();
         Store::init_access(&state.store, meta, &mut own, world);
+        KnownNames::init_access(&state.expr_names, meta, &mut own, world);
         Filters::init_access(&state.filters, meta, &mut own, world);
         Fields::init_access(&state.fields, meta, &mut own, world);
         if let Some(children) = &state.children {
@@ -231,9 +235,10 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
     ) -> Result<Self::Item<'w, 's>, SystemParamValidationError> {
         // SAFETY: for this block, each parameter declared its access in `init_access`, and `world` is the world of
         // this state, as the caller promises.
-        let (store, filters, fields, children, names, data) = unsafe {
+        let (store, expr_names, filters, fields, children, names, data) = unsafe {
             (
                 Store::get_param(&mut state.store, meta, world, tick)?,
+                KnownNames::get_param(&mut state.expr_names, meta, world, tick)?,
                 Filters::get_param(&mut state.filters, meta, world, tick)?,
                 Fields::get_param(&mut state.fields, meta, world, tick)?,
                 match &mut state.children {
@@ -250,6 +255,7 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
         let declared = DeclaredAccess {
             world,
             store: store.map(Res::into_inner),
+            expr_names: expr_names.map(Res::into_inner),
             fields,
             children,
             names,

@@ -202,7 +202,7 @@ impl Names<'_> {
     }
 
     fn types_named(&self, name: &str) -> Vec<TypeId> {
-        with_relation_types(reflected_types(self.types, name), self.access.store(), name)
+        with_relation_types(reflected_types(self.types, name), self.access, name)
     }
 
     /// The short path of a type if that can mean nothing else, or the full one if it is registered.
