@@ -228,7 +228,11 @@ fn the_tour_shows_each_expression_with_what_it_finds() {
 #[test]
 fn a_mistake_is_marked_in_the_text_and_the_exit_code_is_2() {
     for (expr, line, mark) in [
-        ("City, (LocatedIn, Germny)", "1:19: expected the name of", "                  ^^^^^^"),
+        (
+            "City, (LocatedIn, Germny)",
+            "1:19: no component, relation or entity has this name",
+            "                  ^^^^^^",
+        ),
         ("City, (LocatedIn, Germany", "1:26: expected", "                         ^"),
         ("City,, Country", "1:6: expected", "     ^"),
     ] {

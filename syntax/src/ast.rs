@@ -6,7 +6,7 @@
 //! compared.
 
 use alloc::{boxed::Box, string::String, vec::Vec};
-use core::{fmt, ops::Range};
+use core::{any::TypeId, fmt, ops::Range};
 
 /// The variable that stands for the matched entity, without its `$`.
 pub const THIS: &str = "this";
@@ -205,6 +205,23 @@ pub enum IdKind {
     Any,
     /// `#bits`, of Bevy's `Entity::to_bits`. 0 is no entity.
     Bits(u64),
+    /// A Rust type. Builders know types; a text has only names.
+    Type(TypeRef),
+}
+
+/// A Rust type with the name by which it is written.
+#[derive(Clone, Copy, Eq, Debug)]
+pub struct TypeRef {
+    /// What it is known by.
+    pub id: TypeId,
+    /// Its full path.
+    pub name: &'static str,
+}
+
+impl PartialEq for TypeRef {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
 }
 
 impl IdKind {

@@ -2,17 +2,66 @@
 
 use super::{
     ast::{
-        Access, Arg, Ast, Clause, Comparand, Comparison, Element, Flag, Has, Id, IdKind, Operator, Span,
-        Term, Test, Traversal,
+        Access, Arg, Ast, Clause, Comparand, Comparison, Depth, Element, Flag, Has, Id, IdKind, Operator,
+        Span, Term, Test, Traversal,
     },
     error::Diagnostic,
     lex::Lexed,
+    parse,
 };
 
 /// Checks an expression.
 pub(super) fn check(ast: &Ast) -> Lexed<()> {
     Checker::default().clauses(&ast.clauses, false)?;
     check_repeats(&ast.clauses)
+}
+
+/// Checks what the grammar rules out, for an expression that was put together by hand. `scopes` stand around the clauses,
+/// and so many terms before them.
+pub(super) fn check_built(clauses: &[Clause], scopes: usize, terms: &mut usize) -> Lexed<()> {
+    for element in clauses.iter().flat_map(|clause| &clause.branches) {
+        match element {
+            Element::Scope(scope) if scope.clauses.is_empty() => {
+                let end = scope.span.range().end;
+                return Err(Diagnostic::syntax(Span::new(end.saturating_sub(1)..end), parse::EMPTY_SCOPE));
+            }
+            Element::Scope(scope) if scopes == parse::MAX_SCOPES => return Err(parse::too_deep(scope.span)),
+            Element::Scope(scope) => check_built(&scope.clauses, scopes + 1, terms)?,
+            Element::Term(term) => {
+                *terms += 1;
+                if *terms > parse::MAX_TERMS {
+                    return Err(parse::too_many_terms(term.span));
+                }
+                check_built_term(term)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_built_term(term: &Term) -> Lexed<()> {
+    let has = match &term.test {
+        Test::Compare(Comparison { left, .. }) => {
+            return match left.kind {
+                IdKind::Variable(_) | IdKind::Lookup(..) => Ok(()),
+                _ => Err(Diagnostic::rule(left.span, parse::LEFT_SIDE)),
+            };
+        }
+        Test::Has(has) => has,
+    };
+    let args = [Some(&has.first), has.source.as_ref(), has.target.as_ref()];
+    for traversal in args.into_iter().flatten().filter_map(|arg| arg.traversal.as_ref()) {
+        match traversal.depth {
+            Depth { min: 0, .. } | Depth { max: Some(0), .. } => {
+                return Err(Diagnostic::rule(traversal.span, parse::FIRST_DEPTH));
+            }
+            Depth { min, max: Some(max) } if min > max => {
+                return Err(Diagnostic::rule(traversal.span, parse::EMPTY_RANGE));
+            }
+            Depth { .. } => {}
+        }
+    }
+    Ok(())
 }
 
 /// Branches of `||` that are looked at again for those behind them, all in all.
@@ -26,7 +75,10 @@ fn check_repeats(clauses: &[Clause]) -> Lexed<()> {
         if sum > MAX_REPEATS
             && let Some(last) = clause.branches.last()
         {
-            return Err(Diagnostic::limit(last.span(), "fewer scopes beside `||`, or within each other"));
+            return Err(Diagnostic::limit(
+                last.span(),
+                "too many scopes stand beside `||`, or within each other",
+            ));
         }
     }
     Ok(())
@@ -100,7 +152,7 @@ impl Checker {
         if let Some(Arg { id, traversal: Some(traversal) }) = &has.target
             && id.kind == IdKind::Bits(0)
         {
-            return Err(Diagnostic::rule(traversal.span, "no traversal: `#0` is no entity"));
+            return Err(Diagnostic::rule(traversal.span, "`#0` is no entity, and has no traversal"));
         }
         for (arg, role) in [
             (Some(&has.first), Role::First),
@@ -115,14 +167,14 @@ impl Checker {
                 if !id.kind.is_this() {
                     return Err(Diagnostic::rule(
                         span,
-                        "`cascade` only on `$this`, which gives the rows their order",
+                        "`cascade` stands only on `$this`, which gives the rows their order",
                     ));
                 }
                 if nested || !plain {
-                    return Err(Diagnostic::rule(span, "`cascade` only outside scopes, `||` and `!`"));
+                    return Err(Diagnostic::rule(span, "`cascade` stands only outside scopes, `||` and `!`"));
                 }
                 if self.cascades {
-                    return Err(Diagnostic::rule(span, "one `cascade` in an expression"));
+                    return Err(Diagnostic::rule(span, "an expression has one `cascade`"));
                 }
                 self.cascades = true;
             }
@@ -136,49 +188,53 @@ fn check_list(term: &Term, has: &Has) -> Lexed<()> {
     if !matches!(has.access, None | Some(Access::None)) {
         return Err(Diagnostic::rule(
             term.span,
-            "no access but `[none]` to the components of another entity",
+            "the components of another entity have no access but `[none]`",
         ));
     }
     if has.target.is_some() {
-        return Err(Diagnostic::rule(term.span, "an entity as the list: a pair is none"));
+        return Err(Diagnostic::rule(term.span, "the list is an entity: a pair is none"));
     }
     if has.first.id.kind == IdKind::Any {
-        return Err(Diagnostic::rule(has.first.id.span, "an entity, a variable or `*` as the list"));
+        return Err(Diagnostic::rule(
+            has.first.id.span,
+            "`_` is no list: write an entity, a variable or `*`",
+        ));
     }
     let args = [Some(&has.first), has.source.as_ref()];
     if let Some(traversal) = args.into_iter().flatten().find_map(|arg| arg.traversal.as_ref()) {
-        return Err(Diagnostic::rule(traversal.span, "no traversal beside a list"));
+        return Err(Diagnostic::rule(traversal.span, "a list has no traversal"));
     }
     match &has.source {
-        Some(source) if source.id.kind == IdKind::Any => {
-            Err(Diagnostic::rule(source.id.span, "an entity, a variable or `*` that has what is listed"))
-        }
+        Some(source) if source.id.kind == IdKind::Any => Err(Diagnostic::rule(
+            source.id.span,
+            "`_` has nothing that is listed: write an entity, a variable or `*`",
+        )),
         _ => Ok(()),
     }
 }
 
 fn check_flags(traversal: &Traversal, role: Role) -> Lexed<()> {
     let has = |flag| traversal.flags.has(flag);
-    let wrong = |expected: &'static str| Err(Diagnostic::rule(traversal.span, expected));
+    let wrong = |message: &'static str| Err(Diagnostic::rule(traversal.span, message));
     let up = has(Flag::Up) || has(Flag::Cascade);
     if role != Role::Source && (has(Flag::Cascade) || has(Flag::Desc) || has(Flag::All)) {
-        return wrong("`cascade`, `desc` and `all` only on a source");
+        return wrong("`cascade`, `desc` and `all` stand only on a source");
     }
     if role == Role::First && has(Flag::Down) {
-        return wrong("`self` or `up` on a component or relation");
+        return wrong("a component or relation has only `self` or `up`");
     }
     if has(Flag::Desc) && !has(Flag::Cascade) {
-        return wrong("`desc` only with `cascade`, whose order it turns round");
+        return wrong("`desc` stands only with `cascade`, whose order it turns round");
     }
     if has(Flag::All) && (has(Flag::Cascade) || !(up || has(Flag::Down))) {
-        return wrong("`all` with `up` or `down`");
+        return wrong("`all` stands with `up` or `down`");
     }
     if up && has(Flag::Down) {
-        return wrong("one direction: up or down");
+        return wrong("a traversal has one direction: up or down");
     }
     match &traversal.relation {
         Some(relation) if !up && !has(Flag::Down) => {
-            Err(Diagnostic::rule(relation.span, "no relation: `self` follows none"))
+            Err(Diagnostic::rule(relation.span, "`self` follows no relation"))
         }
         _ => Ok(()),
     }
@@ -187,7 +243,7 @@ fn check_flags(traversal: &Traversal, role: Role) -> Lexed<()> {
 fn check_comparison(comparison: &Comparison) -> Lexed<()> {
     match &comparison.right {
         Comparand::Id(right) if right == &comparison.left => {
-            Err(Diagnostic::rule(right.span, "something else than on the left side"))
+            Err(Diagnostic::rule(right.span, "this also stands on the left side"))
         }
         _ => Ok(()),
     }
@@ -204,21 +260,21 @@ fn check_branches(clause: &Clause) -> Lexed<()> {
             Element::Term(Term { test: Test::Compare(comparison), .. }) => comparison.negated,
         };
         if negated {
-            return Err(Diagnostic::rule(branch.span(), "no operator beside `||`, unless within `{..}`"));
+            return Err(Diagnostic::rule(branch.span(), "an operator beside `||` stands within `{..}`"));
         }
         let Element::Term(term) = branch else { continue };
         if let Test::Has(Has { access: own @ Some(_), .. }) = term.test {
             if access.is_some_and(|access| Some(access) != own) {
                 return Err(Diagnostic::rule(
                     term.span,
-                    "the same access in all branches of `||`, which are one field",
+                    "all branches of `||` are one field, with one access",
                 ));
             }
             access = own;
         }
         let (own, span) = source_of(term);
         if *source.get_or_insert(own) != own {
-            return Err(Diagnostic::rule(span, "the same source in all branches of `||`"));
+            return Err(Diagnostic::rule(span, "all branches of `||` have the same source"));
         }
     }
     Ok(())

@@ -4,6 +4,7 @@ use super::ast::Span;
 use alloc::{
     borrow::{Cow, ToOwned},
     boxed::Box,
+    format,
     string::String,
 };
 use core::{fmt, ops::Range};
@@ -18,6 +19,12 @@ pub enum ExprErrorKind {
     OlderSpelling,
     /// The text follows the grammar, but says something that cannot be.
     Rule,
+    /// No component, relation, entity or field has this name; [`ExprError::suggestion`] may know the one that is meant.
+    UnknownName,
+    /// Several things have this name.
+    AmbiguousName,
+    /// A traversal follows a relation that is not traversable.
+    NotTraversable,
     /// The text is too long or nested too deeply.
     Limit,
 }
@@ -49,7 +56,7 @@ struct Inner {
     column: usize,
     range: Range<usize>,
     found: String,
-    expected: Cow<'static, str>,
+    message: Cow<'static, str>,
     suggestion: Option<String>,
     excerpt: Excerpt,
 }
@@ -90,9 +97,9 @@ impl ExprError {
         &self.0.found
     }
 
-    /// What should stand there instead.
-    pub fn expected(&self) -> &str {
-        &self.0.expected
+    /// What is wrong, in a sentence. For [`ExprErrorKind::Syntax`], what is expected there.
+    pub fn message(&self) -> &str {
+        &self.0.message
     }
 
     /// Text to replace what stands there with, if that can be told.
@@ -103,11 +110,12 @@ impl ExprError {
 
 impl fmt::Display for ExprError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { line, column, found, expected, suggestion, excerpt, .. } = &*self.0;
-        write!(f, "{line}:{column}: expected {expected}, found ")?;
-        match &**found {
-            "" => f.write_str("the end")?,
-            found => write!(f, "`{found}`")?,
+        let Inner { kind, line, column, found, message, suggestion, excerpt, .. } = &*self.0;
+        write!(f, "{line}:{column}: {message}")?;
+        match (kind, &**found) {
+            (ExprErrorKind::Syntax, "") => f.write_str(", found the end")?,
+            (ExprErrorKind::Syntax, found) => write!(f, ", found `{found}`")?,
+            _ => {}
         }
         if let Some(suggestion) = suggestion {
             write!(f, "; write `{suggestion}`")?;
@@ -132,38 +140,39 @@ impl core::error::Error for ExprError {}
 pub struct Diagnostic {
     kind: ExprErrorKind,
     span: Span,
-    expected: Cow<'static, str>,
+    message: Cow<'static, str>,
     suggestion: Option<String>,
 }
 
 impl Diagnostic {
-    fn new(kind: ExprErrorKind, span: Span, expected: impl Into<Cow<'static, str>>) -> Box<Self> {
-        Box::new(Self { kind, span, expected: expected.into(), suggestion: None })
+    /// A mistake of a kind.
+    pub fn new(kind: ExprErrorKind, span: Span, message: impl Into<Cow<'static, str>>) -> Box<Self> {
+        Box::new(Self { kind, span, message: message.into(), suggestion: None })
     }
 
-    /// The text does not go on as the grammar wants it.
-    pub fn syntax(span: Span, expected: impl Into<Cow<'static, str>>) -> Box<Self> {
-        Self::new(ExprErrorKind::Syntax, span, expected)
+    /// The text does not go on as the grammar wants it: something else is `expected`.
+    pub fn syntax(span: Span, expected: &str) -> Box<Self> {
+        Self::new(ExprErrorKind::Syntax, span, format!("expected {expected}"))
     }
 
     /// It was spelled so in earlier versions of Flecs.
-    pub fn older(span: Span, expected: &'static str, spelling: impl Into<String>) -> Box<Self> {
-        Self::new(ExprErrorKind::OlderSpelling, span, expected).suggest(spelling)
+    pub fn older(span: Span, message: &'static str, spelling: impl Into<String>) -> Box<Self> {
+        Self::new(ExprErrorKind::OlderSpelling, span, message).suggest(spelling)
     }
 
     /// It was spelled so in earlier versions of Flecs, and cannot be spelled anew word by word.
-    pub fn unspelled(span: Span, expected: &'static str) -> Box<Self> {
-        Self::new(ExprErrorKind::OlderSpelling, span, expected)
+    pub fn unspelled(span: Span, message: &'static str) -> Box<Self> {
+        Self::new(ExprErrorKind::OlderSpelling, span, message)
     }
 
     /// The grammar allows it, but it cannot be.
-    pub fn rule(span: Span, expected: impl Into<Cow<'static, str>>) -> Box<Self> {
-        Self::new(ExprErrorKind::Rule, span, expected)
+    pub fn rule(span: Span, message: impl Into<Cow<'static, str>>) -> Box<Self> {
+        Self::new(ExprErrorKind::Rule, span, message)
     }
 
     /// There is too much of something.
-    pub fn limit(span: Span, expected: impl Into<Cow<'static, str>>) -> Box<Self> {
-        Self::new(ExprErrorKind::Limit, span, expected)
+    pub fn limit(span: Span, message: impl Into<Cow<'static, str>>) -> Box<Self> {
+        Self::new(ExprErrorKind::Limit, span, message)
     }
 
     /// Suggests what to write instead.
@@ -174,7 +183,7 @@ impl Diagnostic {
 
     /// The error, now that the text is at hand.
     pub fn in_text(self, text: &str) -> ExprError {
-        let Self { kind, span, expected, suggestion } = self;
+        let Self { kind, span, message, suggestion } = self;
         let range = span.range();
         let before = &text[..range.start];
         let start_of_line = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -185,7 +194,7 @@ impl Diagnostic {
             found: shorten(&text[range.clone()]),
             excerpt: Excerpt::new(text, start_of_line, range.clone()),
             range,
-            expected,
+            message,
             suggestion,
         }))
     }

@@ -45,9 +45,11 @@ pub(super) fn is_this(word: &str) -> bool {
 /// A name in the place of an entity, of which a variable is meant.
 pub(super) fn check_this(word: &str, span: Span) -> Lexed<()> {
     match is_this(word) {
-        true => {
-            Err(Diagnostic::older(span, "the variable: an entity of this name needs a backslash", "$this"))
-        }
+        true => Err(Diagnostic::older(
+            span,
+            "the matched entity is a variable: an entity of this name needs a backslash",
+            "$this",
+        )),
         false => Ok(()),
     }
 }
@@ -66,7 +68,7 @@ pub(super) fn check_variable(id: &IdKind, span: Span) -> Lexed<()> {
         None => IdKind::Variable(THIS.into()),
         Some(path) => IdKind::Lookup(THIS.into(), path),
     };
-    Err(Diagnostic::older(span, "this variable in small letters", Id { kind, span }.to_string()))
+    Err(Diagnostic::older(span, "this variable is written in small letters", Id { kind, span }.to_string()))
 }
 
 /// A traversal in an older spelling, as it is read: words with relations and depths in parentheses.
@@ -144,14 +146,14 @@ impl<'a> Parser<'a> {
         let start = self.span;
         let mut traversal = OlderTraversal::default();
         let known = self.older_flags(&mut traversal, in_parens)?;
-        let (span, expected) = (start.to(self.last), "the new spelling of this traversal");
+        let (span, message) = (start.to(self.last), "this traversal has a new spelling");
         let spelling = traversal.spelling(before);
         let words: String = before.words().map(|word| format!("{word}|")).collect();
         let reads = known && parse(&format!("T({words}{spelling})")).is_ok();
         Ok(if reads {
-            Diagnostic::older(span, expected, spelling)
+            Diagnostic::older(span, message, spelling)
         } else {
-            Diagnostic::unspelled(span, expected)
+            Diagnostic::unspelled(span, message)
         })
     }
 
@@ -204,29 +206,29 @@ impl<'a> Parser<'a> {
         let written = &self.text[id.span.range()];
         let element = if is_this(written) { "$this" } else { written };
         let spelling = format!("{element}|{}", traversal.spelling(Flags::default()));
-        let (span, expected) = (id.span.to(self.last), "the new spelling of this traversal");
+        let (span, message) = (id.span.to(self.last), "this traversal has a new spelling");
         let reads = known && parse(&format!("T({spelling})")).is_ok();
         Ok(if reads {
-            Diagnostic::older(span, expected, spelling)
+            Diagnostic::older(span, message, spelling)
         } else {
-            Diagnostic::unspelled(span, expected)
+            Diagnostic::unspelled(span, message)
         })
     }
 
     /// After `Bob`, at the `:` of `Bob:Tag`.
     pub(super) fn older_source(&mut self, of: &Id) -> Lexed<Box<Diagnostic>> {
         self.advance()?;
-        let expected = "the source in parentheses";
+        let message = "the source stands in parentheses";
         if !matches!(self.token, Token::Id(_)) {
-            return Ok(Diagnostic::unspelled(of.span.to(self.last), expected));
+            return Ok(Diagnostic::unspelled(of.span.to(self.last), message));
         }
         let spelling = format!("{}({})", self.word(), source(&self.text[of.span.range()]));
         let span = of.span.to(self.span);
         let reads = parse(&spelling).is_ok();
         Ok(if reads {
-            Diagnostic::older(span, expected, spelling)
+            Diagnostic::older(span, message, spelling)
         } else {
-            Diagnostic::unspelled(span, expected)
+            Diagnostic::unspelled(span, message)
         })
     }
 }

@@ -9,18 +9,30 @@ use super::{
     error::{Diagnostic, ExprError},
     legacy,
     lex::{Lexed, Lexer, Sign, Token},
+    print::Place,
 };
-use alloc::{boxed::Box, format, string::ToString, vec, vec::Vec};
+use alloc::{
+    boxed::Box,
+    format,
+    string::{String, ToString},
+    vec,
+    vec::Vec,
+};
 use core::mem;
 
 /// Bytes of a text.
 const MAX_BYTES: usize = 64 * 1024;
 
 /// Terms, with those that short forms stand for.
-const MAX_TERMS: usize = 512;
+pub(super) const MAX_TERMS: usize = 512;
 
 /// Scopes around a term. Each is a recursion.
-const MAX_SCOPES: usize = 32;
+pub(super) const MAX_SCOPES: usize = 32;
+
+pub(super) const EMPTY_SCOPE: &str = "a term: a scope is not empty";
+pub(super) const LEFT_SIDE: &str = "the left side of a comparison is a variable";
+pub(super) const FIRST_DEPTH: &str = "depths count from 1, that of the target itself";
+pub(super) const EMPTY_RANGE: &str = "the range ends before it starts";
 
 /// Reads an expression and checks what can be checked without a world.
 ///
@@ -34,6 +46,38 @@ pub fn parse(text: &str) -> Result<Ast, ExprError> {
     })
 }
 
+/// Writes an expression down that was put together by hand, sets the places of its parts in the text, and checks what
+/// [`parse`] checks.
+///
+/// # Errors
+/// If [`parse`] would not read the text.
+pub fn place(ast: &mut Ast) -> Result<String, ExprError> {
+    let mut text = String::new();
+    ast.place(&mut text);
+    let within_limits = if text.len() > MAX_BYTES {
+        Err(too_long())
+    } else {
+        let mut terms = 0;
+        check::check_built(&ast.clauses, 0, &mut terms).and_then(|()| check::check(ast))
+    };
+    match within_limits {
+        Ok(()) => Ok(text),
+        Err(fault) => Err(fault.in_text(&text)),
+    }
+}
+
+fn too_long() -> Box<Diagnostic> {
+    Diagnostic::limit(Span::NOWHERE, format!("an expression has at most {MAX_BYTES} bytes"))
+}
+
+pub(super) fn too_many_terms(span: Span) -> Box<Diagnostic> {
+    Diagnostic::limit(span, format!("an expression has at most {MAX_TERMS} terms"))
+}
+
+pub(super) fn too_deep(span: Span) -> Box<Diagnostic> {
+    Diagnostic::limit(span, format!("scopes stand in each other at most {MAX_SCOPES} deep"))
+}
+
 /// Reads a single argument.
 ///
 /// # Errors
@@ -45,7 +89,7 @@ pub fn parse_arg(text: &str) -> Result<Arg, ExprError> {
 fn all_of<'a, T>(text: &'a str, read: impl FnOnce(&mut Parser<'a>) -> Lexed<T>) -> Result<T, ExprError> {
     let all = || {
         if text.len() > MAX_BYTES {
-            return Err(Diagnostic::limit(Span::NOWHERE, format!("at most {MAX_BYTES} bytes")));
+            return Err(too_long());
         }
         let mut parser = Parser {
             text,
@@ -159,8 +203,8 @@ impl<'a> Parser<'a> {
                 Group::AllOf(_) => {
                     let span = start.to(self.last);
                     let chain = &self.text[span.range()];
-                    let expected = "one term beside `||`: these arguments stand for several";
-                    return Err(Diagnostic::rule(span, expected).suggest(format!("{{{chain}}}")));
+                    let message = "these arguments stand for several terms, but one stands beside `||`";
+                    return Err(Diagnostic::rule(span, message).suggest(format!("{{{chain}}}")));
                 }
             }
             if !self.take(Sign::Or)? {
@@ -196,7 +240,7 @@ impl<'a> Parser<'a> {
             "out" => Access::Out,
             "inout" => Access::InOut,
             "none" => Access::None,
-            "filter" => return Err(Diagnostic::older(self.span, "the new word for no access", "none")),
+            "filter" => return Err(Diagnostic::older(self.span, "this access has a new word", "none")),
             _ => return Err(self.expected("`in`, `out`, `inout` or `none`")),
         };
         self.advance()?;
@@ -222,7 +266,11 @@ impl<'a> Parser<'a> {
             return Ok(Operator::And);
         }
         if word.starts_with(char::is_uppercase) {
-            return Err(Diagnostic::older(self.span, "the operator in small letters", word.to_lowercase()));
+            return Err(Diagnostic::older(
+                self.span,
+                "operators are written in small letters",
+                word.to_lowercase(),
+            ));
         }
         self.advance()?;
         self.advance()?;
@@ -231,11 +279,11 @@ impl<'a> Parser<'a> {
 
     fn scope(&mut self, start: Span, negated: bool) -> Lexed<Group> {
         if self.scopes == MAX_SCOPES {
-            return Err(Diagnostic::limit(self.span, format!("at most {MAX_SCOPES} scopes in each other")));
+            return Err(too_deep(self.span));
         }
         self.advance()?;
         if self.is(Sign::BraceClose) {
-            return Err(self.expected("a term: a scope is not empty"));
+            return Err(self.expected(EMPTY_SCOPE));
         }
         self.scopes += 1;
         let clauses = self.clauses(&Token::Sign(Sign::BraceClose), "`,`, `||` or `}`")?;
@@ -262,7 +310,10 @@ impl<'a> Parser<'a> {
                 return Err(self.negated_comparison(start, id)?);
             }
             if access.is_some() || operator != Operator::And {
-                return Err(Diagnostic::rule(start.to(id.span), "only a variable left of a comparison"));
+                return Err(Diagnostic::rule(
+                    start.to(id.span),
+                    "only a variable stands left of a comparison",
+                ));
             }
             return self.comparison(start, id);
         }
@@ -293,13 +344,13 @@ impl<'a> Parser<'a> {
             unreachable!("a comparison is one");
         };
         comparison.negated = !comparison.negated;
-        let fault = Diagnostic::rule(start.to(self.last), "a comparison without `!` before it");
+        let fault = Diagnostic::rule(start.to(self.last), "a comparison has no `!` before it");
         Ok(fault.suggest(comparison.to_string()))
     }
 
     fn comparison(&mut self, start: Span, left: Id) -> Lexed<Group> {
         if !matches!(left.kind, IdKind::Variable(_) | IdKind::Lookup(..)) {
-            let fault = Diagnostic::rule(left.span, "a variable on the left side");
+            let fault = Diagnostic::rule(left.span, LEFT_SIDE);
             let is_this = legacy::is_this(&self.text[left.span.range()]);
             return Err(if is_this { fault.suggest("$this") } else { fault });
         }
@@ -312,7 +363,9 @@ impl<'a> Parser<'a> {
                 negated = text.starts_with('!');
                 Comparand::NamePart(text.split_off(usize::from(negated)))
             }
-            _ if matches => return Err(Diagnostic::rule(span, "a string: part of a name")),
+            _ if matches => {
+                return Err(Diagnostic::rule(span, "`~=` compares with a string: part of a name"));
+            }
             Token::Text(text) => Comparand::Path(mem::take(text)),
             _ => {
                 legacy::check_this(self.word(), span)?;
@@ -388,7 +441,7 @@ impl<'a> Parser<'a> {
     fn count(&mut self, terms: usize) -> Lexed<()> {
         self.terms += terms;
         if self.terms > MAX_TERMS {
-            return Err(Diagnostic::limit(self.last, format!("at most {MAX_TERMS} terms")));
+            return Err(too_many_terms(self.last));
         }
         Ok(())
     }
@@ -401,7 +454,7 @@ impl<'a> Parser<'a> {
             return self.maybe_traversed(Id { kind: first.id.kind.clone(), span });
         }
         if self.is(Sign::Dot) {
-            return Err(Diagnostic::older(span, "the name of this variable", "$this"));
+            return Err(Diagnostic::older(span, "this variable has a name", "$this"));
         }
         if Flag::of_word(self.word()).is_some() || legacy::flag(self.word()).is_some() {
             let traversal = Some(self.traversal(true)?);
@@ -447,8 +500,8 @@ impl<'a> Parser<'a> {
             Token::Id(kind) => legacy::check_variable(kind, span)?,
             Token::Dollar => return Err(self.expected("a variable name after `$`")),
             Token::Number(number) => {
-                let expected = "`#` before the bits of an entity";
-                return Err(Diagnostic::older(span, expected, format!("#{number}")));
+                let message = "the bits of an entity have a `#` before them";
+                return Err(Diagnostic::older(span, message, format!("#{number}")));
             }
             _ => return Err(self.expected("a name, a variable, `*`, `_` or `#bits`")),
         }
@@ -504,9 +557,7 @@ impl<'a> Parser<'a> {
         let max = self.depth_number()?;
         match (first, max) {
             (None, None) => Err(self.expected("a depth beside `..`")),
-            (Some(min), Some(max)) if min > max => {
-                Err(Diagnostic::rule(start.to(self.last), "a range that does not end before it starts"))
-            }
+            (Some(min), Some(max)) if min > max => Err(Diagnostic::rule(start.to(self.last), EMPTY_RANGE)),
             _ => Ok(Depth { min: first.unwrap_or(1), max }),
         }
     }
@@ -514,12 +565,12 @@ impl<'a> Parser<'a> {
     fn depth_number(&mut self) -> Lexed<Option<u32>> {
         let Token::Number(number) = self.token else { return Ok(None) };
         match u32::try_from(number) {
-            Ok(0) => Err(Diagnostic::rule(self.span, "a depth from 1, that of the target itself")),
+            Ok(0) => Err(Diagnostic::rule(self.span, FIRST_DEPTH)),
             Ok(depth) => {
                 self.advance()?;
                 Ok(Some(depth))
             }
-            Err(_) => Err(Diagnostic::limit(self.span, "a depth of 32 bits")),
+            Err(_) => Err(Diagnostic::limit(self.span, "a depth has at most 32 bits")),
         }
     }
 }

@@ -1,119 +1,183 @@
 //! Writing expressions down: reading what is written here gives the same expression.
+//!
+//! What is written sets the places of all parts, so that errors about an expression that was put together by calls point
+//! into its text.
 
 use super::{
     ast::{
         Access, Arg, Ast, Clause, Comparand, Comparison, Depth, Element, Has, Id, IdKind, Operator, Path,
-        Scope, Term, Test, Traversal,
+        Scope, Span, Term, Test, Traversal,
     },
     legacy, lex,
 };
+use alloc::{string::String, vec};
 use core::fmt::{self, Display, Formatter, Write};
 
+/// Writes something down and sets its places.
+pub(super) trait Place: Clone {
+    fn place(&mut self, out: &mut String);
+
+    /// Writes it down without setting places.
+    fn show(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        self.clone().place(&mut text);
+        f.write_str(&text)
+    }
+}
+
+macro_rules! display {
+    ($($placed:ty),*) => {$(
+        impl Display for $placed {
+            fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+                self.show(f)
+            }
+        }
+    )*};
+}
+
+display!(Ast, Clause, Element, Term, Comparison);
+
 /// Writes the items with something between them.
-fn separated<T: Display>(f: &mut Formatter<'_>, items: &[T], separator: &str) -> fmt::Result {
-    for (nth, item) in items.iter().enumerate() {
-        write!(f, "{}{item}", if nth == 0 { "" } else { separator })?;
-    }
-    Ok(())
-}
-
-impl Display for Ast {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        separated(f, &self.clauses, ", ")
+fn separated<T: Place>(out: &mut String, items: &mut [T], separator: &str) {
+    for (nth, item) in items.iter_mut().enumerate() {
+        out.push_str(if nth == 0 { "" } else { separator });
+        item.place(out);
     }
 }
 
-impl Display for Clause {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        separated(f, &self.branches, " || ")
+/// Writes a part that has no places in it.
+fn push(out: &mut String, part: impl Display) {
+    // Writing to a string does not fail.
+    let _: fmt::Result = write!(out, "{part}");
+}
+
+/// The text behind `start`.
+fn since(out: &str, start: usize) -> Span {
+    Span::new(start..out.len())
+}
+
+impl Place for Ast {
+    fn place(&mut self, out: &mut String) {
+        separated(out, &mut self.clauses, ", ");
     }
 }
 
-impl Display for Element {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+impl Place for Clause {
+    fn place(&mut self, out: &mut String) {
+        separated(out, &mut self.branches, " || ");
+    }
+}
+
+impl Place for Element {
+    fn place(&mut self, out: &mut String) {
         match self {
-            Self::Term(term) => term.fmt(f),
-            Self::Scope(scope) => scope.fmt(f),
+            Self::Term(term) => term.place(out),
+            Self::Scope(scope) => scope.place(out),
         }
     }
 }
 
-impl Display for Scope {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.negated { "!{" } else { "{" })?;
-        separated(f, &self.clauses, ", ")?;
-        f.write_char('}')
+impl Place for Scope {
+    fn place(&mut self, out: &mut String) {
+        let start = out.len();
+        out.push_str(if self.negated { "!{" } else { "{" });
+        separated(out, &mut self.clauses, ", ");
+        out.push('}');
+        self.span = since(out, start);
     }
 }
 
-impl Display for Term {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let has = match &self.test {
-            Test::Compare(comparison) => return comparison.fmt(f),
-            Test::Has(has) => has,
-        };
-        f.write_str(match has.access {
-            None => "",
-            Some(Access::In) => "[in] ",
-            Some(Access::Out) => "[out] ",
-            Some(Access::InOut) => "[inout] ",
-            Some(Access::None) => "[none] ",
-        })?;
-        f.write_str(match self.operator {
-            Operator::And => "",
-            Operator::Not => "!",
-            Operator::Optional => "?",
-            Operator::AndFrom => "and|",
-            Operator::OrFrom => "or|",
-            Operator::NotFrom => "not|",
-        })?;
-        has.fmt(f)
+impl Place for Term {
+    fn place(&mut self, out: &mut String) {
+        let start = out.len();
+        match &mut self.test {
+            Test::Compare(comparison) => comparison.place(out),
+            Test::Has(has) => {
+                out.push_str(match has.access {
+                    None => "",
+                    Some(Access::In) => "[in] ",
+                    Some(Access::Out) => "[out] ",
+                    Some(Access::InOut) => "[inout] ",
+                    Some(Access::None) => "[none] ",
+                });
+                out.push_str(match self.operator {
+                    Operator::And => "",
+                    Operator::Not => "!",
+                    Operator::Optional => "?",
+                    Operator::AndFrom => "and|",
+                    Operator::OrFrom => "or|",
+                    Operator::NotFrom => "not|",
+                });
+                has.place(out);
+            }
+        }
+        self.span = since(out, start);
     }
 }
 
-impl Display for Has {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+impl Place for Has {
+    fn place(&mut self, out: &mut String) {
         let Self { first, source, target, .. } = self;
         match (source, target) {
-            (None, _) => write!(f, "{first}()"),
-            (Some(Arg { id, traversal: None }), None) if id.kind.is_this() => first.fmt(f),
-            (Some(Arg { id, traversal: None }), Some(target)) if id.kind.is_this() => {
-                write!(f, "({first}, {target})")
+            (None, _) => {
+                first.place(out);
+                out.push_str("()");
+            }
+            (Some(Arg { id, traversal: None }), target) if id.kind.is_this() => {
+                out.push_str(if target.is_some() { "(" } else { "" });
+                first.place(out);
+                id.span = first.id.span;
+                if let Some(target) = target {
+                    out.push_str(", ");
+                    target.place(out);
+                    out.push(')');
+                }
             }
             (Some(source), target) => {
-                write!(f, "{first}(")?;
-                match &source.traversal {
-                    Some(traversal) if source.id.kind.is_this() => traversal.fmt(f)?,
-                    _ => source.fmt(f)?,
+                first.place(out);
+                out.push('(');
+                match &mut source.traversal {
+                    Some(traversal) if source.id.kind.is_this() => {
+                        let start = out.len();
+                        traversal.place(out);
+                        let word = traversal.flags.words().next().unwrap_or_default();
+                        source.id.span = Span::new(start..start + word.len());
+                    }
+                    _ => source.place(out),
                 }
                 if let Some(target) = target {
-                    write!(f, ", {target}")?;
+                    out.push_str(", ");
+                    target.place(out);
                 }
-                f.write_char(')')
+                out.push(')');
             }
         }
     }
 }
 
-impl Display for Arg {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.id.fmt(f)?;
-        match &self.traversal {
-            Some(traversal) => write!(f, "|{traversal}"),
-            None => Ok(()),
+impl Place for Arg {
+    fn place(&mut self, out: &mut String) {
+        self.id.place(out);
+        if let Some(traversal) = &mut self.traversal {
+            out.push('|');
+            traversal.place(out);
         }
     }
 }
 
-impl Display for Traversal {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+impl Place for Traversal {
+    fn place(&mut self, out: &mut String) {
+        let start = out.len();
         for (nth, word) in self.flags.words().enumerate() {
-            write!(f, "{}{word}", if nth == 0 { "" } else { "|" })?;
+            out.push_str(if nth == 0 { "" } else { "|" });
+            out.push_str(word);
         }
-        match &self.relation {
-            Some(relation) => write!(f, " {relation}{}", self.depth),
-            None => Ok(()),
+        if let Some(relation) = &mut self.relation {
+            out.push(' ');
+            relation.place(out);
+            push(out, self.depth);
         }
+        self.span = since(out, start);
     }
 }
 
@@ -128,6 +192,14 @@ impl Display for Depth {
     }
 }
 
+impl Place for Id {
+    fn place(&mut self, out: &mut String) {
+        let start = out.len();
+        push(out, &*self);
+        self.span = since(out, start);
+    }
+}
+
 impl Display for Id {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match &self.kind {
@@ -137,6 +209,7 @@ impl Display for Id {
             IdKind::Wildcard => f.write_char('*'),
             IdKind::Any => f.write_char('_'),
             IdKind::Bits(bits) => write!(f, "#{bits}"),
+            IdKind::Type(of) => Path(vec![of.name.into()]).fmt(f),
         }
     }
 }
@@ -168,33 +241,35 @@ fn escaped(f: &mut Formatter<'_>, name: &str) -> fmt::Result {
     Ok(())
 }
 
-impl Display for Comparison {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let operator = if self.negated { "!=" } else { "==" };
-        match &self.right {
-            Comparand::Id(id) => write!(f, "{} {operator} {id}", self.left),
-            Comparand::Path(path) => {
-                write!(f, "{} {operator} ", self.left)?;
-                quoted(f, "", path)
-            }
-            Comparand::NamePart(part) => {
-                write!(f, "{} ~= ", self.left)?;
-                quoted(f, if self.negated { "!" } else { "" }, part)
-            }
+impl Place for Comparison {
+    fn place(&mut self, out: &mut String) {
+        self.left.place(out);
+        out.push_str(match (&self.right, self.negated) {
+            (Comparand::NamePart(_), _) => " ~= ",
+            (_, true) => " != ",
+            (_, false) => " == ",
+        });
+        let start = out.len();
+        match &mut self.right {
+            Comparand::Id(id) => id.place(out),
+            Comparand::Path(path) => quoted(out, "", path),
+            Comparand::NamePart(part) => quoted(out, if self.negated { "!" } else { "" }, part),
         }
+        self.span = since(out, start);
     }
 }
 
-fn quoted(f: &mut Formatter<'_>, prefix: &str, text: &str) -> fmt::Result {
-    write!(f, "\"{prefix}")?;
+fn quoted(out: &mut String, prefix: &str, text: &str) {
+    out.push('"');
+    out.push_str(prefix);
     for c in text.chars() {
         match c {
-            '"' | '\\' => write!(f, "\\{c}")?,
-            '\n' => f.write_str("\\n")?,
-            '\r' => f.write_str("\\r")?,
-            '\t' => f.write_str("\\t")?,
-            c => f.write_char(c)?,
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c => out.push(c),
         }
     }
-    f.write_char('"')
+    out.push('"');
 }

@@ -170,9 +170,12 @@ fn check_place(text: &str, error: &ExprError) {
         Some(short) => assert!(found.starts_with(short), "{text:?}"),
         None => assert_eq!(error.found(), found, "{text:?}"),
     }
-    assert!(!error.expected().is_empty(), "{text:?}");
+    assert!(!error.message().is_empty(), "{text:?}");
     let shown = error.to_string();
-    assert!(shown.starts_with(&format!("{}:{}: expected ", error.line(), error.column())), "{shown}");
+    assert!(
+        shown.starts_with(&format!("{}:{}: {}", error.line(), error.column(), error.message())),
+        "{shown}"
+    );
     assert!(shown.lines().count() >= 4 && shown.ends_with('^'), "{shown}");
     // An operator may be out of place as well.
     let is_name = |text: &&str| text.starts_with(|c: char| c.is_alphanumeric() || "$#\\{".contains(c));
@@ -312,21 +315,26 @@ fn the_errors_of_the_language_are_at_their_place() {
         ("{}", 2, "}", "a term: a scope is not empty"),
         ("Tag }", 5, "}", "`,`, `||` or the end"),
         ("{ Tag", 6, "", "`,`, `||` or `}`"),
-        ("$this == $this", 10, "$this", "something else than on the left side"),
-        ("$this ~= E1", 10, "E1", "a string: part of a name"),
-        ("Tag(desc)", 5, "desc", "`desc` only with `cascade`, whose order it turns round"),
+        ("$this == $this", 10, "$this", "this also stands on the left side"),
+        ("$this ~= E1", 10, "E1", "`~=` compares with a string: part of a name"),
+        ("Tag(desc)", 5, "desc", "`desc` stands only with `cascade`, whose order it turns round"),
         ("?{Tag}", 1, "?{", "a term, `{` or `!{`"),
-        ("Tag(up R 0)", 10, "0", "a depth from 1, that of the target itself"),
-        ("Tag(up R 3..2)", 10, "3..2", "a range that does not end before it starts"),
-        ("and|(R, L)", 1, "and|(R, L)", "an entity as the list: a pair is none"),
-        ("[in] and|L", 1, "[in] and|L", "no access but `[none]` to the components of another entity"),
+        ("Tag(up R 0)", 10, "0", "depths count from 1, that of the target itself"),
+        ("Tag(up R 3..2)", 10, "3..2", "the range ends before it starts"),
+        ("and|(R, L)", 1, "and|(R, L)", "the list is an entity: a pair is none"),
+        ("[in] and|L", 1, "[in] and|L", "the components of another entity have no access but `[none]`"),
         ("$", 1, "$", "a variable name after `$`"),
     ] {
         for (prefix, line, indent) in [("", 1, 0), ("A,\n  ", 2, 2), ("Ä, /* ü */ ", 1, 11)] {
             let whole = format!("{prefix}{text}");
             let error = parse(&whole).expect_err(text);
             assert_eq!(
-                (error.line(), error.column(), error.found(), error.expected()),
+                (
+                    error.line(),
+                    error.column(),
+                    error.found(),
+                    error.message().trim_start_matches("expected ")
+                ),
                 (line, column + indent, found, expected),
                 "{error}"
             );

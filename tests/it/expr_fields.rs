@@ -258,7 +258,7 @@ mod reflected {
         assert!(row.reflect(0).is_some() && row.is_own(0));
         let system = (ExprParam(expr),).build_state(&mut world).build_system(
             move |mut query: ExprQuery<AnyExpression>| {
-                let row = query.first().unwrap();
+                let row = query.first().unwrap().unwrap();
                 (row.is_set(0), row.source(0), row.get::<Movement>(0).is_some())
             },
         );
@@ -270,7 +270,7 @@ mod reflected {
         let (mut world, _) = world();
         let error = PairExpr::parse("[inout] (Movement.to, $x)").unwrap().compile(&mut world).err().unwrap();
         assert_eq!((error.column(), error.found()), (1, "[inout] (Movement.to, $x)"));
-        assert_eq!(error.expected(), "`[in]` or `[none]`: a field of a component is only read");
+        assert_eq!(error.message(), "a field of a component is only read: write `[in]` or `[none]`");
         let movement = world.entity_of::<Movement>();
         world.insert_tag(movement, movement).unwrap();
         let text = format!("and|#{0}, Movement", movement.to_bits());

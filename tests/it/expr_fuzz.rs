@@ -18,6 +18,9 @@ fn read(text: &str) -> Option<PairExpr> {
             assert_eq!(again, expr, "`{text}` was written as `{written}`");
             assert_eq!(again.to_string(), written);
             assert_eq!(again.variables(), expr.variables());
+            // What is put together by calls has its places where reading finds them.
+            let built = PairExpr::builder().expr(&written).build().unwrap();
+            assert_eq!((built.text(), format!("{built:?}")), (&*written, format!("{again:?}")));
             Some(expr)
         }
         Err(error) => {
@@ -27,7 +30,10 @@ fn read(text: &str) -> Option<PairExpr> {
             let column = text[..range.start].chars().rev().take_while(|&c| c != '\n').count() + 1;
             assert_eq!((error.line(), error.column()), (line, column), "{error:?}");
             assert!(text[range].starts_with(error.found().trim_end_matches('…')), "{error:?}");
-            assert!(error.to_string().starts_with(&format!("{line}:{column}: expected ")), "{error}");
+            assert!(
+                error.to_string().starts_with(&format!("{line}:{column}: {}", error.message())),
+                "{error}"
+            );
             None
         }
     }
@@ -342,17 +348,14 @@ fn texts_without_end_are_refused_on_a_small_stack() {
 #[test]
 fn long_texts_are_refused() {
     let limits = [
-        ("A".repeat(64 * 1024 + 1), 1, "at most 65536 bytes"),
-        ("A,".repeat(513), 1025, "at most 512 terms"),
-        (format!("R({})", "a,".repeat(600) + "a"), 1204, "at most 512 terms"),
-        ("A(up R 4294967296)".to_owned(), 8, "a depth of 32 bits"),
+        ("A".repeat(64 * 1024 + 1), 1, "an expression has at most 65536 bytes"),
+        ("A,".repeat(513), 1025, "an expression has at most 512 terms"),
+        (format!("R({})", "a,".repeat(600) + "a"), 1204, "an expression has at most 512 terms"),
+        ("A(up R 4294967296)".to_owned(), 8, "a depth has at most 32 bits"),
     ];
     for (text, column, expected) in limits {
         let error = PairExpr::parse(text).unwrap_err();
-        assert_eq!(
-            (error.kind(), error.expected(), error.column()),
-            (ExprErrorKind::Limit, expected, column)
-        );
+        assert_eq!((error.kind(), error.message(), error.column()), (ExprErrorKind::Limit, expected, column));
         assert!(error.to_string().len() < 500, "{error}");
     }
     assert!(read(&"A".repeat(64 * 1024)).is_some());
@@ -419,19 +422,19 @@ fn a_builder_makes_what_the_text_says() {
 #[test]
 fn a_builder_reports_the_first_mistake() {
     let error = PairExpr::builder().pair::<DockedTo>("$planet), !Ship(").expr("((").build().unwrap_err();
-    assert_eq!((error.column(), error.found(), error.expected()), (8, ")", "the end"));
+    assert_eq!((error.column(), error.found(), error.message()), (8, ")", "expected the end"));
     let error = PairExpr::builder().scope(|scope| scope.expr("A,,B")).build().unwrap_err();
     assert_eq!((error.column(), error.found()), (3, ","));
     for early in [PairExpr::builder().up::<PartOf>(), PairExpr::builder().expr("{A}").on("$x")] {
         let error = early.with::<Ship>().build().unwrap_err();
         assert_eq!(
             error.to_string().lines().next().unwrap(),
-            "1:1: expected a term with a source before what changes it, found the end"
+            "1:1: no term with a source stands before what changes it"
         );
     }
     let error = PairExpr::builder().expr("A").scope(|empty| empty).build().unwrap_err();
-    assert_eq!((error.column(), error.expected()), (5, "a term: a scope is not empty"));
+    assert_eq!((error.column(), error.message()), (5, "expected a term: a scope is not empty"));
     let twice =
         PairExpr::builder().with::<Ship>().cascade::<PartOf>().expr("A(cascade)").build().unwrap_err();
-    assert_eq!(twice.expected(), "one `cascade` in an expression");
+    assert_eq!(twice.message(), "an expression has one `cascade`");
 }

@@ -226,7 +226,7 @@ fn system(text: &str, world: &mut World) -> BoxedSystem<(), Vec<String>> {
     let system =
         (ExprParam(parse(text)),).build_state(world).build_system(|mut expr: ExprQuery<AnyExpression>| {
             let mut rows = Vec::new();
-            expr.for_each_row(|row| rows.push(describe(row)));
+            expr.for_each_row(|row| rows.push(describe(row))).unwrap();
             rows.sort_unstable();
             rows
         });

@@ -25,9 +25,9 @@ fn rows(world: &mut World, expr: PairExpr) -> Option<[Vec<String>; 2]> {
     let system =
         (ExprParam(expr),).build_state(world).build_system(move |mut expr: ExprQuery<AnyExpression>| {
             let mut rows = Vec::new();
-            expr.for_each_row(|row| rows.push(describe(row, fields)));
-            assert_eq!(expr.count(), rows.len());
-            assert_eq!(expr.is_empty(), rows.is_empty());
+            expr.for_each_row(|row| rows.push(describe(row, fields))).unwrap();
+            assert_eq!(expr.count(), Ok(rows.len()));
+            assert_eq!(expr.any(), Ok(!rows.is_empty()));
             rows
         });
     let mut in_system = world.run_system_once(system).unwrap();

@@ -2,7 +2,7 @@
 
 use bevy_ecs::{entity_disabling::Disabled, prelude::*};
 use bevy_relations::{
-    expr::{CompiledExpr, ExprErrorKind, FieldId, PairExpr},
+    expr::{CompiledExpr, FieldId, PairExpr},
     id::Slot,
     prelude::*,
 };
@@ -119,8 +119,8 @@ impl Written {
     fn refused(&mut self, text: &str) -> (usize, usize, String) {
         let error = PairExpr::parse(text).and_then(|expr| expr.compile(&mut self.world)).err();
         let error = error.unwrap_or_else(|| panic!("`{text}` is an error"));
-        assert_eq!(error.kind(), ExprErrorKind::Rule, "{error}");
-        (error.line(), error.column(), error.expected().to_owned())
+        assert_eq!(error.kind(), crate::expr_refused::kind_of(error.message()), "{error}");
+        (error.line(), error.column(), error.message().to_owned())
     }
 
     /// How each row has a field: relation or tag, target and source, or `-`.
@@ -424,7 +424,7 @@ fn equality_binds_compares_and_looks_at_names() {
         ("Tag2($x), $y == $x", "h1/h1"),
     ]);
     let (line, column, expected) = world.refused("Tag,\n $x == $y");
-    assert_eq!((line, column, &*expected), (2, 8, "variables of which another term says what one is"));
+    assert_eq!((line, column, &*expected), (2, 8, "no other term says what one of these variables is"));
     assert_eq!(world.refused("Tag, $x != $y, $y == $z").1, 12);
     assert_eq!(world.refused("(A, $x), !{ $y == $z }").1, 19);
 }

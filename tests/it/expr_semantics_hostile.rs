@@ -96,8 +96,8 @@ fn scopes_in_each_other_are_planned_once_or_refused() {
     let many = vec!["{ Tag, Red }"; 60].join(" || ");
     let error = PairExpr::parse(many).unwrap_err();
     assert_eq!(
-        (error.kind(), error.expected()),
-        (ExprErrorKind::Limit, "fewer scopes beside `||`, or within each other")
+        (error.kind(), error.message()),
+        (ExprErrorKind::Limit, "too many scopes stand beside `||`, or within each other")
     );
     let deep = nested("{", "{ Tag }", " || { Red } }");
     assert_eq!(PairExpr::parse(deep).unwrap_err().kind(), ExprErrorKind::Limit);

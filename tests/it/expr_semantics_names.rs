@@ -48,7 +48,7 @@ fn a_component_is_known_by_the_names_given_to_it() {
     world.register_component_name::<Ship>("Energy");
     let error = PairExpr::parse("Fuel, Energy").unwrap().compile(&mut world).err().unwrap();
     assert_eq!((error.line(), error.column()), (1, 7));
-    assert!(error.expected().matches("component").count() == 2, "{error}");
+    assert!(error.message().matches("component").count() == 2, "{error}");
 }
 
 #[test]
@@ -93,9 +93,9 @@ fn an_unknown_name_is_an_error_with_the_nearest_one() {
         let error = PairExpr::parse(text).unwrap().compile(&mut world.world).err().unwrap();
         assert_eq!(
             (error.kind(), error.line(), error.column(), error.found(), error.suggestion()),
-            (ExprErrorKind::Rule, line, column, found, suggestion)
+            (ExprErrorKind::UnknownName, line, column, found, suggestion)
         );
-        assert_eq!(error.expected(), "the name of a component, relation or entity that exists");
+        assert_eq!(error.message(), "no component, relation or entity has this name");
     }
 }
 

@@ -46,7 +46,7 @@ fn found(world: &mut World, text: &str) -> String {
     assert_eq!(compiled.count(world), Ok(names.len()), "{text}");
     let system = (ExprParam(expr),).build_state(world).build_system(|mut query: ExprQuery<AnyExpression>| {
         let mut found = Vec::new();
-        query.for_each_row(|row| found.extend(row.this()));
+        query.for_each_row(|row| found.extend(row.this())).unwrap();
         found
     });
     let in_system = world.run_system_once(system).unwrap();

@@ -216,7 +216,8 @@ const KINDS: &[Kind] = &[
             let mut seen = Vec::new();
             rows.for_each(|fuel, row| {
                 seen.push(digest((row.this(), row.var("dock"), row.var("liked"), fuel.0)));
-            });
+            })
+            .unwrap();
             step.saw(seen);
         };
         system.in_set(set)
@@ -225,8 +226,8 @@ const KINDS: &[Kind] = &[
     (MARK | DOCKED | LIKES | UNDER, FUEL, |step| {
         let set = step.set.clone();
         let system = move |mut rows: ExprQuery<MarkedAndDocked, &mut Fuel>| {
-            rows.for_each_mut(|mut fuel, _| fuel.0 = fuel.0.wrapping_add(7));
-            step.saw([rows.count() as u64]);
+            rows.for_each_mut(|mut fuel, _| fuel.0 = fuel.0.wrapping_add(7)).unwrap();
+            step.saw([rows.count().unwrap() as u64]);
         };
         system.in_set(set)
     }),

@@ -32,12 +32,13 @@ impl Binder<'_> {
         };
         for traversal in [&has.first, source, target].into_iter().filter_map(|arg| arg.traversal.as_ref()) {
             if walks(traversal) {
-                let expected = "no traversal: a field is read on its source alone";
-                return Err(Diagnostic::rule(traversal.span, expected));
+                let message = "a field is read on its source alone, and has no traversal";
+                return Err(Diagnostic::rule(traversal.span, message));
             }
         }
         let component = self.context.component_of(type_id);
-        let component = component.ok_or_else(|| Diagnostic::rule(span, "a field of a component"))?;
+        let component =
+            component.ok_or_else(|| Diagnostic::rule(span, "the type of this field is no component"))?;
         let source = self.member_source(source, type_name, path, component, prerequisites)?;
         let value = self.element_of(&target.id, None, prerequisites)?;
         Ok(Some(MemberAtom { source, component, path: fields.into(), value }))
@@ -58,7 +59,7 @@ impl Binder<'_> {
                 Ok(BoundElement::Singleton(component))
             }
             IdKind::Any => {
-                Err(Diagnostic::rule(source.id.span, "an entity, a variable or `*` that has the field"))
+                Err(Diagnostic::rule(source.id.span, "`_` has no field: write an entity, a variable or `*`"))
             }
             _ => self.element_of(&source.id, None, prerequisites),
         }
@@ -103,8 +104,8 @@ impl Binder<'_> {
             reflected::Looked::Entity => None,
             reflected::Looked::Other(other) => {
                 let field = path_text(name, fields);
-                let expected = format!("a field that holds an entity: `{field}` is of type `{other}`");
-                return Err(Diagnostic::rule(span, expected));
+                let message = format!("the field holds no entity: `{field}` is of type `{other}`");
+                return Err(Diagnostic::rule(span, message));
             }
             reflected::Looked::Missing { at, known } => Some((at, known)),
         };
@@ -112,9 +113,8 @@ impl Binder<'_> {
             if registration.contains::<ReflectComponent>() {
                 return Ok(true);
             }
-            let expected =
-                format!("a field of a component: `{name}` is not reflected with `#[reflect(Component)]`");
-            return Err(Diagnostic::rule(span, expected));
+            let message = format!("`{name}` has no fields: it is not reflected with `#[reflect(Component)]`");
+            return Err(Diagnostic::rule(span, message));
         };
         if self.context.is_init() {
             return Ok(false);
@@ -131,10 +131,7 @@ impl Binder<'_> {
         if self.context.is_init() || self.context.access().components().get_id(type_id).is_none() {
             return Ok(false);
         }
-        Err(Diagnostic::rule(
-            span,
-            format!("a field of a reflected type: `{name}` is not in the type registry"),
-        ))
+        Err(Diagnostic::rule(span, format!("`{name}` has no fields: it is not in the type registry")))
     }
 }
 
@@ -155,11 +152,11 @@ fn path_text(name: &str, fields: &[String]) -> String {
 fn missing_field(name: &str, fields: &[String], at: usize, known: &[String], span: Span) -> Box<Diagnostic> {
     let holder = path_text(name, &fields[..at]);
     let list = known.iter().map(|field| format!("`{field}`")).collect::<Vec<_>>().join(", ");
-    let expected = match &*list {
-        "" => format!("a field of `{holder}`, which has none"),
-        list => format!("a field of `{holder}`, which has {list}"),
+    let message = match &*list {
+        "" => format!("`{holder}` has no fields"),
+        list => format!("`{holder}` has no such field, only {list}"),
     };
-    let fault = Diagnostic::rule(span, expected);
+    let fault = Diagnostic::new(bevy_relations_syntax::error::ExprErrorKind::UnknownName, span, message);
     let mut nearest = super::suggest::Nearest::new(&fields[at]);
     known.iter().for_each(|field| nearest.consider(field, || Some(field.clone())));
     match nearest.name {

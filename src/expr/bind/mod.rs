@@ -43,8 +43,8 @@ pub(super) fn bind(expr: &PairExpr, mut context: BindContext<'_>) -> Result<Boun
         world.register_component::<Disabled>();
         for given in &expr.types {
             (given.register)(world).map_err(|error| {
-                let expected = format!("a relation whose traits fit ({error})");
-                Diagnostic::rule(Span::NOWHERE, expected).in_text(&expr.text)
+                let message = format!("the relation cannot be registered: {error}");
+                Diagnostic::rule(Span::NOWHERE, message).in_text(&expr.text)
             })?;
         }
     }
@@ -100,7 +100,7 @@ impl<'w> Binder<'w> {
             match open.first() {
                 None => return Ok(()),
                 Some((_, span)) if open.len() == before => {
-                    return Err(Diagnostic::rule(*span, "variables of which another term says what one is"));
+                    return Err(Diagnostic::rule(*span, "no other term says what one of these variables is"));
                 }
                 Some(_) => {}
             }

@@ -14,8 +14,8 @@ use alloc::{
 };
 use bevy_ecs::{entity::Entity, entity_disabling::Disabled};
 use bevy_relations_syntax::{
-    ast::{Path, Span},
-    error::Diagnostic,
+    ast::{Id, IdKind, Path, Span},
+    error::{Diagnostic, ExprErrorKind},
 };
 use core::any::TypeId;
 
@@ -62,6 +62,15 @@ impl Binder<'_> {
         self.single(meanings, path, span)
     }
 
+    /// [`meaning`](Self::meaning) of what is written as a name, or given as a type.
+    pub(super) fn meaning_of(&mut self, id: &Id, scope: Option<Entity>) -> Bound<Option<Meaning>> {
+        match &id.kind {
+            IdKind::Type(of) => Ok(Some(Meaning::Type(of.id))),
+            IdKind::Path(path) => self.meaning(path, id.span, scope),
+            _ => Ok(None),
+        }
+    }
+
     fn single(&mut self, mut meanings: Vec<Meaning>, path: &Path, span: Span) -> Bound<Option<Meaning>> {
         match meanings.len() {
             0 if self.context.is_init() => {
@@ -86,7 +95,8 @@ impl Binder<'_> {
             _ => {
                 let candidates: Vec<String> = meanings.iter().map(|meaning| self.describe(meaning)).collect();
                 let candidates = candidates.join(", ");
-                Err(Diagnostic::rule(span, format!("a name that means one thing, not any of {candidates}")))
+                let message = format!("the name means several things: {candidates}");
+                Err(Diagnostic::new(ExprErrorKind::AmbiguousName, span, message))
             }
         }
     }
@@ -115,8 +125,8 @@ impl Binder<'_> {
     pub(super) fn types(&self, path: &Path) -> Vec<TypeId> {
         let [name] = &path.0[..] else { return Vec::new() };
         let letters = |text: &'_ str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
-        let given = self.given.iter().filter(|given| letters(&given.name) == letters(name));
-        let given: Vec<TypeId> = given.map(|given| given.id).collect();
+        let given = self.given.iter().filter(|given| letters(given.of.name) == letters(name));
+        let given: Vec<TypeId> = given.map(|given| given.of.id).collect();
         if !given.is_empty() {
             return given;
         }

@@ -10,7 +10,7 @@ use alloc::{
 use bevy_ecs::archetype::{Archetype, ArchetypeEntity};
 use bevy_relations_syntax::{
     ast::{Path, Span},
-    error::Diagnostic,
+    error::{Diagnostic, ExprErrorKind},
 };
 
 /// Entities that are looked at.
@@ -21,7 +21,11 @@ const LONGEST: usize = 64;
 impl Binder<'_> {
     /// The error about a name that means nothing, with the one that comes nearest to it.
     pub(super) fn unknown(&self, path: &Path, span: Span) -> Box<Diagnostic> {
-        let fault = Diagnostic::rule(span, "the name of a component, relation or entity that exists");
+        let fault = Diagnostic::new(
+            ExprErrorKind::UnknownName,
+            span,
+            "no component, relation or entity has this name",
+        );
         match self.nearest(path) {
             Some(near) => fault.suggest(near),
             None => fault,

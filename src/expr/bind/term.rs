@@ -26,7 +26,7 @@ use alloc::{
 use bevy_ecs::{component::ComponentId, entity::Entity};
 use bevy_relations_syntax::{
     ast::{Arg, Comparand, Comparison, Depth, Flag, Has, Id, IdKind, Operator, Span, Term, Test, Traversal},
-    error::Diagnostic,
+    error::{Diagnostic, ExprErrorKind},
 };
 use core::any::TypeId;
 
@@ -81,7 +81,7 @@ impl Binder<'_> {
             Condition::Member(_) if matches!(access, Some(FieldAccess::InOut | FieldAccess::Out)) => {
                 return Err(Diagnostic::rule(
                     term.span,
-                    "`[in]` or `[none]`: a field of a component is only read",
+                    "a field of a component is only read: write `[in]` or `[none]`",
                 ));
             }
             _ => {}
@@ -109,10 +109,10 @@ impl Binder<'_> {
             return Ok(());
         }
         if self.context.access().components().get_info(component).is_some_and(|info| !info.mutable()) {
-            return Err(Diagnostic::rule(span, "`[in]` or `[none]`: the component is immutable"));
+            return Err(Diagnostic::rule(span, "the component is immutable: write `[in]` or `[none]`"));
         }
         if self.written.iter().any(|&(id, other)| id == component && other != field) {
-            return Err(Diagnostic::rule(span, "one field of a row that writes the component"));
+            return Err(Diagnostic::rule(span, "another field of the row writes the component"));
         }
         self.written.push((component, field));
         Ok(())
@@ -180,14 +180,14 @@ impl Binder<'_> {
         };
         let is_a = relation.is_none() || relation == self.relation_entity(IS_A);
         if !is_a || traversal.depth != Depth::EVERY {
-            let expected = "`self` or `up IsA` on a component or relation: whether subtypes count";
-            return Err(Diagnostic::rule(traversal.span, expected));
+            let message = "a component or relation has only `self` or `up IsA`: whether subtypes count";
+            return Err(Diagnostic::rule(traversal.span, message));
         }
         Ok(true)
     }
 
     fn entity_of(&mut self, id: TypeId, span: Span) -> Bound<Entity> {
-        let despawned = || Diagnostic::rule(span, "a type of which the entity that stands for it is alive");
+        let despawned = || Diagnostic::rule(span, "the entity that stands for this type is not alive");
         self.context.entity_of(id).ok_or_else(despawned)
     }
 
@@ -218,12 +218,16 @@ impl Binder<'_> {
         let traversable =
             known.zip(store).filter(|(id, store)| store.registry.entry(*id).traits.is_traversable());
         let Some((id, _)) = traversable else {
-            return Err(Diagnostic::rule(span, "a traversable relation"));
+            return Err(Diagnostic::new(
+                ExprErrorKind::NotTraversable,
+                span,
+                "the relation is not traversable",
+            ));
         };
         if source && id == IS_A && !shared {
             return Err(Diagnostic::rule(
                 span,
-                "a component that instances share, with `OnInstantiate::Inherit`",
+                "instances do not share the component: that takes `OnInstantiate::Inherit`",
             ));
         }
         if has(Flag::Cascade) {
@@ -241,7 +245,7 @@ impl Binder<'_> {
 
     /// Component, tag, or whichever id.
     fn single_id(&mut self, first: &Arg, prerequisites: &mut Prerequisites) -> Bound<IdParts> {
-        let IdKind::Path(path) = &first.id.kind else {
+        if !matches!(first.id.kind, IdKind::Path(_) | IdKind::Type(_)) {
             return Ok(match self.element_of(&first.id, None, prerequisites)? {
                 BoundElement::Entity(entity) => self.id_of_entity(entity),
                 element if matches!(first.id.kind, IdKind::Variable(_)) => {
@@ -250,8 +254,8 @@ impl Binder<'_> {
                 }
                 element => IdParts { id: AtomId::AnyId(element), entity: None, final_by_default: true },
             });
-        };
-        let Some(meaning) = self.meaning(path, first.id.span, None)? else {
+        }
+        let Some(meaning) = self.meaning_of(&first.id, None)? else {
             return Ok(IdParts {
                 id: AtomId::AnyId(BoundElement::Awaited),
                 entity: None,
@@ -267,7 +271,7 @@ impl Binder<'_> {
                     Ok(IdParts { id: AtomId::Tag(entity), entity: Some(entity), final_by_default: true })
                 }
             },
-            Meaning::Member(..) => Err(Diagnostic::rule(first.id.span, "a field with a source and a value")),
+            Meaning::Member(..) => Err(Diagnostic::rule(first.id.span, "a field has a source and a value")),
         }
     }
 
@@ -355,7 +359,7 @@ impl Binder<'_> {
         }
         Err(Diagnostic::rule(
             span,
-            format!("a child of {}, as the relation wants its targets", self.called(scope)),
+            format!("the target is not a child of {}, as the relation wants", self.called(scope)),
         ))
     }
 
@@ -365,7 +369,7 @@ impl Binder<'_> {
             BoundOperator::And => BoundOperator::Not,
             BoundOperator::Not => BoundOperator::And,
             BoundOperator::Optional => {
-                return Err(Diagnostic::rule(span, "a term that must hold, with `#0`"));
+                return Err(Diagnostic::rule(span, "a term with `#0` is not optional"));
             }
         };
         let pair = PairAtom { relation, target: BoundElement::Any, closed: false, target_traversal: None };
@@ -378,7 +382,7 @@ impl Binder<'_> {
         match self.element_of(id, None, &mut prerequisites)? {
             BoundElement::Entity(entity) => Ok(Some(entity)),
             BoundElement::Awaited => Ok(None),
-            _ => Err(Diagnostic::rule(id.span, "one relation")),
+            _ => Err(Diagnostic::rule(id.span, "a traversal follows one relation")),
         }
     }
 
@@ -404,7 +408,7 @@ impl Binder<'_> {
                         BoundElement::Awaited
                     }
                     None => {
-                        return Err(Diagnostic::rule(id.span, "the bits of an entity that is alive"));
+                        return Err(Diagnostic::rule(id.span, "no entity that is alive has these bits"));
                     }
                 }
             }
@@ -419,18 +423,21 @@ impl Binder<'_> {
                 }));
                 BoundElement::Var(child)
             }
-            IdKind::Path(path) => match self.meaning(path, id.span, scope)? {
+            IdKind::Path(_) | IdKind::Type(_) => match self.meaning_of(id, scope)? {
                 None => BoundElement::Awaited,
                 Some(Meaning::Entity(entity)) => BoundElement::Entity(entity),
                 Some(Meaning::Type(type_id)) => BoundElement::Entity(self.entity_of(type_id, id.span)?),
-                Some(Meaning::Member(..)) => return Err(Diagnostic::rule(id.span, "an entity, not a field")),
+                Some(Meaning::Member(..)) => return Err(Diagnostic::rule(id.span, "a field is no entity")),
             },
         })
     }
 
     fn comparison(&mut self, comparison: &Comparison, prerequisites: &mut Prerequisites) -> Bound<Condition> {
         let BoundElement::Var(left) = self.element_of(&comparison.left, None, prerequisites)? else {
-            return Err(Diagnostic::rule(comparison.left.span, "a variable"));
+            return Err(Diagnostic::rule(
+                comparison.left.span,
+                "the left side of a comparison is a variable",
+            ));
         };
         let right = match &comparison.right {
             Comparand::Path(path) => BoundComparand::Path(path.as_str().into()),
@@ -445,7 +452,10 @@ impl Binder<'_> {
                 }
                 BoundElement::Any => BoundComparand::Everything,
                 BoundElement::Singleton(_) => {
-                    return Err(Diagnostic::rule(id.span, "one entity or a variable"));
+                    return Err(Diagnostic::rule(
+                        id.span,
+                        "a comparison has one entity or a variable on its right side",
+                    ));
                 }
             },
         };
@@ -454,7 +464,9 @@ impl Binder<'_> {
 
     /// `SimTime(SimTime)`: a resource; `SimTime` alone if it is registered as one.
     fn singleton(&mut self, has: &Has) -> Bound<Option<Atom>> {
-        let (IdKind::Path(first), None, Some(source)) = (&has.first.id.kind, &has.target, &has.source) else {
+        let (IdKind::Path(_) | IdKind::Type(_), None, Some(source)) =
+            (&has.first.id.kind, &has.target, &has.source)
+        else {
             return Ok(None);
         };
         let names = self.context.access().expr_names();
@@ -464,7 +476,7 @@ impl Binder<'_> {
         if !alone && source.id.kind != has.first.id.kind {
             return Ok(None);
         }
-        let Some(Meaning::Type(type_id)) = self.meaning(first, has.first.id.span, None)? else {
+        let Some(Meaning::Type(type_id)) = self.meaning_of(&has.first.id, None)? else {
             return Ok(None);
         };
         let names = self.context.access().expr_names();
@@ -473,7 +485,7 @@ impl Binder<'_> {
         }
         let Some(component) = self.context.component_of(type_id) else { return Ok(None) };
         if let Some(traversal) = source.traversal.as_ref().filter(|traversal| walks(traversal)) {
-            return Err(Diagnostic::rule(traversal.span, "no traversal: a resource is in one place"));
+            return Err(Diagnostic::rule(traversal.span, "a resource is in one place, and has no traversal"));
         }
         self.add_singleton(component);
         let id = AtomId::Component(component);

@@ -51,14 +51,14 @@ pub(crate) struct DeclaredAccess<'w, 's> {
 #[derive(Clone, Copy)]
 pub(crate) enum WorldAccess<'w> {
     World(&'w World),
-    DeclaredAccess(&'w DeclaredAccess<'w, 'w>),
+    Declared(&'w DeclaredAccess<'w, 'w>),
 }
 
 impl<'w> WorldAccess<'w> {
     pub(crate) fn world_id(self) -> WorldId {
         match self {
             Self::World(world) => world.id(),
-            Self::DeclaredAccess(declared) => declared.world.id(),
+            Self::Declared(declared) => declared.world.id(),
         }
     }
 
@@ -66,7 +66,7 @@ impl<'w> WorldAccess<'w> {
     pub(crate) fn store(self) -> Option<&'w PairStore> {
         match self {
             Self::World(world) => fetch::store(world),
-            Self::DeclaredAccess(declared) => declared.store,
+            Self::Declared(declared) => declared.store,
         }
     }
 
@@ -74,28 +74,28 @@ impl<'w> WorldAccess<'w> {
     pub(crate) fn expr_names(self) -> Option<&'w ExprNames> {
         match self {
             Self::World(world) => world.get_resource(),
-            Self::DeclaredAccess(declared) => declared.expr_names,
+            Self::Declared(declared) => declared.expr_names,
         }
     }
 
     pub(crate) fn entities(self) -> &'w Entities {
         match self {
             Self::World(world) => world.entities(),
-            Self::DeclaredAccess(declared) => declared.world.entities(),
+            Self::Declared(declared) => declared.world.entities(),
         }
     }
 
     pub(crate) fn archetypes(self) -> &'w Archetypes {
         match self {
             Self::World(world) => world.archetypes(),
-            Self::DeclaredAccess(declared) => declared.world.archetypes(),
+            Self::Declared(declared) => declared.world.archetypes(),
         }
     }
 
     pub(crate) fn components(self) -> &'w Components {
         match self {
             Self::World(world) => world.components(),
-            Self::DeclaredAccess(declared) => declared.world.components(),
+            Self::Declared(declared) => declared.world.components(),
         }
     }
 
@@ -103,7 +103,7 @@ impl<'w> WorldAccess<'w> {
     pub(crate) fn resource_entity(self, resource: ComponentId) -> Option<Entity> {
         let declared = match self {
             Self::World(world) => return world.resource_entities().get(resource),
-            Self::DeclaredAccess(declared) => declared,
+            Self::Declared(declared) => declared,
         };
         let marker = declared.world.components().component_id::<IsResource>()?;
         let archetypes = declared.world.archetypes().component_index().get(&resource)?.keys();
@@ -118,7 +118,7 @@ impl<'w> WorldAccess<'w> {
     pub(crate) fn disabling(self) -> SmallVec<[ComponentId; 4]> {
         let filters = match self {
             Self::World(world) => world.get_resource::<DefaultQueryFilters>(),
-            Self::DeclaredAccess(declared) => declared.filters,
+            Self::Declared(declared) => declared.filters,
         };
         filters.into_iter().flat_map(DefaultQueryFilters::disabling_ids).collect()
     }
@@ -126,7 +126,7 @@ impl<'w> WorldAccess<'w> {
     fn entity(self, entity: Entity) -> Option<FilteredEntityRef<'w, 'w>> {
         match self {
             Self::World(world) => world.get_entity(entity).ok().map(Into::into),
-            Self::DeclaredAccess(declared) => declared.fields.get(entity).ok(),
+            Self::Declared(declared) => declared.fields.get(entity).ok(),
         }
     }
 
@@ -134,7 +134,7 @@ impl<'w> WorldAccess<'w> {
     pub(crate) fn get<T: Component>(self, entity: Entity) -> Option<&'w T> {
         match self {
             Self::World(world) => world.get(entity),
-            Self::DeclaredAccess(_) => self.entity(entity)?.get(),
+            Self::Declared(_) => self.entity(entity)?.get(),
         }
     }
 
@@ -152,7 +152,7 @@ impl<'w> WorldAccess<'w> {
     pub(crate) fn types(self) -> Option<&'w AppTypeRegistry> {
         match self {
             Self::World(world) => world.get_resource(),
-            Self::DeclaredAccess(declared) => declared.types,
+            Self::Declared(declared) => declared.types,
         }
     }
 
@@ -163,7 +163,7 @@ impl<'w> WorldAccess<'w> {
     pub(crate) fn children(self, entity: Entity) -> Option<&'w Children> {
         match self {
             Self::World(world) => world.get(entity),
-            Self::DeclaredAccess(declared) => declared.children.as_ref()?.get(entity).ok(),
+            Self::Declared(declared) => declared.children.as_ref()?.get(entity).ok(),
         }
     }
 
@@ -176,7 +176,7 @@ impl<'w> WorldAccess<'w> {
     ) -> Option<&'w V> {
         let declared = match self {
             Self::World(world) => return world.pair_value_by_id(source, relation, target),
-            Self::DeclaredAccess(declared) => declared,
+            Self::Declared(declared) => declared,
         };
         let store = declared.store?;
         let id = store.registry.of_entity(relation)?;
@@ -196,7 +196,7 @@ impl<'w> WorldAccess<'w> {
     ) -> Option<&'w dyn core::any::Any> {
         match self {
             Self::World(world) => Some(crate::system_param::any_pair_value(world, source, relation, target)?),
-            Self::DeclaredAccess(_) => None,
+            Self::Declared(_) => None,
         }
     }
 
@@ -204,7 +204,7 @@ impl<'w> WorldAccess<'w> {
     pub(crate) fn path_of(self, entity: Entity) -> Option<alloc::string::String> {
         match self {
             Self::World(world) => world.path_of(entity),
-            Self::DeclaredAccess(declared) => declared.names.as_ref()?.path_of(entity),
+            Self::Declared(declared) => declared.names.as_ref()?.path_of(entity),
         }
     }
 
@@ -213,10 +213,8 @@ impl<'w> WorldAccess<'w> {
         let found = match (self, parent) {
             (Self::World(world), None) => world.lookup(path),
             (Self::World(world), Some(parent)) => world.lookup_in(parent, path),
-            (Self::DeclaredAccess(declared), None) => declared.names.as_ref()?.lookup(path),
-            (Self::DeclaredAccess(declared), Some(parent)) => {
-                declared.names.as_ref()?.lookup_in(parent, path)
-            }
+            (Self::Declared(declared), None) => declared.names.as_ref()?.lookup(path),
+            (Self::Declared(declared), Some(parent)) => declared.names.as_ref()?.lookup_in(parent, path),
         };
         found.ok()
     }
@@ -230,7 +228,7 @@ impl<'w> WorldAccess<'w> {
                     None => world.lookup_unique(path),
                 };
             }
-            Self::DeclaredAccess(declared) => declared,
+            Self::Declared(declared) => declared,
         };
         match (&declared.names, parent) {
             (Some(names), Some(parent)) => names.lookup_unique_in(parent, path),
@@ -267,7 +265,7 @@ impl WorldAccessMut for World {
 
 impl WorldAccessMut for DeclaredAccess<'_, '_> {
     fn access(&self) -> WorldAccess<'_> {
-        WorldAccess::DeclaredAccess(self)
+        WorldAccess::Declared(self)
     }
 
     fn is_exclusive(&self) -> bool {

@@ -232,13 +232,16 @@ impl Executor {
         self.step_limit = limit;
     }
 
-    /// Whether the last run was ended by the limit.
-    pub(crate) fn ran_out_of_steps(&self) -> bool {
-        self.shared.out_of_steps
-    }
-
     pub(crate) fn set_batch_size(&mut self, rows: usize) {
         self.shared.batch_size = rows.max(1);
+    }
+
+    /// Makes the plan for rows.
+    pub(crate) fn plan_rows(&mut self, access: WorldAccess<'_>) {
+        if let Some(view) = View::new(access) {
+            self.store = Some(view.store.id);
+            self.update(&view, Output::Rows);
+        }
     }
 
     /// Starts a run.

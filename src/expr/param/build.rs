@@ -23,7 +23,7 @@ use bevy_ecs::{query::QueryData, system::SystemParamBuilder, world::World};
 /// let expr = PairExpr::parse(text).unwrap();
 /// let system = (ExprParam(expr),)
 ///     .build_state(&mut world)
-///     .build_system(|mut found: ExprQuery<AnyExpression>| found.count());
+///     .build_system(|mut found: ExprQuery<AnyExpression>| found.count().unwrap());
 /// assert_eq!(world.run_system_once(system).unwrap(), 1);
 /// ```
 pub struct ExprParam(

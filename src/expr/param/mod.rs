@@ -109,11 +109,12 @@ impl sealed::Sealed for WriteFields {}
 /// #[expr("SpaceShip, (DockedTo, $planet), Planet($planet)")]
 /// struct Docked;
 ///
-/// fn refuel(mut docked: ExprQuery<Docked, &mut Fuel>) {
+/// fn refuel(mut docked: ExprQuery<Docked, &mut Fuel>) -> Result {
 ///     docked.for_each_mut(|mut fuel, row| {
 ///         println!("{} gets fuel from {}", row.this().unwrap(), row.var("planet").unwrap());
 ///         fuel.0 += 1.0;
-///     });
+///     })?;
+///     Ok(())
 /// }
 ///
 /// let mut app = App::new();
@@ -163,26 +164,39 @@ pub struct ExprQuery<'w, 's, E: Expression, D: QueryData + 'static = ()> {
     _expression: PhantomData<fn() -> E>,
 }
 
+/// A run fails with [`ExprRunError::StepLimit`], if a [limit](Self::set_step_limit) is set and reached, and for no other
+/// reason.
 impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
     /// Calls a function with the data of `$this` to be read, and the row.
-    pub fn for_each(&mut self, mut each: impl FnMut(ROQueryItem<'_, 's, D>, Row<'_>)) {
+    ///
+    /// # Errors
+    /// If it took too many steps; some rows have been seen then.
+    pub fn for_each(
+        &mut self,
+        mut each: impl FnMut(ROQueryItem<'_, 's, D>, Row<'_>),
+    ) -> Result<(), ExprRunError> {
         let Self { compiled, declared, data, .. } = self;
-        let done = compiled.for_each_of(WorldAccess::DeclaredAccess(declared), |row| {
+        compiled.for_each_of(WorldAccess::Declared(declared), |row| {
             if let Some(item) = row.this().and_then(|this| data.get(this).ok()) {
                 each(item, row);
             }
-        });
-        succeed(done);
+        })
     }
 
     /// Calls a function with the data of `$this`, and the row, to be written.
     ///
     /// An entity gets its turn in each row that it occurs in. Rows are found in batches: what is written is seen by
     /// whatever looks at it later, but no row depends on it.
-    pub fn for_each_mut(&mut self, mut each: impl FnMut(D::Item<'_, 's>, RowMut<'_>)) {
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    pub fn for_each_mut(
+        &mut self,
+        mut each: impl FnMut(D::Item<'_, 's>, RowMut<'_>),
+    ) -> Result<(), ExprRunError> {
         let Self { compiled, declared, data, .. } = self;
-        succeed(compiled.start_rows(WorldAccess::DeclaredAccess(declared)));
-        while succeed(compiled.next_batch(WorldAccess::DeclaredAccess(declared))) {
+        compiled.start_rows(WorldAccess::Declared(declared))?;
+        while compiled.next_batch(WorldAccess::Declared(declared))? {
             for row in 0..compiled.batch().len {
                 let this =
                     compiled.batch().columns[Var::THIS.index()].get(row).and_then(|this| this.entity());
@@ -191,33 +205,47 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
                 }
             }
         }
+        Ok(())
     }
 
     /// The rows of the expression, one after the other. Each is lent out until the next is asked for.
-    pub fn rows(&mut self) -> Rows<'_> {
-        let access = WorldAccess::DeclaredAccess(&self.declared);
-        succeed(self.compiled.start_rows(access));
-        Rows::started(self.compiled, access)
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    pub fn rows(&mut self) -> Result<Rows<'_>, ExprRunError> {
+        Rows::new(self.compiled, WorldAccess::Declared(&self.declared))
     }
 
     /// Calls a function with each row of the expression.
-    pub fn for_each_row(&mut self, each: impl FnMut(Row<'_>)) {
-        succeed(self.compiled.for_each_of(WorldAccess::DeclaredAccess(&self.declared), each));
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    pub fn for_each_row(&mut self, each: impl FnMut(Row<'_>)) -> Result<(), ExprRunError> {
+        self.compiled.for_each_of(WorldAccess::Declared(&self.declared), each)
     }
 
     /// The number of rows of the expression.
-    pub fn count(&mut self) -> usize {
-        succeed(self.compiled.count_of(WorldAccess::DeclaredAccess(&self.declared)))
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    pub fn count(&mut self) -> Result<usize, ExprRunError> {
+        self.compiled.count_of(WorldAccess::Declared(&self.declared))
     }
 
-    /// Whether the expression has no row.
-    pub fn is_empty(&mut self) -> bool {
-        !succeed(self.compiled.any_of(WorldAccess::DeclaredAccess(&self.declared)))
+    /// Whether the expression has a row.
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    pub fn any(&mut self) -> Result<bool, ExprRunError> {
+        self.compiled.any_of(WorldAccess::Declared(&self.declared))
     }
 
     /// The first row of the expression, if there is one.
-    pub fn first(&mut self) -> Option<Row<'_>> {
-        succeed(self.compiled.first_of(WorldAccess::DeclaredAccess(&self.declared)))
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    pub fn first(&mut self) -> Result<Option<Row<'_>>, ExprRunError> {
+        self.compiled.first_of(WorldAccess::Declared(&self.declared))
     }
 
     /// The data of an entity, to be read, whether or not it is in a row.
@@ -235,7 +263,7 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
     /// # Errors
     /// If rows have no such variable, or the entity is not alive.
     pub fn set_var(&mut self, name: &str, entity: Entity) -> Result<&mut Self, ExprRunError> {
-        self.compiled.executor_mut().set_var(WorldAccess::DeclaredAccess(&self.declared), name, entity)?;
+        self.compiled.executor_mut().set_var(WorldAccess::Declared(&self.declared), name, entity)?;
         Ok(self)
     }
 
@@ -244,15 +272,10 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         self.compiled.clear_vars();
     }
 
-    /// Ends each run that takes more steps than this, until the system ends; see
-    /// [`CompiledExpr::set_step_limit`]. Rows are missing then, which [`ran_out_of_steps`](Self::ran_out_of_steps) tells.
+    /// Ends each run that takes more steps than this with an error, until the system ends; see
+    /// [`CompiledExpr::set_step_limit`].
     pub fn set_step_limit(&mut self, limit: Option<u64>) {
         self.compiled.set_step_limit(limit);
-    }
-
-    /// Whether the last run was ended by the [limit](Self::set_step_limit).
-    pub fn ran_out_of_steps(&self) -> bool {
-        self.compiled.executor().ran_out_of_steps()
     }
 
     /// The expression as it is run, with its fields and variables.
@@ -261,16 +284,12 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
     }
 
     /// The plan in words; see [`CompiledExpr::explain`].
-    pub fn explain(&mut self) -> String {
-        succeed(self.compiled.explain_of(WorldAccess::DeclaredAccess(&self.declared)))
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    pub fn explain(&mut self) -> Result<String, ExprRunError> {
+        self.compiled.explain_of(WorldAccess::Declared(&self.declared))
     }
-}
-
-/// What cannot fail: the parameter is for this world, and its pairs are there. A run that is cut short has no more
-/// rows.
-fn succeed<T: Default>(result: Result<T, ExprRunError>) -> T {
-    debug_assert!(matches!(result, Ok(_) | Err(ExprRunError::StepLimit { .. })));
-    result.unwrap_or_default()
 }
 
 impl<E: Expression, D: QueryData + 'static> fmt::Debug for ExprQuery<'_, '_, E, D> {

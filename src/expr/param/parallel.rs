@@ -4,8 +4,8 @@
     expect(unsafe_code, reason = "data of several entities is fetched past the borrow checker")
 )]
 
-use super::{ExprQuery, Expression, succeed};
-use crate::expr::{eval::WorldAccess, result::Row};
+use super::{ExprQuery, Expression};
+use crate::expr::{eval::WorldAccess, exec::ExprRunError, result::Row};
 use bevy_ecs::query::{IterQueryData, QueryData};
 
 impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
@@ -14,21 +14,26 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
     ///
     /// On this thread alone if there is no such pool, or if the feature `multi_threaded` is off. All rows are found
     /// first, on this thread: it pays if much is done with each.
-    pub fn par_for_each(&mut self, each: impl Fn(D::Item<'_, 's>, Row<'_>) + Send + Sync)
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    pub fn par_for_each(
+        &mut self,
+        each: impl Fn(D::Item<'_, 's>, Row<'_>) + Send + Sync,
+    ) -> Result<(), ExprRunError>
     where
         D: IterQueryData,
     {
         #[cfg(feature = "multi_threaded")]
-        if threads::for_each(self, &each) {
-            return;
+        if threads::for_each(self, &each)? {
+            return Ok(());
         }
         let Self { compiled, declared, data, .. } = self;
-        let done = compiled.for_each_of(WorldAccess::DeclaredAccess(declared), |row| {
+        compiled.for_each_of(WorldAccess::Declared(declared), |row| {
             if let Some(item) = row.this().and_then(|this| data.get_mut(this).ok()) {
                 each(item, row);
             }
-        });
-        succeed(done);
+        })
     }
 }
 
@@ -49,15 +54,15 @@ mod threads {
     pub(super) fn for_each<'s, E: Expression, D: IterQueryData + 'static>(
         query: &mut ExprQuery<'_, 's, E, D>,
         each: &(impl Fn(D::Item<'_, 's>, Row<'_>) + Send + Sync),
-    ) -> bool {
+    ) -> Result<bool, ExprRunError> {
         let Some(pool) = ComputeTaskPool::try_get().filter(|pool| pool.thread_num() > 1) else {
-            return false;
+            return Ok(false);
         };
         let ExprQuery { compiled, declared, data, .. } = query;
         let (declared, data) = (&*declared, &*data);
-        succeed(compiled.start_collecting(WorldAccess::DeclaredAccess(declared)));
-        if !succeed(compiled.next_batch(WorldAccess::DeclaredAccess(declared))) {
-            return true;
+        compiled.start_collecting(WorldAccess::Declared(declared))?;
+        if !compiled.next_batch(WorldAccess::Declared(declared))? {
+            return Ok(true);
         }
         let compiled = &**compiled;
         let these = compiled.batch().columns[Var::THIS.index()].iter().enumerate();
@@ -75,13 +80,13 @@ mod threads {
                         // `IterQueryData`. What rows give is disjoint from what `D` writes, or the system would
                         // have been refused. Test: `parallel_rows_come_once_each`, under AddressSanitizer too.
                         if let Ok(item) = unsafe { data.get_unchecked(this) } {
-                            each(item, Row::new(compiled, row, WorldAccess::DeclaredAccess(declared)));
+                            each(item, Row::new(compiled, row, WorldAccess::Declared(declared)));
                         }
                     }
                 });
             }
         });
-        true
+        Ok(true)
     }
 
     /// Cuts what is in order of entities into parts of about this size, never within an entity.

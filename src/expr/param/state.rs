@@ -31,7 +31,9 @@ use bevy_ecs::{
     system::{Query, ReadOnlySystemParam, SystemAccess, SystemMeta, SystemParam, SystemParamValidationError},
     world::{FilteredEntityMut, World, unsafe_world_cell::UnsafeWorldCell},
 };
+use bevy_relations_syntax::error::ExprError;
 use core::{any::type_name, marker::PhantomData};
+use thiserror::Error;
 
 type Store = Option<Res<'static, PairStore>>;
 type KnownNames = Option<Res<'static, ExprNames>>;
@@ -58,6 +60,19 @@ pub struct ExprQueryState<E: Expression, D: QueryData + 'static> {
     _expression: PhantomData<fn() -> E>,
 }
 
+/// Why a system cannot have its [`ExprQuery`]. [`PairExpr::compile`] tells beforehand; Bevy keeps the text of it.
+#[derive(Clone, Debug, Error)]
+enum ExprQueryError {
+    #[error("it has no expression: build the system with `ExprParam`")]
+    NoExpression,
+    #[error(transparent)]
+    Expr(#[from] ExprError),
+    #[error("a name has a meaning that it did not have when the system was initialised")]
+    OtherAccess,
+    #[error("the pairs of the world are out of reach")]
+    NoPairs,
+}
+
 /// How far an expression has come.
 enum Status {
     /// Everything in it has a meaning.
@@ -65,20 +80,20 @@ enum Status {
     /// Some name has none yet.
     Waits,
     /// It will never have a meaning.
-    Wrong(String),
+    Wrong(ExprQueryError),
 }
 
 impl<E: Expression, D: QueryData + 'static> ExprQueryState<E, D> {
     /// Binds what can be bound before the system runs: components, relations, and entities that are there.
     pub(super) fn new(expr: Option<PairExpr>, world: &mut World) -> Self {
         let bound = match &expr {
-            Some(expr) => bind(expr, BindContext::Init(world)).map_err(|error| error.to_string()),
-            None => Err("it has no expression: build the system with `ExprParam`".into()),
+            Some(expr) => bind(expr, BindContext::Init(world)).map_err(ExprQueryError::Expr),
+            None => Err(ExprQueryError::NoExpression),
         };
         let (query, status) = match bound {
             Ok(query) if query.awaits_names => (query, Status::Waits),
             Ok(query) => (query, Status::Ready),
-            Err(message) => (BoundQuery::default(), Status::Wrong(message)),
+            Err(error) => (BoundQuery::default(), Status::Wrong(error)),
         };
         // Comparisons declare that they read it, whether or not anybody has one.
         world.register_component::<Name>();
@@ -153,16 +168,16 @@ impl RequiredAccess {
     }
 }
 
-/// Finds out what names mean by now. Gives a message if that cannot be told.
+/// Finds out what names mean by now.
 fn settle(
     status: &mut Status,
     compiled: &mut CompiledExpr,
     expr: Option<&PairExpr>,
     needs: &RequiredAccess,
     access: WorldAccess<'_>,
-) -> Result<(), String> {
+) -> Result<(), ExprQueryError> {
     let waits = match status {
-        Status::Wrong(message) => return Err(message.clone()),
+        Status::Wrong(error) => return Err(error.clone()),
         Status::Ready if compiled.executor().names_only_living(access) => return Ok(()),
         Status::Ready => false,
         Status::Waits => true,
@@ -174,10 +189,8 @@ fn settle(
             *status = Status::Ready;
             Ok(())
         }
-        Ok(_) if waits => {
-            Err("a name has a meaning that it did not have when the system was initialised".into())
-        }
-        Err(error) if waits => Err(error.to_string()),
+        Ok(_) if waits => Err(ExprQueryError::OtherAccess),
+        Err(error) if waits => Err(error.into()),
         // What was meant is gone, and nothing else has its name: the term is false.
         Ok(_) | Err(_) => Ok(()),
     }
@@ -263,12 +276,13 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
             #[cfg(feature = "bevy_reflect")]
             types: state.types.as_ref(),
         };
-        let invalid = |message: String| SystemParamValidationError::invalid::<Self>(message);
+        // Bevy has no place for more than a text.
+        let invalid = |error: ExprQueryError| SystemParamValidationError::invalid::<Self>(error.to_string());
         let compiled = &mut state.compiled;
-        let access = WorldAccess::DeclaredAccess(&declared);
+        let access = WorldAccess::Declared(&declared);
         settle(&mut state.status, compiled, state.expr.as_ref(), &state.needs, access).map_err(invalid)?;
         if declared.store.is_none() {
-            return Err(invalid("the pairs of the world are out of reach".into()));
+            return Err(invalid(ExprQueryError::NoPairs));
         }
         compiled.clear_vars();
         compiled.set_step_limit(None);

@@ -21,7 +21,10 @@ impl PairExpr {
     /// If a name is unknown or means several things, or if a rule is broken that depends on what things are.
     pub fn compile(&self, world: &mut World) -> Result<CompiledExpr, ExprError> {
         let query = bind(self, BindContext::World(world))?;
-        Ok(CompiledExpr::new(query, WorldAccess::World(world)))
+        let access = WorldAccess::World(world);
+        let mut compiled = CompiledExpr::new(query, access);
+        compiled.executor.plan_rows(access);
+        Ok(compiled)
     }
 }
 

@@ -5,17 +5,12 @@ use crate::{
     ops::WorldPairExt,
     relation::{Relation, TraitsError},
 };
-use alloc::{
-    boxed::Box,
-    string::{String, ToString},
-    vec,
-    vec::Vec,
-};
+use alloc::{boxed::Box, vec, vec::Vec};
 use bevy_ecs::world::World;
 use bevy_relations_syntax::{
     ast::{
         Access, Arg, Ast, Clause, Comparand, Comparison, Depth, Element, Flag, Flags, Has, Id, IdKind,
-        Operator, Path, Scope, Span, Term, Test, Traversal,
+        Operator, Path, Scope, Span, Term, Test, Traversal, TypeRef,
     },
     error::{Diagnostic, ExprError},
     parse,
@@ -59,24 +54,24 @@ use core::{
 #[must_use = "nothing comes of it until `build` is called"]
 pub struct PairExprBuilder {
     ast: Ast,
-    /// The types that it was given, by what is written for them.
+    /// The types that it was given.
     types: Vec<GivenType>,
     /// The first one.
     error: Option<ExprError>,
 }
 
-/// A type, and what is written for it.
+/// A type that a builder was given.
 #[derive(Clone, Debug)]
 pub(in crate::expr) struct GivenType {
-    pub(in crate::expr) name: String,
-    pub(in crate::expr) id: TypeId,
+    pub(in crate::expr) of: TypeRef,
     /// Makes a relation known to a world, with its traits.
     pub(in crate::expr) register: fn(&mut World) -> Result<(), TraitsError>,
 }
 
 impl GivenType {
     fn new<T: ?Sized + 'static>() -> Self {
-        Self { name: type_name::<T>().to_string(), id: TypeId::of::<T>(), register: |_| Ok(()) }
+        let of = TypeRef { id: TypeId::of::<T>(), name: type_name::<T>() };
+        Self { of, register: |_| Ok(()) }
     }
 
     fn relation<R: Relation>() -> Self {
@@ -156,7 +151,8 @@ impl PairExprBuilder {
     /// `$left ~= "part"`: the part is in the name, in whatever case.
     pub fn name_contains(mut self, left: &str, part: &str) -> Self {
         if let Some(left) = self.compared(left) {
-            self.push_comparison(left, Comparand::NamePart(part.into()), false);
+            let (negated, part) = part.strip_prefix('!').map_or((false, part), |part| (true, part));
+            self.push_comparison(left, Comparand::NamePart(part.into()), negated);
         }
         self
     }
@@ -232,7 +228,14 @@ impl PairExprBuilder {
             Bound::Excluded(&end) => Some(end.saturating_sub(1)),
             Bound::Unbounded => None,
         };
-        self.change_traversal(|traversal| traversal.depth = Depth { min, max })
+        self.change_traversal(|traversal| {
+            traversal.depth = Depth { min, max };
+            if traversal.relation.is_none() {
+                // A depth is written behind a relation.
+                let kind = IdKind::Path(Path(vec!["ChildOf".into()]));
+                traversal.relation = Some(Id { kind, span: Span::NOWHERE });
+            }
+        })
     }
 
     /// One of several: the terms that the function adds are joined by `||`.
@@ -276,10 +279,10 @@ impl PairExprBuilder {
     /// # Errors
     /// If one of the texts is not right, or for what [`PairExpr::parse`] refuses.
     pub fn build(self) -> Result<PairExpr, ExprError> {
-        match self.error {
+        let Self { mut ast, types, error } = self;
+        match error {
             Some(error) => Err(error),
-            // Read again, so that places in errors are places in its text.
-            None => Ok(PairExpr { types: self.types, ..PairExpr::parse(self.ast.to_string())? }),
+            None => Ok(PairExpr { text: parse::place(&mut ast)?, ast, types }),
         }
     }
 
@@ -295,13 +298,13 @@ impl PairExprBuilder {
     }
 
     fn id_of(&mut self, given: GivenType) -> Id {
-        let kind = IdKind::Path(Path(vec![given.name.clone()]));
+        let kind = IdKind::Type(given.of);
         self.add_type(given);
         Id { kind, span: Span::NOWHERE }
     }
 
     fn add_type(&mut self, given: GivenType) {
-        if !self.types.iter().any(|known| known.id == given.id && known.name == given.name) {
+        if !self.types.iter().any(|known| known.of == given.of) {
             self.types.push(given);
         }
     }
@@ -331,7 +334,7 @@ impl PairExprBuilder {
     fn compared(&mut self, text: &str) -> Option<Id> {
         let Arg { id, traversal } = self.arg(text)?;
         if let Some(traversal) = traversal {
-            let fault = Diagnostic::rule(traversal.span, "no traversal beside a comparison");
+            let fault = Diagnostic::rule(traversal.span, "a comparison has no traversal");
             self.fail(fault.in_text(text));
             return None;
         }
@@ -379,7 +382,7 @@ impl PairExprBuilder {
         let last = self.ast.clauses.last_mut().and_then(|clause| clause.branches.last_mut());
         match last {
             Some(Element::Term(Term { test: Test::Has(has), .. })) => change(has),
-            _ => self.fail_at_end("a term that asks for something before what changes it"),
+            _ => self.fail_at_end("no term that asks for something stands before what changes it"),
         }
         self
     }
@@ -390,7 +393,7 @@ impl PairExprBuilder {
             Some(Element::Term(Term { test: Test::Has(Has { source: Some(source), .. }), .. })) => {
                 change(source);
             }
-            _ => self.fail_at_end("a term with a source before what changes it"),
+            _ => self.fail_at_end("no term with a source stands before what changes it"),
         }
         self
     }
@@ -402,13 +405,13 @@ impl PairExprBuilder {
                 test: Test::Has(Has { source: Some(Arg { traversal: Some(traversal), .. }), .. }),
                 ..
             })) => change(traversal),
-            _ => self.fail_at_end("a term with a traversal before what changes it"),
+            _ => self.fail_at_end("no term with a traversal stands before what changes it"),
         }
         self
     }
 
-    fn fail_at_end(&mut self, expected: &'static str) {
-        self.fail(Diagnostic::rule(Span::NOWHERE, expected).in_text(""));
+    fn fail_at_end(&mut self, message: &'static str) {
+        self.fail(Diagnostic::rule(Span::NOWHERE, message).in_text(""));
     }
 
     fn fail(&mut self, error: ExprError) {

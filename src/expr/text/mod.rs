@@ -6,7 +6,10 @@ pub use builder::PairExprBuilder;
 
 pub(super) use builder::GivenType;
 
-use alloc::{string::String, vec::Vec};
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
 use bevy_relations_syntax::{
     ast::{Access, Ast, IdKind, THIS},
     error::ExprError,
@@ -66,7 +69,7 @@ use core::{fmt, str::FromStr};
 pub struct PairExpr {
     pub(super) text: String,
     pub(super) ast: Ast,
-    /// Types that a builder was given, by what it has written for them.
+    /// Types that a builder was given.
     pub(super) types: Vec<GivenType>,
 }
 
@@ -93,6 +96,10 @@ impl PairExpr {
     /// The text that was read, or that a builder has written.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    fn has_types(&self) -> bool {
+        !self.types.is_empty()
     }
 
     /// The names of the variables, in the order of their first use, without `$this` and without those that occur
@@ -129,7 +136,9 @@ impl FromStr for PairExpr {
 
 impl PartialEq for PairExpr {
     fn eq(&self, other: &Self) -> bool {
+        // A type that a builder was given reads as its name.
         self.ast == other.ast
+            || (self.has_types() || other.has_types()) && self.to_string() == other.to_string()
     }
 }
 
