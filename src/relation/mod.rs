@@ -9,6 +9,7 @@
 //! derive macro, and the rule itself into `ops::mutate::plan`, the one place that decides what an insertion means.
 
 mod builtin;
+mod column;
 mod data;
 mod error;
 mod name;
@@ -24,10 +25,11 @@ pub use error::{RelationPath, TraitConflict, TraitsError};
 pub use name::RelationName;
 pub use traits::{CleanupPolicy, OnInstantiate, RelationTraits};
 
+pub(crate) use column::{ColumnRef, ErasedColumn, Value};
 pub(crate) use data::BoxedValue;
 pub(crate) use name::short_name;
-pub(crate) use registry::{Adopted, DataKind, DropFn, Registry, TypeEntry, Value};
-pub(crate) use traits::{DataRef, IdRef, OneOf, TypeRef};
+pub(crate) use registry::{Adopted, Registry, TypeEntry};
+pub(crate) use traits::{IdRef, OneOf, TypeRef};
 
 #[doc(hidden)]
 pub use data::{

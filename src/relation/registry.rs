@@ -1,63 +1,19 @@
 //! The relations of a world: by type, by entity, by name.
 
 use super::{
-    BoxedValue, PairContext, PairRefusal, Relation, RelationName, RelationTraits,
+    ColumnRef, PairContext, PairRefusal, Relation, RelationName, RelationTraits, Value,
     builtin::{BUILT_INS, built_in},
 };
 use crate::id::RelationId;
 use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::{
-    change_detection::CheckChangeTicks,
-    component::{ComponentId, Components},
+    component::ComponentId,
     entity::{Entity, EntityHashMap},
     world::{DeferredWorld, World},
 };
 use bevy_platform::collections::HashMap;
 use core::any::{Any, TypeId};
 use smallvec::SmallVec;
-
-/// A type of values in a data column, and how to work the column without knowing the type.
-#[derive(Clone, Copy)]
-pub(crate) struct DataKind {
-    pub(crate) type_id: TypeId,
-    pub(crate) name: &'static str,
-    /// Stores a value (an `Option<T>` that is taken, or a `T`) and gives its row.
-    pub(crate) insert: fn(&mut DeferredWorld<'_>, Value<'_>) -> u32,
-    /// Stores a value in an existing row. The old one is kept for `drop_removed`.
-    pub(crate) replace: fn(&mut DeferredWorld<'_>, u32, Value<'_>),
-    /// Takes the value out of a row, and keeps it for `drop_removed`.
-    pub(crate) remove: fn(&mut DeferredWorld<'_>, u32),
-    /// Drops the values that were removed or replaced: code of the user, which may panic.
-    pub(crate) drop_removed: DropFn,
-    /// Whether the column is in the world.
-    pub(crate) exists: fn(&World) -> bool,
-    /// The value in a row.
-    pub(crate) get: for<'w> fn(&'w World, u32) -> Option<&'w (dyn Any + Send + Sync)>,
-    /// The resource that the values lie in.
-    pub(crate) column: fn(&Components) -> Option<ComponentId>,
-    /// How many values there are.
-    pub(crate) len: fn(&World) -> usize,
-    /// Keeps old ticks of values from seeming new once the world's counter wraps around.
-    pub(crate) clamp_ticks: fn(&mut DeferredWorld<'_>, CheckChangeTicks),
-    /// Makes the column, unless there is one that belongs to the present store.
-    pub(crate) init: fn(&mut World),
-    /// Whether a default is known.
-    pub(crate) has_default: fn(&World) -> bool,
-    /// A default value, if one is known: code of the user.
-    pub(crate) default: fn(&World) -> Option<BoxedValue>,
-    /// A copy of a value, if the type can be copied.
-    pub(crate) clone: fn(&dyn Any) -> Option<BoxedValue>,
-}
-
-/// See [`DataKind::drop_removed`].
-pub(crate) type DropFn = fn(&mut DeferredWorld<'_>);
-
-/// A value on its way into a column.
-pub(crate) enum Value<'a> {
-    /// An `Option<T>` to take from.
-    Slot(&'a mut (dyn Any + Send + Sync)),
-    Boxed(BoxedValue),
-}
 
 /// Checks a value before it is stored.
 pub(crate) type ValidateFn = fn(&mut Value<'_>, &PairContext<'_>) -> Result<(), PairRefusal>;
@@ -75,7 +31,7 @@ pub(crate) struct Adopted {
     pub(crate) target: fn(&World, Entity) -> Option<Entity>,
     pub(crate) component: ComponentId,
     /// The type of the component.
-    pub(crate) kind: DataKind,
+    pub(crate) column: ColumnRef,
     /// It has fields beside its target.
     pub(crate) has_fields: bool,
     pub(crate) allow_self: bool,
@@ -100,7 +56,7 @@ pub(crate) struct RelationEntry {
     pub(crate) name: Option<Cow<'static, str>>,
     pub(crate) traits: RelationTraits,
     /// The values of its pairs, if the relation itself says what they are.
-    pub(crate) data: Option<DataKind>,
+    pub(crate) data: Option<ColumnRef>,
     pub(crate) validate: Option<ValidateFn>,
     pub(crate) adopted: Option<Adopted>,
     /// Relations that come along.
@@ -147,7 +103,7 @@ impl RelationEntry {
 pub(crate) struct TypeEntry {
     pub(crate) entity: Entity,
     /// The values of pairs that have the type as their target.
-    pub(crate) data: Option<DataKind>,
+    pub(crate) data: Option<ColumnRef>,
 }
 
 /// Every relation of a world.
@@ -166,8 +122,8 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// Every kind of values that pairs may carry, some more than once.
-    pub(crate) fn data_kinds(&self) -> impl Iterator<Item = DataKind> + use<'_> {
+    /// The columns of every type of values that pairs may carry, some more than once.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = ColumnRef> + use<'_> {
         let of_relations = self.entries.iter().filter_map(|entry| entry.data);
         of_relations.chain(self.types.values().filter_map(|entry| entry.data))
     }

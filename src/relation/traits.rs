@@ -1,6 +1,6 @@
 //! Relation traits: the facts that can be declared about a relation, and which of them contradict.
 
-use super::{DataKind, Relation, TraitConflict, TraitsError};
+use super::{ColumnRef, Relation, TraitConflict, TraitsError};
 use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, world::World};
 use core::any::TypeId;
@@ -45,11 +45,11 @@ pub(crate) struct TypeRef {
     /// Set for relation types, which need more than an entity.
     pub(crate) register: Option<RegisterFn>,
     /// The values of pairs that have the type as their target, if it has fields; the store lies above this layer.
-    pub(crate) data: Option<fn() -> DataKind>,
+    pub(crate) data: Option<ColumnRef>,
 }
 
 impl TypeRef {
-    pub(crate) fn of<T: 'static>(data: Option<fn() -> DataKind>) -> Self {
+    pub(crate) fn of<T: 'static>(data: Option<ColumnRef>) -> Self {
         Self { id: TypeId::of::<T>(), register: None, data }
     }
 
@@ -115,22 +115,9 @@ pub struct RelationTraits {
     on_instantiate: Option<OnInstantiate>,
     on_relation_despawn: Option<CleanupPolicy>,
     on_target_despawn: Option<CleanupPolicy>,
-    data: Option<DataRef>,
+    /// The type of the values that pairs of a run-time relation carry.
+    data: Option<ColumnRef>,
     conflict: Option<TraitConflict>,
-}
-
-/// The type of the values that pairs of a run-time relation carry.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DataRef {
-    pub(crate) id: TypeId,
-    /// Makes the column for the type; the store lies above this layer.
-    pub(crate) kind: fn() -> DataKind,
-}
-
-impl PartialEq for DataRef {
-    fn eq(&self, other: &Self) -> bool {
-        self.id == other.id
-    }
 }
 
 macro_rules! flags {
@@ -241,7 +228,7 @@ impl RelationTraits {
         self
     }
 
-    pub(crate) fn set_data(&mut self, data: DataRef) {
+    pub(crate) fn set_data(&mut self, data: ColumnRef) {
         merge(&mut self.data, Some(data), "data", &mut self.conflict);
     }
 
@@ -310,7 +297,7 @@ impl RelationTraits {
         });
     }
 
-    pub(crate) fn data_ref(&self) -> Option<DataRef> {
+    pub(crate) fn column(&self) -> Option<ColumnRef> {
         self.data
     }
 

@@ -150,10 +150,10 @@ impl PairStore {
         let mut of_targets: Vec<_> = of_targets.collect();
         of_targets.sort_unstable_by_key(|(relation, _)| relation.entity);
         for (relation, kind) in of_relations.chain(of_targets) {
-            let used = rows.get(&kind.type_id).map_or(0, HashSet::len);
-            let stored = (kind.len)(world);
+            let used = rows.get(&kind.value_type()).map_or(0, HashSet::len);
+            let stored = kind.count(world);
             if used != stored {
-                let detail = alloc::format!("{stored} values of {} for {used} pairs", kind.name);
+                let detail = alloc::format!("{stored} values of {} for {used} pairs", kind.value_name());
                 return Err(PairInvariantError { invariant: Invariant::Data, relation, detail });
             }
         }
@@ -307,16 +307,16 @@ impl Checker<'_> {
         let index = self.store.relation(self.id);
         let symmetric = self.store.registry.entry(self.id).traits.is_symmetric();
         for (source, target) in index.iter() {
-            let kind = self.store.data_kind(self.id, source, target);
+            let kind = self.store.column_of(self.id, source, target);
             match (kind, index.row(source, target)) {
                 (None, None) => {}
                 (Some(kind), Some(row)) => {
-                    if (kind.get)(self.world, row).is_none() {
+                    if kind.get(self.world, row).is_none() {
                         return self.fail(Invariant::Data, format_args!("row {row} is empty"));
                     }
                     // Both directions of a symmetric pair share a value, which is counted once.
                     if !symmetric || source <= target {
-                        let rows = rows.entry(kind.type_id).or_default();
+                        let rows = rows.entry(kind.value_type()).or_default();
                         if !rows.insert(row) {
                             return self
                                 .fail(Invariant::Data, format_args!("row {row} belongs to two pairs"));

@@ -2,17 +2,21 @@
 //! that write values run beside systems that read topology.
 
 use super::{PairStore, StoreId};
+#[cfg(feature = "bevy_reflect")]
+use crate::relation::ReflectedData;
 use crate::relation::{
-    BoxedValue, DataKind, DataRef, IdRef, OneOf, Relation, RelationTraits, TypeRef, Value,
+    BoxedValue, ColumnRef, ErasedColumn, IdRef, OneOf, Relation, RelationTraits, TypeRef, Value,
 };
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{
-    change_detection::{ComponentTicks, DetectChangesMut, MaybeLocation, Mut, Tick},
+    change_detection::{CheckChangeTicks, ComponentTicks, DetectChangesMut, MaybeLocation, Mut, Tick},
+    component::{ComponentId, Components},
     resource::Resource,
-    world::World,
+    world::{DeferredWorld, World},
 };
 use core::{
     any::{Any, TypeId, type_name},
+    marker::PhantomData,
     mem::take,
     panic::Location,
 };
@@ -98,106 +102,196 @@ impl<T: Send + Sync + 'static> PairData<T> {
         self.writers.as_mut().zip(MaybeLocation::caller()).map(|(writers, caller)| writers.push(caller));
     }
 
-    /// How to work this column without knowing `T`.
-    pub(crate) fn kind() -> DataKind {
-        DataKind {
-            type_id: TypeId::of::<T>(),
-            name: type_name::<T>(),
-            insert: |world, value| {
-                let tick = world.read_change_tick();
-                match (world.get_resource_mut::<Self>(), unpack(value)) {
-                    (Some(mut column), Some(value)) => column.insert(value, tick),
-                    _ => super::NO_ROW,
-                }
-            },
-            replace: |world, row, value| {
-                let tick = world.read_change_tick();
-                if let (Some(mut column), Some(value)) = (world.get_resource_mut::<Self>(), unpack(value))
-                    && let Some(slot) = column.values.get_mut(row as usize)
-                {
-                    let old = slot.replace(value);
-                    column.removed.extend(old);
-                    column.ticks[row as usize].changed = tick;
-                }
-            },
-            remove: |world, row| {
-                if let Some(mut column) = world.get_resource_mut::<Self>() {
-                    column.remove(row);
-                }
-            },
-            drop_removed: |world| {
-                // Dropped outside the borrow.
-                let removed = world.get_resource_mut::<Self>().map(|mut column| take(&mut column.removed));
-                drop(removed);
-            },
-            exists: World::contains_resource::<Self>,
-            get: |world, row| {
-                let value: &T = world.get_resource::<Self>()?.get(row)?;
-                Some(value)
-            },
-            column: |components| components.component_id::<Self>(),
-            len: |world| {
-                world.get_resource::<Self>().map_or(0, |column| column.values.iter().flatten().count())
-            },
-            clamp_ticks: |world, check| {
-                if let Some(mut column) = world.get_resource_mut::<Self>() {
-                    for ticks in &mut column.bypass_change_detection().ticks {
-                        ticks.added.check_tick(check);
-                        ticks.changed.check_tick(check);
-                    }
-                }
-            },
-            init: |world| {
-                let store = world.get_resource::<PairStore>().map(|store| store.id);
-                if world.get_resource::<Self>().is_none_or(|column| column.store != store) {
-                    let column = Self::new(world);
-                    world.insert_resource(column);
-                }
-            },
-            #[cfg(feature = "bevy_reflect")]
-            has_default: has_reflected_default::<T>,
-            #[cfg(feature = "bevy_reflect")]
-            default: reflected_default::<T>,
-            #[cfg(not(feature = "bevy_reflect"))]
-            has_default: |_| false,
-            #[cfg(not(feature = "bevy_reflect"))]
-            default: |_| None,
-            clone: |_| None,
-        }
-    }
-
-    /// [`kind`](Self::kind) of values that can be copied.
-    fn kind_cloned() -> DataKind
-    where
-        T: Clone,
-    {
-        DataKind {
-            clone: |value| value.downcast_ref::<T>().map(|value| Box::new(value.clone()) as BoxedValue),
-            ..Self::kind()
-        }
-    }
-
-    /// [`kind`](Self::kind) of values that can be copied and made.
-    fn kind_defaulted() -> DataKind
-    where
-        T: Clone + Default,
-    {
-        DataKind { has_default: |_| true, default: |_| Some(Box::new(T::default())), ..Self::kind_cloned() }
-    }
+    /// The column, for those who do not know `T`.
+    pub(crate) const COLUMN: ColumnRef = &Column::<T, Opaque>::NEW;
 }
 
 impl<R: Relation> PairData<R> {
-    /// [`kind`](Self::kind) of the values of a relation type, which knows whether they can be copied and made.
-    pub(crate) fn kind_of_relation() -> DataKind {
-        DataKind {
-            has_default: |_| R::info().default.is_some(),
-            default: |_| R::info().default.map(|make| Box::new(make()) as BoxedValue),
-            clone: |value| {
-                let clone = R::info().clone?;
-                value.downcast_ref::<R>().map(|value| Box::new(clone(value)) as BoxedValue)
-            },
-            ..Self::kind()
+    /// The column for the values of a relation type, which knows whether they can be copied and made.
+    pub(crate) const OF_RELATION: ColumnRef = &Column::<R, Declared>::NEW;
+}
+
+/// What can be done with values beside storing them.
+trait ValueOps<T>: 'static {
+    fn has_default(world: &World) -> bool;
+    fn default_value(world: &World) -> Option<BoxedValue>;
+    fn copy_value(value: &T) -> Option<BoxedValue>;
+}
+
+/// Nothing is known of the type but what reflection says.
+struct Opaque;
+/// Values can be copied.
+struct Cloned;
+/// Values can be copied and made.
+struct Defaulted;
+/// The type is a relation, which knows whether its values can be copied and made.
+struct Declared;
+/// Values are reflected ones, which can be copied by reflection.
+#[cfg(feature = "bevy_reflect")]
+struct Reflected;
+
+impl<T: Send + Sync + 'static> ValueOps<T> for Opaque {
+    fn has_default(world: &World) -> bool {
+        has_reflected_default::<T>(world)
+    }
+
+    fn default_value(world: &World) -> Option<BoxedValue> {
+        reflected_default::<T>(world)
+    }
+
+    fn copy_value(_: &T) -> Option<BoxedValue> {
+        None
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> ValueOps<T> for Cloned {
+    fn has_default(world: &World) -> bool {
+        has_reflected_default::<T>(world)
+    }
+
+    fn default_value(world: &World) -> Option<BoxedValue> {
+        reflected_default::<T>(world)
+    }
+
+    fn copy_value(value: &T) -> Option<BoxedValue> {
+        Some(Box::new(value.clone()))
+    }
+}
+
+impl<T: Clone + Default + Send + Sync + 'static> ValueOps<T> for Defaulted {
+    fn has_default(_: &World) -> bool {
+        true
+    }
+
+    fn default_value(_: &World) -> Option<BoxedValue> {
+        Some(Box::new(T::default()))
+    }
+
+    fn copy_value(value: &T) -> Option<BoxedValue> {
+        Some(Box::new(value.clone()))
+    }
+}
+
+impl<R: Relation> ValueOps<R> for Declared {
+    fn has_default(_: &World) -> bool {
+        R::info().default.is_some()
+    }
+
+    fn default_value(_: &World) -> Option<BoxedValue> {
+        R::info().default.map(|make| Box::new(make()) as BoxedValue)
+    }
+
+    fn copy_value(value: &R) -> Option<BoxedValue> {
+        R::info().clone.map(|clone| Box::new(clone(value)) as BoxedValue)
+    }
+}
+
+#[cfg(feature = "bevy_reflect")]
+impl ValueOps<ReflectedData> for Reflected {
+    fn has_default(world: &World) -> bool {
+        has_reflected_default::<ReflectedData>(world)
+    }
+
+    fn default_value(world: &World) -> Option<BoxedValue> {
+        reflected_default::<ReflectedData>(world)
+    }
+
+    fn copy_value(value: &ReflectedData) -> Option<BoxedValue> {
+        Some(Box::new(ReflectedData(value.0.to_dynamic().ok()?)))
+    }
+}
+
+/// The column for values of type `T`, with what can be done with them.
+struct Column<T, V>(PhantomData<fn() -> (T, V)>);
+
+impl<T, V> Column<T, V> {
+    const NEW: Self = Self(PhantomData);
+}
+
+impl<T: Send + Sync + 'static, V: ValueOps<T>> ErasedColumn for Column<T, V> {
+    fn value_type(&self) -> TypeId {
+        TypeId::of::<T>()
+    }
+
+    fn value_name(&self) -> &'static str {
+        type_name::<T>()
+    }
+
+    fn insert(&self, world: &mut DeferredWorld<'_>, value: Value<'_>) -> u32 {
+        let tick = world.read_change_tick();
+        match (world.get_resource_mut::<PairData<T>>(), unpack(value)) {
+            (Some(mut column), Some(value)) => column.insert(value, tick),
+            _ => super::NO_ROW,
         }
+    }
+
+    fn replace(&self, world: &mut DeferredWorld<'_>, row: u32, value: Value<'_>) {
+        let tick = world.read_change_tick();
+        if let (Some(mut column), Some(value)) = (world.get_resource_mut::<PairData<T>>(), unpack(value))
+            && let Some(slot) = column.values.get_mut(row as usize)
+        {
+            let old = slot.replace(value);
+            column.removed.extend(old);
+            column.ticks[row as usize].changed = tick;
+        }
+    }
+
+    fn remove(&self, world: &mut DeferredWorld<'_>, row: u32) {
+        if let Some(mut column) = world.get_resource_mut::<PairData<T>>() {
+            column.remove(row);
+        }
+    }
+
+    fn drop_removed(&self, world: &mut DeferredWorld<'_>) {
+        // Dropped outside the borrow.
+        let removed = world.get_resource_mut::<PairData<T>>().map(|mut column| take(&mut column.removed));
+        drop(removed);
+    }
+
+    fn exists(&self, world: &World) -> bool {
+        world.contains_resource::<PairData<T>>()
+    }
+
+    fn get<'w>(&self, world: &'w World, row: u32) -> Option<&'w (dyn Any + Send + Sync)> {
+        let value: &T = world.get_resource::<PairData<T>>()?.get(row)?;
+        Some(value)
+    }
+
+    fn resource(&self, components: &Components) -> Option<ComponentId> {
+        components.component_id::<PairData<T>>()
+    }
+
+    fn count(&self, world: &World) -> usize {
+        world.get_resource::<PairData<T>>().map_or(0, |column| column.values.iter().flatten().count())
+    }
+
+    fn clamp_ticks(&self, world: &mut DeferredWorld<'_>, check: CheckChangeTicks) {
+        if let Some(mut column) = world.get_resource_mut::<PairData<T>>() {
+            for ticks in &mut column.bypass_change_detection().ticks {
+                ticks.added.check_tick(check);
+                ticks.changed.check_tick(check);
+            }
+        }
+    }
+
+    fn init(&self, world: &mut World) {
+        let store = world.get_resource::<PairStore>().map(|store| store.id);
+        if world.get_resource::<PairData<T>>().is_none_or(|column| column.store != store) {
+            let column = PairData::<T>::new(world);
+            world.insert_resource(column);
+        }
+    }
+
+    fn has_default(&self, world: &World) -> bool {
+        V::has_default(world)
+    }
+
+    fn default_value(&self, world: &World) -> Option<BoxedValue> {
+        V::default_value(world)
+    }
+
+    fn copy_value(&self, value: &dyn Any) -> Option<BoxedValue> {
+        V::copy_value(value.downcast_ref()?)
     }
 }
 
@@ -211,6 +305,16 @@ fn has_reflected_default<T: 'static>(world: &World) -> bool {
 #[cfg(feature = "bevy_reflect")]
 fn reflected_default<T: Send + Sync + 'static>(world: &World) -> Option<BoxedValue> {
     Some(reflected::<T>(world)?.default().into_any().downcast::<T>().ok()?)
+}
+
+#[cfg(not(feature = "bevy_reflect"))]
+fn has_reflected_default<T>(_: &World) -> bool {
+    false
+}
+
+#[cfg(not(feature = "bevy_reflect"))]
+fn reflected_default<T>(_: &World) -> Option<BoxedValue> {
+    None
 }
 
 #[cfg(feature = "bevy_reflect")]
@@ -229,7 +333,7 @@ pub(crate) fn unpack<T: Send + Sync + 'static>(value: Value<'_>) -> Option<T> {
 
 /// A type, with the values that pairs of it carry if it has fields.
 pub(crate) fn type_ref<T: Send + Sync + 'static>() -> TypeRef {
-    TypeRef::of::<T>((size_of::<T>() > 0).then_some(PairData::<T>::kind as fn() -> DataKind))
+    TypeRef::of::<T>((size_of::<T>() > 0).then_some(PairData::<T>::COLUMN))
 }
 
 impl RelationTraits {
@@ -243,14 +347,14 @@ impl RelationTraits {
     /// Pairs of this run-time relation carry a value of type `T`, which must be given at insertion.
     #[must_use]
     pub fn data<T: Clone + Send + Sync + 'static>(mut self) -> Self {
-        self.set_data(DataRef { id: TypeId::of::<T>(), kind: PairData::<T>::kind_cloned });
+        self.set_data(&Column::<T, Cloned>::NEW);
         self
     }
 
     /// Pairs of this run-time relation carry a value of type `T`, its default if none is given.
     #[must_use]
     pub fn data_or_default<T: Clone + Default + Send + Sync + 'static>(mut self) -> Self {
-        self.set_data(DataRef { id: TypeId::of::<T>(), kind: PairData::<T>::kind_defaulted });
+        self.set_data(&Column::<T, Defaulted>::NEW);
         self
     }
 
@@ -258,15 +362,7 @@ impl RelationTraits {
     #[cfg(feature = "bevy_reflect")]
     #[must_use]
     pub fn reflected_data(mut self) -> Self {
-        use crate::relation::ReflectedData;
-        let kind = || DataKind {
-            clone: |value| {
-                let copy = value.downcast_ref::<ReflectedData>()?.0.to_dynamic().ok()?;
-                Some(Box::new(ReflectedData(copy)))
-            },
-            ..PairData::<ReflectedData>::kind()
-        };
-        self.set_data(DataRef { id: TypeId::of::<ReflectedData>(), kind });
+        self.set_data(&Column::<ReflectedData, Reflected>::NEW);
         self
     }
 }

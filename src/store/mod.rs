@@ -41,7 +41,7 @@ pub(crate) use reverse::{ListIter, NO_ROW};
 
 use crate::{
     id::RelationId,
-    relation::{BUILT_INS, DataKind, DropFn, IS_A, Registry, RelationTraits, TAGGED},
+    relation::{BUILT_INS, ColumnRef, IS_A, Registry, RelationTraits, TAGGED},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -141,7 +141,7 @@ pub(crate) struct PairStore {
     /// Pairs of clones whose targets may still be cloned.
     pub(crate) unmapped: Vec<UnmappedClone>,
     /// The columns with values that were removed and are still to be dropped.
-    pub(crate) removed: SmallVec<[(TypeId, DropFn); 1]>,
+    pub(crate) removed: SmallVec<[ColumnRef; 1]>,
     /// Observers that must not go.
     pub(crate) watches: Vec<Watch>,
     /// One of them has gone.
@@ -267,34 +267,35 @@ impl PairStore {
     /// What values a pair carries, by the rules of which the first that applies counts: the relation says so; it
     /// is declared a tag; the target stands for a type with fields. Both directions of a symmetric pair carry
     /// the same.
-    pub(crate) fn data_kind(&self, id: RelationId, source: Entity, target: Entity) -> Option<DataKind> {
+    pub(crate) fn column_of(&self, id: RelationId, source: Entity, target: Entity) -> Option<ColumnRef> {
         let entry = self.registry.entry(id);
         if entry.data.is_some() || entry.adopted.is_some() || entry.traits.is_tag() {
             return entry.data;
         }
-        match self.kind_of_type_entity(target) {
-            None if entry.traits.is_symmetric() => self.kind_of_type_entity(source),
-            kind => kind,
+        match self.column_of_type_entity(target) {
+            None if entry.traits.is_symmetric() => self.column_of_type_entity(source),
+            column => column,
         }
     }
 
     /// Notes that a value of this kind was removed or replaced.
-    pub(crate) fn note_removed(&mut self, kind: DataKind) {
-        if !self.removed.iter().any(|&(type_id, _)| type_id == kind.type_id) {
-            self.removed.push((kind.type_id, kind.drop_removed));
+    pub(crate) fn note_removed(&mut self, column: ColumnRef) {
+        if !self.removed.contains(&column) {
+            self.removed.push(column);
         }
     }
 
     /// The number of rows that pairs may name in the column of a type.
     fn rows_of(&self, type_id: TypeId) -> u32 {
         let entries = self.registry.entries.iter().zip(&self.relations);
-        let may_have = entries.filter(|(entry, _)| entry.data.is_none_or(|data| data.type_id == type_id));
+        let may_have =
+            entries.filter(|(entry, _)| entry.data.is_none_or(|data| data.value_type() == type_id));
         let rows = may_have.flat_map(|(_, index)| index.reverse.extra.iter().flat_map(|extra| &extra.rows));
         rows.filter(|&&row| row != NO_ROW).max().map_or(0, |&row| row + 1)
     }
 
     /// The values of the type that `entity` stands for.
-    pub(crate) fn kind_of_type_entity(&self, entity: Entity) -> Option<DataKind> {
+    pub(crate) fn column_of_type_entity(&self, entity: Entity) -> Option<ColumnRef> {
         if !self.participants.is_data_target(entity) {
             return None;
         }

@@ -160,6 +160,6 @@ pub(crate) fn any_pair_value(
     match store.registry.entry(id).adopted {
         Some(adopted) if store.relation(id).has(source, target) => (adopted.get)(world, source),
         Some(_) => None,
-        None => (store.data_kind(id, source, target)?.get)(world, store.relation(id).row(source, target)?),
+        None => store.column_of(id, source, target)?.get(world, store.relation(id).row(source, target)?),
     }
 }

@@ -180,9 +180,9 @@ impl<'w> WorldAccess<'w> {
         };
         let store = declared.store?;
         let id = store.registry.of_entity(relation)?;
-        let kind = store.data_kind(id, source, target)?;
+        let kind = store.column_of(id, source, target)?;
         let row = store.relation(id).row(source, target)?;
-        let column = self.resource_entity((kind.column)(self.components())?)?;
+        let column = self.resource_entity(kind.resource(self.components())?)?;
         self.get::<PairData<V>>(column)?.get(row)
     }
 

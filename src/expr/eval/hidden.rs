@@ -53,5 +53,5 @@ pub(crate) fn unlisted_components(access: WorldAccess<'_>, internal: &[Component
 fn adopted_components(access: WorldAccess<'_>) -> Vec<ComponentId> {
     let Some(store) = access.store() else { return Vec::new() };
     let adopted = store.registry.entries.iter().filter_map(|entry| entry.adopted);
-    adopted.filter_map(|adopted| access.components().get_id(adopted.kind.type_id)).collect()
+    adopted.filter_map(|adopted| access.components().get_id(adopted.column.value_type())).collect()
 }

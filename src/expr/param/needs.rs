@@ -200,9 +200,9 @@ impl Collector<'_> {
         let store = self.access.store()?;
         let relation = store.registry.of_entity(pair.relation.entity()?)?;
         let kind = match pair.target.entity() {
-            Some(target) => store.data_kind(relation, target, target)?,
+            Some(target) => store.column_of(relation, target, target)?,
             None => store.registry.entry(relation).data?,
         };
-        (kind.column)(self.access.components())
+        kind.resource(self.access.components())
     }
 }

@@ -395,8 +395,8 @@ impl WorldPairExt for World {
             entry.frozen = is_used || entry.adopted.is_some();
             store.refresh_simple(id);
         }
-        let columns: Vec<_> = store.registry.data_kinds().map(|kind| kind.init).collect();
-        columns.into_iter().for_each(|init| init(self));
+        let columns: Vec<_> = store.registry.columns().collect();
+        columns.into_iter().for_each(|column| column.init(self));
     }
 
     fn despawn_with_pair(&mut self, pair: PairId) -> Result<usize, DespawnError> {

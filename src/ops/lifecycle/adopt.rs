@@ -113,7 +113,7 @@ pub(crate) fn adopt<C: Relationship>(
         },
         target: |world, source| world.get::<C>(source).map(Relationship::get),
         component,
-        kind: PairData::<C>::kind(),
+        column: PairData::<C>::COLUMN,
         has_fields,
         allow_self: C::ALLOW_SELF_REFERENTIAL,
         sync: Inserted::<C>::run,

@@ -99,18 +99,19 @@ fn copy_pair(world: &mut World, from: StoredPair, to: StoredPair) -> Result {
     let Some(store) = fetch::store(world) else { return Ok(()) };
     let row = store.relation(from.relation).row(from.source, from.target);
     let mut given = None;
-    if let (Some(row), Some(kind)) = (row, store.data_kind(from.relation, from.source, from.target)) {
-        let value = (kind.get)(world, row).and_then(|value| (kind.clone)(value));
+    if let (Some(row), Some(kind)) = (row, store.column_of(from.relation, from.source, from.target)) {
+        let value = kind.get(world, row).and_then(|value| kind.copy_value(value));
         let Some(value) = value else {
             let error = alloc::format!(
                 "{} of {} was not cloned: `{}` is not `Clone`",
                 store.registry.entry(from.relation).name(),
                 from.source,
-                kind.name
+                kind.value_name()
             );
             return Err(bevy_ecs::error::BevyError::error(error));
         };
-        given = Some(Given { type_id: kind.type_id, name: kind.name, value: Value::Boxed(value) });
+        given =
+            Some(Given { type_id: kind.value_type(), name: kind.value_name(), value: Value::Boxed(value) });
     }
     insert::insert(world, to, given.as_mut()).map_err(to_bevy)
 }

@@ -237,13 +237,13 @@ fn apply_one(
         .and_then(|store| store.relation(relation).row(source, target));
     let row = match (kind, take_value(value, given), old_row) {
         (Some(kind), Some(value), Some(row)) => {
-            (kind.replace)(world, row, value);
+            kind.replace(world, row, value);
             if let Some(store) = fetch::deferred_store(world) {
                 store.note_removed(kind);
             }
             row
         }
-        (Some(kind), Some(value), None) => (kind.insert)(world, value),
+        (Some(kind), Some(value), None) => kind.insert(world, value),
         (Some(_), None, _) => last_row,
         (None, ..) => NO_ROW,
     };

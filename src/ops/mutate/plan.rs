@@ -9,7 +9,7 @@ use super::error::{AttemptedPair, InsertPairError, PairRole};
 use crate::{
     fetch,
     id::{RelationId, StoredPair},
-    relation::{BoxedValue, CHILD_OF, DataKind, IS_A, PairContext, TAGGED, TraitsError, Value},
+    relation::{BoxedValue, CHILD_OF, ColumnRef, IS_A, PairContext, TAGGED, TraitsError, Value},
     store::PairStore,
     traverse::{EntityPath, path_up},
 };
@@ -43,7 +43,7 @@ pub(crate) enum Source {
 pub(crate) struct Insertion {
     pub(crate) pair: StoredPair,
     pub(crate) value: Source,
-    pub(crate) kind: Option<DataKind>,
+    pub(crate) kind: Option<ColumnRef>,
     /// The pair is there; its value is replaced.
     pub(crate) replaced: bool,
 }
@@ -151,10 +151,11 @@ fn make_default(
     world: &World,
     store: &PairStore,
     pair: StoredPair,
-    kind: DataKind,
+    kind: ColumnRef,
 ) -> Result<BoxedValue, InsertPairError> {
-    let missing = || InsertPairError::MissingValue { pair: attempted(store, pair), expected: kind.name };
-    let mut value = Value::Boxed((kind.default)(world).ok_or_else(missing)?);
+    let missing =
+        || InsertPairError::MissingValue { pair: attempted(store, pair), expected: kind.value_name() };
+    let mut value = Value::Boxed(kind.default_value(world).ok_or_else(missing)?);
     validate(world, store, pair, &mut value)?;
     match value {
         Value::Boxed(value) => Ok(value),
@@ -205,7 +206,7 @@ impl Planner<'_, '_> {
         self.alive(pair)?;
         let index = self.store.relation(pair.relation);
         let there = index.has(pair.source, pair.target);
-        let kind = self.store.data_kind(pair.relation, pair.source, pair.target);
+        let kind = self.store.column_of(pair.relation, pair.source, pair.target);
         if !there {
             self.rules(pair)?;
         }
@@ -308,22 +309,22 @@ impl Planner<'_, '_> {
     fn value(
         &self,
         pair: StoredPair,
-        kind: Option<DataKind>,
+        kind: Option<ColumnRef>,
         first: bool,
         there: bool,
     ) -> Result<Source, InsertPairError> {
         let adopted = self.store.registry.entry(pair.relation).adopted;
         let error = || attempted(self.store, pair);
         let given = if first { self.given } else { None };
-        match (adopted.map_or(kind, |adopted| Some(adopted.kind)), given) {
+        match (adopted.map_or(kind, |adopted| Some(adopted.column)), given) {
             (None, None) => Ok(Source::Nothing),
             (None, Some(given)) => Err(InsertPairError::UnexpectedValue { pair: error(), found: given.name }),
-            (Some(kind), Some(given)) if kind.type_id != given.type_id => {
-                let (expected, found) = (kind.name, given.name);
+            (Some(kind), Some(given)) if kind.value_type() != given.type_id => {
+                let (expected, found) = (kind.value_name(), given.name);
                 Err(InsertPairError::WrongValueType { pair: error(), expected, found })
             }
-            (Some(kind), _) if adopted.is_none() && !(kind.exists)(self.world) => {
-                Err(InsertPairError::ValuesRemoved { pair: error(), expected: kind.name })
+            (Some(kind), _) if adopted.is_none() && !kind.exists(self.world) => {
+                Err(InsertPairError::ValuesRemoved { pair: error(), expected: kind.value_name() })
             }
             // The component is there already and says nothing but its target.
             (Some(_), _) if there && adopted.is_some_and(|adopted| !adopted.has_fields) => {
@@ -332,8 +333,8 @@ impl Planner<'_, '_> {
             (Some(_), Some(_)) => Ok(Source::Given),
             // A Bevy relationship makes itself from its target.
             (Some(_), None) if there || adopted.is_some() => Ok(Source::Nothing),
-            (Some(kind), None) if !(kind.has_default)(self.world) => {
-                Err(InsertPairError::MissingValue { pair: error(), expected: kind.name })
+            (Some(kind), None) if !kind.has_default(self.world) => {
+                Err(InsertPairError::MissingValue { pair: error(), expected: kind.value_name() })
             }
             (Some(_), None) => Ok(Source::Missing),
         }
@@ -359,7 +360,7 @@ impl Planner<'_, '_> {
     }
 
     /// The other direction of a symmetric pair, with the same value.
-    fn add_mirror(&mut self, pair: StoredPair, kind: Option<DataKind>, there: bool) {
+    fn add_mirror(&mut self, pair: StoredPair, kind: Option<ColumnRef>, there: bool) {
         let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
         self.met.insert(mirror);
         if !there {

@@ -4,7 +4,7 @@ use super::event::{self, Kind};
 use crate::{
     fetch,
     id::{PairId, StoredPair},
-    relation::{Adopted, DataKind, Relation},
+    relation::{Adopted, ColumnRef, Relation},
     store::{NO_ROW, PairStore},
     traverse::Relations,
 };
@@ -27,12 +27,12 @@ pub(crate) fn remove(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) -> boo
             event::fire(world, Kind::Removed, pair, false);
         }
     }
-    let mut rows: SmallVec<[(DataKind, u32); 4]> = SmallVec::new();
+    let mut rows: SmallVec<[(ColumnRef, u32); 4]> = SmallVec::new();
     if let Some(store) = fetch::deferred_store(world) {
         for &StoredPair { source, relation, target } in pairs {
             let row = store.relation_mut(relation).unlink(source, target).unwrap_or(NO_ROW);
             if row != NO_ROW
-                && let Some(kind) = store.data_kind(relation, source, target)
+                && let Some(kind) = store.column_of(relation, source, target)
             {
                 store.note_removed(kind);
                 rows.push((kind, row));
@@ -41,7 +41,7 @@ pub(crate) fn remove(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) -> boo
     }
     // Both directions of a symmetric pair name one row, which goes with the first.
     for (kind, row) in rows {
-        (kind.remove)(world, row);
+        kind.remove(world, row);
     }
     listening
 }
@@ -50,8 +50,8 @@ pub(crate) fn remove(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) -> boo
 pub(crate) fn drop_removed(world: &mut World) {
     loop {
         let Some(store) = fetch::store_mut(world).filter(|store| !store.cascade.scheduled) else { return };
-        let Some((_, drop_removed)) = store.removed.pop() else { return };
-        drop_removed(&mut DeferredWorld::from(&mut *world));
+        let Some(column) = store.removed.pop() else { return };
+        column.drop_removed(&mut DeferredWorld::from(&mut *world));
     }
 }
 

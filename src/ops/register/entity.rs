@@ -4,7 +4,7 @@ use super::{participant, store::ensure_store, watch};
 use crate::{
     fetch,
     id::RelationId,
-    relation::{DataKind, TAGGED, TraitsError, TypeEntry, TypeRef},
+    relation::{ColumnRef, TAGGED, TraitsError, TypeEntry, TypeRef},
     store::{PairStore, type_ref},
 };
 use bevy_ecs::{component::Component, entity::Entity, world::World};
@@ -30,7 +30,7 @@ pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<Relati
                 false => Err(TraitsError::Dead { entity }),
             };
         }
-        let (data, marked) = (store.kind_of_type_entity(entity), store.participants.is_marked(entity));
+        let (data, marked) = (store.column_of_type_entity(entity), store.participants.is_marked(entity));
         if !world.entities().contains_spawned(entity) {
             return Err(TraitsError::Dead { entity });
         }
@@ -126,7 +126,7 @@ pub(crate) fn entity_of_type_id(world: &mut World, id: TypeId) -> Entity {
 }
 
 pub(super) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
-    let data = type_ref.data.map(|kind| kind());
+    let data = type_ref.data;
     let (mut spare, mut has_column) = (None, false);
     let entity = loop {
         let store = ensure_store(world);
@@ -142,7 +142,7 @@ pub(super) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
         if let Some(entity) = known.filter(|&entity| world.entities().contains_spawned(entity)) {
             // Runs users' code, too.
             if let Some(data) = data.filter(|_| !learned && !has_column) {
-                (data.init)(world);
+                data.init(world);
                 has_column = true;
                 continue;
             }
@@ -171,7 +171,7 @@ pub(super) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
 }
 
 /// Notes what values pairs with the type carry, if that was not known when its entity was made.
-fn learn_data(store: &mut PairStore, entity: Entity, type_id: TypeId, data: Option<DataKind>) {
+fn learn_data(store: &mut PairStore, entity: Entity, type_id: TypeId, data: Option<ColumnRef>) {
     if store.participants.is_data_target(entity) {
         return;
     }

@@ -152,7 +152,7 @@ pub(in crate::ops) fn add_type_relation<R: Relation>(world: &mut World) -> Added
     entry.name = Some(short_name(core::any::type_name::<R>()));
     entry.keys.insert(0, key);
     if size_of::<R>() > 0 {
-        entry.data = Some(PairData::<R>::kind_of_relation());
+        entry.data = Some(PairData::<R>::OF_RELATION);
         entry.validate = Some(|value, context| {
             let value = match value {
                 Value::Slot(slot) => {

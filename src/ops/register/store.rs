@@ -65,8 +65,8 @@ fn spawn_tick_observer(world: &mut World) -> Vec<Entity> {
             let extra = index.reverse.extra.iter_mut();
             extra.flat_map(|extra| &mut extra.ticks).for_each(|ticks| ticks.clamp(check));
         }
-        let columns: Vec<_> = store.registry.data_kinds().map(|kind| kind.clamp_ticks).collect();
-        columns.into_iter().for_each(|clamp| clamp(&mut world, check));
+        let columns: Vec<_> = store.registry.columns().collect();
+        columns.into_iter().for_each(|column| column.clamp_ticks(&mut world, check));
     });
     vec![observer.id()]
 }

@@ -54,8 +54,8 @@ pub(in crate::ops) fn apply_traits(
             Some(OneOf::Relation) => Some(entity),
             Some(OneOf::Parent(parent)) => Some(resolve(world, id, parent)?),
         };
-        if let Some(data) = merged.data_ref() {
-            ((data.kind)().init)(world);
+        if let Some(data) = merged.column() {
+            data.init(world);
         }
         let entry = ensure_store(world).registry.get(id);
         if !entry
@@ -90,7 +90,7 @@ fn merge_traits(
     if is_used(store, id, &merged) {
         return Err(TraitsError::Frozen { relation });
     }
-    if entry.type_id.is_some() && entry.data.is_some() && (merged.is_tag() || merged.data_ref().is_some()) {
+    if entry.type_id.is_some() && entry.data.is_some() && (merged.is_tag() || merged.column().is_some()) {
         let conflict = TraitConflict { first: "tag", second: "data" };
         return Err(TraitsError::Conflict { relation, conflict });
     }
@@ -120,7 +120,7 @@ fn commit_traits(
     for &with in &with {
         store.registry.entry_mut(with).is_companion = true;
     }
-    let data = merged.data_ref().map(|data| (data.kind)());
+    let data = merged.column();
     let takes_along = merged.relation_policy() == Some(CleanupPolicy::Despawn);
     let entry = store.registry.entry_mut(id);
     entry.traits = merged;

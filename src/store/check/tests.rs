@@ -71,7 +71,7 @@ impl Bed {
 
     fn insert_value(&mut self, value: u32) -> u32 {
         let value: BoxedValue = Box::new(value);
-        (PairData::<u32>::kind().insert)(&mut DeferredWorld::from(&mut self.world), Value::Boxed(value))
+        PairData::<u32>::COLUMN.insert(&mut DeferredWorld::from(&mut self.world), Value::Boxed(value))
     }
 }
 
@@ -235,8 +235,8 @@ fn pairs_that_name_the_dead_are_named() {
 fn values_without_pairs_and_pairs_without_values_are_named() {
     fn bed() -> Bed {
         let mut bed = Bed::new(RelationTraits::new());
-        let (id, kind) = (bed.id, PairData::<u32>::kind());
-        (kind.init)(&mut bed.world);
+        let (id, kind) = (bed.id, PairData::<u32>::COLUMN);
+        kind.init(&mut bed.world);
         bed.store.registry.entry_mut(id).data = Some(kind);
         bed.link(0, 1);
         bed.link(2, 3);
@@ -260,7 +260,7 @@ fn values_without_pairs_and_pairs_without_values_are_named() {
     let mut dropped = bed();
     dropped.set_value(0, 1, 7);
     let row = dropped.set_value(2, 3, 8);
-    (PairData::<u32>::kind().remove)(&mut DeferredWorld::from(&mut dropped.world), row);
+    PairData::<u32>::COLUMN.remove(&mut DeferredWorld::from(&mut dropped.world), row);
     assert_eq!(dropped.broken(), Some(Invariant::Data), "a row is empty");
 
     let mut tag = linked(RelationTraits::new());
@@ -269,9 +269,9 @@ fn values_without_pairs_and_pairs_without_values_are_named() {
     assert_eq!(tag.broken(), Some(Invariant::Data), "a tag pair has a row");
 
     let mut symmetric = Bed::new(RelationTraits::new().symmetric());
-    (PairData::<u32>::kind().init)(&mut symmetric.world);
+    PairData::<u32>::COLUMN.init(&mut symmetric.world);
     let id = symmetric.id;
-    symmetric.store.registry.entry_mut(id).data = Some(PairData::<u32>::kind());
+    symmetric.store.registry.entry_mut(id).data = Some(PairData::<u32>::COLUMN);
     symmetric.link(0, 1);
     symmetric.link(1, 0);
     let row = symmetric.set_value(0, 1, 7);

@@ -1,0 +1,82 @@
+//! The columns that values of pairs lie in, for those who do not know the type of the values.
+
+use super::BoxedValue;
+use bevy_ecs::{
+    change_detection::CheckChangeTicks,
+    component::{ComponentId, Components},
+    world::{DeferredWorld, World},
+};
+use core::{
+    any::{Any, TypeId},
+    fmt,
+};
+
+/// A value on its way into a column.
+pub(crate) enum Value<'a> {
+    /// An `Option<T>` to take from.
+    Slot(&'a mut (dyn Any + Send + Sync)),
+    Boxed(BoxedValue),
+}
+
+/// The column for one type of values, in any world. The store implements it, which lies above this layer.
+pub(crate) trait ErasedColumn: Send + Sync {
+    /// The type of the values.
+    fn value_type(&self) -> TypeId;
+
+    /// The name of that type.
+    fn value_name(&self) -> &'static str;
+
+    /// Stores a value (an `Option<T>` that is taken, or a `T`) and returns its row.
+    fn insert(&self, world: &mut DeferredWorld<'_>, value: Value<'_>) -> u32;
+
+    /// Stores a value in an existing row. The old one is kept for [`drop_removed`](Self::drop_removed).
+    fn replace(&self, world: &mut DeferredWorld<'_>, row: u32, value: Value<'_>);
+
+    /// Takes the value out of a row, and keeps it for [`drop_removed`](Self::drop_removed).
+    fn remove(&self, world: &mut DeferredWorld<'_>, row: u32);
+
+    /// Drops the values that were removed or replaced: code of the user, which may panic.
+    fn drop_removed(&self, world: &mut DeferredWorld<'_>);
+
+    /// Whether the column is in the world.
+    fn exists(&self, world: &World) -> bool;
+
+    /// The value in a row.
+    fn get<'w>(&self, world: &'w World, row: u32) -> Option<&'w (dyn Any + Send + Sync)>;
+
+    /// The resource that the values lie in.
+    fn resource(&self, components: &Components) -> Option<ComponentId>;
+
+    /// How many values there are.
+    fn count(&self, world: &World) -> usize;
+
+    /// Keeps old ticks of values from seeming new once the world's counter wraps around.
+    fn clamp_ticks(&self, world: &mut DeferredWorld<'_>, check: CheckChangeTicks);
+
+    /// Makes the column, unless there is one that belongs to the present store.
+    fn init(&self, world: &mut World);
+
+    /// Whether a default is known.
+    fn has_default(&self, world: &World) -> bool;
+
+    /// A default value, if one is known: code of the user.
+    fn default_value(&self, world: &World) -> Option<BoxedValue>;
+
+    /// A copy of a value, if the type can be copied.
+    fn copy_value(&self, value: &dyn Any) -> Option<BoxedValue>;
+}
+
+/// A column by the type of its values.
+pub(crate) type ColumnRef = &'static dyn ErasedColumn;
+
+impl PartialEq for dyn ErasedColumn {
+    fn eq(&self, other: &Self) -> bool {
+        self.value_type() == other.value_type()
+    }
+}
+
+impl fmt::Debug for dyn ErasedColumn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.value_name())
+    }
+}
