@@ -57,7 +57,7 @@ impl CachedIndex {
     fn new(index: &RelationIndex, cursor: Cursor, holds: &mut impl FnMut(Entity) -> Option<RowHint>) -> Self {
         let mut memo = Memo::default();
         let mut above = Pages::default();
-        for source in index.forward.sources() {
+        for source in index.all_sources() {
             if let Some(number) = memo.above(index, source, holds) {
                 *above.get_mut(source.index_u32()) = number as u32 + 1;
             }
@@ -75,7 +75,7 @@ impl CachedIndex {
         mut queue: VecDeque<Entity>,
         holds: &mut impl FnMut(Entity) -> Option<RowHint>,
     ) -> bool {
-        let mut left = index.len;
+        let mut left = index.len();
         // Sources of one target come one after the other: what was found from it last.
         let mut last = None;
         while let Some(entity) = queue.pop_front() {
@@ -93,7 +93,7 @@ impl CachedIndex {
                 (found != 0).then_some(found)
             });
             let old = core::mem::replace(self.above.get_mut(entity.index_u32()), above.unwrap_or(0));
-            if old != above.unwrap_or(0) && index.reverse.list(entity).is_some() {
+            if old != above.unwrap_or(0) && index.is_target(entity) {
                 last = None;
                 if holds(entity).is_none() {
                     queue.extend(index.sources(entity));
@@ -101,7 +101,7 @@ impl CachedIndex {
             }
         }
         // Holders that are no longer above anybody pile up.
-        self.holders.len() <= index.len.max(64)
+        self.holders.len() <= index.len().max(64)
     }
 
     /// The number of a holder plus one.
@@ -174,7 +174,7 @@ impl CacheUpdater {
         index: &RelationIndex,
         mut holds: impl FnMut(Entity) -> Option<RowHint>,
     ) -> Option<Arc<CachedIndex>> {
-        let journal = index.journal.as_ref()?;
+        let journal = index.journal()?;
         let mut kept = lock(&self.index);
         let touched = core::mem::take(&mut *lock(&self.touched.0));
         // Each observer holds a reference: if one was despawned, it is not known who was touched.

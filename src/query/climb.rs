@@ -74,7 +74,7 @@ impl<'w> Memo<'w> {
     /// The nearest holder above `entity`, if it is noted: the way up is the only one, and a search came by.
     #[inline]
     fn noted(&self, index: &RelationIndex, entity: Entity) -> Option<&(Entity, RowHint)> {
-        let target = index.forward.only_index(entity)?;
+        let target = index.only_target_index(entity)?;
         Some(&self.holders[holder(self.found.get(target))?])
     }
 
@@ -197,7 +197,7 @@ impl<'w> Memo<'w> {
             let steps = self.path.len() as u32;
             // Without a maximum there is no difference between distances that suffice.
             let distance = if MAX == u32::MAX { steps.min(MIN) } else { steps };
-            if steps > MAX || !(index.exclusive || self.met.insert((target, distance))) {
+            if steps > MAX || !(index.is_exclusive() || self.met.insert((target, distance))) {
                 continue;
             }
             if steps >= MIN
@@ -329,7 +329,7 @@ where
             )
         };
         // Searches end because there are no cycles.
-        pairs.index = pairs.index.filter(|index| index.acyclic);
+        pairs.index = pairs.index.filter(|index| index.is_acyclic());
         // SAFETY: the state belongs to the fetch, and items that only read do not conflict.
         let holds = |entity| unsafe { above.find(&state.cursor, entity) };
         let kept = state.kept.as_ref().zip(pairs.index).and_then(|(kept, index)| kept.current(index, holds));

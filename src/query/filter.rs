@@ -68,7 +68,7 @@ impl<R: Relation> ReadPairsFetch<'_, R> {
 
     #[inline]
     fn is_target(&self, entity: Entity) -> bool {
-        self.index.is_some_and(|index| index.reverse.list(entity).is_some())
+        self.index.is_some_and(|index| index.is_target(entity))
     }
 
     fn is_newer(&self, tick: Tick) -> bool {

@@ -28,7 +28,7 @@ pub use traits::{CleanupPolicy, OnInstantiate, RelationTraits};
 pub(crate) use column::{ColumnRef, ErasedColumn, Value};
 pub(crate) use data::BoxedValue;
 pub(crate) use name::short_name;
-pub(crate) use registry::{Adopted, Registry, TypeEntry};
+pub(crate) use registry::{Adopted, Registry, RelationEntry, TypeEntry};
 pub(crate) use traits::{IdRef, OneOf, TypeRef};
 
 #[doc(hidden)]

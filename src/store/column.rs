@@ -308,11 +308,13 @@ fn reflected_default<T: Send + Sync + 'static>(world: &World) -> Option<BoxedVal
 }
 
 #[cfg(not(feature = "bevy_reflect"))]
+#[expect(clippy::extra_unused_type_parameters, reason = "nothing is known of it without reflection")]
 fn has_reflected_default<T>(_: &World) -> bool {
     false
 }
 
 #[cfg(not(feature = "bevy_reflect"))]
+#[expect(clippy::extra_unused_type_parameters, reason = "nothing is known of it without reflection")]
 fn reflected_default<T>(_: &World) -> Option<BoxedValue> {
     None
 }

@@ -5,38 +5,41 @@ use super::{
     depth::Depths,
     forward::{ExclusiveReader, Forward, Reader, TargetIter},
     journal::{Change, Journal},
-    reverse::{Extras, Moved, NO_ROW, Reverse, SourceIter},
+    reverse::{Extras, ListIter, Moved, NO_ROW, Reverse, SourceIter},
     ticks::PairTicks,
 };
 use crate::relation::{CleanupPolicy, RelationTraits};
 use alloc::vec::Vec;
-use bevy_ecs::{change_detection::Tick, entity::Entity};
+use bevy_ecs::{
+    change_detection::{CheckChangeTicks, Tick},
+    entity::Entity,
+};
 use smallvec::SmallVec;
 
 /// The pairs of one relation.
 pub(crate) struct RelationIndex {
-    pub(crate) forward: Forward,
-    pub(crate) reverse: Reverse,
-    pub(crate) depths: Option<Depths>,
+    pub(super) forward: Forward,
+    pub(super) reverse: Reverse,
+    pub(super) depths: Option<Depths>,
     /// If somebody reads it.
-    pub(crate) journal: Option<Journal>,
+    pub(super) journal: Option<Journal>,
     /// Counts changes of any kind.
-    pub(crate) version: u64,
+    pub(super) version: u64,
     /// Number of pairs.
-    pub(crate) len: usize,
+    pub(super) len: usize,
     /// One target per source.
-    pub(crate) exclusive: bool,
+    pub(super) exclusive: bool,
     /// Its bit in the records of participants.
-    pub(crate) bit: u64,
+    pub(super) bit: u64,
     /// Insertion and removal follow no rule but `exclusive`, `ordered` and `acyclic`, and no value is stored:
     /// see [`PairStore::insert_simple`](super::PairStore::insert_simple).
     pub(crate) simple: bool,
     /// Pairs that are kept in components have rules beyond `acyclic` and `exclusive`, or ticks.
     pub(crate) unruly: bool,
-    pub(crate) acyclic: bool,
-    pub(crate) symmetric: bool,
+    pub(super) acyclic: bool,
+    pub(super) symmetric: bool,
     /// What happens to the sources of a target that goes.
-    pub(crate) on_target_despawn: CleanupPolicy,
+    pub(super) on_target_despawn: CleanupPolicy,
 }
 
 impl RelationIndex {
@@ -61,6 +64,63 @@ impl RelationIndex {
         }
     }
 
+    /// One target per source.
+    #[inline]
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.exclusive
+    }
+
+    #[inline]
+    pub(crate) fn is_acyclic(&self) -> bool {
+        self.acyclic
+    }
+
+    #[inline]
+    pub(crate) fn is_symmetric(&self) -> bool {
+        self.symmetric
+    }
+
+    /// What happens to the sources of a target that goes.
+    #[inline]
+    pub(crate) fn target_policy(&self) -> CleanupPolicy {
+        self.on_target_despawn
+    }
+
+    /// Number of pairs.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Counts changes of any kind.
+    #[inline]
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Counts a change of what is known of a pair.
+    pub(crate) fn note_change(&mut self) {
+        self.version += 1;
+    }
+
+    /// What was inserted and removed of late, if there is a reader.
+    #[inline]
+    pub(crate) fn journal(&self) -> Option<&Journal> {
+        self.journal.as_ref()
+    }
+
+    /// Some pairs have, or had, values.
+    #[inline]
+    pub(crate) fn has_values(&self) -> bool {
+        self.reverse.extras.rows
+    }
+
+    /// How deep an entity lies. `None` if the relation is not traversable.
+    #[inline]
+    pub(crate) fn depth_of(&self, entity: Entity) -> Option<u32> {
+        Some(self.depths.as_ref()?.get(&self.forward, &self.reverse, entity))
+    }
+
     #[inline]
     pub(crate) fn has(&self, source: Entity, target: Entity) -> bool {
         self.forward.find(&self.reverse, source, target).is_some()
@@ -79,6 +139,65 @@ impl RelationIndex {
     #[inline]
     pub(crate) fn targets(&self, source: Entity) -> TargetIter<'_> {
         self.forward.targets(&self.reverse, source)
+    }
+
+    /// The number of targets that a source has.
+    #[inline]
+    pub(crate) fn target_count(&self, source: Entity) -> usize {
+        self.forward.len(source)
+    }
+
+    /// The target with this number in the order of insertion.
+    #[inline]
+    pub(crate) fn nth_target(&self, source: Entity, nth: usize) -> Option<Entity> {
+        self.forward.nth(&self.reverse, source, nth)
+    }
+
+    /// The index of the only target. `None` if there is no target, or more than one.
+    #[inline]
+    pub(crate) fn only_target_index(&self, source: Entity) -> Option<u32> {
+        self.forward.only_index(source)
+    }
+
+    /// Every source.
+    pub(crate) fn all_sources(&self) -> Vec<Entity> {
+        self.forward.sources()
+    }
+
+    /// Whether the entity is the target of a pair.
+    #[inline]
+    pub(crate) fn is_target(&self, entity: Entity) -> bool {
+        self.reverse.list(entity).is_some()
+    }
+
+    /// Every target, with the number of the list of its sources.
+    #[inline]
+    pub(crate) fn targets_with_sources(&self) -> ListIter<'_> {
+        self.reverse.targets()
+    }
+
+    /// The number of the list of a target's sources.
+    #[inline]
+    pub(crate) fn list_of(&self, target: Entity) -> Option<usize> {
+        self.reverse.list(target)
+    }
+
+    /// The sources in a list.
+    #[inline]
+    pub(crate) fn sources_in(&self, list: usize) -> SourceIter<'_> {
+        self.reverse.sources_in(list)
+    }
+
+    /// The number of lists; some may be of no target.
+    #[inline]
+    pub(crate) fn list_count(&self) -> usize {
+        self.reverse.list_count()
+    }
+
+    /// The target of which a list holds the sources.
+    #[inline]
+    pub(crate) fn target_of_list(&self, list: usize) -> Option<Entity> {
+        self.reverse.target_of(list)
     }
 
     /// Reads the pairs of many sources.
@@ -279,6 +398,12 @@ impl RelationIndex {
             self.simple = false;
             self.unruly = true;
         }
+    }
+
+    /// Keeps old ticks from seeming new once the world's counter wraps around.
+    pub(crate) fn clamp_ticks(&mut self, check: CheckChangeTicks) {
+        let extra = self.reverse.extra.iter_mut();
+        extra.flat_map(|extra| &mut extra.ticks).for_each(|ticks| ticks.clamp(check));
     }
 
     pub(crate) fn ticks(&self, source: Entity, target: Entity) -> Option<PairTicks> {

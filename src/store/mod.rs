@@ -41,10 +41,11 @@ pub(crate) use reverse::{ListIter, NO_ROW};
 
 use crate::{
     id::RelationId,
-    relation::{BUILT_INS, ColumnRef, IS_A, Registry, RelationTraits, TAGGED},
+    relation::{BUILT_INS, ColumnRef, IS_A, Registry, RelationEntry, RelationTraits, TAGGED},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
+    change_detection::CheckChangeTicks,
     component::ComponentId,
     entity::{Entity, EntityHashMap},
     event::EventKey,
@@ -129,10 +130,10 @@ impl Default for StoreId {
 /// Every pair of a world.
 #[derive(Resource, Default)]
 pub(crate) struct PairStore {
-    pub(crate) id: StoreId,
+    id: StoreId,
     pub(crate) registry: Registry,
     /// By [`RelationId`], in parallel with the registry's entries.
-    pub(crate) relations: Vec<RelationIndex>,
+    relations: Vec<RelationIndex>,
     pub(crate) participants: Participants,
     pub(crate) listeners: Listeners,
     pub(crate) cascade: Cascade,
@@ -164,6 +165,32 @@ impl PairStore {
         let relations =
             (0..BUILT_INS).map(|id| RelationIndex::new(&traits, participants::bit(RelationId(id as u32))));
         Self { relations: relations.collect(), ..Self::default() }
+    }
+
+    #[inline]
+    pub(crate) fn id(&self) -> StoreId {
+        self.id
+    }
+
+    /// Number of pairs of all relations.
+    pub(crate) fn pair_count(&self) -> usize {
+        self.relations.iter().map(RelationIndex::len).sum()
+    }
+
+    /// Counts changes to the pairs of all relations.
+    #[cfg(feature = "bevy_reflect")]
+    pub(crate) fn version(&self) -> u64 {
+        self.relations.iter().map(RelationIndex::version).sum()
+    }
+
+    /// What is known of each relation, with its pairs; also of those that are gone.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&RelationEntry, &RelationIndex)> {
+        self.registry.entries.iter().zip(&self.relations)
+    }
+
+    /// Keeps old ticks of pairs from seeming new once the world's counter wraps around.
+    pub(crate) fn clamp_ticks(&mut self, check: CheckChangeTicks) {
+        self.relations.iter_mut().for_each(|index| index.clamp_ticks(check));
     }
 
     #[inline]

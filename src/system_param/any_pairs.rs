@@ -174,8 +174,7 @@ impl<'w, 's> AnyPairs<'w, 's> {
     /// Counts changes to the pairs of all relations: two reads that give the same number saw the same pairs.
     #[cfg(feature = "bevy_reflect")]
     pub(super) fn version(&self) -> u64 {
-        let store = self.relations.map(|relations| relations.store);
-        store.into_iter().flat_map(|store| &store.relations).map(|index| index.version).sum()
+        self.relations.map_or(0, |relations| relations.store.version())
     }
 
     fn views_of(&self, entity: Entity) -> impl Iterator<Item = RelationView<'w, 's>> + use<'w, 's> {

@@ -77,7 +77,7 @@ impl<R: Relation<Component = ()>> PairsMut<'_, R> {
     pub fn for_each_mut(&mut self, mut each: impl FnMut(Entity, Entity, Mut<'_, R>)) {
         let Some(index) = self.index else { return };
         for (source, target) in index.iter() {
-            if index.symmetric && source > target {
+            if index.is_symmetric() && source > target {
                 continue;
             }
             if let Some(value) = self.get_mut(source, target) {

@@ -50,7 +50,7 @@ pub(crate) fn path_up(
     if from == to {
         return Some(EntityPath(vec![from]));
     }
-    if index.reverse.list(to).is_none() && !planned.iter().any(|&(_, target)| target == to) {
+    if !index.is_target(to) && !planned.iter().any(|&(_, target)| target == to) {
         return None;
     }
     // Who led to an entity; each is entered once.

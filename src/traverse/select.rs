@@ -182,8 +182,8 @@ impl SelectIter<'_, '_> {
             (None, Some(target)) => Some(Ends::To(view.sources(target), target)),
             (None, None) => None,
         };
-        let reverse = &self.relations.store.relation(self.relation).reverse;
-        self.lists = self.ends.is_none().then(|| reverse.targets());
+        let index = self.relations.store.relation(self.relation);
+        self.lists = self.ends.is_none().then(|| index.targets_with_sources());
         Some(())
     }
 }

@@ -59,7 +59,7 @@ impl<'w, 's> RelationView<'w, 's> {
     /// Whether `target` is the target of any pair. Constant time.
     #[inline]
     pub fn is_target(&self, target: Entity) -> bool {
-        self.index.is_some_and(|index| index.reverse.list(target).is_some())
+        self.index.is_some_and(|index| index.is_target(target))
     }
 
     /// The first target of `source` in insertion order. Constant time.
@@ -74,7 +74,7 @@ impl<'w, 's> RelationView<'w, 's> {
     /// Constant. After removals from among more than 16 targets, a step per 64 of them.
     pub fn nth_target(&self, source: Entity, nth: usize) -> Option<Entity> {
         let index = self.index?;
-        index.forward.nth(&index.reverse, source, nth)
+        index.nth_target(source, nth)
     }
 
     /// All targets of `source`, in insertion order.
@@ -86,7 +86,7 @@ impl<'w, 's> RelationView<'w, 's> {
     /// Number of targets of `source`. Constant time.
     #[inline]
     pub fn target_count(&self, source: Entity) -> usize {
-        self.index.map_or(0, |index| index.forward.len(source))
+        self.index.map_or(0, |index| index.target_count(source))
     }
 
     /// All sources of `target`. In insertion order, or the order given by the user, if the relation is
@@ -111,7 +111,7 @@ impl<'w, 's> RelationView<'w, 's> {
 
     /// Number of pairs. Constant time.
     pub fn len(&self) -> usize {
-        self.index.map_or(0, |index| index.len)
+        self.index.map_or(0, RelationIndex::len)
     }
 
     /// Whether there is no pair at all.
@@ -126,7 +126,7 @@ impl<'w, 's> RelationView<'w, 's> {
 
     /// Counts changes to the pairs of this relation: two reads that give the same number saw the same pairs.
     pub fn version(&self) -> u64 {
-        self.index.map_or(0, |index| index.version)
+        self.index.map_or(0, RelationIndex::version)
     }
 
     /// When a pair was inserted and changed, once ticks are
@@ -213,17 +213,16 @@ impl<'w, 's> RelationView<'w, 's> {
     /// Constant, unless entities with sources of their own were moved in this frame: then one step per
     /// ancestor.
     pub fn depth(&self, entity: Entity) -> Option<u32> {
-        let index = self.index?;
-        Some(index.depths.as_ref()?.get(&index.forward, &index.reverse, entity))
+        self.index?.depth_of(entity)
     }
 
     /// Whether walks can meet an entity twice.
     pub(crate) fn may_meet_again(&self) -> bool {
-        self.index.is_some_and(|index| !(index.exclusive && index.acyclic))
+        self.index.is_some_and(|index| !(index.is_exclusive() && index.is_acyclic()))
     }
 
     /// Whether walks up along first targets can meet an entity twice.
     pub(super) fn may_cycle(&self) -> bool {
-        self.index.is_some_and(|index| !index.acyclic)
+        self.index.is_some_and(|index| !index.is_acyclic())
     }
 }

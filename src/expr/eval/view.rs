@@ -60,7 +60,7 @@ impl<'w> View<'w> {
     pub(crate) fn sources_in(&self, relation: RelationId, target: Entity, list: usize) -> SourceIter<'w> {
         match relation {
             CHILD_OF => self.sources(relation, target),
-            _ => self.index(relation).reverse.sources_in(list),
+            _ => self.index(relation).sources_in(list),
         }
     }
 

@@ -117,14 +117,14 @@ impl Descendants {
     /// A step per pair below it.
     pub(crate) fn update(&mut self, view: &View<'_>, relation: RelationId, top: Entity) {
         let index = view.index(relation);
-        let of = Some((relation, index.version, top));
+        let of = Some((relation, index.version(), top));
         if self.of == of {
             return;
         }
         self.of = of;
         self.entities.clear();
         self.entities.push(top);
-        let tree = index.exclusive && index.acyclic;
+        let tree = index.is_exclusive() && index.is_acyclic();
         self.met.clear();
         self.met.insert(top);
         let mut at = 0;
@@ -158,10 +158,10 @@ pub(crate) fn reaches(
 ) -> (bool, u64) {
     let index = view.index(relation);
     let mut steps = 1;
-    if index.reverse.list(to).is_none() {
+    if !index.is_target(to) {
         return (false, steps);
     }
-    if index.exclusive && index.acyclic {
+    if index.is_exclusive() && index.is_acyclic() {
         let mut at = index.first_target(from);
         while let Some(target) = at {
             if target == to {

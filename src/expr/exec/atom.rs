@@ -277,7 +277,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
             }
             Arg::Free | Arg::Any if known.reflexive => view.every_entity(add),
             Arg::Free | Arg::Any => {
-                for (target, _) in view.index(id).reverse.targets() {
+                for (target, _) in view.index(id).targets_with_sources() {
                     view.index(id).sources(target).for_each(&mut *add);
                 }
             }

@@ -239,7 +239,7 @@ impl Executor {
     /// Makes the plan for rows.
     pub(crate) fn plan_rows(&mut self, access: WorldAccess<'_>) {
         if let Some(view) = View::new(access) {
-            self.store = Some(view.store.id);
+            self.store = Some(view.store.id());
             self.update(&view, Output::Rows);
         }
     }
@@ -250,9 +250,9 @@ impl Executor {
             return Err(ExprRunError::OtherWorld);
         }
         let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
-        if self.store != Some(view.store.id) {
+        if self.store != Some(view.store.id()) {
             // What was remembered is about pairs that are gone.
-            self.store = Some(view.store.id);
+            self.store = Some(view.store.id());
             self.plans = Default::default();
         }
         self.update(&view, output);

@@ -77,7 +77,7 @@ impl Side {
     /// The number of neighbours of an entity.
     fn count(self, run: &Run<'_, '_>, entity: Entity) -> usize {
         let index = run.view.index(self.relation);
-        if self.targets { index.forward.len(entity) } else { index.source_count(entity) }
+        if self.targets { index.target_count(entity) } else { index.source_count(entity) }
     }
 
     #[inline]
@@ -166,12 +166,12 @@ impl StageState {
         target_out: Column,
     ) {
         let index = run.view.index(relation);
-        while self.major < index.reverse.list_count() {
+        while self.major < index.list_count() {
             self.steps += 1;
             if self.room(run) == 0 {
                 return;
             }
-            if let Some(target) = index.reverse.target_of(self.major) {
+            if let Some(target) = index.target_of_list(self.major) {
                 let sources = run.view.sources_in(relation, target, self.major);
                 let target = Value::new(target);
                 let out = output.column_mut(source_out);

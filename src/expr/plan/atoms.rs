@@ -238,7 +238,10 @@ impl Lowering<'_, '_> {
     fn climb(&mut self, pipeline: &mut Pipeline, op: &mut AtomOp) -> bool {
         let Some(Walk { relation, down: false, all: false, own, min, max }) = op.walk else { return false };
         let index = self.view.index(relation);
-        if !(index.exclusive && index.acyclic) || op.has_variants() || (op.shared && relation != IS_A) {
+        if !(index.is_exclusive() && index.is_acyclic())
+            || op.has_variants()
+            || (op.shared && relation != IS_A)
+        {
             return false;
         }
         let source = match op.source {
@@ -274,7 +277,7 @@ impl Lowering<'_, '_> {
         target: Position,
     ) -> bool {
         let KnownRelation { id: relation, transitive, reflexive } = known;
-        let exclusive = self.view.index(relation).exclusive;
+        let exclusive = self.view.index(relation).is_exclusive();
         match (source, target) {
             (Position::Out(out), Position::Known(target)) if transitive => {
                 pipeline.add(Produce::Below { relation, target, out, reflexive });

@@ -247,7 +247,7 @@ impl Lowering<'_, '_> {
             return false;
         };
         let relation = relation.entity().and_then(|relation| self.plain_relation(relation, atom));
-        let Some(relation) = relation.filter(|&relation| self.view.index(relation).exclusive) else {
+        let Some(relation) = relation.filter(|&relation| self.view.index(relation).is_exclusive()) else {
             return false;
         };
         let Position::Known(source) = self.position(atom.source, &bound.set) else { return false };

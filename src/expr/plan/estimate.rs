@@ -47,17 +47,16 @@ impl Signature {
         relations.clear();
         entities.clear();
         entities.extend(singletons.iter().map(|&id| view.access.resource_entity(id)));
-        let entries = view.store.registry.entries.iter().zip(&view.store.relations);
-        relations.extend(entries.map(|(entry, index)| {
-            let magnitude = usize::BITS - index.len.leading_zeros();
-            let kind = u32::from(index.exclusive) << 8 | u32::from(index.acyclic) << 9;
+        relations.extend(view.store.entries().map(|(entry, index)| {
+            let magnitude = usize::BITS - index.len().leading_zeros();
+            let kind = u32::from(index.is_exclusive()) << 8 | u32::from(index.is_acyclic()) << 9;
             (entry.in_use.then_some(entry.entity), magnitude | kind | traits_of(&entry.traits) << 10)
         }));
         Self {
             archetypes: view.archetypes.generation(),
             relations,
             disabling: view.access.disabling(),
-            subtypes: view.index(IS_A).version,
+            subtypes: view.index(IS_A).version(),
             singletons: entities,
         }
     }
@@ -113,7 +112,7 @@ impl Estimate<'_, '_> {
             // Everything below the holders is looked at.
             Some(traversal) if !source => {
                 let relation = self.view.store.registry.of_entity(traversal.relation);
-                let pairs = relation.map_or(0, |relation| self.view.index(relation).len);
+                let pairs = relation.map_or(0, |relation| self.view.index(relation).len());
                 (rows * 8.0).max(pairs as f64)
             }
             _ => rows,
@@ -129,8 +128,7 @@ impl Estimate<'_, '_> {
                 None => return 0.0,
             },
             _ => {
-                let all: usize = store.relations.iter().map(|index| index.len).sum();
-                let all = all as f64;
+                let all = store.pair_count() as f64;
                 return match (source, target) {
                     (true, true) => 0.9,
                     (true, false) => 4.0,
@@ -139,8 +137,8 @@ impl Estimate<'_, '_> {
                 };
             }
         };
-        let len = relation.len as f64;
-        let targets = (relation.reverse.list_count() as f64).max(1.0);
+        let len = relation.len() as f64;
+        let targets = (relation.list_count() as f64).max(1.0);
         let traits = pair.relation.entity().and_then(|relation| store.registry.of_entity(relation));
         let traits = traits.map(|id| &store.registry.entry(id).traits).filter(|_| pair.closed);
         let transitive = traits.is_some_and(RelationTraits::is_transitive);
@@ -149,7 +147,7 @@ impl Estimate<'_, '_> {
         let rows = match (source, target, pair.target) {
             (true, true, _) | (true, false, BoundElement::Any) => (len / self.entities()).clamp(0.01, 0.9),
             // How many sources there are is not known: as many as pairs, at most all entities.
-            (true, false, _) if relation.exclusive => (len / self.entities()).min(1.0) * deep,
+            (true, false, _) if relation.is_exclusive() => (len / self.entities()).min(1.0) * deep,
             (true, false, _) => (len / self.entities() * deep).max(0.1),
             (false, true, BoundElement::Entity(target)) => {
                 let direct = relation.source_count(target) as f64;

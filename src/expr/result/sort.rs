@@ -154,8 +154,7 @@ impl Sorted {
         let index = view.index(by.relation);
         let depth_and_place = |row: usize| {
             let this = self.found.columns[Var::THIS.index()][row].entity();
-            let depth = index.depths.as_ref().zip(this);
-            let depth = depth.map_or(0, |(depths, this)| depths.get(&index.forward, &index.reverse, this));
+            let depth = this.and_then(|this| index.depth_of(this)).unwrap_or(0);
             let location = this.filter(|_| !is_sorted).and_then(|this| view.entities.get_spawned(this).ok());
             let (table, at) = location.map_or((0, 0), |at| (at.table_id.as_u32(), at.table_row.index_u32()));
             (depth, table, at)

@@ -390,7 +390,7 @@ impl WorldPairExt for World {
         let ids: Vec<_> = store.registry.ids().collect();
         for id in ids {
             // Observers may have inserted pairs again.
-            let is_used = store.relation(id).len > 0;
+            let is_used = store.relation(id).len() > 0;
             let entry = store.registry.entry_mut(id);
             entry.frozen = is_used || entry.adopted.is_some();
             store.refresh_simple(id);

@@ -214,7 +214,7 @@ impl<C: Relationship> Watch for Inserted<C> {
         store.participants.join(target, relation);
         let listening = store.listeners.anybody;
         let index = store.relation_mut(relation);
-        let may_cycle = index.acyclic && (source == target || index.reverse.list(source).is_some());
+        let may_cycle = index.is_acyclic() && (source == target || index.is_target(source));
         if listening || index.unruly || may_cycle || index.has_any(source) {
             inserted_by_rules::<C>(world, pair);
         } else {
@@ -289,7 +289,7 @@ fn replaced(world: &mut DeferredWorld<'_>, pair: StoredPair) {
     if store.replacing == Some(pair.source) {
         store.replacing = None;
         let index = store.relation_mut(pair.relation);
-        index.version += 1;
+        index.note_change();
         index.stamp(pair.source, pair.target, tick, false);
         if event::listening(world, Kind::Inserted) {
             event::fire(world, Kind::Inserted, pair, true);

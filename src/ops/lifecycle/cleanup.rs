@@ -164,7 +164,7 @@ fn dependents_of_relations(world: &mut DeferredWorld<'_>, entity: Entity) -> Vec
 #[inline]
 fn goes_silently(store: &PairStore, relation: RelationId) -> bool {
     let index = store.relation(relation);
-    !index.symmetric && !index.reverse.extras.rows && !store.listeners.any[1]
+    !index.is_symmetric() && !index.has_values() && !store.listeners.any[1]
 }
 
 #[inline]
@@ -182,7 +182,7 @@ fn leave_as_source(store: &mut PairStore, relation: RelationId, entity: Entity, 
 
 #[inline]
 fn leave_as_target(store: &mut PairStore, relation: RelationId, entity: Entity, departure: &mut Departure) {
-    if store.relation(relation).reverse.list(entity).is_none() {
+    if !store.relation(relation).is_target(entity) {
         return;
     }
     match target_policy(store, relation, entity) {
@@ -201,7 +201,7 @@ fn leave_as_target(store: &mut PairStore, relation: RelationId, entity: Entity, 
 /// What happens to those that point to `entity`. A tag decides for itself.
 fn target_policy(store: &PairStore, relation: RelationId, entity: Entity) -> CleanupPolicy {
     if relation != TAGGED {
-        return store.relation(relation).on_target_despawn;
+        return store.relation(relation).target_policy();
     }
     relation_policy(store, entity)
 }
@@ -409,7 +409,7 @@ fn collect_post_order(store: &mut PairStore, roots: Vec<Entity>) -> Vec<Entity> 
 /// The entities that go when `entity` goes.
 fn for_each_dependent(store: &PairStore, entity: Entity, mut f: impl FnMut(Entity)) {
     for relation in store.participants.relations(entity) {
-        if store.relation(relation).reverse.list(entity).is_some()
+        if store.relation(relation).is_target(entity)
             && target_policy(store, relation, entity) == CleanupPolicy::Despawn
         {
             store.relation(relation).sources(entity).for_each(&mut f);
@@ -442,7 +442,7 @@ pub(crate) fn despawn_with_dependents(world: &mut World, entity: Entity) -> Resu
 fn refuse(world: &World, store: &PairStore, entity: Entity, order: &[Entity]) -> Result<(), DespawnError> {
     for &used in order {
         for relation in store.participants.relations(used) {
-            if store.relation(relation).reverse.list(used).is_some()
+            if store.relation(relation).is_target(used)
                 && target_policy(store, relation, used) == CleanupPolicy::Refuse
                 && let Some(error) = in_use_as_target(store, relation, used, entity)
             {

@@ -132,7 +132,7 @@ fn store_removed(pair: StoredPair) -> InsertPairError {
 /// That runs users' code, after which the relation may be another.
 fn prepare(world: &mut World, pair: StoredPair, plan: &Plan) -> Result<(), InsertPairError> {
     let Some(store) = fetch::store(world) else { return Err(store_removed(pair)) };
-    let (id, entry) = (store.id, store.registry.entry(pair.relation));
+    let (id, entry) = (store.id(), store.registry.entry(pair.relation));
     let (entity, type_id) = (entry.entity, entry.type_id);
     let named = type_id.is_none().then(|| attempted(store, pair));
     for &relation in &plan.lost {
@@ -141,7 +141,7 @@ fn prepare(world: &mut World, pair: StoredPair, plan: &Plan) -> Result<(), Inser
     for &(newcomer, relation) in &plan.newcomers {
         participant::mark(world, newcomer, relation);
     }
-    let Some(store) = fetch::store(world).filter(|store| store.id == id) else {
+    let Some(store) = fetch::store(world).filter(|store| store.id() == id) else {
         return Err(store_removed(pair));
     };
     let entry = store.registry.get(pair.relation);
@@ -255,7 +255,9 @@ fn apply_one(
             index.set_row(source, target, row);
         }
     }
-    index.version += u64::from(replaced);
+    if replaced {
+        index.note_change();
+    }
     index.stamp(source, target, tick, !replaced);
     row
 }

@@ -64,14 +64,14 @@ pub(in crate::ops) fn queue_drop_removed(world: &mut DeferredWorld<'_>) {
 
 /// The pairs with the other directions of symmetric ones, each once.
 pub(crate) fn with_mirrors(store: &PairStore, pairs: Vec<StoredPair>) -> Vec<StoredPair> {
-    if pairs.len() < 2 && !pairs.iter().any(|pair| store.relation(pair.relation).symmetric) {
+    if pairs.len() < 2 && !pairs.iter().any(|pair| store.relation(pair.relation).is_symmetric()) {
         return pairs;
     }
     let mut all: Vec<StoredPair> = Vec::with_capacity(pairs.len() * 2);
     let mut seen = bevy_platform::collections::HashSet::<(u32, Entity, Entity)>::default();
     for pair in pairs {
         let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
-        let symmetric = store.relation(pair.relation).symmetric;
+        let symmetric = store.relation(pair.relation).is_symmetric();
         for pair in [Some(pair), symmetric.then_some(mirror)].into_iter().flatten() {
             if seen.insert((pair.relation.0, pair.source, pair.target)) {
                 all.push(pair);

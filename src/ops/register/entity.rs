@@ -86,12 +86,12 @@ fn has_entity(world: &World, store: &PairStore, id: RelationId) -> bool {
 
 #[cold]
 fn replace_entity(world: &mut World, id: RelationId) {
-    let Some(before) = fetch::store(world).map(|store| store.id) else { return };
+    let Some(before) = fetch::store(world).map(PairStore::id) else { return };
     let entity = spawn_type_entity(world);
     // The spawn runs users' code, which may have done the same.
     let alive = world.entities().contains_spawned(entity);
     let Some(store) = fetch::store(world) else { return };
-    let lost = alive && store.id == before && !has_entity(world, store, id);
+    let lost = alive && store.id() == before && !has_entity(world, store, id);
     let Some(type_id) = lost.then(|| store.registry.entry(id)).and_then(|entry| entry.type_id) else {
         let _ = world.try_despawn(entity);
         return;

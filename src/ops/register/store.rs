@@ -61,10 +61,7 @@ fn spawn_tick_observer(world: &mut World) -> Vec<Entity> {
     let observer = world.add_observer(|on: On<CheckChangeTicks>, mut world: DeferredWorld| {
         let check = *on.event();
         let Some(store) = fetch::deferred_store(&mut world) else { return };
-        for index in &mut store.relations {
-            let extra = index.reverse.extra.iter_mut();
-            extra.flat_map(|extra| &mut extra.ticks).for_each(|ticks| ticks.clamp(check));
-        }
+        store.clamp_ticks(check);
         let columns: Vec<_> = store.registry.columns().collect();
         columns.into_iter().for_each(|column| column.clamp_ticks(&mut world, check));
     });

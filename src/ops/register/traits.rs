@@ -136,12 +136,11 @@ fn commit_traits(
 /// something inherits from what is to be final.
 fn is_used(store: &PairStore, id: RelationId, traits: &RelationTraits) -> bool {
     let entry = store.registry.entry(id);
-    let is_target = |relation| store.relation(relation).reverse.list(entry.entity).is_some();
-    let is_built_in = |relation: RelationId| relation.index() < store.relations.len();
+    let is_target = |relation| store.relation(relation).is_target(entry.entity);
     entry.frozen
-        || store.relation(id).len > 0
-        || (is_built_in(TAGGED) && is_target(TAGGED))
-        || (traits.has_final() && !entry.traits.has_final() && is_built_in(IS_A) && is_target(IS_A))
+        || store.relation(id).len() > 0
+        || is_target(TAGGED)
+        || (traits.has_final() && !entry.traits.has_final() && is_target(IS_A))
 }
 
 /// The entity that a reference in traits means.

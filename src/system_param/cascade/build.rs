@@ -60,7 +60,7 @@ impl Levels {
 
     /// Tells every node its parent. If it has several, only the deepest is in the level above.
     fn link(&mut self, index: &RelationIndex) {
-        for (target, _) in index.reverse.targets() {
+        for (target, _) in index.targets_with_sources() {
             let Some(parent) = self.find(target) else { continue };
             for source in index.sources(target) {
                 if let Some(slot) = self.find(source)
@@ -99,7 +99,7 @@ fn announce(index: &RelationIndex, slots: &mut Pages<Slot>, old: &[Level]) -> Ve
         let slot = slots.get_mut(entity.index_u32());
         *slot = Slot { level, at: if was_stale(old, *slot, entity) { PENDING_STALE } else { PENDING } };
     };
-    let roots = index.reverse.targets().map(|(target, _)| target);
+    let roots = index.targets_with_sources().map(|(target, _)| target);
     let mut order: Vec<Entity> = roots.filter(|&target| !index.has_any(target)).collect();
     order.iter().for_each(|&root| write(root, 0));
     // How many targets of a source were met. The last is the deepest: whole levels come one after the other.
@@ -111,10 +111,10 @@ fn announce(index: &RelationIndex, slots: &mut Pages<Slot>, old: &[Level]) -> Ve
         }
         next += 1;
         for source in index.sources(target) {
-            if !index.exclusive {
+            if !index.is_exclusive() {
                 let met = met.get_mut(source.index_u32());
                 *met += 1;
-                if (*met as usize) < index.forward.len(source) {
+                if (*met as usize) < index.target_count(source) {
                     continue;
                 }
             }

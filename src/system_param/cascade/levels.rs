@@ -148,7 +148,7 @@ impl Levels {
     ) {
         // Whoever has no pairs lies in the first level.
         self.make_level(0);
-        let journal = index.and_then(|index| Some((index, index.journal.as_ref()?)));
+        let journal = index.and_then(|index| Some((index, index.journal()?)));
         let Some((index, journal)) = journal else {
             // The relations of this world were forgotten. Nobody tells what changes.
             self.cursor = Cursor::default();

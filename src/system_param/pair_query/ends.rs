@@ -91,13 +91,13 @@ where
                 }
             }
             Scope::All => {
-                for (target, list) in index.reverse.targets() {
+                for (target, list) in index.targets_with_sources() {
                     self.visit_list(pairs, target, index.sources(target), places.of(list), each);
                 }
             }
             Scope::Source(source) => self.visit_source(pairs, source, each),
             Scope::Target(target) => {
-                let Some(list) = index.reverse.list(target) else { return };
+                let Some(list) = index.list_of(target) else { return };
                 self.visit_list(pairs, target, pairs.sources(target), places.of(list), each);
             }
         }
@@ -105,7 +105,7 @@ where
 
     /// Whether scanning all sources takes less time than looking up those that have pairs.
     pub(super) fn scans(&self, index: &RelationIndex) -> bool {
-        let mut left = index.len * ROWS_PER_LOOKUP;
+        let mut left = index.len() * ROWS_PER_LOOKUP;
         self.sources.storages().iter().all(|&storage| {
             let rest = left.checked_sub(self.sources.len_of(storage));
             left = rest.unwrap_or(0);
@@ -123,7 +123,7 @@ where
     ) {
         let Some(index) = pairs.index else { return };
         let rows = self.sources.enter(storage);
-        let all_match = self.targets.all_match(rows.len(), |entity| index.reverse.list(entity).is_none());
+        let all_match = self.targets.all_match(rows.len(), |entity| !index.is_target(entity));
         let mut place = RowHint::UNKNOWN;
         let part = part.start..part.end.min(rows.len());
         if let (Rows::Table(entities), Some(reader)) = (rows, index.exclusive_reader()) {

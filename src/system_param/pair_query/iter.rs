@@ -64,7 +64,7 @@ impl<'w, 's> Walk<'w, 's> {
                     return target.map(|target| (source, target));
                 }
                 let (next, list) = lists.as_mut()?.next()?;
-                (*target, *sources) = (Some(next), index.reverse.sources_in(list));
+                (*target, *sources) = (Some(next), index.sources_in(list));
             },
         }
     }
@@ -246,7 +246,7 @@ where
     fn walk(&self, index: Option<&'w RelationIndex>) -> Walk<'w, 's> {
         match index {
             Some(index) if !self.scans(index) => {
-                let lists = Some(index.reverse.targets());
+                let lists = Some(index.targets_with_sources());
                 Walk::Lists { lists, target: None, sources: SourceIter::none() }
             }
             _ => {

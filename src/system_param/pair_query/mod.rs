@@ -12,7 +12,10 @@ mod state;
 pub use iter::{PairIter, PairIterMut};
 
 use super::Pairs;
-use crate::relation::{ExclusiveRelation, Relation};
+use crate::{
+    relation::{ExclusiveRelation, Relation},
+    store::RelationIndex,
+};
 use bevy_ecs::{
     entity::Entity,
     query::{IterQueryData, QueryData, QueryFilter, ReadOnlyQueryData},
@@ -242,7 +245,7 @@ where
     {
         self.refuse_overlap("iter_mut");
         assert!(
-            self.pairs.index.is_none_or(|index| index.exclusive),
+            self.pairs.index.is_none_or(RelationIndex::is_exclusive),
             "`{}` is an `ExclusiveRelation` but was not declared exclusive",
             type_name::<R>(),
         );
