@@ -107,7 +107,7 @@ fn insert_remove(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("in_a_batch", size), |bencher| {
             bencher.iter(|| {
                 let pairs = links.iter().map(|&(source, target)| (source, Likes, target));
-                world.insert_pairs(pairs).expect("all are alive");
+                world.insert_pair_batch(pairs).expect("all are alive");
                 world.remove_pair_batch::<Likes>(links.iter().copied());
             });
         });
@@ -336,7 +336,7 @@ fn hub_unlink(criterion: &mut Criterion) {
     for (name, targets) in [("from_one_hub_of_1000000", 1), ("from_hubs_of_10", PAIRS / 10)] {
         let (mut world, links) = links(PAIRS, targets);
         world
-            .insert_pairs(links.iter().map(|&(source, target)| (source, Likes, target)))
+            .insert_pair_batch(links.iter().map(|&(source, target)| (source, Likes, target)))
             .expect("all are alive");
         let mut random = Random(SEED + 3);
         group.bench_function(name, |bencher| {
@@ -350,7 +350,7 @@ fn hub_unlink(criterion: &mut Criterion) {
                     }
                     taken += start.elapsed();
                     let back = some.iter().map(|&(source, target)| (source, Likes, target));
-                    world.insert_pairs(back).expect("all are alive");
+                    world.insert_pair_batch(back).expect("all are alive");
                 }
                 taken
             });

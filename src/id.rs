@@ -79,12 +79,12 @@ impl PairId {
     }
 
     /// `(relation, *)`: every pair of one relation.
-    pub const fn any_target(relation: Entity) -> Self {
+    pub const fn with_relation(relation: Entity) -> Self {
         Self { relation: Slot::Entity(relation), target: Slot::Wildcard }
     }
 
     /// `(*, target)`: every pair with one target.
-    pub const fn any_relation(target: Entity) -> Self {
+    pub const fn with_target(target: Entity) -> Self {
         Self { relation: Slot::Wildcard, target: Slot::Entity(target) }
     }
 
@@ -116,6 +116,12 @@ impl PairId {
         other
             .entities()
             .is_some_and(|(relation, target)| self.relation.matches(relation) && self.target.matches(target))
+    }
+}
+
+impl<R: Into<Slot>, T: Into<Slot>> From<(R, T)> for PairId {
+    fn from((relation, target): (R, T)) -> Self {
+        Self::new(relation, target)
     }
 }
 

@@ -19,6 +19,7 @@ pub mod query;
 pub mod relation;
 pub mod system_param;
 pub mod traverse;
+pub mod world;
 
 #[doc = include_str!("../GUIDE.md")]
 pub mod guide {}
@@ -49,17 +50,8 @@ pub mod error {
     };
 }
 
-/// The verbs: what relations add to worlds, apps, entities and commands.
-pub mod world {
-    pub use crate::{
-        names::WorldNameExt,
-        ops::{CommandsPairExt, EntityCommandsPairExt, EntityWorldMutPairExt, PairBatch, WorldPairExt},
-        plugin::{AdoptRelationshipExt, AppRelationExt, ComponentNameExt},
-        system_param::WorldPairReadExt,
-    };
-}
-
 pub use bevy_relations_macros::pair_expr;
+pub use plugin::RelationsSystems;
 pub use prelude::*;
 
 /// What most games name. The rest is in the modules by topic.
@@ -68,16 +60,14 @@ pub mod prelude {
         expr::{ExprQuery, Expression},
         id::PairId,
         names::WorldNameExt,
-        ops::{
-            CommandsPairExt, EntityCommandsPairExt, EntityWorldMutPairExt, Pair, PairInserted, PairRemoved,
-            WorldPairExt,
-        },
+        ops::{Pair, PairInserted, PairRemoved},
         pairs,
         plugin::{AdoptRelationshipExt, AppRelationExt, ComponentNameExt, RelationsPlugin},
         query::{Related, Sources, Targets},
         relation::{CleanupPolicy, IsA, Relation, RelationTraits},
         sources,
-        system_param::{AnyPairs, CascadeQuery, PairQuery, Pairs, PairsMut, RemovedPairs, WorldPairReadExt},
+        system_param::{AnyPairs, CascadeQuery, PairQuery, Pairs, PairsMut, RemovedPairs},
+        world::{CommandsPairExt, EntityCommandsPairExt, EntityWorldMutPairExt, WorldPairExt},
     };
     pub use bevy_relations_macros::{Expression, Relation};
 }

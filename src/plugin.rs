@@ -4,9 +4,10 @@
 use crate::system_param::{PairsView, refresh_views};
 use crate::{
     expr::ExprNames,
-    ops::{WorldPairExt, adopt, ensure_store, maintain, needs_mending, relation_id},
+    ops::{adopt, ensure_store, maintain, needs_mending, relation_id},
     relation::{Relation, RelationTraits, TraitsError, TraversableRelation, short_name},
     store::PairStore,
+    world::WorldPairExt,
 };
 use alloc::string::String;
 #[cfg(feature = "bevy_reflect")]
@@ -23,6 +24,7 @@ use bevy_ecs::{
     query::{Allow, With},
     relationship::Relationship,
     resource::Resource,
+    schedule::{IntoScheduleConfigs, SystemSet},
     system::{Commands, Query},
     world::World,
 };
@@ -38,10 +40,22 @@ pub struct RelationsPlugin;
 impl Plugin for RelationsPlugin {
     fn build(&self, app: &mut App) {
         ensure_store(app.world_mut());
-        app.add_systems(First, maintain_pairs);
+        app.add_systems(First, maintain_pairs.in_set(RelationsSystems::Maintain));
         #[cfg(feature = "bevy_reflect")]
-        app.init_resource::<AppTypeRegistry>().register_type::<PairsView>().add_systems(Last, refresh_views);
+        app.init_resource::<AppTypeRegistry>()
+            .register_type::<PairsView>()
+            .add_systems(Last, refresh_views.in_set(RelationsSystems::RefreshViews));
     }
+}
+
+/// When the systems of [`RelationsPlugin`] run.
+#[derive(SystemSet, Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum RelationsSystems {
+    /// In [`First`]: settles depths, forgets old changes, spawns observers again that were despawned.
+    Maintain,
+    /// In [`Last`](bevy_app::Last): brings [`PairsView`](crate::system_param::PairsView)s up to date. Only with the feature
+    /// `bevy_reflect`.
+    RefreshViews,
 }
 
 fn maintain_pairs(

@@ -19,6 +19,7 @@ const LAYERS: &[&[&str]] = &[
     &["traverse", "fetch", "names"],
     &["ops"],
     &["query", "system_param"],
+    &["world"],
     &["expr"],
     &["prefab", "persist", "debug"],
     &["plugin"],

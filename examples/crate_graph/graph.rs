@@ -63,7 +63,7 @@ impl Graph {
         let count = dependencies.len();
         let mut cycles = Vec::new();
         // The pairs that are not refused are inserted in any case.
-        if let Err(error) = world.insert_pairs(dependencies) {
+        if let Err(error) = world.insert_pair_batch(dependencies) {
             for (_, error) in error.refused {
                 match error {
                     InsertPairError::Cycle { path, .. } => cycles.push(path),

@@ -12,20 +12,35 @@ mod mutate;
 mod register;
 
 pub use api::bundle::{BundleList, Pair, PairList, PairTarget, PairsBundle, SourcesBundle, TypeTarget};
-pub use api::commands::{CommandsPairExt, EntityCommandsPairExt, PairBatch};
-pub use api::entity::EntityWorldMutPairExt;
 pub use api::propagate::{InsertedAbove, RemovedAbove};
 pub use api::trigger::{NotTraversableError, PropagatedEvent, Propagation};
-pub use api::world::WorldPairExt;
 pub use mutate::error::{
     AttemptedPair, DespawnError, InsertPairError, InsertPairsError, PairRole, ReorderError,
 };
 pub use register::keys::{PairInserted, PairInsertedEvent, PairPattern, PairRemoved, PairRemovedEvent};
 pub use register::relation::register;
 
+pub(crate) use api::{
+    bundle::{insert_to, spawn_batch},
+    propagate::propagate_changes,
+    trigger::{trigger_along, trigger_by_id},
+};
 pub(crate) use lifecycle::adopt::adopt;
+pub(crate) use lifecycle::cleanup::{clear_pairs, despawn_sources, despawn_with_dependents};
+pub(crate) use mutate::{
+    event::observe,
+    insert::{insert, insert_batch, insert_slot, insert_typed, resolve_pair},
+    order::order_sources,
+    remove::{remove_batch, remove_selected, remove_stored, remove_typed, select},
+};
 pub(crate) use register::entity::{TypeEntity, entity_of_type_id};
 pub(crate) use register::participant::Participant;
 pub(crate) use register::relation::relation_id;
 pub(crate) use register::store::ensure_store;
 pub(crate) use register::upkeep::{despawn_after, maintain, needs_mending};
+pub(crate) use register::{
+    entity::entity_of,
+    relation::{register_relation, spawn_relation, track_pair_changes},
+    report::to_bevy,
+    traits::set_traits,
+};

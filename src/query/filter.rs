@@ -4,8 +4,8 @@ use super::{
     macros::query_filter,
     read::{ReadPairs, ReadPairsFetch},
 };
-use crate::{ops::WorldPairExt, relation::Relation, store::PairTicks};
-use bevy_ecs::{change_detection::Tick, entity::Entity, world::World};
+use crate::{ops::track_pair_changes, relation::Relation, store::PairTicks};
+use bevy_ecs::{change_detection::Tick, entity::Entity};
 use core::marker::PhantomData;
 
 /// Query filter: entities that have a pair `(R, *)`.
@@ -48,7 +48,7 @@ pub struct LeafOf<R: Relation>(PhantomData<fn() -> R>);
 ///
 /// The pair counts for its source. As with [`Added`](bevy_ecs::query::Added), a new system sees all pairs as added.
 ///
-/// Ticks of the pairs of `R` are [kept](WorldPairExt::track_pair_changes) from when the filter is first used: insertions
+/// Ticks of the pairs of `R` are [kept](crate::WorldPairExt::track_pair_changes) from when the filter is first used: insertions
 /// take a little longer from then on.
 ///
 /// # Complexity
@@ -116,11 +116,11 @@ query_filter!(
 );
 
 query_filter!(
-    [R: Relation] AddedPair<R>, reads ReadPairs<R, false>, prepare World::track_pair_changes::<R>,
+    [R: Relation] AddedPair<R>, reads ReadPairs<R, false>, prepare track_pair_changes::<R>,
     matches |fetch: &mut ReadPairsFetch<'_, R>, entity| fetch.any_added(entity)
 );
 
 query_filter!(
-    [R: Relation] ChangedPair<R>, reads ReadPairs<R, true>, prepare World::track_pair_changes::<R>,
+    [R: Relation] ChangedPair<R>, reads ReadPairs<R, true>, prepare track_pair_changes::<R>,
     matches |fetch: &mut ReadPairsFetch<'_, R>, entity| fetch.any_changed(entity)
 );

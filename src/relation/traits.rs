@@ -103,7 +103,7 @@ const INHERITABLE: u16 = 1 << 11;
 /// let mut world = bevy_ecs::world::World::new();
 /// let married_to = world.spawn_relation("MarriedTo", RelationTraits::new().exclusive().symmetric())?;
 /// # let (romeo, juliet) = (world.spawn_empty().id(), world.spawn_empty().id());
-/// world.insert_pair_by_id(romeo, married_to, juliet)?;
+/// world.insert_pair_by_id(romeo, (married_to, juliet))?;
 /// assert!(world.has_pair_by_id(juliet, PairId::new(married_to, romeo)));
 /// # Ok::<(), bevy_ecs::error::BevyError>(())
 /// ```

@@ -35,7 +35,7 @@ use bevy_ecs::{
 /// # let likes = world.spawn_relation("likes", RelationTraits::new()).unwrap();
 /// # let alice = world.spawn(Name::new("Alice")).id();
 /// # let bob = world.spawn(Name::new("Bob")).id();
-/// # world.insert_pair_by_id(bob, likes, alice).unwrap();
+/// # world.insert_pair_by_id(bob, (likes, alice)).unwrap();
 /// # world.run_system_cached(describe).unwrap();
 /// ```
 ///
@@ -59,7 +59,7 @@ use bevy_ecs::{
 /// relation type. Everything here sees disabled entities too. Nothing here allocates. A dead entity has no
 /// pairs.
 ///
-/// The world gives one as well: [`WorldPairReadExt::any_pairs`](crate::WorldPairReadExt::any_pairs).
+/// The world gives one as well: [`WorldPairExt::any_pairs`](crate::WorldPairExt::any_pairs).
 #[derive(Clone, Copy)]
 pub struct AnyPairs<'w, 's> {
     relations: Option<Relations<'w, 's>>,
@@ -70,7 +70,7 @@ impl<'w, 's> AnyPairs<'w, 's> {
         Self { relations: store.map(|store| Relations::new(store, Some(children))) }
     }
 
-    pub(super) fn of_world(world: &'w World) -> Self {
+    pub(crate) fn of_world(world: &'w World) -> Self {
         Self::new(fetch::store(world), ChildrenAccess::World(world))
     }
 
@@ -121,7 +121,7 @@ impl<'w, 's> AnyPairs<'w, 's> {
     /// # Complexity
     /// A step per relation in which `target` takes part, and per pair.
     pub fn pairs_to(&self, target: Entity) -> impl Iterator<Item = (Entity, Entity)> + use<'w, 's> {
-        let pairs = self.select(None, PairId::any_relation(target));
+        let pairs = self.select(None, PairId::with_target(target));
         pairs.map(|(source, relation, _)| (source, relation))
     }
 

@@ -7,9 +7,9 @@ mod pair_query;
 mod pairs;
 mod pairs_mut;
 mod removed;
+mod value;
 #[cfg(feature = "bevy_reflect")]
 mod view;
-mod world;
 
 pub use any_pairs::AnyPairs;
 pub use cascade::{CascadeItems, CascadeIter, CascadeQuery};
@@ -20,9 +20,7 @@ pub use pairs_mut::PairsMut;
 pub use removed::{RemovedPairIter, RemovedPairs};
 #[cfg(feature = "bevy_reflect")]
 pub use view::{PairView, PairsView};
-pub use world::WorldPairReadExt;
 
+pub(crate) use value::any_pair_value;
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use view::refresh_views;
-#[cfg(feature = "bevy_reflect")]
-pub(crate) use world::any_pair_value;

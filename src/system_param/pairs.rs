@@ -44,7 +44,7 @@ use core::{
 /// # world.run_system_cached(report).unwrap();
 /// ```
 ///
-/// The world gives one as well: [`WorldPairReadExt::pairs`](crate::WorldPairReadExt::pairs).
+/// The world gives one as well: [`WorldPairExt::pairs`](crate::WorldPairExt::pairs).
 pub struct Pairs<'w, 's, R: Relation> {
     pub(super) index: Option<&'w RelationIndex>,
     view: RelationView<'w, 's>,
@@ -99,7 +99,7 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
         Self { index, view: RelationView::new(index, children), values, now }
     }
 
-    pub(super) fn of_world(world: &'w World) -> Self {
+    pub(crate) fn of_world(world: &'w World) -> Self {
         let children = is_child_of::<R>().then_some(ChildrenAccess::World(world));
         let now = world.read_change_tick();
         Self::new(fetch::store(world), world.get_resource(), children, Values::World(world), now)

@@ -1,6 +1,6 @@
 //! The reflected component [`PairsView`].
 
-use super::{AnyPairs, WorldPairReadExt};
+use super::AnyPairs;
 use crate::relation::Prefab;
 use alloc::{
     string::{String, ToString},
@@ -77,7 +77,7 @@ impl PairsView {
 }
 
 fn fill(mut world: DeferredWorld, context: HookContext) {
-    let view = PairsView::of(world.any_pairs(), context.entity, |entity| world.get(entity));
+    let view = PairsView::of(AnyPairs::of_world(&world), context.entity, |entity| world.get(entity));
     if let Some(mut own) = world.get_mut::<PairsView>(context.entity) {
         *own = view;
     }

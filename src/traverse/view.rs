@@ -25,10 +25,10 @@ impl<'w, 's> ChildrenAccess<'w, 's> {
 
 /// The pairs of one relation, of whatever kind it is.
 ///
-/// [`Pairs`](crate::Pairs) gives one for a relation type in a system, [`WorldPairReadExt::pairs_by_id`]
+/// [`Pairs`](crate::Pairs) gives one for a relation type in a system, [`WorldPairExt::pairs_by_id`]
 /// for any relation of a world. A relation that was never used has no pairs.
 ///
-/// [`WorldPairReadExt::pairs_by_id`]: crate::WorldPairReadExt::pairs_by_id
+/// [`WorldPairExt::pairs_by_id`]: crate::WorldPairExt::pairs_by_id
 #[derive(Clone, Copy)]
 pub struct RelationView<'w, 's> {
     index: Option<&'w RelationIndex>,

@@ -56,7 +56,7 @@ fn act(world: &mut World, random: &mut Random, entities: &[Entity]) {
         6..=7 => _ = world.insert_pair(a, Under, b),
         8 => _ = world.remove_pairs::<DockedTo>(a),
         9 => _ = world.remove_pairs_by_id(a, PairId::ALL),
-        10 => _ = world.remove_pairs_everywhere(PairId::any_relation(b)),
+        10 => _ = world.remove_pairs_everywhere(PairId::with_target(b)),
         11 => _ = world.try_despawn(a),
         12 => _ = world.despawn_with_dependents(a),
         13 => _ = world.get_entity_mut(a).map(|mut entity| entity.clear().id()),

@@ -93,7 +93,7 @@ proptest! {
         // So that relations are targets as well.
         entities[4] = relations[2];
         for (source, relation, target) in pairs {
-            let _ = world.insert_pair_by_id(entities[source], relations[relation], entities[target]);
+            let _ = world.insert_pair_by_id(entities[source], (relations[relation], entities[target]));
         }
         for (source, relation, target) in removed {
             world.remove_pairs_by_id(entities[source], PairId::new(relations[relation], entities[target]));
@@ -110,7 +110,7 @@ fn more_relations_than_bits_are_found_too() {
     let relations: Vec<Entity> = (0..80).map(|_| relation(&mut world, RelationTraits::new())).collect();
     let entities = spawn::<3>(&mut world);
     for (nth, &relation) in relations.iter().enumerate().rev() {
-        world.insert_pair_by_id(entities[nth % 2], relation, entities[2]).unwrap();
+        world.insert_pair_by_id(entities[nth % 2], (relation, entities[2])).unwrap();
     }
     let any = world.any_pairs();
     assert_eq!(any.pairs_to(entities[2]).count(), 80);
@@ -167,8 +167,8 @@ fn what_is_dead_or_disabled_or_unknown() {
     let system = move |any: AnyPairs| {
         assert_eq!(any.pairs_of(a).count(), 2);
         assert!(any.pairs_of(dead).next().is_none() && !any.has(dead, PairId::ALL));
-        assert!(any.relation(dead).is_empty() && !any.has(a, PairId::any_target(dead)));
-        assert!(any.matching(a, PairId::any_target(dead)).next().is_none());
+        assert!(any.relation(dead).is_empty() && !any.has(a, PairId::with_relation(dead)));
+        assert!(any.matching(a, PairId::with_relation(dead)).next().is_none());
         assert_eq!(any.relation(likes).version(), 3);
     };
     world.run_system_once(system).unwrap();

@@ -175,8 +175,8 @@ fn a_type_can_be_the_target_of_a_pair_in_a_bundle() {
     let a = world.spawn((Pair(Likes, TypeTarget(Position(1))), Pair(Eats { grams: 3 }, TypeTarget(())))).id();
     let [likes, eats] = [world.entity_of::<Likes>(), world.entity_of::<Eats>()];
     let [position, unit] = [world.entity_of::<Position>(), world.entity_of::<()>()];
-    assert_eq!(world.pair_value_by_id::<Position>(a, likes, position), Some(&Position(1)));
-    assert_eq!(world.pair_value_by_id::<Eats>(a, eats, unit), Some(&Eats { grams: 3 }));
+    assert_eq!(world.pair_value_by_id::<Position>(a, (likes, position)), Some(&Position(1)));
+    assert_eq!(world.pair_value_by_id::<Eats>(a, (eats, unit)), Some(&Eats { grams: 3 }));
     world.check_pairs().unwrap();
 }
 
@@ -187,7 +187,7 @@ fn a_value_is_that_of_the_relation_if_both_elements_are_types_with_fields() {
     let a = world.spawn(Pair(Eats { grams: 3 }, TypeTarget(Position(1)))).id();
     let (eats, position) = (world.entity_of::<Eats>(), world.entity_of::<Position>());
     assert_eq!(take_errors(), []);
-    assert_eq!(world.pair_value_by_id::<Eats>(a, eats, position), Some(&Eats { grams: 3 }));
+    assert_eq!(world.pair_value_by_id::<Eats>(a, (eats, position)), Some(&Eats { grams: 3 }));
     world.check_pairs().unwrap();
 }
 
@@ -359,13 +359,13 @@ fn values_that_are_never_stored_are_dropped() {
     let [a, b, dead] = spawn(&mut world);
     world.despawn(dead);
     let plain = relation(&mut world, RelationTraits::new());
-    world.insert_pair_value_by_id(a, plain, b, Counted::new(&count)).unwrap_err();
+    world.insert_pair_value_by_id(a, (plain, b), Counted::new(&count)).unwrap_err();
     world.insert_pair(a, Counted::new(&count), dead).unwrap_err();
-    world.insert_pairs([(a, Counted::new(&count), dead), (dead, Counted::new(&count), a)]).unwrap_err();
+    world.insert_pair_batch([(a, Counted::new(&count), dead), (dead, Counted::new(&count), a)]).unwrap_err();
     world.insert_pair_to::<Eats, Position>(a, Counted::new(&count)).unwrap_err();
     assert_eq!(left(), 0);
     world.commands().entity(dead).insert_pair(Counted::new(&count), a);
-    world.commands().pairs::<Counted>().insert(dead, Counted::new(&count), a);
+    world.commands().pair_batch::<Counted>().insert(dead, Counted::new(&count), a);
     assert_eq!(left(), 2);
     world.flush();
     assert_eq!(left(), 0);
@@ -427,7 +427,7 @@ fn a_removed_pair_is_told_of_once_when_an_entity_is_its_own_target_and_relation(
     });
     let [r, a] = spawn(&mut world);
     for (source, target) in [(r, r), (r, a), (a, r), (a, a)] {
-        world.insert_pair_by_id(source, r, target).unwrap();
+        world.insert_pair_by_id(source, (r, target)).unwrap();
     }
     let likes = world.register_relation::<Likes>().unwrap();
     world.insert_pair(a, Likes, a).unwrap();

@@ -129,22 +129,22 @@ fn despawn_with_pair_takes_the_sources_and_what_depends_on_them() {
     let mut world = world_that_logs_despawns();
     let [root, a, b, c] = mounted(&mut world);
     let relation = world.entity_of::<MountedOn>();
-    assert_eq!(world.despawn_with_pair(PairId::new(relation, root)), Ok(2));
+    assert_eq!(world.despawn_sources(PairId::new(relation, root)), Ok(2));
     assert!(world.get_entity(root).is_ok());
     assert!([a, b, c].iter().all(|&entity| world.get_entity(entity).is_err()));
     world.check_pairs().unwrap();
-    assert_eq!(world.despawn_with_pair(PairId::new(relation, root)), Ok(0));
+    assert_eq!(world.despawn_sources(PairId::new(relation, root)), Ok(0));
 
     let [root, ..] = mounted(&mut world);
     // `a` has the pair too, but goes with an entity before it or by itself: three have it either way.
-    assert_eq!(world.despawn_with_pair(PairId::any_target(relation)), Ok(3));
+    assert_eq!(world.despawn_sources(PairId::with_relation(relation)), Ok(3));
     assert!(world.get_entity(root).is_ok());
     assert!(world.pairs::<MountedOn>().is_empty());
 
     let liked = world.spawn_empty().id();
     let fans: Vec<_> = (0..5).map(|_| world.spawn(Pair(Likes, liked)).id()).collect();
     world.insert_pair(fans[0], Eats { grams: 1 }, liked).unwrap();
-    assert_eq!(world.despawn_with_pair(PairId::any_relation(liked)), Ok(5));
+    assert_eq!(world.despawn_sources(PairId::with_target(liked)), Ok(5));
     assert!(world.get_entity(liked).is_ok());
     world.check_pairs().unwrap();
 }
@@ -197,7 +197,7 @@ fn an_entity_that_stands_for_a_type_is_not_despawned_while_in_use() {
         match number {
             0 => world.insert_pair(bob, Likes, alice).unwrap(),
             1 => world.insert_tag(bob, frozen).unwrap(),
-            _ => world.insert_pair_value_by_id(bob, position, alice, Position(1.0)).unwrap(),
+            _ => world.insert_pair_value_by_id(bob, (position, alice), Position(1.0)).unwrap(),
         }
         let result = world.despawn_with_dependents(entity);
         assert!(
@@ -241,7 +241,7 @@ fn despawn_wins_when_the_relation_goes_with_the_target() {
         let relation = world.spawn_relation("R", traits).unwrap();
         let t = world.spawn(Pair(MountedOn, relation)).id();
         let s = world.spawn_empty().id();
-        world.insert_pair_by_id(s, relation, t).unwrap();
+        world.insert_pair_by_id(s, (relation, t)).unwrap();
         if ours {
             world.despawn_with_dependents(relation).unwrap();
         } else {
@@ -336,11 +336,11 @@ fn commands_queued_after_a_despawn_of_the_same_entity_reach_the_error_handler() 
     let likes = world.entity_of::<Likes>();
     let mut commands = world.commands();
     commands.entity(bob).despawn();
-    commands.entity(bob).insert_pair(Likes, alice).insert_pair_by_id(likes, alice);
+    commands.entity(bob).insert_pair(Likes, alice).insert_pair_by_id((likes, alice));
     commands.entity(bob).insert_tag(alice);
     commands.entity(alice).insert_pair(Likes, bob);
     commands.entity(bob).despawn_with_dependents();
-    commands.pairs::<Likes>().insert(bob, Likes, alice).insert(alice, Likes, alice);
+    commands.pair_batch::<Likes>().insert(bob, Likes, alice).insert(alice, Likes, alice);
     world.flush();
     let errors = take_reported_errors();
     assert_eq!(errors.len(), 6, "{errors:?}");

@@ -144,7 +144,7 @@ fn build(graph: &Graph, listening: bool, data: bool) -> Built {
             assert!(pairs.targets(on.source).any(|target| target == on.target), "at its source");
             assert!(pairs.sources(on.target).any(|source| source == on.source), "at its target");
             assert!(world.get::<Node>(on.source).is_some() && world.get_entity(on.target).is_ok(), "alive");
-            if let Some(&value) = world.pair_value_by_id::<u64>(on.source, on.relation, on.target) {
+            if let Some(&value) = world.pair_value_by_id::<u64>(on.source, (on.relation, on.target)) {
                 assert_eq!(value, on.source.to_bits() ^ on.target.to_bits(), "with its value");
             }
             let removed = (on.source, on.relation, on.target);
@@ -164,9 +164,9 @@ fn build(graph: &Graph, listening: bool, data: bool) -> Built {
         match relation {
             Some(relation) if data => {
                 let value = source.to_bits() ^ target.to_bits();
-                world.insert_pair_value_by_id(source, nodes[relation], target, value).unwrap();
+                world.insert_pair_value_by_id(source, (nodes[relation], target), value).unwrap();
             }
-            Some(relation) => world.insert_pair_by_id(source, nodes[relation], target).unwrap(),
+            Some(relation) => world.insert_pair_by_id(source, (nodes[relation], target)).unwrap(),
             None => world.insert_tag(source, target).unwrap(),
         }
     }

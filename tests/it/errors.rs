@@ -82,7 +82,7 @@ fn a_dead_source_relation_or_target_is_named_in_the_error() {
     let mut world = World::new();
     let r = relation(&mut world, RelationTraits::new());
     let [source, target, dead] = spawn(&mut world);
-    world.insert_pair_by_id(source, r, target).unwrap();
+    world.insert_pair_by_id(source, (r, target)).unwrap();
     world.despawn(dead);
     let cases = [
         (dead, r, target, PairRole::Source),
@@ -90,7 +90,7 @@ fn a_dead_source_relation_or_target_is_named_in_the_error() {
         (source, r, dead, PairRole::Target),
     ];
     for (source, relation, target, role) in cases {
-        let error = refused(&mut world, |world| world.insert_pair_by_id(source, relation, target));
+        let error = refused(&mut world, |world| world.insert_pair_by_id(source, (relation, target)));
         let InsertPairError::Dead { pair, dead: found } = &error else { panic!("{error}") };
         assert_eq!((pair.source_entity, pair.relation.entity(), pair.target), (source, relation, target));
         assert_eq!(*found, role);
@@ -100,7 +100,7 @@ fn a_dead_source_relation_or_target_is_named_in_the_error() {
             assert!(text.contains(&name), "{text} lacks {name}");
         }
         assert!(!world.has_pair_by_id(source, PairId::new(r, dead)));
-        assert_eq!(world.remove_pairs_by_id(source, PairId::any_target(dead)), 0);
+        assert_eq!(world.remove_pairs_by_id(source, PairId::with_relation(dead)), 0);
     }
     for dead_end in [(dead, target), (source, dead), (dead, dead)] {
         let error = refused(&mut world, |world| world.insert_pair(dead_end.0, Likes, dead_end.1));
@@ -132,10 +132,10 @@ fn wildcards_are_no_elements_of_stored_pairs() {
     let r = relation(&mut world, RelationTraits::new());
     for slot in [Slot::Wildcard, Slot::Any] {
         for (relation, target) in [(slot, target.into()), (r.into(), slot), (slot, slot)] {
-            let error = refused(&mut world, |world| world.insert_pair_by_id(source, relation, target));
+            let error = refused(&mut world, |world| world.insert_pair_by_id(source, (relation, target)));
             let pair = PairId::new(relation, target);
             assert_eq!(error, InsertPairError::Wildcard { source_entity: source, pair });
-            refused(&mut world, |world| world.insert_pair_value_by_id(source, relation, target, 1_u32));
+            refused(&mut world, |world| world.insert_pair_value_by_id(source, (relation, target), 1_u32));
         }
     }
 }
@@ -147,7 +147,7 @@ fn a_value_of_the_wrong_type_is_refused() {
     let eats = world.register_relation::<Eats>().unwrap();
     world.insert_pair(a, Eats { grams: 1 }, b).unwrap();
     for target in [b, c] {
-        let error = refused(&mut world, |world| world.insert_pair_value_by_id(a, eats, target, 5_u32));
+        let error = refused(&mut world, |world| world.insert_pair_value_by_id(a, (eats, target), 5_u32));
         let InsertPairError::WrongValueType { expected, found, .. } = error else { panic!("{error}") };
         assert!(expected.ends_with("Eats") && found == "u32");
     }
@@ -163,15 +163,15 @@ fn a_value_for_a_tag_pair_is_refused() {
     let likes = world.register_relation::<Likes>().unwrap();
     let eats = world.entity_of::<Eats>();
     for r in [plain, tag, likes] {
-        world.insert_pair_by_id(a, r, b).unwrap();
+        world.insert_pair_by_id(a, (r, b)).unwrap();
         for target in [b, c] {
-            let error = refused(&mut world, |world| world.insert_pair_value_by_id(a, r, target, 5_u32));
+            let error = refused(&mut world, |world| world.insert_pair_value_by_id(a, (r, target), 5_u32));
             assert!(matches!(error, InsertPairError::UnexpectedValue { found: "u32", .. }), "{error}");
         }
     }
-    let error = refused(&mut world, |world| world.insert_pair_value_by_id(a, tag, eats, Eats { grams: 1 }));
+    let error = refused(&mut world, |world| world.insert_pair_value_by_id(a, (tag, eats), Eats { grams: 1 }));
     assert!(matches!(error, InsertPairError::UnexpectedValue { .. }), "the Tag trait comes first: {error}");
-    world.insert_pair_by_id(a, tag, eats).unwrap();
+    world.insert_pair_by_id(a, (tag, eats)).unwrap();
 }
 
 #[test]
@@ -181,9 +181,9 @@ fn a_value_of_the_wrong_type_is_refused_by_an_adopted_relationship_too() {
     let child_of = world.entity_of::<ChildOf>();
     for there in [false, true] {
         let error =
-            refused(&mut world, |world| world.insert_pair_value_by_id(child, child_of, parent, 5_u32));
+            refused(&mut world, |world| world.insert_pair_value_by_id(child, (child_of, parent), 5_u32));
         assert!(matches!(error, InsertPairError::WrongValueType { .. }), "there: {there}: {error}");
-        world.insert_pair_by_id(child, child_of, parent).unwrap();
+        world.insert_pair_by_id(child, (child_of, parent)).unwrap();
     }
 }
 
@@ -196,16 +196,16 @@ fn a_missing_value_is_the_default_or_an_error() {
     let number = relation(&mut world, RelationTraits::new().data::<u32>());
     let with_default = relation(&mut world, RelationTraits::new().data_or_default::<u32>());
     for r in [eats, number] {
-        let error = refused(&mut world, |world| world.insert_pair_by_id(a, r, b));
+        let error = refused(&mut world, |world| world.insert_pair_by_id(a, (r, b)));
         assert!(matches!(error, InsertPairError::MissingValue { .. }), "{error}");
     }
-    world.insert_pair_by_id(a, rates, b).unwrap();
-    world.insert_pair_by_id(a, with_default, b).unwrap();
+    world.insert_pair_by_id(a, (rates, b)).unwrap();
+    world.insert_pair_by_id(a, (with_default, b)).unwrap();
     assert_eq!(world.pair_value::<Rates>(a, b), Some(&Rates { stars: 0 }));
-    assert_eq!(world.pair_value_by_id::<u32>(a, with_default, b), Some(&0));
+    assert_eq!(world.pair_value_by_id::<u32>(a, (with_default, b)), Some(&0));
     // Inserted again without a value, a pair keeps the one that it has.
     world.insert_pair(a, Rates { stars: 3 }, b).unwrap();
-    world.insert_pair_by_id(a, rates, b).unwrap();
+    world.insert_pair_by_id(a, (rates, b)).unwrap();
     assert_eq!(world.pair_value::<Rates>(a, b), Some(&Rates { stars: 3 }));
     world.check_pairs().unwrap();
 }
@@ -219,15 +219,15 @@ fn on_insert_adjusts_or_refuses_a_value_whichever_way_it_comes() {
     world.insert_pair(a, Pays { coins: 500 }, b).unwrap();
     let coins = |world: &World| world.pair_value::<Pays>(a, b).map(|pays| pays.coins);
     assert_eq!(coins(&world), Some(100));
-    world.insert_pair_value_by_id(a, pays, b, Pays { coins: 501 }).unwrap();
+    world.insert_pair_value_by_id(a, (pays, b), Pays { coins: 501 }).unwrap();
     assert_eq!(coins(&world), Some(100));
-    world.insert_pairs([(a, Pays { coins: 7 }, b)]).unwrap();
+    world.insert_pair_batch([(a, Pays { coins: 7 }, b)]).unwrap();
     assert_eq!(coins(&world), Some(7));
     for attempt in [
         refused(&mut world, |world| world.insert_pair(a, Pays { coins: 13 }, b)),
-        refused(&mut world, |world| world.insert_pair_value_by_id(b, pays, a, Pays { coins: 13 })),
+        refused(&mut world, |world| world.insert_pair_value_by_id(b, (pays, a), Pays { coins: 13 })),
         refused(&mut world, |world| world.insert_pair(a, Pays { coins: 1 }, nobody)),
-        refused(&mut world, |world| world.insert_pair_by_id(a, pays, nobody)),
+        refused(&mut world, |world| world.insert_pair_by_id(a, (pays, nobody))),
     ] {
         assert!(matches!(attempt, InsertPairError::Refused { .. }), "{attempt}");
     }
@@ -242,12 +242,12 @@ fn a_batch_reports_the_refused_pairs_by_number_and_inserts_the_others() {
     let [a, b, dead] = spawn(&mut world);
     world.despawn(dead);
     let pairs = [(a, Likes, dead), (a, Likes, b), (dead, Likes, b), (b, Likes, a)];
-    let InsertPairsError { refused } = world.insert_pairs(pairs).unwrap_err();
+    let InsertPairsError { refused } = world.insert_pair_batch(pairs).unwrap_err();
     assert_eq!(refused.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [0, 2]);
     assert!(world.has_pair::<Likes>(a, b) && world.has_pair::<Likes>(b, a));
     assert_eq!(world.pairs::<Likes>().len(), 2);
     let values = [(a, Eats { grams: 1 }, dead), (a, Eats { grams: 2 }, b), (a, Eats { grams: 3 }, b)];
-    let InsertPairsError { refused } = world.insert_pairs(values).unwrap_err();
+    let InsertPairsError { refused } = world.insert_pair_batch(values).unwrap_err();
     assert_eq!(refused.len(), 1);
     assert_eq!(world.pair_value::<Eats>(a, b), Some(&Eats { grams: 3 }));
     world.check_pairs().unwrap();
@@ -267,7 +267,7 @@ fn a_companion_that_is_refused_keeps_an_adopted_pair_out() {
     let acyclic = relation(&mut world, RelationTraits::new().acyclic());
     world.adopt_relationship_with::<CrewOf>(RelationTraits::new().with_id(acyclic)).unwrap();
     let [a, b] = spawn(&mut world);
-    world.insert_pair_by_id(b, acyclic, a).unwrap();
+    world.insert_pair_by_id(b, (acyclic, a)).unwrap();
     let error = refused(&mut world, |world| world.insert_pair(a, CrewOf(b), b));
     assert!(matches!(error, InsertPairError::Cycle { .. }), "{error}");
     assert_eq!(take_errors(), []);
@@ -308,8 +308,8 @@ fn reordering_names_what_is_wrong() {
     world.despawn(dead);
     let plain = relation(&mut world, RelationTraits::new());
     let child_of = world.entity_of::<ChildOf>();
-    world.insert_pair_by_id(a, plain, b).unwrap();
-    world.insert_pair_by_id(a, child_of, b).unwrap();
+    world.insert_pair_by_id(a, (plain, b)).unwrap();
+    world.insert_pair_by_id(a, (child_of, b)).unwrap();
     let mut reorder = |r| refused(&mut world, |world| world.order_sources_by_id(r, b, &[a]));
     assert!(matches!(reorder(plain), ReorderError::NotOrdered { target, .. } if target == b));
     assert!(matches!(reorder(child_of), ReorderError::Adopted { target, .. } if target == b));
@@ -420,13 +420,13 @@ fn refused_commands_go_to_the_error_handler_with_severity_error() {
     let cases: [&dyn Fn(&mut Commands); 9] = [
         &|commands| _ = commands.entity(a).insert_pair(Likes, dead),
         &|commands| _ = commands.entity(dead).insert_pair(Likes, a),
-        &|commands| _ = commands.entity(a).insert_pair_by_id(acyclic, a),
-        &|commands| _ = commands.entity(a).insert_pair_by_id(acyclic, Slot::Wildcard),
-        &|commands| _ = commands.entity(a).insert_pair_value_by_id(acyclic, b, 1_u32),
+        &|commands| _ = commands.entity(a).insert_pair_by_id((acyclic, a)),
+        &|commands| _ = commands.entity(a).insert_pair_by_id((acyclic, Slot::Wildcard)),
+        &|commands| _ = commands.entity(a).insert_pair_value_by_id((acyclic, b), 1_u32),
         &|commands| _ = commands.entity(a).insert_pair_to::<Eats, Name>(Name::new("no Eats")),
         &|commands| _ = commands.entity(a).insert_tag(dead),
         &|commands| commands.entity(dead).despawn_with_dependents(),
-        &|commands| _ = commands.pairs::<Likes>().insert(a, Likes, dead).insert(dead, Likes, b),
+        &|commands| _ = commands.pair_batch::<Likes>().insert(a, Likes, dead).insert(dead, Likes, b),
     ];
     for case in cases {
         expect_one(&mut world, case);
@@ -522,7 +522,7 @@ fn more_traits_can_be_added_after_a_companion_has_gone() {
     world.despawn(companion);
     world.set_traits(r, RelationTraits::new().exclusive()).unwrap();
     let [a, b] = spawn(&mut world);
-    world.insert_pair_by_id(a, r, b).unwrap();
+    world.insert_pair_by_id(a, (r, b)).unwrap();
     assert_eq!(world.pairs_of(a).len(), 1);
 }
 
@@ -543,14 +543,14 @@ fn a_pair_with_a_type_gets_the_default_that_reflection_knows() {
     let speed = world.entity_of::<Speed>();
     for registry in [None, Some(AppTypeRegistry::default())] {
         registry.into_iter().for_each(|registry| world.insert_resource(registry));
-        let error = refused(&mut world, |world| world.insert_pair_by_id(a, begin, speed));
+        let error = refused(&mut world, |world| world.insert_pair_by_id(a, (begin, speed)));
         assert!(matches!(error, InsertPairError::MissingValue { .. }), "{error}");
         let text = error.to_string();
         assert!(text.contains("no default of `") && text.contains("Speed` is known"), "{text}");
     }
     world.resource::<AppTypeRegistry>().write().register::<Speed>();
-    world.insert_pair_by_id(a, begin, speed).unwrap();
-    assert_eq!(world.pair_value_by_id::<Speed>(a, begin, speed), Some(&Speed(0)));
+    world.insert_pair_by_id(a, (begin, speed)).unwrap();
+    assert_eq!(world.pair_value_by_id::<Speed>(a, (begin, speed)), Some(&Speed(0)));
     world.check_pairs().unwrap();
 }
 
@@ -587,7 +587,7 @@ fn a_tag_pair_has_no_value() {
     let mut world = world_with_error_log();
     let [a, b] = spawn(&mut world);
     let tag = relation(&mut world, RelationTraits::new());
-    world.insert_pair_by_id(a, tag, b).unwrap();
+    world.insert_pair_by_id(a, (tag, b)).unwrap();
     assert!(world.has_pair_by_id(a, PairId::new(tag, b)));
-    assert!(world.pair_value_by_id::<u32>(a, tag, b).is_none());
+    assert!(world.pair_value_by_id::<u32>(a, (tag, b)).is_none());
 }

@@ -76,7 +76,7 @@ fn the_same_target_again_through_our_api_is_no_event() {
     let child_of = world.entity_of::<ChildOf>();
     world.insert_pair(child, ChildOf(a), a).unwrap();
     world.insert_pair(child, ChildOf(a), a).unwrap();
-    world.insert_pair_by_id(child, child_of, a).unwrap();
+    world.insert_pair_by_id(child, (child_of, a)).unwrap();
     assert_eq!(heard(&mut world), [('+', child, a, 0)]);
 }
 
@@ -108,7 +108,7 @@ fn the_old_value_is_readable_when_an_adopted_pair_is_about_to_go() {
     world.entity_mut(cook).insert(CrewOf { ship: boat, wage: 2 });
     assert_eq!(heard(&mut world), [('-', cook, ship, 1), ('+', cook, boat, 2)]);
     let crew_of = world.entity_of::<CrewOf>();
-    world.insert_pair_by_id(cook, crew_of, ship).unwrap();
+    world.insert_pair_by_id(cook, (crew_of, ship)).unwrap();
     assert_eq!(heard(&mut world), [('-', cook, boat, 2), ('+', cook, ship, 2)]);
     world.despawn(ship);
     assert_eq!(heard(&mut world), [('-', cook, ship, 2)]);

@@ -52,12 +52,12 @@ fn an_observer_can_be_narrowed_to_a_pair_of_run_time_entities() {
     let fears = world.spawn_relation("fears", RelationTraits::new()).unwrap();
     let [bob, alice, eve] = std::array::from_fn(|_| world.spawn_empty().id());
     world.observe_pairs(PairId::new(likes, alice), note_inserted("R,T"));
-    world.observe_pairs(PairId::any_target(likes), note_inserted("R,*"));
-    world.observe_pairs(PairId::any_relation(alice), note_inserted("*,T"));
+    world.observe_pairs(PairId::with_relation(likes), note_inserted("R,*"));
+    world.observe_pairs(PairId::with_target(alice), note_inserted("*,T"));
     world.observe_pairs(PairId::ALL, note_inserted("*,*"));
     world.observe_pairs(PairId::new(likes, alice), note_removed("-R,T"));
-    world.observe_pairs(PairId::any_target(likes), note_removed("-R,*"));
-    world.observe_pairs(PairId::any_relation(alice), note_removed("-*,T"));
+    world.observe_pairs(PairId::with_relation(likes), note_removed("-R,*"));
+    world.observe_pairs(PairId::with_target(alice), note_removed("-*,T"));
     world.observe_pairs(PairId::ALL, note_removed("-*,*"));
     let cases = [
         (likes, alice, vec!["*,*", "*,T", "R,*", "R,T"]),
@@ -66,7 +66,7 @@ fn an_observer_can_be_narrowed_to_a_pair_of_run_time_entities() {
         (fears, eve, vec!["*,*"]),
     ];
     for (relation, target, expected) in cases {
-        world.insert_pair_by_id(bob, relation, target).unwrap();
+        world.insert_pair_by_id(bob, (relation, target)).unwrap();
         assert_eq!(names(&mut world), expected);
         world.remove_pairs_by_id(bob, PairId::new(relation, target));
         let removed: Vec<_> = names(&mut world).into_iter().map(|name| &name[1..]).collect();
@@ -84,7 +84,7 @@ fn narrowing_works_for_relation_types_before_and_after_their_first_use() {
         }
         let likes = world.entity_of::<Likes>();
         world.observe_pairs(PairId::new(likes, alice), note_inserted("R,T"));
-        world.observe_pairs(PairId::any_target(likes), note_inserted("R,*"));
+        world.observe_pairs(PairId::with_relation(likes), note_inserted("R,*"));
         world.add_observer(|on: On<PairInserted<Likes>>, mut log: ResMut<Log>| {
             log.0.push(("typed", on.source));
         });
@@ -104,8 +104,8 @@ fn narrowing_works_for_relation_types_before_and_after_their_first_use() {
 fn an_entity_that_was_no_relation_yet_can_be_observed_as_one() {
     let mut world = world_with_log();
     let [bob, alice, likes] = std::array::from_fn(|_| world.spawn_empty().id());
-    world.observe_pairs(PairId::any_target(likes), note_inserted("R,*"));
-    world.insert_pair_by_id(bob, likes, alice).unwrap();
+    world.observe_pairs(PairId::with_relation(likes), note_inserted("R,*"));
+    world.insert_pair_by_id(bob, (likes, alice)).unwrap();
     assert_eq!(heard(&mut world), [("R,*", bob)]);
 }
 
@@ -185,18 +185,18 @@ fn the_key_of_a_despawned_relation_is_not_delivered_to_its_old_observers() {
     let mut world = world_with_log();
     let [bob, alice, target] = std::array::from_fn(|_| world.spawn_empty().id());
     let old = world.spawn_relation("old", RelationTraits::new()).unwrap();
-    world.observe_pairs(PairId::any_target(old), note_inserted("old"));
+    world.observe_pairs(PairId::with_relation(old), note_inserted("old"));
     world.observe_pairs(PairId::new(old, target), note_inserted("old,target"));
-    world.observe_pairs(PairId::any_relation(target), note_inserted("*,target"));
-    world.insert_pair_by_id(bob, old, target).unwrap();
+    world.observe_pairs(PairId::with_target(target), note_inserted("*,target"));
+    world.insert_pair_by_id(bob, (old, target)).unwrap();
     assert_eq!(names(&mut world), ["*,target", "old", "old,target"]);
     world.despawn(old);
     world.despawn(target);
     for round in 0..5 {
         let new = world.spawn_relation("new", RelationTraits::new()).unwrap();
-        let observer = world.observe_pairs(PairId::any_target(new), note_inserted("new"));
+        let observer = world.observe_pairs(PairId::with_relation(new), note_inserted("new"));
         let narrow = world.observe_pairs(PairId::new(new, alice), note_inserted("new,alice"));
-        world.insert_pair_by_id(bob, new, alice).unwrap();
+        world.insert_pair_by_id(bob, (new, alice)).unwrap();
         assert_eq!(names(&mut world), ["new", "new,alice"], "{round}");
         if round % 2 == 0 {
             world.despawn(observer);
@@ -212,9 +212,9 @@ fn an_observer_of_a_dead_relation_hears_nothing() {
     let mut world = world_with_log();
     let [bob, alice, dead] = std::array::from_fn(|_| world.spawn_empty().id());
     world.despawn(dead);
-    world.observe_pairs(PairId::any_target(dead), note_inserted("dead"));
+    world.observe_pairs(PairId::with_relation(dead), note_inserted("dead"));
     world.observe_pairs(PairId::new(dead, alice), note_inserted("dead,alice"));
-    world.observe_pairs(PairId::any_relation(dead), note_inserted("*,dead"));
+    world.observe_pairs(PairId::with_target(dead), note_inserted("*,dead"));
     world.insert_pair(bob, Likes, alice).unwrap();
     assert_eq!(names(&mut world), [""; 0]);
 }
@@ -284,7 +284,7 @@ fn an_observer_may_undo_or_repeat_what_it_hears_of() {
     world.insert_pair(bob, Likes, alice).unwrap();
     assert!(!world.has_pair::<Likes>(bob, alice));
     let doomed = world.spawn_empty().id();
-    world.insert_pairs([(bob, Likes, doomed), (alice, Likes, alice)]).unwrap();
+    world.insert_pair_batch([(bob, Likes, doomed), (alice, Likes, alice)]).unwrap();
     assert!(world.get_entity(doomed).is_err());
     assert!(world.pairs::<Likes>().is_empty());
     world.check_pairs().unwrap();
@@ -297,8 +297,8 @@ fn run_time_relations_tell_wildcard_observers() {
     world.add_observer(note_removed("out"));
     let relation = world.spawn_relation("r", RelationTraits::new().exclusive()).unwrap();
     let [bob, alice, eve] = std::array::from_fn(|_| world.spawn_empty().id());
-    world.insert_pair_by_id(bob, relation, alice).unwrap();
-    world.insert_pair_by_id(bob, relation, eve).unwrap();
+    world.insert_pair_by_id(bob, (relation, alice)).unwrap();
+    world.insert_pair_by_id(bob, (relation, eve)).unwrap();
     world.despawn(relation);
     assert_eq!(heard(&mut world), [("in", bob), ("out", bob), ("in", bob), ("out", bob)]);
 }

@@ -95,7 +95,7 @@ fn a_tag_pair_is_announced_once_and_its_removal_once() {
     let likes = world.entity_of::<Likes>();
     world.insert_pair(bob, Likes, alice).unwrap();
     world.insert_pair(bob, Likes, alice).unwrap();
-    world.insert_pair_by_id(bob, likes, alice).unwrap();
+    world.insert_pair_by_id(bob, (likes, alice)).unwrap();
     assert_eq!(heard(&mut world), [Inserted(bob, likes, alice)]);
     world.remove_pair::<Likes>(bob, alice);
     world.remove_pair::<Likes>(bob, alice);
@@ -135,7 +135,7 @@ fn the_value_is_readable_when_a_pair_is_about_to_go() {
     insert(&mut world, 2);
     world.remove_pairs::<Eats>(bob);
     insert(&mut world, 3);
-    world.remove_pairs_everywhere(PairId::any_relation(apple));
+    world.remove_pairs_everywhere(PairId::with_target(apple));
     insert(&mut world, 4);
     world.clear_pairs();
     insert(&mut world, 5);
@@ -178,7 +178,7 @@ fn a_symmetric_relation_announces_each_direction_once() {
     assert_eq!(heard(&mut world), [Inserted(a, meets, a), Removed(a, meets, a)]);
     world.insert_pair(a, Meets, b).unwrap();
     heard(&mut world);
-    world.remove_pairs_everywhere(PairId::any_target(meets));
+    world.remove_pairs_everywhere(PairId::with_relation(meets));
     assert_eq!(heard(&mut world).len(), 2);
     world.insert_pair(a, Meets, b).unwrap();
     world.insert_pair(a, Meets, a).unwrap();
@@ -258,14 +258,14 @@ fn batches_keep_the_callers_order() {
     let likes = world.entity_of::<Likes>();
     let entities: Vec<Entity> = (0..20).map(|_| world.spawn_empty().id()).collect();
     let order = [7, 3, 11, 0, 19, 3, 8];
-    world.insert_pairs(order.map(|n: usize| (entities[n], Likes, hub))).unwrap();
+    world.insert_pair_batch(order.map(|n: usize| (entities[n], Likes, hub))).unwrap();
     let expected = [7, 3, 11, 0, 19, 8].map(|n: usize| Inserted(entities[n], likes, hub));
     assert_eq!(heard(&mut world), expected);
     world.remove_pair_batch::<Likes>([8, 0, 5, 7].map(|n: usize| (entities[n], hub)));
     assert_eq!(heard(&mut world), [8, 0, 7].map(|n: usize| Removed(entities[n], likes, hub)));
     {
         let mut commands = world.commands();
-        let mut batch = commands.pairs::<Likes>();
+        let mut batch = commands.pair_batch::<Likes>();
         batch.insert(entities[8], Likes, hub).remove(entities[3], hub).insert(entities[1], Likes, hub);
     }
     world.flush();

@@ -282,7 +282,7 @@ fn values_of_run_time_relations_are_reflected() {
     world.set_traits(sent, RelationTraits::new().reflected_data()).unwrap();
     let source = world.spawn_empty().id();
     let value = bevy_relations::relation::ReflectedData(Box::new(Position { x: 4.0, y: 0.0 }));
-    world.insert_pair_value_by_id(source, sent, hub, value).unwrap();
+    world.insert_pair_value_by_id(source, (sent, hub), value).unwrap();
     let rows = written(&mut world, "(sent, hub)");
     assert_eq!(rows[0]["fields"][0]["value"], json!({ "x": 4.0, "y": 0.0 }));
 }

@@ -93,7 +93,7 @@ const CHANGES: [(&str, bool, Change); 22] = [
         despawn(w, "On");
         let on = w.world.spawn_relation("On", RelationTraits::new().symmetric()).unwrap();
         let [e1, e2] = ["e1", "e2"].map(|name| w.entity(name));
-        w.world.insert_pair_by_id(e1, on, e2).unwrap();
+        w.world.insert_pair_by_id(e1, (on, e2)).unwrap();
     }),
     ("a constant goes", true, |w| despawn(w, "e2")),
     ("a constant goes, and its index is used again", true, |w| {
@@ -145,18 +145,18 @@ const CHANGES: [(&str, bool, Change); 22] = [
     ("a relation gets its traits and its first pairs", true, |w| {
         let [later, e1, e2, e3] = ["Later", "e1", "e2", "e3"].map(|name| w.entity(name));
         w.world.set_traits(later, RelationTraits::new().transitive()).unwrap();
-        w.world.insert_pair_by_id(e3, later, e2).unwrap();
-        w.world.insert_pair_by_id(e2, later, e1).unwrap();
+        w.world.insert_pair_by_id(e3, (later, e2)).unwrap();
+        w.world.insert_pair_by_id(e2, (later, e1)).unwrap();
     }),
     ("a relation is shared by instances and has its first pairs", true, |w| {
         let [later, is_a, e1, e2, e3] = ["Later", "IsA", "e1", "e2", "e3"].map(|name| w.entity(name));
         w.world.set_traits(later, RelationTraits::new().on_instantiate(OnInstantiate::Inherit)).unwrap();
-        w.world.insert_pair_by_id(e2, later, e1).unwrap();
-        w.world.insert_pair_by_id(e3, is_a, e2).unwrap();
+        w.world.insert_pair_by_id(e2, (later, e1)).unwrap();
+        w.world.insert_pair_by_id(e3, (is_a, e2)).unwrap();
     }),
     ("subtypes come", true, |w| {
         let [is_a, tag, sub, e3] = ["IsA", "Tag", "Sub", "e3"].map(|name| w.entity(name));
-        w.world.insert_pair_by_id(sub, is_a, tag).unwrap();
+        w.world.insert_pair_by_id(sub, (is_a, tag)).unwrap();
         w.world.insert_tag(e3, sub).unwrap();
     }),
     ("a relationship is adopted", true, |w| {
@@ -168,9 +168,9 @@ const CHANGES: [(&str, bool, Change); 22] = [
     ("all pairs go and some come again", true, |w| {
         w.world.clear_pairs();
         let [a, on, in_, e1, e2, e3] = ["A", "On", "In", "e1", "e2", "e3"].map(|name| w.entity(name));
-        w.world.insert_pair_by_id(e1, a, e2).unwrap();
-        w.world.insert_pair_by_id(e1, on, e2).unwrap();
-        w.world.insert_pair_by_id(e1, in_, e3).unwrap();
+        w.world.insert_pair_by_id(e1, (a, e2)).unwrap();
+        w.world.insert_pair_by_id(e1, (on, e2)).unwrap();
+        w.world.insert_pair_by_id(e1, (in_, e3)).unwrap();
         w.world.insert_pair(e2, MountedOn, e3).unwrap();
     }),
 ];

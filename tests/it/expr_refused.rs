@@ -58,7 +58,7 @@ fn a_constant_target_outside_the_scope_of_its_relation_is_refused() {
     let outside = world.spawn(Name::new("Outside")).id();
     world.spawn((Name::new("Below"), ChildOf(outside)));
     let ship = world.spawn(Name::new("Ship")).id();
-    world.insert_pair_by_id(ship, colour, red).unwrap();
+    world.insert_pair_by_id(ship, (colour, red)).unwrap();
     let bits = format!("#{}", outside.to_bits());
     let of_colour = "not a child of `Colour`";
     refused(

@@ -27,7 +27,7 @@ fn reference_world() -> World {
         (e4, b, t2),
         (e6, a, h1),
     ] {
-        world.insert_pair_by_id(source, relation, target).unwrap();
+        world.insert_pair_by_id(source, (relation, target)).unwrap();
     }
     world
 }

@@ -348,7 +348,7 @@ fn a_world_that_has_changed_is_seen_by_the_next_run() {
     let mut expr = compile(&mut world, &text);
     assert_eq!(expr.count(&world), Ok(0));
     let ship = world.spawn(Fuel(0)).id();
-    world.insert_pair_by_id(ship, relation, target).unwrap();
+    world.insert_pair_by_id(ship, (relation, target)).unwrap();
     world.insert_tag(ship, tag).unwrap();
     assert_eq!((these(&mut expr, &world), expr.count(&world)), (vec![ship], Ok(1)));
     world.entity_mut(ship).insert(Planet);

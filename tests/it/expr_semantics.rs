@@ -46,7 +46,7 @@ impl Written {
             {
                 let (relation, target) = pair.split_once(", ").expect("a relation and a target");
                 let [relation, target] = [relation, target].map(|name| written.entity(name));
-                written.world.insert_pair_by_id(source, relation, target).unwrap();
+                written.world.insert_pair_by_id(source, (relation, target)).unwrap();
             }
         }
         written

@@ -133,7 +133,7 @@ fn any_as_this_matches_entities_with_pairs_only_and_with_nothing() {
     let mut world = World::new();
     let relation = world.spawn_relation("R", RelationTraits::new()).unwrap();
     let [nothing, target, source] = [(); 3].map(|()| world.spawn_empty().id());
-    world.insert_pair_by_id(source, relation, target).unwrap();
+    world.insert_pair_by_id(source, (relation, target)).unwrap();
     let hidden = world.spawn(Disabled).id();
     let mut these = |text: &str| {
         let mut expr = PairExpr::parse(text).unwrap().compile(&mut world).unwrap();
@@ -229,9 +229,9 @@ fn a_chain_of_wildcards_gives_the_rows_of_every_branch() {
     let mut world = World::new();
     let [r, tag] = [(); 2].map(|()| world.spawn_empty().id());
     let [with_pairs, tagged, both, target] = [(); 4].map(|()| world.spawn_empty().id());
-    world.insert_pair_by_id(with_pairs, r, target).unwrap();
-    world.insert_pair_by_id(both, r, target).unwrap();
-    world.insert_pair_by_id(both, r, tagged).unwrap();
+    world.insert_pair_by_id(with_pairs, (r, target)).unwrap();
+    world.insert_pair_by_id(both, (r, target)).unwrap();
+    world.insert_pair_by_id(both, (r, tagged)).unwrap();
     world.insert_tag(tagged, tag).unwrap();
     world.insert_tag(both, tag).unwrap();
     let mut these = |text: &str| {

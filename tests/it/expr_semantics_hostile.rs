@@ -276,11 +276,11 @@ fn every_kind_of_step_counts() {
     for (at, &entity) in chain.iter().enumerate() {
         for relation in [on, inside, child_of] {
             if let Some(&next) = chain.get(at + 1) {
-                world.world.insert_pair_by_id(entity, relation, next).unwrap();
+                world.world.insert_pair_by_id(entity, (relation, next)).unwrap();
             }
         }
         let (relation, hub) = if at % 2 == 0 { (a, hub1) } else { (b, hub2) };
-        world.world.insert_pair_by_id(entity, relation, hub).unwrap();
+        world.world.insert_pair_by_id(entity, (relation, hub)).unwrap();
         world.world.insert_tag(list, entity).unwrap();
     }
     let (low, top) = (chain[0].to_bits(), chain[LENGTH - 1].to_bits());

@@ -71,7 +71,7 @@ fn a_target_is_a_child_in_the_scope_of_its_relation_first() {
     let outside = world.spawn(Name::new("Red")).id();
     let inside = world.spawn((Name::new("Red"), ChildOf(colour))).id();
     let [ship, ghost] = [(); 2].map(|()| world.spawn_empty().id());
-    world.insert_pair_by_id(ship, colour, inside).unwrap();
+    world.insert_pair_by_id(ship, (colour, inside)).unwrap();
     world.insert_tag(ghost, outside).unwrap();
     let mut of_colour = PairExpr::parse("(Colour, Red)").unwrap().compile(&mut world).unwrap();
     assert_eq!(of_colour.first(&world).unwrap().unwrap().this(), Some(ship));

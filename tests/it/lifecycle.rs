@@ -239,7 +239,7 @@ fn clear_pairs_leaves_a_usable_empty_store() {
         world.insert_pair(bob, Secret { _unclonable: value.clone() }, alice).unwrap();
         world.insert_pair(bob, Meets, alice).unwrap();
         world.insert_tag(bob, alice).unwrap();
-        world.insert_pair_by_id(alice, relation, bob).unwrap();
+        world.insert_pair_by_id(alice, (relation, bob)).unwrap();
         world.insert_pair(bob, ChildOf(alice), alice).unwrap();
         assert_eq!(Arc::strong_count(&value), 2);
         world.clear_pairs();
@@ -250,8 +250,8 @@ fn clear_pairs_leaves_a_usable_empty_store() {
         assert!(world.get::<ChildOf>(bob).is_none() && world.get::<Children>(alice).is_none());
     }
     world.set_traits(relation, RelationTraits::new().exclusive()).unwrap();
-    world.insert_pair_by_id(bob, relation, bob).unwrap();
-    world.insert_pair_by_id(bob, relation, alice).unwrap();
+    world.insert_pair_by_id(bob, (relation, bob)).unwrap();
+    world.insert_pair_by_id(bob, (relation, alice)).unwrap();
     assert_eq!(world.pairs_by_id(relation).target_count(bob), 1);
     world.check_pairs().unwrap();
 }
@@ -261,7 +261,7 @@ fn a_relation_type_used_by_its_entity_first_is_the_same_relation() {
     let mut world = world_that_records_errors();
     let [bob, alice, eve] = entities(&mut world);
     let likes = world.entity_of::<Likes>();
-    world.insert_pair_by_id(bob, likes, alice).unwrap();
+    world.insert_pair_by_id(bob, (likes, alice)).unwrap();
     assert!(world.has_pair::<Likes>(bob, alice));
     world.insert_pair(bob, Likes, eve).unwrap();
     assert!(world.has_pair::<Likes>(bob, alice));
@@ -278,7 +278,7 @@ fn a_relation_type_used_by_its_entity_before_it_is_registered_is_refused_as_a_ty
     let mut world = world_that_records_errors();
     let [bob, alice, eve] = entities(&mut world);
     let mounted = world.entity_of::<MountedOn>();
-    world.insert_pair_by_id(bob, mounted, alice).unwrap();
+    world.insert_pair_by_id(bob, (mounted, alice)).unwrap();
     let error = world.insert_pair(bob, MountedOn, eve).unwrap_err();
     assert!(
         matches!(
@@ -310,10 +310,10 @@ fn a_relation_type_gets_another_entity_after_its_own_was_despawned() {
         // Reads, removals and commands find nothing and do no harm.
         assert!(!world.remove_pair::<Eats>(bob, alice));
         assert_eq!(world.remove_pairs::<Eats>(bob), 0);
-        assert!(world.insert_pair_by_id(bob, old, alice).is_err());
+        assert!(world.insert_pair_by_id(bob, (old, alice)).is_err());
         match round {
             0 => world.insert_pair(bob, Eats { grams: 2 }, alice).unwrap(),
-            1 => world.insert_pairs([(bob, Eats { grams: 2 }, alice)]).unwrap(),
+            1 => world.insert_pair_batch([(bob, Eats { grams: 2 }, alice)]).unwrap(),
             2 => _ = world.entity_of::<Eats>(),
             _ => _ = world.commands().entity(bob).insert_pair(Eats { grams: 2 }, alice),
         };
@@ -339,9 +339,9 @@ fn tag_relations_come_back_too_by_the_fast_ways() {
         world.despawn(old);
         match way {
             0 => world.insert_pair(bob, Likes, eve).unwrap(),
-            1 => world.insert_pairs([(bob, Likes, eve)]).unwrap(),
+            1 => world.insert_pair_batch([(bob, Likes, eve)]).unwrap(),
             2 => _ = world.entity_mut(bob).insert(Pair(Likes, eve)),
-            _ => _ = world.commands().pairs::<Likes>().insert(bob, Likes, eve),
+            _ => _ = world.commands().pair_batch::<Likes>().insert(bob, Likes, eve),
         }
         world.flush();
         let new = world.get_entity_of::<Likes>();
@@ -393,11 +393,11 @@ fn the_number_of_a_despawned_run_time_relation_serves_another_with_nothing_left_
         };
         let relation = world.spawn_relation(format!("r{round}"), traits).unwrap();
         assert!(world.pairs_by_id(relation).is_empty());
-        world.insert_pair_by_id(bob, relation, alice).unwrap();
-        world.insert_pair_by_id(bob, relation, eve).unwrap();
+        world.insert_pair_by_id(bob, (relation, alice)).unwrap();
+        world.insert_pair_by_id(bob, (relation, eve)).unwrap();
         assert_eq!(world.pairs_by_id(relation).target_count(bob), if round % 4 == 1 { 1 } else { 2 });
         assert_eq!(world.has_pair_by_id(eve, PairId::new(relation, bob)), round % 4 == 0);
-        let value = world.pair_value_by_id::<u32>(bob, relation, eve).copied();
+        let value = world.pair_value_by_id::<u32>(bob, (relation, eve)).copied();
         assert_eq!(value, (round % 4 == 2).then_some(0));
         assert_eq!(world.relation_name(relation).unwrap().to_string(), format!("r{round}"));
         world.check_pairs().unwrap();
@@ -415,7 +415,7 @@ fn more_relations_than_bits_are_cleaned_up_and_reused() {
     let relations: Vec<_> =
         (0..150).map(|n| world.spawn_relation(format!("r{n}"), RelationTraits::new()).unwrap()).collect();
     for &relation in &relations {
-        world.insert_pair_by_id(bob, relation, alice).unwrap();
+        world.insert_pair_by_id(bob, (relation, alice)).unwrap();
     }
     assert_eq!(world.pairs_of(bob).len(), 150);
     for &relation in relations.iter().step_by(2) {
@@ -425,7 +425,7 @@ fn more_relations_than_bits_are_cleaned_up_and_reused() {
     world.check_pairs().unwrap();
     for n in 0..75 {
         let relation = world.spawn_relation(format!("s{n}"), RelationTraits::new().symmetric()).unwrap();
-        world.insert_pair_by_id(bob, relation, alice).unwrap();
+        world.insert_pair_by_id(bob, (relation, alice)).unwrap();
     }
     assert_eq!((world.pairs_of(bob).len(), world.pairs_to(bob).len()), (150, 75));
     world.despawn(alice);

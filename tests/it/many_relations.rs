@@ -19,9 +19,9 @@ fn forty_levels_of_diamonds_insert_every_companion_once() {
     }
     let top = relation(&mut world, &level);
     let [a, b] = spawn(&mut world);
-    world.insert_pair_by_id(a, top, b).unwrap();
+    world.insert_pair_by_id(a, (top, b)).unwrap();
     assert_eq!(world.pairs_of(a).len(), 81);
-    world.insert_pair_by_id(b, level[0], a).unwrap();
+    world.insert_pair_by_id(b, (level[0], a)).unwrap();
     assert_eq!(world.pairs_of(b).len(), 79);
     let error = world.set_traits(top, RelationTraits::new().acyclic()).unwrap_err();
     assert!(error.to_string().contains("used"), "{error}");
@@ -64,7 +64,7 @@ fn a_chain_of_two_thousand_companions_comes_along() {
     }
     let [a, b] = spawn(&mut world);
     for (source, target) in [(a, b), (b, a), (a, a)] {
-        world.insert_pair_by_id(source, top, target).unwrap();
+        world.insert_pair_by_id(source, (top, target)).unwrap();
     }
     assert_eq!((world.pairs_of(a).len(), world.pairs_of(b).len()), (4_000, 2_000));
     world.despawn(b);
@@ -77,8 +77,8 @@ fn an_entity_has_pairs_of_three_thousand_relations() {
     let relations: Vec<Entity> = (0..3_000).map(|_| relation(&mut world, &[])).collect();
     let [a, b, c] = spawn(&mut world);
     for &relation in &relations {
-        world.insert_pair_by_id(a, relation, b).unwrap();
-        world.insert_pair_by_id(c, relation, a).unwrap();
+        world.insert_pair_by_id(a, (relation, b)).unwrap();
+        world.insert_pair_by_id(c, (relation, a)).unwrap();
     }
     assert_eq!((world.pairs_of(a).len(), world.pairs_to(a).len()), (3_000, 3_000));
     for &relation in relations.iter().step_by(2) {

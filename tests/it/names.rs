@@ -117,7 +117,7 @@ fn reparenting_is_followed() {
     );
     world.entity_mut(x).remove::<ChildOf>();
     assert_eq!((world.lookup("b.x").is_ok(), world.lookup("x")), (false, Ok(x)));
-    world.insert_pair_by_id(x, world.get_entity_of::<ChildOf>().unwrap(), a).unwrap();
+    world.insert_pair_by_id(x, (world.get_entity_of::<ChildOf>().unwrap(), a)).unwrap();
     assert_eq!((world.lookup("a.x"), world.lookup("x").is_ok()), (Ok(x), false));
 }
 

@@ -95,7 +95,7 @@ impl Ours {
         for &(source, relation, target) in model.pairs.iter().filter(|(_, relation, _)| !is_field(*relation))
         {
             let [source, relation, target] = [source, relation, target].map(|node| entities[node]);
-            world.insert_pair_by_id(source, relation, target).expect("a pair that the traits allow");
+            world.insert_pair_by_id(source, (relation, target)).expect("a pair that the traits allow");
         }
         for &(node, mark) in &model.marks {
             let (entity, kind) = (entities[node], model.nodes[mark].kind);

@@ -120,7 +120,7 @@ fn churn<R: Relation>(value: fn(u32) -> R, number_of: fn(&R) -> u32, check: fn(&
                     assert!(stored.is_none_or(|stored| stored == number));
                 }
                 5..=8 => _ = world.remove_pairs::<R>(source),
-                9 => _ = world.remove_pairs_everywhere(PairId::any_relation(target)),
+                9 => _ = world.remove_pairs_everywhere(PairId::with_target(target)),
                 10 => {
                     world.despawn(target);
                     actors.retain(|&actor| actor != target);

@@ -41,7 +41,7 @@ fn a_view_shows_the_pairs_and_follows_them_from_frame_to_frame() {
     assert!(shown(app.world(), likes_nobody).is_empty());
 
     let world = app.world_mut();
-    world.insert_pair_by_id(bob, rival, bob).unwrap();
+    world.insert_pair_by_id(bob, (rival, bob)).unwrap();
     world.remove_pairs::<Likes>(bob);
     assert_eq!(shown(world, bob), ["Likes Alice"], "a copy");
     app.update();

@@ -175,7 +175,7 @@ const WHOLE: &[(&str, Verb)] = &[
     ("insert a tag pair", |w, &[.., x, y]| w.insert_pair(x, Likes, y).unwrap()),
     ("insert by id", |w, &[.., x, y]| {
         let relation = w.entity_of::<Weighs>();
-        w.insert_pair_by_id(x, relation, y).unwrap();
+        w.insert_pair_by_id(x, (relation, y)).unwrap();
     }),
     ("insert to a type", |w, &[.., x, _]| _ = w.insert_pair_to::<Likes, Weighs>(x, Weighs(bomb(10)))),
     ("replace a value", |w, &[a, b, ..]| w.insert_pair(a, Weighs(bomb(10)), b).unwrap()),
@@ -190,7 +190,8 @@ const WHOLE: &[(&str, Verb)] = &[
     ("insert an adopted pair", |w, &[.., x, y]| w.insert_pair(x, ChildOf(y), y).unwrap()),
     ("retarget an adopted pair", |w, &[_, _, _, d, .., y]| w.insert_pair(d, ChildOf(y), y).unwrap()),
     ("insert a batch of one", |w, &[.., x, y]| {
-        w.insert_pairs([(x, Weighs(bomb(10)), y)].into_iter().inspect(|_| call(Place::Iterator))).unwrap();
+        w.insert_pair_batch([(x, Weighs(bomb(10)), y)].into_iter().inspect(|_| call(Place::Iterator)))
+            .unwrap();
     }),
     ("insert a bundle", |w, &[.., x, y]| _ = w.entity_mut(x).insert(Pair(Docked(bomb(10)), y))),
     ("replace by a bundle", |w, &[a, .., y]| _ = w.entity_mut(a).insert(pairs![(Docked(bomb(10)), y)])),
@@ -205,7 +206,7 @@ const WHOLE: &[(&str, Verb)] = &[
     ("remove all of a source", |w, &[a, ..]| _ = w.remove_pairs_by_id(a, PairId::ALL)),
     ("remove everywhere", |w, _| {
         let relation = w.entity_of::<Weighs>();
-        w.remove_pairs_everywhere(PairId::any_target(relation));
+        w.remove_pairs_everywhere(PairId::with_relation(relation));
     }),
     ("remove everything", |w, _| _ = w.remove_pairs_everywhere(PairId::ALL)),
     ("despawn a source", |w, &[a, ..]| _ = w.despawn(a)),
@@ -221,11 +222,11 @@ const WHOLE: &[(&str, Verb)] = &[
 const PARTS: &[(&str, Verb)] = &[
     ("insert a batch", |w, &[a, b, c, .., x, y]| {
         let pairs = [(a, x), (b, y), (a, y), (c, a)].map(|(s, t)| (s, Docked(bomb(10)), t));
-        w.insert_pairs(pairs.into_iter().inspect(|_| call(Place::Iterator))).unwrap();
+        w.insert_pair_batch(pairs.into_iter().inspect(|_| call(Place::Iterator))).unwrap();
     }),
     ("batch of commands", |w, &[a, b, .., x, y]| {
         let mut commands = w.commands();
-        let mut batch = commands.pairs::<Weighs>();
+        let mut batch = commands.pair_batch::<Weighs>();
         batch.insert(a, Weighs(bomb(10)), x).insert(b, Weighs(bomb(10)), y).remove(a, b);
         drop(batch);
         w.flush();
@@ -249,7 +250,7 @@ const PARTS: &[(&str, Verb)] = &[
     ("despawn with dependents", |w, &[_, _, _, _, _, f, ..]| w.despawn_with_dependents(f).unwrap()),
     ("despawn with pair", |w, _| {
         let relation = w.entity_of::<Weighs>();
-        w.despawn_with_pair(PairId::any_target(relation)).unwrap();
+        w.despawn_sources(PairId::with_relation(relation)).unwrap();
     }),
 ];
 

@@ -108,7 +108,7 @@ fn with_several_targets_each_entity_hears_once() {
     let part_of = relation(&mut world, RelationTraits::new().traversable());
     for (source, target) in links {
         world.insert_pair(source, PartOf, target).unwrap();
-        world.insert_pair_by_id(source, part_of, target).unwrap();
+        world.insert_pair_by_id(source, (part_of, target)).unwrap();
     }
     for (from, towards, order) in [
         (bottom, Direction::Targets, [bottom, left, top, right]),
@@ -359,7 +359,7 @@ fn check_news<R: TraversableRelation>(changes: &[(usize, Change)]) {
             }
             Change::Link(target) => {
                 // A cycle is refused.
-                let _ = world.insert_pair_by_id(entity, relation, entities[target]);
+                let _ = world.insert_pair_by_id(entity, (relation, entities[target]));
             }
             Change::Unlink(target) => {
                 world.remove_pairs_by_id(entity, PairId::new(relation, entities[target]));

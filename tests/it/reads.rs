@@ -78,10 +78,10 @@ fn a_system_reads_what_the_world_reads() {
     assert_eq!(to_b, expected);
     for (source, pair, there) in [
         (a, PairId::new(likes, b), true),
-        (a, PairId::any_target(eats), true),
-        (d, PairId::any_target(eats), false),
-        (b, PairId::any_relation(c), true),
-        (b, PairId::any_relation(b), false),
+        (a, PairId::with_relation(eats), true),
+        (d, PairId::with_relation(eats), false),
+        (b, PairId::with_target(c), true),
+        (b, PairId::with_target(b), false),
         (b, PairId::ALL, true),
         (c, PairId::ALL, false),
         (a, PairId::new(Slot::Any, Slot::Any), true),
@@ -119,7 +119,7 @@ fn targets_keep_insertion_order_across_removals_among_many() {
         let [source] = spawn(&mut world);
         let all: Vec<Entity> = (0..many).map(|_| world.spawn_empty().id()).collect();
         for &target in &all {
-            world.insert_pair_by_id(source, r, target).unwrap();
+            world.insert_pair_by_id(source, (r, target)).unwrap();
         }
         let mut expected = all.clone();
         let compare = |world: &World, expected: &[Entity]| {
@@ -142,7 +142,7 @@ fn targets_keep_insertion_order_across_removals_among_many() {
             let gone = expected.remove((step * 7919) % expected.len());
             assert_eq!(world.remove_pairs_by_id(source, PairId::new(r, gone)), 1);
             if step % 3 == 0 {
-                world.insert_pair_by_id(source, r, gone).unwrap();
+                world.insert_pair_by_id(source, (r, gone)).unwrap();
                 expected.push(gone);
             }
             if step < 40 || step % 97 == 0 {
@@ -150,9 +150,9 @@ fn targets_keep_insertion_order_across_removals_among_many() {
             }
         }
         compare(&world, &expected);
-        world.remove_pairs_by_id(source, PairId::any_target(r));
+        world.remove_pairs_by_id(source, PairId::with_relation(r));
         compare(&world, &[]);
-        world.insert_pair_by_id(source, r, all[1]).unwrap();
+        world.insert_pair_by_id(source, (r, all[1])).unwrap();
         compare(&world, &[all[1]]);
     }
 }
@@ -185,7 +185,7 @@ fn an_entity_can_have_pairs_of_hundreds_of_relations() {
         let [a, b] = spawn(&mut world);
         let relations: Vec<Entity> = (0..many).map(|_| relation(&mut world, RelationTraits::new())).collect();
         for &r in &relations {
-            world.insert_pair_by_id(a, r, b).unwrap();
+            world.insert_pair_by_id(a, (r, b)).unwrap();
             assert!(world.has_pair_by_id(a, PairId::new(r, b)));
         }
         assert_eq!((world.pairs_of(a).len(), world.pairs_to(b).len()), (many, many));
@@ -197,10 +197,10 @@ fn an_entity_can_have_pairs_of_hundreds_of_relations() {
         // Their numbers are used again.
         for _ in 0..4 {
             let r = relation(&mut world, RelationTraits::new().exclusive());
-            assert!(!world.has_pair_by_id(a, PairId::any_target(r)));
-            world.insert_pair_by_id(a, r, a).unwrap();
+            assert!(!world.has_pair_by_id(a, PairId::with_relation(r)));
+            world.insert_pair_by_id(a, (r, a)).unwrap();
         }
-        assert!(world.has_pair_by_id(a, PairId::any_relation(b)));
+        assert!(world.has_pair_by_id(a, PairId::with_target(b)));
         world.check_pairs().unwrap();
         world.despawn(b);
         assert_eq!(world.pairs_of(a).len(), 4);
@@ -216,7 +216,7 @@ fn an_index_that_is_used_again_has_no_pairs_and_the_old_handle_reads_nothing() {
     world.insert_pair(old, Likes, other).unwrap();
     world.insert_pair(other, Likes, old).unwrap();
     world.insert_pair(old, Eats { grams: 1 }, other).unwrap();
-    world.insert_pair_by_id(old, single, other).unwrap();
+    world.insert_pair_by_id(old, (single, other)).unwrap();
     world.insert_tag(old, other).unwrap();
     world.despawn(old);
     let new = reuse_index(&mut world, old);
@@ -232,13 +232,13 @@ fn an_index_that_is_used_again_has_no_pairs_and_the_old_handle_reads_nothing() {
         world.insert_pair(source, Likes, target).unwrap();
     }
     world.insert_pair(new, Eats { grams: 2 }, other).unwrap();
-    world.insert_pair_by_id(new, single, other).unwrap();
+    world.insert_pair_by_id(new, (single, other)).unwrap();
     world.insert_tag(new, other).unwrap();
     nothing(&world, old);
     assert_eq!(world.pair_value::<Eats>(old, other), None);
     assert!(!world.remove_pair::<Likes>(old, other) && !world.remove_pair::<Likes>(other, old));
     assert_eq!(world.remove_pairs_by_id(old, PairId::ALL), 0);
-    assert_eq!(world.remove_pairs_everywhere(PairId::any_relation(old)), 0);
+    assert_eq!(world.remove_pairs_everywhere(PairId::with_target(old)), 0);
     assert_eq!(world.pairs_of(new).len(), 3);
     world.check_pairs().unwrap();
 }
@@ -264,14 +264,14 @@ fn the_four_rules_say_what_a_pair_carries() {
     let [marker, velocity] = [world.entity_of::<Marker>(), world.entity_of::<Velocity>()];
     let [begin, eats, marks] =
         [world.entity_of::<Begin>(), world.entity_of::<Eats>(), world.entity_of::<Marks>()];
-    world.insert_pair_value_by_id(a, plain, velocity, Velocity(5)).unwrap();
-    let velocity_of = |r| world.pair_value_by_id::<Velocity>(a, r, velocity).map(|velocity| velocity.0);
-    let grams_of = |r, target| world.pair_value_by_id::<Eats>(a, r, target).map(|eats| eats.grams);
+    world.insert_pair_value_by_id(a, (plain, velocity), Velocity(5)).unwrap();
+    let velocity_of = |r| world.pair_value_by_id::<Velocity>(a, (r, velocity)).map(|velocity| velocity.0);
+    let grams_of = |r, target| world.pair_value_by_id::<Eats>(a, (r, target)).map(|eats| eats.grams);
     assert_eq!([begin, plain, marks].map(velocity_of), [Some(3), Some(5), None]);
     assert_eq!([marker, velocity].map(|target| grams_of(eats, target)), [Some(1), Some(2)]);
     assert_eq!((grams_of(begin, eats), grams_of(begin, marker)), (Some(4), None));
     assert_eq!(world.pairs_of(b), []);
-    assert_eq!(world.pair_value_by_id::<u32>(a, begin, velocity), None, "of another type");
+    assert_eq!(world.pair_value_by_id::<u32>(a, (begin, velocity)), None, "of another type");
     world.check_pairs().unwrap();
 }
 
@@ -295,9 +295,9 @@ fn a_component_that_is_no_relation_type_can_be_the_first_element_too() {
     let mut world = World::new();
     let velocity = world.entity_of::<Velocity>();
     let [a, first, second] = spawn(&mut world);
-    world.insert_pair_value_by_id(a, velocity, first, Velocity(1)).unwrap();
-    world.insert_pair_value_by_id(a, velocity, second, Velocity(2)).unwrap();
-    let value = |target| world.pair_value_by_id::<Velocity>(a, velocity, target).map(|velocity| velocity.0);
+    world.insert_pair_value_by_id(a, (velocity, first), Velocity(1)).unwrap();
+    world.insert_pair_value_by_id(a, (velocity, second), Velocity(2)).unwrap();
+    let value = |target| world.pair_value_by_id::<Velocity>(a, (velocity, target)).map(|velocity| velocity.0);
     assert_eq!([first, second].map(value), [Some(1), Some(2)]);
     world.check_pairs().unwrap();
 }
@@ -311,7 +311,7 @@ fn an_entity_made_for_a_name_in_traits_stands_for_the_type_with_its_fields() {
     let [a] = spawn(&mut world);
     let velocity = world.get_entity_of::<Velocity>().unwrap();
     // Whether that is allowed or not, asking for the entity must not change what the pair carries.
-    let without = world.insert_pair_by_id(a, plain, velocity).is_ok();
+    let without = world.insert_pair_by_id(a, (plain, velocity)).is_ok();
     assert_eq!(world.entity_of::<Velocity>(), velocity);
     world.check_pairs().unwrap();
     assert!(!without, "(plain, Velocity) carries a Velocity");
@@ -327,8 +327,8 @@ fn the_entity_of_a_relation_type_can_be_asked_for_before_its_first_use() {
     assert_eq!(world.entity_of::<Eats>(), eats);
     assert_eq!(world.get_entity_of::<Eats>(), Some(eats));
     let begin = world.entity_of::<Begin>();
-    assert_eq!(world.pair_value_by_id::<Eats>(a, begin, eats), Some(&Eats { grams: 1 }));
-    assert_eq!(world.pair_value_by_id::<Eats>(a, eats, b), Some(&Eats { grams: 2 }));
+    assert_eq!(world.pair_value_by_id::<Eats>(a, (begin, eats)), Some(&Eats { grams: 1 }));
+    assert_eq!(world.pair_value_by_id::<Eats>(a, (eats, b)), Some(&Eats { grams: 2 }));
     world.check_pairs().unwrap();
 }
 
@@ -445,17 +445,17 @@ fn a_version_never_comes_back() {
         assert!(seen.iter().all(|&earlier| earlier < version), "{version} after {seen:?}");
         seen.push(version);
     };
-    changed(&mut world, &|world| world.insert_pair_by_id(a, r, c).unwrap());
-    changed(&mut world, &|world| world.insert_pair_by_id(b, r, c).unwrap());
+    changed(&mut world, &|world| world.insert_pair_by_id(a, (r, c)).unwrap());
+    changed(&mut world, &|world| world.insert_pair_by_id(b, (r, c)).unwrap());
     changed(&mut world, &|world| world.order_sources_by_id(r, c, &[b, a]).unwrap());
     let version = world.pairs_by_id(r).version();
-    world.insert_pair_by_id(a, r, c).unwrap();
+    world.insert_pair_by_id(a, (r, c)).unwrap();
     world.remove_pairs_by_id(c, PairId::ALL);
     assert_eq!(world.pairs_by_id(r).version(), version, "nothing has changed");
     changed(&mut world, &|world| assert_eq!(world.remove_pairs_by_id(a, PairId::ALL), 1));
     changed(&mut world, &World::clear_pairs);
     world.set_traits(r, RelationTraits::new().exclusive()).unwrap();
-    changed(&mut world, &|world| world.insert_pair_by_id(a, r, b).unwrap());
+    changed(&mut world, &|world| world.insert_pair_by_id(a, (r, b)).unwrap());
     changed(&mut world, &|world| assert!(world.despawn(b)));
 }
 
@@ -516,9 +516,9 @@ fn relations_and_types_can_be_at_any_place_of_a_pair_and_carry_tags() {
     let likes = world.register_relation::<Likes>().unwrap();
     let velocity = world.entity_of::<Velocity>();
     let [r, tag] = spawn(&mut world);
-    world.insert_pair_by_id(r, r, r).unwrap();
-    world.insert_pair_by_id(likes, r, velocity).unwrap_err();
-    world.insert_pair_by_id(velocity, r, likes).unwrap();
+    world.insert_pair_by_id(r, (r, r)).unwrap();
+    world.insert_pair_by_id(likes, (r, velocity)).unwrap_err();
+    world.insert_pair_by_id(velocity, (r, likes)).unwrap();
     world.insert_pair(r, Likes, likes).unwrap();
     world.insert_tag(velocity, tag).unwrap();
     world.insert_tag(tag, tag).unwrap();

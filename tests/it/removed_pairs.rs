@@ -164,7 +164,7 @@ fn many_removals_between_two_runs_are_all_read() {
     let removed = reader::<Likes>(&mut world);
     let [hub] = spawn(&mut world);
     let many: Vec<Entity> = (0..70_000).map(|_| world.spawn_empty().id()).collect();
-    world.insert_pairs(many.iter().map(|&source| (source, Likes, hub))).unwrap();
+    world.insert_pair_batch(many.iter().map(|&source| (source, Likes, hub))).unwrap();
     world.despawn(hub);
     assert_eq!(removed(&mut world).len(), many.len());
 }

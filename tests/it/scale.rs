@@ -74,7 +74,7 @@ fn shuffled(count: usize) -> Vec<usize> {
 fn chain(world: &mut World, length: usize) -> Vec<Entity> {
     let entities = spawn(world, length);
     let pairs = entities.windows(2).map(|pair| (pair[1], MountedOn, pair[0]));
-    world.insert_pairs(pairs).unwrap();
+    world.insert_pair_batch(pairs).unwrap();
     entities
 }
 
@@ -158,7 +158,7 @@ fn deep_trees_of_mixed_relations_are_despawned_in_every_way_on_a_small_stack() {
                     let relation = world.entity_of::<MountedOn>();
                     let above = world.spawn(Pair(MountedOn, root)).id();
                     world.despawn(above);
-                    assert_eq!(world.despawn_with_pair(PairId::new(relation, root)), Ok(1));
+                    assert_eq!(world.despawn_sources(PairId::new(relation, root)), Ok(1));
                     assert!(world.despawn(root));
                 }
                 _ => world.despawn_all::<With<Counted>>(),
@@ -199,7 +199,7 @@ fn very_many_sources_leave_a_hub_one_by_one_in_random_order() {
     let mut world = World::new();
     let hub = world.spawn_empty().id();
     let sources = spawn(&mut world, many());
-    world.insert_pairs(sources.iter().map(|&source| (source, Likes, hub))).unwrap();
+    world.insert_pair_batch(sources.iter().map(|&source| (source, Likes, hub))).unwrap();
     assert_eq!(world.pairs::<Likes>().source_count(hub), many());
     let order = shuffled(many());
     let (first, second) = order.split_at(many() / 2);
@@ -220,7 +220,7 @@ fn a_hub_leaves_its_very_many_targets_one_by_one_in_random_order() {
     let mut world = World::new();
     let hub = world.spawn_empty().id();
     let targets = spawn(&mut world, many());
-    world.insert_pairs(targets.iter().map(|&target| (hub, Likes, target))).unwrap();
+    world.insert_pair_batch(targets.iter().map(|&target| (hub, Likes, target))).unwrap();
     let order = shuffled(many());
     let (first, second) = order.split_at(many() / 2);
     for &number in first {
@@ -242,8 +242,8 @@ fn a_hub_of_very_many_is_despawned_with_its_pairs_or_with_its_sources() {
     let mut world = World::new();
     let [hub, anchor] = [(); 2].map(|()| world.spawn_empty().id());
     let sources = spawn(&mut world, many());
-    world.insert_pairs(sources.iter().map(|&source| (source, Likes, hub))).unwrap();
-    world.insert_pairs(sources.iter().map(|&source| (source, BoundTo, anchor))).unwrap();
+    world.insert_pair_batch(sources.iter().map(|&source| (source, Likes, hub))).unwrap();
+    world.insert_pair_batch(sources.iter().map(|&source| (source, BoundTo, anchor))).unwrap();
     assert!(world.despawn(hub));
     assert!(world.pairs::<Likes>().is_empty());
     assert_eq!(world.pairs::<BoundTo>().source_count(anchor), many());
@@ -267,7 +267,7 @@ fn a_hub_of_fifty_thousand_works_the_slow_way_too() {
     let hub = world.spawn_empty().id();
     let sources = spawn(&mut world, count);
     world
-        .insert_pairs(sources.iter().zip(0..).map(|(&source, weight)| (source, Weighs(weight), hub)))
+        .insert_pair_batch(sources.iter().zip(0..).map(|(&source, weight)| (source, Weighs(weight), hub)))
         .unwrap();
     for &number in &shuffled(count)[..count / 2] {
         assert_eq!(world.pair_value::<Weighs>(sources[number], hub), Some(&Weighs(number as u32)));
@@ -284,7 +284,7 @@ fn an_ordered_hub_of_very_many_keeps_its_order_through_random_removals() {
     let mut world = World::new();
     let hub = world.spawn_empty().id();
     let sources = spawn(&mut world, many());
-    world.insert_pairs(sources.iter().map(|&source| (source, ListedIn, hub))).unwrap();
+    world.insert_pair_batch(sources.iter().map(|&source| (source, ListedIn, hub))).unwrap();
     let order = shuffled(many());
     let (first, second) = order.split_at(many() * 9 / 10);
     for &number in first {
@@ -332,10 +332,10 @@ fn many_narrowed_observers_do_not_slow_down_despawning_others() {
     let targets = spawn(&mut world, 20_000);
     let hub = world.spawn_empty().id();
     for &target in &targets {
-        world.observe_pairs(PairId::any_relation(target), |_: On<PairInserted<Wildcard>>| {});
+        world.observe_pairs(PairId::with_target(target), |_: On<PairInserted<Wildcard>>| {});
     }
     let sources = spawn(&mut world, 100_000);
-    world.insert_pairs(sources.iter().map(|&source| (source, Likes, hub))).unwrap();
+    world.insert_pair_batch(sources.iter().map(|&source| (source, Likes, hub))).unwrap();
     sources.into_iter().for_each(|source| assert!(world.despawn(source)));
     assert!(world.pairs::<Likes>().is_empty());
 }

@@ -54,14 +54,14 @@ fn a_symmetric_despawn_relation_takes_everybody_along() {
         .spawn_relation("R", RelationTraits::new().symmetric().on_target_despawn(CleanupPolicy::Despawn))
         .unwrap();
     let [a, b, c] = [(); 3].map(|()| world.spawn_empty().id());
-    world.insert_pair_by_id(a, r, b).unwrap();
-    world.insert_pair_by_id(a, r, c).unwrap();
+    world.insert_pair_by_id(a, (r, b)).unwrap();
+    world.insert_pair_by_id(a, (r, c)).unwrap();
     world.despawn(c);
     assert!(world.get_entity(a).is_err() && world.get_entity(b).is_err());
     // The relation itself may be one of them.
     let [a, b] = [(); 2].map(|()| world.spawn_empty().id());
-    world.insert_pair_by_id(a, r, b).unwrap();
-    world.insert_pair_by_id(a, r, r).unwrap();
+    world.insert_pair_by_id(a, (r, b)).unwrap();
+    world.insert_pair_by_id(a, (r, r)).unwrap();
     world.despawn(r);
     assert!(world.get_entity(a).is_err() && world.get_entity(b).is_err());
 }
@@ -73,7 +73,7 @@ fn a_relation_that_is_a_parent_takes_those_along_that_depend_on_its_children() {
         .spawn_relation("R", RelationTraits::new().symmetric().on_target_despawn(CleanupPolicy::Despawn))
         .unwrap();
     let [a, b] = [(); 2].map(|()| world.spawn_empty().id());
-    world.insert_pair_by_id(a, r, b).unwrap();
+    world.insert_pair_by_id(a, (r, b)).unwrap();
     world.insert_pair(a, ChildOf(r), r).unwrap();
     world.despawn(r);
     assert!([a, b, r].iter().all(|&entity| world.get_entity(entity).is_err()));
@@ -88,11 +88,11 @@ fn commands_remove_pairs_from_everybody_and_despawn_all_that_have_them() {
     }
     world.insert_pair(c, Eats { grams: 1.0 }, target).unwrap();
     let likes = world.entity_of::<Likes>();
-    world.commands().remove_pairs_everywhere(PairId::any_target(likes));
+    world.commands().remove_pairs_everywhere(PairId::with_relation(likes));
     world.flush();
     assert_eq!(world.pairs_to(target).len(), 1);
     world.insert_pair(a, Likes, target).unwrap();
-    world.commands().despawn_with_pair(PairId::any_relation(target));
+    world.commands().despawn_sources(PairId::with_target(target));
     world.flush();
     assert_eq!([a, b, c, target].map(|entity| world.get_entity(entity).is_ok()), [false, true, false, true]);
     world.check_pairs().unwrap();
@@ -107,7 +107,7 @@ fn observing_pairs_of_a_dead_entity_leaves_the_one_with_its_index_alone() {
     let bob = crate::common::reuse_index(&mut world, dead);
     world.insert_pair(bob, Likes, alice).unwrap();
     for gone in [dead, Entity::PLACEHOLDER] {
-        world.observe_pairs(PairId::any_relation(gone), |_: On<PairInserted<Wildcard>>| {});
+        world.observe_pairs(PairId::with_target(gone), |_: On<PairInserted<Wildcard>>| {});
         world.observe_pairs(PairId::new(gone, gone), |_: On<PairRemoved<Wildcard>>| {});
         assert!(world.insert_pair(gone, Likes, gone).is_err());
         assert!(!world.remove_pair::<Likes>(gone, gone) && world.pairs_of(gone).is_empty());

@@ -235,9 +235,9 @@ fn an_end_or_a_relation_that_dies_meanwhile_is_an_error_that_leaves_nothing() {
             // Takes the number of the relation that is gone.
             let other = world.spawn_relation("other", RelationTraits::new()).unwrap();
             let [x, y] = spawn(world);
-            world.insert_pair_by_id(x, other, y).unwrap();
+            world.insert_pair_by_id(x, (other, y)).unwrap();
         });
-        let error = world.insert_pair_by_id(a, relation, b).unwrap_err();
+        let error = world.insert_pair_by_id(a, (relation, b)).unwrap_err();
         assert!(matches!(error, InsertPairError::Dead { dead, .. } if dead == role), "{error}");
         assert!(error.to_string().contains("(R, "), "it names the relation: {error}");
         assert!(world.pairs_of(a).is_empty() && world.pairs_to(b).is_empty());
@@ -251,14 +251,14 @@ fn the_long_way_of_a_tag_relation_looks_again_too() {
         let mut world = world();
         let relation = world.spawn_relation("R", RelationTraits::new()).unwrap();
         let [a, b, c, d] = spawn(&mut world);
-        world.insert_pair_by_id(c, relation, d).unwrap();
+        world.insert_pair_by_id(c, (relation, d)).unwrap();
         let dead = [a, b, relation][victim];
         when_marked(&mut world, b, move |world| {
             world.despawn(dead);
             let other = world.spawn_relation("other", RelationTraits::new()).unwrap();
-            world.insert_pair_by_id(c, other, d).unwrap();
+            world.insert_pair_by_id(c, (other, d)).unwrap();
         });
-        world.insert_pair_by_id(a, relation, b).unwrap_err();
+        world.insert_pair_by_id(a, (relation, b)).unwrap_err();
         assert!(world.pairs_of(a).is_empty() && world.pairs_to(b).is_empty());
         world.check_pairs().unwrap();
     }
@@ -268,10 +268,10 @@ fn the_long_way_of_a_tag_relation_looks_again_too() {
 fn every_other_verb_looks_again_too() {
     type Verb = fn(&mut World, Entity, Entity);
     let verbs: [(&str, Verb); 8] = [
-        ("insert_pairs", |world, a, b| world.insert_pairs([(a, Docked(2), b)]).unwrap()),
+        ("insert_pairs", |world, a, b| world.insert_pair_batch([(a, Docked(2), b)]).unwrap()),
         ("value by id", |world, a, b| {
             let docked = world.entity_of::<Docked>();
-            world.insert_pair_value_by_id(a, docked, b, Docked(2)).unwrap();
+            world.insert_pair_value_by_id(a, (docked, b), Docked(2)).unwrap();
         }),
         ("entity", |world, a, b| _ = world.entity_mut(a).insert_pair(Docked(2), b).unwrap()),
         ("bundle", |world, a, b| _ = world.entity_mut(a).insert(Pair(Docked(2), b))),
@@ -281,7 +281,7 @@ fn every_other_verb_looks_again_too() {
             world.flush();
         }),
         ("batch of commands", |world, a, b| {
-            world.commands().pairs::<Docked>().insert(a, Docked(2), b);
+            world.commands().pair_batch::<Docked>().insert(a, Docked(2), b);
             world.flush();
         }),
         ("companion", |world, a, b| world.insert_pair(a, Serves, b).unwrap()),
@@ -425,8 +425,8 @@ fn traits_are_not_set_on_a_relation_that_got_a_pair_meanwhile() {
     let observer = Observer::new(move |_: On<Insert<()>>, mut commands: Commands| {
         if core::mem::take(&mut once) {
             commands.queue(move |world: &mut World| {
-                world.insert_pair_by_id(a, relation, b).unwrap();
-                world.insert_pair_by_id(a, relation, c).unwrap();
+                world.insert_pair_by_id(a, (relation, b)).unwrap();
+                world.insert_pair_by_id(a, (relation, c)).unwrap();
             });
         }
     });
@@ -444,10 +444,10 @@ fn clearing_pairs_leaves_the_traits_of_what_observers_insert_again() {
     let mut world = world_with_error_log();
     let [a, b] = spawn(&mut world);
     let relation = world.spawn_relation("R", RelationTraits::new()).unwrap();
-    world.insert_pair_by_id(a, relation, b).unwrap();
+    world.insert_pair_by_id(a, (relation, b)).unwrap();
     world.add_observer(move |on: On<PairRemoved<Wildcard>>, mut commands: Commands| {
-        commands.entity(on.source).insert_pair_by_id(on.relation, on.target);
-        commands.entity(on.target).insert_pair_by_id(on.relation, on.source);
+        commands.entity(on.source).insert_pair_by_id((on.relation, on.target));
+        commands.entity(on.target).insert_pair_by_id((on.relation, on.source));
     });
     world.clear_pairs();
     assert_eq!(world.pairs_by_id(relation).len(), 2);
@@ -534,7 +534,7 @@ fn a_pair_whose_values_have_no_place_any_more_is_refused_until_pairs_are_cleared
     assert!(world.pairs_of(b).is_empty());
     // Another relation with such values makes room, which the pair without a value does not share.
     let other = world.spawn_relation("other", RelationTraits::new().data::<u8>()).unwrap();
-    world.insert_pair_value_by_id(a, other, b, 1_u8).unwrap();
+    world.insert_pair_value_by_id(a, (other, b), 1_u8).unwrap();
     world.clear_pairs();
     world.insert_pair(b, Keeps(value.clone()), a).unwrap();
     assert_eq!(Arc::strong_count(&value), 2);
@@ -553,7 +553,7 @@ fn new_values_never_share_a_row_with_pairs_that_lost_theirs() {
     }
     world.despawn(column[0]);
     let other = world.spawn_relation("other", RelationTraits::new().data::<Counts>()).unwrap();
-    world.insert_pair_value_by_id(a, other, b, Counts(7)).unwrap();
+    world.insert_pair_value_by_id(a, (other, b), Counts(7)).unwrap();
     world.insert_pair(b, Counts(8), b).unwrap();
     assert_eq!([a, b, c].map(|target| world.pair_value::<Counts>(a, target).is_some()), [false; 3]);
     let mut seen = Vec::new();

@@ -88,14 +88,14 @@ pub(crate) fn step(world: &mut World, random: &mut Random, entities: &mut Vec<En
         9..=10 => _ = world.insert_pair(a, Loves, b),
         11..=12 => _ = world.insert_pair(a, ChildOf(b), b),
         13 => _ = world.insert_pair(a, CrewOf { ship: b, wage: 1 }, b),
-        14 => _ = world.insert_pair_by_id(a, run_time, b),
-        15 => _ = world.insert_pair_by_id(a, c, b),
+        14 => _ = world.insert_pair_by_id(a, (run_time, b)),
+        15 => _ = world.insert_pair_by_id(a, (c, b)),
         16 => _ = world.insert_tag(a, b),
         17 => _ = world.remove_pairs::<Likes>(a),
         18 => _ = world.remove_pair::<MountedOn>(a, b),
         19 => _ = world.remove_pairs_by_id(a, PairId::ALL),
-        20 => _ = world.remove_pairs_everywhere(PairId::any_relation(b)),
-        21 => _ = world.remove_pairs_everywhere(PairId::any_target(run_time)),
+        20 => _ = world.remove_pairs_everywhere(PairId::with_target(b)),
+        21 => _ = world.remove_pairs_everywhere(PairId::with_relation(run_time)),
         22..=23 => _ = world.get_entity_mut(a).map(|mut e| e.insert(ChildOf(b)).id()),
         24 => _ = world.get_entity_mut(a).map(|mut e| e.remove::<ChildOf>().id()),
         25 => _ = world.get_entity_mut(a).map(|mut e| e.insert(CrewOf { ship: b, wage: 2 }).id()),
@@ -129,10 +129,10 @@ pub(crate) fn step(world: &mut World, random: &mut Random, entities: &mut Vec<En
             let mut commands = world.commands();
             commands.entity(a).insert_pair(MountedOn, b).insert_pair(Likes, c).remove_pair::<Likes>(c);
             commands.entity(b).try_despawn();
-            commands.pairs::<Likes>().insert(a, Likes, b).insert(a, Likes, c).remove(c, a);
+            commands.pair_batch::<Likes>().insert(a, Likes, b).insert(a, Likes, c).remove(c, a);
         }
-        39 => _ = world.insert_pairs([(a, MountedOn, b), (b, MountedOn, c), (c, MountedOn, a)]),
-        40 => _ = world.despawn_with_pair(PairId::any_relation(a)),
+        39 => _ = world.insert_pair_batch([(a, MountedOn, b), (b, MountedOn, c), (c, MountedOn, a)]),
+        40 => _ = world.despawn_sources(PairId::with_target(a)),
         41 => {
             let relation = world.entity_of::<Loves>();
             assert!(world.despawn(relation));

@@ -334,7 +334,7 @@ fn step(world: &mut World, random: &mut Random, entities: &mut [Entity]) {
         14 if !world.pairs::<CrewOf>().is_ancestor(source, target) && source != target => {
             world.entity_mut(source).insert(CrewOf { ship: target, wage: 1 });
         }
-        15 => drop(world.remove_pairs_by_id(source, PairId::any_relation(target))),
+        15 => drop(world.remove_pairs_by_id(source, PairId::with_target(target))),
         16 => drop(world.remove_pairs::<PartOf>(source)),
         17 => drop(world.remove_pairs::<MountedOn>(source)),
         18 if world.get::<Armor>(source).is_some() => drop(world.entity_mut(source).remove::<Armor>()),

@@ -52,7 +52,7 @@ fn a_long_chain_is_climbed_to_its_end() {
     world.entity_mut(chain[LENGTH - 1]).insert(Armor(1));
     // From the top down, so that no cycle has to be looked for.
     let pairs = chain.windows(2).rev().map(|pair| (pair[0], MountedOn, pair[1]));
-    world.insert_pairs(pairs).unwrap();
+    world.insert_pair_batch(pairs).unwrap();
     let check = move |up: Query<Up<MountedOn, &Armor>>,
                       kept: Query<Cached<Up<MountedOn, &Armor>>>,
                       limited: Query<Up<MountedOn, &Armor, 2>>,

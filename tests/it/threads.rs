@@ -312,9 +312,9 @@ const KINDS: &[Kind] = &[
         let set = step.set.clone();
         let system = move |mut commands: Commands, crowd: Res<Crowd>, linked: Res<Linked>| {
             let [source, target] = step.two(&crowd);
-            commands.entity(source).insert_pair_by_id(linked.0, target);
+            commands.entity(source).insert_pair_by_id((linked.0, target));
             let [source, _] = step.two(&crowd);
-            commands.entity(source).remove_pairs_by_id(PairId::any_target(linked.0));
+            commands.entity(source).remove_pairs_by_id(PairId::with_relation(linked.0));
         };
         system.in_set(set)
     }),
@@ -373,7 +373,7 @@ fn world(seed: u64) -> World {
         world.insert_pair(source, Likes, target).unwrap();
         world.insert_pair(source, DockedTo, target).unwrap();
         world.insert_pair(target, Owes(source.index_u32().into()), source).unwrap();
-        world.insert_pair_by_id(target, linked, source).unwrap();
+        world.insert_pair_by_id(target, (linked, source)).unwrap();
         // Refused where it would close a cycle.
         _ = world.insert_pair(source, Under, target);
     }

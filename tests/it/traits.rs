@@ -62,7 +62,7 @@ fn an_exclusive_relation_keeps_only_the_last_target() {
         let r = relation(&mut world, traits);
         let [a, b, c] = spawn(&mut world);
         for target in [b, c, c, a, b] {
-            world.insert_pair_by_id(a, r, target).unwrap();
+            world.insert_pair_by_id(a, (r, target)).unwrap();
             assert_eq!(targets(&world, r, a), [target]);
             assert_eq!(world.pairs_by_id(r).len(), 1);
             world.check_pairs().unwrap();
@@ -82,7 +82,7 @@ fn union_is_cleaned_up_like_exclusive() {
     let mut world = World::new();
     let r = relation(&mut world, RelationTraits::new().union());
     let [a, b] = spawn(&mut world);
-    world.insert_pair_by_id(a, r, b).unwrap();
+    world.insert_pair_by_id(a, (r, b)).unwrap();
     world.despawn(b);
     assert!(!world.pairs_by_id(r).has_any(a));
     world.check_pairs().unwrap();
@@ -94,18 +94,18 @@ fn a_symmetric_pair_comes_and_goes_in_both_directions() {
     let r = relation(&mut world, RelationTraits::new().symmetric());
     let [a, b, c] = spawn(&mut world);
     let pairs = |world: &World| world.pairs_by_id(r).len();
-    world.insert_pair_by_id(a, r, b).unwrap();
-    world.insert_pair_by_id(a, r, c).unwrap();
-    world.insert_pair_by_id(a, r, a).unwrap();
+    world.insert_pair_by_id(a, (r, b)).unwrap();
+    world.insert_pair_by_id(a, (r, c)).unwrap();
+    world.insert_pair_by_id(a, (r, a)).unwrap();
     assert_eq!((targets(&world, r, b), targets(&world, r, c), pairs(&world)), (vec![a], vec![a], 5));
     assert_eq!(world.remove_pairs_by_id(b, PairId::new(r, a)), 1);
     assert_eq!((targets(&world, r, a), pairs(&world)), (vec![c, a], 3));
-    world.insert_pair_by_id(b, r, a).unwrap();
-    world.remove_pairs_by_id(a, PairId::any_target(r));
+    world.insert_pair_by_id(b, (r, a)).unwrap();
+    world.remove_pairs_by_id(a, PairId::with_relation(r));
     assert_eq!(pairs(&world), 0, "(R, *)");
-    for pair in [PairId::any_relation(a), PairId::ALL] {
-        world.insert_pair_by_id(a, r, b).unwrap();
-        world.insert_pair_by_id(c, r, a).unwrap();
+    for pair in [PairId::with_target(a), PairId::ALL] {
+        world.insert_pair_by_id(a, (r, b)).unwrap();
+        world.insert_pair_by_id(c, (r, a)).unwrap();
         world.remove_pairs_everywhere(pair);
         assert_eq!(pairs(&world), 0, "{pair}");
         world.check_pairs().unwrap();
@@ -162,10 +162,10 @@ fn a_symmetric_pair_with_a_type_has_one_value_in_both_directions() {
     let r = relation(&mut world, RelationTraits::new().symmetric());
     let position = world.entity_of::<Position>();
     let [a] = spawn(&mut world);
-    world.insert_pair_value_by_id(a, r, position, Position { x: 1.0 }).unwrap();
+    world.insert_pair_value_by_id(a, (r, position), Position { x: 1.0 }).unwrap();
     world.check_pairs().unwrap();
-    assert!(world.pair_value_by_id::<Position>(a, r, position).is_some());
-    assert!(world.pair_value_by_id::<Position>(position, r, a).is_some());
+    assert!(world.pair_value_by_id::<Position>(a, (r, position)).is_some());
+    assert!(world.pair_value_by_id::<Position>(position, (r, a)).is_some());
 }
 
 #[test]
@@ -177,8 +177,8 @@ fn transitive_reflexive_and_other_facts_can_be_read() {
     let names = world.traits_of(r).unwrap().names();
     assert_eq!(names, ["transitive", "reflexive", "acyclic", "traversable", "ordered", "transient"]);
     let [a, b, c] = spawn(&mut world);
-    world.insert_pair_by_id(a, r, b).unwrap();
-    world.insert_pair_by_id(b, r, c).unwrap();
+    world.insert_pair_by_id(a, (r, b)).unwrap();
+    world.insert_pair_by_id(b, (r, c)).unwrap();
     let view = world.pairs_by_id(r);
     assert!(!view.has(a, c) && !view.has(a, a), "reads see stored pairs only");
     assert_eq!(view.depth(a), Some(2), "transitive implies traversable");
@@ -191,8 +191,8 @@ fn depths_exist_for_traversable_relations_only() {
         .map(|traits| relation(&mut world, traits));
     let [a, b] = spawn(&mut world);
     for r in [walked, acyclic] {
-        world.insert_pair_by_id(a, r, b).unwrap();
-        assert!(matches!(world.insert_pair_by_id(b, r, a), Err(InsertPairError::Cycle { .. })));
+        world.insert_pair_by_id(a, (r, b)).unwrap();
+        assert!(matches!(world.insert_pair_by_id(b, (r, a)), Err(InsertPairError::Cycle { .. })));
     }
     assert_eq!(world.pairs_by_id(walked).depth(a), Some(1));
     assert_eq!(world.pairs_by_id(acyclic).depth(a), None);
@@ -204,11 +204,11 @@ fn a_cycle_is_refused_at_any_depth_with_its_path() {
     let r = relation(&mut world, RelationTraits::new().acyclic());
     let chain: [Entity; 500] = spawn(&mut world);
     for two in chain.windows(2) {
-        world.insert_pair_by_id(two[0], r, two[1]).unwrap();
+        world.insert_pair_by_id(two[0], (r, two[1])).unwrap();
     }
     for end in [0, 1, 2, 10, 499] {
         let (source, target) = (chain[end], chain[0]);
-        let error = refused(&mut world, |world| world.insert_pair_by_id(source, r, target));
+        let error = refused(&mut world, |world| world.insert_pair_by_id(source, (r, target)));
         let InsertPairError::Cycle { path, pair } = error else { panic!("{error}") };
         assert_eq!((pair.source_entity, pair.target), (source, target));
         let mut expected = vec![source];
@@ -223,12 +223,12 @@ fn a_cycle_through_a_second_target_is_refused() {
     let r = relation(&mut world, RelationTraits::new().acyclic());
     let [a, b, c, d] = spawn(&mut world);
     for (source, target) in [(a, b), (a, c), (c, d)] {
-        world.insert_pair_by_id(source, r, target).unwrap();
+        world.insert_pair_by_id(source, (r, target)).unwrap();
     }
-    let error = refused(&mut world, |world| world.insert_pair_by_id(d, r, a));
+    let error = refused(&mut world, |world| world.insert_pair_by_id(d, (r, a)));
     let InsertPairError::Cycle { path, .. } = error else { panic!("{error}") };
     assert_eq!(path.entities(), [d, a, c, d]);
-    world.insert_pair_by_id(d, r, b).unwrap();
+    world.insert_pair_by_id(d, (r, b)).unwrap();
 }
 
 #[test]
@@ -236,10 +236,10 @@ fn an_exclusive_acyclic_relation_can_be_turned_around_in_two_steps() {
     let mut world = World::new();
     let r = relation(&mut world, RelationTraits::new().acyclic().exclusive());
     let [a, b, c] = spawn(&mut world);
-    world.insert_pair_by_id(a, r, b).unwrap();
-    refused(&mut world, |world| world.insert_pair_by_id(b, r, a));
-    world.insert_pair_by_id(a, r, c).unwrap();
-    world.insert_pair_by_id(b, r, a).unwrap();
+    world.insert_pair_by_id(a, (r, b)).unwrap();
+    refused(&mut world, |world| world.insert_pair_by_id(b, (r, a)));
+    world.insert_pair_by_id(a, (r, c)).unwrap();
+    world.insert_pair_by_id(b, (r, a)).unwrap();
     world.check_pairs().unwrap();
 }
 
@@ -282,9 +282,9 @@ fn one_of_accepts_children_of_the_relation_only() {
     let [source, stranger] = spawn(&mut world);
     let child = world.spawn(ChildOf(r)).id();
     let grandchild = world.spawn(ChildOf(child)).id();
-    world.insert_pair_by_id(source, r, child).unwrap();
+    world.insert_pair_by_id(source, (r, child)).unwrap();
     for target in [stranger, grandchild, r, source] {
-        let error = refused(&mut world, |world| world.insert_pair_by_id(source, r, target));
+        let error = refused(&mut world, |world| world.insert_pair_by_id(source, (r, target)));
         assert!(matches!(error, InsertPairError::NotOneOf { parent, .. } if parent == r), "{error}");
     }
     // Checked at insertion only.
@@ -303,8 +303,8 @@ fn one_of_may_name_another_parent() {
     for (r, parent) in [(by_id, colours), (by_type, of_type)] {
         let child = world.spawn(ChildOf(parent)).id();
         let other = world.spawn(ChildOf(r)).id();
-        world.insert_pair_by_id(source, r, child).unwrap();
-        let error = refused(&mut world, |world| world.insert_pair_by_id(source, r, other));
+        world.insert_pair_by_id(source, (r, child)).unwrap();
+        let error = refused(&mut world, |world| world.insert_pair_by_id(source, (r, other)));
         assert!(
             matches!(error, InsertPairError::NotOneOf { parent: named, .. } if named == parent),
             "{error}"
@@ -361,9 +361,9 @@ fn a_pair_whose_companion_is_refused_is_refused_as_a_whole() {
     let acyclic = relation(&mut world, RelationTraits::new().acyclic());
     let loud = relation(&mut world, RelationTraits::new().with_id(acyclic).exclusive());
     let [a, b, c] = spawn(&mut world);
-    world.insert_pair_by_id(a, loud, b).unwrap();
-    world.insert_pair_by_id(b, loud, c).unwrap();
-    let error = refused(&mut world, |world| world.insert_pair_by_id(b, loud, a));
+    world.insert_pair_by_id(a, (loud, b)).unwrap();
+    world.insert_pair_by_id(b, (loud, c)).unwrap();
+    let error = refused(&mut world, |world| world.insert_pair_by_id(b, (loud, a)));
     assert!(matches!(error, InsertPairError::Cycle { .. }), "{error}");
 }
 
@@ -375,12 +375,12 @@ fn with_applies_to_both_directions_of_a_symmetric_pair() {
     let companion = relation(&mut world, RelationTraits::new());
     let r = relation(&mut world, RelationTraits::new().symmetric().with_id(companion));
     let [a, b] = spawn(&mut world);
-    world.insert_pair_by_id(a, r, b).unwrap();
+    world.insert_pair_by_id(a, (r, b)).unwrap();
     assert_eq!((targets(&world, companion, a), targets(&world, companion, b)), (vec![b], vec![a]));
     // Both directions of an acyclic companion would be a cycle.
     let acyclic = relation(&mut world, RelationTraits::new().acyclic());
     let r = relation(&mut world, RelationTraits::new().symmetric().with_id(acyclic));
-    let error = refused(&mut world, |world| world.insert_pair_by_id(a, r, b));
+    let error = refused(&mut world, |world| world.insert_pair_by_id(a, (r, b)));
     assert!(matches!(error, InsertPairError::Cycle { .. }), "{error}");
 }
 
@@ -390,7 +390,7 @@ fn both_directions_of_a_companion_kept_in_a_component_are_a_cycle() {
     let child_of = world.entity_of::<ChildOf>();
     let r = relation(&mut world, RelationTraits::new().symmetric().with_id(child_of));
     let [a, b] = spawn(&mut world);
-    let error = refused(&mut world, |world| world.insert_pair_by_id(a, r, b));
+    let error = refused(&mut world, |world| world.insert_pair_by_id(a, (r, b)));
     assert!(matches!(error, InsertPairError::Cycle { .. }), "{error}");
 }
 
@@ -406,7 +406,7 @@ fn a_with_that_leads_back_is_rejected_with_its_path() {
     let error = refused(&mut world, |world| world.set_traits(c, RelationTraits::new().with_id(c)));
     assert!(matches!(error, TraitsError::WithCycle { .. }), "{error}");
     let [x, y] = spawn(&mut world);
-    world.insert_pair_by_id(x, c, y).unwrap();
+    world.insert_pair_by_id(x, (c, y)).unwrap();
     assert_eq!(world.pairs_of(x).len(), 1);
 }
 
@@ -440,7 +440,7 @@ fn an_ordered_relation_keeps_the_order_of_sources_across_removals() {
     let all: [Entity; 200] = spawn(&mut world);
     let mut expected = all.to_vec();
     for &source in &all {
-        world.insert_pair_by_id(source, r, target).unwrap();
+        world.insert_pair_by_id(source, (r, target)).unwrap();
     }
     for nth in (0..150).map(|nth| nth * 7) {
         let gone = expected.remove(nth % expected.len());
@@ -448,7 +448,7 @@ fn an_ordered_relation_keeps_the_order_of_sources_across_removals() {
         assert_eq!(world.pairs_by_id(r).sources(target).collect::<Vec<_>>(), expected);
         world.check_pairs().unwrap();
     }
-    world.insert_pair_by_id(all[0], r, target).unwrap();
+    world.insert_pair_by_id(all[0], (r, target)).unwrap();
     assert_eq!(world.pairs_by_id(r).sources(target).last(), Some(all[0]));
 }
 
@@ -458,12 +458,12 @@ fn sources_can_be_put_in_another_order() {
     let r = world.spawn_relation("R", RelationTraits::new().ordered().data::<u32>()).unwrap();
     let [a, b, c, d, target] = spawn(&mut world);
     for (number, source) in (0_u32..).zip([a, b, c, d]) {
-        world.insert_pair_value_by_id(source, r, target, number).unwrap();
+        world.insert_pair_value_by_id(source, (r, target), number).unwrap();
     }
     world.remove_pairs_by_id(b, PairId::new(r, target));
     world.order_sources_by_id(r, target, &[d, a, c]).unwrap();
     assert_eq!(world.pairs_by_id(r).sources(target).collect::<Vec<_>>(), [d, a, c]);
-    let value = |source| world.pair_value_by_id::<u32>(source, r, target).copied();
+    let value = |source| world.pair_value_by_id::<u32>(source, (r, target)).copied();
     assert_eq!([a, b, c, d].map(value), [Some(0), None, Some(2), Some(3)]);
     world.check_pairs().unwrap();
     for wrong in [&[d, a][..], &[d, a, c, c], &[d, a, b], &[]] {
@@ -528,9 +528,9 @@ fn traits_are_frozen_by_the_first_pair_and_free_again_when_everything_is_cleared
     let mut world = world_with_error_log();
     let r = relation(&mut world, RelationTraits::new());
     let [a, b] = spawn(&mut world);
-    refused(&mut world, |world| world.insert_pair_by_id(a, r, Slot::Wildcard));
+    refused(&mut world, |world| world.insert_pair_by_id(a, (r, Slot::Wildcard)));
     world.set_traits(r, RelationTraits::new().exclusive()).unwrap();
-    world.insert_pair_by_id(a, r, b).unwrap();
+    world.insert_pair_by_id(a, (r, b)).unwrap();
     world.remove_pairs_by_id(a, PairId::ALL);
     let error = refused(&mut world, |world| world.set_traits(r, RelationTraits::new().ordered()));
     assert!(matches!(error, TraitsError::Frozen { .. }), "{error}");
@@ -555,8 +555,8 @@ fn traits_of_a_type_entity_leave_its_data_alone() {
     let position = world.entity_of::<Position>();
     world.set_traits(position, RelationTraits::new().is_final()).unwrap();
     let [a] = spawn(&mut world);
-    world.insert_pair_value_by_id(a, r, position, Position { x: 1.0 }).unwrap();
-    assert!(world.pair_value_by_id::<Position>(a, r, position).is_some());
+    world.insert_pair_value_by_id(a, (r, position), Position { x: 1.0 }).unwrap();
+    assert!(world.pair_value_by_id::<Position>(a, (r, position)).is_some());
     world.check_pairs().unwrap();
 }
 
@@ -566,10 +566,10 @@ fn traits_of_a_type_entity_leave_the_data_of_pairs_that_exist_alone() {
     let r = relation(&mut world, RelationTraits::new());
     let position = world.entity_of::<Position>();
     let [a] = spawn(&mut world);
-    world.insert_pair_value_by_id(a, r, position, Position { x: 1.0 }).unwrap();
+    world.insert_pair_value_by_id(a, (r, position), Position { x: 1.0 }).unwrap();
     let _ = world.set_traits(position, RelationTraits::new().is_final());
     world.check_pairs().unwrap();
-    assert!(world.pair_value_by_id::<Position>(a, r, position).is_some());
+    assert!(world.pair_value_by_id::<Position>(a, (r, position)).is_some());
 }
 
 #[test]

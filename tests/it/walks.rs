@@ -150,7 +150,7 @@ fn check_graph(world: &mut World, relation: Entity, edges: &[(usize, usize)], li
     for &(source, target) in edges {
         let (source, target) = (entities[source % entities.len()], entities[target % entities.len()]);
         // An acyclic relation refuses some.
-        let _ = world.insert_pair_by_id(source, relation, target);
+        let _ = world.insert_pair_by_id(source, (relation, target));
     }
     let cut: BTreeSet<Entity> =
         entities.iter().zip(prune).filter(|(_, prune)| **prune).map(|(entity, _)| *entity).collect();
@@ -222,7 +222,7 @@ fn a_walk_goes_as_deep_as_memory_allows() {
     const LONG: usize = 200_000;
     let mut world = World::new();
     let chain: Vec<Entity> = (0..LONG).map(|_| world.spawn_empty().id()).collect();
-    world.insert_pairs(chain.windows(2).map(|two| (two[1], PartOf, two[0]))).unwrap();
+    world.insert_pair_batch(chain.windows(2).map(|two| (two[1], PartOf, two[0]))).unwrap();
     let walks = move || {
         let parts = world.pairs::<PartOf>();
         let deepest = Some((chain[LONG - 1], LONG as u32 - 1));

@@ -80,7 +80,7 @@ fn after_clear_entities_there_are_no_pairs() {
     assert!(world.pairs_of(bob).is_empty() && world.pairs_to(alice).is_empty());
     assert!(!world.remove_pair::<Likes>(bob, alice));
     assert_eq!(world.remove_pairs_everywhere(PairId::ALL), 0);
-    assert_eq!(world.despawn_with_pair(PairId::ALL), Ok(0));
+    assert_eq!(world.despawn_sources(PairId::ALL), Ok(0));
     assert_eq!(world.get_entity_of::<Likes>(), None);
     world.maintain_pairs();
     world.despawn_with_dependents(bob).unwrap();

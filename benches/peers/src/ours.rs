@@ -131,7 +131,7 @@ impl<R: Relation + Default> Side for Ours<R> {
             Way::Direct => links.iter().for_each(|&(source, target)| self.insert(source, target)),
             Way::Batch => self
                 .world
-                .insert_pairs(links.iter().map(|&(source, target)| (source, R::default(), target)))
+                .insert_pair_batch(links.iter().map(|&(source, target)| (source, R::default(), target)))
                 .expect("all entities are alive"),
             Way::Commands => {
                 let mut commands = Commands::new(&mut self.queue, &self.world);
@@ -142,7 +142,7 @@ impl<R: Relation + Default> Side for Ours<R> {
             }
             Way::CommandBatch => {
                 let mut commands = Commands::new(&mut self.queue, &self.world);
-                let mut batch = commands.pairs::<R>();
+                let mut batch = commands.pair_batch::<R>();
                 for &(source, target) in links {
                     batch.insert(source, R::default(), target);
                 }
@@ -167,7 +167,7 @@ impl<R: Relation + Default> Side for Ours<R> {
             }
             Way::CommandBatch => {
                 let mut commands = Commands::new(&mut self.queue, &self.world);
-                let mut batch = commands.pairs::<R>();
+                let mut batch = commands.pair_batch::<R>();
                 for &(source, target) in links {
                     batch.remove(source, target);
                 }

@@ -8,7 +8,7 @@ use crate::{
     fetch,
     names::{LookupError, NamePaths, WorldNameExt},
     store::{PairData, PairStore},
-    system_param::WorldPairReadExt,
+    world::WorldPairExt,
 };
 #[cfg(feature = "bevy_reflect")]
 use bevy_ecs::reflect::AppTypeRegistry;
@@ -175,7 +175,7 @@ impl<'w> WorldAccess<'w> {
         target: Entity,
     ) -> Option<&'w V> {
         let declared = match self {
-            Self::World(world) => return world.pair_value_by_id(source, relation, target),
+            Self::World(world) => return world.pair_value_by_id(source, (relation, target)),
             Self::Declared(declared) => declared,
         };
         let store = declared.store?;

@@ -59,7 +59,7 @@ use serde::{
 /// # let docked_to = world.spawn_relation("DockedTo", RelationTraits::new()).unwrap();
 /// # world.entity_mut(docked_to).insert(Name::new("DockedTo"));
 /// # let [kite, earth] = ["Kite", "Earth"].map(|name| world.spawn(Name::new(name)).id());
-/// # world.insert_pair_by_id(kite, docked_to, earth).unwrap();
+/// # world.insert_pair_by_id(kite, (docked_to, earth)).unwrap();
 /// # let types = TypeRegistry::new();
 /// let mut expr = PairExpr::parse("(DockedTo, $where)")?.compile(&mut world)?;
 /// let row = expr.first(&world)?.unwrap();

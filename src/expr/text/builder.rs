@@ -2,8 +2,8 @@
 
 use super::{FieldAccess, PairExpr};
 use crate::{
-    ops::WorldPairExt,
     relation::{Relation, TraitsError},
+    world::WorldPairExt,
 };
 use alloc::{boxed::Box, vec, vec::Vec};
 use bevy_ecs::world::World;

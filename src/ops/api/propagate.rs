@@ -87,7 +87,7 @@ pub struct RemovedAbove<R: TraversableRelation, C: Component> {
 #[derive(Resource)]
 struct Propagated<R, C>(PhantomData<fn() -> (R, C)>);
 
-pub(in crate::ops) fn propagate_changes<R: TraversableRelation, C: Component>(world: &mut World) {
+pub(crate) fn propagate_changes<R: TraversableRelation, C: Component>(world: &mut World) {
     relation_id::<R>(world);
     if world.contains_resource::<Propagated<R, C>>() {
         return;

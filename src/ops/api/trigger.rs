@@ -4,7 +4,8 @@ use crate::{
     fetch,
     id::RelationId,
     ops::mutate::event,
-    relation::RelationName,
+    ops::register::{relation::relation_id, store::ensure_store},
+    relation::{RelationName, TraversableRelation},
     traverse::{ChildrenAccess, Direction, RelationView, Relations},
 };
 use alloc::vec;
@@ -57,12 +58,7 @@ pub struct NotTraversableError {
 }
 
 /// Triggers `event` at its target and then along the relation.
-pub(in crate::ops) fn trigger(
-    world: &mut World,
-    relation: RelationId,
-    event: &mut impl PropagatedEvent,
-    towards: Direction,
-) {
+fn trigger(world: &mut World, relation: RelationId, event: &mut impl PropagatedEvent, towards: Direction) {
     let origin = event.event_target();
     let mut world = DeferredWorld::from(world);
     let mut met = view(&world, relation).may_meet_again().then(EntityHashSet::default);
@@ -90,4 +86,35 @@ pub(in crate::ops) fn view(world: &World, relation: RelationId) -> RelationView<
     fetch::store(world).map_or(RelationView::NONE, |store| {
         Relations::new(store, Some(ChildrenAccess::World(world))).view(relation)
     })
+}
+
+/// Triggers an event along relation type `R`.
+pub(crate) fn trigger_along<R: TraversableRelation>(
+    world: &mut World,
+    event: &mut impl PropagatedEvent,
+    towards: Direction,
+) {
+    let relation = relation_id::<R>(world);
+    trigger(world, relation, event, towards);
+    world.flush();
+}
+
+/// [`trigger_along`] for any relation.
+///
+/// # Errors
+/// If it is not traversable.
+pub(crate) fn trigger_by_id(
+    world: &mut World,
+    relation: Entity,
+    event: &mut impl PropagatedEvent,
+    towards: Direction,
+) -> Result<(), NotTraversableError> {
+    let registry = &ensure_store(world).registry;
+    let traversable = |&id: &RelationId| registry.entry(id).traits.is_traversable();
+    let Some(id) = registry.of_entity(relation).filter(traversable) else {
+        return Err(NotTraversableError { relation: registry.name_of(relation) });
+    };
+    trigger(world, id, event, towards);
+    world.flush();
+    Ok(())
 }

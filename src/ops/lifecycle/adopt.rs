@@ -275,8 +275,7 @@ fn inserted_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: Store
     }
     for companion in companions {
         world.commands().queue(move |world: &mut World| -> Result<(), BevyError> {
-            let pair =
-                insert::resolve_pair(world, source, companion.into(), target.into()).map_err(to_bevy)?;
+            let pair = insert::resolve_pair(world, source, (companion, target).into()).map_err(to_bevy)?;
             insert::insert(world, pair, None).map_err(to_bevy)
         });
     }

@@ -7,7 +7,7 @@
 use super::component;
 use crate::{
     fetch,
-    id::{RelationId, StoredPair},
+    id::{PairId, RelationId, StoredPair},
     ops::{
         mutate::{
             error::{DespawnError, PairRole},
@@ -23,7 +23,7 @@ use crate::{
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
-    entity::Entity,
+    entity::{Entity, EntityHashSet},
     world::{DeferredWorld, World},
 };
 
@@ -463,4 +463,39 @@ fn refuse(world: &World, store: &PairStore, entity: Entity, order: &[Entity]) ->
         }
     }
     Ok(())
+}
+
+/// Removes every pair, values and all; relations may be declared anew then.
+pub(crate) fn clear_pairs(world: &mut World) {
+    let Some(store) = fetch::store(world) else { return };
+    let pairs = remove::select(store, None, PairId::ALL);
+    remove::remove_selected(world, pairs);
+    let Some(store) = fetch::store_mut(world) else { return };
+    let ids: Vec<_> = store.registry.ids().collect();
+    for id in ids {
+        // Observers may have inserted pairs again.
+        let is_used = store.relation(id).len() > 0;
+        let entry = store.registry.entry_mut(id);
+        entry.frozen = is_used || entry.adopted.is_some();
+        store.refresh_simple(id);
+    }
+    let columns: Vec<_> = store.registry.columns().collect();
+    columns.into_iter().for_each(|column| column.init(world));
+}
+
+/// Despawns every source of a pair, with its dependents. Returns how many there were.
+///
+/// # Errors
+/// If a policy `Refuse` stands in the way of one of them: those before it are gone.
+pub(crate) fn despawn_sources(world: &mut World, pair: PairId) -> Result<usize, DespawnError> {
+    let Some(store) = fetch::store(world) else { return Ok(0) };
+    let pairs = remove::select(store, None, pair);
+    let sources: EntityHashSet = pairs.iter().map(|pair| pair.source).collect();
+    let mut ordered = sources.clone();
+    for pair in &pairs {
+        if ordered.remove(&pair.source) && world.entities().contains_spawned(pair.source) {
+            despawn_with_dependents(world, pair.source)?;
+        }
+    }
+    Ok(sources.len())
 }

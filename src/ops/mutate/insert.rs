@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     fetch,
-    id::{PairId, Slot, StoredPair},
+    id::{PairId, StoredPair},
     ops::register::{
         entity::{relation_id_of, respawn},
         participant,
@@ -77,11 +77,9 @@ pub(crate) fn insert_slot<T: Send + Sync + 'static>(
 pub(crate) fn resolve_pair(
     world: &mut World,
     source_entity: Entity,
-    relation: Slot,
-    target: Slot,
+    pair: PairId,
 ) -> Result<StoredPair, InsertPairError> {
-    let (Slot::Entity(relation), Slot::Entity(target)) = (relation, target) else {
-        let pair = PairId::new(relation, target);
+    let Some((relation, target)) = pair.entities() else {
         return Err(InsertPairError::Wildcard { source_entity, pair });
     };
     let relation = relation_id_of(world, relation).map_err(|error| match error {

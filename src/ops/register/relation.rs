@@ -188,3 +188,10 @@ pub(crate) fn spawn_relation(
         }
     }
 }
+
+/// Keeps ticks of the pairs of `R` from now on.
+pub(crate) fn track_pair_changes<R: Relation>(world: &mut World) {
+    let relation = relation_id::<R>(world);
+    let tick = world.change_tick();
+    ensure_store(world).relation_mut(relation).track(tick);
+}

@@ -282,7 +282,7 @@ impl Both {
             let wildcard = self.flecs.known.wildcard;
             match target {
                 Some((target, target_id)) => (PairId::new(relation, target), pair(id, target_id)),
-                None => (PairId::any_target(relation), pair(id, wildcard)),
+                None => (PairId::with_relation(relation), pair(id, wildcard)),
             }
         };
         match step {
@@ -291,7 +291,7 @@ impl Both {
             }
             Step::Insert { source, relation, target } => {
                 let ((source, s), (relation, r), (target, t)) = (of(source), of(relation), of(target));
-                if source != target && self.world.insert_pair_by_id(source, relation, target).is_ok() {
+                if source != target && self.world.insert_pair_by_id(source, (relation, target)).is_ok() {
                     self.flecs.add(s, pair(r, t));
                 }
             }
@@ -344,7 +344,7 @@ impl Both {
                 let refuses = self.rules.iter().any(Rules::may_refuse);
                 if !refuses
                     && !self.is_tangled(&roots)
-                    && self.world.despawn_with_pair(selected).is_ok_and(|despawned| despawned > 0)
+                    && self.world.despawn_sources(selected).is_ok_and(|despawned| despawned > 0)
                 {
                     self.flecs.delete_with(id);
                 }
@@ -379,7 +379,7 @@ impl Both {
             let number = self.entities.iter().position(|&(other, _)| other == entity);
             if number.is_some_and(|number| self.on_relation(number) == CleanupPolicy::Despawn) {
                 let uses = |&source: &Entity| {
-                    self.world.has_pair_by_id(source, PairId::any_target(entity))
+                    self.world.has_pair_by_id(source, PairId::with_relation(entity))
                         || self.world.has_tag(source, entity)
                 };
                 dependents.extend(self.entities.iter().map(|&(source, _)| source).filter(uses));

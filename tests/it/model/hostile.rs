@@ -178,15 +178,15 @@ impl Operation {
             14 => _ = world.insert_pair(a, After, b),
             15 => _ = world.insert_pair(a, ChildOf(b), b),
             16 => _ = world.insert_pair(a, CrewOf { ship: b, wage: 1 }, b),
-            17 => _ = world.insert_pair_by_id(a, run_time, b),
-            18 => _ = world.insert_pair_by_id(a, c, b),
+            17 => _ = world.insert_pair_by_id(a, (run_time, b)),
+            18 => _ = world.insert_pair_by_id(a, (c, b)),
             19 => _ = world.insert_tag(a, b),
             20 => _ = world.remove_pairs::<Likes>(a),
             21 => _ = world.remove_pairs::<DockedTo>(a),
             22 => _ = world.remove_pairs::<Weighs>(a),
             23 => _ = world.remove_pairs_by_id(a, PairId::ALL),
-            24 => _ = world.remove_pairs_everywhere(PairId::any_relation(b)),
-            25 => _ = world.remove_pairs_everywhere(PairId::any_target(run_time)),
+            24 => _ = world.remove_pairs_everywhere(PairId::with_target(b)),
+            25 => _ = world.remove_pairs_everywhere(PairId::with_relation(run_time)),
             26 => _ = world.remove_tag(a, b),
             27..=28 => _ = world.get_entity_mut(a).map(|mut e| e.insert(ChildOf(b)).id()),
             29 => _ = world.get_entity_mut(a).map(|mut e| e.remove::<ChildOf>().id()),
@@ -217,10 +217,10 @@ impl Operation {
                 let mut commands = world.commands();
                 commands.entity(a).insert_pair(MountedOn, b).insert_pair(Likes, c).remove_pair::<Likes>(c);
                 commands.entity(b).try_despawn();
-                commands.pairs::<Likes>().insert(a, Likes, b).insert(a, Likes, c).remove(c, a);
+                commands.pair_batch::<Likes>().insert(a, Likes, b).insert(a, Likes, c).remove(c, a);
             }
-            47 => _ = world.insert_pairs([(a, MountedOn, b), (b, MountedOn, c), (c, MountedOn, a)]),
-            48 => _ = world.despawn_with_pair(PairId::any_relation(a)),
+            47 => _ = world.insert_pair_batch([(a, MountedOn, b), (b, MountedOn, c), (c, MountedOn, a)]),
+            48 => _ = world.despawn_sources(PairId::with_target(a)),
             49 => {
                 let relation = world.entity_of::<Loves>();
                 world.despawn(relation);
@@ -300,7 +300,7 @@ fn observe(world: &mut World, random: &mut Random) {
 
 /// Observers narrowed to an entity, as relation or target.
 fn observe_narrowly(world: &mut World, on: Entity, relation: Entity) {
-    for pair in [PairId::any_relation(on), PairId::any_target(relation), PairId::new(relation, on)] {
+    for pair in [PairId::with_target(on), PairId::with_relation(relation), PairId::new(relation, on)] {
         world.observe_pairs(pair, |on: On<PairInserted<Wildcard>>, mut world: DeferredWorld| {
             act(&mut world, on.target);
         });

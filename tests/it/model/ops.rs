@@ -191,7 +191,7 @@ impl Run {
             &Op::DespawnWithPair { rel, target } => {
                 let rel = rel.map(|rel| self.pick_rel(rel));
                 let target = target.map(|target| self.pick(target));
-                self.despawn_with_pair(Filter { source: None, rel, target })
+                self.despawn_sources(Filter { source: None, rel, target })
             }
             &Op::Clear { entity } => {
                 let entity = self.pick(entity);
@@ -291,22 +291,22 @@ impl Run {
                 let mut commands = world.commands();
                 let mut entity = commands.entity(s);
                 match given {
-                    Given::Nothing => entity.insert_pair_by_id(r, t),
-                    Given::Number(grams) if eats => entity.insert_pair_value_by_id(r, t, Eats { grams }),
-                    Given::Number(number) => entity.insert_pair_value_by_id(r, t, number),
-                    Given::WrongType => entity.insert_pair_value_by_id(r, t, "wrong"),
+                    Given::Nothing => entity.insert_pair_by_id((r, t)),
+                    Given::Number(grams) if eats => entity.insert_pair_value_by_id((r, t), Eats { grams }),
+                    Given::Number(number) => entity.insert_pair_value_by_id((r, t), number),
+                    Given::WrongType => entity.insert_pair_value_by_id((r, t), "wrong"),
                 };
                 world.flush();
                 return heard(if expected.is_ok() { Heard::Nothing } else { Heard::Something });
             }
             (Via::EntityMut, Given::Nothing) => match world.get_entity_mut(s) {
-                Ok(mut entity) => entity.insert_pair_by_id(r, t).map(|_| ()),
+                Ok(mut entity) => entity.insert_pair_by_id((r, t)).map(|_| ()),
                 Err(_) => return Ok(()),
             },
-            (_, Given::Nothing) => world.insert_pair_by_id(s, r, t),
-            (_, Given::Number(grams)) if eats => world.insert_pair_value_by_id(s, r, t, Eats { grams }),
-            (_, Given::Number(number)) => world.insert_pair_value_by_id(s, r, t, number),
-            (_, Given::WrongType) => world.insert_pair_value_by_id(s, r, t, "wrong"),
+            (_, Given::Nothing) => world.insert_pair_by_id(s, (r, t)),
+            (_, Given::Number(grams)) if eats => world.insert_pair_value_by_id(s, (r, t), Eats { grams }),
+            (_, Given::Number(number)) => world.insert_pair_value_by_id(s, (r, t), number),
+            (_, Given::WrongType) => world.insert_pair_value_by_id(s, (r, t), "wrong"),
         };
         agree(actual, expected)?;
         heard(Heard::Nothing)
@@ -397,7 +397,7 @@ impl Run {
         }
     }
 
-    fn despawn_with_pair(&mut self, filter: Filter) -> Outcome {
+    fn despawn_sources(&mut self, filter: Filter) -> Outcome {
         let selected = self.reference.select(filter);
         let mut found: Vec<Id> = selected.into_iter().map(|(_, source, _)| source).collect();
         if filter.rel.is_none() {
@@ -411,7 +411,7 @@ impl Run {
         let slot = |entity: Option<Id>| entity.map_or(Slot::Wildcard, |id| Slot::Entity(self.entities[id]));
         let relation = filter.rel.map(|rel| self.reference.rels[rel].entity);
         let id = PairId::new(slot(relation), slot(filter.target));
-        same("despawned", self.world.despawn_with_pair(id), Ok(distinct.len()))?;
+        same("despawned", self.world.despawn_sources(id), Ok(distinct.len()))?;
         self.reference.despawn(&gone);
         heard(Heard::Nothing)
     }
@@ -488,7 +488,7 @@ impl Run {
         }
         if deferred {
             let mut commands = self.world.commands();
-            let mut batch = commands.pairs::<Likes>();
+            let mut batch = commands.pair_batch::<Likes>();
             for (source, target) in to_insert {
                 batch.insert(source, Likes, target);
             }
@@ -499,8 +499,9 @@ impl Run {
             self.world.flush();
             return heard(if refused.is_empty() { Heard::Nothing } else { Heard::Something });
         }
-        let result =
-            self.world.insert_pairs(to_insert.into_iter().map(|(source, target)| (source, Likes, target)));
+        let result = self
+            .world
+            .insert_pair_batch(to_insert.into_iter().map(|(source, target)| (source, Likes, target)));
         let actual =
             result.err().map_or_else(Vec::new, |error| error.refused.iter().map(|(n, _)| *n).collect());
         same("refused", actual, refused)?;

@@ -450,7 +450,7 @@ impl Readers {
         for relation in relations {
             let named = |&&(_, named, _): &&(Entity, Entity, Entity)| named == relation;
             let named: Vec<_> = expected.iter().filter(named).copied().collect();
-            let found = any.iter_matching(PairId::any_target(relation));
+            let found = any.iter_matching(PairId::with_relation(relation));
             same("AnyPairs::iter_matching", sorted(found), &named)?;
         }
         Ok(())

@@ -248,9 +248,9 @@ impl Run {
                 let value = reference.value(rel, self.ids[&source], self.ids[&target]);
                 let actual = match rel {
                     EATS => {
-                        world.pair_value_by_id::<Eats>(source, e(*relation), target).map(|eats| eats.grams)
+                        world.pair_value_by_id::<Eats>(source, (e(*relation), target)).map(|eats| eats.grams)
                     }
-                    _ => world.pair_value_by_id::<u32>(source, e(*relation), target).copied(),
+                    _ => world.pair_value_by_id::<u32>(source, (e(*relation), target)).copied(),
                 };
                 same!(("value", source, rel, target), actual, value);
             }
@@ -266,7 +266,7 @@ impl Run {
             let to: Vec<_> = to.into_iter().map(|(rel, source, _)| (e(source), relation(rel))).collect();
             same!(("pairs_to", id), sorted(world.pairs_to(entity)), sorted(to.clone()));
             for (source, _) in to {
-                same!(("(*, T)", id), world.has_pair_by_id(source, PairId::any_relation(entity)), true);
+                same!(("(*, T)", id), world.has_pair_by_id(source, PairId::with_target(entity)), true);
             }
             let tags: Vec<_> =
                 reference.tags.iter().filter(|(s, _)| *s == id).map(|&(_, tag)| e(tag)).collect();

@@ -40,7 +40,7 @@ fn spot(
     hostile: Pairs<HostileTo>,
     ships: Query<(Entity, &Ship, &Transform, Option<Target<DockedTo>>)>,
 ) {
-    let mut angry = commands.pairs::<HostileTo>();
+    let mut angry = commands.pair_batch::<HostileTo>();
     for (entity, ship, transform, docked) in &ships {
         let looks = (ship.number + frame.0).is_multiple_of(12);
         if !looks || docked.is_some() || ship.health < WOUNDED {
@@ -67,7 +67,7 @@ fn fight(
     places: Query<(&Transform, Option<Target<DockedTo>>), With<Ship>>,
     mut ships: Query<&mut Ship>,
 ) {
-    let mut forgotten = commands.pairs::<HostileTo>();
+    let mut forgotten = commands.pair_batch::<HostileTo>();
     hostile.for_each_mut(|one, other, mut hostile| {
         // Factions bear their grudges in another way.
         let Ok([(from, docked), (to, safe)]) = places.get_many([one, other]) else { return };

@@ -27,7 +27,7 @@ fn dock(
     diplomacy: Diplomacy,
     ships: Query<(Entity, &Ship, &Transform, Orders, Option<Target<DockedTo>>)>,
 ) {
-    let mut docking = commands.pairs::<DockedTo>();
+    let mut docking = commands.pair_batch::<DockedTo>();
     for (entity, ship, transform, order, docked) in &ships {
         if docked.is_some() || !(ship.health < WOUNDED || *order == Order::Return) {
             continue;
@@ -47,7 +47,7 @@ fn leave(
     diplomacy: Diplomacy,
     ships: Query<(Entity, &Ship, Orders, Target<DockedTo>)>,
 ) {
-    let mut leaving = commands.pairs::<DockedTo>();
+    let mut leaving = commands.pair_batch::<DockedTo>();
     for (entity, ship, order, station) in &ships {
         let goes = ship.health >= 100.0 && *order != Order::Return;
         if goes || !diplomacy.is_friendly(entity, *station) {

@@ -53,7 +53,7 @@ fn switch(
         Fate::Remove => Fate::Despawn,
         Fate::Despawn => Fate::Remove,
     };
-    let mut falls = commands.pairs::<FallsWith>();
+    let mut falls = commands.pair_batch::<FallsWith>();
     for (body, centre) in orbits.iter() {
         match *fate {
             Fate::Despawn => falls.insert(body, FallsWith, centre),

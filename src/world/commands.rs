@@ -1,12 +1,9 @@
 //! Pairs on [`Commands`] and [`EntityCommands`].
 
-use super::{trigger::PropagatedEvent, world::WorldPairExt};
+use super::{WorldPairExt, sealed};
 use crate::{
-    id::{PairId, Slot},
-    ops::{
-        mutate::{error::InsertPairsError, insert::insert_batch, remove::remove_batch},
-        register::report::to_bevy,
-    },
+    id::PairId,
+    ops::{self, InsertPairsError, PropagatedEvent, to_bevy},
     relation::{Relation, TraversableRelation},
     traverse::Direction,
 };
@@ -21,18 +18,17 @@ use bevy_ecs::{
 /// Changing the pairs of one entity, deferred. See [`WorldPairExt`] for what each verb does.
 ///
 /// What is refused when the commands are applied goes to Bevy's error handler, with severity `Error`.
-pub trait EntityCommandsPairExt {
+pub trait EntityCommandsPairExt: sealed::Sealed {
     /// See [`WorldPairExt::insert_pair`].
     fn insert_pair<R: Relation>(&mut self, relation: R, target: Entity) -> &mut Self;
 
     /// See [`WorldPairExt::insert_pair_by_id`].
-    fn insert_pair_by_id(&mut self, relation: impl Into<Slot>, target: impl Into<Slot>) -> &mut Self;
+    fn insert_pair_by_id(&mut self, pair: impl Into<PairId>) -> &mut Self;
 
     /// See [`WorldPairExt::insert_pair_value_by_id`].
     fn insert_pair_value_by_id<V: Send + Sync + 'static>(
         &mut self,
-        relation: impl Into<Slot>,
-        target: impl Into<Slot>,
+        pair: impl Into<PairId>,
         value: V,
     ) -> &mut Self;
 
@@ -49,7 +45,7 @@ pub trait EntityCommandsPairExt {
     fn remove_pairs<R: Relation>(&mut self) -> &mut Self;
 
     /// See [`WorldPairExt::remove_pairs_by_id`].
-    fn remove_pairs_by_id(&mut self, pair: PairId) -> &mut Self;
+    fn remove_pairs_by_id(&mut self, pair: impl Into<PairId>) -> &mut Self;
 
     /// See [`WorldPairExt::insert_tag`].
     fn insert_tag(&mut self, tag: Entity) -> &mut Self;
@@ -68,21 +64,18 @@ impl EntityCommandsPairExt for EntityCommands<'_> {
         queue(self, move |world| world.insert_pair(source, relation, target).map_err(to_bevy))
     }
 
-    fn insert_pair_by_id(&mut self, relation: impl Into<Slot>, target: impl Into<Slot>) -> &mut Self {
-        let (source, relation, target) = (self.id(), relation.into(), target.into());
-        queue(self, move |world| world.insert_pair_by_id(source, relation, target).map_err(to_bevy))
+    fn insert_pair_by_id(&mut self, pair: impl Into<PairId>) -> &mut Self {
+        let (source, pair) = (self.id(), pair.into());
+        queue(self, move |world| world.insert_pair_by_id(source, pair).map_err(to_bevy))
     }
 
     fn insert_pair_value_by_id<V: Send + Sync + 'static>(
         &mut self,
-        relation: impl Into<Slot>,
-        target: impl Into<Slot>,
+        pair: impl Into<PairId>,
         value: V,
     ) -> &mut Self {
-        let (source, relation, target) = (self.id(), relation.into(), target.into());
-        queue(self, move |world| {
-            world.insert_pair_value_by_id(source, relation, target, value).map_err(to_bevy)
-        })
+        let (source, pair) = (self.id(), pair.into());
+        queue(self, move |world| world.insert_pair_value_by_id(source, pair, value).map_err(to_bevy))
     }
 
     fn insert_pair_to<R: Relation, T: Send + Sync + 'static>(
@@ -106,7 +99,8 @@ impl EntityCommandsPairExt for EntityCommands<'_> {
         })
     }
 
-    fn remove_pairs_by_id(&mut self, pair: PairId) -> &mut Self {
+    fn remove_pairs_by_id(&mut self, pair: impl Into<PairId>) -> &mut Self {
+        let pair = pair.into();
         queue_removal(self, move |world, source| {
             world.remove_pairs_by_id(source, pair);
         })
@@ -155,7 +149,7 @@ fn queue<'a, 'w>(
 }
 
 /// Changing the pairs of many entities, deferred.
-pub trait CommandsPairExt {
+pub trait CommandsPairExt: sealed::Sealed {
     /// Collects insertions and removals of pairs of one relation, and queues them as a single command when it
     /// goes out of scope: several times faster than a command each. The batch borrows the commands, so that
     /// everything keeps its order.
@@ -166,7 +160,7 @@ pub trait CommandsPairExt {
     /// # #[derive(Relation)]
     /// # struct Likes;
     /// fn befriend(mut commands: Commands, people: Query<Entity, With<Name>>) {
-    ///     let mut likes = commands.pairs::<Likes>();
+    ///     let mut likes = commands.pair_batch::<Likes>();
     ///     for [a, b] in people.iter_combinations() {
     ///         likes.insert(a, Likes, b);
     ///     }
@@ -176,13 +170,25 @@ pub trait CommandsPairExt {
     /// # world.run_system_cached(befriend).unwrap();
     /// # assert!(world.has_pair::<Likes>(a, b) || world.has_pair::<Likes>(b, a));
     /// ```
-    fn pairs<R: Relation>(&mut self) -> PairBatch<'_, '_, R>;
+    fn pair_batch<R: Relation>(&mut self) -> PairBatch<'_, '_, R>;
+
+    /// See [`WorldPairExt::insert_pair_batch`]. What is refused goes to Bevy's error handler.
+    fn insert_pair_batch<R: Relation>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (Entity, R, Entity)> + Send + 'static,
+    );
+
+    /// See [`WorldPairExt::remove_pair_batch`].
+    fn remove_pair_batch<R: Relation>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (Entity, Entity)> + Send + 'static,
+    );
 
     /// See [`WorldPairExt::remove_pairs_everywhere`].
-    fn remove_pairs_everywhere(&mut self, pair: PairId);
+    fn remove_pairs_everywhere(&mut self, pair: impl Into<PairId>);
 
-    /// See [`WorldPairExt::despawn_with_pair`]. What is refused goes to Bevy's error handler.
-    fn despawn_with_pair(&mut self, pair: PairId);
+    /// See [`WorldPairExt::despawn_sources`]. What is refused goes to Bevy's error handler.
+    fn despawn_sources(&mut self, pair: impl Into<PairId>);
 
     /// See [`WorldPairExt::trigger_along`].
     fn trigger_along<R: TraversableRelation>(&mut self, event: impl PropagatedEvent, towards: Direction);
@@ -192,19 +198,37 @@ pub trait CommandsPairExt {
 }
 
 impl<'w> CommandsPairExt for Commands<'w, '_> {
-    fn pairs<R: Relation>(&mut self) -> PairBatch<'_, '_, R> {
+    fn pair_batch<R: Relation>(&mut self) -> PairBatch<'_, '_, R> {
         PairBatch { commands: self.reborrow(), changes: Vec::new() }
     }
 
-    fn remove_pairs_everywhere(&mut self, pair: PairId) {
+    fn insert_pair_batch<R: Relation>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (Entity, R, Entity)> + Send + 'static,
+    ) {
+        self.queue(move |world: &mut World| -> Result { world.insert_pair_batch(pairs).map_err(to_bevy) });
+    }
+
+    fn remove_pair_batch<R: Relation>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (Entity, Entity)> + Send + 'static,
+    ) {
+        self.queue(move |world: &mut World| {
+            world.remove_pair_batch::<R>(pairs);
+        });
+    }
+
+    fn remove_pairs_everywhere(&mut self, pair: impl Into<PairId>) {
+        let pair = pair.into();
         self.queue(move |world: &mut World| {
             world.remove_pairs_everywhere(pair);
         });
     }
 
-    fn despawn_with_pair(&mut self, pair: PairId) {
+    fn despawn_sources(&mut self, pair: impl Into<PairId>) {
+        let pair = pair.into();
         self.queue(move |world: &mut World| -> Result {
-            world.despawn_with_pair(pair).map_err(to_bevy)?;
+            world.despawn_sources(pair).map_err(to_bevy)?;
             Ok(())
         });
     }
@@ -225,7 +249,7 @@ enum Change<R> {
     Remove(Entity, Entity),
 }
 
-/// Insertions and removals of pairs of one relation. See [`CommandsPairExt::pairs`].
+/// Insertions and removals of pairs of one relation. See [`CommandsPairExt::pair_batch`].
 pub struct PairBatch<'w, 's, R: Relation> {
     commands: Commands<'w, 's>,
     changes: Vec<Change<R>>,
@@ -271,7 +295,7 @@ fn apply<R: Relation>(world: &mut World, changes: Vec<Change<R>>) -> Result {
                 Change::Remove(..) => None,
             }
         });
-        if let Err(error) = insert_batch(world, inserts) {
+        if let Err(error) = ops::insert_batch(world, inserts) {
             refused.extend(error.refused.into_iter().map(|(number, error)| (done + number, error)));
         }
         let removes =
@@ -282,7 +306,7 @@ fn apply<R: Relation>(world: &mut World, changes: Vec<Change<R>>) -> Result {
                 }
                 Change::Insert(..) => None,
             });
-        remove_batch::<R>(world, removes);
+        ops::remove_batch::<R>(world, removes);
         done += run;
     }
     if refused.is_empty() { Ok(()) } else { Err(to_bevy(InsertPairsError { refused })) }

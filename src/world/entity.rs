@@ -1,15 +1,15 @@
 //! Pairs on [`EntityWorldMut`].
 
-use super::world::WorldPairExt;
+use super::{WorldPairExt, sealed};
 use crate::{
-    id::{PairId, Slot},
-    ops::mutate::error::{DespawnError, InsertPairError},
+    id::PairId,
+    ops::{DespawnError, InsertPairError},
     relation::Relation,
 };
 use bevy_ecs::{entity::Entity, world::EntityWorldMut};
 
 /// Changing the pairs of one entity. See [`WorldPairExt`] for what each verb does.
-pub trait EntityWorldMutPairExt: Sized {
+pub trait EntityWorldMutPairExt: sealed::Sealed + Sized {
     /// See [`WorldPairExt::insert_pair`].
     ///
     /// # Errors
@@ -21,11 +21,7 @@ pub trait EntityWorldMutPairExt: Sized {
     ///
     /// # Errors
     /// See [`InsertPairError`].
-    fn insert_pair_by_id(
-        &mut self,
-        relation: impl Into<Slot>,
-        target: impl Into<Slot>,
-    ) -> Result<&mut Self, InsertPairError>;
+    fn insert_pair_by_id(&mut self, pair: impl Into<PairId>) -> Result<&mut Self, InsertPairError>;
 
     /// See [`WorldPairExt::insert_pair_value_by_id`].
     ///
@@ -33,8 +29,7 @@ pub trait EntityWorldMutPairExt: Sized {
     /// See [`InsertPairError`].
     fn insert_pair_value_by_id<V: Send + Sync + 'static>(
         &mut self,
-        relation: impl Into<Slot>,
-        target: impl Into<Slot>,
+        pair: impl Into<PairId>,
         value: V,
     ) -> Result<&mut Self, InsertPairError>;
 
@@ -54,7 +49,7 @@ pub trait EntityWorldMutPairExt: Sized {
     fn remove_pairs<R: Relation>(&mut self) -> &mut Self;
 
     /// See [`WorldPairExt::remove_pairs_by_id`].
-    fn remove_pairs_by_id(&mut self, pair: PairId) -> &mut Self;
+    fn remove_pairs_by_id(&mut self, pair: impl Into<PairId>) -> &mut Self;
 
     /// See [`WorldPairExt::insert_tag`].
     ///
@@ -90,22 +85,17 @@ impl EntityWorldMutPairExt for EntityWorldMut<'_> {
         Ok(self)
     }
 
-    fn insert_pair_by_id(
-        &mut self,
-        relation: impl Into<Slot>,
-        target: impl Into<Slot>,
-    ) -> Result<&mut Self, InsertPairError> {
-        on_world!(self, source, world => world.insert_pair_by_id(source, relation, target))?;
+    fn insert_pair_by_id(&mut self, pair: impl Into<PairId>) -> Result<&mut Self, InsertPairError> {
+        on_world!(self, source, world => world.insert_pair_by_id(source, pair))?;
         Ok(self)
     }
 
     fn insert_pair_value_by_id<V: Send + Sync + 'static>(
         &mut self,
-        relation: impl Into<Slot>,
-        target: impl Into<Slot>,
+        pair: impl Into<PairId>,
         value: V,
     ) -> Result<&mut Self, InsertPairError> {
-        on_world!(self, source, world => world.insert_pair_value_by_id(source, relation, target, value))?;
+        on_world!(self, source, world => world.insert_pair_value_by_id(source, pair, value))?;
         Ok(self)
     }
 
@@ -127,7 +117,7 @@ impl EntityWorldMutPairExt for EntityWorldMut<'_> {
         self
     }
 
-    fn remove_pairs_by_id(&mut self, pair: PairId) -> &mut Self {
+    fn remove_pairs_by_id(&mut self, pair: impl Into<PairId>) -> &mut Self {
         on_world!(self, source, world => world.remove_pairs_by_id(source, pair));
         self
     }

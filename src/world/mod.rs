@@ -1,46 +1,57 @@
-//! Pairs on [`World`].
+//! The verbs: pairs on [`World`](bevy_ecs::world::World), [`EntityWorldMut`](bevy_ecs::world::EntityWorldMut) and commands.
+//!
+//! They stand above the system parameters because reading on the world returns the same views as those. They call down and
+//! decide nothing.
 
-use super::{
-    bundle, propagate,
-    trigger::{self, NotTraversableError, PropagatedEvent},
-};
+mod commands;
+mod entity;
+mod verbs;
+
+pub use commands::{CommandsPairExt, EntityCommandsPairExt, PairBatch};
+pub use entity::EntityWorldMutPairExt;
+
 use crate::{
-    fetch,
-    id::{PairId, RelationId, Slot, StoredPair},
+    id::PairId,
     ops::{
-        lifecycle::cleanup,
-        mutate::{
-            error::{DespawnError, InsertPairError, InsertPairsError, ReorderError},
-            event, insert, remove,
-        },
-        register::{
-            entity,
-            participant::Participant,
-            relation::{self, relation_id},
-            store::ensure_store,
-            traits, upkeep,
-        },
+        DespawnError, InsertPairError, InsertPairsError, NotTraversableError, PropagatedEvent, ReorderError,
     },
-    relation::{Relation, RelationTraits, TAGGED, TraitsError, TraversableRelation},
-    store::PairInvariantError,
-    traverse::Direction,
+    relation::{Relation, RelationName, RelationTraits, TraitsError, TraversableRelation},
+    store::{PairInvariantError, TargetIter},
+    system_param::{AnyPairs, Pairs},
+    traverse::{Direction, RelationView},
 };
 use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::{
     bundle::{Bundle, NoBundleEffect},
     component::Component,
-    entity::{Entity, EntityHashSet},
+    entity::Entity,
     observer::IntoObserver,
-    world::World,
+    relationship::Relationship,
 };
-use core::any::TypeId;
 
-/// Changing pairs, directly on the [`World`].
+/// The traits here are for calling, not for implementing.
+mod sealed {
+    pub trait Sealed {}
+
+    impl Sealed for bevy_ecs::world::World {}
+    impl Sealed for bevy_ecs::world::EntityWorldMut<'_> {}
+    impl Sealed for bevy_ecs::system::Commands<'_, '_> {}
+    impl Sealed for bevy_ecs::system::EntityCommands<'_> {}
+}
+
+/// Changing and reading pairs, directly on the [`World`](bevy_ecs::world::World).
 ///
-/// Everything here takes effect at once. The same verbs exist on
-/// [`EntityWorldMut`](crate::EntityWorldMutPairExt) and, deferred, on
-/// [`EntityCommands`](crate::EntityCommandsPairExt). Reading is on [`WorldPairReadExt`](crate::WorldPairReadExt).
-pub trait WorldPairExt {
+/// Changes take effect at once. The same verbs exist on [`EntityWorldMut`](EntityWorldMutPairExt) and, deferred, on
+/// [`EntityCommands`](EntityCommandsPairExt) and [`Commands`](CommandsPairExt).
+///
+/// Verbs that end in `_by_id` take a [`PairId`], or a tuple `(relation, target)` that becomes one. Where several pairs can
+/// be meant, it may have wildcards.
+///
+/// A relation that was never used has no pairs; a dead entity has none either. A Bevy relationship other than `ChildOf`
+/// counts as used once it was [adopted](crate::AdoptRelationshipExt::adopt_relationship) or named in a system parameter, a
+/// query term or a change of pairs: reading a shared `&World` cannot adopt it. Its components that are there by then are
+/// pairs from then on.
+pub trait WorldPairExt: sealed::Sealed {
     /// Inserts the pair `(relation, target)` on `source`, with `relation` as its value if it has fields.
     ///
     /// A tag pair that is there already stays as it is; the value of a data pair is replaced. Everything that
@@ -63,12 +74,7 @@ pub trait WorldPairExt {
     ///
     /// # Errors
     /// See [`InsertPairError`]; `*` and `_` are errors too.
-    fn insert_pair_by_id(
-        &mut self,
-        source: Entity,
-        relation: impl Into<Slot>,
-        target: impl Into<Slot>,
-    ) -> Result<(), InsertPairError>;
+    fn insert_pair_by_id(&mut self, source: Entity, pair: impl Into<PairId>) -> Result<(), InsertPairError>;
 
     /// [`insert_pair_by_id`](Self::insert_pair_by_id) with a value.
     ///
@@ -77,8 +83,7 @@ pub trait WorldPairExt {
     fn insert_pair_value_by_id<V: Send + Sync + 'static>(
         &mut self,
         source: Entity,
-        relation: impl Into<Slot>,
-        target: impl Into<Slot>,
+        pair: impl Into<PairId>,
         value: V,
     ) -> Result<(), InsertPairError>;
 
@@ -95,11 +100,44 @@ pub trait WorldPairExt {
         value: impl Send + Sync + 'static,
     ) -> Result<(), InsertPairError>;
 
+    /// Inserts several pairs of one source, in order. Those that are refused do not keep the others out.
+    ///
+    /// # Errors
+    /// What was refused, and why, by the place in `pairs`.
+    fn insert_pairs<R: Relation>(
+        &mut self,
+        source: Entity,
+        pairs: impl IntoIterator<Item = (R, Entity)>,
+    ) -> Result<(), InsertPairsError>;
+
+    /// Inserts a Bevy relationship component as the pair that it is: the target is the one that it names.
+    ///
+    /// Inserting the component itself does the same, but for errors, which Bevy only logs.
+    ///
+    /// ```
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_relations::prelude::*;
+    ///
+    /// let mut world = World::new();
+    /// let [ship, turret] = [(); 2].map(|()| world.spawn_empty().id());
+    /// world.insert_relationship(turret, ChildOf(ship)).unwrap();
+    /// assert!(world.has_pair::<ChildOf>(turret, ship));
+    /// assert!(world.insert_relationship(ship, ChildOf(turret)).is_err(), "a cycle");
+    /// ```
+    ///
+    /// # Errors
+    /// See [`InsertPairError`]. Nothing has changed then.
+    fn insert_relationship<C: Relationship + Relation>(
+        &mut self,
+        source: Entity,
+        relationship: C,
+    ) -> Result<(), InsertPairError>;
+
     /// Inserts many pairs of one relation, in order: several times faster than one by one.
     ///
     /// # Errors
     /// Lists the pairs that were refused; the others have been inserted.
-    fn insert_pairs<R: Relation>(
+    fn insert_pair_batch<R: Relation>(
         &mut self,
         pairs: impl IntoIterator<Item = (Entity, R, Entity)>,
     ) -> Result<(), InsertPairsError>;
@@ -116,11 +154,11 @@ pub trait WorldPairExt {
     /// Removes the pairs that fit `pair` from `source` and returns their number: `(R, T)`, all of a relation
     /// `(R, *)`, all with a target `(*, T)`, or everything `(*, *)`. The last two remove tags too: a tag is a target
     /// without a relation that has a name.
-    fn remove_pairs_by_id(&mut self, source: Entity, pair: PairId) -> usize;
+    fn remove_pairs_by_id(&mut self, source: Entity, pair: impl Into<PairId>) -> usize;
 
     /// Removes the pairs that fit `pair` from every source and returns their number; tags as
     /// [`remove_pairs_by_id`](Self::remove_pairs_by_id) does.
-    fn remove_pairs_everywhere(&mut self, pair: PairId) -> usize;
+    fn remove_pairs_everywhere(&mut self, pair: impl Into<PairId>) -> usize;
 
     /// Removes many pairs of one relation, in order: several times faster than one by one. Gives the number
     /// of those that were there.
@@ -135,7 +173,7 @@ pub trait WorldPairExt {
     ///
     /// # Errors
     /// If a policy `Refuse` stands in the way of one of them: those before it are gone.
-    fn despawn_with_pair(&mut self, pair: PairId) -> Result<usize, DespawnError>;
+    fn despawn_sources(&mut self, pair: impl Into<PairId>) -> Result<usize, DespawnError>;
 
     /// Despawns `entity` and all that goes with it by the cleanup policies, dependents first.
     ///
@@ -225,11 +263,11 @@ pub trait WorldPairExt {
     /// world.observe_pairs(PairId::new(likes, alice), |on: On<PairInserted<Wildcard>>, mut commands: Commands| {
     ///     commands.entity(on.source).insert(Name::new("likes alice"));
     /// });
-    /// world.insert_pair_by_id(bob, likes, alice)?;
+    /// world.insert_pair_by_id(bob, (likes, alice))?;
     /// assert!(world.entity(bob).contains::<Name>());
     /// # Ok::<(), bevy_ecs::error::BevyError>(())
     /// ```
-    fn observe_pairs<M>(&mut self, pair: PairId, observer: impl IntoObserver<M>) -> Entity;
+    fn observe_pairs<M>(&mut self, pair: impl Into<PairId>, observer: impl IntoObserver<M>) -> Entity;
 
     /// Triggers an event at its target, then at the entities above or below it along `R`, each once, depth first.
     ///
@@ -306,235 +344,59 @@ pub trait WorldPairExt {
     /// # Errors
     /// The first that is broken: a bug in this crate.
     fn check_pairs(&self) -> Result<(), PairInvariantError>;
-}
 
-impl WorldPairExt for World {
-    #[inline]
-    fn insert_pair<R: Relation>(
-        &mut self,
+    // Reading.
+
+    /// The pairs of relation type `R`, as the system parameter of the same name gives them.
+    fn pairs<R: Relation>(&self) -> Pairs<'_, '_, R>;
+
+    /// The pairs of all relations, as the system parameter of the same name gives them.
+    fn any_pairs(&self) -> AnyPairs<'_, '_>;
+
+    /// The pairs of any relation.
+    fn pairs_by_id(&self, relation: Entity) -> RelationView<'_, '_>;
+
+    /// Whether `source` has the pair. Of a Bevy relationship that is not adopted yet: never.
+    fn has_pair<R: Relation>(&self, source: Entity, target: Entity) -> bool;
+
+    /// Whether `source` has a pair that fits `pair`.
+    ///
+    /// # Complexity
+    /// Constant, but for `(*, T)`, which takes a step per relation in which `source` takes part.
+    fn has_pair_by_id(&self, source: Entity, pair: impl Into<PairId>) -> bool;
+
+    /// The value of a pair. `None` if there is no such pair, or if it carries no value: a tag pair never does, ask
+    /// [`has_pair`](Self::has_pair) for it.
+    fn pair_value<R: Relation>(&self, source: Entity, target: Entity) -> Option<&R>;
+
+    /// The value of a pair of any relation. `None` also if it is not a `V`, and for every tag pair.
+    fn pair_value_by_id<V: Send + Sync + 'static>(
+        &self,
         source: Entity,
-        relation: R,
-        target: Entity,
-    ) -> Result<(), InsertPairError> {
-        insert::insert_typed(self, source, relation, target)
-    }
+        pair: impl Into<PairId>,
+    ) -> Option<&V>;
 
-    fn insert_pair_by_id(
-        &mut self,
-        source: Entity,
-        relation: impl Into<Slot>,
-        target: impl Into<Slot>,
-    ) -> Result<(), InsertPairError> {
-        let pair = insert::resolve_pair(self, source, relation.into(), target.into())?;
-        insert::insert(self, pair, None)
-    }
+    /// Every pair that `source` has, relation by relation: [`AnyPairs::pairs_of`], collected. Tags are not pairs.
+    fn pairs_of(&self, source: Entity) -> Vec<PairId>;
 
-    fn insert_pair_value_by_id<V: Send + Sync + 'static>(
-        &mut self,
-        source: Entity,
-        relation: impl Into<Slot>,
-        target: impl Into<Slot>,
-        value: V,
-    ) -> Result<(), InsertPairError> {
-        let pair = insert::resolve_pair(self, source, relation.into(), target.into())?;
-        insert::insert_slot(self, pair, &mut Some(value))
-    }
+    /// Every pair in which `target` is the target, as source and relation: [`AnyPairs::pairs_to`], collected.
+    fn pairs_to(&self, target: Entity) -> Vec<(Entity, Entity)>;
 
-    fn insert_pair_to<R: Relation, T: Send + Sync + 'static>(
-        &mut self,
-        source: Entity,
-        value: impl Send + Sync + 'static,
-    ) -> Result<(), InsertPairError> {
-        bundle::insert_to::<R, T, _>(self, source, value)
-    }
+    /// The nearest entity up the relation, along first targets, that has the component, `entity` first.
+    fn target_with<R: Relation, C: Component>(&self, entity: Entity) -> Option<Entity>;
 
-    fn insert_pairs<R: Relation>(
-        &mut self,
-        pairs: impl IntoIterator<Item = (Entity, R, Entity)>,
-    ) -> Result<(), InsertPairsError> {
-        insert::insert_batch(self, pairs)
-    }
+    /// Whether `source` has the tag.
+    fn has_tag(&self, source: Entity, tag: Entity) -> bool;
 
-    #[inline]
-    fn remove_pair<R: Relation>(&mut self, source: Entity, target: Entity) -> bool {
-        remove::remove_typed::<R>(self, source, target)
-    }
+    /// The tags of `source`, in insertion order.
+    fn tags(&self, source: Entity) -> TargetIter<'_>;
 
-    fn remove_pairs<R: Relation>(&mut self, source: Entity) -> usize {
-        let Some(relation) = fetch::store(self).and_then(|store| store.registry.entity_of(TypeId::of::<R>()))
-        else {
-            return 0;
-        };
-        self.remove_pairs_by_id(source, PairId::any_target(relation))
-    }
+    /// The entity that stands for the type `T`, if there is one yet.
+    fn get_entity_of<T: 'static>(&self) -> Option<Entity>;
 
-    fn remove_pairs_by_id(&mut self, source: Entity, pair: PairId) -> usize {
-        let Some(store) = fetch::store(self) else { return 0 };
-        let pairs = remove::select(store, Some(source), pair);
-        remove::remove_selected(self, pairs)
-    }
+    /// What is known of a relation, a tag or a type entity, if anything is.
+    fn traits_of(&self, entity: Entity) -> Option<&RelationTraits>;
 
-    fn remove_pairs_everywhere(&mut self, pair: PairId) -> usize {
-        let Some(store) = fetch::store(self) else { return 0 };
-        let pairs = remove::select(store, None, pair);
-        remove::remove_selected(self, pairs)
-    }
-
-    fn remove_pair_batch<R: Relation>(&mut self, pairs: impl IntoIterator<Item = (Entity, Entity)>) -> usize {
-        remove::remove_batch::<R>(self, pairs)
-    }
-
-    fn clear_pairs(&mut self) {
-        self.remove_pairs_everywhere(PairId::ALL);
-        let Some(store) = fetch::store_mut(self) else { return };
-        let ids: Vec<_> = store.registry.ids().collect();
-        for id in ids {
-            // Observers may have inserted pairs again.
-            let is_used = store.relation(id).len() > 0;
-            let entry = store.registry.entry_mut(id);
-            entry.frozen = is_used || entry.adopted.is_some();
-            store.refresh_simple(id);
-        }
-        let columns: Vec<_> = store.registry.columns().collect();
-        columns.into_iter().for_each(|column| column.init(self));
-    }
-
-    fn despawn_with_pair(&mut self, pair: PairId) -> Result<usize, DespawnError> {
-        let Some(store) = fetch::store(self) else { return Ok(0) };
-        let pairs = remove::select(store, None, pair);
-        let sources: EntityHashSet = pairs.iter().map(|pair| pair.source).collect();
-        let mut ordered = sources.clone();
-        for pair in &pairs {
-            if ordered.remove(&pair.source) && self.entities().contains_spawned(pair.source) {
-                cleanup::despawn_with_dependents(self, pair.source)?;
-            }
-        }
-        Ok(sources.len())
-    }
-
-    fn despawn_with_dependents(&mut self, entity: Entity) -> Result<(), DespawnError> {
-        cleanup::despawn_with_dependents(self, entity)
-    }
-
-    fn spawn_batch_with_pair<B, R>(&mut self, batch: impl IntoIterator<Item = (B, R, Entity)>) -> Vec<Entity>
-    where
-        B: Bundle<Effect: NoBundleEffect>,
-        R: Relation,
-    {
-        bundle::spawn_batch(self, batch)
-    }
-
-    fn insert_tag(&mut self, source: Entity, tag: Entity) -> Result<(), InsertPairError> {
-        let relation = ensure_store(self).registry.entry(TAGGED).entity;
-        self.insert_pair_by_id(source, relation, tag)
-    }
-
-    fn remove_tag(&mut self, source: Entity, target: Entity) -> bool {
-        let pair = StoredPair { source, relation: TAGGED, target };
-        remove::remove_stored(self, pair)
-    }
-
-    fn register_relation<R: Relation>(&mut self) -> Result<Entity, TraitsError> {
-        relation::register_relation::<R>(self)
-    }
-
-    fn spawn_relation(
-        &mut self,
-        name: impl Into<Cow<'static, str>>,
-        traits: RelationTraits,
-    ) -> Result<Entity, TraitsError> {
-        relation::spawn_relation(self, name.into(), traits)
-    }
-
-    fn set_traits(&mut self, entity: Entity, traits: RelationTraits) -> Result<(), TraitsError> {
-        traits::set_traits(self, entity, traits)
-    }
-
-    fn entity_of<T: Send + Sync + 'static>(&mut self) -> Entity {
-        entity::entity_of::<T>(self)
-    }
-
-    fn order_sources<R: Relation>(&mut self, target: Entity, order: &[Entity]) -> Result<(), ReorderError> {
-        let relation = relation_id::<R>(self);
-        let relation = ensure_store(self).registry.entry(relation).entity;
-        self.order_sources_by_id(relation, target, order)
-    }
-
-    fn order_sources_by_id(
-        &mut self,
-        entity: Entity,
-        target: Entity,
-        order: &[Entity],
-    ) -> Result<(), ReorderError> {
-        let store = ensure_store(self);
-        let Some(id) = store.registry.of_entity(entity) else {
-            return Err(ReorderError::NotARelation { entity });
-        };
-        let entry = store.registry.entry(id);
-        if entry.adopted.is_some() {
-            return Err(ReorderError::Adopted { relation: entry.name(), target });
-        }
-        if !entry.traits.is_ordered() {
-            return Err(ReorderError::NotOrdered { relation: entry.name(), target });
-        }
-        let mut left: EntityHashSet = store.relation(id).sources(target).collect();
-        let all_known = order.iter().all(|source| left.remove(source));
-        if !all_known || !left.is_empty() {
-            return Err(ReorderError::NotAPermutation { relation: entry.name(), target });
-        }
-        store.relation_mut(id).reorder(target, order);
-        Ok(())
-    }
-
-    fn track_pair_changes<R: Relation>(&mut self) {
-        let relation = relation_id::<R>(self);
-        let tick = self.change_tick();
-        ensure_store(self).relation_mut(relation).track(tick);
-    }
-
-    fn observe_pairs<M>(&mut self, pair: PairId, observer: impl IntoObserver<M>) -> Entity {
-        event::observe(self, pair, observer)
-    }
-
-    fn trigger_along<R: TraversableRelation>(&mut self, mut event: impl PropagatedEvent, towards: Direction) {
-        let relation = relation_id::<R>(self);
-        trigger::trigger(self, relation, &mut event, towards);
-        self.flush();
-    }
-
-    fn trigger_along_by_id(
-        &mut self,
-        relation: Entity,
-        mut event: impl PropagatedEvent,
-        towards: Direction,
-    ) -> Result<(), NotTraversableError> {
-        let registry = &ensure_store(self).registry;
-        let traversable = |&id: &RelationId| registry.entry(id).traits.is_traversable();
-        let Some(id) = registry.of_entity(relation).filter(traversable) else {
-            return Err(NotTraversableError { relation: registry.name_of(relation) });
-        };
-        trigger::trigger(self, id, &mut event, towards);
-        self.flush();
-        Ok(())
-    }
-
-    fn propagate_changes<R: TraversableRelation, C: Component>(&mut self) {
-        propagate::propagate_changes::<R, C>(self);
-    }
-
-    fn maintain_pairs(&mut self) {
-        upkeep::maintain(self);
-        if let Some(store) = fetch::store_mut(self) {
-            store.maintain();
-        }
-    }
-
-    fn check_pairs(&self) -> Result<(), PairInvariantError> {
-        match fetch::store(self) {
-            Some(store) => store.check(self, |entity| {
-                self.get_entity(entity).is_ok_and(|entity| entity.contains::<Participant>())
-            }),
-            None => Ok(()),
-        }
-    }
+    /// The name of a relation for messages: that of its type, or the one given when it was spawned.
+    fn relation_name(&self, relation: Entity) -> Option<RelationName>;
 }

@@ -1,0 +1,291 @@
+//! What the verbs on [`World`] do: they call down.
+
+use super::WorldPairExt;
+use crate::{
+    fetch,
+    id::{PairId, StoredPair},
+    ops::{
+        self, DespawnError, InsertPairError, InsertPairsError, NotTraversableError, Participant,
+        PropagatedEvent, ReorderError,
+    },
+    relation::{Relation, RelationName, RelationTraits, TAGGED, TraitsError, TraversableRelation},
+    store::{PairInvariantError, TargetIter},
+    system_param::{AnyPairs, Pairs, any_pair_value},
+    traverse::{Direction, RelationView},
+};
+use alloc::{borrow::Cow, vec::Vec};
+use bevy_ecs::{
+    bundle::{Bundle, NoBundleEffect},
+    component::Component,
+    entity::Entity,
+    observer::IntoObserver,
+    relationship::Relationship,
+    world::World,
+};
+use core::any::{Any, TypeId};
+
+impl WorldPairExt for World {
+    #[inline]
+    fn insert_pair<R: Relation>(
+        &mut self,
+        source: Entity,
+        relation: R,
+        target: Entity,
+    ) -> Result<(), InsertPairError> {
+        ops::insert_typed(self, source, relation, target)
+    }
+
+    fn insert_pair_by_id(&mut self, source: Entity, pair: impl Into<PairId>) -> Result<(), InsertPairError> {
+        let pair = ops::resolve_pair(self, source, pair.into())?;
+        ops::insert(self, pair, None)
+    }
+
+    fn insert_pair_value_by_id<V: Send + Sync + 'static>(
+        &mut self,
+        source: Entity,
+        pair: impl Into<PairId>,
+        value: V,
+    ) -> Result<(), InsertPairError> {
+        let pair = ops::resolve_pair(self, source, pair.into())?;
+        ops::insert_slot(self, pair, &mut Some(value))
+    }
+
+    fn insert_pair_to<R: Relation, T: Send + Sync + 'static>(
+        &mut self,
+        source: Entity,
+        value: impl Send + Sync + 'static,
+    ) -> Result<(), InsertPairError> {
+        ops::insert_to::<R, T, _>(self, source, value)
+    }
+
+    fn insert_pairs<R: Relation>(
+        &mut self,
+        source: Entity,
+        pairs: impl IntoIterator<Item = (R, Entity)>,
+    ) -> Result<(), InsertPairsError> {
+        ops::insert_batch(self, pairs.into_iter().map(|(relation, target)| (source, relation, target)))
+    }
+
+    fn insert_relationship<C: Relationship + Relation>(
+        &mut self,
+        source: Entity,
+        relationship: C,
+    ) -> Result<(), InsertPairError> {
+        let target = relationship.get();
+        self.insert_pair(source, relationship, target)
+    }
+
+    fn insert_pair_batch<R: Relation>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (Entity, R, Entity)>,
+    ) -> Result<(), InsertPairsError> {
+        ops::insert_batch(self, pairs)
+    }
+
+    #[inline]
+    fn remove_pair<R: Relation>(&mut self, source: Entity, target: Entity) -> bool {
+        ops::remove_typed::<R>(self, source, target)
+    }
+
+    fn remove_pairs<R: Relation>(&mut self, source: Entity) -> usize {
+        let Some(relation) = fetch::store(self).and_then(|store| store.registry.entity_of(TypeId::of::<R>()))
+        else {
+            return 0;
+        };
+        self.remove_pairs_by_id(source, PairId::with_relation(relation))
+    }
+
+    fn remove_pairs_by_id(&mut self, source: Entity, pair: impl Into<PairId>) -> usize {
+        let Some(store) = fetch::store(self) else { return 0 };
+        let pairs = ops::select(store, Some(source), pair.into());
+        ops::remove_selected(self, pairs)
+    }
+
+    fn remove_pairs_everywhere(&mut self, pair: impl Into<PairId>) -> usize {
+        let Some(store) = fetch::store(self) else { return 0 };
+        let pairs = ops::select(store, None, pair.into());
+        ops::remove_selected(self, pairs)
+    }
+
+    fn remove_pair_batch<R: Relation>(&mut self, pairs: impl IntoIterator<Item = (Entity, Entity)>) -> usize {
+        ops::remove_batch::<R>(self, pairs)
+    }
+
+    fn clear_pairs(&mut self) {
+        ops::clear_pairs(self);
+    }
+
+    fn despawn_sources(&mut self, pair: impl Into<PairId>) -> Result<usize, DespawnError> {
+        ops::despawn_sources(self, pair.into())
+    }
+
+    fn despawn_with_dependents(&mut self, entity: Entity) -> Result<(), DespawnError> {
+        ops::despawn_with_dependents(self, entity)
+    }
+
+    fn spawn_batch_with_pair<B, R>(&mut self, batch: impl IntoIterator<Item = (B, R, Entity)>) -> Vec<Entity>
+    where
+        B: Bundle<Effect: NoBundleEffect>,
+        R: Relation,
+    {
+        ops::spawn_batch(self, batch)
+    }
+
+    fn insert_tag(&mut self, source: Entity, tag: Entity) -> Result<(), InsertPairError> {
+        let relation = ops::ensure_store(self).registry.entry(TAGGED).entity;
+        self.insert_pair_by_id(source, (relation, tag))
+    }
+
+    fn remove_tag(&mut self, source: Entity, target: Entity) -> bool {
+        let pair = StoredPair { source, relation: TAGGED, target };
+        ops::remove_stored(self, pair)
+    }
+
+    fn register_relation<R: Relation>(&mut self) -> Result<Entity, TraitsError> {
+        ops::register_relation::<R>(self)
+    }
+
+    fn spawn_relation(
+        &mut self,
+        name: impl Into<Cow<'static, str>>,
+        traits: RelationTraits,
+    ) -> Result<Entity, TraitsError> {
+        ops::spawn_relation(self, name.into(), traits)
+    }
+
+    fn set_traits(&mut self, entity: Entity, traits: RelationTraits) -> Result<(), TraitsError> {
+        ops::set_traits(self, entity, traits)
+    }
+
+    fn entity_of<T: Send + Sync + 'static>(&mut self) -> Entity {
+        ops::entity_of::<T>(self)
+    }
+
+    fn order_sources<R: Relation>(&mut self, target: Entity, order: &[Entity]) -> Result<(), ReorderError> {
+        let relation = ops::relation_id::<R>(self);
+        let relation = ops::ensure_store(self).registry.entry(relation).entity;
+        self.order_sources_by_id(relation, target, order)
+    }
+
+    fn order_sources_by_id(
+        &mut self,
+        entity: Entity,
+        target: Entity,
+        order: &[Entity],
+    ) -> Result<(), ReorderError> {
+        ops::order_sources(self, entity, target, order)
+    }
+
+    fn track_pair_changes<R: Relation>(&mut self) {
+        ops::track_pair_changes::<R>(self);
+    }
+
+    fn observe_pairs<M>(&mut self, pair: impl Into<PairId>, observer: impl IntoObserver<M>) -> Entity {
+        ops::observe(self, pair.into(), observer)
+    }
+
+    fn trigger_along<R: TraversableRelation>(&mut self, mut event: impl PropagatedEvent, towards: Direction) {
+        ops::trigger_along::<R>(self, &mut event, towards);
+    }
+
+    fn trigger_along_by_id(
+        &mut self,
+        relation: Entity,
+        mut event: impl PropagatedEvent,
+        towards: Direction,
+    ) -> Result<(), NotTraversableError> {
+        ops::trigger_by_id(self, relation, &mut event, towards)
+    }
+
+    fn propagate_changes<R: TraversableRelation, C: Component>(&mut self) {
+        ops::propagate_changes::<R, C>(self);
+    }
+
+    fn maintain_pairs(&mut self) {
+        ops::maintain(self);
+        if let Some(store) = fetch::store_mut(self) {
+            store.maintain();
+        }
+    }
+
+    fn check_pairs(&self) -> Result<(), PairInvariantError> {
+        match fetch::store(self) {
+            Some(store) => store.check(self, |entity| {
+                self.get_entity(entity).is_ok_and(|entity| entity.contains::<Participant>())
+            }),
+            None => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn pairs<R: Relation>(&self) -> Pairs<'_, '_, R> {
+        Pairs::of_world(self)
+    }
+
+    fn any_pairs(&self) -> AnyPairs<'_, '_> {
+        AnyPairs::of_world(self)
+    }
+
+    fn pairs_by_id(&self, relation: Entity) -> RelationView<'_, '_> {
+        self.any_pairs().relation(relation)
+    }
+
+    fn has_pair<R: Relation>(&self, source: Entity, target: Entity) -> bool {
+        self.pairs::<R>().has(source, target)
+    }
+
+    fn has_pair_by_id(&self, source: Entity, pair: impl Into<PairId>) -> bool {
+        self.any_pairs().has(source, pair.into())
+    }
+
+    fn pair_value<R: Relation>(&self, source: Entity, target: Entity) -> Option<&R> {
+        let relation = self.get_entity_of::<R>()?;
+        self.pair_value_by_id(source, (relation, target))
+    }
+
+    fn pair_value_by_id<V: Send + Sync + 'static>(
+        &self,
+        source: Entity,
+        pair: impl Into<PairId>,
+    ) -> Option<&V> {
+        let (relation, target) = pair.into().entities()?;
+        (any_pair_value(self, source, relation, target)? as &dyn Any).downcast_ref()
+    }
+
+    fn pairs_of(&self, source: Entity) -> Vec<PairId> {
+        self.any_pairs().pairs_of(source).map(|(relation, target)| PairId::new(relation, target)).collect()
+    }
+
+    fn pairs_to(&self, target: Entity) -> Vec<(Entity, Entity)> {
+        self.any_pairs().pairs_to(target).collect()
+    }
+
+    fn target_with<R: Relation, C: Component>(&self, entity: Entity) -> Option<Entity> {
+        let pairs = self.pairs::<R>();
+        core::iter::once(entity)
+            .chain(pairs.ancestors(entity))
+            .find(|&entity| self.get::<C>(entity).is_some())
+    }
+
+    fn has_tag(&self, source: Entity, tag: Entity) -> bool {
+        fetch::store(self).is_some_and(|store| store.relation(TAGGED).has(source, tag))
+    }
+
+    fn tags(&self, source: Entity) -> TargetIter<'_> {
+        fetch::store(self).map_or_else(TargetIter::none, |store| store.relation(TAGGED).targets(source))
+    }
+
+    fn get_entity_of<T: 'static>(&self) -> Option<Entity> {
+        let entity = fetch::store(self)?.registry.entity_of(TypeId::of::<T>())?;
+        self.entities().contains_spawned(entity).then_some(entity)
+    }
+
+    fn traits_of(&self, entity: Entity) -> Option<&RelationTraits> {
+        let registry = &fetch::store(self)?.registry;
+        Some(&registry.entry(registry.of_entity(entity)?).traits)
+    }
+
+    fn relation_name(&self, relation: Entity) -> Option<RelationName> {
+        self.any_pairs().relation_name(relation)
+    }
+}
