@@ -29,6 +29,8 @@ pub(crate) struct Adopted {
     pub(crate) get: for<'w> fn(&'w World, Entity) -> Option<&'w (dyn Any + Send + Sync)>,
     /// The entity that the component of an entity points to.
     pub(crate) target: fn(&World, Entity) -> Option<Entity>,
+    /// Whether Bevy's collection of a target, the last, has this source.
+    pub(crate) is_collected: fn(&World, Entity, Entity) -> bool,
     pub(crate) component: ComponentId,
     /// The type of the component.
     pub(crate) column: ColumnRef,

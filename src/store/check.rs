@@ -351,7 +351,8 @@ impl Checker<'_> {
     }
 
     /// A component that points to a dead entity, or to its own against the rules, is no pair: Bevy removes it, unless
-    /// its hooks were skipped.
+    /// its hooks were skipped. Nor is one whose target was not spawned when it was written, as the target of a clone that
+    /// is cloned later: Bevy's collection of the target does not have it either.
     fn adopted(&self) -> Result<(), PairInvariantError> {
         let Some(adopted) = self.store.registry.entry(self.id).adopted else { return Ok(()) };
         let index = self.store.relation(self.id);
@@ -367,7 +368,10 @@ impl Checker<'_> {
             let target = (adopted.target)(self.world, source).filter(|&target| {
                 self.world.entities().contains_spawned(target) && (adopted.allow_self || target != source)
             });
-            if let Some(target) = target.filter(|&target| !index.has(source, target)) {
+            let is_missing = |&target: &Entity| {
+                !index.has(source, target) && (adopted.is_collected)(self.world, source, target)
+            };
+            if let Some(target) = target.filter(is_missing) {
                 return self.fail(Invariant::Adopted, format_args!("{source} -> {target} is no pair"));
             }
         }

@@ -72,7 +72,7 @@ const TYPE: u64 = 1 << 6;
 /// An observer is narrowed to pairs that name the entity.
 const NARROWED: u64 = 1 << 7;
 
-/// The marker component was removed, and a queued command puts it back. Should the entity be despawned before, no
+/// The marker component is being removed, or was, and a queued command puts it back. Should the entity be despawned before, no
 /// hook says so: the command, or the next entity with the same index, ends its pairs.
 const STRIPPED: u64 = 1 << 8;
 
@@ -186,11 +186,11 @@ impl Participants {
         self.stripped -= u32::from(was_stripped);
     }
 
-    /// Notes that the marker component is being removed and will be put back.
+    /// Notes that the marker component will be removed and put back.
     pub(crate) fn strip(&mut self, entity: Entity) {
         let record = self.ensure(entity);
         let was_stripped = record.head & STRIPPED != 0;
-        record.head = record.head & !MARKED | STRIPPED;
+        record.head |= STRIPPED;
         self.stripped += u32::from(!was_stripped);
     }
 

@@ -1,6 +1,7 @@
 //! Behaviour, seen from outside: one binary, a module per topic.
 
 mod adoption;
+mod adoption_despawn;
 mod aliasing;
 mod any_pairs;
 mod bundles;

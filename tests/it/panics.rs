@@ -404,3 +404,33 @@ fn a_relation_type_gets_another_entity_if_an_observer_broke_the_despawn_of_its_o
     world.check_pairs().unwrap();
     assert!(world.pairs::<Likes>().is_empty());
 }
+
+#[test]
+fn an_observer_that_panics_before_the_marker_is_removed_leaves_the_entity_its_role() {
+    #[derive(Component)]
+    struct Ship;
+
+    for event in 0..2 {
+        let mut world = world_with_error_log();
+        let [bob, eve] = spawn(&mut world);
+        world.insert_pair(bob, Likes, eve).unwrap();
+        let markers: Vec<ComponentId> = world.entity(bob).archetype().iter_components().collect();
+        world.entity_mut(bob).insert(Ship);
+        let observer = match event {
+            0 => Observer::new(|_: On<Discard<()>>| call(Place::Marker)),
+            _ => Observer::new(|_: On<Remove<()>>| call(Place::Marker)),
+        };
+        world.spawn(observer.with_components(markers));
+        // Bevy reports the panic of a command, and loses what the command has queued, also what this crate has queued.
+        world.commands().queue(move |world: &mut World| {
+            ARMED.set(Some((Place::Marker, 0)));
+            world.entity_mut(bob).retain::<Ship>();
+        });
+        world.flush();
+        assert!(ARMED.get().is_none() && take_errors().len() == 1, "it panicked");
+        world.check_pairs().unwrap();
+        world.despawn(bob);
+        assert!(world.pairs_to(eve).is_empty());
+        world.check_pairs().unwrap();
+    }
+}

@@ -10,7 +10,7 @@ use crate::{
     id::StoredPair,
     ops::{
         mutate::{
-            error::InsertPairError,
+            error::{InsertPairError, PairRole},
             event::{self, Kind, Watch},
             insert,
             plan::{attempted, check_rules},
@@ -112,6 +112,11 @@ pub(crate) fn adopt<C: Relationship>(
             Some(component)
         },
         target: |world, source| world.get::<C>(source).map(Relationship::get),
+        is_collected: |world, source, target| {
+            world
+                .get::<C::RelationshipTarget>(target)
+                .is_some_and(|sources| sources.iter().any(|s| s == source))
+        },
         component,
         column: PairData::<C>::COLUMN,
         has_fields,
@@ -202,7 +207,7 @@ fn pair_of<'a, C: Relationship>(
 impl<C: Relationship> Watch for Inserted<C> {
     fn run(world: &mut DeferredWorld<'_>, source: Entity) {
         let Some((pair, store)) = pair_of::<C>(world, source) else {
-            return refuse_self_reference::<C>(world, source);
+            return refuse_invalid::<C>(world, source);
         };
         let StoredPair { relation, target, .. } = pair;
         if [source, target].iter().any(|&end| store.participants.stripped_before(end).is_some()) {
@@ -215,30 +220,68 @@ impl<C: Relationship> Watch for Inserted<C> {
         let listening = store.listeners.anybody;
         let index = store.relation_mut(relation);
         let may_cycle = index.is_acyclic() && (source == target || index.is_target(source));
+        let is_first = !index.is_target(target);
         if listening || index.unruly || may_cycle || index.has_any(source) {
             inserted_by_rules::<C>(world, pair);
         } else {
             index.link(source, target);
         }
+        if is_first {
+            notice_despawn::<C>(world, target);
+        }
     }
 }
 
-/// Bevy removes a component that points to its own entity, unless its hooks are skipped.
-fn refuse_self_reference<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity) {
-    let points_to_itself =
-        move |world: &World| world.get::<C>(source).is_some_and(|component| component.get() == source);
-    if !points_to_itself(world) {
+/// Bevy writes the collection of a target by a command. A command before that may despawn the target, which nothing
+/// announces if it has neither collection nor marker: looks after it once Bevy is through.
+#[inline]
+fn notice_despawn<C: Relationship>(world: &mut DeferredWorld<'_>, target: Entity) {
+    if fetch::store(world).is_some_and(|store| !store.participants.is_marked(target)) {
+        world.commands().queue(move |world: &mut World| look_after::<C>(world, target));
+    }
+}
+
+/// Ends the pairs of a target that was despawned, marks one whose despawn its collection would not announce.
+fn look_after<C: Relationship>(world: &mut World, target: Entity) {
+    if world.get::<C::RelationshipTarget>(target).is_some_and(|sources| !sources.is_empty()) {
         return;
     }
+    let Some(store) = fetch::store(world) else { return };
+    let Some(relation) = store.registry.of_type::<C>() else { return };
+    if !store.relation(relation).is_target(target) {
+        return;
+    }
+    if world.entities().contains_spawned(target) {
+        participant::mark(world, target, relation);
+    } else {
+        cleanup::on_target_despawn(&mut DeferredWorld::from(world), relation, target);
+    }
+}
+
+/// Bevy removes a component that points to its own entity or to a dead one, unless its hooks are skipped. One that was
+/// not spawned yet may be by now.
+fn refuse_invalid<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity) {
+    let Some(target) = world.get::<C>(source).map(Relationship::get) else { return };
     world.commands().queue(move |world: &mut World| -> Result<(), BevyError> {
-        if !points_to_itself(world) {
+        if world.get::<C>(source).is_none_or(|component| component.get() != target) {
+            return Ok(());
+        }
+        if source != target && world.entities().contains(target) {
+            // It was to be spawned; or it will be, as the clone of an entity that comes later.
+            if world.entities().contains_spawned(target) {
+                Inserted::<C>::run(&mut DeferredWorld::from(world), source);
+            }
             return Ok(());
         }
         world.entity_mut(source).remove::<C>();
         let Some(store) = fetch::store(world) else { return Ok(()) };
         let Some(relation) = store.registry.of_type::<C>() else { return Ok(()) };
-        let pair = attempted(store, StoredPair { source, relation, target: source });
-        Err(to_bevy(InsertPairError::SelfReference { pair }))
+        let pair = attempted(store, StoredPair { source, relation, target });
+        Err(to_bevy(if source == target {
+            InsertPairError::SelfReference { pair }
+        } else {
+            InsertPairError::Dead { pair, dead: PairRole::Target }
+        }))
     });
 }
 
@@ -310,6 +353,15 @@ impl<C: Relationship> Watch for Discarded<C> {
             index.unlink(source, target);
         } else if index.has(source, target) {
             remove::remove(world, &[StoredPair { source, relation, target }]);
+        }
+        let Some(store) = fetch::store(world) else { return };
+        let is_target = store.relation(relation).is_target(target);
+        // The others may be new, and the collection goes with this one.
+        if is_target
+            && !store.cascade.scheduled
+            && world.get::<C::RelationshipTarget>(target).is_none_or(|sources| sources.len() < 2)
+        {
+            notice_despawn::<C>(world, target);
         }
     }
 }

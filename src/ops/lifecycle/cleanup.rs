@@ -18,7 +18,7 @@ use crate::{
             report::{report, to_bevy},
         },
     },
-    relation::{CleanupPolicy, TAGGED},
+    relation::{Adopted, CleanupPolicy, TAGGED},
     store::PairStore,
 };
 use alloc::vec::Vec;
@@ -33,19 +33,34 @@ struct Departure {
     pairs: Vec<StoredPair>,
     dependents: Vec<Entity>,
     refusals: Vec<DespawnError>,
+    /// Sources whose component points to the entity that goes.
+    adopted: Vec<(Adopted, Entity)>,
 }
 
 impl Departure {
     /// Nothing is left to do.
     #[inline]
     fn is_done(&self) -> bool {
-        self.pairs.is_empty() && self.dependents.is_empty() && self.refusals.is_empty()
+        self.pairs.is_empty()
+            && self.dependents.is_empty()
+            && self.refusals.is_empty()
+            && self.adopted.is_empty()
     }
 
     /// Removes the pairs, then puts the dependents on the list: an observer that panics leaves none on it.
-    fn finish(self, world: &mut DeferredWorld, then: impl FnOnce(&mut PairStore)) {
+    fn finish(self, world: &mut DeferredWorld, entity: Entity, then: impl FnOnce(&mut PairStore)) {
         if !self.pairs.is_empty() {
             remove::remove(world, &self.pairs);
+        }
+        if !self.adopted.is_empty() {
+            // Bevy removes those only that its collection of the target has by now.
+            world.commands().queue(move |world: &mut World| {
+                for (adopted, source) in self.adopted {
+                    if (adopted.target)(world, source) == Some(entity) {
+                        (adopted.remove)(world, source);
+                    }
+                }
+            });
         }
         let Some(store) = fetch::deferred_store(world) else { return };
         then(store);
@@ -91,7 +106,7 @@ pub(in crate::ops) fn leave_all(world: &mut DeferredWorld<'_>, entity: Entity) {
     if departure.is_done() {
         forget(store, entity);
     } else {
-        departure.finish(world, |store| forget(store, entity));
+        departure.finish(world, entity, |store| forget(store, entity));
     }
     if let Some(relation) = relation {
         // A type gets another entity at once; a run-time relation is forgotten by now.
@@ -111,7 +126,7 @@ pub(in crate::ops) fn on_target_despawn(world: &mut DeferredWorld, relation: Rel
     let Some(store) = fetch::deferred_store(world) else { return };
     let mut departure = Departure { dependents, ..Departure::default() };
     leave_as_target(store, relation, entity, &mut departure);
-    departure.finish(world, |_| {});
+    departure.finish(world, entity, |_| {});
 }
 
 /// The entity of a type is being despawned: what that means for a component. Returns what is to be reported.
@@ -186,7 +201,12 @@ fn leave_as_target(store: &mut PairStore, relation: RelationId, entity: Entity, 
         return;
     }
     match target_policy(store, relation, entity) {
-        CleanupPolicy::Remove => {}
+        CleanupPolicy::Remove => {
+            if let Some(adopted) = store.registry.entry(relation).adopted {
+                let sources = store.relation(relation).sources(entity);
+                departure.adopted.extend(sources.map(|source| (adopted, source)));
+            }
+        }
         CleanupPolicy::Despawn => departure.dependents.extend(store.relation(relation).sources(entity)),
         CleanupPolicy::Refuse => departure.refusals.extend(in_use_as_target(store, relation, entity, entity)),
     }

@@ -61,9 +61,15 @@ impl WatchChange for Stripped {
     }
 }
 
-/// The marker goes. Usually [`Stripped`] has seen that; the hook is there in case that observer was despawned.
+/// The marker goes now. Usually [`Stripped`] has seen that it will; an observer that panicked after that would have kept
+/// it.
 fn on_remove(mut world: DeferredWorld, context: HookContext) {
     strip(&mut world, context.entity, None);
+    if let Some(store) = fetch::deferred_store(&mut world)
+        && store.participants.is_marked(context.entity)
+    {
+        store.participants.set_marked(context.entity, false);
+    }
 }
 
 /// The marker is removed without a despawn: the entity was cleared, or had components moved away or dropped.
@@ -74,7 +80,7 @@ fn on_remove(mut world: DeferredWorld, context: HookContext) {
 /// `clear`, but for moving. If it is not known, it is found out later, as well as can be.
 fn strip(world: &mut DeferredWorld<'_>, entity: Entity, cleared: Option<bool>) {
     let Some(store) = fetch::deferred_store(world) else { return };
-    if !store.participants.is_marked(entity) {
+    if !store.participants.is_marked(entity) || store.participants.is_stripped(entity) {
         return;
     }
     let moved = store.participants.take_moved(entity);
@@ -107,7 +113,10 @@ fn restore(world: &mut World, entity: Entity, before: Option<ArchetypeId>) {
     }
     store.watches_lost |= store.participants.is_observer(entity);
     store.participants.set_marked(entity, true);
-    world.entity_mut(entity).insert(Participant);
+    let mut participant = world.entity_mut(entity);
+    if !participant.contains::<Participant>() {
+        participant.insert(Participant);
+    }
     let before = before.and_then(|before| world.archetypes().get(before));
     let Ok(left) = world.get_entity(entity) else { return };
     let marker = world.component_id::<Participant>();

@@ -117,9 +117,9 @@ fn rows(expr: &mut CompiledExpr, world: &World) -> Result<Vec<Pair>, String> {
     Ok(sorted(rows))
 }
 
-/// The stored pairs of a relation, as an expression.
+/// The stored pairs of a relation, and of no subtype that it has, as an expression.
 fn compile(world: &mut World, relation: Entity) -> Result<CompiledExpr, String> {
-    let text = format!("#{}($s, $t|self)", relation.to_bits());
+    let text = format!("#{}|self($s, $t|self)", relation.to_bits());
     let expr = PairExpr::parse(text).and_then(|expr| expr.compile(world));
     expr.map_err(|error| error.to_string())
 }
