@@ -120,7 +120,7 @@ impl PairStore {
             return fail(Invariant::Roles, entity, detail);
         }
         match self.cascade.pending.first() {
-            Some(&entity) if self.cascade.must_be_scheduled() => {
+            Some(&entity) if self.cascade.is_due() => {
                 fail(Invariant::Cascade, entity, "it is to be despawned, and will not be")
             }
             _ => Ok(()),

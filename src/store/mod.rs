@@ -105,14 +105,17 @@ pub(crate) struct Cascade {
     pub(crate) pending: Vec<Entity>,
     /// Of type entities that are met while a cascade is collected: the entities with the component, which go with it.
     pub(crate) holders: EntityHashMap<Vec<Entity>>,
-    /// Somebody will take care of `pending`.
-    pub(crate) scheduled: bool,
+    /// `pending` is being worked off. While it only will be, by a queued command, that may be lost: see
+    /// [`is_due`](Self::is_due).
+    pub(crate) running: bool,
 }
 
 impl Cascade {
+    /// Entities wait to be despawned. When no command is queued, one that was has been lost: Bevy reports a command that
+    /// panics, and forgets what it had queued.
     #[inline]
-    pub(crate) fn must_be_scheduled(&self) -> bool {
-        !self.scheduled && !self.pending.is_empty()
+    pub(crate) fn is_due(&self) -> bool {
+        !self.running && !self.pending.is_empty()
     }
 }
 

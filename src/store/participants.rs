@@ -2,6 +2,7 @@
 
 use super::pages::Pages;
 use crate::id::RelationId;
+use alloc::vec::Vec;
 use bevy_ecs::entity::{Entity, EntityGeneration, EntityHashMap, EntityIndex};
 use bevy_platform::collections::HashSet;
 use core::{iter::Copied, slice};
@@ -197,6 +198,20 @@ impl Participants {
     /// Whether the entity waits for its marker.
     pub(crate) fn is_stripped(&self, entity: Entity) -> bool {
         self.stripped > 0 && self.has(entity, STRIPPED)
+    }
+
+    /// Whether entities wait for their marker.
+    pub(crate) fn any_stripped(&self) -> bool {
+        self.stripped > 0
+    }
+
+    /// The entities that wait for their marker.
+    pub(crate) fn all_stripped(&self) -> Vec<Entity> {
+        if self.stripped == 0 {
+            return Vec::new();
+        }
+        let stripped = self.records.iter().filter(|(_, record)| record.head & STRIPPED != 0);
+        stripped.filter_map(|(index, record)| record.entity(index)).collect()
     }
 
     /// An entity that had the index of `entity` and was despawned while it waited for its marker.

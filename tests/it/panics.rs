@@ -406,6 +406,27 @@ fn a_relation_type_gets_another_entity_if_an_observer_broke_the_despawn_of_its_o
 }
 
 #[test]
+fn a_cascade_that_bevy_loses_with_a_command_that_panics_ends_with_the_next_or_with_maintenance() {
+    for by_maintenance in [false, true] {
+        let (mut world, [a, b, ..]) = world();
+        let [of_a, of_b] = [a, b].map(|source| world.spawn(Pair(PartOf, source)).id());
+        world.entity_mut(a).insert(Name::new("a"));
+        world.add_observer(|_: On<Remove<Name>>| call(Place::Component));
+        ARMED.set(Some((Place::Component, 0)));
+        world.commands().entity(a).despawn();
+        world.flush();
+        assert!(ARMED.get().is_none(), "it panicked");
+        if by_maintenance {
+            world.maintain_pairs();
+            assert!(world.get_entity(of_a).is_err());
+        }
+        world.despawn(b);
+        assert!(world.get_entity(of_b).is_err() && world.get_entity(of_a).is_err());
+        world.check_pairs().unwrap();
+    }
+}
+
+#[test]
 fn an_observer_that_panics_before_the_marker_is_removed_leaves_the_entity_its_role() {
     #[derive(Component)]
     struct Ship;

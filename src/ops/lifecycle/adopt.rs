@@ -358,7 +358,7 @@ impl<C: Relationship> Watch for Discarded<C> {
         let is_target = store.relation(relation).is_target(target);
         // The others may be new, and the collection goes with this one.
         if is_target
-            && !store.cascade.scheduled
+            && !store.cascade.running
             && world.get::<C::RelationshipTarget>(target).is_none_or(|sources| sources.len() < 2)
         {
             notice_despawn::<C>(world, target);

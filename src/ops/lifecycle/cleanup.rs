@@ -65,8 +65,7 @@ impl Departure {
         let Some(store) = fetch::deferred_store(world) else { return };
         then(store);
         store.cascade.pending.extend(self.dependents);
-        if store.cascade.must_be_scheduled() {
-            store.cascade.scheduled = true;
+        if store.cascade.is_due() {
             world.commands().queue(|world: &mut World| Drain::new(world).run(Vec::new()));
         }
         // Bevy's own despawn cannot be refused: it is reported.
@@ -300,13 +299,20 @@ fn forget(store: &mut PairStore, entity: Entity) {
     });
 }
 
+/// Despawns the dependents whose command was lost.
+pub(super) fn resume(world: &mut World) {
+    if fetch::store(world).is_some_and(|store| store.cascade.is_due()) {
+        Drain::new(world).run(Vec::new());
+    }
+}
+
 /// Works the list of dependents off. Lets go of the list when dropped, also by a panic in a user's observer.
 struct Drain<'w>(&'w mut World);
 
 impl<'w> Drain<'w> {
     fn new(world: &'w mut World) -> Self {
         if let Some(store) = fetch::store_mut(world) {
-            store.cascade.scheduled = true;
+            store.cascade.running = true;
         }
         Self(world)
     }
@@ -323,7 +329,7 @@ impl<'w> Drain<'w> {
             let Some(store) = fetch::store_mut(self.0) else { break };
             let pending = core::mem::take(&mut store.cascade.pending);
             if pending.is_empty() {
-                store.cascade.scheduled = false;
+                store.cascade.running = false;
                 break;
             }
             order = collect_cascade(&mut DeferredWorld::from(&mut *self.0), pending);
@@ -336,7 +342,7 @@ impl<'w> Drain<'w> {
 impl Drop for Drain<'_> {
     fn drop(&mut self) {
         if let Some(store) = fetch::store_mut(self.0) {
-            store.cascade.scheduled = false;
+            store.cascade.running = false;
         }
     }
 }

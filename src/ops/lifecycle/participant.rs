@@ -46,6 +46,14 @@ impl ParticipantLifecycle for Participant {
     fn end_pairs(world: &mut DeferredWorld<'_>, entity: Entity) {
         cleanup::leave_all(world, entity);
     }
+
+    fn resume(world: &mut World) {
+        let Some(store) = fetch::store(world) else { return };
+        for entity in store.participants.all_stripped() {
+            restore(world, entity, None);
+        }
+        cleanup::resume(world);
+    }
 }
 
 /// Sees the marker go before anything else happens to the entity.

@@ -49,7 +49,7 @@ pub(crate) fn remove(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) -> boo
 /// Drops the values that were removed or replaced, unless a cascade goes on, which does it at its end.
 pub(crate) fn drop_removed(world: &mut World) {
     loop {
-        let Some(store) = fetch::store_mut(world).filter(|store| !store.cascade.scheduled) else { return };
+        let Some(store) = fetch::store_mut(world).filter(|store| !store.cascade.running) else { return };
         let Some(column) = store.removed.pop() else { return };
         column.drop_removed(&mut DeferredWorld::from(&mut *world));
     }
@@ -57,7 +57,7 @@ pub(crate) fn drop_removed(world: &mut World) {
 
 /// [`drop_removed`] as the next command.
 pub(in crate::ops) fn queue_drop_removed(world: &mut DeferredWorld<'_>) {
-    if fetch::store(world).is_some_and(|store| !store.removed.is_empty() && !store.cascade.scheduled) {
+    if fetch::store(world).is_some_and(|store| !store.removed.is_empty() && !store.cascade.running) {
         world.commands().queue(drop_removed);
     }
 }

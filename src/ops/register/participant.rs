@@ -20,6 +20,9 @@ pub(in crate::ops) trait ParticipantLifecycle {
 
     /// Ends the pairs of an entity whose despawn went unnoticed.
     fn end_pairs(world: &mut DeferredWorld<'_>, entity: Entity);
+
+    /// Does what queued commands were to do and have not done.
+    fn resume(world: &mut World);
 }
 
 /// Makes sure that `entity` is alive, marked and known to take part in `relation`. False if it is dead, or if observers

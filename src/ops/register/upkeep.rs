@@ -1,6 +1,10 @@
-//! What has to be done about observers once in a while.
+//! What has to be done once in a while.
 
-use super::{store::ensure_store, watch};
+use super::{
+    participant::{Participant, ParticipantLifecycle},
+    store::ensure_store,
+    watch,
+};
 use crate::{
     fetch,
     store::{Abandoned, PairStore},
@@ -9,10 +13,12 @@ use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, world::World};
 use bevy_platform::sync::Weak;
 
-/// Whether an observer is gone, as far as `is_observer` knows, or one is left that serves nobody.
+/// Whether an observer is gone, as far as `is_observer` knows, or one is left that serves nobody; or commands were lost.
 pub(crate) fn needs_mending(store: &PairStore, is_observer: impl Fn(Entity) -> bool) -> bool {
     store.watches.iter().any(|watch| !watch.observers.iter().all(|&observer| is_observer(observer)))
         || store.abandoned.iter().any(Abandoned::is_due)
+        || store.cascade.is_due()
+        || store.participants.any_stripped()
 }
 
 /// Despawns `observers` at the next maintenance after `owner` has been dropped.
@@ -30,8 +36,9 @@ fn sweep(world: &mut World) {
     }
 }
 
-/// Spawns lost observers again, and despawns those whose owners were dropped.
+/// Does what lost commands were to do, spawns lost observers again, and despawns those whose owners were dropped.
 pub(crate) fn maintain(world: &mut World) {
+    Participant::resume(world);
     watch::mend(world);
     sweep(world);
 }

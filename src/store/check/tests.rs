@@ -354,6 +354,6 @@ fn dependents_that_would_never_be_despawned_are_named() {
     let mut bed = linked(RelationTraits::new());
     bed.store.cascade.pending.push(bed.entities[30]);
     assert_eq!(bed.broken(), Some(Invariant::Cascade));
-    bed.store.cascade.scheduled = true;
+    bed.store.cascade.running = true;
     bed.is_sound();
 }
