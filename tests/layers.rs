@@ -4,6 +4,8 @@
 
 #[path = "layers/circles.rs"]
 mod circles;
+#[path = "layers/one_way.rs"]
+mod one_way;
 
 use std::{
     collections::BTreeSet,

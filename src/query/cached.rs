@@ -150,7 +150,7 @@ impl CacheUpdater {
     /// Starts to watch pairs of `R`, and the components that `holders` depend on.
     pub(super) fn new<R: Relation>(world: &mut World, holders: &FilteredAccess) -> Self {
         let id = relation_id::<R>(world);
-        ensure_store(world).relation_mut(id).keep_journal();
+        ensure_store(world).keep_journal(id);
         let touched = Arc::<Touched>::default();
         let filters = holders.filter_sets().iter();
         let mut components: Vec<ComponentId> =

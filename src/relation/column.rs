@@ -26,14 +26,15 @@ pub(crate) trait ErasedColumn: Send + Sync {
     /// The name of that type.
     fn value_name(&self) -> &'static str;
 
-    /// Stores a value (an `Option<T>` that is taken, or a `T`) and returns its row.
-    fn insert(&self, world: &mut DeferredWorld<'_>, value: Value<'_>) -> u32;
+    /// Stores a value (an `Option<T>` that is taken, or a `T`) and returns its row. `None` if the column is gone.
+    fn insert_value(&self, world: &mut DeferredWorld<'_>, value: Value<'_>) -> Option<u32>;
 
-    /// Stores a value in an existing row. The old one is kept for [`drop_removed`](Self::drop_removed).
-    fn replace(&self, world: &mut DeferredWorld<'_>, row: u32, value: Value<'_>);
+    /// Stores a value in an existing row. The old one is kept for [`drop_removed`](Self::drop_removed). False if the
+    /// column is gone.
+    fn replace_value(&self, world: &mut DeferredWorld<'_>, row: u32, value: Value<'_>) -> bool;
 
     /// Takes the value out of a row, and keeps it for [`drop_removed`](Self::drop_removed).
-    fn remove(&self, world: &mut DeferredWorld<'_>, row: u32);
+    fn remove_value(&self, world: &mut DeferredWorld<'_>, row: u32);
 
     /// Drops the values that were removed or replaced: code of the user, which may panic.
     fn drop_removed(&self, world: &mut DeferredWorld<'_>);

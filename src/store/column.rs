@@ -217,26 +217,25 @@ impl<T: Send + Sync + 'static, V: ValueOps<T>> ErasedColumn for Column<T, V> {
         type_name::<T>()
     }
 
-    fn insert(&self, world: &mut DeferredWorld<'_>, value: Value<'_>) -> u32 {
+    fn insert_value(&self, world: &mut DeferredWorld<'_>, value: Value<'_>) -> Option<u32> {
         let tick = world.read_change_tick();
-        match (world.get_resource_mut::<PairData<T>>(), unpack(value)) {
-            (Some(mut column), Some(value)) => column.insert(value, tick),
-            _ => super::NO_ROW,
-        }
+        let mut column = world.get_resource_mut::<PairData<T>>()?;
+        Some(column.insert(unpack(value)?, tick))
     }
 
-    fn replace(&self, world: &mut DeferredWorld<'_>, row: u32, value: Value<'_>) {
+    fn replace_value(&self, world: &mut DeferredWorld<'_>, row: u32, value: Value<'_>) -> bool {
         let tick = world.read_change_tick();
-        if let (Some(mut column), Some(value)) = (world.get_resource_mut::<PairData<T>>(), unpack(value))
-            && let Some(slot) = column.values.get_mut(row as usize)
-        {
-            let old = slot.replace(value);
-            column.removed.extend(old);
-            column.ticks[row as usize].changed = tick;
-        }
+        let Some(mut column) = world.get_resource_mut::<PairData<T>>() else { return false };
+        let (Some(value), Some(slot)) = (unpack(value), column.values.get_mut(row as usize)) else {
+            return false;
+        };
+        let old = slot.replace(value);
+        column.removed.extend(old);
+        column.ticks[row as usize].changed = tick;
+        true
     }
 
-    fn remove(&self, world: &mut DeferredWorld<'_>, row: u32) {
+    fn remove_value(&self, world: &mut DeferredWorld<'_>, row: u32) {
         if let Some(mut column) = world.get_resource_mut::<PairData<T>>() {
             column.remove(row);
         }

@@ -1,7 +1,7 @@
 //! All pairs of one relation: forward and reverse index, depths, version.
 
 use super::{
-    Participants, Simple,
+    FastPathFlags,
     depth::Depths,
     forward::{ExclusiveReader, Forward, Reader, TargetIter},
     journal::{Change, Journal},
@@ -31,11 +31,8 @@ pub(crate) struct RelationIndex {
     pub(super) exclusive: bool,
     /// Its bit in the records of participants.
     pub(super) bit: u64,
-    /// Insertion and removal follow no rule but `exclusive`, `ordered` and `acyclic`, and no value is stored:
-    /// see [`PairStore::insert_simple`](super::PairStore::insert_simple).
-    pub(crate) simple: bool,
-    /// Pairs that are kept in components have rules beyond `acyclic` and `exclusive`, or ticks.
-    pub(crate) unruly: bool,
+    /// What changes of its pairs need no more than this index, but for observers.
+    pub(super) fast_path: FastPathFlags,
     pub(super) acyclic: bool,
     pub(super) symmetric: bool,
     /// What happens to the sources of a target that goes.
@@ -56,12 +53,17 @@ impl RelationIndex {
             len: 0,
             exclusive: traits.is_exclusive(),
             bit,
-            simple: false,
-            unruly: true,
+            fast_path: FastPathFlags::default(),
             acyclic: traits.is_acyclic(),
             symmetric: traits.is_symmetric(),
             on_target_despawn: traits.target_policy(),
         }
+    }
+
+    /// Its bit in the records of participants.
+    #[inline]
+    pub(crate) fn bit(&self) -> u64 {
+        self.bit
     }
 
     /// One target per source.
@@ -257,33 +259,6 @@ impl RelationIndex {
         done
     }
 
-    /// Adds a pair that follows no rules but those that are quickly checked, if both ends are ready for it. `known`
-    /// is a target that is known to be.
-    #[inline]
-    pub(super) fn insert_simple(
-        &mut self,
-        participants: &mut Participants,
-        source: Entity,
-        target: Entity,
-        known: Option<Entity>,
-    ) -> Simple {
-        let ready = participants.join_if_ready(source, self.bit)
-            && (known == Some(target) || participants.join_if_ready(target, self.bit));
-        // Only an entity that has sources of its own can close a cycle.
-        if !ready || (self.acyclic && (source == target || self.reverse.list(source).is_some())) {
-            return Simple::Involved;
-        }
-        if self.exclusive
-            && !self.has(source, target)
-            && !self.retarget(source, target)
-            && let Some(old) = self.first_target(source)
-        {
-            self.unlink(source, old);
-        }
-        self.link(source, target);
-        Simple::Done
-    }
-
     /// Removes a pair; gives the row of its value, or [`NO_ROW`]. `None` if there is no such pair.
     #[inline(always)]
     pub(crate) fn unlink(&mut self, source: Entity, target: Entity) -> Option<u32> {
@@ -324,11 +299,6 @@ impl RelationIndex {
         if let Some(journal) = &mut self.journal {
             journal.record(Change { source, target, removed }, self.len);
         }
-    }
-
-    /// The journal, which is kept from now on.
-    pub(crate) fn keep_journal(&mut self) -> &mut Journal {
-        self.journal.get_or_insert_default()
     }
 
     /// Tells the forward index the places of all sources of a list.
@@ -395,8 +365,6 @@ impl RelationIndex {
     pub(crate) fn track(&mut self, tick: Tick) {
         if !self.reverse.extras.ticks {
             self.reverse.enable(Extras { ticks: true, ..Extras::default() }, PairTicks::new(tick));
-            self.simple = false;
-            self.unruly = true;
         }
     }
 

@@ -17,6 +17,7 @@
 mod check;
 mod column;
 mod depth;
+mod fast_path;
 mod forward;
 mod index;
 mod journal;
@@ -32,6 +33,7 @@ pub use reverse::SourceIter;
 pub use ticks::PairTicks;
 
 pub(crate) use column::{PairData, type_ref, unpack};
+pub(crate) use fast_path::FastPathFlags;
 pub(crate) use forward::{ExclusiveReader, Reader};
 pub(crate) use index::RelationIndex;
 pub(crate) use journal::{Change, Cursor, Journal};
@@ -41,11 +43,11 @@ pub(crate) use reverse::{ListIter, NO_ROW};
 
 use crate::{
     id::RelationId,
-    relation::{BUILT_INS, ColumnRef, IS_A, Registry, RelationEntry, RelationTraits, TAGGED},
+    relation::{BUILT_INS, ColumnRef, Registry, RelationEntry, RelationTraits},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
-    change_detection::CheckChangeTicks,
+    change_detection::{CheckChangeTicks, Tick},
     component::ComponentId,
     entity::{Entity, EntityHashMap},
     event::EventKey,
@@ -64,10 +66,8 @@ use smallvec::SmallVec;
 pub(crate) struct Listeners {
     /// The event of a kind, once it is known.
     pub(crate) keys: Option<[EventKey; 2]>,
-    /// Somebody observes `PairInserted`, `PairRemoved`.
+    /// There may be observers of `PairInserted`, `PairRemoved`.
     pub(crate) any: [bool; 2],
-    /// Somebody observes one of them.
-    pub(crate) anybody: bool,
     /// Ids that stand for one pair, or for one target, watched by narrowed observers.
     pub(crate) narrow: HashMap<(Option<Entity>, Entity), ComponentId>,
 }
@@ -139,6 +139,8 @@ pub(crate) struct PairStore {
     relations: Vec<RelationIndex>,
     pub(crate) participants: Participants,
     pub(crate) listeners: Listeners,
+    /// What observers stand in the way of.
+    observed: FastPathFlags,
     pub(crate) cascade: Cascade,
     /// The source of a pair kept in a component whose value is being replaced.
     pub(crate) replacing: Option<Entity>,
@@ -152,13 +154,6 @@ pub(crate) struct PairStore {
     pub(crate) watches_lost: bool,
     /// Observers that go with their owners.
     pub(crate) abandoned: Vec<Abandoned>,
-}
-
-/// What came of an attempt at the short way.
-pub(crate) enum Simple {
-    Done,
-    /// Rules, values, observers or newcomers are involved: the long way must be taken.
-    Involved,
 }
 
 impl PairStore {
@@ -191,6 +186,12 @@ impl PairStore {
         self.registry.entries.iter().zip(&self.relations)
     }
 
+    /// Starts to keep ticks of a relation. Pairs that exist count as inserted at `tick`.
+    pub(crate) fn track_changes(&mut self, id: RelationId, tick: Tick) {
+        self.relation_mut(id).track(tick);
+        self.refresh_fast_path(id);
+    }
+
     /// Keeps old ticks of pairs from seeming new once the world's counter wraps around.
     pub(crate) fn clamp_ticks(&mut self, check: CheckChangeTicks) {
         self.relations.iter_mut().for_each(|index| index.clamp_ticks(check));
@@ -202,8 +203,19 @@ impl PairStore {
     }
 
     #[inline]
-    pub(crate) fn relation_mut(&mut self, id: RelationId) -> &mut RelationIndex {
+    pub(in crate::store) fn relation_mut(&mut self, id: RelationId) -> &mut RelationIndex {
         &mut self.relations[id.index()]
+    }
+
+    /// The pairs of a relation and the roles of entities, to change them. The only caller is `PairWriter`.
+    #[inline]
+    pub(crate) fn write_access(&mut self, id: RelationId) -> (&mut RelationIndex, &mut Participants) {
+        (&mut self.relations[id.index()], &mut self.participants)
+    }
+
+    /// The journal of a relation, which is kept from now on.
+    pub(crate) fn keep_journal(&mut self, id: RelationId) -> &mut Journal {
+        self.relation_mut(id).journal.get_or_insert_default()
     }
 
     /// Makes the index of a relation whose traits are settled as far as its layout goes. One that was laid out
@@ -222,24 +234,7 @@ impl PairStore {
                 self.relations.push(index);
             }
         }
-        self.refresh_simple(id);
-    }
-
-    /// Finds out whether the relation can take the short ways.
-    pub(crate) fn refresh_simple(&mut self, id: RelationId) {
-        let entry = self.registry.entry(id);
-        let traits: &RelationTraits = &entry.traits;
-        let unruly = !entry.frozen
-            || !entry.with.is_empty()
-            || traits.one_of_rule().is_some()
-            || traits.is_symmetric()
-            || id == IS_A
-            || id == TAGGED
-            || self.relation(id).reverse.extras.ticks;
-        let valued = entry.data.is_some() || entry.adopted.is_some();
-        let index = self.relation_mut(id);
-        index.unruly = unruly;
-        index.simple = !unruly && !valued;
+        self.refresh_fast_path(id);
     }
 
     /// Freezes the traits of a relation that is being used.
@@ -247,51 +242,8 @@ impl PairStore {
         let entry = self.registry.entry_mut(id);
         if !entry.frozen {
             entry.frozen = true;
-            self.refresh_simple(id);
+            self.refresh_fast_path(id);
         }
-    }
-
-    /// Inserts a pair without a value, if that takes no more than writing it down: both ends take part in the
-    /// relation already, no rule applies and nobody listens.
-    #[inline]
-    pub(crate) fn insert_simple(&mut self, id: RelationId, source: Entity, target: Entity) -> Simple {
-        let index = &mut self.relations[id.index()];
-        if self.listeners.anybody || !index.simple {
-            return Simple::Involved;
-        }
-        index.insert_simple(&mut self.participants, source, target, None)
-    }
-
-    /// [`insert_simple`](Self::insert_simple) of many pairs, up to the first that must take the long way, which is
-    /// given back.
-    pub(crate) fn insert_simple_run<T>(
-        &mut self,
-        id: RelationId,
-        pairs: &mut impl Iterator<Item = T>,
-        ends: impl Fn(&T) -> (Entity, Entity),
-    ) -> Option<T> {
-        let index = &mut self.relations[id.index()];
-        if self.listeners.anybody || !index.simple {
-            return pairs.next();
-        }
-        let participants = &mut self.participants;
-        let mut last = None;
-        pairs.find(|pair| {
-            let (source, target) = ends(pair);
-            let involved = index.insert_simple(participants, source, target, last);
-            last = Some(target);
-            matches!(involved, Simple::Involved)
-        })
-    }
-
-    /// Removes a pair under the same conditions. Gives `None` if the long way must be taken, else whether there was one.
-    #[inline]
-    pub(crate) fn remove_simple(&mut self, id: RelationId, source: Entity, target: Entity) -> Option<bool> {
-        let index = &mut self.relations[id.index()];
-        if !index.simple || index.reverse.extras.rows || self.listeners.any[1] {
-            return None;
-        }
-        Some(index.unlink(source, target).is_some())
     }
 
     /// What values a pair carries, by the rules of which the first that applies counts: the relation says so; it

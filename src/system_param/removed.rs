@@ -125,7 +125,7 @@ unsafe impl<R: Relation> SystemParam for RemovedPairs<'_, '_, R> {
 
     fn init_state(world: &mut World) -> Self::State {
         let relation = relation_id::<R>(world);
-        ensure_store(world).relation_mut(relation).keep_journal().keep_all();
+        ensure_store(world).keep_journal(relation).keep_all();
         RemovedPairsState { fetched: Fetched::init_state(world), cursor: Cursor::default() }
     }
 

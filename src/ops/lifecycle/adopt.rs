@@ -15,6 +15,7 @@ use crate::{
             insert,
             plan::{attempted, check_rules},
             remove,
+            writer::{FastPath, PairWriter},
         },
         register::{
             entity::entity_of, participant, relation::add_type_relation, report::to_bevy,
@@ -217,14 +218,9 @@ impl<C: Relationship> Watch for Inserted<C> {
         }
         store.participants.join(source, relation);
         store.participants.join(target, relation);
-        let listening = store.listeners.anybody;
-        let index = store.relation_mut(relation);
-        let may_cycle = index.is_acyclic() && (source == target || index.is_target(source));
-        let is_first = !index.is_target(target);
-        if listening || index.unruly || may_cycle || index.has_any(source) {
+        let is_first = !store.relation(relation).is_target(target);
+        if PairWriter::new(store).try_mirror(pair) != FastPath::Done {
             inserted_by_rules::<C>(world, pair);
-        } else {
-            index.link(source, target);
         }
         if is_first {
             notice_despawn::<C>(world, target);
@@ -285,7 +281,7 @@ fn refuse_invalid<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity
     });
 }
 
-/// What [`Inserted`] does if there are rules to check or observers to tell.
+/// What [`Inserted`] does if there are rules to check or events to trigger.
 fn inserted_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: StoredPair) {
     let StoredPair { source, relation, target } = pair;
     let Some(store) = fetch::store(world) else { return };
@@ -308,9 +304,7 @@ fn inserted_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: Store
     }
     let tick = world.change_tick();
     let Some(store) = fetch::deferred_store(world) else { return };
-    let index = store.relation_mut(relation);
-    index.link(source, target);
-    index.stamp(source, target, tick, true);
+    PairWriter::new(store).insert(pair, None, tick);
     let with = &store.registry.entry(relation).with;
     let companions: Vec<Entity> = with.iter().map(|&with| store.registry.entry(with).entity).collect();
     if event::listening(world, Kind::Inserted) {
@@ -330,9 +324,7 @@ fn replaced(world: &mut DeferredWorld<'_>, pair: StoredPair) {
     let Some(store) = fetch::deferred_store(world) else { return };
     if store.replacing == Some(pair.source) {
         store.replacing = None;
-        let index = store.relation_mut(pair.relation);
-        index.note_change();
-        index.stamp(pair.source, pair.target, tick, false);
+        PairWriter::new(store).replace(pair, None, tick);
         if event::listening(world, Kind::Inserted) {
             event::fire(world, Kind::Inserted, pair, true);
         }
@@ -347,12 +339,11 @@ impl<C: Relationship> Watch for Discarded<C> {
         let Some(relation) = store.registry.of_type::<C>().filter(|_| store.replacing != Some(source)) else {
             return;
         };
-        let listening = store.listeners.any[1];
-        let index = store.relation_mut(relation);
-        if !listening {
-            index.unlink(source, target);
-        } else if index.has(source, target) {
-            remove::remove(world, &[StoredPair { source, relation, target }]);
+        let pair = StoredPair { source, relation, target };
+        if PairWriter::new(store).try_unlink(pair) != FastPath::Done
+            && store.relation(relation).has(source, target)
+        {
+            remove::remove(world, &[pair]);
         }
         let Some(store) = fetch::store(world) else { return };
         let is_target = store.relation(relation).is_target(target);

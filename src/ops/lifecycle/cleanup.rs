@@ -12,6 +12,7 @@ use crate::{
         mutate::{
             error::{DespawnError, PairRole},
             remove::{self, Completion},
+            writer::{FastPath, PairWriter},
         },
         register::{
             entity::respawn,
@@ -174,21 +175,9 @@ fn dependents_of_relations(world: &mut DeferredWorld<'_>, entity: Entity) -> Vec
     dependents
 }
 
-/// Whether pairs of a relation can go without anybody hearing of it and without a value to drop.
-#[inline]
-fn goes_silently(store: &PairStore, relation: RelationId) -> bool {
-    let index = store.relation(relation);
-    !index.is_symmetric() && !index.has_values() && !store.listeners.any[1]
-}
-
 #[inline]
 fn leave_as_source(store: &mut PairStore, relation: RelationId, entity: Entity, departure: &mut Departure) {
-    if goes_silently(store, relation) {
-        let index = store.relation_mut(relation);
-        while let Some(target) = index.first_target(entity) {
-            index.unlink(entity, target);
-        }
-    } else {
+    if PairWriter::new(store).try_unlink_source(relation, entity) != FastPath::Done {
         let targets = store.relation(relation).targets(entity);
         departure.pairs.extend(targets.map(|target| StoredPair { source: entity, relation, target }));
     }
@@ -209,9 +198,7 @@ fn leave_as_target(store: &mut PairStore, relation: RelationId, entity: Entity, 
         CleanupPolicy::Despawn => departure.dependents.extend(store.relation(relation).sources(entity)),
         CleanupPolicy::Refuse => departure.refusals.extend(in_use_as_target(store, relation, entity, entity)),
     }
-    if goes_silently(store, relation) {
-        store.relation_mut(relation).unlink_target(entity);
-    } else {
+    if PairWriter::new(store).try_unlink_target(relation, entity) != FastPath::Done {
         let sources = store.relation(relation).sources(entity);
         departure.pairs.extend(sources.map(|source| StoredPair { source, relation, target: entity }));
     }
@@ -274,18 +261,21 @@ fn in_use_as_relation(store: &PairStore, relation: RelationId, entity: Entity) -
 
 /// Forgets an entity that has left all its pairs.
 fn forget(store: &mut PairStore, entity: Entity) {
-    if let Some(relation) = relation_of(store, entity) {
-        if store.registry.entry(relation).type_id.is_none() {
-            store.registry.remove(relation);
-        }
-        // Until it has an entity again.
-        store.relation_mut(relation).simple = false;
+    let relation = relation_of(store, entity);
+    if let Some(relation) = relation
+        && store.registry.entry(relation).type_id.is_none()
+    {
+        store.registry.remove(relation);
     }
     if store.participants.is_type(entity) {
         store.registry.type_entities.remove(&entity);
     }
     let narrowed = store.participants.is_narrowed(entity);
     store.participants.forget(entity);
+    if let Some(relation) = relation {
+        // It is declined until it has an entity again.
+        store.refresh_fast_path(relation);
+    }
     if !narrowed {
         return;
     }
@@ -503,7 +493,7 @@ pub(crate) fn clear_pairs(world: &mut World) {
         let is_used = store.relation(id).len() > 0;
         let entry = store.registry.entry_mut(id);
         entry.frozen = is_used || entry.adopted.is_some();
-        store.refresh_simple(id);
+        store.refresh_fast_path(id);
     }
     let columns: Vec<_> = store.registry.columns().collect();
     columns.into_iter().for_each(|column| column.init(world));

@@ -5,6 +5,7 @@ use super::{
     event::{self, Kind},
     plan::{Given, Insertion, Plan, Source, attempted, make_values, plan},
     remove::{self, Completion},
+    writer::{self, FastPath, PairWriter},
 };
 use crate::{
     fetch,
@@ -16,7 +17,6 @@ use crate::{
         store::ensure_store,
     },
     relation::{Adopted, Relation, TraitsError, Value},
-    store::{NO_ROW, Simple},
 };
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{
@@ -29,7 +29,7 @@ use smallvec::SmallVec;
 /// How often an insertion prepares the world for its plan, before it takes observers to undo that each time.
 const MAX_ROUNDS: usize = 8;
 
-/// Inserts a pair of relation type `R`: writes it down if that is all there is to it, else goes by the rules.
+/// Inserts a pair of relation type `R`: on the fast path, or by the rules.
 #[inline]
 pub(crate) fn insert_typed<R: Relation>(
     world: &mut World,
@@ -41,11 +41,11 @@ pub(crate) fn insert_typed<R: Relation>(
         && let Some(store) = fetch::store_mut(world)
         && let Some(relation) = store.registry.of_type::<R>()
     {
-        if let Simple::Done = store.insert_simple(relation, source, target) {
-            return Ok(());
-        }
-        if store.relation(relation).simple {
-            return insert(world, StoredPair { source, relation, target }, None);
+        let pair = StoredPair { source, relation, target };
+        match PairWriter::new(store).try_insert(pair) {
+            FastPath::Done => return Ok(()),
+            FastPath::NotReady => return insert_when_ready(world, pair),
+            FastPath::Declined => {}
         }
     }
     insert_typed_by_rules(world, source, value, target)
@@ -93,18 +93,56 @@ pub(crate) fn resolve_pair(
     Ok(StoredPair { source: source_entity, relation, target })
 }
 
-/// Inserts a pair by the rules: plans, applies, tells observers.
+/// Inserts a pair: on the fast path, or by the rules.
 ///
 /// # Errors
-/// Whatever rule is broken; then nothing has changed.
+/// The first rule that is broken; then nothing has changed.
 pub(crate) fn insert(
+    world: &mut World,
+    pair: StoredPair,
+    given: Option<&mut Given<'_>>,
+) -> Result<(), InsertPairError> {
+    if given.is_none()
+        && let Some(store) = fetch::store_mut(world)
+    {
+        match PairWriter::new(store).try_insert(pair) {
+            FastPath::Done => return Ok(()),
+            FastPath::NotReady => return insert_when_ready(world, pair),
+            FastPath::Declined => {}
+        }
+    }
+    insert_by_rules(world, pair, given)
+}
+
+/// Marks the ends of a pair that was not ready for the fast path, which is taken then, unless the pair may close a cycle.
+#[inline(never)]
+fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
+    let Some(store) = fetch::store(world) else { return Err(store_removed(pair)) };
+    let mut unmarked = Plan::default();
+    for (dead, entity) in [(PairRole::Source, pair.source), (PairRole::Target, pair.target)] {
+        if !store.participants.is_marked(entity) {
+            if !world.entities().contains_spawned(entity) {
+                return Err(InsertPairError::Dead { pair: attempted(store, pair), dead });
+            }
+            unmarked.newcomers.push((entity, pair.relation));
+        }
+    }
+    if !unmarked.newcomers.is_empty() {
+        prepare(world, pair, &unmarked)?;
+        let Some(store) = fetch::store_mut(world) else { return Err(store_removed(pair)) };
+        if PairWriter::new(store).try_insert(pair) == FastPath::Done {
+            return Ok(());
+        }
+    }
+    insert_by_rules(world, pair, None)
+}
+
+/// Inserts a pair by the rules: plans, applies the plan, triggers events.
+fn insert_by_rules(
     world: &mut World,
     pair: StoredPair,
     mut given: Option<&mut Given<'_>>,
 ) -> Result<(), InsertPairError> {
-    if given.is_none() && insert_simple(world, pair)? {
-        return Ok(());
-    }
     for round in 0.. {
         let Some(store) = fetch::store(world) else { return Err(store_removed(pair)) };
         let mut plan = plan(world, store, pair, given.as_deref())?;
@@ -114,8 +152,7 @@ pub(crate) fn insert(
         }
         if plan.newcomers.is_empty() && plan.lost.is_empty() {
             make_values(world, store, &mut plan, given.as_deref_mut())?;
-            apply(world, plan, given);
-            break;
+            return apply(world, pair, plan, given);
         }
         prepare(world, pair, &plan)?;
     }
@@ -153,64 +190,38 @@ fn prepare(world: &mut World, pair: StoredPair, plan: &Plan) -> Result<(), Inser
     }
 }
 
-/// Tries the short way. False if rules have to be checked first, or an end has no marker yet.
-fn insert_simple(world: &mut World, pair: StoredPair) -> Result<bool, InsertPairError> {
-    let StoredPair { source, relation, target } = pair;
-    let Some(store) = fetch::store(world) else { return Ok(false) };
-    if !store.relation(relation).simple {
-        return Ok(false);
-    }
-    let mut newcomers = Plan::default();
-    for (dead, entity) in [(PairRole::Source, source), (PairRole::Target, target)] {
-        if !store.participants.is_marked(entity) {
-            if !world.entities().contains_spawned(entity) {
-                return Err(InsertPairError::Dead { pair: attempted(store, pair), dead });
-            }
-            newcomers.newcomers.push((entity, relation));
-        }
-    }
-    if !newcomers.newcomers.is_empty() {
-        prepare(world, pair, &newcomers)?;
-    }
-    let Some(store) = fetch::store_mut(world) else { return Ok(false) };
-    Ok(matches!(store.insert_simple(relation, source, target), Simple::Done))
-}
-
 /// Carries out a plan: removals, then insertions, each with its events.
-fn apply(world: &mut World, plan: Plan, mut given: Option<&mut Given<'_>>) {
-    let Plan { removals, insertions, adopted, .. } = plan;
-    for insertion in insertions.iter().chain(&adopted) {
-        let StoredPair { source, relation, target } = insertion.pair;
-        let Some(store) = fetch::store_mut(world) else { continue };
-        store.freeze(relation);
-        if !insertion.replaced {
-            store.participants.join(source, relation);
-            store.participants.join(target, relation);
-        }
-    }
+///
+/// # Errors
+/// If the store or a column is gone; then nothing has changed.
+fn apply(
+    world: &mut World,
+    pair: StoredPair,
+    plan: Plan,
+    mut given: Option<&mut Given<'_>>,
+) -> Result<(), InsertPairError> {
+    let Plan { removals, mut insertions, adopted, .. } = plan;
     let mut deferred = DeferredWorld::from(&mut *world);
     // The last that may panic with everything as it was.
-    let removed = remove::remove(&mut deferred, &removals);
-    let mut row = NO_ROW;
-    let mut events: SmallVec<[_; 4]> = SmallVec::new();
-    let listening = event::listening(&mut deferred, Kind::Inserted);
-    for insertion in insertions {
-        if listening {
-            events.push((insertion.pair, insertion.replaced));
-        }
-        row = apply_one(&mut deferred, insertion, given.as_deref_mut(), row);
+    let removals_observed = remove::trigger_removed(&mut deferred, &removals);
+    if fetch::store(&deferred).is_none() {
+        return Err(store_removed(pair));
     }
+    let rows = store_values(&mut deferred, &mut insertions, given.as_deref_mut())?;
+    remove::unlink(&mut deferred, &removals);
+    write(&mut deferred, &insertions, &rows, &adopted);
+    let observed = event::listening(&mut deferred, Kind::Inserted);
     let mut rest = Completion::default();
-    for (pair, replaced) in events {
-        rest.run(|| event::fire(&mut DeferredWorld::from(&mut *world), Kind::Inserted, pair, replaced));
+    for insertion in insertions.iter().filter(|_| observed) {
+        let world = &mut DeferredWorld::from(&mut *world);
+        rest.run(|| event::fire(world, Kind::Inserted, insertion.pair, insertion.replaced));
     }
-    if listening || removed {
+    if observed || removals_observed {
         rest.run(|| world.flush());
     }
-    for insertion in adopted {
-        let StoredPair { source, relation, .. } = insertion.pair;
-        let component = fetch::store(world).and_then(|store| store.registry.entry(relation).adopted);
-        let Some(component) = component else { continue };
+    // The component goes in even if the store is gone by now: it is imported when the relation is used again.
+    for (insertion, component) in adopted {
+        let source = insertion.pair.source;
         rest.run(|| apply_adopted(world, component, insertion, given.as_deref_mut()));
         rest.sync(world, component, source);
     }
@@ -218,53 +229,88 @@ fn apply(world: &mut World, plan: Plan, mut given: Option<&mut Given<'_>>) {
         rest.run(|| remove::drop_removed(world));
     }
     rest.finish();
+    Ok(())
 }
 
-/// Writes one pair down and gives the row of its value.
-fn apply_one(
+/// Writes the pairs of a plan to the store, with the rows of their values.
+fn write(
     world: &mut DeferredWorld<'_>,
-    insertion: Insertion,
-    given: Option<&mut Given<'_>>,
-    last_row: u32,
-) -> u32 {
-    let Insertion { pair, value, kind, replaced } = insertion;
-    let StoredPair { source, relation, target } = pair;
+    insertions: &[Insertion],
+    rows: &[Option<u32>],
+    adopted: &[(Insertion, Adopted)],
+) {
     let tick = world.change_tick();
-    let old_row = fetch::deferred_store(world)
-        .filter(|_| replaced)
-        .and_then(|store| store.relation(relation).row(source, target));
-    let row = match (kind, take_value(value, given), old_row) {
-        (Some(kind), Some(value), Some(row)) => {
-            kind.replace(world, row, value);
-            if let Some(store) = fetch::deferred_store(world) {
-                store.note_removed(kind);
+    let Some(store) = fetch::deferred_store(world) else { return };
+    for (&Insertion { pair, replaced, .. }, &row) in insertions.iter().zip(rows) {
+        store.freeze(pair.relation);
+        match replaced {
+            true => PairWriter::new(store).replace(pair, row, tick),
+            false => PairWriter::new(store).insert(pair, row, tick),
+        }
+    }
+    for (Insertion { pair, .. }, _) in adopted {
+        store.freeze(pair.relation);
+    }
+}
+
+/// Stores the values of planned pairs, and returns the rows, pair by pair.
+///
+/// # Errors
+/// If a column is gone. The values that were stored before are taken out again.
+fn store_values(
+    world: &mut DeferredWorld<'_>,
+    insertions: &mut [Insertion],
+    mut given: Option<&mut Given<'_>>,
+) -> Result<SmallVec<[Option<u32>; 2]>, InsertPairError> {
+    let mut rows: SmallVec<[Option<u32>; 2]> = SmallVec::new();
+    for at in 0..insertions.len() {
+        let Insertion { pair, value, kind, replaced } = &mut insertions[at];
+        let Some(kind) = *kind else {
+            rows.push(None);
+            continue;
+        };
+        let row = match take_given(core::mem::replace(value, Source::Nothing), given.as_deref_mut()) {
+            // The other direction of a symmetric pair shares the value of the pair before.
+            None => rows.last().copied().flatten(),
+            Some(value) => {
+                let old = fetch::store(world).filter(|_| *replaced);
+                let old = old.and_then(|store| store.relation(pair.relation).row(pair.source, pair.target));
+                let row = writer::store_value(world, kind, value, old);
+                if row.is_none() {
+                    let pair = *pair;
+                    take_back(world, &insertions[..at], &rows);
+                    return Err(match fetch::store(world) {
+                        Some(store) => InsertPairError::ValuesRemoved {
+                            pair: attempted(store, pair),
+                            expected: kind.value_name(),
+                        },
+                        None => store_removed(pair),
+                    });
+                }
+                row
             }
-            row
-        }
-        (Some(kind), Some(value), None) => kind.insert(world, value),
-        (Some(_), None, _) => last_row,
-        (None, ..) => NO_ROW,
-    };
-    let Some(store) = fetch::deferred_store(world) else { return row };
-    let index = store.relation_mut(relation);
-    if !replaced {
-        index.link(source, target);
-        if row != NO_ROW {
-            index.set_row(source, target, row);
+        };
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// Takes the values of pairs that are not inserted after all out of their rows.
+#[cold]
+fn take_back(world: &mut DeferredWorld<'_>, insertions: &[Insertion], rows: &[Option<u32>]) {
+    for (insertion, &row) in insertions.iter().zip(rows) {
+        if let (Some(kind), Some(row), false) = (insertion.kind, row, insertion.replaced) {
+            writer::take_value(world, kind, row);
         }
     }
-    if replaced {
-        index.note_change();
-    }
-    index.stamp(source, target, tick, !replaced);
-    row
+    remove::queue_drop_removed(world);
 }
 
 /// Inserts the component that keeps the pair; its observer writes the pair down.
 fn apply_adopted(world: &mut World, adopted: Adopted, insertion: Insertion, given: Option<&mut Given<'_>>) {
     let StoredPair { source, target, .. } = insertion.pair;
     let replacing = Replacing::new(world, insertion.replaced.then_some(source));
-    (adopted.insert)(replacing.0, source, target, take_value(insertion.value, given));
+    (adopted.insert)(replacing.0, source, target, take_given(insertion.value, given));
 }
 
 /// Tells the observers of the component that the pair stays and gets another value. The first that hears of the new
@@ -289,7 +335,7 @@ impl Drop for Replacing<'_> {
 }
 
 /// The value that goes with a planned pair, if it brings one.
-fn take_value<'a>(source: Source, given: Option<&'a mut Given<'_>>) -> Option<Value<'a>> {
+fn take_given<'a>(source: Source, given: Option<&'a mut Given<'_>>) -> Option<Value<'a>> {
     match source {
         Source::Nothing | Source::Missing | Source::Shared => None,
         Source::Default(value) => Some(Value::Boxed(value)),
@@ -308,20 +354,111 @@ pub(crate) fn insert_batch<R: Relation>(
     let mut refused = Vec::new();
     let mut pairs = pairs.into_iter().enumerate();
     loop {
-        // The long way runs users' code, after which the relation may have another number.
+        // The rules run users' code, after which the relation may have another number.
         let relation = relation_id::<R>(world);
-        // The store is found once for as long a run of pairs as has nothing else to it.
-        let involved = match fetch::store_mut(world) {
-            Some(store) if size_of::<R>() == 0 => {
-                store.insert_simple_run(relation, &mut pairs, |(_, (source, _, target))| (*source, *target))
+        let store = fetch::store_mut(world).filter(|_| size_of::<R>() == 0);
+        // The store is found once for as long a run of pairs as takes the fast path.
+        let declined = match store.and_then(|store| PairWriter::new(store).fast_path(relation)) {
+            Some(mut fast) => {
+                pairs.find(|&(_, (source, _, target))| fast.insert(source, target) != FastPath::Done)
             }
-            _ => pairs.next(),
+            None => pairs.next(),
         };
-        let Some((number, (source, value, target))) = involved else { break };
+        let Some((number, (source, value, target))) = declined else { break };
         let pair = StoredPair { source, relation, target };
         if let Err(error) = insert_slot(world, pair, &mut Some(value)) {
             refused.push((number, error));
         }
     }
     if refused.is_empty() { Ok(()) } else { Err(InsertPairsError { refused }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        ops::register::participant::Participant,
+        relation::{BoxedValue, ColumnRef},
+        store::{PairData, PairStore},
+    };
+    use alloc::{string::ToString, sync::Arc};
+    use bevy_relations_macros::Relation;
+
+    #[derive(Relation)]
+    #[relation(exclusive)]
+    struct Carries(#[expect(dead_code, reason = "it is dropped")] Arc<()>);
+
+    fn check(world: &World) {
+        let is_marked = |entity: Entity| world.entity(entity).contains::<Participant>();
+        fetch::store(world).unwrap().check(world, is_marked).unwrap();
+    }
+
+    /// Plans a second pair of an exclusive relation, loses something, and carries the plan out.
+    fn insert_after(lose: impl FnOnce(&mut World)) -> (World, InsertPairError, Arc<()>) {
+        let (mut world, value) = (World::new(), Arc::new(()));
+        let [a, b, c] = [(); 3].map(|()| world.spawn_empty().id());
+        insert_typed(&mut world, a, Carries(value.clone()), b).unwrap();
+        insert_typed(&mut world, b, Carries(value.clone()), c).unwrap();
+        let relation = relation_id::<Carries>(&mut world);
+        let pair = StoredPair { source: a, relation, target: c };
+        let mut slot = Some(Carries(value.clone()));
+        let mut given = Given {
+            type_id: TypeId::of::<Carries>(),
+            name: type_name::<Carries>(),
+            value: Value::Slot(&mut slot),
+        };
+        let store = fetch::store(&world).unwrap();
+        let plan = plan(&world, store, pair, Some(&given)).unwrap();
+        assert_eq!((plan.removals.len(), plan.insertions.len(), plan.newcomers.len()), (1, 1, 0));
+        lose(&mut world);
+        let error = apply(&mut world, pair, plan, Some(&mut given)).unwrap_err();
+        if let Some(store) = fetch::store(&world) {
+            assert!(store.relation(relation).has(a, b) && !store.relation(relation).has(a, c));
+        }
+        (world, error, value)
+    }
+
+    #[test]
+    fn a_value_without_a_column_is_an_error_and_the_pair_that_would_go_stays() {
+        let (mut world, error, value) = insert_after(|world| {
+            world.remove_resource::<PairData<Carries>>();
+        });
+        assert!(matches!(error, InsertPairError::ValuesRemoved { .. }), "{error}");
+        assert_eq!(Arc::strong_count(&value), 1);
+        let pairs = remove::select(fetch::store(&world).unwrap(), None, PairId::ALL);
+        assert_eq!(remove::remove_selected(&mut world, pairs), 2);
+        check(&world);
+    }
+
+    #[test]
+    fn a_pair_without_a_store_is_an_error() {
+        let (mut world, error, value) = insert_after(|world| {
+            world.remove_resource::<PairStore>();
+        });
+        assert!(matches!(error, InsertPairError::StoreRemoved { .. }), "{error}");
+        let [a, b] = [(); 2].map(|()| world.spawn_empty().id());
+        insert_typed(&mut world, a, Carries(value), b).unwrap();
+        check(&world);
+    }
+
+    #[test]
+    fn values_are_taken_out_again_if_a_later_one_has_no_column() {
+        let (mut world, value) = (World::new(), Arc::new(()));
+        let [a, b] = [(); 2].map(|()| world.spawn_empty().id());
+        let relation = relation_id::<Carries>(&mut world);
+        let insertion = |kind, value: BoxedValue| Insertion {
+            pair: StoredPair { source: a, relation, target: b },
+            value: Source::Default(value),
+            kind: Some(kind),
+            replaced: false,
+        };
+        let kinds: (ColumnRef, ColumnRef) = (PairData::<Carries>::COLUMN, PairData::<u8>::COLUMN);
+        let mut insertions =
+            [insertion(kinds.0, Box::new(Carries(value.clone()))), insertion(kinds.1, Box::new(1_u8))];
+        let error = store_values(&mut DeferredWorld::from(&mut world), &mut insertions, None).unwrap_err();
+        assert!(error.to_string().contains("u8"), "{error}");
+        world.flush();
+        assert_eq!(Arc::strong_count(&value), 1);
+        check(&world);
+    }
 }

@@ -1,6 +1,6 @@
 //! The order of the sources of a target.
 
-use super::error::ReorderError;
+use super::{error::ReorderError, writer::PairWriter};
 use crate::ops::register::store::ensure_store;
 use bevy_ecs::{
     entity::{Entity, EntityHashSet},
@@ -33,6 +33,6 @@ pub(crate) fn order_sources(
     if !all_known || !left.is_empty() {
         return Err(ReorderError::NotAPermutation { relation: entry.name(), target });
     }
-    store.relation_mut(id).reorder(target, order);
+    PairWriter::new(store).reorder(id, target, order);
     Ok(())
 }

@@ -9,7 +9,7 @@ use super::error::{AttemptedPair, InsertPairError, PairRole};
 use crate::{
     fetch,
     id::{RelationId, StoredPair},
-    relation::{BoxedValue, CHILD_OF, ColumnRef, IS_A, PairContext, TAGGED, TraitsError, Value},
+    relation::{Adopted, BoxedValue, CHILD_OF, ColumnRef, IS_A, PairContext, TAGGED, TraitsError, Value},
     store::PairStore,
     traverse::{EntityPath, path_up},
 };
@@ -55,7 +55,7 @@ pub(crate) struct Plan {
     pub(crate) removals: SmallVec<[StoredPair; 4]>,
     pub(crate) insertions: SmallVec<[Insertion; 2]>,
     /// Pairs that are kept in a Bevy component of their source.
-    pub(crate) adopted: Vec<Insertion>,
+    pub(crate) adopted: Vec<(Insertion, Adopted)>,
     /// Entities that must get the marker before the plan holds, with a relation that they will take part in.
     pub(crate) newcomers: SmallVec<[(Entity, RelationId); 2]>,
     /// Relation types that must get an entity before the plan holds.
@@ -135,7 +135,8 @@ pub(crate) fn make_values(
     plan: &mut Plan,
     mut given: Option<&mut Given<'_>>,
 ) -> Result<(), InsertPairError> {
-    for insertion in plan.insertions.iter_mut().chain(&mut plan.adopted) {
+    for insertion in plan.insertions.iter_mut().chain(plan.adopted.iter_mut().map(|(insertion, _)| insertion))
+    {
         match (&insertion.value, given.as_deref_mut(), insertion.kind) {
             (Source::Given, Some(given), _) => validate(world, store, insertion.pair, &mut given.value)?,
             (Source::Missing, _, Some(kind)) => {
@@ -216,8 +217,8 @@ impl Planner<'_, '_> {
         }
         let insertion = Insertion { pair, value, kind, replaced: there };
         let entry = self.store.registry.entry(pair.relation);
-        if entry.adopted.is_some() {
-            self.plan.adopted.push(insertion);
+        if let Some(adopted) = entry.adopted {
+            self.plan.adopted.push((insertion, adopted));
             if !there {
                 self.add_companions(pair);
             }

@@ -1,11 +1,14 @@
 //! Removing pairs.
 
-use super::event::{self, Kind};
+use super::{
+    event::{self, Kind},
+    writer::{PairWriter, take_value},
+};
 use crate::{
     fetch,
     id::{PairId, StoredPair},
-    relation::{Adopted, ColumnRef, Relation},
-    store::{NO_ROW, PairStore},
+    relation::{Adopted, Relation},
+    store::PairStore,
     traverse::Relations,
 };
 use alloc::vec::Vec;
@@ -15,35 +18,37 @@ use bevy_ecs::{
 };
 use smallvec::SmallVec;
 
-/// Tells observers of the pairs, then removes them with their values. True if anybody was told.
+/// Triggers the events of the pairs, then removes them with their values. True if events were triggered.
 ///
-/// The pairs are removed as they are: whoever calls has added the other directions of symmetric ones, and
-/// takes care of the components of adopted ones. The values are dropped by [`drop_removed`], when the operation is
-/// complete: their `Drop` may panic.
+/// The pairs are removed as they are: the caller has added the other directions of symmetric ones, and takes care of the
+/// components of adopted ones. The values are dropped by [`drop_removed`], when the operation is complete: their `Drop`
+/// may panic.
 pub(crate) fn remove(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) -> bool {
-    let listening = !pairs.is_empty() && event::listening(world, Kind::Removed);
-    if listening {
+    let triggered = trigger_removed(world, pairs);
+    unlink(world, pairs);
+    triggered
+}
+
+/// Triggers the events of pairs that are about to be removed. True if there may be observers.
+pub(super) fn trigger_removed(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) -> bool {
+    let observed = !pairs.is_empty() && event::listening(world, Kind::Removed);
+    if observed {
         for &pair in pairs {
             event::fire(world, Kind::Removed, pair, false);
         }
     }
-    let mut rows: SmallVec<[(ColumnRef, u32); 4]> = SmallVec::new();
-    if let Some(store) = fetch::deferred_store(world) {
-        for &StoredPair { source, relation, target } in pairs {
-            let row = store.relation_mut(relation).unlink(source, target).unwrap_or(NO_ROW);
-            if row != NO_ROW
-                && let Some(kind) = store.column_of(relation, source, target)
-            {
-                store.note_removed(kind);
-                rows.push((kind, row));
-            }
-        }
-    }
+    observed
+}
+
+/// Removes pairs whose events were triggered, with their values.
+pub(super) fn unlink(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) {
+    let Some(store) = fetch::deferred_store(world) else { return };
+    let mut writer = PairWriter::new(store);
+    let rows: SmallVec<[_; 4]> = pairs.iter().filter_map(|&pair| writer.remove(pair)).collect();
     // Both directions of a symmetric pair name one row, which goes with the first.
     for (kind, row) in rows {
-        kind.remove(world, row);
+        take_value(world, kind, row);
     }
-    listening
 }
 
 /// Drops the values that were removed or replaced, unless a cascade goes on, which does it at its end.
@@ -151,9 +156,10 @@ impl Completion {
 pub(crate) fn remove_typed<R: Relation>(world: &mut World, source: Entity, target: Entity) -> bool {
     let Some(store) = fetch::store_mut(world) else { return false };
     let Some(relation) = store.registry.of_type::<R>() else { return false };
-    match store.remove_simple(relation, source, target) {
+    let pair = StoredPair { source, relation, target };
+    match PairWriter::new(store).try_remove(pair) {
         Some(removed) => removed,
-        None => remove_stored(world, StoredPair { source, relation, target }),
+        None => remove_stored(world, pair),
     }
 }
 
@@ -175,15 +181,17 @@ pub(crate) fn remove_batch<R: Relation>(
         let Some(store) = fetch::store_mut(world) else { return count };
         // Observers of the pair before may have done anything.
         let Some(relation) = store.registry.of_type::<R>() else { return count };
-        let involved = pairs.find(|&(source, target)| match store.remove_simple(relation, source, target) {
+        let mut writer = PairWriter::new(store);
+        let mut pairs = pairs.by_ref().map(|(source, target)| StoredPair { source, relation, target });
+        let declined = pairs.find(|&pair| match writer.try_remove(pair) {
             Some(removed) => {
                 count += usize::from(removed);
                 false
             }
             None => true,
         });
-        let Some((source, target)) = involved else { return count };
-        count += usize::from(remove_stored(world, StoredPair { source, relation, target }));
+        let Some(pair) = declined else { return count };
+        count += usize::from(remove_stored(world, pair));
     }
 }
 

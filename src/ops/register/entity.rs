@@ -65,6 +65,7 @@ pub(super) fn note_relation(store: &mut PairStore, id: RelationId, entity: Entit
     if entry.type_id.is_some() && entry.data.is_some() {
         store.participants.set_data_target(entity);
     }
+    store.refresh_fast_path(id);
 }
 
 /// Gives a relation type whose entity was despawned another one; also if an observer's panic kept Bevy from finishing
@@ -100,7 +101,6 @@ fn replace_entity(world: &mut World, id: RelationId) {
     let store = ensure_store(world);
     store.registry.set_entity(id, entity);
     note_type_entity(store, entity, type_id);
-    store.refresh_simple(id);
     note_relation(store, id, entity);
 }
 

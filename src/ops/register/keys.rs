@@ -122,6 +122,6 @@ pub(super) fn spawn_observers(world: &mut World) -> Vec<Entity> {
 pub(in crate::ops) fn set_listening(world: &mut DeferredWorld<'_>, any: [bool; 2]) {
     if let Some(store) = fetch::deferred_store(world) {
         store.listeners.any = any;
-        store.listeners.anybody = any != [false; 2];
+        store.set_observed(any);
     }
 }

@@ -193,5 +193,5 @@ pub(crate) fn spawn_relation(
 pub(crate) fn track_pair_changes<R: Relation>(world: &mut World) {
     let relation = relation_id::<R>(world);
     let tick = world.change_tick();
-    ensure_store(world).relation_mut(relation).track(tick);
+    ensure_store(world).track_changes(relation, tick);
 }

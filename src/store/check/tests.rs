@@ -3,7 +3,7 @@
 use crate::{
     id::RelationId,
     relation::{BoxedValue, RelationTraits, Value},
-    store::{Change, Invariant, PairData, PairStore, RelationIndex, ticks::PairTicks},
+    store::{Change, Invariant, Journal, PairData, PairStore, RelationIndex, ticks::PairTicks},
 };
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{
@@ -42,6 +42,10 @@ impl Bed {
         self.store.relation_mut(self.id)
     }
 
+    fn journal(&mut self) -> &mut Journal {
+        self.store.keep_journal(self.id)
+    }
+
     pub(in crate::store) fn link(&mut self, source: usize, target: usize) {
         let (source, target) = (self.entities[source], self.entities[target]);
         assert!(self.index().link(source, target));
@@ -71,7 +75,9 @@ impl Bed {
 
     fn insert_value(&mut self, value: u32) -> u32 {
         let value: BoxedValue = Box::new(value);
-        PairData::<u32>::COLUMN.insert(&mut DeferredWorld::from(&mut self.world), Value::Boxed(value))
+        PairData::<u32>::COLUMN
+            .insert_value(&mut DeferredWorld::from(&mut self.world), Value::Boxed(value))
+            .unwrap()
     }
 }
 
@@ -260,7 +266,7 @@ fn values_without_pairs_and_pairs_without_values_are_named() {
     let mut dropped = bed();
     dropped.set_value(0, 1, 7);
     let row = dropped.set_value(2, 3, 8);
-    PairData::<u32>::COLUMN.remove(&mut DeferredWorld::from(&mut dropped.world), row);
+    PairData::<u32>::COLUMN.remove_value(&mut DeferredWorld::from(&mut dropped.world), row);
     assert_eq!(dropped.broken(), Some(Invariant::Data), "a row is empty");
 
     let mut tag = linked(RelationTraits::new());
@@ -338,13 +344,13 @@ fn the_relations_beyond_the_bits_of_an_entity_go_with_it_also_if_it_was_never_ma
 fn a_journal_that_tells_what_did_not_happen_is_named() {
     for removed in [true, false] {
         let mut bed = linked(RelationTraits::new());
-        bed.index().keep_journal();
+        bed.journal();
         bed.link(5, 12);
         bed.unlink(3, 11);
         bed.is_sound();
         let (source, target) = if removed { (0, 10) } else { (3, 11) };
         let (source, target) = (bed.entities[source], bed.entities[target]);
-        bed.index().keep_journal().record(Change { source, target, removed }, 10);
+        bed.journal().record(Change { source, target, removed }, 10);
         assert_eq!(bed.broken(), Some(Invariant::Journal));
     }
 }

@@ -205,7 +205,7 @@ where
             "`{}` cannot be followed by `CascadeQuery`: an entity may point to itself",
             type_name::<R>()
         );
-        store.relation_mut(id).keep_journal();
+        store.keep_journal(id);
         // SAFETY: Bevy calls `init_access` before it gets the parameter, which declares the access of all three.
         let (own, parents, watched) =
             unsafe { (CursorState::new(world), CursorState::new(world), CursorState::new(world)) };

@@ -1,0 +1,219 @@
+//! The way into the store: nothing else links, unlinks or orders pairs, or stores the values that they carry.
+
+use crate::{
+    fetch,
+    id::{RelationId, StoredPair},
+    relation::{ColumnRef, Value},
+    store::{FastPathFlags, NO_ROW, PairStore, Participants, RelationIndex},
+};
+use bevy_ecs::{change_detection::Tick, entity::Entity, world::DeferredWorld};
+
+/// Changes pairs, without asking for rules and without triggering events: who calls has done that, or asks for the fast
+/// path, which is taken only where neither is needed.
+pub(in crate::ops) struct PairWriter<'s> {
+    store: &'s mut PairStore,
+}
+
+/// What came of an attempt at the fast path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(in crate::ops) enum FastPath {
+    Done,
+    /// An end is not marked yet, or the pair may close a cycle.
+    NotReady,
+    /// The relation has rules, values or observers.
+    Declined,
+}
+
+impl<'s> PairWriter<'s> {
+    #[inline]
+    pub(in crate::ops) fn new(store: &'s mut PairStore) -> Self {
+        Self { store }
+    }
+
+    #[inline]
+    fn index(&mut self, relation: RelationId) -> &mut RelationIndex {
+        self.store.write_access(relation).0
+    }
+
+    /// The fast path for insertions. `None` if the relation does not have it.
+    #[inline]
+    pub(in crate::ops) fn fast_path(self, relation: RelationId) -> Option<FastInsertions<'s>> {
+        if !self.store.has_fast_path(relation, FastPathFlags::INSERT) {
+            return None;
+        }
+        let (index, participants) = self.store.write_access(relation);
+        Some(FastInsertions { index, participants, last_target: None })
+    }
+
+    /// Inserts a pair on the fast path.
+    #[inline]
+    pub(in crate::ops) fn try_insert(self, pair: StoredPair) -> FastPath {
+        match self.fast_path(pair.relation) {
+            Some(mut insertions) => insertions.insert(pair.source, pair.target),
+            None => FastPath::Declined,
+        }
+    }
+
+    /// Removes a pair on the fast path. Returns whether it was there; `None` if the relation does not have the fast path.
+    #[inline]
+    pub(in crate::ops) fn try_remove(&mut self, pair: StoredPair) -> Option<bool> {
+        let fast = self.store.has_fast_path(pair.relation, FastPathFlags::REMOVE);
+        fast.then(|| self.index(pair.relation).unlink(pair.source, pair.target).is_some())
+    }
+
+    /// Inserts the pair of a component that was inserted, on the fast path.
+    #[inline]
+    pub(in crate::ops) fn try_mirror(&mut self, pair: StoredPair) -> FastPath {
+        let StoredPair { source, relation, target } = pair;
+        if !self.store.has_fast_path(relation, FastPathFlags::MIRROR) {
+            return FastPath::Declined;
+        }
+        let index = self.index(relation);
+        if may_close_cycle(index, source, target) || index.has_any(source) {
+            return FastPath::NotReady;
+        }
+        index.link(source, target);
+        FastPath::Done
+    }
+
+    /// Removes the pair of a component that goes, on the fast path.
+    #[inline]
+    pub(in crate::ops) fn try_unlink(&mut self, pair: StoredPair) -> FastPath {
+        if !self.store.has_fast_path(pair.relation, FastPathFlags::UNLINK) {
+            return FastPath::Declined;
+        }
+        self.index(pair.relation).unlink(pair.source, pair.target);
+        FastPath::Done
+    }
+
+    /// Removes all pairs that `source` has of the relation, on the fast path.
+    #[inline]
+    pub(in crate::ops) fn try_unlink_source(&mut self, relation: RelationId, source: Entity) -> FastPath {
+        if !self.store.has_fast_path(relation, FastPathFlags::UNLINK) {
+            return FastPath::Declined;
+        }
+        let index = self.index(relation);
+        while let Some(target) = index.first_target(source) {
+            index.unlink(source, target);
+        }
+        FastPath::Done
+    }
+
+    /// Removes all pairs of the relation with this target, on the fast path.
+    #[inline]
+    pub(in crate::ops) fn try_unlink_target(&mut self, relation: RelationId, target: Entity) -> FastPath {
+        if !self.store.has_fast_path(relation, FastPathFlags::UNLINK) {
+            return FastPath::Declined;
+        }
+        self.index(relation).unlink_target(target);
+        FastPath::Done
+    }
+
+    /// Inserts a pair that is not there, with the row of its value.
+    pub(in crate::ops) fn insert(&mut self, pair: StoredPair, row: Option<u32>, tick: Tick) {
+        let StoredPair { source, relation, target } = pair;
+        let (index, participants) = self.store.write_access(relation);
+        participants.join(source, relation);
+        participants.join(target, relation);
+        index.link(source, target);
+        if let Some(row) = row {
+            self.set_row(pair, row);
+        }
+        self.index(relation).stamp(source, target, tick, true);
+    }
+
+    /// Notes that the value of a pair was replaced. It has a row if it had none before.
+    pub(in crate::ops) fn replace(&mut self, pair: StoredPair, row: Option<u32>, tick: Tick) {
+        let StoredPair { source, relation, target } = pair;
+        if let Some(row) = row
+            && self.store.relation(relation).row(source, target).is_none()
+        {
+            self.set_row(pair, row);
+        }
+        let index = self.index(relation);
+        index.note_change();
+        index.stamp(source, target, tick, false);
+    }
+
+    fn set_row(&mut self, pair: StoredPair, row: u32) {
+        let index = self.index(pair.relation);
+        let had_rows = index.has_values();
+        index.set_row(pair.source, pair.target, row);
+        if !had_rows {
+            self.store.refresh_fast_path(pair.relation);
+        }
+    }
+
+    /// Removes a pair. Returns the row of its value, which is still to be [taken out](take_value).
+    pub(in crate::ops) fn remove(&mut self, pair: StoredPair) -> Option<(ColumnRef, u32)> {
+        let StoredPair { source, relation, target } = pair;
+        let row = self.index(relation).unlink(source, target).filter(|&row| row != NO_ROW)?;
+        Some((self.store.column_of(relation, source, target)?, row))
+    }
+
+    /// Puts the sources of a target into another order, which must be a permutation of them.
+    pub(in crate::ops) fn reorder(&mut self, relation: RelationId, target: Entity, order: &[Entity]) {
+        self.index(relation).reorder(target, order);
+    }
+}
+
+/// Insertions of pairs of one relation on the fast path.
+pub(in crate::ops) struct FastInsertions<'s> {
+    index: &'s mut RelationIndex,
+    participants: &'s mut Participants,
+    /// The target of the last one, which is ready for the next.
+    last_target: Option<Entity>,
+}
+
+impl FastInsertions<'_> {
+    /// Inserts a pair if its ends are ready, in place of the one that the source of an exclusive relation has.
+    #[inline]
+    pub(in crate::ops) fn insert(&mut self, source: Entity, target: Entity) -> FastPath {
+        let Self { index, participants, last_target } = self;
+        let ready = participants.join_if_ready(source, index.bit())
+            && (*last_target == Some(target) || participants.join_if_ready(target, index.bit()));
+        if !ready || may_close_cycle(index, source, target) {
+            return FastPath::NotReady;
+        }
+        *last_target = Some(target);
+        if index.is_exclusive()
+            && !index.has(source, target)
+            && !index.retarget(source, target)
+            && let Some(old) = index.first_target(source)
+        {
+            index.unlink(source, old);
+        }
+        index.link(source, target);
+        FastPath::Done
+    }
+}
+
+/// Whether an acyclic relation must be searched for a cycle: only an entity that has sources of its own can close one.
+#[inline]
+fn may_close_cycle(index: &RelationIndex, source: Entity, target: Entity) -> bool {
+    index.is_acyclic() && (source == target || index.is_target(source))
+}
+
+/// Stores a value in the row that the pair has, or in a new one. Returns the row; `None` if the column is gone.
+pub(in crate::ops) fn store_value(
+    world: &mut DeferredWorld<'_>,
+    column: ColumnRef,
+    value: Value<'_>,
+    row: Option<u32>,
+) -> Option<u32> {
+    let Some(row) = row else { return column.insert_value(world, value) };
+    let replaced = column.replace_value(world, row, value);
+    if let Some(store) = fetch::deferred_store(world).filter(|_| replaced) {
+        store.note_removed(column);
+    }
+    replaced.then_some(row)
+}
+
+/// Takes a value out of its row. It is dropped when the operation is complete.
+pub(in crate::ops) fn take_value(world: &mut DeferredWorld<'_>, column: ColumnRef, row: u32) {
+    column.remove_value(world, row);
+    if let Some(store) = fetch::deferred_store(world) {
+        store.note_removed(column);
+    }
+}

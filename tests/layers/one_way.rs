@@ -1,0 +1,46 @@
+//! One way into the store: pairs are changed by `PairWriter` alone.
+
+use super::{Complaint, Source, assert_none, lines};
+
+/// The file of `PairWriter`.
+const WRITER: &str = "ops/mutate/writer";
+
+/// What gives a mutable index, outside of the store, and what changes the pairs in one, or the values of a column.
+const WRITES: &[&str] = &[
+    "write_access",
+    "unlink_target",
+    "retarget",
+    "set_row",
+    "stamp",
+    "insert_value",
+    "replace_value",
+    "remove_value",
+];
+
+/// Changes of the store that pass `PairWriter` by.
+fn check_writes(source: &Source) -> Vec<Complaint> {
+    if ["store", "relation"].contains(&source.top()) || source.module == WRITER {
+        return Vec::new();
+    }
+    let writes = WRITES.iter().flat_map(|word| source.words(word).map(move |end| (end, word)));
+    writes.map(|(end, word)| source.complaint(end, format!("`{word}` is for `{WRITER}`"))).collect()
+}
+
+#[test]
+fn there_is_one_way_into_the_store() {
+    assert_none(check_writes);
+}
+
+#[test]
+fn the_checker_finds_what_passes_the_writer_by() {
+    let text = "
+let (index, _) = store.write_access(id);
+column.insert_value(world, value);
+// store.write_access(id)
+writer.insert(pair, None, tick); rewrite_access(id);
+index.set_row(source, target, row);
+";
+    assert_eq!(lines(check_writes, "ops/lifecycle/cleanup", text), [2, 6, 3]);
+    assert_eq!(lines(check_writes, "store/index", text), []);
+    assert_eq!(lines(check_writes, WRITER, text), []);
+}
