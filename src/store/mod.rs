@@ -5,9 +5,9 @@
 //! linking and unlinking cost the same however many sources a target has. Values live in [`column`]s. Traits
 //! change rules, never storage: what a query returns does not depend on the layout.
 //!
-//! This layer keeps the indices consistent and knows no rules: which pairs may be inserted, what comes along
-//! with them, and who hears of it is decided in [`ops`](crate::ops), the only caller of the methods that
-//! change something.
+//! This layer keeps the indices consistent and knows no rules: which pairs may be inserted, what their companions
+//! are and which events are triggered is decided in [`ops`](crate::ops). Its `PairWriter` is the only caller of what
+//! changes pairs.
 //!
 //! # Invariants
 //!

@@ -148,7 +148,7 @@ pub trait WorldPairExt: sealed::Sealed {
     /// Constant on average, whatever the number of sources or targets.
     fn remove_pair<R: Relation>(&mut self, source: Entity, target: Entity) -> bool;
 
-    /// Removes all pairs of the relation from `source` and gives their number.
+    /// Removes all pairs of the relation from `source` and returns their number.
     fn remove_pairs<R: Relation>(&mut self, source: Entity) -> usize;
 
     /// Removes the pairs that fit `pair` from `source` and returns their number: `(R, T)`, all of a relation
@@ -160,8 +160,8 @@ pub trait WorldPairExt: sealed::Sealed {
     /// [`remove_pairs_by_id`](Self::remove_pairs_by_id) does.
     fn remove_pairs_everywhere(&mut self, pair: impl Into<PairId>) -> usize;
 
-    /// Removes many pairs of one relation, in order: several times faster than one by one. Gives the number
-    /// of those that were there.
+    /// Removes many pairs of one relation, in order: several times faster than one by one. Returns the
+    /// number of those that were there.
     fn remove_pair_batch<R: Relation>(&mut self, pairs: impl IntoIterator<Item = (Entity, Entity)>) -> usize;
 
     /// Removes every pair. Pairs kept in Bevy's relationship components go with the components. The relations
@@ -202,7 +202,7 @@ pub trait WorldPairExt: sealed::Sealed {
     /// Takes a tag away. True if it was there.
     fn remove_tag(&mut self, source: Entity, tag: Entity) -> bool;
 
-    /// Registers relation type `R`, as its first use does, and gives its entity.
+    /// Registers relation type `R`, as its first use does, and returns its entity.
     ///
     /// # Errors
     /// If its traits are rejected.
@@ -252,7 +252,7 @@ pub trait WorldPairExt: sealed::Sealed {
     /// as inserted now.
     fn track_pair_changes<R: Relation>(&mut self);
 
-    /// Adds an observer of the pairs that fit `pair` and gives its entity. The observer must be one of
+    /// Adds an observer of the pairs that fit `pair` and returns its entity. The observer must be one of
     /// `On<PairInserted<Wildcard>>` or `On<PairRemoved<Wildcard>>`; this narrows it.
     ///
     /// ```
@@ -273,7 +273,7 @@ pub trait WorldPairExt: sealed::Sealed {
     ///
     /// The event is one with `#[entity_event(propagate)]`. What it propagates along on its own does not matter here,
     /// nor whether it does so by itself. An observer that calls [`On::propagate(false)`](bevy_ecs::observer::On::propagate) ends the way
-    /// at its entity: nothing above it, or nothing below it, hears of the event, unless another way leads there.
+    /// at its entity: the event is not triggered above or below it, unless another way leads there.
     /// Commands of the observers are applied at the end, so that they do not change the way.
     ///
     /// ```
@@ -320,7 +320,7 @@ pub trait WorldPairExt: sealed::Sealed {
     /// [`trigger_along`](Self::trigger_along) any traversable relation.
     ///
     /// # Errors
-    /// If the relation is not traversable; nobody hears of the event then.
+    /// If the relation is not traversable; the event is not triggered then.
     fn trigger_along_by_id(
         &mut self,
         relation: Entity,
@@ -328,7 +328,7 @@ pub trait WorldPairExt: sealed::Sealed {
         towards: Direction,
     ) -> Result<(), NotTraversableError>;
 
-    /// Lets entities hear when component `C` comes and goes above them along `R`: from now on
+    /// Triggers events at entities when component `C` comes and goes above them along `R`: from now on
     /// [`InsertedAbove`](crate::event::InsertedAbove) and [`RemovedAbove`](crate::event::RemovedAbove) are triggered. Nothing is
     /// paid for relations and components for which this was not called.
     fn propagate_changes<R: TraversableRelation, C: Component>(&mut self);

@@ -126,7 +126,7 @@ impl<R: Relation, T: PairTarget> Pair<R, T> {
     }
 }
 
-/// Gives an error of a bundle effect to Bevy's error handler.
+/// Reports an error of a bundle effect to Bevy's error handler.
 #[cold]
 fn refused(world: &mut World, error: InsertPairError) {
     report(world.commands(), to_bevy(error));

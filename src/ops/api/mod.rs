@@ -1,4 +1,4 @@
-//! Floor 4: the verbs on worlds, entities and commands, bundles, and propagation of events. No logic beyond calling down.
+//! Floor 4: bundles, and events that propagate. No logic beyond calling down.
 
 pub(in crate::ops) mod bundle;
 pub(in crate::ops) mod propagate;

@@ -1,15 +1,15 @@
-//! Components that come and go above an entity: telling those below.
+//! Components that come and go above an entity: triggering events at those below.
 //!
 //! An entity sees the component of its nearest holder, as `Up` and `target_with` find it: depth first through targets
-//! in insertion order. What it sees changes when a holder comes or goes, and when a pair on the way does; whoever has
-//! the component itself sees nothing of what is propagate, and neither do those below it.
+//! in insertion order. What it sees changes when a holder comes or goes, and when a pair on the way does. An
+//! entity that has the component itself sees nothing of what is above, and neither do those below it.
 
 use super::trigger::view;
 use crate::{
     fetch,
     id::RelationId,
     ops::{
-        mutate::event::tell,
+        mutate::event::trigger_at,
         register::{
             keys::{PairInserted, PairRemoved},
             relation::relation_id,
@@ -72,7 +72,7 @@ pub struct InsertedAbove<R: TraversableRelation, C: Component> {
 /// `On<RemovedAbove<R, C>>`: the nearest holder of `C` above an entity along `R` is about to go, or the way to it.
 ///
 /// The other side of [`InsertedAbove`]. Both the component and the way are still there and readable. If there is
-/// another holder, `InsertedAbove` follows. An entity hears more than once if several pairs on its way go at once, as
+/// another holder, `InsertedAbove` follows. The event is triggered more than once if several pairs on its way go at once, as
 /// they do when an entity on the way is despawned.
 #[derive(EntityEvent)]
 pub struct RemovedAbove<R: TraversableRelation, C: Component> {
@@ -100,14 +100,14 @@ fn observe<R: TraversableRelation, C: Component>(world: &mut World) -> Vec<Entit
     let inserted = world.add_observer(|on: On<Insert<C>>, mut world: DeferredWorld| {
         if let Some(above) = Above::<R, C>::new(&world) {
             let below = above.below(&world, on.entity, on.entity);
-            above.tell_inserted(&mut world, below.into_iter().map(|entity| (entity, on.entity)));
+            above.trigger_inserted(&mut world, below.into_iter().map(|entity| (entity, on.entity)));
         }
     });
     let inserted = inserted.id();
     let removed = world.add_observer(|on: On<Remove<C>>, mut world: DeferredWorld| {
         if let Some(above) = Above::<R, C>::new(&world) {
             let mut below = above.below(&world, on.entity, on.entity);
-            above.tell_removed(&mut world, &below, on.entity);
+            above.trigger_removed(&mut world, &below, on.entity);
             if above.several_ways(&world) || above.holder(&world, on.entity).is_some() {
                 below.insert(0, on.entity);
                 above.look_again(&mut world, below);
@@ -120,7 +120,7 @@ fn observe<R: TraversableRelation, C: Component>(world: &mut World) -> Vec<Entit
             && !on.replaced
             && let Some((holder, below)) = above.seen_through(&world, on.source, on.target)
         {
-            above.tell_inserted(&mut world, below.into_iter().map(|entity| (entity, holder)));
+            above.trigger_inserted(&mut world, below.into_iter().map(|entity| (entity, holder)));
         }
     });
     let linked = linked.id();
@@ -128,7 +128,7 @@ fn observe<R: TraversableRelation, C: Component>(world: &mut World) -> Vec<Entit
         if let Some(above) = Above::<R, C>::new(&world)
             && let Some((holder, below)) = above.seen_through(&world, on.source, on.target)
         {
-            above.tell_removed(&mut world, &below, holder);
+            above.trigger_removed(&mut world, &below, holder);
             if above.several_ways(&world) {
                 above.look_again(&mut world, below);
             }
@@ -198,21 +198,25 @@ impl<R: TraversableRelation, C: Component> Above<R, C> {
         Some((holder, seers))
     }
 
-    fn tell_inserted(&self, world: &mut DeferredWorld<'_>, news: impl IntoIterator<Item = (Entity, Entity)>) {
+    fn trigger_inserted(
+        &self,
+        world: &mut DeferredWorld<'_>,
+        news: impl IntoIterator<Item = (Entity, Entity)>,
+    ) {
         for (entity, holder) in news {
             let mut event = InsertedAbove::<R, C> { entity, holder, marker: PhantomData };
-            tell(world, &mut event, &mut EntityTrigger);
+            trigger_at(world, &mut event, &mut EntityTrigger);
         }
     }
 
-    fn tell_removed(&self, world: &mut DeferredWorld<'_>, below: &[Entity], holder: Entity) {
+    fn trigger_removed(&self, world: &mut DeferredWorld<'_>, below: &[Entity], holder: Entity) {
         for &entity in below {
             let mut event = RemovedAbove::<R, C> { entity, holder, marker: PhantomData };
-            tell(world, &mut event, &mut EntityTrigger);
+            trigger_at(world, &mut event, &mut EntityTrigger);
         }
     }
 
-    /// Tells the entities of the next holder, once the nearest has gone.
+    /// Triggers the events of the next holder, once the nearest has gone.
     fn look_again(&self, world: &mut DeferredWorld<'_>, entities: Vec<Entity>) {
         world.commands().queue(move |world: &mut World| {
             let mut world = DeferredWorld::from(world);
@@ -221,7 +225,7 @@ impl<R: TraversableRelation, C: Component> Above<R, C> {
                 if Self::holds(&world, entity) { None } else { Some((entity, above.holder(&world, entity)?)) }
             };
             let news: Vec<_> = entities.iter().filter_map(sees).collect();
-            above.tell_inserted(&mut world, news);
+            above.trigger_inserted(&mut world, news);
         });
     }
 }

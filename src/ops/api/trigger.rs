@@ -69,7 +69,7 @@ fn trigger(world: &mut World, relation: RelationId, event: &mut impl PropagatedE
         }
         event.set_event_target(entity);
         let mut trigger = Propagation::from(origin);
-        event::tell(&mut world, event, &mut trigger);
+        event::trigger_at(&mut world, event, &mut trigger);
         if trigger.goes_on() {
             let (view, start) = (view(&world, relation), stack.len());
             match towards {

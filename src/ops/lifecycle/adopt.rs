@@ -11,7 +11,7 @@ use crate::{
     ops::{
         mutate::{
             error::{InsertPairError, PairRole},
-            event::{self, Kind, Watch},
+            event::{self, ObserveEntity, PairEvent},
             insert,
             plan::{attempted, check_rules},
             remove,
@@ -154,9 +154,9 @@ struct TargetDespawned<C>(PhantomData<C>);
 /// Follows the component wherever it is written, and makes the pairs those that the components say.
 fn mirror<C: Relationship>(world: &mut World) -> Vec<Entity> {
     let observers = vec![
-        event::watch::<InsertEvent, C, Inserted<C>>(world),
-        event::watch::<DiscardEvent, C, Discarded<C>>(world),
-        event::watch::<DespawnEvent, C::RelationshipTarget, TargetDespawned<C>>(world),
+        event::observe_entity::<InsertEvent, C, Inserted<C>>(world),
+        event::observe_entity::<DiscardEvent, C, Discarded<C>>(world),
+        event::observe_entity::<DespawnEvent, C::RelationshipTarget, TargetDespawned<C>>(world),
     ];
     world.flush();
     let Some(store) = fetch::store(world) else { return observers };
@@ -205,7 +205,7 @@ fn pair_of<'a, C: Relationship>(
     Some((StoredPair { source, relation, target }, store))
 }
 
-impl<C: Relationship> Watch for Inserted<C> {
+impl<C: Relationship> ObserveEntity for Inserted<C> {
     fn run(world: &mut DeferredWorld<'_>, source: Entity) {
         let Some((pair, store)) = pair_of::<C>(world, source) else {
             return refuse_invalid::<C>(world, source);
@@ -307,8 +307,8 @@ fn inserted_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: Store
     PairWriter::new(store).insert(pair, None, tick);
     let with = &store.registry.entry(relation).with;
     let companions: Vec<Entity> = with.iter().map(|&with| store.registry.entry(with).entity).collect();
-    if event::listening(world, Kind::Inserted) {
-        event::fire(world, Kind::Inserted, pair, false);
+    if event::is_observed(world, PairEvent::Inserted) {
+        event::trigger(world, PairEvent::Inserted, pair, false);
     }
     for companion in companions {
         world.commands().queue(move |world: &mut World| -> Result<(), BevyError> {
@@ -325,13 +325,13 @@ fn replaced(world: &mut DeferredWorld<'_>, pair: StoredPair) {
     if store.replacing == Some(pair.source) {
         store.replacing = None;
         PairWriter::new(store).replace(pair, None, tick);
-        if event::listening(world, Kind::Inserted) {
-            event::fire(world, Kind::Inserted, pair, true);
+        if event::is_observed(world, PairEvent::Inserted) {
+            event::trigger(world, PairEvent::Inserted, pair, true);
         }
     }
 }
 
-impl<C: Relationship> Watch for Discarded<C> {
+impl<C: Relationship> ObserveEntity for Discarded<C> {
     fn run(world: &mut DeferredWorld<'_>, source: Entity) {
         // The target may be dead by now.
         let Some(target) = world.get::<C>(source).map(Relationship::get) else { return };
@@ -357,7 +357,7 @@ impl<C: Relationship> Watch for Discarded<C> {
     }
 }
 
-impl<C: Relationship> Watch for TargetDespawned<C> {
+impl<C: Relationship> ObserveEntity for TargetDespawned<C> {
     fn run(world: &mut DeferredWorld<'_>, target: Entity) {
         let relation = fetch::store(world).and_then(|store| store.registry.of_type::<C>());
         if let Some(relation) = relation {

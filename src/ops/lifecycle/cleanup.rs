@@ -1,7 +1,7 @@
 //! What a despawn leaves behind: nothing.
 //!
 //! While an entity is being despawned, and still lives, its pairs are removed on both sides; entities that go
-//! with it are put on a list. One command works the list off, leaves first, in a loop: however deep the
+//! with it are put on a list. One command drains the list, leaves first, in a loop: however deep the
 //! relations go, the stack does not grow.
 
 use super::component;
@@ -28,7 +28,7 @@ use bevy_ecs::{
     world::{DeferredWorld, World},
 };
 
-/// What [`leave`] found that the short way cannot do.
+/// What [`leave`] found that the fast path cannot do.
 #[derive(Default)]
 struct Departure {
     pairs: Vec<StoredPair>,
@@ -86,7 +86,7 @@ pub(in crate::ops) fn on_despawn(mut world: DeferredWorld, entity: Entity) {
 }
 
 /// Ends everything that the store knows of an entity that is being despawned, or that was despawned while its marker
-/// was missing: then observers of pairs hear of an entity that is dead.
+/// was missing: then the events of pairs name an entity that is dead.
 pub(in crate::ops) fn leave_all(world: &mut DeferredWorld<'_>, entity: Entity) {
     let Some(store) = fetch::deferred_store(world) else { return };
     store.watches_lost |= store.participants.is_observer(entity);
@@ -296,7 +296,7 @@ pub(super) fn resume(world: &mut World) {
     }
 }
 
-/// Works the list of dependents off. Lets go of the list when dropped, also by a panic in a user's observer.
+/// Drains the list of dependents. Lets go of the list when dropped, also by a panic in a user's observer.
 struct Drain<'w>(&'w mut World);
 
 impl<'w> Drain<'w> {
@@ -368,7 +368,7 @@ fn collect_cascade(world: &mut DeferredWorld<'_>, roots: Vec<Entity>) -> Vec<Ent
 fn collect_pairs(store: &mut PairStore, roots: Vec<Entity>) -> Vec<Entity> {
     let mut order = roots.clone();
     // Level by level is the order in which trees tend to be spawned: turned around, it goes through memory in
-    // one direction. It is right as long as nobody depends on two others.
+    // one direction. It is right as long as no entity depends on two others.
     let is_forest = collect_levels(store, &mut order);
     for &entity in &order {
         store.participants.unvisit(entity);

@@ -5,7 +5,7 @@ use crate::{
     fetch,
     ops::{
         mutate::{
-            event::{self, WatchChange},
+            event::{self, ObserveChange},
             remove,
         },
         register::participant::{Participant, ParticipantLifecycle},
@@ -40,7 +40,7 @@ impl Component for Participant {
 
 impl ParticipantLifecycle for Participant {
     fn spawn_observers(world: &mut World) -> Vec<Entity> {
-        vec![event::watch_change::<DiscardEvent, Self, Stripped>(world)]
+        vec![event::observe_change::<DiscardEvent, Self, Stripped>(world)]
     }
 
     fn end_pairs(world: &mut DeferredWorld<'_>, entity: Entity) {
@@ -59,7 +59,7 @@ impl ParticipantLifecycle for Participant {
 /// Sees the marker go before anything else happens to the entity.
 struct Stripped;
 
-impl WatchChange for Stripped {
+impl ObserveChange for Stripped {
     fn run(world: &mut DeferredWorld<'_>, entity: Entity, change: &EntityComponentsTrigger<'_>) {
         // At a despawn, cleanup has already run.
         let Some(left) = change.new_archetype else { return };

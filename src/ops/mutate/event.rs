@@ -1,9 +1,9 @@
 //! Events of pairs.
 //!
-//! There is one event per kind, and patterns on it: `On<PairInserted<Likes>>` hears of the pairs of one
+//! There is one event per kind, and patterns on it: `On<PairInserted<Likes>>` observes the pairs of one
 //! relation type, `On<PairInserted<Wildcard>>` of all. [`WorldPairExt::observe_pairs`] narrows an observer of
-//! the latter kind to any [`PairId`], also of run-time relations. Nothing is built or queued when nobody
-//! listens.
+//! the latter kind to any [`PairId`], also of run-time relations. Nothing is built or queued if there are
+//! no observers.
 //!
 //! [`WorldPairExt::observe_pairs`]: crate::WorldPairExt::observe_pairs
 #![expect(
@@ -16,7 +16,7 @@ use crate::{
     id::{PairId, Slot, StoredPair},
     ops::register::{
         entity::relation_id_of,
-        keys::{PairInsertedEvent, PairRemovedEvent, set_listening},
+        keys::{PairInsertedEvent, PairRemovedEvent, set_observed},
         store::ensure_store,
     },
     store::PairStore,
@@ -34,28 +34,28 @@ use smallvec::SmallVec;
 
 /// Which of the two events.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PairEvent {
     Inserted,
     Removed,
 }
 
-/// Whether anybody may hear of an event.
+/// Whether there may be observers of an event.
 #[inline]
-pub(crate) fn listening(world: &mut DeferredWorld<'_>, kind: Kind) -> bool {
+pub(crate) fn is_observed(world: &mut DeferredWorld<'_>, kind: PairEvent) -> bool {
     let may_be = |world: &DeferredWorld<'_>| {
         fetch::store(world).is_some_and(|store| store.listeners.any[kind as usize])
     };
     if may_be(world) {
-        // Nobody tells when an observer goes.
-        refresh_listeners(world);
+        // It is not noticed when an observer goes.
+        refresh_observed(world);
         may_be(world)
     } else {
         false
     }
 }
 
-/// Tells observers of a pair.
-pub(crate) fn fire(world: &mut DeferredWorld<'_>, kind: Kind, pair: StoredPair, replaced: bool) {
+/// Triggers an event of a pair.
+pub(crate) fn trigger(world: &mut DeferredWorld<'_>, kind: PairEvent, pair: StoredPair, replaced: bool) {
     let StoredPair { source, target, .. } = pair;
     let Some(store) = fetch::store(world) else { return };
     let Some(keys) = store.listeners.keys else { return };
@@ -64,13 +64,13 @@ pub(crate) fn fire(world: &mut DeferredWorld<'_>, kind: Kind, pair: StoredPair, 
         EntityComponentsTrigger { components: &components, old_archetype: None, new_archetype: None };
     let key = keys[kind as usize];
     match kind {
-        Kind::Inserted => {
+        PairEvent::Inserted => {
             let mut event = PairInsertedEvent { source, relation, target, replaced };
-            // SAFETY: `keys` holds the keys of the two events in the order of `Kind`, registered in this world
+            // SAFETY: `keys` holds the keys of the two events in the order of `PairEvent`, registered in this world
             // by `spawn_observers`. Test: `observers_see_the_fields_of_their_own_event`.
             unsafe { world.trigger_raw(key, &mut event, &mut trigger, MaybeLocation::caller()) };
         }
-        Kind::Removed => {
+        PairEvent::Removed => {
             let mut event = PairRemovedEvent { source, relation, target };
             // SAFETY: as above.
             unsafe { world.trigger_raw(key, &mut event, &mut trigger, MaybeLocation::caller()) };
@@ -91,7 +91,7 @@ fn watched(store: &PairStore, pair: StoredPair) -> (Entity, SmallVec<[ComponentI
 }
 
 /// Runs the observers of an entity event at its target, and no further, whatever its trigger would do on its own.
-pub(in crate::ops) fn tell<E: EntityEvent>(
+pub(in crate::ops) fn trigger_at<E: EntityEvent>(
     world: &mut DeferredWorld<'_>,
     event: &mut E,
     trigger: &mut E::Trigger<'_>,
@@ -99,7 +99,7 @@ pub(in crate::ops) fn tell<E: EntityEvent>(
     let Some(event_key) = world.event_key::<E>() else { return };
     let target = event.event_target();
     let cell = world.as_unsafe_world_cell();
-    // SAFETY: the lists of observers are metadata; a deferred world gives nobody the right to change them.
+    // SAFETY: the lists of observers are metadata; a deferred world cannot change them.
     let Some(observers) = unsafe { cell.world_metadata() }.observers().try_get_observers(event_key) else {
         return;
     };
@@ -120,13 +120,15 @@ pub(in crate::ops) fn tell<E: EntityEvent>(
 }
 
 /// What to do about an entity whenever something happens to one of its components.
-pub(in crate::ops) trait Watch: 'static {
+pub(in crate::ops) trait ObserveEntity: 'static {
     fn run(world: &mut DeferredWorld<'_>, entity: Entity);
 }
 
 /// Observes lifecycle event `E` of component `C` with a plain function: a system would cost more than
 /// mirroring a pair does.
-pub(in crate::ops) fn watch<E: EntityEvent, C: Component, W: Watch>(world: &mut World) -> Entity {
+pub(in crate::ops) fn observe_entity<E: EntityEvent, C: Component, W: ObserveEntity>(
+    world: &mut World,
+) -> Entity {
     let key = world.register_event_key::<E>();
     let component = world.register_component::<C>();
     // SAFETY: the runner takes the event for an `E`, whose key this is.
@@ -135,8 +137,8 @@ pub(in crate::ops) fn watch<E: EntityEvent, C: Component, W: Watch>(world: &mut 
     world.spawn(observer.with_component(component)).id()
 }
 
-/// [`Watch`], with what the entity has before and after.
-pub(in crate::ops) trait WatchChange: 'static {
+/// [`ObserveEntity`], with what the entity has before and after.
+pub(in crate::ops) trait ObserveChange: 'static {
     fn run(world: &mut DeferredWorld<'_>, entity: Entity, change: &EntityComponentsTrigger<'_>);
 }
 
@@ -148,8 +150,10 @@ pub(in crate::ops) trait Lifecycle:
 
 impl<E: EntityEvent + for<'a> Event<Trigger<'a> = EntityComponentsTrigger<'a>>> Lifecycle for E {}
 
-/// [`watch`] for a [`WatchChange`].
-pub(in crate::ops) fn watch_change<E: Lifecycle, C: Component, W: WatchChange>(world: &mut World) -> Entity {
+/// [`observe_entity`] for a [`ObserveChange`].
+pub(in crate::ops) fn observe_change<E: Lifecycle, C: Component, W: ObserveChange>(
+    world: &mut World,
+) -> Entity {
     let key = world.register_event_key::<E>();
     let component = world.register_component::<C>();
     // SAFETY: the runner takes the event for an `E`, whose key this is.
@@ -160,7 +164,7 @@ pub(in crate::ops) fn watch_change<E: Lifecycle, C: Component, W: WatchChange>(w
 
 /// # Safety
 /// The event must be an `E`.
-unsafe fn run_change<E: Lifecycle, W: WatchChange>(
+unsafe fn run_change<E: Lifecycle, W: ObserveChange>(
     mut world: DeferredWorld<'_>,
     _observer: Entity,
     _context: &TriggerContext,
@@ -177,7 +181,7 @@ unsafe fn run_change<E: Lifecycle, W: WatchChange>(
 
 /// # Safety
 /// The event must be an `E`.
-unsafe fn run<E: EntityEvent, W: Watch>(
+unsafe fn run<E: EntityEvent, W: ObserveEntity>(
     mut world: DeferredWorld<'_>,
     _observer: Entity,
     _context: &TriggerContext,
@@ -189,8 +193,8 @@ unsafe fn run<E: EntityEvent, W: Watch>(
     W::run(&mut world, entity);
 }
 
-/// Finds out whether anybody listens.
-fn refresh_listeners(world: &mut DeferredWorld<'_>) {
+/// Finds out whether there are observers.
+fn refresh_observed(world: &mut DeferredWorld<'_>) {
     let Some(keys) = fetch::store(world).and_then(|store| store.listeners.keys) else { return };
     let any = keys.map(|key| {
         world.observers().try_get_observers(key).is_some_and(|observers| {
@@ -199,7 +203,7 @@ fn refresh_listeners(world: &mut DeferredWorld<'_>) {
                 || !observers.component_observers().is_empty()
         })
     });
-    set_listening(world, any);
+    set_observed(world, any);
 }
 
 /// Adds an observer of the pairs that fit `pair`.
@@ -211,7 +215,7 @@ pub(crate) fn observe<M>(world: &mut World, pair: PairId, observer: impl IntoObs
         }
         (Slot::Entity(relation), _) => match relation_key(world, relation) {
             Some(key) => observer.with_component(key),
-            // A dead relation has no pairs to hear of; an id of its own keeps the observer silent.
+            // A dead relation has no pairs to observe; an id of its own keeps the observer silent.
             None => observer.with_component(new_key(world)),
         },
         (_, Slot::Entity(target)) => observer.with_component(narrow_key(world, (None, target))),
@@ -236,7 +240,7 @@ fn narrow_key(world: &mut World, narrowed: (Option<Entity>, Entity)) -> Componen
         return key;
     }
     let key = free_key(world);
-    // A dead entity has no pairs to hear of, and its index may belong to another by now.
+    // A dead entity has no pairs to observe, and its index may belong to another by now.
     let named = [narrowed.0, Some(narrowed.1)].into_iter().flatten();
     let alive: SmallVec<[Entity; 2]> =
         named.filter(|&entity| world.entities().contains_spawned(entity)).collect();

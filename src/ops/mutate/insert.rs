@@ -2,8 +2,8 @@
 
 use super::{
     error::{InsertPairError, InsertPairsError, PairRole},
-    event::{self, Kind},
-    plan::{Given, Insertion, Plan, Source, attempted, make_values, plan},
+    event::{self, PairEvent},
+    plan::{Given, InsertPlan, Insertion, ValueSource, attempted, make_values, plan},
     remove::{self, Completion},
     writer::{self, FastPath, PairWriter},
 };
@@ -118,7 +118,7 @@ pub(crate) fn insert(
 #[inline(never)]
 fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
     let Some(store) = fetch::store(world) else { return Err(store_removed(pair)) };
-    let mut unmarked = Plan::default();
+    let mut unmarked = InsertPlan::default();
     for (dead, entity) in [(PairRole::Source, pair.source), (PairRole::Target, pair.target)] {
         if !store.participants.is_marked(entity) {
             if !world.entities().contains_spawned(entity) {
@@ -165,7 +165,7 @@ fn store_removed(pair: StoredPair) -> InsertPairError {
 
 /// Does what a plan needs before it holds: entities get the marker, relation types that lost their entity another one.
 /// That runs users' code, after which the relation may be another.
-fn prepare(world: &mut World, pair: StoredPair, plan: &Plan) -> Result<(), InsertPairError> {
+fn prepare(world: &mut World, pair: StoredPair, plan: &InsertPlan) -> Result<(), InsertPairError> {
     let Some(store) = fetch::store(world) else { return Err(store_removed(pair)) };
     let (id, entry) = (store.id(), store.registry.entry(pair.relation));
     let (entity, type_id) = (entry.entity, entry.type_id);
@@ -197,10 +197,10 @@ fn prepare(world: &mut World, pair: StoredPair, plan: &Plan) -> Result<(), Inser
 fn apply(
     world: &mut World,
     pair: StoredPair,
-    plan: Plan,
+    plan: InsertPlan,
     mut given: Option<&mut Given<'_>>,
 ) -> Result<(), InsertPairError> {
-    let Plan { removals, mut insertions, adopted, .. } = plan;
+    let InsertPlan { removals, mut insertions, adopted, .. } = plan;
     let mut deferred = DeferredWorld::from(&mut *world);
     // The last that may panic with everything as it was.
     let removals_observed = remove::trigger_removed(&mut deferred, &removals);
@@ -210,11 +210,11 @@ fn apply(
     let rows = store_values(&mut deferred, &mut insertions, given.as_deref_mut())?;
     remove::unlink(&mut deferred, &removals);
     write(&mut deferred, &insertions, &rows, &adopted);
-    let observed = event::listening(&mut deferred, Kind::Inserted);
+    let observed = event::is_observed(&mut deferred, PairEvent::Inserted);
     let mut rest = Completion::default();
     for insertion in insertions.iter().filter(|_| observed) {
         let world = &mut DeferredWorld::from(&mut *world);
-        rest.run(|| event::fire(world, Kind::Inserted, insertion.pair, insertion.replaced));
+        rest.run(|| event::trigger(world, PairEvent::Inserted, insertion.pair, insertion.replaced));
     }
     if observed || removals_observed {
         rest.run(|| world.flush());
@@ -269,7 +269,7 @@ fn store_values(
             rows.push(None);
             continue;
         };
-        let row = match take_given(core::mem::replace(value, Source::Nothing), given.as_deref_mut()) {
+        let row = match take_given(core::mem::replace(value, ValueSource::Nothing), given.as_deref_mut()) {
             // The other direction of a symmetric pair shares the value of the pair before.
             None => rows.last().copied().flatten(),
             Some(value) => {
@@ -313,8 +313,8 @@ fn apply_adopted(world: &mut World, adopted: Adopted, insertion: Insertion, give
     (adopted.insert)(replacing.0, source, target, take_given(insertion.value, given));
 }
 
-/// Tells the observers of the component that the pair stays and gets another value. The first that hears of the new
-/// value ends it; so does a panic.
+/// Shows the observers of the component that the pair stays and gets another value, until the first of them has seen the
+/// new value; or until a panic.
 struct Replacing<'w>(&'w mut World);
 
 impl<'w> Replacing<'w> {
@@ -335,11 +335,11 @@ impl Drop for Replacing<'_> {
 }
 
 /// The value that goes with a planned pair, if it brings one.
-fn take_given<'a>(source: Source, given: Option<&'a mut Given<'_>>) -> Option<Value<'a>> {
+fn take_given<'a>(source: ValueSource, given: Option<&'a mut Given<'_>>) -> Option<Value<'a>> {
     match source {
-        Source::Nothing | Source::Missing | Source::Shared => None,
-        Source::Default(value) => Some(Value::Boxed(value)),
-        Source::Given => given.map(|given| match &mut given.value {
+        ValueSource::Nothing | ValueSource::Missing | ValueSource::Shared => None,
+        ValueSource::Default(value) => Some(Value::Boxed(value)),
+        ValueSource::Given => given.map(|given| match &mut given.value {
             Value::Slot(slot) => Value::Slot(&mut **slot),
             Value::Boxed(value) => Value::Boxed(core::mem::replace(value, Box::new(()))),
         }),
@@ -448,7 +448,7 @@ mod tests {
         let relation = relation_id::<Carries>(&mut world);
         let insertion = |kind, value: BoxedValue| Insertion {
             pair: StoredPair { source: a, relation, target: b },
-            value: Source::Default(value),
+            value: ValueSource::Default(value),
             kind: Some(kind),
             replaced: false,
         };

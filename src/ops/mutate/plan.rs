@@ -1,7 +1,7 @@
 //! What an insertion means: every rule of every relation trait, checked before anything changes.
 //!
 //! [`plan`] turns one request into everything that has to happen: pairs that give way (exclusive), pairs that
-//! come along (symmetric, with). If any of them is not allowed, nothing of it happens. A plan holds for the world that
+//! are its companions (symmetric, with). If any of them is not allowed, nothing of it happens. A plan holds for the world that
 //! it was made for: it names the entities that must get the marker first, which runs code of the user, and then it has
 //! to be made anew. Between the last plan and the store lies nothing that can change the world.
 
@@ -27,7 +27,7 @@ pub(crate) struct Given<'a> {
 }
 
 /// Where the value of a planned pair comes from.
-pub(crate) enum Source {
+pub(crate) enum ValueSource {
     /// There is none.
     Nothing,
     /// The caller gave it.
@@ -42,7 +42,7 @@ pub(crate) enum Source {
 /// A pair that is to be inserted.
 pub(crate) struct Insertion {
     pub(crate) pair: StoredPair,
-    pub(crate) value: Source,
+    pub(crate) value: ValueSource,
     pub(crate) kind: Option<ColumnRef>,
     /// The pair is there; its value is replaced.
     pub(crate) replaced: bool,
@@ -50,7 +50,7 @@ pub(crate) struct Insertion {
 
 /// Everything that has to happen for one request.
 #[derive(Default)]
-pub(crate) struct Plan {
+pub(crate) struct InsertPlan {
     /// Pairs that give way.
     pub(crate) removals: SmallVec<[StoredPair; 4]>,
     pub(crate) insertions: SmallVec<[Insertion; 2]>,
@@ -94,27 +94,33 @@ struct Planner<'a, 'v> {
     world: &'a World,
     store: &'a PairStore,
     given: Option<&'a Given<'v>>,
-    plan: Plan,
+    plan: InsertPlan,
     met: Met,
-    /// Pairs that come along and are still to be looked at.
+    /// Companions that are still to be looked at.
     queue: SmallVec<[StoredPair; 2]>,
 }
 
 /// Checks a request against every rule but those of values, which [`make_values`] checks.
 ///
 /// # Errors
-/// The first rule that is broken, by the pair itself or by one that comes along.
+/// The first rule that is broken, by the pair itself or by a companion.
 ///
 /// # Complexity
-/// A step per distinct pair that comes along and per `with` that leads to it, beside the search for a cycle.
+/// `O(companions)`, and a step per `with` that leads to one, beside the search for a cycle.
 pub(crate) fn plan(
     world: &World,
     store: &PairStore,
     pair: StoredPair,
     given: Option<&Given<'_>>,
-) -> Result<Plan, InsertPairError> {
-    let mut planner =
-        Planner { world, store, given, plan: Plan::default(), met: Met::default(), queue: SmallVec::new() };
+) -> Result<InsertPlan, InsertPairError> {
+    let mut planner = Planner {
+        world,
+        store,
+        given,
+        plan: InsertPlan::default(),
+        met: Met::default(),
+        queue: SmallVec::new(),
+    };
     planner.add(pair, true)?;
     let mut next = 0;
     while let Some(&pair) = planner.queue.get(next) {
@@ -132,15 +138,15 @@ pub(crate) fn plan(
 pub(crate) fn make_values(
     world: &World,
     store: &PairStore,
-    plan: &mut Plan,
+    plan: &mut InsertPlan,
     mut given: Option<&mut Given<'_>>,
 ) -> Result<(), InsertPairError> {
     for insertion in plan.insertions.iter_mut().chain(plan.adopted.iter_mut().map(|(insertion, _)| insertion))
     {
         match (&insertion.value, given.as_deref_mut(), insertion.kind) {
-            (Source::Given, Some(given), _) => validate(world, store, insertion.pair, &mut given.value)?,
-            (Source::Missing, _, Some(kind)) => {
-                insertion.value = Source::Default(make_default(world, store, insertion.pair, kind)?);
+            (ValueSource::Given, Some(given), _) => validate(world, store, insertion.pair, &mut given.value)?,
+            (ValueSource::Missing, _, Some(kind)) => {
+                insertion.value = ValueSource::Default(make_default(world, store, insertion.pair, kind)?);
             }
             _ => {}
         }
@@ -185,7 +191,7 @@ fn validate(
 /// The first rule that is broken.
 pub(in crate::ops) fn check_rules(world: &World, pair: StoredPair) -> Result<(), InsertPairError> {
     let Some(store) = fetch::store(world) else { return Ok(()) };
-    let (plan, met) = (Plan::default(), Met::default());
+    let (plan, met) = (InsertPlan::default(), Met::default());
     let planner = Planner { world, store, given: None, plan, met, queue: SmallVec::new() };
     planner.rules(pair)
 }
@@ -212,7 +218,7 @@ impl Planner<'_, '_> {
             self.rules(pair)?;
         }
         let value = self.value(pair, kind, first, there)?;
-        if there && matches!(value, Source::Nothing) {
+        if there && matches!(value, ValueSource::Nothing) {
             return Ok(());
         }
         let insertion = Insertion { pair, value, kind, replaced: there };
@@ -279,7 +285,7 @@ impl Planner<'_, '_> {
         if pair.source == pair.target && entry.adopted.is_some_and(|adopted| !adopted.allow_self) {
             return Err(InsertPairError::SelfReference { pair: error() });
         }
-        // Of one acyclic relation a plan has this pair and, if it comes along with a symmetric one, its mirror.
+        // Of one acyclic relation a plan has this pair and, if it is symmetric, its mirror.
         let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
         let planned = self.met.contains(mirror).then_some((mirror.source, mirror.target));
         if entry.traits.is_acyclic()
@@ -313,12 +319,12 @@ impl Planner<'_, '_> {
         kind: Option<ColumnRef>,
         first: bool,
         there: bool,
-    ) -> Result<Source, InsertPairError> {
+    ) -> Result<ValueSource, InsertPairError> {
         let adopted = self.store.registry.entry(pair.relation).adopted;
         let error = || attempted(self.store, pair);
         let given = if first { self.given } else { None };
         match (adopted.map_or(kind, |adopted| Some(adopted.column)), given) {
-            (None, None) => Ok(Source::Nothing),
+            (None, None) => Ok(ValueSource::Nothing),
             (None, Some(given)) => Err(InsertPairError::UnexpectedValue { pair: error(), found: given.name }),
             (Some(kind), Some(given)) if kind.value_type() != given.type_id => {
                 let (expected, found) = (kind.value_name(), given.name);
@@ -329,15 +335,15 @@ impl Planner<'_, '_> {
             }
             // The component is there already and says nothing but its target.
             (Some(_), _) if there && adopted.is_some_and(|adopted| !adopted.has_fields) => {
-                Ok(Source::Nothing)
+                Ok(ValueSource::Nothing)
             }
-            (Some(_), Some(_)) => Ok(Source::Given),
+            (Some(_), Some(_)) => Ok(ValueSource::Given),
             // A Bevy relationship makes itself from its target.
-            (Some(_), None) if there || adopted.is_some() => Ok(Source::Nothing),
+            (Some(_), None) if there || adopted.is_some() => Ok(ValueSource::Nothing),
             (Some(kind), None) if !kind.has_default(self.world) => {
                 Err(InsertPairError::MissingValue { pair: error(), expected: kind.value_name() })
             }
-            (Some(_), None) => Ok(Source::Missing),
+            (Some(_), None) => Ok(ValueSource::Missing),
         }
     }
 
@@ -367,13 +373,18 @@ impl Planner<'_, '_> {
         if !there {
             self.make_way(mirror.source, mirror);
         }
-        self.plan.insertions.push(Insertion { pair: mirror, value: Source::Shared, kind, replaced: there });
+        self.plan.insertions.push(Insertion {
+            pair: mirror,
+            value: ValueSource::Shared,
+            kind,
+            replaced: there,
+        });
         if !there {
             self.add_companions(mirror);
         }
     }
 
-    /// Relations, or tags, that come along.
+    /// Adds the companions of a pair: relations, or tags.
     fn add_companions(&mut self, pair: StoredPair) {
         let registry = &self.store.registry;
         if pair.relation == TAGGED {

@@ -1,7 +1,7 @@
 //! Removing pairs.
 
 use super::{
-    event::{self, Kind},
+    event::{self, PairEvent},
     writer::{PairWriter, take_value},
 };
 use crate::{
@@ -31,10 +31,10 @@ pub(crate) fn remove(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) -> boo
 
 /// Triggers the events of pairs that are about to be removed. True if there may be observers.
 pub(super) fn trigger_removed(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) -> bool {
-    let observed = !pairs.is_empty() && event::listening(world, Kind::Removed);
+    let observed = !pairs.is_empty() && event::is_observed(world, PairEvent::Removed);
     if observed {
         for &pair in pairs {
-            event::fire(world, Kind::Removed, pair, false);
+            event::trigger(world, PairEvent::Removed, pair, false);
         }
     }
     observed
@@ -86,7 +86,7 @@ pub(crate) fn with_mirrors(store: &PairStore, pairs: Vec<StoredPair>) -> Vec<Sto
     all
 }
 
-/// Removes pairs, and the other directions of symmetric ones. Gives the number of those that were there.
+/// Removes pairs, and the other directions of symmetric ones. Returns the number of those that were there.
 pub(crate) fn remove_selected(world: &mut World, pairs: Vec<StoredPair>) -> usize {
     let count = pairs.len();
     let Some(store) = fetch::store(world) else { return 0 };
@@ -95,7 +95,7 @@ pub(crate) fn remove_selected(world: &mut World, pairs: Vec<StoredPair>) -> usiz
     let own = pairs.into_iter().filter(|pair| adopted(pair).is_none()).collect();
     let own = with_mirrors(store, own);
     let mut rest = Completion::default();
-    let told = remove(&mut DeferredWorld::from(&mut *world), &own);
+    let observed = remove(&mut DeferredWorld::from(&mut *world), &own);
     for (adopted, pair) in components {
         // The removal of another component may have changed this one.
         let still_there = |store: &PairStore| store.relation(pair.relation).has(pair.source, pair.target);
@@ -104,7 +104,7 @@ pub(crate) fn remove_selected(world: &mut World, pairs: Vec<StoredPair>) -> usiz
             rest.sync(world, adopted, pair.source);
         }
     }
-    if told {
+    if observed {
         rest.run(|| world.flush());
     }
     rest.run(|| drop_removed(world));
@@ -131,7 +131,7 @@ impl Completion {
         part();
     }
 
-    /// Makes an adopted pair what its component says, if an observer has panicked before that of the pair was told.
+    /// Makes an adopted pair what its component says, if an observer has panicked before that of the pair ran.
     pub(crate) fn sync(&mut self, world: &mut World, adopted: Adopted, source: Entity) {
         #[cfg(feature = "std")]
         if self.panic.is_some() {
@@ -170,7 +170,7 @@ pub(crate) fn remove_stored(world: &mut World, pair: StoredPair) -> bool {
     there && remove_selected(world, alloc::vec![pair]) > 0
 }
 
-/// Removes many pairs of one relation, in order. Gives the number of those that were there.
+/// Removes many pairs of one relation, in order. Returns the number of those that were there.
 pub(crate) fn remove_batch<R: Relation>(
     world: &mut World,
     pairs: impl IntoIterator<Item = (Entity, Entity)>,

@@ -112,14 +112,14 @@ pub(super) fn spawn_observers(world: &mut World) -> Vec<Entity> {
     }
     // The first event finds out. There may even be an observer that is just being added: one whose parameters
     // have brought relations into the world.
-    set_listening(&mut DeferredWorld::from(&mut *world), [true; 2]);
+    set_observed(&mut DeferredWorld::from(&mut *world), [true; 2]);
     let observer = world.add_observer(|_: On<Insert<Observer>>, mut world: DeferredWorld| {
-        set_listening(&mut world, [true; 2]);
+        set_observed(&mut world, [true; 2]);
     });
     vec![observer.id()]
 }
 
-pub(in crate::ops) fn set_listening(world: &mut DeferredWorld<'_>, any: [bool; 2]) {
+pub(in crate::ops) fn set_observed(world: &mut DeferredWorld<'_>, any: [bool; 2]) {
     if let Some(store) = fetch::deferred_store(world) {
         store.listeners.any = any;
         store.set_observed(any);

@@ -41,7 +41,7 @@ pub(crate) fn relation_id<R: Relation>(world: &mut World) -> RelationId {
     }
 }
 
-/// Registers relation type `R`, however it wants to be, and gives its entity.
+/// Registers relation type `R`, in its own way, and returns its entity.
 ///
 /// # Errors
 /// If its declared traits are rejected; then it, and what was registered along with it, is forgotten.
@@ -117,7 +117,7 @@ fn register_new<R: Relation>(world: &mut World) -> Result<RelationId, TraitsErro
     }
 }
 
-/// [`register`] from outside: with whatever comes along.
+/// [`register`] from outside, with its companions.
 pub(crate) fn register_relation<R: Relation>(world: &mut World) -> Result<Entity, TraitsError> {
     let id = try_relation_id::<R>(world)?;
     Ok(ensure_store(world).registry.entry(id).entity)

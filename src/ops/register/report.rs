@@ -6,7 +6,7 @@ use bevy_ecs::{
     world::World,
 };
 
-/// Gives an error to Bevy's error handler, when commands are applied next.
+/// Reports an error to Bevy's error handler, when commands are applied next.
 pub(crate) fn report(mut commands: Commands<'_, '_>, error: impl Into<BevyError>) {
     let error = error.into();
     commands.queue(move |_: &mut World| -> Result { Err(error) });

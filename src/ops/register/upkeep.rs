@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, world::World};
 use bevy_platform::sync::Weak;
 
-/// Whether an observer is gone, as far as `is_observer` knows, or one is left that serves nobody; or commands were lost.
+/// Whether an observer is gone, as far as `is_observer` knows, or the owner of one was dropped; or commands were lost.
 pub(crate) fn needs_mending(store: &PairStore, is_observer: impl Fn(Entity) -> bool) -> bool {
     store.watches.iter().any(|watch| !watch.observers.iter().all(|&observer| is_observer(observer)))
         || store.abandoned.iter().any(Abandoned::is_due)
