@@ -1,6 +1,6 @@
 //! Bevy's relationships as relations: whichever API writes, both show the same at once.
 
-use crate::common_world::{take_reported_errors, world_that_records_errors};
+use crate::common::{take_reported_errors, world_that_records_errors};
 use bevy_app::App;
 use bevy_ecs::{
     entity::{EntityCloner, EntityHashSet},

@@ -2,10 +2,7 @@
 //! observers insert, remove, despawn and clear. Small, so that Miri can see whether two of the borrows are of one
 //! thing.
 
-use crate::{
-    common::{Random, all_entities, fewer, size},
-    common_world::{take_reported_errors, world_that_records_errors},
-};
+use crate::common::{Random, all_entities, fewer, size, take_reported_errors, world_that_records_errors};
 use bevy_ecs::{lifecycle::Despawn, prelude::*, system::SystemId};
 use bevy_relations::{
     expr::{CompiledExpr, PairExpr},

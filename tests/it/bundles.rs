@@ -1,6 +1,6 @@
 //! Pairs in bundles, and that every value is dropped exactly once.
 
-use crate::common::{relation, spawn, take_errors, world_with_error_log};
+use crate::common::{relation, spawn, take_errors, world_that_records_errors};
 use bevy_ecs::{error::Severity, prelude::*};
 use bevy_relations::{
     bundle::TypeTarget,
@@ -131,7 +131,7 @@ fn lists_of_pairs_nest_in_bundles_that_functions_return() {
     fn guest(food: Entity, host: Entity) -> impl Bundle {
         (pairs![(Eats { grams: 1 }, food)], pairs![(Follows, host)], Pair(Likes, food))
     }
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [alice, bob, apple] = spawn(&mut world);
     let eve = world.spawn((friend_of(alice), guest(apple, alice), pairs![(Likes, bob)], pairs![])).id();
     assert_eq!(world.pairs::<Likes>().targets(eve).collect::<Vec<_>>(), [alice, apple, bob]);
@@ -149,7 +149,7 @@ fn lists_of_pairs_nest_in_bundles_that_functions_return() {
 
 #[test]
 fn sources_without_a_default_value_are_an_error_that_names_relation_and_type() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     world.commands().spawn(sources![Counted: Name::new("a"), Name::new("b")]);
     world.flush();
     let target = world.spawn(sources![Counted: Name::new("c")]).id();
@@ -183,7 +183,7 @@ fn a_type_can_be_the_target_of_a_pair_in_a_bundle() {
 /// "the relation is a type with fields: that type" comes before the target's.
 #[test]
 fn a_value_is_that_of_the_relation_if_both_elements_are_types_with_fields() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let a = world.spawn(Pair(Eats { grams: 3 }, TypeTarget(Position(1)))).id();
     let (eats, position) = (world.entity_of::<Eats>(), world.entity_of::<Position>());
     assert_eq!(take_errors(), []);
@@ -193,7 +193,7 @@ fn a_value_is_that_of_the_relation_if_both_elements_are_types_with_fields() {
 
 #[test]
 fn a_refused_pair_goes_to_the_error_handler_and_the_others_apply() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [alice, dead] = spawn(&mut world);
     world.despawn(dead);
     let several =
@@ -212,7 +212,7 @@ fn a_refused_pair_goes_to_the_error_handler_and_the_others_apply() {
 
 #[test]
 fn commands_spawn_pairs_too() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [alice, dead] = spawn(&mut world);
     world.despawn(dead);
     let mut commands = world.commands();
@@ -245,7 +245,7 @@ fn pairs_exist_after_the_bundles_own_observers_have_run() {
 
 #[test]
 fn an_entity_that_its_own_observer_despawns_gets_no_pairs() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [alice] = spawn(&mut world);
     world.spawn(Pair(Likes, alice));
     world.add_observer(|on: On<Add<Position>>, mut commands: Commands| commands.entity(on.entity).despawn());
@@ -261,7 +261,7 @@ fn an_entity_that_its_own_observer_despawns_gets_no_pairs() {
 
 #[test]
 fn a_batch_spawns_each_entity_with_its_bundle_and_pair() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [alice, dead] = spawn(&mut world);
     world.despawn(dead);
     let batch = (0..100).map(|n| (Position(n), Eats { grams: n as u32 }, if n == 50 { dead } else { alice }));
@@ -286,7 +286,7 @@ fn a_batch_spawns_each_entity_with_its_bundle_and_pair() {
 
 #[test]
 fn sources_are_spawned_beside_their_target() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let ship = world
         .spawn((Name::new("ship"), sources![Follows: (Name::new("gun"), Position(1)), Name::new("radar")]))
         .id();
@@ -320,7 +320,7 @@ fn sources_are_spawned_beside_their_target() {
 #[test]
 fn a_bundle_with_pairs_drops_and_stores_every_value_once() {
     let (count, left) = counter();
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [a, b, dead] = spawn(&mut world);
     world.despawn(dead);
     let new = || Counted::new(&count);
@@ -355,7 +355,7 @@ fn a_bundle_with_pairs_drops_and_stores_every_value_once() {
 #[test]
 fn values_that_are_never_stored_are_dropped() {
     let (count, left) = counter();
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [a, b, dead] = spawn(&mut world);
     world.despawn(dead);
     let plain = relation(&mut world, RelationTraits::new());
@@ -378,7 +378,7 @@ fn values_that_are_never_stored_are_dropped() {
 #[test]
 fn a_bundle_that_is_not_inserted_after_all_drops_its_values() {
     let (count, left) = counter();
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [a, dead] = spawn(&mut world);
     world.despawn(dead);
     world.commands().entity(dead).insert((Pair(Counted::new(&count), a), Position(1)));
@@ -399,7 +399,7 @@ fn a_bundle_that_is_not_inserted_after_all_drops_its_values() {
 
 #[test]
 fn a_store_that_was_cleared_is_usable() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [a, b] = spawn(&mut world);
     let child = world.spawn((ChildOf(a), Pair(Likes, b), Pair(Borders { length: 1 }, b))).id();
     world.insert_tag(child, a).unwrap();

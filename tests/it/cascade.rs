@@ -1,7 +1,7 @@
 //! `CascadeQuery`: order, completeness and final parents, compared with climbing from each entity.
 
-use crate::cascade_forest::{Forest, Global, Local, Random, Under, Visits, combine};
-use crate::common::size;
+use crate::cascade_forest::{Forest, Global, Local, Under, Visits, combine};
+use crate::common::{Random, size};
 use bevy_ecs::{entity_disabling::Disabled, prelude::*, query::QueryFilter};
 use bevy_relations::{
     prelude::*,

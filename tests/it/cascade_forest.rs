@@ -1,5 +1,6 @@
 //! Random forests that change between runs, for the tests of cascades.
 
+use crate::common::Random;
 use bevy_ecs::{entity_disabling::Disabled, prelude::*};
 use bevy_relations::{
     prelude::*,
@@ -25,22 +26,6 @@ pub(crate) struct Visits(pub(crate) u32);
 /// Moves entities to other tables, and matters to nobody.
 #[derive(Component)]
 struct Marker;
-
-#[derive(Clone)]
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 33) as usize % limit
-    }
-
-    pub(crate) fn pick(&mut self, entities: &[Entity]) -> Entity {
-        entities[self.below(entities.len())]
-    }
-}
 
 /// What a child's value is, given the parent's.
 pub(crate) fn combine(local: i64, parent: Option<i64>) -> i64 {

@@ -1,6 +1,6 @@
 //! Despawning: what else goes, in which order, and who is told. The policies themselves are in `cleanup_model`.
 
-use crate::common_world::{take_reported_errors, world_that_records_errors};
+use crate::common::{take_reported_errors, world_that_records_errors};
 use bevy_ecs::{lifecycle::Despawn, prelude::*, world::DeferredWorld};
 use bevy_relations::{
     error::{DespawnError, PairRole},

@@ -1,7 +1,7 @@
 //! Cleanup policies against a model written from the table alone: every policy, graph shape and verb, and
 //! random graphs in which entities are sources, targets, relations and tags at once.
 
-use crate::common_world::{take_reported_errors, world_that_records_errors};
+use crate::common::{take_reported_errors, world_that_records_errors};
 use bevy_ecs::{lifecycle::Despawn, prelude::*, world::DeferredWorld};
 use bevy_relations::{prelude::*, relation::Wildcard};
 use std::collections::HashSet;

@@ -13,21 +13,32 @@ thread_local! {
     static ERRORS: RefCell<Vec<(Severity, String)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A world whose error handler keeps what it is given for [`take_errors`].
-pub(crate) fn world_with_error_log() -> World {
-    fn keep(error: BevyError, _: ErrorContext) {
-        let text = error.to_string();
-        ERRORS.with_borrow_mut(|errors| errors.push((error.severity(), text)));
-    }
-    take_errors();
+fn record(error: BevyError, _: ErrorContext) {
+    let text = error.to_string();
+    ERRORS.with_borrow_mut(|errors| errors.push((error.severity(), text)));
+}
+
+/// A world whose error handler records what it is given for [`take_errors`].
+pub(crate) fn world_that_records_errors() -> World {
     let mut world = World::new();
-    world.insert_resource(FallbackErrorHandler(keep));
+    record_errors_of(&mut world);
     world
+}
+
+/// Replaces the error handler of the world by one that records errors for [`take_errors`].
+pub(crate) fn record_errors_of(world: &mut World) {
+    take_errors();
+    world.insert_resource(FallbackErrorHandler(record));
 }
 
 /// What the error handler was given in this thread since the last call.
 pub(crate) fn take_errors() -> Vec<(Severity, String)> {
     ERRORS.take()
+}
+
+/// The texts of [`take_errors`].
+pub(crate) fn take_reported_errors() -> Vec<String> {
+    take_errors().into_iter().map(|(_, text)| text).collect()
 }
 
 /// Some new entities.
@@ -115,6 +126,7 @@ pub(crate) fn try_reuse_index(world: &mut World, dead: Entity) -> Option<Entity>
 }
 
 /// Numbers that look random and are the same in every run.
+#[derive(Clone)]
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {

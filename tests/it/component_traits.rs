@@ -1,6 +1,6 @@
 //! Traits that are set on the entity of a component hold for the component.
 
-use crate::common::{refused, spawn, take_errors, world_with_error_log};
+use crate::common::{refused, spawn, take_errors, world_that_records_errors};
 use bevy_ecs::{prelude::*, resource::IsResource};
 use bevy_relations::{error::DespawnError, prelude::*};
 
@@ -35,7 +35,7 @@ fn policy(world: &mut World, policy: CleanupPolicy) -> Entity {
 #[test]
 fn a_component_is_removed_everywhere_when_the_entity_of_its_type_goes_with_remove() {
     for despawn in WAYS {
-        let mut world = world_with_error_log();
+        let mut world = world_that_records_errors();
         let burning = policy(&mut world, CleanupPolicy::Remove);
         let (a, b) = (world.spawn((Burning, Heat(1))).id(), world.spawn(Burning).id());
         world.entity_mut(burning).insert(Burning);
@@ -56,7 +56,7 @@ fn a_component_is_removed_everywhere_when_the_entity_of_its_type_goes_with_remov
 #[test]
 fn entities_with_a_component_go_with_the_entity_of_its_type_dependents_first_and_once_each() {
     for (ours, despawn) in [true, false].into_iter().zip(WAYS) {
-        let mut world = world_with_error_log();
+        let mut world = world_that_records_errors();
         world.init_resource::<Gone>();
         world.add_observer(|on: On<Despawn<Heat>>, mut gone: ResMut<Gone>| gone.0.push(on.entity));
         let burning = policy(&mut world, CleanupPolicy::Despawn);
@@ -88,7 +88,7 @@ fn entities_with_a_component_go_with_the_entity_of_its_type_dependents_first_and
 #[test]
 fn a_component_whose_type_entity_goes_with_another_entity_takes_its_holders_along() {
     for despawn in WAYS {
-        let mut world = world_with_error_log();
+        let mut world = world_that_records_errors();
         let burning = policy(&mut world, CleanupPolicy::Despawn);
         let [root, second_holder] = spawn(&mut world);
         world.entity_mut(burning).insert(ChildOf(root));
@@ -110,7 +110,7 @@ fn a_component_whose_type_entity_goes_with_another_entity_takes_its_holders_alon
 #[test]
 fn the_entity_of_a_component_in_use_is_not_despawned_unless_a_policy_allows_it() {
     for declared in [false, true] {
-        let mut world = world_with_error_log();
+        let mut world = world_that_records_errors();
         let burning = world.entity_of::<Burning>();
         if declared {
             policy(&mut world, CleanupPolicy::Refuse);
@@ -147,7 +147,7 @@ fn the_entity_of_a_component_in_use_is_not_despawned_unless_a_policy_allows_it()
 
 #[test]
 fn resources_and_bevys_relationships_are_not_removed_with_the_entity_of_their_type() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     world.insert_resource(Clock);
     let [parent] = spawn(&mut world);
     let child = world.spawn(ChildOf(parent)).id();
@@ -162,7 +162,7 @@ fn resources_and_bevys_relationships_are_not_removed_with_the_entity_of_their_ty
 
 #[test]
 fn a_panic_in_an_observer_does_not_keep_a_component_on_the_other_entities() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let burning = policy(&mut world, CleanupPolicy::Remove);
     let holders = [(); 3].map(|()| world.spawn(Burning).id());
     world.add_observer(move |on: On<Remove<Burning>>| assert_ne!(on.entity, holders[0], "on purpose"));
@@ -176,7 +176,7 @@ fn a_panic_in_an_observer_does_not_keep_a_component_on_the_other_entities() {
 
 #[test]
 fn a_world_with_policies_on_components_can_be_cleared() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     for entity in [world.entity_of::<Heat>(), policy(&mut world, CleanupPolicy::Despawn)] {
         world.spawn((Burning, Heat(1)));
         world.entity_mut(entity).insert(Heat(1));

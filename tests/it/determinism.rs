@@ -1,7 +1,7 @@
 //! Whatever has an order has the same one in every run of a program: rows, events, cleanup, errors, plans.
 
 use crate::{
-    common_world::take_reported_errors,
+    common::take_reported_errors,
     oracle::random::{self, Random},
     ours::Ours,
     storm,

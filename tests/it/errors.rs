@@ -1,7 +1,7 @@
 //! Every error, and that nothing has changed after it.
 
 use crate::common::{
-    dump, refused, relation, reuse_index, spawn, take_errors, targets, world_with_error_log,
+    dump, refused, relation, reuse_index, spawn, take_errors, targets, world_that_records_errors,
 };
 use bevy_ecs::{error::Severity, prelude::*};
 use bevy_relations::{
@@ -263,7 +263,7 @@ fn an_adopted_relationship_refuses_its_own_entity() {
 
 #[test]
 fn a_companion_that_is_refused_keeps_an_adopted_pair_out() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let acyclic = relation(&mut world, RelationTraits::new().acyclic());
     world.adopt_relationship_with::<CrewOf>(RelationTraits::new().with_id(acyclic)).unwrap();
     let [a, b] = spawn(&mut world);
@@ -362,7 +362,7 @@ fn despawning_the_entity_of_a_type_is_refused_while_it_is_in_use() {
 
 #[test]
 fn bevys_own_despawn_completes_and_reports() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [a, b, c] = spawn(&mut world);
     world.insert_pair(a, LeansOn, b).unwrap();
     let likes = world.register_relation::<Likes>().unwrap();
@@ -383,7 +383,7 @@ fn bevys_own_despawn_completes_and_reports() {
 
 #[test]
 fn no_pair_mentions_the_entity_of_an_adopted_relation_once_that_is_despawned() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [parent] = spawn(&mut world);
     let child = world.spawn(ChildOf(parent)).id();
     let child_of = world.entity_of::<ChildOf>();
@@ -401,7 +401,7 @@ fn no_pair_mentions_the_entity_of_an_adopted_relation_once_that_is_despawned() {
 
 #[test]
 fn refused_commands_go_to_the_error_handler_with_severity_error() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [a, b, dead] = spawn(&mut world);
     world.despawn(dead);
     let acyclic = relation(&mut world, RelationTraits::new().acyclic());
@@ -436,7 +436,7 @@ fn refused_commands_go_to_the_error_handler_with_severity_error() {
 
 #[test]
 fn commands_behind_a_despawn_of_their_entity_are_dropped_with_an_error() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [a, b] = spawn(&mut world);
     world.insert_pair(a, Likes, b).unwrap();
     let mut commands = world.commands();
@@ -468,7 +468,7 @@ fn the_default_error_handler_does_not_panic() {
 
 #[test]
 fn a_cycle_written_through_bevys_component_is_removed_and_reported() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     world.entity_of::<ChildOf>();
     let [a] = spawn(&mut world);
     let b = world.spawn(ChildOf(a)).id();
@@ -537,7 +537,7 @@ fn a_pair_with_a_type_gets_the_default_that_reflection_knows() {
     #[reflect(Default)]
     struct Speed(u32);
 
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [a] = spawn(&mut world);
     let begin = relation(&mut world, RelationTraits::new());
     let speed = world.entity_of::<Speed>();
@@ -556,7 +556,7 @@ fn a_pair_with_a_type_gets_the_default_that_reflection_knows() {
 
 #[test]
 fn a_dead_entity_in_the_value_of_a_relationship_does_not_matter_beside_the_target() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [a, b, dead] = spawn(&mut world);
     world.despawn(dead);
     world.insert_pair(b, CrewOf(dead), a).unwrap();
@@ -573,7 +573,7 @@ fn a_dead_entity_in_the_value_of_a_relationship_does_not_matter_beside_the_targe
 
 #[test]
 fn a_relationship_has_its_pairs_once_it_is_adopted() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [a, b] = spawn(&mut world);
     world.entity_mut(b).insert(CrewOf(a));
     assert!(!world.has_pair::<CrewOf>(b, a), "reading alone does not adopt it");
@@ -584,7 +584,7 @@ fn a_relationship_has_its_pairs_once_it_is_adopted() {
 
 #[test]
 fn a_tag_pair_has_no_value() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [a, b] = spawn(&mut world);
     let tag = relation(&mut world, RelationTraits::new());
     world.insert_pair_by_id(a, (tag, b)).unwrap();

@@ -1,6 +1,6 @@
 //! Events of pairs that are kept in Bevy's relationship components.
 
-use crate::common_world::world_that_records_errors;
+use crate::common::world_that_records_errors;
 use bevy_ecs::{prelude::*, world::DeferredWorld};
 use bevy_relations::{prelude::*, relation::Wildcard};
 

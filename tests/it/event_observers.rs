@@ -1,6 +1,6 @@
 //! Observers of pairs that are narrowed, come and go, and give commands.
 
-use crate::common_world::{take_reported_errors, world_that_records_errors};
+use crate::common::{take_reported_errors, world_that_records_errors};
 use bevy_ecs::prelude::*;
 use bevy_relations::{prelude::*, relation::Wildcard};
 

@@ -1,6 +1,6 @@
 //! Events of pairs: which, when, in which order, and what can be read then.
 
-use crate::common_world::{take_reported_errors, world_that_records_errors};
+use crate::common::{take_reported_errors, world_that_records_errors};
 use bevy_ecs::{lifecycle::Add, prelude::*, world::DeferredWorld};
 use bevy_relations::{prelude::*, relation::Wildcard};
 

@@ -1,5 +1,6 @@
 //! Expressions at random: what is read can be written and read again, and nothing makes reading panic.
 
+use crate::common::Random;
 use bevy_ecs::prelude::*;
 use bevy_relations::{
     expr::{ExprErrorKind, PairExpr},
@@ -285,14 +286,10 @@ proptest! {
 
 #[test]
 fn most_of_what_follows_the_grammar_is_accepted() {
-    let mut state = 1_u64;
-    let mut random = move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 56) as u8
-    };
+    let mut random = Random(1);
     let mut accepted = 0;
     for _ in 0..1000 {
-        let choices: Vec<u8> = (0..40).map(|_| random()).collect();
+        let choices: Vec<u8> = (0..40).map(|_| random.below(256) as u8).collect();
         accepted += usize::from(read(&grammatical(&choices)).is_some());
     }
     assert!(accepted > 500, "{accepted} of 1000");

@@ -1,5 +1,6 @@
 //! Running compiled expressions: variables that are set, limits, fields, order, and worlds that change in between.
 
+use crate::common::Random;
 use bevy_ecs::{entity_disabling::Disabled, prelude::*};
 use bevy_relations::{
     expr::{CompiledExpr, ExprRunError, FieldId, PairExpr},
@@ -162,14 +163,10 @@ fn triangles_are_those_that_three_loops_find() {
     let mut world = World::new();
     let likes = relation::<Likes>(&mut world);
     let nodes: Vec<Entity> = (0..60).map(|_| world.spawn_empty().id()).collect();
-    let mut state = 12345_u64;
-    let mut below = |bound: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % bound
-    };
+    let mut random = Random(12345);
     for _ in 0..500 {
         // Some have many neighbours.
-        let (a, b) = (below(60), below(60) * below(60) / 60);
+        let (a, b) = (random.below(60), random.below(60) * random.below(60) / 60);
         world.insert_pair(nodes[a], Likes, nodes[b]).unwrap();
     }
     let mut expr = compile(&mut world, &format!("({likes}, $x), {likes}($x, $y), {likes}($y, $this)"));

@@ -1,6 +1,6 @@
 //! What happens to pairs when entities are cleared or cloned, relations come and go, and worlds are emptied.
 
-use crate::common_world::{record_errors_of, take_reported_errors, world_that_records_errors};
+use crate::common::{record_errors_of, take_reported_errors, world_that_records_errors};
 use bevy_ecs::{entity::EntityCloner, lifecycle::Remove, prelude::*};
 use bevy_relations::{id::Slot, prelude::*};
 use std::{

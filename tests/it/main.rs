@@ -12,7 +12,6 @@ mod cascade_forest;
 mod cleanup;
 mod cleanup_model;
 mod common;
-mod common_world;
 mod component_traits;
 #[cfg(not(miri))]
 mod determinism;

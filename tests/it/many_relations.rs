@@ -1,6 +1,6 @@
 //! Relations in numbers that nobody declares by hand: what must not cost more than it is worth.
 
-use crate::common::{spawn, world_with_error_log};
+use crate::common::{spawn, world_that_records_errors};
 use bevy_ecs::prelude::*;
 use bevy_relations::prelude::*;
 
@@ -12,7 +12,7 @@ fn relation(world: &mut World, with: &[Entity]) -> Entity {
 /// Two relations a level, of which each brings both of the next level along: a number of ways that has twelve digits.
 #[test]
 fn forty_levels_of_diamonds_insert_every_companion_once() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let mut level = Vec::new();
     for _ in 0..40 {
         level = vec![relation(&mut world, &level), relation(&mut world, &level)];
@@ -30,7 +30,7 @@ fn forty_levels_of_diamonds_insert_every_companion_once() {
 
 #[test]
 fn a_cycle_through_diamonds_is_found_and_named() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let bottom = relation(&mut world, &[]);
     let mut level = vec![bottom];
     for _ in 0..40 {
@@ -44,7 +44,7 @@ fn a_cycle_through_diamonds_is_found_and_named() {
 
 #[test]
 fn tags_that_bring_tags_along_form_diamonds_too() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let mut level = Vec::new();
     for _ in 0..40 {
         level = vec![relation(&mut world, &level), relation(&mut world, &level)];
@@ -57,7 +57,7 @@ fn tags_that_bring_tags_along_form_diamonds_too() {
 
 #[test]
 fn a_chain_of_two_thousand_companions_comes_along() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let mut top = relation(&mut world, &[]);
     for _ in 1..2_000 {
         top = relation(&mut world, &[top]);
@@ -73,7 +73,7 @@ fn a_chain_of_two_thousand_companions_comes_along() {
 
 #[test]
 fn an_entity_has_pairs_of_three_thousand_relations() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let relations: Vec<Entity> = (0..3_000).map(|_| relation(&mut world, &[])).collect();
     let [a, b, c] = spawn(&mut world);
     for &relation in &relations {

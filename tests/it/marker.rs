@@ -1,6 +1,6 @@
 //! Entities that are cleared, emptied, moved and despawned while observers do what they like: no pair names the dead.
 
-use crate::common_world::{take_reported_errors, world_that_records_errors};
+use crate::common::{take_reported_errors, world_that_records_errors};
 use bevy_ecs::{
     component::ComponentId,
     entity::EntityCloner,

@@ -1,6 +1,6 @@
 //! `PairQuery` gives what a plain evaluation gives, in each of its forms.
 
-use crate::common::size;
+use crate::common::{Random, size};
 use bevy_ecs::{entity_disabling::Disabled, prelude::*, query::QueryFilter, system::RunSystemOnce};
 use bevy_relations::{prelude::*, relation::ExclusiveRelation, system_param::PairEdge};
 use std::sync::Mutex;
@@ -42,18 +42,6 @@ struct SparseMark;
 
 /// Source, target, value of the pair, data of the source, data of the target.
 type Row = (Entity, Entity, Option<u32>, u32, u32);
-
-/// A random number below `bound`.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 33) as usize % bound
-    }
-}
 
 /// Entities with random components.
 fn entities(world: &mut World, random: &mut Random, count: usize) -> Vec<Entity> {

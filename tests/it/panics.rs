@@ -3,7 +3,7 @@
 //!
 //! Every verb meets a panic at every place where users' code may run, at its first, second and third call.
 
-use crate::common::{dump, spawn, take_errors, world_with_error_log};
+use crate::common::{dump, spawn, take_errors, world_that_records_errors};
 use bevy_ecs::{component::ComponentId, hierarchy::ChildOf, prelude::*};
 use bevy_relations::{
     error::PairRefusal,
@@ -135,7 +135,7 @@ struct PartOf;
 type Entities = [Entity; 12];
 
 fn world() -> (World, Entities) {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let entities: Entities = spawn(&mut world);
     let [a, b, c, d, e, f, g, h, ..] = entities;
     world.insert_pair(a, Weighs(bomb(1)), b).unwrap();
@@ -336,7 +336,7 @@ fn operations_of_several_parts_in_which_users_code_panics_keep_every_invariant()
 
 #[test]
 fn a_registration_in_which_an_observer_panics_can_be_made_again() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [a, b, c] = spawn(&mut world);
     let marker = marker(&mut world);
     world.spawn(Observer::new(|_: On<Insert<()>>| call(Place::Marker)).with_component(marker));
@@ -386,7 +386,7 @@ struct Fragile;
 
 #[test]
 fn a_relation_type_gets_another_entity_if_an_observer_broke_the_despawn_of_its_own_off() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [a, b] = spawn(&mut world);
     world.insert_pair(a, Likes, b).unwrap();
     let old = world.entity_of::<Likes>();

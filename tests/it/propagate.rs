@@ -1,6 +1,6 @@
 //! Events along relations: sent, and caused by components that come and go above.
 
-use crate::common::{relation, spawn, take_errors, world_with_error_log};
+use crate::common::{relation, spawn, take_errors, world_that_records_errors};
 use bevy_ecs::{error::Severity, prelude::*};
 use bevy_relations::{
     event::{InsertedAbove, RemovedAbove},
@@ -48,7 +48,7 @@ impl Call {
 }
 
 fn world() -> World {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     world.init_resource::<Heard>();
     world.add_observer(|mut on: On<Call>, deaf: Query<(), With<Deaf>>, mut heard: ResMut<Heard>| {
         assert_eq!(on.original_event_target(), on.origin);

@@ -1,6 +1,6 @@
 //! Every way to read pairs, on the world and in a system.
 
-use crate::common::{relation, reuse_index, sources, spawn, targets, world_with_error_log};
+use crate::common::{relation, reuse_index, sources, spawn, targets, world_that_records_errors};
 use bevy_ecs::{entity_disabling::Disabled, prelude::*, system::RunSystemOnce};
 use bevy_relations::{id::Slot, prelude::*, relation::Prefab};
 use std::collections::BTreeSet;
@@ -477,7 +477,7 @@ fn topology_reads_see_disabled_entities() {
 
 #[test]
 fn moving_or_retaining_components_keeps_pairs_and_clearing_removes_them() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [b, c] = spawn(&mut world);
     let a = world.spawn((Marker, Velocity(1), Pair(Likes, b))).id();
     world.insert_pair(c, Likes, a).unwrap();
@@ -512,7 +512,7 @@ fn clearing_removes_pairs_although_an_observer_inserts_something_meanwhile() {
 
 #[test]
 fn relations_and_types_can_be_at_any_place_of_a_pair_and_carry_tags() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let likes = world.register_relation::<Likes>().unwrap();
     let velocity = world.entity_of::<Velocity>();
     let [r, tag] = spawn(&mut world);

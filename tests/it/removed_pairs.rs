@@ -1,6 +1,6 @@
 //! Reading pairs that were removed, and run conditions.
 
-use crate::common::{spawn, world_with_error_log};
+use crate::common::{spawn, world_that_records_errors};
 use bevy_app::prelude::*;
 use bevy_ecs::{prelude::*, system::RunSystemOnce};
 use bevy_relations::{
@@ -98,7 +98,7 @@ fn retargets_mirrors_cascades_and_relations_count() {
 
 #[test]
 fn the_end_of_a_relation_ends_its_pairs() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [a, b] = spawn(&mut world);
     let removed = reader::<Likes>(&mut world);
     world.insert_pair(a, Likes, b).unwrap();

@@ -1,7 +1,7 @@
 //! What an insertion means is decided for the world that it changes: observers whose commands run in the middle of
 //! an operation find rules kept, however late they come.
 
-use crate::common::{spawn, take_errors, world_with_error_log};
+use crate::common::{spawn, take_errors, world_that_records_errors};
 use bevy_ecs::{component::ComponentId, hierarchy::ChildOf, prelude::*};
 use bevy_relations::{
     error::{InsertPairError, PairRole},
@@ -87,7 +87,7 @@ fn marker(world: &mut World) -> ComponentId {
 
 /// A world in which everything that the tests use is registered.
 fn world() -> World {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     world.register_relation::<Likes>().unwrap();
     world.register_relation::<Eats>().unwrap();
     world.register_relation::<MountedOn>().unwrap();
@@ -393,7 +393,7 @@ fn an_adopted_pair_whose_component_goes_while_its_value_is_replaced_is_gone() {
 
 #[test]
 fn a_relation_type_used_while_it_is_being_registered_keeps_its_traits() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [a, b, c] = spawn(&mut world);
     let depth = Arc::new(AtomicUsize::new(0));
     let counter = depth.clone();
@@ -418,7 +418,7 @@ fn a_relation_type_used_while_it_is_being_registered_keeps_its_traits() {
 
 #[test]
 fn traits_are_not_set_on_a_relation_that_got_a_pair_meanwhile() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [a, b, c] = spawn(&mut world);
     let relation = world.spawn_relation("R", RelationTraits::new()).unwrap();
     let mut once = true;
@@ -441,7 +441,7 @@ fn traits_are_not_set_on_a_relation_that_got_a_pair_meanwhile() {
 
 #[test]
 fn clearing_pairs_leaves_the_traits_of_what_observers_insert_again() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [a, b] = spawn(&mut world);
     let relation = world.spawn_relation("R", RelationTraits::new()).unwrap();
     world.insert_pair_by_id(a, (relation, b)).unwrap();
@@ -471,7 +471,7 @@ fn resources_of(world: &mut World, bring: impl FnOnce(&mut World)) -> Vec<Entity
 
 /// A world, and the entity of the resource with its pairs, which is the first that comes.
 fn world_and_store() -> (World, Entity) {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [a, b] = spawn(&mut world);
     let store = resources_of(&mut world, |world| world.insert_pair(a, Likes, b).unwrap())[0];
     (world, store)

@@ -2,7 +2,7 @@
 
 use crate::{
     common::Random,
-    common_world::{take_reported_errors, world_that_records_errors},
+    common::{take_reported_errors, world_that_records_errors},
 };
 use bevy_ecs::{entity::EntityCloner, prelude::*, world::DeferredWorld};
 use bevy_relations::{prelude::*, relation::Wildcard};

@@ -6,7 +6,7 @@
 
 use crate::{
     common::{Random, dump, fewer},
-    common_world::{take_reported_errors, world_that_records_errors},
+    common::{take_reported_errors, world_that_records_errors},
 };
 #[cfg(feature = "bevy_reflect")]
 use bevy_ecs::reflect::AppTypeRegistry;

@@ -1,6 +1,6 @@
 //! Every relation trait: what it does, and what it refuses.
 
-use crate::common::{all_entities, refused, relation, sources, spawn, targets, world_with_error_log};
+use crate::common::{all_entities, refused, relation, sources, spawn, targets, world_that_records_errors};
 use bevy_ecs::prelude::*;
 use bevy_relations::{
     error::{InsertPairError, ReorderError, TraitConflict, TraitsError},
@@ -525,7 +525,7 @@ fn traits_that_contradict_earlier_ones_are_rejected() {
 
 #[test]
 fn traits_are_frozen_by_the_first_pair_and_free_again_when_everything_is_cleared() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let r = relation(&mut world, RelationTraits::new());
     let [a, b] = spawn(&mut world);
     refused(&mut world, |world| world.insert_pair_by_id(a, (r, Slot::Wildcard)));

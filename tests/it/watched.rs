@@ -1,6 +1,6 @@
 //! The observers that this crate depends on are entities, which anybody may despawn.
 
-use crate::common_world::{take_reported_errors, world_that_records_errors};
+use crate::common::{take_reported_errors, world_that_records_errors};
 use bevy_app::prelude::*;
 use bevy_ecs::prelude::*;
 use bevy_relations::{

@@ -1,6 +1,6 @@
 //! Worlds that are emptied as a whole.
 
-use crate::common_world::{take_reported_errors, world_that_records_errors};
+use crate::common::{take_reported_errors, world_that_records_errors};
 use bevy_ecs::{lifecycle::Add, prelude::*};
 use bevy_relations::{prelude::*, relation::Wildcard};
 use std::{
@@ -131,7 +131,7 @@ fn after_clear_resources_observers_hear_each_event_once() {
     assert_eq!(world.resource::<Heard>().0, 11);
     for _ in 0..3 {
         world.clear_resources();
-        crate::common_world::record_errors_of(&mut world);
+        crate::common::record_errors_of(&mut world);
         world.init_resource::<Heard>();
         world.insert_pair(bob, Likes, alice).unwrap();
         assert_eq!(world.resource::<Heard>().0, 11);

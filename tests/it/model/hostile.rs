@@ -2,7 +2,7 @@
 //! keeps its invariants, that both APIs of a relationship agree, and that every way of reading gives the same.
 
 use super::readers::{Actor, Body, Rank, Readers};
-use crate::common::{Random, take_errors, world_with_error_log};
+use crate::common::{Random, take_errors, world_that_records_errors};
 use bevy_ecs::{
     component::ComponentId,
     entity::{EntityCloner, EntityHashSet},
@@ -355,7 +355,7 @@ fn actors(world: &mut World) -> Vec<Entity> {
 /// One history. Gives what was done up to a fault, with the fault.
 pub(super) fn play(seed: u64, steps: usize) -> Result<(), String> {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     world.adopt_relationship::<ChildOf>().adopt_relationship::<CrewOf>();
     let mut readers = Readers::new(&mut world);
     readers.add_exclusive::<ChildOf>(&mut world)?;

@@ -4,7 +4,7 @@ use super::{
     readers::Readers,
     reference::{Filter, Id, Policy, Reference, Rel, Spec},
 };
-use crate::common::world_with_error_log;
+use crate::common::world_that_records_errors;
 use bevy_ecs::prelude::*;
 use bevy_relations::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,7 +67,7 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) fn new(specs: &[Spec]) -> Self {
-        let mut world = world_with_error_log();
+        let mut world = world_that_records_errors();
         world.adopt_relationship::<CrewOf>();
         let typed = [
             world.entity_of::<ChildOf>(),
