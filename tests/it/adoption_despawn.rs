@@ -1,7 +1,7 @@
 //! Bevy writes a relationship in two steps: the component at once, the collection of the target by a command. What other
 //! commands do in between leaves no pair and no component that names a dead entity.
 
-use crate::common::{spawn, take_errors, world_with_error_log};
+use crate::common::{spawn, take_errors, world_that_records_errors};
 use bevy_ecs::{prelude::*, relationship::Relationship};
 use bevy_relations::prelude::*;
 
@@ -17,7 +17,7 @@ struct CrewOf(Entity);
 struct Crew(Vec<Entity>);
 
 fn world() -> World {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     world.adopt_relationship::<CrewOf>();
     world
 }

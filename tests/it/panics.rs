@@ -432,7 +432,7 @@ fn an_observer_that_panics_before_the_marker_is_removed_leaves_the_entity_its_ro
     struct Ship;
 
     for event in 0..2 {
-        let mut world = world_with_error_log();
+        let mut world = world_that_records_errors();
         let [bob, eve] = spawn(&mut world);
         world.insert_pair(bob, Likes, eve).unwrap();
         let markers: Vec<ComponentId> = world.entity(bob).archetype().iter_components().collect();
