@@ -27,6 +27,7 @@ pub(crate) use api::{
 };
 pub(crate) use lifecycle::adopt::adopt;
 pub(crate) use lifecycle::cleanup::{clear_pairs, despawn_sources, despawn_with_dependents};
+pub(crate) use lifecycle::companions::set_traits;
 pub(crate) use mutate::{
     event::observe,
     insert::{insert, insert_batch, insert_slot, insert_typed, resolve_pair},
@@ -42,5 +43,4 @@ pub(crate) use register::{
     entity::entity_of,
     relation::{register_relation, spawn_relation, track_pair_changes},
     report::to_bevy,
-    traits::set_traits,
 };

@@ -1,7 +1,7 @@
 //! Why traits were rejected.
 
 use super::RelationName;
-use alloc::vec::Vec;
+use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::entity::Entity;
 use core::fmt;
 use thiserror::Error;
@@ -73,13 +73,46 @@ pub enum TraitsError {
         /// The relation.
         relation: RelationName,
     },
+    /// A component was given companions when there were entities that had it.
+    #[error("`with` of {component} cannot change: {source_entity} has the component")]
+    ComponentInUse {
+        /// The component.
+        component: RelationName,
+        /// An entity that has it.
+        source_entity: Entity,
+    },
+    /// A component is to be added along with another, and no default of it is known: name it by
+    /// [`with_component`](crate::RelationTraits::with_component), or register it with `#[reflect(Component, Default)]`.
+    #[error("traits of {component} were rejected: no default of {companion}, named in `with`, is known")]
+    NoDefault {
+        /// The component that has the traits.
+        component: RelationName,
+        /// The name of the component that is to be added.
+        companion: Cow<'static, str>,
+    },
+    /// Only the entity of a component that is registered has components as companions.
+    #[error(
+        "traits of {relation} were rejected: `with_component` is for components, and {relation} is not registered as one"
+    )]
+    NotAComponent {
+        /// The relation.
+        relation: RelationName,
+    },
+    /// `with` was given to the entity of a type of which it is not known whether it is a component.
+    #[error(
+        "traits of {relation} were rejected: `with` needs to know whether the type is a component or a relation; register it first"
+    )]
+    NotRegistered {
+        /// The type.
+        relation: RelationName,
+    },
     /// The entity is not alive.
     #[error("traits were given to {entity}, which is not alive")]
     Dead {
         /// The entity.
         entity: Entity,
     },
-    /// A component named in the traits is not what they need.
+    /// An entity named in the traits is not alive.
     #[error("{entity}, named in the traits of {relation}, is not alive")]
     DeadReference {
         /// The relation.

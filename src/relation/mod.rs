@@ -29,7 +29,7 @@ pub(crate) use column::{ColumnRef, ErasedColumn, Value};
 pub(crate) use data::BoxedValue;
 pub(crate) use name::short_name;
 pub(crate) use registry::{Adopted, Registry, RelationEntry, TypeEntry};
-pub(crate) use traits::{IdRef, OneOf, TypeRef};
+pub(crate) use traits::{IdRef, InsertDefault, OneOf, TypeRef};
 
 #[doc(hidden)]
 pub use data::{

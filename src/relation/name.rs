@@ -18,11 +18,6 @@ impl RelationName {
     pub fn entity(&self) -> Entity {
         self.entity
     }
-
-    /// The same, with a name if it has none.
-    pub(crate) fn or_named(self, name: Option<Cow<'static, str>>) -> Self {
-        Self { name: self.name.or(name), ..self }
-    }
 }
 
 impl fmt::Display for RelationName {

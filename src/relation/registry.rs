@@ -104,6 +104,8 @@ impl RelationEntry {
 /// A type that stands for an entity without being a relation.
 pub(crate) struct TypeEntry {
     pub(crate) entity: Entity,
+    /// The short name, where the type itself was named.
+    pub(crate) name: Option<Cow<'static, str>>,
     /// The values of pairs that have the type as their target.
     pub(crate) data: Option<ColumnRef>,
 }
@@ -250,7 +252,10 @@ impl Registry {
     pub(crate) fn name_of(&self, relation: Entity) -> RelationName {
         match self.of_entity(relation) {
             Some(id) => self.entry(id).name(),
-            None => RelationName { name: None, entity: relation },
+            None => {
+                let named = self.type_entities.get(&relation).and_then(|type_id| self.types.get(type_id));
+                RelationName { name: named.and_then(|entry| entry.name.clone()), entity: relation }
+            }
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use super::{ColumnRef, Relation, TraitConflict, TraitsError};
 use alloc::vec::Vec;
-use bevy_ecs::{entity::Entity, world::World};
+use bevy_ecs::{
+    entity::Entity,
+    world::{EntityWorldMut, World},
+};
 use core::any::TypeId;
 use core::fmt;
 use smallvec::SmallVec;
@@ -42,15 +45,28 @@ type RegisterFn = fn(&mut World) -> Result<Entity, TraitsError>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TypeRef {
     pub(crate) id: TypeId,
+    /// The path of the type, where it is known.
+    pub(crate) name: Option<&'static str>,
     /// Set for relation types, which need more than an entity.
     pub(crate) register: Option<RegisterFn>,
     /// The values of pairs that have the type as their target, if it has fields; the store lies above this layer.
     pub(crate) data: Option<ColumnRef>,
+    /// Set where the type is named as a component that has a default.
+    pub(crate) insert_default: Option<InsertDefault>,
 }
+
+/// Inserts the default of a component, unless the entity has the component.
+pub(crate) type InsertDefault = fn(&mut EntityWorldMut<'_>);
 
 impl TypeRef {
     pub(crate) fn of<T: 'static>(data: Option<ColumnRef>) -> Self {
-        Self { id: TypeId::of::<T>(), register: None, data }
+        let name = Some(core::any::type_name::<T>());
+        Self { id: TypeId::of::<T>(), name, register: None, data, insert_default: None }
+    }
+
+    /// A type of which nothing more is known.
+    pub(crate) fn of_id(id: TypeId) -> Self {
+        Self { id, name: None, register: None, data: None, insert_default: None }
     }
 
     pub(crate) fn relation<R: Relation>() -> Self {
@@ -178,7 +194,14 @@ impl RelationTraits {
         self
     }
 
+    pub(crate) fn push_with(&mut self, with: TypeRef) {
+        self.with.push(IdRef::Type(with));
+    }
+
     /// [`with`](Self::with) for a run-time relation, or for a tag if this is one.
+    ///
+    /// Set on the entity of a component, it also concerns the component: adding that to an entity adds the tag `relation`, or
+    /// the component for whose type `relation` stands, which must be registered with `#[reflect(Component, Default)]`.
     #[must_use]
     pub fn with_id(mut self, relation: Entity) -> Self {
         self.with.push(IdRef::Entity(relation));

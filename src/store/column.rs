@@ -5,12 +5,13 @@ use super::{PairStore, StoreId};
 #[cfg(feature = "bevy_reflect")]
 use crate::relation::ReflectedData;
 use crate::relation::{
-    BoxedValue, ColumnRef, ErasedColumn, IdRef, OneOf, Relation, RelationTraits, TypeRef, Value,
+    BoxedValue, ColumnRef, ErasedColumn, IdRef, InsertDefault, OneOf, Relation, RelationTraits, TypeRef,
+    Value,
 };
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{
     change_detection::{CheckChangeTicks, ComponentTicks, DetectChangesMut, MaybeLocation, Mut, Tick},
-    component::{ComponentId, Components},
+    component::{Component, ComponentId, Components},
     resource::Resource,
     world::{DeferredWorld, World},
 };
@@ -342,6 +343,20 @@ impl RelationTraits {
     #[must_use]
     pub fn one_of_type<T: Send + Sync + 'static>(mut self) -> Self {
         self.set_one_of(OneOf::Parent(IdRef::Type(type_ref::<T>())));
+        self
+    }
+
+    /// Set on the entity of a component: adding that component to an entity adds `C` as well, with its default, unless it is
+    /// there. Removal is not mirrored. Pairs whose relation is the component's type have pairs of `C` as companions, as
+    /// with [`with_id`](Self::with_id).
+    #[must_use]
+    pub fn with_component<C: Component + Default>(mut self) -> Self {
+        let insert: InsertDefault = |entity| {
+            if !entity.contains::<C>() {
+                entity.insert(C::default());
+            }
+        };
+        self.push_with(TypeRef { insert_default: Some(insert), ..type_ref::<C>() });
         self
     }
 

@@ -221,11 +221,15 @@ pub trait WorldPairExt: sealed::Sealed {
     /// Adds facts about a relation, a tag, or the entity of a type, before its first pair.
     ///
     /// [`on_relation_despawn`](RelationTraits::on_relation_despawn) of a component's entity says what happens to the
-    /// component, and to the entities that have it, when that entity is despawned. `with` so far concerns only pairs and
-    /// tags that name the entity: no component is inserted along with another.
+    /// component, and to the entities that have it, when that entity is despawned.
+    /// [`with_component`](RelationTraits::with_component) and [`with_id`](RelationTraits::with_id) say what is added to an
+    /// entity along with the component, before the insertion returns: other components by their defaults, tags. The
+    /// component must be registered, and no entity may have it yet. If the type is a relation too, companions that have no
+    /// default concern its pairs only, and so do those that `#[relation(with = ..)]` declares. The other traits concern the
+    /// pairs of which the component's type is the relation.
     ///
     /// # Errors
-    /// If they contradict each other or what is known, or come too late.
+    /// If they contradict each other or what is known, or come too late; or a companion of a component cannot be made.
     fn set_traits(&mut self, entity: Entity, traits: RelationTraits) -> Result<(), TraitsError>;
 
     /// The entity that stands for the type `T`, made if there is none. For a relation type it is the relation.

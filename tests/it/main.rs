@@ -13,6 +13,8 @@ mod cleanup;
 mod cleanup_model;
 mod common;
 mod component_traits;
+#[cfg(feature = "bevy_reflect")]
+mod component_with;
 #[cfg(not(miri))]
 mod determinism;
 mod errors;

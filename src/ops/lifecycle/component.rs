@@ -9,10 +9,10 @@ use crate::{
         mutate::{error::DespawnError, remove::Completion},
         register::participant,
     },
-    relation::{CleanupPolicy, Registry, RelationName},
+    relation::{CleanupPolicy, Registry},
     store::PairStore,
 };
-use alloc::{borrow::Cow, string::ToString, vec::Vec};
+use alloc::vec::Vec;
 use bevy_ecs::{
     archetype::{Archetype, ArchetypeEntity},
     component::{ComponentId, Components},
@@ -45,13 +45,6 @@ fn holders(world: &World, component: ComponentId, of_type: Entity) -> impl Itera
     entities.map(ArchetypeEntity::id).filter(move |&entity| entity != of_type)
 }
 
-/// The name of a component's type, for messages.
-pub(in crate::ops) fn name_of(registry: &Registry, components: &Components, entity: Entity) -> RelationName {
-    let name = component_of(registry, components, entity).and_then(|id| components.get_name(id));
-    let short = name.map(|name| Cow::Owned(name.shortname().to_string()));
-    registry.name_of(entity).or_named(short)
-}
-
 /// The error that there is if the component that `used` stands for is in use.
 pub(in crate::ops) fn in_use(
     world: &World,
@@ -61,7 +54,7 @@ pub(in crate::ops) fn in_use(
 ) -> Option<DespawnError> {
     let component = component_of(&store.registry, world.components(), used)?;
     let source_entity = holders(world, component, used).next()?;
-    let name = name_of(&store.registry, world.components(), used);
+    let name = store.registry.name_of(used);
     Some(DespawnError::ComponentInUse { entity, component: name, source_entity })
 }
 

@@ -3,5 +3,6 @@
 pub(in crate::ops) mod adopt;
 pub(in crate::ops) mod cleanup;
 pub(in crate::ops) mod clone;
+pub(in crate::ops) mod companions;
 pub(in crate::ops) mod component;
 pub(in crate::ops) mod participant;

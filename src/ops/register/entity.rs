@@ -4,7 +4,7 @@ use super::{participant, store::ensure_store, watch};
 use crate::{
     fetch,
     id::RelationId,
-    relation::{ColumnRef, TAGGED, TraitsError, TypeEntry, TypeRef},
+    relation::{ColumnRef, TAGGED, TraitsError, TypeEntry, TypeRef, short_name},
     store::{PairStore, type_ref},
 };
 use bevy_ecs::{component::Component, entity::Entity, world::World};
@@ -49,8 +49,8 @@ pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<Relati
     let entry = store.registry.entry_mut(id);
     entry.data = data;
     entry.settled = true;
-    if let Some(type_id) = type_id {
-        store.registry.types.remove(&type_id);
+    if let Some(known) = type_id.and_then(|type_id| store.registry.types.remove(&type_id)) {
+        store.registry.entry_mut(id).name = known.name;
     }
     store.create_index(id);
     note_relation(store, id, entity);
@@ -122,7 +122,7 @@ pub(crate) fn entity_of<T: Send + Sync + 'static>(world: &mut World) -> Entity {
 
 /// [`entity_of`] for a type of which nothing more is known yet.
 pub(crate) fn entity_of_type_id(world: &mut World, id: TypeId) -> Entity {
-    entity_of_type(world, TypeRef { id, register: None, data: None })
+    entity_of_type(world, TypeRef::of_id(id))
 }
 
 pub(super) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
@@ -146,7 +146,7 @@ pub(super) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
                 has_column = true;
                 continue;
             }
-            learn_data(ensure_store(world), entity, type_ref.id, data);
+            learn_type(ensure_store(world), entity, type_ref, data);
             break entity;
         }
         if let Some(entity) = spare {
@@ -156,7 +156,9 @@ pub(super) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
             }
             participant::note_marker(world, entity);
             let store = ensure_store(world);
-            store.registry.types.insert(type_ref.id, TypeEntry { entity, data: None });
+            let former = store.registry.types.remove(&type_ref.id).and_then(|former| former.name);
+            let name = former.or_else(|| type_ref.name.map(short_name));
+            store.registry.types.insert(type_ref.id, TypeEntry { entity, name, data: None });
             note_type_entity(store, entity, type_ref.id);
             spare = None;
             continue;
@@ -170,14 +172,13 @@ pub(super) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
     entity
 }
 
-/// Notes what values pairs with the type carry, if that was not known when its entity was made.
-fn learn_data(store: &mut PairStore, entity: Entity, type_id: TypeId, data: Option<ColumnRef>) {
-    if store.participants.is_data_target(entity) {
-        return;
+/// Notes the name of the type, and what values pairs with it carry, if that was not known when its entity was made.
+fn learn_type(store: &mut PairStore, entity: Entity, type_ref: TypeRef, data: Option<ColumnRef>) {
+    let Some(entry) = store.registry.types.get_mut(&type_ref.id) else { return };
+    if entry.name.is_none() {
+        entry.name = type_ref.name.map(short_name);
     }
-    if let Some(data) = data
-        && let Some(entry) = store.registry.types.get_mut(&type_id)
-    {
+    if let Some(data) = data.filter(|_| !store.participants.is_data_target(entity)) {
         entry.data = Some(data);
         store.participants.set_data_target(entity);
     }

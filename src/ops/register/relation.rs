@@ -127,11 +127,11 @@ pub(crate) fn register_relation<R: Relation>(world: &mut World) -> Result<Entity
 fn forget_type(world: &mut World, id: RelationId) {
     let store = ensure_store(world);
     let entry = store.registry.entry(id);
-    let (entity, type_id, data) = (entry.entity, entry.type_id, entry.data);
+    let (entity, type_id, data, name) = (entry.entity, entry.type_id, entry.data, entry.name.clone());
     store.registry.remove(id);
     store.participants.set_relation(entity, false);
     if let Some(type_id) = type_id {
-        store.registry.types.insert(type_id, TypeEntry { entity, data });
+        store.registry.types.insert(type_id, TypeEntry { entity, name, data });
     }
 }
 

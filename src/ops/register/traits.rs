@@ -18,7 +18,7 @@ use bevy_ecs::{entity::Entity, world::World};
 use bevy_platform::collections::HashMap;
 
 /// Adds facts about a relation, tag or type entity.
-pub(crate) fn set_traits(
+pub(in crate::ops) fn set_traits(
     world: &mut World,
     entity: Entity,
     traits: RelationTraits,
@@ -43,6 +43,7 @@ pub(in crate::ops) fn apply_traits(
         {
             return commit_traits(world, id, merged, with, *one_of);
         }
+        check_component_companions(world, id, &traits)?;
         // That runs users' code, after which other facts may be known.
         let with = merged.with_refs().iter().map(|&with| resolve(world, id, with));
         let with = with.collect::<Result<Vec<Entity>, _>>()?;
@@ -64,6 +65,23 @@ pub(in crate::ops) fn apply_traits(
             return Err(TraitsError::Dead { entity });
         }
         resolved = Some((merged, with, one_of));
+    }
+}
+
+/// Only a component has components as companions.
+fn check_component_companions(
+    world: &World,
+    id: RelationId,
+    traits: &RelationTraits,
+) -> Result<(), TraitsError> {
+    let is_component = |with: &IdRef| matches!(with, IdRef::Type(TypeRef { insert_default: Some(_), .. }));
+    let Some(store) = fetch::store(world) else { return Ok(()) };
+    let entry = store.registry.entry(id);
+    let component = entry.type_id.and_then(|type_id| world.components().get_id(type_id));
+    let refused = entry.adopted.is_some() || component.is_none();
+    match refused && traits.with_refs().iter().any(is_component) {
+        true => Err(TraitsError::NotAComponent { relation: entry.name() }),
+        false => Ok(()),
     }
 }
 

@@ -24,7 +24,9 @@ pub(in crate::ops) fn install(world: &mut World, spawn: fn(&mut World) -> Vec<En
             store.participants.set_observer(observer);
         }
     }
-    if let Some(store) = fetch::store_mut(world) {
+    if !observers.is_empty()
+        && let Some(store) = fetch::store_mut(world)
+    {
         store.watches.push(Watch { observers, spawn });
     }
 }
