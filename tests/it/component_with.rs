@@ -3,7 +3,7 @@
 use crate::common::{refused, relation, spawn, take_errors, world_with_error_log};
 use bevy_ecs::prelude::*;
 use bevy_reflect::prelude::ReflectDefault;
-use bevy_relations::{OnInstantiate, TraitsError, prelude::*};
+use bevy_relations::{error::TraitsError, prelude::*, relation::OnInstantiate};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[derive(Component, Clone, Copy, Default)]

@@ -1,6 +1,9 @@
 //! Expressions and queries that are kept while everything that they name changes: they answer as new ones do.
 
-use crate::{common::try_reuse_index, expr_semantics::Written};
+use crate::{
+    common::{spawn, take_errors, try_reuse_index, world_with_error_log},
+    expr_semantics::Written,
+};
 use bevy_ecs::{
     entity_disabling::{DefaultQueryFilters, Disabled},
     prelude::*,
@@ -392,4 +395,56 @@ fn prefab_and_disabled_are_known_by_name_wherever_an_expression_is_compiled() {
         let mut own = parse(name).compile(&mut world).unwrap();
         assert_eq!(own.first(&world).unwrap().and_then(|row| row.this()), Some(tagged));
     }
+}
+
+/// Two types and whatever is said of them: by their names, which stay, and by entities, which go.
+#[test]
+fn a_type_is_followed_to_its_next_entity_and_an_entity_that_is_named_itself_is_not() {
+    let mut world = world_with_error_log();
+    let [a, b] = spawn(&mut world);
+    world.register_component_name::<Armor>("Armor");
+    let (mounted, armor) = (world.register_relation::<MountedOn>().unwrap(), world.entity_of::<Armor>());
+    world.entity_mut(armor).insert(Name::new("Plate"));
+    let (m, p) = (format!("#{}", mounted.to_bits()), format!("#{}", armor.to_bits()));
+    // Rows at first, and when the types have other entities.
+    let cases = [
+        ("(MountedOn, *)".to_owned(), 1, 1),
+        ("Armor".to_owned(), 1, 1),
+        ("Armor, (MountedOn, $x)".to_owned(), 1, 1),
+        (format!("({m}, *)"), 1, 0),
+        (format!("{m}($this, $x)"), 1, 0),
+        (p.clone(), 1, 0),
+        ("Plate".to_owned(), 1, 0),
+        (format!("Armor, {p}"), 1, 0),
+        (format!("Armor, !{p}"), 0, 1),
+        (format!("?{p}, Armor"), 1, 1),
+        (format!("{p} || (MountedOn, *)"), 1, 1),
+        (format!("(MountedOn, *), !{{ {p} }}"), 0, 1),
+        (format!("(MountedOn, *), !({m}, _)"), 0, 1),
+        (format!("Armor(self|up {m}), Armor"), 1, 0),
+        (format!("$x == {m}, Armor"), 1, 0),
+    ];
+    let mut kept: Vec<(CompiledExpr, _)> = cases
+        .iter()
+        .map(|case| (PairExpr::parse(&*case.0).unwrap().compile(&mut world).unwrap(), case))
+        .collect();
+    for round in 0..2 {
+        world.entity_mut(a).insert(Armor);
+        world.insert_pair(a, MountedOn, b).unwrap();
+        world.entity_of::<Armor>();
+        for (expr, (text, first, later)) in &mut kept {
+            let expected = if round == 0 { *first } else { *later };
+            assert_eq!(expr.count(&world), Ok(expected), "`{text}` in round {round}");
+        }
+        if round == 0 {
+            // This removes the component and the pairs everywhere, and reports it.
+            world.despawn(mounted);
+            world.despawn(armor);
+            assert_eq!(take_errors().len(), 2);
+            for (expr, (text, ..)) in &mut kept {
+                assert_eq!(expr.count(&world), Ok(0), "`{text}` while there is none");
+            }
+        }
+    }
+    world.check_pairs().unwrap();
 }

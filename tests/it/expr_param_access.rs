@@ -123,6 +123,10 @@ fn an_expression_reads_and_writes_what_its_terms_say_and_nothing_else() {
         ("Time($)", &["Time"], &[]),
         ("[inout] Time(Time)", &[], &["Time"]),
         ("Tag()", &[], &[]),
+        ("[inout] Tag, [out] (DockedTo, *)", &[], &[]),
+        ("Tag, [out] !Fuel", &[], &[]),
+        ("Tag, !{ [inout] Fuel }", &[], &[]),
+        ("[inout] Fuel, !{ (DockedTo, $p), [out] Fuel($p) }", &[], &["Fuel"]),
         ("Serial", &["Serial"], &[]),
         ("(Owes, $to)", &["?"], &[]),
         ("[none] (Owes, $to)", &[], &[]),
@@ -241,6 +245,26 @@ fn what_may_not_be_written_is_an_error_at_its_place() {
     assert!(error("Tag, [out] Serial").starts_with("1:6: the component is immutable"));
     let twice = error("[inout] Fuel, (DockedTo, $p), [out] Fuel($p)");
     assert!(twice.starts_with("1:31: another field of the row writes the component"), "{twice}");
+}
+
+#[test]
+fn an_access_to_what_has_no_value_is_accepted_as_in_flecs_and_gives_nothing_to_write() {
+    let mut world = world();
+    let port = world.spawn_empty().id();
+    let ship = world.spawn(Tag).id();
+    world.insert_pair(ship, DockedTo, port).unwrap();
+    for text in ["Tag, [inout] (DockedTo, *)", "Tag, [out] !Fuel", "Tag, !{ [inout] Fuel }, [inout] ?Fuel"] {
+        let mut expr = PairExpr::parse(text).unwrap().compile(&mut world).unwrap();
+        let mut rows = 0;
+        expr.for_each_mut(&mut world, |mut row| {
+            rows += 1;
+            for field in 1..row.as_row().field_count() {
+                assert!(row.get_mut::<Fuel>(field).is_err(), "{text}");
+            }
+        })
+        .unwrap();
+        assert_eq!(rows, 1, "{text}");
+    }
 }
 
 #[test]

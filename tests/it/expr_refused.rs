@@ -1,7 +1,7 @@
 //! Text that is read, but could never find anything in a world, or of which a part would be ignored.
 
 use crate::expr_semantics::Written;
-use bevy_ecs::prelude::*;
+use bevy_ecs::{prelude::*, resource::IsResource};
 use bevy_relations::{
     expr::{ExprErrorKind, PairExpr},
     prelude::*,
@@ -231,6 +231,39 @@ fn every_error_of_a_world_has_its_place_the_text_and_what_was_expected() {
             assert!(error.message().contains(expected), "{error}");
         }
     }
+}
+
+#[test]
+fn a_resource_is_asked_for_where_it_is() {
+    #[derive(Resource)]
+    struct Clock;
+    let mut world = World::new();
+    world.insert_resource(Clock);
+    world.register_component_name::<Fuel>("Fuel").register_component_name::<Clock>("Clock");
+    world.register_component_name::<IsResource>("IsResource");
+    for (text, column) in [
+        ("Clock", 1),
+        ("Clock($this)", 1),
+        ("[in] Clock", 6),
+        ("Fuel, !Clock", 8),
+        ("Fuel, ?Clock", 8),
+        ("Fuel || Clock", 9),
+        ("Fuel, !{ Clock }", 10),
+        ("Clock(self)", 1),
+    ] {
+        let error = PairExpr::parse(text).unwrap().compile(&mut world).err();
+        let error = error.unwrap_or_else(|| panic!("`{text}` is an error"));
+        assert_eq!((error.column(), error.found()), (column, "Clock"), "{text}");
+        assert!(error.to_string().contains("Clock($)"), "{error}");
+    }
+    let count = |world: &mut World, text: &str| {
+        PairExpr::parse(text).unwrap().compile(world).unwrap().count(world).unwrap()
+    };
+    for text in ["Clock($)", "Clock(Clock)", "Clock($x)", "Clock, IsResource", "Clock(_)"] {
+        assert_eq!(count(&mut world, text), 1, "{text}");
+    }
+    world.register_singleton::<Clock>();
+    assert_eq!(count(&mut world, "Clock"), 1);
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub(super) use query::{
 use super::text::{GivenType, PairExpr};
 use crate::{ops::ensure_store, relation::Prefab};
 use alloc::{boxed::Box, format, string::String, vec::Vec};
-use bevy_ecs::{component::ComponentId, entity_disabling::Disabled};
+use bevy_ecs::{component::ComponentId, entity::Entity, entity_disabling::Disabled, resource::IS_RESOURCE};
 use bevy_platform::collections::HashMap;
 use bevy_relations_syntax::{
     ast::{Ast, Clause, Element, Has, IdKind, Operator, Span, THIS, Term, Test},
@@ -62,6 +62,10 @@ struct Binder<'w> {
     written: Vec<(ComponentId, u16)>,
     /// Variables that are compared with each other, and where.
     compared: Vec<([Var; 2], Span)>,
+    /// As [`BoundTerm::pinned`], of the term that is being bound.
+    pinned: Vec<Entity>,
+    /// Where resources are asked for on `$this`.
+    resources: Vec<Span>,
 }
 
 impl<'w> Binder<'w> {
@@ -71,13 +75,41 @@ impl<'w> Binder<'w> {
         let mut outermost = HashMap::new();
         outermost.insert(THIS.into(), Var::THIS);
         let scopes = alloc::vec![outermost];
-        Self { context, query, scopes, given, written: Vec::new(), compared: Vec::new() }
+        Self {
+            context,
+            query,
+            scopes,
+            given,
+            written: Vec::new(),
+            compared: Vec::new(),
+            pinned: Vec::new(),
+            resources: Vec::new(),
+        }
     }
 
     fn query(mut self, ast: &Ast) -> Bound<BoundQuery> {
         self.query.items = self.clauses(&ast.clauses)?;
         self.check_compared()?;
+        self.check_resources()?;
         Ok(self.query)
+    }
+
+    /// `$this` is the entity of a resource only if the marker of these is named.
+    fn check_resources(&self) -> Bound<()> {
+        let Some(&span) = self.resources.first() else { return Ok(()) };
+        let access = self.context.access();
+        let component_of = |entity: Entity| {
+            let type_id = access.store()?.registry.type_entities.get(&entity)?;
+            access.components().get_id(*type_id)
+        };
+        let mut is_named = false;
+        let mut named = |component| is_named |= component == IS_RESOURCE;
+        self.query.items.iter().for_each(|item| item.names_of_this(&component_of, &mut named));
+        if is_named {
+            return Ok(());
+        }
+        let message = "`$this` is never the entity of a resource: write `Clock($)`, or register a singleton";
+        Err(Diagnostic::rule(span, message))
     }
 
     /// A comparison of two variables needs a term that says what one of them is.

@@ -82,6 +82,7 @@ impl Binder<'_> {
                 let meaning = meanings.remove(0);
                 if let Meaning::Entity(entity) = meaning {
                     self.query.named.push(entity);
+                    self.pin(entity);
                 }
                 Ok(Some(meaning))
             }

@@ -442,6 +442,32 @@ pub(crate) struct BoundTerm {
     pub(crate) field: Option<u16>,
     pub(crate) operator: BoundOperator,
     pub(crate) condition: Condition,
+    /// Entities of types that it names themselves, by `#bits` or a path. A type is followed to its next entity, these are
+    /// not.
+    pub(crate) pinned: Vec<Entity>,
+}
+
+impl BoundTerm {
+    /// Takes another entity for one of a type that is gone. What names that one itself is false from now on. Returns
+    /// whether anything has changed.
+    fn replace_entity(&mut self, gone: Entity, by: Option<Entity>) -> bool {
+        let mut changed = false;
+        match (self.pinned.contains(&gone), &mut self.condition, by) {
+            (true, Condition::Match(Atom { id: id @ AtomId::Component(_), .. }), _) => {
+                // Nothing has a tag that is gone.
+                *id = AtomId::Tag(gone);
+                changed = true;
+            }
+            (true, ..) | (false, _, None) => {}
+            (false, condition, Some(by)) => condition.each_entity(&mut |entity| {
+                if *entity == gone {
+                    *entity = by;
+                    changed = true;
+                }
+            }),
+        }
+        changed
+    }
 }
 
 /// What stands between two commas.
@@ -454,12 +480,12 @@ pub(crate) enum Item {
 }
 
 impl Item {
-    fn each_condition(&mut self, each: &mut dyn FnMut(&mut Condition)) {
+    fn each_term(&mut self, each: &mut dyn FnMut(&mut BoundTerm)) {
         match self {
-            Self::Term(term) => each(&mut term.condition),
-            Self::Not(items) => items.iter_mut().for_each(|item| item.each_condition(each)),
+            Self::Term(term) => each(term),
+            Self::Not(items) => items.iter_mut().for_each(|item| item.each_term(each)),
             Self::Or(chain) => {
-                chain.branches.iter_mut().flatten().for_each(|item| item.each_condition(each));
+                chain.branches.iter_mut().flatten().for_each(|item| item.each_term(each));
             }
         }
     }
@@ -570,17 +596,36 @@ pub(crate) struct BoundQuery {
 impl BoundQuery {
     /// Every entity that it is about.
     pub(crate) fn each_entity(&mut self, each: &mut dyn FnMut(&mut Entity)) {
-        self.items.iter_mut().for_each(|item| item.each_condition(&mut |it| it.each_entity(each)));
+        self.items.iter_mut().for_each(|item| item.each_term(&mut |term| term.condition.each_entity(each)));
         if let Some(cascade) = &mut self.cascade {
             each(&mut cascade.relation);
         }
     }
 
+    /// Takes the entity `by` for that of a type, which is gone. Returns whether anything has changed.
+    pub(crate) fn replace_entity(&mut self, gone: Entity, by: Option<Entity>) -> bool {
+        let mut changed = false;
+        let mut is_pinned = false;
+        self.items.iter_mut().for_each(|item| {
+            item.each_term(&mut |term| {
+                is_pinned |= term.pinned.contains(&gone);
+                changed |= term.replace_entity(gone, by);
+            });
+        });
+        if let (Some(cascade), Some(by), false) = (&mut self.cascade, by, is_pinned)
+            && cascade.relation == gone
+        {
+            cascade.relation = by;
+            changed = true;
+        }
+        changed
+    }
+
     /// Takes what traits say by now.
     pub(crate) fn follow_traits(&mut self, store: &PairStore) {
         self.items.iter_mut().for_each(|item| {
-            item.each_condition(&mut |condition| {
-                if let Condition::Match(atom) = condition {
+            item.each_term(&mut |term| {
+                if let Condition::Match(atom) = &mut term.condition {
                     atom.follow_traits(store);
                 }
             });

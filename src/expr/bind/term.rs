@@ -6,7 +6,7 @@ use super::{
     name::as_text,
     query::{
         Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundTerm, BoundTraversal, Cascade,
-        Condition, FieldInfo, IdRule, Item, PairAtom, VarSet, shared_walk,
+        Condition, FieldInfo, IdRule, Item, PairAtom, Var, VarSet, shared_walk,
     },
 };
 use crate::{
@@ -23,7 +23,7 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
-use bevy_ecs::{component::ComponentId, entity::Entity};
+use bevy_ecs::{component::ComponentId, entity::Entity, resource::IS_RESOURCE};
 use bevy_relations_syntax::{
     ast::{Arg, Comparand, Comparison, Depth, Flag, Has, Id, IdKind, Operator, Span, Term, Test, Traversal},
     error::{Diagnostic, ExprErrorKind},
@@ -77,7 +77,11 @@ impl Binder<'_> {
             },
         };
         match &condition {
-            Condition::Match(atom) => self.check_access(atom, access, field, term.span)?,
+            Condition::Match(atom) => {
+                // Only these have a value that could be written.
+                let is_valued = operator != BoundOperator::Not && self.scopes.len() == 1;
+                self.check_access(atom, access, is_valued.then_some(field), term.span)?;
+            }
             Condition::Member(_) if matches!(access, Some(FieldAccess::InOut | FieldAccess::Out)) => {
                 return Err(Diagnostic::rule(
                     term.span,
@@ -93,7 +97,8 @@ impl Binder<'_> {
             }
         }
         items.append(&mut prerequisites.items);
-        items.push(Item::Term(BoundTerm { field: Some(field), operator, condition }));
+        let pinned = core::mem::take(&mut self.pinned);
+        items.push(Item::Term(BoundTerm { field: Some(field), operator, condition, pinned }));
         Ok(())
     }
 
@@ -101,7 +106,7 @@ impl Binder<'_> {
         &mut self,
         atom: &Atom,
         access: Option<FieldAccess>,
-        field: u16,
+        field: Option<u16>,
         span: Span,
     ) -> Bound<()> {
         let AtomId::Component(component) = atom.id else { return Ok(()) };
@@ -111,6 +116,7 @@ impl Binder<'_> {
         if self.context.access().components().get_info(component).is_some_and(|info| !info.mutable()) {
             return Err(Diagnostic::rule(span, "the component is immutable: write `[in]` or `[none]`"));
         }
+        let Some(field) = field else { return Ok(()) };
         if self.written.iter().any(|&(id, other)| id == component && other != field) {
             return Err(Diagnostic::rule(span, "another field of the row writes the component"));
         }
@@ -165,7 +171,9 @@ impl Binder<'_> {
             Some(traversal) => self.traversal(traversal, shared, true)?,
             None => store.filter(|_| shared).map(shared_walk),
         };
-        Ok(Condition::Match(Atom { source, id: parts.id, subtypes, traversal, shared, rule }))
+        let atom = Atom { source, id: parts.id, subtypes, traversal, shared, rule };
+        self.note_resource(&atom, has.first.id.span);
+        Ok(Condition::Match(atom))
     }
 
     /// Whether subtypes count: `T`, `T|up IsA`, but not `T|self`. Nothing else can be walked from a component.
@@ -184,6 +192,26 @@ impl Binder<'_> {
             return Err(Diagnostic::rule(traversal.span, message));
         }
         Ok(true)
+    }
+
+    /// Notes an entity that is named itself, if it stands for a type.
+    pub(super) fn pin(&mut self, entity: Entity) {
+        let store = self.context.access().store();
+        if store.is_some_and(|store| store.registry.type_entities.contains_key(&entity)) {
+            self.pinned.push(entity);
+        }
+    }
+
+    /// A resource is on no entity that `$this` can be, unless those of resources are asked for.
+    fn note_resource(&mut self, atom: &Atom, span: Span) {
+        let AtomId::Component(component) = atom.id else { return };
+        let components = self.context.access().components();
+        let is_resource = components
+            .get_info(component)
+            .is_some_and(|info| info.required_components().iter_direct_ids().any(|id| id == IS_RESOURCE));
+        if is_resource && atom.source == BoundElement::Var(Var::THIS) && atom.traversal.is_none() {
+            self.resources.push(span);
+        }
     }
 
     fn entity_of(&mut self, id: TypeId, span: Span) -> Bound<Entity> {
@@ -402,7 +430,10 @@ impl Binder<'_> {
                 let alive =
                     entity.filter(|&entity| self.context.access().entities().contains_spawned(entity));
                 match alive {
-                    Some(entity) => BoundElement::Entity(entity),
+                    Some(entity) => {
+                        self.pin(entity);
+                        BoundElement::Entity(entity)
+                    }
                     None if self.context.is_init() => {
                         self.query.awaits_names = true;
                         BoundElement::Awaited
@@ -420,6 +451,7 @@ impl Binder<'_> {
                     field: None,
                     operator: prerequisites.operator,
                     condition: Condition::Child { parent, path, child, beside: VarSet::default() },
+                    pinned: Vec::new(),
                 }));
                 BoundElement::Var(child)
             }

@@ -286,14 +286,11 @@ impl Executor {
     fn follow_types(&mut self, view: &View<'_>) {
         let Self { types, query, plans, .. } = self;
         for (known, type_id) in types.iter_mut().filter(|(known, _)| !view.is_alive(*known)) {
-            let Some(entity) = view.store.registry.entity_of(*type_id) else { continue };
-            query.each_entity(&mut |other| {
-                if other == known {
-                    *other = entity;
-                }
-            });
-            *known = entity;
-            *plans = Default::default();
+            let entity = view.store.registry.entity_of(*type_id);
+            if query.replace_entity(*known, entity) {
+                *plans = Default::default();
+            }
+            *known = entity.unwrap_or(*known);
         }
     }
 

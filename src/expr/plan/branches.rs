@@ -167,6 +167,7 @@ impl Lowering<'_, '_> {
                     operator: BoundOperator::And,
                     field: None,
                     condition: term.condition.clone(),
+                    pinned: Vec::new(),
                 };
                 self.not(pipeline, &[Item::Term(positive)], bound);
             }

@@ -158,6 +158,9 @@ impl fmt::Debug for PairExpr {
 }
 
 /// What the value of a field is for: `[in]`, `[out]`, `[inout]` or `[none]`.
+///
+/// As in Flecs, it may be written beside what has no value: a tag, a term that must not hold, or one in `!{..}`. It means
+/// nothing there, and writing such a field is an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FieldAccess {
     /// Nobody looks at the value.

@@ -321,8 +321,8 @@ impl<R: Relation> Compare for Ways<R> {
         let relation = world.register_relation::<R>().map_err(|error| error.to_string())?;
         let expected = Expected::new(world, relation, all)?;
         if relation != self.relation {
-            // The entity of the type was despawned: the old expression follows the type to the next one.
-            same("an expression about a type", rows(&mut self.expr.expr, world)?, &expected.pairs)?;
+            // The entity of the type was despawned: the constant of the old expression, `#bits`, is false for good.
+            same("an expression about the dead", rows(&mut self.expr.expr, world)?, &Vec::new())?;
             self.relation = relation;
             self.expr = Compiled::new(world, relation)?;
         }
