@@ -117,12 +117,12 @@ fn facts_about_the_pairs_of_a_component_type_hold_beside_its_companions() {
     let burning = entity_of::<Burning>(&mut world);
     let traits = new().exclusive().acyclic().on_target_despawn(CleanupPolicy::Despawn).with_id(hot);
     world.set_traits(burning, traits.inheritable().on_instantiate(OnInstantiate::Inherit)).unwrap();
-    world.insert_pair_by_id(a, burning, b).unwrap();
+    world.insert_pair_by_id(a, (burning, b)).unwrap();
     assert!(world.has_pair_by_id(a, PairId::new(hot, b)), "the companion of a pair has its target");
     assert!(!world.entity(a).contains::<Burning>() && world.tags(a).len() == 0, "a pair is no component");
-    world.insert_pair_by_id(a, burning, c).unwrap();
+    world.insert_pair_by_id(a, (burning, c)).unwrap();
     assert!(!world.has_pair_by_id(a, PairId::new(burning, b)), "exclusive");
-    refused(&mut world, |world| world.insert_pair_by_id(c, burning, a));
+    refused(&mut world, |world| world.insert_pair_by_id(c, (burning, a)));
     world.entity_mut(b).insert(Burning);
     assert!(world.tags(b).any(|tag| tag == hot));
     assert!(world.pairs_of(b).iter().all(|pair| pair.relation() != burning.into()), "a component is no pair");
