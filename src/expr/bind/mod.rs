@@ -6,14 +6,16 @@ mod name;
 mod query;
 mod suggest;
 mod term;
+mod vars;
 
 pub(super) use context::BindContext;
 #[cfg(feature = "serialize")]
 pub(super) use name::{reflected_types, with_relation_types};
 pub(super) use query::{
     Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm, BoundTraversal,
-    ChainSource, Condition, Item, ListMode, MemberAtom, OrChain, PairAtom, Var, VarSet,
+    ChainSource, Condition, Item, ListMode, MemberAtom, OrChain, PairAtom,
 };
+pub(super) use vars::{Var, VarSet};
 
 use super::text::{GivenType, PairExpr};
 use crate::{ops::ensure_store, relation::Prefab};

@@ -6,8 +6,9 @@ use super::{
     name::as_text,
     query::{
         Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundTerm, BoundTraversal, Cascade,
-        Condition, FieldInfo, IdRule, Item, PairAtom, Var, VarSet, shared_walk,
+        Condition, FieldInfo, IdRule, Item, PairAtom, shared_walk,
     },
+    vars::{Var, VarSet},
 };
 use crate::{
     expr::{
