@@ -1,6 +1,6 @@
 //! `with`, set on the entity of a component: adding the component adds other components and tags.
 
-use crate::common::{refused, relation, spawn, take_errors, world_with_error_log};
+use crate::common::{refused, relation, spawn, take_errors, world_that_records_errors};
 use bevy_ecs::prelude::*;
 use bevy_reflect::prelude::ReflectDefault;
 use bevy_relations::{error::TraitsError, prelude::*, relation::OnInstantiate};
@@ -56,7 +56,7 @@ fn entity_of_light(world: &mut World) -> Entity {
 
 /// A world in which `Burning` has the companions `Heat` and a tag, `Heat` has `Smoke`, and `Smoke` has `Light`.
 fn world_with_companions() -> (World, Entity) {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [hot] = spawn(&mut world);
     let burning = entity_of::<Burning>(&mut world);
     world.set_traits(burning, new().with_component::<Heat>().with_id(hot)).unwrap();
@@ -112,7 +112,7 @@ fn removal_is_not_mirrored_and_inserting_what_is_there_adds_nothing() {
 
 #[test]
 fn facts_about_the_pairs_of_a_component_type_hold_beside_its_companions() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [a, b, c, hot] = spawn(&mut world);
     let burning = entity_of::<Burning>(&mut world);
     let traits = new().exclusive().acyclic().on_target_despawn(CleanupPolicy::Despawn).with_id(hot);
@@ -135,7 +135,7 @@ fn facts_about_the_pairs_of_a_component_type_hold_beside_its_companions() {
 #[test]
 fn a_type_that_is_a_relation_too_has_companions_as_a_component() {
     for declared_first in [true, false] {
-        let mut world = world_with_error_log();
+        let mut world = world_that_records_errors();
         if declared_first {
             world.register_relation::<Heats>().unwrap();
         }
@@ -172,7 +172,7 @@ fn a_companion_that_is_gone_is_none_any_more() {
 
 #[test]
 fn a_type_that_is_no_component_is_a_tag() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let (burning, glowing) = (entity_of::<Burning>(&mut world), world.entity_of::<Glowing>());
     world.set_traits(burning, new().with_id(glowing)).unwrap();
     let first = world.spawn(Burning).id();
@@ -183,7 +183,7 @@ fn a_type_that_is_no_component_is_a_tag() {
     let glowing = world.entity_of::<Glowing>();
     assert!(world.tags(second).eq([glowing]), "its type has another entity");
     // What is registered as a component later needs a default.
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let (burning, fuel) = (entity_of::<Burning>(&mut world), world.entity_of::<Fuel>());
     world.set_traits(burning, new().with_id(fuel)).unwrap();
     world.register_component::<Fuel>();

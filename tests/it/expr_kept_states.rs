@@ -1,7 +1,7 @@
 //! Expressions and queries that are kept while everything that they name changes: they answer as new ones do.
 
 use crate::{
-    common::{spawn, take_errors, try_reuse_index, world_with_error_log},
+    common::{spawn, take_errors, try_reuse_index, world_that_records_errors},
     expr_semantics::Written,
 };
 use bevy_ecs::{
@@ -400,7 +400,7 @@ fn prefab_and_disabled_are_known_by_name_wherever_an_expression_is_compiled() {
 /// Two types and whatever is said of them: by their names, which stay, and by entities, which go.
 #[test]
 fn a_type_is_followed_to_its_next_entity_and_an_entity_that_is_named_itself_is_not() {
-    let mut world = world_with_error_log();
+    let mut world = world_that_records_errors();
     let [a, b] = spawn(&mut world);
     world.register_component_name::<Armor>("Armor");
     let (mounted, armor) = (world.register_relation::<MountedOn>().unwrap(), world.entity_of::<Armor>());
