@@ -32,6 +32,7 @@ const LAYERS: &[&[&str]] = &[
 const FLOORS: &[(&str, &[&str])] = &[
     ("ops", &["register", "mutate", "lifecycle", "api"]),
     ("expr", &["text", "eval", "bind", "plan", "exec", "result", "param"]),
+    ("expr/plan", &["logical", "estimate", "reorder", "physical"]),
 ];
 
 /// The crate root: it gathers everything, and nobody imports from it.
@@ -280,32 +281,46 @@ fn check_layers(source: &Source) -> Vec<Complaint> {
 
 /// Imports that go up a floor, or past the floors, and files that stand on none.
 fn check_floors(source: &Source) -> Vec<Complaint> {
-    let mut path = source.module.split('/');
-    let top = path.next().unwrap_or_default();
-    let Some((_, floors)) = FLOORS.iter().find(|(module, _)| *module == top) else { return Vec::new() };
-    let Some(own) = path.next() else { return Vec::new() };
+    FLOORS.iter().flat_map(|(module, floors)| check_floors_of(source, module, floors)).collect()
+}
+
+fn check_floors_of(source: &Source, module: &str, floors: &[&str]) -> Vec<Complaint> {
+    let below = source.module.strip_prefix(module).and_then(|below| below.strip_prefix('/'));
+    let Some(own) = below.and_then(|below| below.split('/').next()) else { return Vec::new() };
     let floor = |name: &str| floors.iter().position(|floor| *floor == name);
     let Some(own_floor) = floor(own) else {
-        return vec![source.complaint(0, format!("`{top}/{own}` has no floor"))];
+        return vec![source.complaint(0, format!("`{module}/{own}` has no floor"))];
     };
-    let mut imports = Vec::new();
-    for (offset, name) in source.imports() {
-        if name == top {
-            first_names(&source.code, offset + name.len(), &mut imports);
+    let steps: Vec<&str> = module.split('/').collect();
+    let depth = source.module.split('/').count();
+    // Names right below the module, by paths from the crate root or from a module around this one.
+    let mut imports = names_below(source, source.imports(), &steps);
+    for known in 1..=steps.len() {
+        let mut names = Vec::new();
+        for end in source.words("super") {
+            if supers(&source.code[..end]) == depth - known {
+                first_names(&source.code, end, &mut names);
+            }
         }
-    }
-    // `super::` that leaves the floor, but not the module.
-    let depth = source.module.split('/').count() - 1;
-    for end in source.words("super") {
-        if supers(&source.code[..end]) == depth {
-            first_names(&source.code, end, &mut imports);
-        }
+        imports.extend(names_below(source, names, &steps[known..]));
     }
     let complain = |(offset, name): (usize, String)| {
         let allowed = floor(&name).is_some_and(|floor| floor <= own_floor);
-        (!allowed).then(|| source.complaint(offset, format!("`{own}` imports `{name}` of `{top}`")))
+        (!allowed).then(|| source.complaint(offset, format!("`{own}` imports `{name}` of `{module}`")))
     };
     imports.into_iter().filter_map(complain).collect()
+}
+
+/// The names that paths go on with behind these names and further steps.
+fn names_below(source: &Source, mut names: Vec<(usize, String)>, steps: &[&str]) -> Vec<(usize, String)> {
+    for step in steps {
+        let mut next = Vec::new();
+        for (offset, name) in names.iter().filter(|(_, name)| name == step) {
+            first_names(&source.code, offset + name.len(), &mut next);
+        }
+        names = next;
+    }
+    names
 }
 
 /// `unsafe` where it may not stand, or without a reason.
@@ -477,6 +492,9 @@ use crate::expr::bind::Var;
 "#;
     assert_eq!(lines(check_floors, "expr/bind/term", bad), [6, 11, 10]);
     assert_eq!(lines(check_floors, "expr/bind", "use super::{eval::View, result::Row};"), [1]);
+    let plan = "use super::physical::Side;\nuse crate::expr::{plan::{logical, physical::Step}, bind::Var};";
+    assert_eq!(lines(check_floors, "expr/plan/reorder", plan), [2, 1]);
+    assert_eq!(lines(check_floors, "expr/plan/physical/lower", plan), []);
     assert_eq!(lines(check_floors, "expr/unheard_of", ""), [1]);
     assert_eq!(lines(check_floors, "expr", "use result::Row;\nuse super::store::PairStore;"), []);
     assert_eq!(lines(check_floors, "store/index", "use super::super::relation::Traits;"), []);

@@ -8,8 +8,9 @@
 //! 2. `eval`: what evaluation reads of a world. It hands out to a system what the system has declared and no more.
 //! 3. `bind` looks names up in a world and yields a `BoundQuery`: entities, components,
 //!    relations and numbered variables, with everything checked that takes a world.
-//! 4. `plan` puts its terms in the order that promises the fewest rows, by what the store and the archetypes
-//!    know about numbers, and makes a `Plan` of operations.
+//! 4. `plan` makes a tree of relational operators of it, orders the inputs of each join such that the fewest rows are
+//!    expected, by what the store and the archetypes know about numbers, and picks access paths and columns: a
+//!    `PhysicalPlan`.
 //! 5. `exec` runs the operations on batches of rows.
 //! 6. `result`: rows, their order and groups, tables, JSON.
 //! 7. `param`: expressions in systems.

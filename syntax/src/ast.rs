@@ -141,7 +141,7 @@ pub struct Has {
     pub access: Option<Access>,
     /// Component, tag, or relation.
     pub first: Arg,
-    /// `None` is `Tag()`: true of nobody in particular.
+    /// `None` is `Tag()`: true of nothing in particular.
     pub source: Option<Arg>,
     /// Only where there is a source.
     pub target: Option<Arg>,
@@ -175,7 +175,7 @@ impl Arg {
         Self { id, traversal: None }
     }
 
-    /// `$this`, which nobody wrote: it was left out before or at `span`.
+    /// `$this`, which was left out before or at `span`.
     pub fn this(span: Span) -> Self {
         Self::new(Id { kind: IdKind::Variable(THIS.into()), span })
     }
@@ -240,9 +240,9 @@ pub struct Path(pub Vec<String>);
 pub enum Flag {
     /// `self`: the element itself counts.
     This,
-    /// `up`: whom it reaches counts.
+    /// `up`: what it reaches counts.
     Up,
-    /// `down`: who reaches it counts.
+    /// `down`: what reaches it counts.
     Down,
     /// `cascade`: as `up`, in order of depth.
     Cascade,

@@ -235,7 +235,7 @@ fn rows_in_order_of_depth_are_sorted_within_a_depth_but_not_grouped() {
     assert_eq!(these(&mut expr, &world), [root, upper[0], upper[1], lower[0], lower[1]]);
     expr.order_by::<Rank>(Rank::cmp);
     assert_eq!(these(&mut expr, &world), [root, upper[1], upper[0], lower[1], lower[0]]);
-    assert!(expr.explain(&world).unwrap().ends_with("sort by depth, ascending\nsort\n"));
+    assert!(expr.explain(&world).unwrap().ends_with("  sort by depth, ascending\n  sort\n"));
     assert_eq!(expr.group_by::<MountedOn>().err(), Some(ExprRunError::GroupsWithCascade));
     expr.clear_order();
     assert_eq!(these(&mut expr, &world), [root, upper[0], upper[1], lower[0], lower[1]]);

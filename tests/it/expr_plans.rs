@@ -20,27 +20,31 @@ struct Fuel;
 #[derive(Component)]
 struct Planet;
 
+fn names(world: &mut World) -> [(&'static str, Entity); 4] {
+    let docked = world.register_relation::<DockedTo>().unwrap();
+    let mounted = world.register_relation::<MountedOn>().unwrap();
+    let (fuel, planet) = (world.entity_of::<Fuel>(), world.entity_of::<Planet>());
+    [("Fuel", fuel), ("Planet", planet), ("DockedTo", docked), ("MountedOn", mounted)]
+}
+
 /// `Fuel`, `Planet`, `DockedTo` and `MountedOn` stand for what has these types.
 fn compile(world: &mut World, text: &str) -> CompiledExpr {
     world.register_component::<Fuel>();
     world.register_component::<Planet>();
-    let docked = world.register_relation::<DockedTo>().unwrap();
-    let mounted = world.register_relation::<MountedOn>().unwrap();
-    let (fuel, planet) = (world.entity_of::<Fuel>(), world.entity_of::<Planet>());
     let mut text = text.to_owned();
-    for (name, entity) in [("Fuel", fuel), ("Planet", planet), ("DockedTo", docked), ("MountedOn", mounted)] {
+    for (name, entity) in names(world) {
         text = text.replace(name, &format!("#{}", entity.to_bits()));
     }
     PairExpr::parse(text).and_then(|expr| expr.compile(world)).unwrap()
 }
 
-/// The names of the steps, without what they are made of.
+/// The names of the steps of the physical plan, without what they are made of.
 fn steps(expr: &mut CompiledExpr, world: &World) -> Vec<String> {
     let text = expr.explain(world).unwrap();
     let name = |line: &str| {
         line.split_once(" #").or(line.split_once(" (")).map_or(line, |parts| parts.0).trim().to_owned()
     };
-    text.lines().map(name).collect()
+    text.lines().skip_while(|line| *line != "physical").skip(1).map(name).collect()
 }
 
 /// Planets 0 to 9 and 2,000 others, every second of which is docked, every third has fuel, and every fifth is
@@ -69,12 +73,53 @@ fn count(numbers: impl Fn(usize) -> bool) -> usize {
 }
 
 #[test]
+fn the_logical_plan_is_a_tree_of_relational_operators() {
+    let (mut world, planets) = harbour();
+    let planet = planets[0].to_bits();
+    let texts = [
+        ("Fuel", "scan Fuel"),
+        ("Planet(Sol)", "lookup Planet(Sol)"),
+        ("Fuel()", "unit Fuel()"),
+        ("(DockedTo, $p), Planet($p)", "join\n  scan (DockedTo, $p)\n  scan Planet($p)"),
+        ("(DockedTo, _)", "semi-join (DockedTo, _)"),
+        ("Fuel, !Planet", "join\n  scan Fuel\n  anti-join\n    scan Planet"),
+        ("Fuel, ?(DockedTo, $p)", "join\n  scan Fuel\n  optional\n    scan (DockedTo, $p)"),
+        ("Fuel(up MountedOn)", "closure Fuel(up MountedOn)"),
+        ("Fuel(cascade MountedOn)", "sort by depth, ascending\n  closure Fuel(cascade MountedOn)"),
+        (
+            "Fuel, !{(DockedTo, $p), Planet($p)}",
+            "join\n  scan Fuel\n  anti-join\n    join\n      scan (DockedTo, $p)\n      scan Planet($p)",
+        ),
+        (
+            "Fuel || {Planet, !Fuel}",
+            "union\n  scan Fuel\n  join\n    scan Planet\n    anti-join\n      scan Fuel",
+        ),
+        ("Fuel($x), $x != Sol", "join\n  scan Fuel($x)\n  select $x != Sol"),
+        ("Fuel($x.core)", "join\n  compute child at \"core\"\n  scan Fuel($x.core)"),
+    ];
+    for (text, expected) in texts {
+        let mut expr = compile(&mut world, &text.replace("Sol", &format!("#{planet}")));
+        let explained = expr.explain(&world).unwrap();
+        let mut tree: String = explained
+            .lines()
+            .skip(1)
+            .take_while(|line| *line != "physical")
+            .map(|line| format!("{}\n", &line[2..]))
+            .collect();
+        for (name, entity) in names(&mut world).into_iter().chain([("Sol", planets[0])]) {
+            tree = tree.replace(&format!("#{}", entity.to_bits()), name);
+        }
+        assert_eq!(tree.trim_end(), expected, "{text}");
+    }
+}
+
+#[test]
 fn terms_that_look_at_one_entity_are_tests_of_what_is_scanned() {
     let (mut world, _) = harbour();
     for (text, expected) in [
         ("Fuel, !(DockedTo, *)", &["scan", "has none"][..]),
         ("Fuel, ?(DockedTo, *)", &["scan", "target if any"]),
-        ("Fuel, ?(DockedTo, _)", &["scan", "note"]),
+        ("Fuel, ?(DockedTo, _)", &["scan", "mark"]),
         ("Fuel, Planet || (DockedTo, _)", &["scan", "choose"]),
     ] {
         let mut expr = compile(&mut world, text);

@@ -1,7 +1,7 @@
 //! Terms about fields of reflected components: `Movement.value($this, $x)`.
 
 use super::{
-    Binder, Bound, Meaning, Prerequisites,
+    BindResult, Binder, Meaning, Prerequisites,
     query::{BoundElement, MemberAtom},
 };
 #[cfg(feature = "bevy_reflect")]
@@ -20,7 +20,7 @@ impl Binder<'_> {
         &mut self,
         has: &Has,
         prerequisites: &mut Prerequisites,
-    ) -> Bound<Option<MemberAtom>> {
+    ) -> BindResult<Option<MemberAtom>> {
         let (IdKind::Path(path), Some(target), Some(source)) = (&has.first.id.kind, &has.target, &has.source)
         else {
             return Ok(None);
@@ -51,7 +51,7 @@ impl Binder<'_> {
         path: &Path,
         component: ComponentId,
         prerequisites: &mut Prerequisites,
-    ) -> Bound<BoundElement> {
+    ) -> BindResult<BoundElement> {
         match &source.id.kind {
             // `SimTime.owner(SimTime, $x)`, `SimTime.owner($, $x)`: of a resource.
             IdKind::Path(written) if written == path || written.0 == [type_name] => {
@@ -66,7 +66,7 @@ impl Binder<'_> {
     }
 
     /// The fields at a path, of every type that its first name may mean.
-    pub(super) fn members(&self, path: &Path, span: Span) -> Bound<Vec<Meaning>> {
+    pub(super) fn members(&self, path: &Path, span: Span) -> BindResult<Vec<Meaning>> {
         let Some((type_name, fields)) = path.0.split_first() else { return Ok(Vec::new()) };
         if fields.is_empty() {
             return Ok(Vec::new());
@@ -93,7 +93,7 @@ impl Binder<'_> {
     /// Whether a type has an entity at a path of fields. False if it is nothing that has fields, or if what is not there
     /// may be an entity that is still to come.
     #[cfg(feature = "bevy_reflect")]
-    fn member_of(&self, type_id: TypeId, name: &str, fields: &[String], span: Span) -> Bound<bool> {
+    fn member_of(&self, type_id: TypeId, name: &str, fields: &[String], span: Span) -> BindResult<bool> {
         use bevy_ecs::reflect::ReflectComponent;
         let access = self.context.access();
         let types = access.types().map(|types| types.read());
@@ -123,11 +123,11 @@ impl Binder<'_> {
     }
 
     #[cfg(not(feature = "bevy_reflect"))]
-    fn member_of(&self, type_id: TypeId, name: &str, _: &[String], span: Span) -> Bound<bool> {
+    fn member_of(&self, type_id: TypeId, name: &str, _: &[String], span: Span) -> BindResult<bool> {
         self.unreflected_member(type_id, name, span)
     }
 
-    fn unreflected_member(&self, type_id: TypeId, name: &str, span: Span) -> Bound<bool> {
+    fn unreflected_member(&self, type_id: TypeId, name: &str, span: Span) -> BindResult<bool> {
         if self.context.is_init() || self.context.access().components().get_id(type_id).is_none() {
             return Ok(false);
         }

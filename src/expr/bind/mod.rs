@@ -13,7 +13,7 @@ pub(super) use context::BindContext;
 pub(super) use name::{reflected_types, with_relation_types};
 pub(super) use query::{
     Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm, BoundTraversal,
-    ChainSource, Condition, Item, ListMode, MemberAtom, OrChain, PairAtom,
+    Cascade, ChainSource, Condition, Item, ListMode, MemberAtom, OrChain, PairAtom,
 };
 pub(super) use vars::{Var, VarSet};
 
@@ -27,11 +27,11 @@ use bevy_relations_syntax::{
     error::{Diagnostic, ExprError},
 };
 use name::Meaning;
-use query::{Cascade, Variable};
+use query::Variable;
 use term::Prerequisites;
 
 /// What binding yields, or what is wrong.
-type Bound<T> = Result<T, Box<Diagnostic>>;
+type BindResult<T> = Result<T, Box<Diagnostic>>;
 
 /// Binds an expression.
 ///
@@ -89,7 +89,7 @@ impl<'w> Binder<'w> {
         }
     }
 
-    fn query(mut self, ast: &Ast) -> Bound<BoundQuery> {
+    fn query(mut self, ast: &Ast) -> BindResult<BoundQuery> {
         self.query.items = self.clauses(&ast.clauses)?;
         self.check_compared()?;
         self.check_resources()?;
@@ -97,7 +97,7 @@ impl<'w> Binder<'w> {
     }
 
     /// `$this` is the entity of a resource only if the marker of these is named.
-    fn check_resources(&self) -> Bound<()> {
+    fn check_resources(&self) -> BindResult<()> {
         let Some(&span) = self.resources.first() else { return Ok(()) };
         let access = self.context.access();
         let component_of = |entity: Entity| {
@@ -115,7 +115,7 @@ impl<'w> Binder<'w> {
     }
 
     /// A comparison of two variables needs a term that says what one of them is.
-    fn check_compared(&self) -> Bound<()> {
+    fn check_compared(&self) -> BindResult<()> {
         if self.compared.is_empty() {
             return Ok(());
         }
@@ -141,7 +141,7 @@ impl<'w> Binder<'w> {
         }
     }
 
-    fn clauses(&mut self, clauses: &[Clause]) -> Bound<Vec<Item>> {
+    fn clauses(&mut self, clauses: &[Clause]) -> BindResult<Vec<Item>> {
         let mut items = Vec::new();
         for clause in clauses {
             match &clause.branches[..] {
@@ -152,7 +152,7 @@ impl<'w> Binder<'w> {
         Ok(items)
     }
 
-    fn element(&mut self, element: &Element, items: &mut Vec<Item>, field: Option<u16>) -> Bound<()> {
+    fn element(&mut self, element: &Element, items: &mut Vec<Item>, field: Option<u16>) -> BindResult<()> {
         match element {
             Element::Term(term) => self.term(term, items, field),
             Element::Scope(scope) if scope.negated => {
@@ -170,7 +170,7 @@ impl<'w> Binder<'w> {
     }
 
     /// Branches of which one holds: one field for all, but terms in scopes have their own.
-    fn chain(&mut self, branches: &[Element]) -> Bound<Item> {
+    fn chain(&mut self, branches: &[Element]) -> BindResult<Item> {
         let text = branches.iter().map(alloc::string::ToString::to_string).collect::<Vec<_>>().join(" || ");
         let access = branches.iter().find_map(|branch| match branch {
             Element::Term(Term { test: Test::Has(has), .. }) => has.access,

@@ -1,6 +1,6 @@
 //! What names mean.
 
-use super::{Binder, Bound};
+use super::{BindResult, Binder};
 use crate::{
     expr::eval::WorldAccess,
     names::{LookupError, steps},
@@ -37,7 +37,7 @@ impl Binder<'_> {
         path: &Path,
         span: Span,
         scope: Option<Entity>,
-    ) -> Bound<Option<Meaning>> {
+    ) -> BindResult<Option<Meaning>> {
         if let Some(scope) = scope {
             let children = self.at_path(Some(scope), &path.0);
             if !children.is_empty() {
@@ -63,7 +63,7 @@ impl Binder<'_> {
     }
 
     /// [`meaning`](Self::meaning) of what is written as a name, or given as a type.
-    pub(super) fn meaning_of(&mut self, id: &Id, scope: Option<Entity>) -> Bound<Option<Meaning>> {
+    pub(super) fn meaning_of(&mut self, id: &Id, scope: Option<Entity>) -> BindResult<Option<Meaning>> {
         match &id.kind {
             IdKind::Type(of) => Ok(Some(Meaning::Type(of.id))),
             IdKind::Path(path) => self.meaning(path, id.span, scope),
@@ -71,7 +71,7 @@ impl Binder<'_> {
         }
     }
 
-    fn single(&mut self, mut meanings: Vec<Meaning>, path: &Path, span: Span) -> Bound<Option<Meaning>> {
+    fn single(&mut self, mut meanings: Vec<Meaning>, path: &Path, span: Span) -> BindResult<Option<Meaning>> {
         match meanings.len() {
             0 if self.context.is_init() => {
                 self.query.awaits_names = true;
@@ -86,7 +86,7 @@ impl Binder<'_> {
                 }
                 Ok(Some(meaning))
             }
-            // Who is meant may be clear by then.
+            // Which is meant may be clear by then.
             _ if self.context.is_init()
                 && !meanings.iter().any(|meaning| matches!(meaning, Meaning::Type(_))) =>
             {

@@ -302,7 +302,7 @@ impl Condition {
     }
 
     /// The components that it names of `$this` itself, so that entities with them are seen although they are hidden
-    /// otherwise. `component` gives the component that an entity stands for.
+    /// otherwise. `component` returns the component that an entity stands for.
     fn names_of_this(
         &self,
         component: &dyn Fn(Entity) -> Option<ComponentId>,
@@ -455,7 +455,7 @@ pub(crate) enum ChainSource {
     /// An entity that is written down, or nothing in particular.
     Fixed,
     Var(Var),
-    /// `*` or `_`: whoever it is, no term before has bound it.
+    /// `*` or `_`: no term before has bound it.
     Open,
 }
 

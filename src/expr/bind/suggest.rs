@@ -1,4 +1,4 @@
-//! What somebody may have meant who wrote a name that is none.
+//! What an unknown name may have meant.
 
 use super::{Binder, name::written};
 

@@ -1,7 +1,7 @@
 //! What terms mean.
 
 use super::{
-    Binder, Bound, Meaning, is_list,
+    BindResult, Binder, Meaning, is_list,
     member::walks,
     name::as_text,
     query::{
@@ -47,7 +47,7 @@ impl Binder<'_> {
     }
 
     /// Adds a term, and what prepares it. `field` is that of the chain it is a branch of.
-    pub(super) fn term(&mut self, term: &Term, items: &mut Vec<Item>, field: Option<u16>) -> Bound<()> {
+    pub(super) fn term(&mut self, term: &Term, items: &mut Vec<Item>, field: Option<u16>) -> BindResult<()> {
         let operator = match term.operator {
             Operator::Not => BoundOperator::Not,
             Operator::Optional => BoundOperator::Optional,
@@ -109,7 +109,7 @@ impl Binder<'_> {
         access: Option<FieldAccess>,
         field: Option<u16>,
         span: Span,
-    ) -> Bound<()> {
+    ) -> BindResult<()> {
         let AtomId::Component(component) = atom.id else { return Ok(()) };
         if !matches!(access, Some(FieldAccess::InOut | FieldAccess::Out)) {
             return Ok(());
@@ -126,7 +126,7 @@ impl Binder<'_> {
     }
 
     /// The source of a term; `None` for `T()`.
-    fn source(&mut self, has: &Has, prerequisites: &mut Prerequisites) -> Bound<Option<BoundElement>> {
+    fn source(&mut self, has: &Has, prerequisites: &mut Prerequisites) -> BindResult<Option<BoundElement>> {
         match &has.source {
             Some(source) => self.element_of(&source.id, None, prerequisites).map(Some),
             None => Ok(None),
@@ -139,7 +139,7 @@ impl Binder<'_> {
         has: &Has,
         operator: &mut BoundOperator,
         prerequisites: &mut Prerequisites,
-    ) -> Bound<Condition> {
+    ) -> BindResult<Condition> {
         if let Some(member) = self.member(has, prerequisites)? {
             return Ok(Condition::Member(member));
         }
@@ -178,7 +178,7 @@ impl Binder<'_> {
     }
 
     /// Whether subtypes count: `T`, `T|up IsA`, but not `T|self`. Nothing else can be walked from a component.
-    fn wants_subtypes(&mut self, first: &Arg) -> Bound<bool> {
+    fn wants_subtypes(&mut self, first: &Arg) -> BindResult<bool> {
         let Some(traversal) = &first.traversal else { return Ok(true) };
         if !walks(traversal) {
             return Ok(false);
@@ -215,7 +215,7 @@ impl Binder<'_> {
         }
     }
 
-    fn entity_of(&mut self, id: TypeId, span: Span) -> Bound<Entity> {
+    fn entity_of(&mut self, id: TypeId, span: Span) -> BindResult<Entity> {
         let despawned = || Diagnostic::rule(span, "the entity that stands for this type is not alive");
         self.context.entity_of(id).ok_or_else(despawned)
     }
@@ -231,7 +231,7 @@ impl Binder<'_> {
         written: &Traversal,
         shared: bool,
         source: bool,
-    ) -> Bound<Option<BoundTraversal>> {
+    ) -> BindResult<Option<BoundTraversal>> {
         let has = |flag| written.flags.has(flag);
         let up = has(Flag::Up) || has(Flag::Cascade);
         if !up && !has(Flag::Down) {
@@ -273,7 +273,7 @@ impl Binder<'_> {
     }
 
     /// Component, tag, or whichever id.
-    fn single_id(&mut self, first: &Arg, prerequisites: &mut Prerequisites) -> Bound<IdParts> {
+    fn single_id(&mut self, first: &Arg, prerequisites: &mut Prerequisites) -> BindResult<IdParts> {
         if !matches!(first.id.kind, IdKind::Path(_) | IdKind::Type(_)) {
             return Ok(match self.element_of(&first.id, None, prerequisites)? {
                 BoundElement::Entity(entity) => self.id_of_entity(entity),
@@ -341,7 +341,7 @@ impl Binder<'_> {
         operator: &mut BoundOperator,
         source: Option<&Arg>,
         prerequisites: &mut Prerequisites,
-    ) -> Bound<IdParts> {
+    ) -> BindResult<IdParts> {
         let mut relation = self.element_of(&first.id, None, prerequisites)?;
         let scope = relation.entity().and_then(|relation| {
             let registry = &self.context.access().store()?.registry;
@@ -380,7 +380,7 @@ impl Binder<'_> {
     }
 
     /// A pair with a target outside the scope is refused whenever it is inserted.
-    fn check_one_of(&self, scope: Entity, target: Entity, span: Span) -> Bound<()> {
+    fn check_one_of(&self, scope: Entity, target: Entity, span: Span) -> BindResult<()> {
         let access = self.context.access();
         let is_child = |store: &PairStore| store.relation(CHILD_OF).has(target, scope);
         if access.store().is_none_or(is_child) {
@@ -392,8 +392,13 @@ impl Binder<'_> {
         ))
     }
 
-    /// `(ChildOf, #0)`: what is a child of nobody.
-    fn no_target(&self, relation: BoundElement, span: Span, operator: &mut BoundOperator) -> Bound<IdParts> {
+    /// `(ChildOf, #0)`: what has no parent.
+    fn no_target(
+        &self,
+        relation: BoundElement,
+        span: Span,
+        operator: &mut BoundOperator,
+    ) -> BindResult<IdParts> {
         *operator = match *operator {
             BoundOperator::And => BoundOperator::Not,
             BoundOperator::Not => BoundOperator::And,
@@ -406,7 +411,7 @@ impl Binder<'_> {
     }
 
     /// One entity that is written down; `None` if it is [awaited](BoundElement::Awaited).
-    fn fixed(&mut self, id: &Id) -> Bound<Option<Entity>> {
+    fn fixed(&mut self, id: &Id) -> BindResult<Option<Entity>> {
         let mut prerequisites = Prerequisites { items: Vec::new(), operator: BoundOperator::And };
         match self.element_of(id, None, &mut prerequisites)? {
             BoundElement::Entity(entity) => Ok(Some(entity)),
@@ -421,7 +426,7 @@ impl Binder<'_> {
         id: &Id,
         scope: Option<Entity>,
         prerequisites: &mut Prerequisites,
-    ) -> Bound<BoundElement> {
+    ) -> BindResult<BoundElement> {
         Ok(match &id.kind {
             IdKind::Wildcard => self.wildcard(),
             IdKind::Any => BoundElement::Any,
@@ -465,7 +470,11 @@ impl Binder<'_> {
         })
     }
 
-    fn comparison(&mut self, comparison: &Comparison, prerequisites: &mut Prerequisites) -> Bound<Condition> {
+    fn comparison(
+        &mut self,
+        comparison: &Comparison,
+        prerequisites: &mut Prerequisites,
+    ) -> BindResult<Condition> {
         let BoundElement::Var(left) = self.element_of(&comparison.left, None, prerequisites)? else {
             return Err(Diagnostic::rule(
                 comparison.left.span,
@@ -496,7 +505,7 @@ impl Binder<'_> {
     }
 
     /// `SimTime(SimTime)`: a resource; `SimTime` alone if it is registered as one.
-    fn singleton(&mut self, has: &Has) -> Bound<Option<Atom>> {
+    fn singleton(&mut self, has: &Has) -> BindResult<Option<Atom>> {
         let (IdKind::Path(_) | IdKind::Type(_), None, Some(source)) =
             (&has.first.id.kind, &has.target, &has.source)
         else {

@@ -1,6 +1,6 @@
 //! What evaluation and rows read of a world.
 //!
-//! Whoever has the world reads all of it. A system reads what it has [declared](DeclaredAccess), through queries that give
+//! With the world, all of it is read. A system reads what it has [declared](DeclaredAccess), through queries that give
 //! out nothing else: whatever the stages ask for, they get no more than that.
 
 use super::names::ExprNames;
@@ -25,10 +25,10 @@ use bevy_ecs::{
 };
 use smallvec::SmallVec;
 
-/// A query for the components that fields, members and comparisons of names are about, of everybody.
+/// A query for the components that fields, members and comparisons of names are about, on all entities.
 pub(crate) type Fields<'w, 's> = Query<'w, 's, FilteredEntityMut<'static, 'static>>;
 
-/// A query for the order of children, of everybody.
+/// A query for the order of children, on all entities.
 pub(crate) type ChildrenOf<'w, 's> = Query<'w, 's, &'static Children>;
 
 /// What a system has declared that it reads.
@@ -242,7 +242,7 @@ impl<'w> WorldAccess<'w> {
 pub(crate) trait WorldAccessMut {
     fn access(&self) -> WorldAccess<'_>;
 
-    /// Whether own fields may be written that nobody said so of.
+    /// Whether own fields may be written that are not marked.
     fn is_exclusive(&self) -> bool;
 
     /// The components of an entity that may be written.

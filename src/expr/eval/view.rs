@@ -93,7 +93,7 @@ impl<'w> View<'w> {
         entity.filter(|&entity| self.is_alive(entity)).map_or(Value::component(component), Value::new)
     }
 
-    /// Every entity that has a component, whoever it is.
+    /// Every entity that has a component, hidden or not.
     pub(crate) fn with_component(&self, component: ComponentId, each: &mut dyn FnMut(Entity)) {
         let Some(archetypes) = self.archetypes.component_index().get(&component) else { return };
         for archetype in archetypes.keys().filter_map(|&id| self.archetypes.get(id)) {

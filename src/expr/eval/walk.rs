@@ -45,7 +45,7 @@ impl Stamps {
     }
 }
 
-/// A walk: whom it has met, and who is to be visited.
+/// A walk: what it has met, and what is to be visited.
 #[derive(Default)]
 pub(crate) struct Walker {
     met: Stamps,
@@ -103,7 +103,7 @@ impl Walker {
 /// What lies below an entity.
 #[derive(Default)]
 pub(crate) struct Descendants {
-    /// Relation, its version, and below whom.
+    /// Relation, its version, and the entity above.
     of: Option<(RelationId, u64, Entity)>,
     /// The entity itself, then the others, nearest first.
     entities: Vec<Entity>,

@@ -58,7 +58,7 @@ pub(crate) struct Matcher<'a, 'w> {
 }
 
 impl<'a, 'w> Matcher<'a, 'w> {
-    /// `value` gives what a column of the row holds.
+    /// `value` returns what a column of the row holds.
     pub(crate) fn new(
         view: View<'w>,
         op: &'a AtomOp,

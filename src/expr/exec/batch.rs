@@ -7,7 +7,7 @@ use crate::expr::{
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
 
-/// Some rows, a column each for what is known of them. Only columns that somebody wants are filled.
+/// Some rows, a column each for what is known of them. Only columns that are wanted are filled.
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) len: usize,

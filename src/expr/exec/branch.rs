@@ -3,50 +3,50 @@
 use super::{Batch, PipelineState, Run, Settled, StageState};
 use crate::expr::{
     eval::{Special, Value},
-    plan::{Arm, Branch, BranchKind, Column, Stage},
+    plan::{Branch, BranchKind, Column, Stage, SubPlan},
 };
 use alloc::{boxed::Box, vec::Vec};
 
-/// How far an arm has come.
-pub(crate) struct ArmState {
+/// How far a sub-plan has come.
+pub(crate) struct SubPlanState {
     pipeline: PipelineState,
     /// The rows of which it made something.
     pub(super) hits: Vec<bool>,
     rows: Vec<u32>,
 }
 
-impl ArmState {
-    pub(super) fn new(arm: &Arm, columns: usize) -> Self {
-        Self { pipeline: PipelineState::new(&arm.pipeline, columns), hits: Vec::new(), rows: Vec::new() }
+impl SubPlanState {
+    pub(super) fn new(sub_plan: &SubPlan, columns: usize) -> Self {
+        Self { pipeline: PipelineState::new(&sub_plan.pipeline, columns), hits: Vec::new(), rows: Vec::new() }
     }
 
-    /// Gives the arm the rows that `takes` accepts.
-    fn start(&mut self, arm: &Arm, input: &Batch, takes: impl Fn(usize) -> bool) {
+    /// Hands the sub-plan the rows that `takes` accepts.
+    fn start(&mut self, sub_plan: &SubPlan, input: &Batch, takes: impl Fn(usize) -> bool) {
         self.rows.clear();
         self.rows.extend((0..input.len).filter(|&row| takes(row)).map(|row| row as u32));
         let batch = self.pipeline.restart();
-        batch.gather(input, &arm.takes, &self.rows);
-        batch.column_mut(arm.origin).extend(self.rows.iter().map(|&row| Value::row(row as usize)));
+        batch.gather(input, &sub_plan.inputs, &self.rows);
+        batch.column_mut(sub_plan.origin).extend(self.rows.iter().map(|&row| Value::row(row as usize)));
         batch.len = self.rows.len();
     }
 
-    /// Finds out for which of the rows that `takes` accepts the arm makes something.
+    /// Finds out for which of the rows that `takes` accepts the sub-plan makes something.
     pub(super) fn find_hits(
         &mut self,
-        arm: &Arm,
+        sub_plan: &SubPlan,
         run: &mut Run<'_, '_>,
         input: &Batch,
         takes: impl Fn(usize) -> bool,
     ) {
-        self.start(arm, input, takes);
+        self.start(sub_plan, input, takes);
         self.hits.clear();
         self.hits.resize(input.len, false);
         loop {
-            let settled = Settled { origin: arm.origin, hits: &self.hits };
-            if !self.pipeline.next(run, &arm.pipeline, Some(settled)) {
+            let settled = Settled { origin: sub_plan.origin, hits: &self.hits };
+            if !self.pipeline.next(run, &sub_plan.pipeline, Some(settled)) {
                 return;
             }
-            for origin in &self.pipeline.result().columns[arm.origin as usize] {
+            for origin in &self.pipeline.result().columns[sub_plan.origin as usize] {
                 self.hits[origin.as_row()] = true;
             }
         }
@@ -55,10 +55,10 @@ impl ArmState {
 
 /// How far a [`Branch`] has come with a batch.
 pub(crate) struct BranchState {
-    arms: Vec<ArmState>,
-    /// The rows that some arm has taken on.
+    sub_plans: Vec<SubPlanState>,
+    /// The rows that some sub-plan has taken on.
     hits: Vec<bool>,
-    arm: usize,
+    at: usize,
     rows: Vec<u32>,
 }
 
@@ -74,27 +74,28 @@ impl Branch {
     ) {
         let columns = output.columns.len();
         let mut state = stage_state.branch.take().unwrap_or_else(|| {
-            let arms = self.arms.iter().map(|arm| ArmState::new(arm, columns)).collect();
-            Box::new(BranchState { arms, hits: Vec::new(), arm: 0, rows: Vec::new() })
+            let sub_plans =
+                self.sub_plans.iter().map(|sub_plan| SubPlanState::new(sub_plan, columns)).collect();
+            Box::new(BranchState { sub_plans, hits: Vec::new(), at: 0, rows: Vec::new() })
         });
         if stage_state.row == 0 && !stage_state.walking {
             stage_state.walking = true;
             state.hits.clear();
             state.hits.resize(input.len, false);
-            state.arm = 0;
-            self.start_arm(&mut state, input);
+            state.at = 0;
+            self.start_sub_plan(&mut state, input);
         }
         self.advance(&mut state, stage, run, input, output);
-        if output.len == 0 || state.arm > self.arms.len() {
+        if output.len == 0 || state.at > self.sub_plans.len() {
             stage_state.row = input.len;
         }
         stage_state.branch = Some(state);
     }
 
-    fn start_arm(&self, state: &mut BranchState, input: &Batch) {
-        let BranchState { arms, hits, arm, .. } = state;
-        let Some((own, arm)) = arms.get_mut(*arm).zip(self.arms.get(*arm)) else { return };
-        own.start(arm, input, |row| match &self.kind {
+    fn start_sub_plan(&self, state: &mut BranchState, input: &Batch) {
+        let BranchState { sub_plans, hits, at, .. } = state;
+        let Some((own, sub_plan)) = sub_plans.get_mut(*at).zip(self.sub_plans.get(*at)) else { return };
+        own.start(sub_plan, input, |row| match &self.kind {
             BranchKind::Optional | BranchKind::Every => true,
             BranchKind::First => !hits[row],
             BranchKind::Guard(columns) => !lacks_any(input, columns, row),
@@ -109,19 +110,19 @@ impl Branch {
         input: &Batch,
         output: &mut Batch,
     ) {
-        while let Some(arm) = self.arms.get(state.arm) {
-            let own = &mut state.arms[state.arm];
-            let more = own.pipeline.next(run, &arm.pipeline, None);
+        while let Some(sub_plan) = self.sub_plans.get(state.at) {
+            let own = &mut state.sub_plans[state.at];
+            let more = own.pipeline.next(run, &sub_plan.pipeline, None);
             if run.shared.out_of_steps {
                 return;
             }
             if !more {
-                state.arm += 1;
-                self.start_arm(state, input);
+                state.at += 1;
+                self.start_sub_plan(state, input);
                 continue;
             }
             let result = own.pipeline.result();
-            let origins = &result.columns[arm.origin as usize];
+            let origins = &result.columns[sub_plan.origin as usize];
             state.rows.clear();
             for (row, origin) in origins.iter().enumerate() {
                 let hit = &mut state.hits[origin.as_row()];
@@ -131,22 +132,22 @@ impl Branch {
                 *hit = true;
             }
             if !state.rows.is_empty() {
-                for &column in &stage.made {
-                    if !arm.fills.iter().any(|&(filled, _)| filled == column) {
+                for &column in &stage.produced {
+                    if !sub_plan.defaults.iter().any(|&(filled, _)| filled == column) {
                         output.gather(result, &[column], &state.rows);
                     }
                 }
-                fill(output, state.rows.len(), &arm.fills);
+                fill(output, state.rows.len(), &sub_plan.defaults);
                 return;
             }
         }
-        if state.arm == self.arms.len() {
-            state.arm += 1;
+        if state.at == self.sub_plans.len() {
+            state.at += 1;
             self.pass_others(state, stage, input, output);
         }
     }
 
-    /// The rows that no arm took on, if they go on.
+    /// The rows that no sub-plan took on, if they go on.
     fn pass_others(&self, state: &mut BranchState, stage: &Stage, input: &Batch, output: &mut Batch) {
         state.rows.clear();
         let all = 0..input.len;
@@ -160,8 +161,8 @@ impl Branch {
             }
             BranchKind::Every | BranchKind::First => {}
         }
-        output.gather(input, &stage.carry, &state.rows);
-        fill(output, state.rows.len(), &self.fills);
+        output.gather(input, &stage.passthrough, &state.rows);
+        fill(output, state.rows.len(), &self.defaults);
     }
 }
 

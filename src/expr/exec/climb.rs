@@ -2,17 +2,17 @@
 
 use super::mask::Fit;
 use crate::{
-    expr::{eval::View, plan::Climb},
+    expr::{eval::View, plan::HolderSearch},
     store::{ExclusiveReader, RelationIndex},
 };
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
 
-/// Whom walks of this run have found, by the entities that they came by.
+/// What walks of this run have found, by the entities that they passed.
 #[derive(Default)]
 pub(crate) struct Holders {
     round: u64,
-    /// By entity index: the run in which it was visited, and who was found.
+    /// By entity index: the run in which it was visited, and the holder.
     found: Vec<(u64, Option<Entity>)>,
     path: Vec<Entity>,
 }
@@ -36,12 +36,12 @@ impl Holders {
     }
 }
 
-/// Looks for holders, and remembers whom it found above the last entity: neighbours often have the same above them.
+/// Looks for holders, and remembers the one above the last entity: neighbours often share it.
 pub(super) struct Climber<'a, 'w> {
     view: View<'w>,
     index: &'w RelationIndex,
     reader: ExclusiveReader<'w>,
-    climb: Climb,
+    search: HolderSearch,
     test: Test<'a, 'w>,
     holders: &'a mut Holders,
     /// The index of the last target, and the holder from there on.
@@ -62,19 +62,19 @@ impl<'a, 'w> Climber<'a, 'w> {
     /// `None` if the relation is not exclusive. `round` is the number of the run, not 0.
     pub(super) fn new(
         view: View<'w>,
-        climb: Climb,
+        search: HolderSearch,
         test: Test<'a, 'w>,
         holders: &'a mut Holders,
         round: u64,
         left: u64,
     ) -> Option<Self> {
-        let index = view.index(climb.relation);
+        let index = view.index(search.relation);
         holders.round = round;
         Some(Self {
             view,
             index,
             reader: index.exclusive_reader()?,
-            climb,
+            search,
             test,
             holders,
             last: None,
@@ -93,7 +93,7 @@ impl<'a, 'w> Climber<'a, 'w> {
 
     #[inline(always)]
     pub(super) fn holder(&mut self, source: Entity) -> Option<Entity> {
-        if self.climb.own && self.holds(source) {
+        if self.search.own && self.holds(source) {
             return Some(source);
         }
         let index = self.reader.target_index(source)?;
@@ -109,7 +109,7 @@ impl<'a, 'w> Climber<'a, 'w> {
     #[inline(never)]
     fn next_holder(&mut self, index: u32) -> Option<Entity> {
         let target = self.reader.target_at(index)?;
-        let holder = if self.climb.min <= 1 && self.climb.max == u32::MAX {
+        let holder = if self.search.min <= 1 && self.search.max == u32::MAX {
             self.above(target)
         } else {
             self.within(target)
@@ -144,11 +144,11 @@ impl<'a, 'w> Climber<'a, 'w> {
     fn within(&mut self, from: Entity) -> Option<Entity> {
         let mut at = Some((from, 1));
         while let Some((entity, depth)) = at
-            && depth <= self.climb.max
+            && depth <= self.search.max
             && self.steps <= self.left
         {
             self.steps += 1;
-            if depth >= self.climb.min && self.holds(entity) {
+            if depth >= self.search.min && self.holds(entity) {
                 return Some(entity);
             }
             at = self.index.first_target(entity).map(|target| (target, depth + 1));

@@ -5,7 +5,7 @@ use crate::{
     expr::{
         bind::{BoundQuery, Var, VarSet},
         eval::{Value, View, WorldAccess, internal_components, unlisted_components},
-        plan::{Column, Counts, Plan, Signature, lower},
+        plan::{Column, Counts, PhysicalPlan, Signature, lower},
     },
     store::StoreId,
 };
@@ -64,7 +64,7 @@ pub(crate) enum Output {
 /// A plan with everything it needs to be run.
 #[derive(Default)]
 struct PlanState {
-    plan: Plan,
+    plan: PhysicalPlan,
     masks: Masks,
     state: PipelineState,
     signature: Option<Signature>,
@@ -197,7 +197,7 @@ impl Executor {
 
     /// The plan for rows.
     #[inline]
-    pub(crate) fn plan(&self) -> &Plan {
+    pub(crate) fn plan(&self) -> &PhysicalPlan {
         &self.plans[Output::Rows as usize].plan
     }
 
@@ -322,6 +322,6 @@ impl Executor {
         if let Fit::New = self.update(&view, Output::Rows) {
             self.shared.counts.clear();
         }
-        Ok(self.plan().explain(Counts(&self.shared.counts)))
+        Ok(self.plan().explain(&self.query, &view, Counts(&self.shared.counts)))
     }
 }

@@ -152,7 +152,7 @@ impl FitSets {
         }
     }
 
-    /// How to tell who fits a mask, if so many are asked for now, and about so many in the whole run. While they are
+    /// How to tell which entities fit a mask, if so many are asked for now, and about so many in the whole run. While they are
     /// few, each is looked up.
     pub(super) fn get<'a>(
         &'a mut self,

@@ -6,10 +6,12 @@ mod batch;
 mod branch;
 mod buffers;
 mod climb;
+mod compute;
 mod executor;
-mod filter;
+mod list;
 mod mask;
 mod member;
+mod predicate;
 mod produce;
 
 pub(crate) use batch::Batch;
@@ -19,16 +21,43 @@ pub(crate) use executor::{Executor, Output};
 
 use super::{
     eval::{Descendants, Stamps, View},
-    plan::{Column, Pipeline, Plan, Stage},
+    plan::{Column, PhysicalPlan, Pipeline, Stage, Step, SubPlan},
 };
 use alloc::{boxed::Box, vec::Vec};
 use atom::Found;
 use bevy_ecs::{component::ComponentId, entity::Entity};
-use branch::BranchState;
+use branch::{BranchState, SubPlanState};
 use buffers::AtomBuffers;
-use filter::Own;
-use mask::{FitSets, Masks};
+use climb::Holders;
+use mask::{Fit, FitSets, Masks};
 use member::Members;
+
+/// What a step keeps for itself.
+#[derive(Default)]
+pub(crate) enum Own {
+    #[default]
+    Nothing,
+    SubPlan(Box<SubPlanState>),
+    Holders(Box<Holders>),
+}
+
+impl Own {
+    pub(super) fn sub_plan(&mut self, sub_plan: &SubPlan, columns: usize) -> &mut SubPlanState {
+        if !matches!(self, Self::SubPlan(_)) {
+            *self = Self::SubPlan(Box::new(SubPlanState::new(sub_plan, columns)));
+        }
+        let Self::SubPlan(state) = self else { unreachable!("made above") };
+        state
+    }
+
+    pub(super) fn holders(&mut self) -> &mut Holders {
+        if !matches!(self, Self::Holders(_)) {
+            *self = Self::Holders(Box::default());
+        }
+        let Self::Holders(holders) = self else { unreachable!("made above") };
+        holders
+    }
+}
 
 /// What all operations of a run share.
 pub(crate) struct Run<'a, 'w> {
@@ -72,6 +101,14 @@ impl Default for Shared {
     }
 }
 
+impl<'a> Run<'a, '_> {
+    /// How to tell which entities fit a mask, to be asked for so many rows of a stage.
+    fn fit(&mut self, mask: usize, rows: usize, stage: &Stage) -> Fit<'_> {
+        let few = self.shared.batch_size / 16;
+        self.shared.fits.get(self.masks, mask, &self.view, rows, stage.estimate, few)
+    }
+}
+
 impl Shared {
     /// Takes steps off those that are left.
     fn spend(&mut self, steps: u64) {
@@ -84,7 +121,7 @@ impl Shared {
     }
 
     /// Starts a run of a plan.
-    pub(crate) fn restart(&mut self, plan: &Plan, step_limit: Option<u64>) {
+    pub(crate) fn restart(&mut self, plan: &PhysicalPlan, step_limit: Option<u64>) {
         self.fits.restart(plan.masks.len());
         self.round += 1;
         self.counts.clear();
@@ -128,7 +165,8 @@ pub(crate) struct StageState {
     /// The rows that were made, by the rows that they were made of.
     rows: Vec<u32>,
     branch: Option<Box<BranchState>>,
-    filters: Vec<Own>,
+    /// What each step keeps.
+    kept: Vec<Own>,
 }
 
 impl StageState {
@@ -151,7 +189,7 @@ impl PipelineState {
     pub(crate) fn new(pipeline: &Pipeline, columns: usize) -> Self {
         let batches = (0..=pipeline.stages.len()).map(|_| Batch::with_columns(columns)).collect();
         let stages = pipeline.stages.iter().map(|stage| StageState {
-            filters: stage.filters.iter().map(|_| Own::default()).collect(),
+            kept: stage.steps.iter().map(|_| Own::default()).collect(),
             ..StageState::default()
         });
         Self { batches, stages: stages.collect(), at: 0 }
@@ -206,7 +244,7 @@ impl PipelineState {
 }
 
 impl Stage {
-    /// Makes some rows and sends them through the filters.
+    /// Makes some rows and sends them through the steps.
     fn step(
         &self,
         state: &mut StageState,
@@ -219,13 +257,16 @@ impl Stage {
         self.produce(state, run, input, output, settled);
         let looked_at = (output.len + state.row - before) as u64;
         run.shared.spend(looked_at + core::mem::take(&mut state.steps));
-        for (filter, own) in self.filters.iter().zip(&mut state.filters) {
+        for (step, own) in self.steps.iter().zip(&mut state.kept) {
             if output.len == 0 {
                 return;
             }
             let rows = &mut state.rows;
             rows.clear();
-            filter.apply(own, rows, run, output, self);
+            match step {
+                Step::Test(test) => test.apply(own, rows, run, output, self),
+                Step::Compute(compute) => compute.apply(own, rows, run, output, self),
+            }
             run.shared.spend(0);
         }
         if let Some(count) = run.shared.counts.get_mut(self.number) {

@@ -37,7 +37,7 @@ impl Stage {
                 continue;
             }
             match &self.produce {
-                Produce::Pass => state.take_row(),
+                Produce::Unit => state.take_row(),
                 Produce::Nothing { .. } => state.row = input.len,
                 Produce::Scan { mask, out } => state.scan(run, *mask, output.column_mut(*out)),
                 Produce::Sources { relation, target, out } => {
@@ -52,11 +52,13 @@ impl Stage {
                 Produce::Pairs { relation, source, target } => {
                     state.pairs(run, *relation, output, *source, *target);
                 }
-                Produce::Below { relation, target, out, reflexive } => {
+                Produce::Descendants { relation, target, out, reflexive } => {
                     let target = input.entity(*target, state.row);
-                    state.below(run, *relation, target, *reflexive, output.column_mut(*out));
+                    state.descendants(run, *relation, target, *reflexive, output.column_mut(*out));
                 }
-                Produce::Meet { out, sides } => state.meet(run, input, sides, output.column_mut(*out)),
+                Produce::Intersect { out, sides } => {
+                    state.intersect(run, input, sides, output.column_mut(*out))
+                }
                 Produce::Atom(atom) => state.atom(run, atom, input, output),
                 Produce::Member(member) => {
                     let Position::Out(out) = member.value else { break };
@@ -68,7 +70,7 @@ impl Stage {
                 Produce::Branch(_) => break,
             }
         }
-        output.gather(input, &self.carry, &state.rows);
+        output.gather(input, &self.passthrough, &state.rows);
         output.len = state.rows.len();
     }
 }
@@ -189,7 +191,7 @@ impl StageState {
     }
 
     /// What lies below a target, which is known until the relation changes.
-    fn below(
+    fn descendants(
         &mut self,
         run: &Run<'_, '_>,
         relation: RelationId,
@@ -211,7 +213,7 @@ impl StageState {
     ///
     /// Rows come in runs that have one of the two in common, since they were made from it. Its neighbours are
     /// noted once for the run, and each of the other's is looked up among them.
-    fn meet(&mut self, run: &Run<'_, '_>, input: &Batch, sides: &[Side; 2], out: &mut Vec<Value>) {
+    fn intersect(&mut self, run: &Run<'_, '_>, input: &Batch, sides: &[Side; 2], out: &mut Vec<Value>) {
         let known = sides.map(|side| input.columns[side.known as usize][self.row].entity());
         let [Some(first), Some(second)] = known else { return self.next_row() };
         let known = [first, second];
@@ -264,7 +266,7 @@ impl StageState {
         let atoms = &mut run.shared.atoms;
         let mut matcher =
             Matcher::new(run.view, atom, atoms, run.internal, |operand| input.value(operand, row));
-        // Nobody stops it.
+        // Nothing stops it.
         let _: ControlFlow<()> = matcher.each(&mut |way| {
             found.push(way);
             ControlFlow::Continue(())

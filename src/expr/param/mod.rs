@@ -1,8 +1,8 @@
 //! Expressions as system parameters.
 
 mod build;
-mod needs;
 mod parallel;
+mod required;
 mod state;
 
 pub use build::ExprParam;
@@ -130,11 +130,11 @@ impl sealed::Sealed for WriteFields {}
 /// # Data and fields
 ///
 /// `D` is query data of `$this`, as in Bevy's [`Query`]. The methods that give it leave out rows of which `$this`
-/// does not have it, and rows about nobody; all other methods tell of the expression alone.
+/// does not have it, and rows without `$this`; all other methods are about the expression alone.
 ///
 /// Rows also give values of fields. A term without a modifier reads its component, `[in]` says so, `[out]` and
 /// `[inout]` write it, `[none]` does neither; tags and terms that must not hold have no value. Where `D` writes a
-/// component that a term reads on `$this`, it is `D` that gives it, and the field gives nothing.
+/// component that a term reads on `$this`, it is `D` that has it, and the field has no value.
 ///
 /// # Access
 ///

@@ -1,7 +1,7 @@
 //! What [`ExprQuery`] keeps from run to run, and what it declares.
 #![expect(unsafe_code, reason = "Bevy's `SystemParam` is an unsafe trait")]
 
-use super::{ExprQuery, Expression, FieldMode, ReadFields, needs::RequiredAccess};
+use super::{ExprQuery, Expression, FieldMode, ReadFields, required::RequiredAccess};
 use crate::{
     expr::{
         bind::{BindContext, BoundQuery, bind},
@@ -45,7 +45,7 @@ pub struct ExprQueryState<E: Expression, D: QueryData + 'static> {
     expr: Option<PairExpr>,
     compiled: CompiledExpr,
     status: Status,
-    needs: RequiredAccess,
+    required: RequiredAccess,
     /// Why no system can have this parameter.
     refusal: Option<String>,
     store: <Store as SystemParam>::State,
@@ -95,41 +95,42 @@ impl<E: Expression, D: QueryData + 'static> ExprQueryState<E, D> {
             Ok(query) => (query, Status::Ready),
             Err(error) => (BoundQuery::default(), Status::Wrong(error)),
         };
-        // Comparisons declare that they read it, whether or not anybody has one.
+        // Comparisons declare that they read it, whether or not an entity has one.
         world.register_component::<Name>();
         let access = WorldAccess::World(world);
-        let mut needs = RequiredAccess::new(&query, access);
+        let mut required = RequiredAccess::new(&query, access);
         let disabling = access.disabling().to_vec();
         let mut of_data = FilteredAccess::default();
-        needs.with.iter().for_each(|&id| of_data.and_with(id));
-        needs.without.iter().for_each(|&id| of_data.and_without(id));
-        let data = everybody(of_data, &disabling, world);
-        let refusal = needs.share::<E>(QueryState::<D>::component_access(&data).access(), world.components());
+        required.with.iter().for_each(|&id| of_data.and_with(id));
+        required.without.iter().for_each(|&id| of_data.and_without(id));
+        let data = whole_world(of_data, &disabling, world);
+        let refusal =
+            required.share::<E>(QueryState::<D>::component_access(&data).access(), world.components());
         let mut of_fields = FilteredAccess::default();
-        of_fields.access_mut().extend(&needs.elsewhere);
-        of_fields.access_mut().extend(&needs.own);
+        of_fields.access_mut().extend(&required.elsewhere);
+        of_fields.access_mut().extend(&required.own);
         Self {
             status,
             store: Store::init_state(world),
             expr_names: KnownNames::init_state(world),
-            fields: everybody(of_fields, &disabling, world),
-            children: needs.children.then(|| everybody(FilteredAccess::default(), &disabling, world)),
-            names: needs.names.then(|| NamePaths::init_state(world)),
+            fields: whole_world(of_fields, &disabling, world),
+            children: required.children.then(|| whole_world(FilteredAccess::default(), &disabling, world)),
+            names: required.names.then(|| NamePaths::init_state(world)),
             data,
             filters: Filters::init_state(world),
             #[cfg(feature = "bevy_reflect")]
             types: world.get_resource().cloned(),
             compiled: CompiledExpr::new(query, WorldAccess::World(world)),
             expr,
-            needs,
+            required,
             refusal,
             _expression: PhantomData,
         }
     }
 }
 
-/// A query that gives out disabled entities as well: the expression decides whom it is about.
-fn everybody<D: QueryData + 'static>(
+/// A query with disabled entities as well: the expression decides which it is about.
+fn whole_world<D: QueryData + 'static>(
     mut access: FilteredAccess,
     disabling: &[ComponentId],
     world: &mut World,
@@ -153,7 +154,7 @@ impl RequiredAccess {
         }
         match self.own.get_conflicts(data) {
             AccessConflicts::Individual(shared) if !shared.iter().any(|id| self.own.has_write(id)) => {
-                // The data gives it already.
+                // The data has it already.
                 for id in shared.iter() {
                     self.own.remove_read(id);
                     self.left.add_read(id);
@@ -173,7 +174,7 @@ fn settle(
     status: &mut Status,
     compiled: &mut CompiledExpr,
     expr: Option<&PairExpr>,
-    needs: &RequiredAccess,
+    required: &RequiredAccess,
     access: WorldAccess<'_>,
 ) -> Result<(), ExprQueryError> {
     let waits = match status {
@@ -184,7 +185,7 @@ fn settle(
     };
     let Some(expr) = expr else { return Ok(()) };
     match bind(expr, BindContext::System(access)) {
-        Ok(query) if RequiredAccess::new(&query, access).fits(needs) => {
+        Ok(query) if RequiredAccess::new(&query, access).fits(required) => {
             compiled.executor_mut().rebind(query, access);
             *status = Status::Ready;
             Ok(())
@@ -232,7 +233,7 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
                  parameter. Consider merging conflicting parameters into a `ParamSet`. \
                  See: https://bevy.org/learn/errors/b0001",
                 meta.name(),
-                state.needs.describe(&conflicts, world.components())
+                state.required.describe(&conflicts, world.components())
             );
         }
         if let SystemAccess::Shared(own) = own {
@@ -280,7 +281,7 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
         let invalid = |error: ExprQueryError| SystemParamValidationError::invalid::<Self>(error.to_string());
         let compiled = &mut state.compiled;
         let access = WorldAccess::Declared(&declared);
-        settle(&mut state.status, compiled, state.expr.as_ref(), &state.needs, access).map_err(invalid)?;
+        settle(&mut state.status, compiled, state.expr.as_ref(), &state.required, access).map_err(invalid)?;
         if declared.store.is_none() {
             return Err(invalid(ExprQueryError::NoPairs));
         }

@@ -253,8 +253,9 @@ impl CompiledExpr {
         Ok(if self.next_batch(access)? { Some(Row::new(self, 0, access)) } else { None })
     }
 
-    /// The plan in words: a line for each step with the number of rows that are expected of it and, after a run that
-    /// gave rows, the number that it made.
+    /// The plan in words, an operator a line: the logical plan, which is what is asked, and the physical one in the order of
+    /// evaluation, with the number of rows that are expected of each stage and, after a run that had rows, the number
+    /// that it made.
     ///
     /// # Errors
     /// If it cannot be run in this world.

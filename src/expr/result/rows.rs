@@ -309,8 +309,8 @@ impl<'a> Row<'a> {
         info.is_some_and(|info| info.type_id() == Some(TypeId::of::<T>()))
     }
 
-    /// The entity on which a field may be written: one that is marked `[inout]` or `[out]`, or, by who has the world
-    /// for themselves, one that is of `$this` and has no mark.
+    /// The entity on which a field may be written: one that is marked `[inout]` or `[out]`, or, with exclusive access to
+    /// the world, one that is of `$this` and has no mark.
     pub(super) fn writable<T: Component>(
         &self,
         field: usize,

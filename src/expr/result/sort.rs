@@ -33,7 +33,7 @@ pub(super) type Sort = Box<dyn Fn(Found<'_>, &mut [u32]) + Send + Sync>;
 /// The group of a row.
 pub(super) type GroupOf = Box<dyn Fn(Row<'_>) -> u64 + Send + Sync>;
 
-/// What groups are named by, which gives them their order.
+/// What groups are named by, which decides their order.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) enum Groups {
     /// The bits of a target, or 0.
@@ -82,9 +82,9 @@ impl RowOrder {
     pub(super) fn explain(&self) -> &'static str {
         match (&self.sort, &self.group) {
             (None, None) => "",
-            (Some(_), None) => "sort\n",
-            (None, Some(_)) => "group\n",
-            (Some(_), Some(_)) => "sort, group\n",
+            (Some(_), None) => "  sort\n",
+            (None, Some(_)) => "  group\n",
+            (Some(_), Some(_)) => "  sort, group\n",
         }
     }
 }

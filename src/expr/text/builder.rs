@@ -211,7 +211,7 @@ impl PairExprBuilder {
         self.change_traversal(|traversal| traversal.flags.insert(Flag::All))
     }
 
-    /// `desc`: the last [`cascade`](Self::cascade) gives rows from the leaves up.
+    /// `desc`: the last [`cascade`](Self::cascade) yields rows from the leaves up.
     pub fn descending(self) -> Self {
         self.change_traversal(|traversal| traversal.flags.insert(Flag::Desc))
     }

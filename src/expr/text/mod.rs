@@ -103,7 +103,7 @@ impl PairExpr {
     }
 
     /// The names of the variables, in the order of their first use, without `$this` and without those that occur
-    /// only in `!{..}`, which nobody outside can see.
+    /// only in `!{..}`, which are not visible outside.
     pub fn variables(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         self.ast.for_each_term(&mut |term, negated| {
@@ -163,7 +163,7 @@ impl fmt::Debug for PairExpr {
 /// nothing there, and writing such a field is an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FieldAccess {
-    /// Nobody looks at the value.
+    /// The value is not accessed.
     None,
     /// It is read.
     In,

@@ -1,36 +1,28 @@
-//! From terms to operations.
+//! From ordered joins to operators.
 
 use super::{
-    AtomOp, Column, Comparison, DepthOrder, FieldPlan, FieldShape, Filter, MaskSpec, MemberOp, Operand,
-    Pipeline, Plan, Position, Produce, ShapeElement, ShapeId, estimate::Estimate,
+    AtomOp, Column, Comparison, Compute, DepthOrder, FieldPlan, FieldShape, MaskSpec, MemberOp, Operand,
+    PhysicalPlan, Pipeline, Position, Predicate, Produce, ShapeElement, ShapeId, Side, Step,
 };
 use crate::{
     expr::{
-        bind::{Atom, AtomId, BoundComparand, BoundElement, BoundQuery, MemberAtom, PairAtom, Var, VarSet},
+        bind::{
+            Atom, AtomId, BoundComparand, BoundElement, BoundQuery, Condition, MemberAtom, PairAtom, Var,
+            VarSet,
+        },
         eval::{View, internal_markers, unlisted_markers},
+        plan::{
+            estimate::Estimate,
+            logical::{Logical, logical},
+            reorder::{Bound, Neighbours, Ordered, Presets, Reorder},
+        },
     },
     id::RelationId,
-    relation::{IS_A, Prefab},
+    relation::Prefab,
 };
-use alloc::{vec, vec::Vec};
+use alloc::{string::String, vec, vec::Vec};
 use bevy_ecs::{component::ComponentId, entity::Entity};
 use smallvec::SmallVec;
-
-/// Which variables have a value.
-#[derive(Clone, Default)]
-pub(super) struct Bound {
-    pub(super) set: VarSet,
-    /// Those that have none in some rows.
-    pub(super) maybe: VarSet,
-}
-
-impl Bound {
-    /// What is bound by something that is skipped in some rows, or finds nothing there.
-    pub(super) fn may_be_skipped(&mut self, inner: &Self) {
-        self.maybe.extend(&inner.set.clone().without(&self.set));
-        self.set.extend(&inner.set);
-    }
-}
 
 /// Makes a plan of a query.
 pub(super) struct Lowering<'a, 'w> {
@@ -45,7 +37,7 @@ pub(super) struct Lowering<'a, 'w> {
 
 /// Makes the plan of a query. The `preset` variables are given a value before each run; `rows` tells whether anything
 /// of the rows is wanted, beside their number.
-pub(crate) fn lower(query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: bool) -> Plan {
+pub(crate) fn lower(query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: bool) -> PhysicalPlan {
     let mut query = query.clone();
     query.follow_traits(view.store);
     let query = &query;
@@ -64,7 +56,7 @@ pub(crate) fn lower(query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: 
         ],
     };
     let mut bound = Bound::default();
-    let mut pipeline = lowering.whole(preset, &mut bound);
+    let mut pipeline = lowering.whole(logical(query, view).inputs(), preset, &mut bound);
     let mut wanted: Vec<Column> = Vec::new();
     if rows || query.cascade.is_some() {
         let named = query.variables.iter().enumerate().filter(|(_, variable)| !variable.local);
@@ -80,7 +72,7 @@ pub(crate) fn lower(query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: 
         let relation = lowering.relation(cascade.relation)?;
         Some(DepthOrder { relation, descending: cascade.descending })
     });
-    Plan {
+    PhysicalPlan {
         pipeline,
         masks: lowering.masks,
         fields: lowering.fields,
@@ -110,6 +102,100 @@ fn hidden(query: &BoundQuery, view: &View<'_>) -> SmallVec<[ComponentId; 8]> {
 }
 
 impl Lowering<'_, '_> {
+    /// Which inputs of a join are evaluated when.
+    fn reorder(&self) -> Reorder<'_, '_> {
+        Reorder { query: self.query, view: self.view }
+    }
+
+    /// The pipeline of the whole query.
+    fn whole(&mut self, inputs: &[Logical<'_>], preset: &VarSet, bound: &mut Bound) -> Pipeline {
+        let mut pipeline = Pipeline::default();
+        let Presets { early, late } = self.reorder().presets(inputs, preset);
+        for var in early {
+            bound.set.insert(var);
+            if var == Var::THIS {
+                self.hide(&mut pipeline);
+            }
+        }
+        self.join(&mut pipeline, inputs, bound);
+        if inputs.is_empty() {
+            // What asks for nothing finds nothing.
+            pipeline.last().push(Predicate::Never);
+        }
+        for var in late {
+            // The value stands in a column behind those of the variables; it is compared, not used.
+            let value = Operand::Column(self.query.variables.len() as Column + var.0);
+            let test = if bound.set.contains(var) {
+                Predicate::Equal { left: var.0, right: Comparison::Operand(value), negated: false }
+            } else {
+                Predicate::Never
+            };
+            pipeline.last().push(test);
+        }
+        pipeline
+    }
+
+    /// Adds the inputs of a join, in the order that promises the fewest rows.
+    pub(super) fn join(&mut self, pipeline: &mut Pipeline, inputs: &[Logical<'_>], bound: &mut Bound) {
+        let ordered = self.reorder().join(inputs, &mut bound.clone());
+        self.ordered(pipeline, &ordered, bound);
+    }
+
+    /// Adds the inputs of a join in their order.
+    pub(super) fn ordered(&mut self, pipeline: &mut Pipeline, inputs: &[Ordered<'_, '_>], bound: &mut Bound) {
+        for ordered in inputs {
+            let stages = pipeline.stages.len();
+            match (ordered.input, ordered.intersected) {
+                (first, Some(second)) => self.intersect(pipeline, [first, second], bound),
+                (Logical::Union(chain, branches), None) => {
+                    self.union(pipeline, chain, (branches, &ordered.branches), bound);
+                }
+                (input, None) => match (input, input.term()) {
+                    (_, Some(term)) => self.term(pipeline, term, bound),
+                    (Logical::AntiJoin(scope), None) => self.scope(pipeline, scope.inputs(), bound),
+                    _ => {}
+                },
+            }
+            debug_assert!(bound.is_same(&ordered.bound), "the order was made for what is bound");
+            if pipeline.stages.len() > stages {
+                let label = self.label(ordered.input);
+                let before = stages.checked_sub(1).map_or(1.0, |at| pipeline.stages[at].estimate);
+                for stage in &mut pipeline.stages[stages..] {
+                    stage.describe(&label, before * ordered.rows);
+                }
+            }
+        }
+    }
+
+    /// Two pairs that bind one variable.
+    fn intersect(&mut self, pipeline: &mut Pipeline, inputs: [&Logical<'_>; 2], bound: &mut Bound) {
+        let [Some(first), Some(second)] = inputs.map(|input| self.reorder().meeting(input, bound)) else {
+            return;
+        };
+        let out = first.0;
+        let sides = [first.1, second.1].map(|Neighbours { relation, of, targets }| Side {
+            relation,
+            known: of.0,
+            targets,
+        });
+        pipeline.add(Produce::Intersect { out: out.0, sides });
+        self.now_bound(pipeline, out, bound);
+        for term in inputs.into_iter().filter_map(Logical::term) {
+            if let Condition::Match(atom) = &term.condition {
+                self.shape(term.field, atom, Some(&AtomOp::plain()));
+            }
+        }
+    }
+
+    fn label(&self, input: &Logical<'_>) -> String {
+        let field = match (input, input.term()) {
+            (Logical::Union(chain, _), _) => chain.field,
+            (_, term) => term.and_then(|term| term.field),
+        };
+        let field = field.and_then(|field| self.query.fields.get(field as usize));
+        field.map(|field| field.text.clone()).unwrap_or_default()
+    }
+
     pub(super) fn estimate(&self) -> Estimate<'_, '_> {
         Estimate { view: self.view }
     }
@@ -162,10 +248,10 @@ impl Lowering<'_, '_> {
             Produce::Scan { mask, out } if entity == Operand::Column(*out) => Some(mask),
             _ => None,
         };
-        let mut filters = stage.filters.iter_mut();
+        let mut steps = stage.steps.iter_mut();
         let tested = scan.or_else(|| {
-            filters.find_map(|filter| match filter {
-                Filter::Mask { mask, entity: other } if *other == entity => Some(mask),
+            steps.find_map(|step| match step {
+                Step::Test(Predicate::Mask { mask, entity: other }) if *other == entity => Some(mask),
                 _ => None,
             })
         });
@@ -180,7 +266,7 @@ impl Lowering<'_, '_> {
             }
             None => {
                 let mask = self.new_mask(spec);
-                pipeline.last().filters.push(Filter::Mask { mask, entity });
+                pipeline.last().push(Predicate::Mask { mask, entity });
             }
         }
     }
@@ -188,7 +274,7 @@ impl Lowering<'_, '_> {
     pub(super) fn position(&self, element: BoundElement, bound: &VarSet) -> Position {
         match element {
             BoundElement::Singleton(component) => {
-                // Nobody has anything while there is no such resource.
+                // Nothing has anything while there is no such resource.
                 Position::Known(self.singleton(component).map_or(Operand::Nothing, Operand::Entity))
             }
             BoundElement::Awaited => Position::Known(Operand::Nothing),
@@ -278,19 +364,19 @@ impl Lowering<'_, '_> {
             if negated {
                 self.bind_all(pipeline, right, bound);
             } else {
-                pipeline.last().filters.push(Filter::Set { column: right.0, value: Operand::Column(left.0) });
+                pipeline.last().push(Compute::Set { column: right.0, value: Operand::Column(left.0) });
                 self.now_bound(pipeline, right, bound);
                 return;
             }
         }
         if !is_bound(bound, left) {
             if !negated && let Some(value) = operand {
-                pipeline.last().filters.push(Filter::Set { column: left.0, value });
+                pipeline.last().push(Compute::Set { column: left.0, value });
                 return self.now_bound(pipeline, left, bound);
             }
             self.bind_all(pipeline, left, bound);
         }
-        pipeline.last().filters.push(Filter::Equal { left: left.0, right: right.into(), negated });
+        pipeline.last().push(Predicate::Equal { left: left.0, right: right.into(), negated });
     }
 
     /// Binds a variable to every entity, if it is not bound.
@@ -300,16 +386,6 @@ impl Lowering<'_, '_> {
             let estimate = self.estimate().entities();
             pipeline.last().describe("every entity", estimate);
         }
-    }
-
-    /// The number of a relation of which nothing follows for a term but the pairs that are stored.
-    pub(super) fn plain_relation(&self, relation: Entity, atom: &Atom) -> Option<RelationId> {
-        let AtomId::Pair(pair) = atom.id else { return None };
-        let id = self.relation(relation)?;
-        let traits = &self.view.store.registry.entry(id).traits;
-        let follows = pair.closed && (traits.is_transitive() || traits.is_reflexive());
-        let subtypes = atom.subtypes && self.view.index(IS_A).source_count(relation) > 0;
-        (!follows && !subtypes && atom.traversal.is_none()).then_some(id)
     }
 
     pub(super) fn now_bound(&mut self, pipeline: &mut Pipeline, var: Var, bound: &mut Bound) {
@@ -331,7 +407,7 @@ impl Lowering<'_, '_> {
                 pipeline.add(Produce::Member(op));
                 self.now_bound(pipeline, Var(out), bound);
             }
-            _ => pipeline.last().filters.push(Filter::Member { member: op, negated: false }),
+            _ => pipeline.last().push(Predicate::Member { member: op, negated: false }),
         }
     }
 

@@ -1,12 +1,14 @@
 //! Operations for terms that ask for an id.
 
 use super::{
-    AtomOp, Climb, Column, Filter, HolderTest, IdOp, KnownRelation, MaskSpec, Operand, Pipeline, Position,
-    Produce, RelationOp, Walk,
-    lower::{Bound, Lowering},
+    AtomOp, Column, Compute, HolderSearch, HolderTest, IdOp, KnownRelation, MaskSpec, Operand, Pipeline,
+    Position, Predicate, Produce, RelationOp, Walk, lower::Lowering,
 };
 use crate::{
-    expr::bind::{Atom, AtomId, BoundElement, BoundTraversal, PairAtom, Var, VarSet},
+    expr::{
+        bind::{Atom, AtomId, BoundElement, BoundTraversal, PairAtom, Var, VarSet},
+        plan::reorder::Bound,
+    },
     id::RelationId,
     relation::{IS_A, TAGGED},
 };
@@ -114,7 +116,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Gives each occurrence of an unbound variable but the first a column of its own, which must be the same.
-    fn part_repeated(&mut self, op: &mut AtomOp) -> SmallVec<[Filter; 2]> {
+    fn part_repeated(&mut self, op: &mut AtomOp) -> SmallVec<[Predicate; 2]> {
         let mut seen: SmallVec<[Column; 3]> = SmallVec::new();
         let mut same = SmallVec::new();
         let AtomOp { source, id, .. } = op;
@@ -135,7 +137,7 @@ impl Lowering<'_, '_> {
             if seen.contains(&column) {
                 let other = self.new_column();
                 *position = Position::Out(other);
-                same.push(Filter::Same { left: column, right: other });
+                same.push(Predicate::Same { left: column, right: other });
             } else {
                 seen.push(column);
             }
@@ -166,12 +168,12 @@ impl Lowering<'_, '_> {
                 op.target_out = Some(self.new_column());
             }
             if op.is_test() {
-                pipeline.last().filters.push(Filter::Exists { atom: op.clone(), negated: false });
+                pipeline.last().push(Predicate::SemiJoin { atom: op.clone(), negated: false });
             } else {
                 pipeline.add(Produce::Atom(op.clone()));
             }
         }
-        pipeline.last().filters.extend(same);
+        pipeline.last().extend(same);
         let new_this = atom.vars().any(|var| var == Var::THIS) && !bound.set.contains(Var::THIS);
         let scanned = matches!(pipeline.last().produce, Produce::Scan { out: 0, .. });
         atom.vars().for_each(|var| {
@@ -219,7 +221,7 @@ impl Lowering<'_, '_> {
                 let target = Operand::Entity(tag);
                 match source {
                     Position::Known(source) => {
-                        pipeline.last().filters.push(has_pair(TAGGED, source, target, false));
+                        pipeline.last().push(has_pair(TAGGED, source, target, false));
                     }
                     Position::Out(out) => pipeline.add(Produce::Sources { relation: TAGGED, target, out }),
                     Position::Any => return false,
@@ -246,7 +248,7 @@ impl Lowering<'_, '_> {
         }
         let source = match op.source {
             Position::Known(source) => source,
-            // Whoever is above somebody is found by way of those below.
+            // What is above something is found by way of what is below.
             Position::Out(source) if !own => Operand::Column(source),
             Position::Out(_) | Position::Any => return false,
         };
@@ -264,8 +266,8 @@ impl Lowering<'_, '_> {
         }
         let out = self.new_column();
         op.holder_out = Some(out);
-        let climb = Climb { relation, own, min, max, test };
-        pipeline.last().filters.push(Filter::Holder { climb, source, out });
+        let search = HolderSearch { relation, own, min, max, test };
+        pipeline.last().push(Compute::Holder { search, source, out });
         true
     }
 
@@ -280,17 +282,17 @@ impl Lowering<'_, '_> {
         let exclusive = self.view.index(relation).is_exclusive();
         match (source, target) {
             (Position::Out(out), Position::Known(target)) if transitive => {
-                pipeline.add(Produce::Below { relation, target, out, reflexive });
+                pipeline.add(Produce::Descendants { relation, target, out, reflexive });
             }
             _ if transitive || reflexive => return false,
             (Position::Known(source), Position::Known(target)) => {
-                pipeline.last().filters.push(has_pair(relation, source, target, false));
+                pipeline.last().push(has_pair(relation, source, target, false));
             }
             (Position::Known(source), Position::Any) => {
-                pipeline.last().filters.push(Filter::HasAny { relation, source, negated: false });
+                pipeline.last().push(Predicate::HasAny { relation, source, negated: false });
             }
             (Position::Known(source), Position::Out(out)) if exclusive => {
-                pipeline.last().filters.push(Filter::Target { relation, source, out });
+                pipeline.last().push(Compute::Target { relation, source, out });
             }
             (Position::Known(source), Position::Out(out)) => {
                 pipeline.add(Produce::Targets { relation, source, out });
@@ -307,9 +309,9 @@ impl Lowering<'_, '_> {
     }
 
     /// A test of one row that binds nothing: whether the term holds, or that it does not. The source is bound.
-    pub(super) fn match_test(&mut self, atom: &Atom, negated: bool, bound: &VarSet) -> Filter {
+    pub(super) fn match_test(&mut self, atom: &Atom, negated: bool, bound: &VarSet) -> Predicate {
         let Some(op) = self.atom_op(atom, bound) else {
-            return Filter::Exists { atom: AtomOp::never(), negated };
+            return Predicate::SemiJoin { atom: AtomOp::never(), negated };
         };
         let plain = op.walk.is_none() && !op.has_variants();
         match (&op.id, op.source) {
@@ -320,7 +322,7 @@ impl Lowering<'_, '_> {
                 } else {
                     MaskSpec { with: ids.collect(), without: SmallVec::new() }
                 };
-                Filter::Mask { mask: self.new_mask(spec), entity }
+                Predicate::Mask { mask: self.new_mask(spec), entity }
             }
             (IdOp::Tags(tags), Position::Known(source)) if plain => {
                 has_pair(TAGGED, source, Operand::Entity(tags[0]), negated)
@@ -334,16 +336,16 @@ impl Lowering<'_, '_> {
                 let relation = known[0].id;
                 match *target {
                     Position::Known(target) => has_pair(relation, source, target, negated),
-                    Position::Out(_) | Position::Any => Filter::HasAny { relation, source, negated },
+                    Position::Out(_) | Position::Any => Predicate::HasAny { relation, source, negated },
                 }
             }
-            _ => Filter::Exists { atom: op, negated },
+            _ => Predicate::SemiJoin { atom: op, negated },
         }
     }
 }
 
-fn has_pair(relation: RelationId, source: Operand, target: Operand, negated: bool) -> Filter {
-    Filter::HasPair { relation, source, target, negated }
+fn has_pair(relation: RelationId, source: Operand, target: Operand, negated: bool) -> Predicate {
+    Predicate::HasPair { relation, source, target, negated }
 }
 
 impl AtomOp {

@@ -1,19 +1,21 @@
 //! Operations for terms by how they count: those that must hold, and what is negated, optional or alternative.
 
 use super::{
-    Arm, AtomOp, Branch, BranchKind, Column, FieldShape, Filter, MaskSpec, Operand, Pipeline, Position,
-    Produce, ShapeId,
-    lower::{Bound, Lowering},
-    order::{is_single, is_single_test},
+    AtomOp, Branch, BranchKind, Column, Compute, FieldShape, MaskSpec, Operand, Pipeline, Position,
+    Predicate, Produce, ShapeId, SubPlan, lower::Lowering,
 };
 use crate::expr::{
     bind::{
-        AtomId, BoundElement, BoundOperator, BoundTerm, ChainSource, Condition, Item, ListMode, OrChain,
-        PairAtom, Var, VarSet,
+        AtomId, BoundElement, BoundOperator, BoundTerm, ChainSource, Condition, ListMode, OrChain, PairAtom,
+        Var, VarSet,
     },
     eval::Special,
+    plan::{
+        logical::{Logical, leaf},
+        reorder::{Bound, Ordered, is_single, plain_relation},
+    },
 };
-use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
+use alloc::{collections::BTreeSet, vec::Vec};
 use smallvec::SmallVec;
 
 impl Lowering<'_, '_> {
@@ -35,19 +37,19 @@ impl Lowering<'_, '_> {
         let first = self.columns;
         self.unguarded(&mut own, term, &mut inner);
         let set = self.flag_of(term);
-        let mut fills: Vec<(Column, Special)> =
+        let mut defaults: Vec<(Column, Special)> =
             set.map(|column| (column, Special::Unset)).into_iter().collect();
-        self.fill_new(&own, bound, &inner, first, &mut fills);
-        let mut arm = self.arm(own);
+        self.default_new(&own, bound, &inner, first, &mut defaults);
+        let mut sub_plan = self.sub_plan(own);
         if term.operator != BoundOperator::Optional {
             // A branch has its shape behind those of others.
             let shapes = term.field.and_then(|field| self.fields.get(field as usize)).map(|f| f.shapes.len());
             let number = shapes.unwrap_or(0).saturating_sub(1) as u16;
-            arm.fills.extend(set.map(|column| (column, Special::Number(number))));
+            sub_plan.defaults.extend(set.map(|column| (column, Special::Number(number))));
         }
         bound.may_be_skipped(&inner);
         let kind = BranchKind::Guard(guards);
-        pipeline.add(Produce::Branch(Branch { kind, arms: alloc::vec![arm], fills }));
+        pipeline.add(Produce::Branch(Branch { kind, sub_plans: alloc::vec![sub_plan], defaults }));
     }
 
     /// The column that tells whether the field of a term is set, for one that may be skipped.
@@ -61,27 +63,27 @@ impl Lowering<'_, '_> {
         Some(column)
     }
 
-    fn arm(&mut self, pipeline: Pipeline) -> Arm {
-        Arm { pipeline, origin: self.new_column(), takes: Vec::new(), fills: Vec::new() }
+    fn sub_plan(&mut self, pipeline: Pipeline) -> SubPlan {
+        SubPlan { pipeline, origin: self.new_column(), inputs: Vec::new(), defaults: Vec::new() }
     }
 
     /// What rows hold that do not go through a pipeline, in the columns that it writes.
-    fn fill_new(
+    fn default_new(
         &self,
         pipeline: &Pipeline,
         outer: &Bound,
         inner: &Bound,
         first: Column,
-        fills: &mut Vec<(Column, Special)>,
+        defaults: &mut Vec<(Column, Special)>,
     ) {
         let vars = inner.set.iter().filter(|&var| !outer.set.contains(var));
-        fills.extend(vars.map(|var| (var.0, Special::Skipped)));
+        defaults.extend(vars.map(|var| (var.0, Special::Skipped)));
         let written = pipeline.written();
         let further =
             written.into_iter().filter(|&column| column >= first.max(self.query.variables.len() as Column));
         for column in further {
-            if !fills.iter().any(|fill| fill.0 == column) {
-                fills.push((column, Special::Unset));
+            if !defaults.iter().any(|fill| fill.0 == column) {
+                defaults.push((column, Special::Unset));
             }
         }
     }
@@ -102,7 +104,7 @@ impl Lowering<'_, '_> {
             Condition::List { source, list, mode } => {
                 self.bind_elements(pipeline, [*source, *list], bound);
                 if let Some(test) = list_test(*source, *list, *mode, false) {
-                    pipeline.last().filters.push(test);
+                    pipeline.last().push(test);
                 }
                 // `not|T` asks for nothing that could be found.
                 if let (ListMode::All | ListMode::Some, Some(list)) = (mode, self.operand(*list)) {
@@ -118,11 +120,11 @@ impl Lowering<'_, '_> {
                 let (parent, path) = (Operand::Column(parent.0), path.clone());
                 if bound.set.contains(*child) {
                     let out = self.new_column();
-                    let filters = &mut pipeline.last().filters;
-                    filters.push(Filter::Child { parent, path, out });
-                    filters.push(Filter::Same { left: out, right: child.0 });
+                    let stage = pipeline.last();
+                    stage.push(Compute::Child { parent, path, out });
+                    stage.push(Predicate::Same { left: out, right: child.0 });
                 } else {
-                    pipeline.last().filters.push(Filter::Child { parent, path, out: child.0 });
+                    pipeline.last().push(Compute::Child { parent, path, out: child.0 });
                     bound.set.insert(*child);
                 }
             }
@@ -169,13 +171,13 @@ impl Lowering<'_, '_> {
                     condition: term.condition.clone(),
                     pinned: Vec::new(),
                 };
-                self.not(pipeline, &[Item::Term(positive)], bound);
+                self.not(pipeline, &[leaf(&positive, self.view)], bound);
             }
         }
     }
 
     /// A test that passes rows for which a condition does not hold. `None` if it takes more than a test.
-    fn negated_test(&mut self, condition: &Condition, bound: &VarSet) -> Option<Filter> {
+    fn negated_test(&mut self, condition: &Condition, bound: &VarSet) -> Option<Predicate> {
         let all_bound = || condition.vars().is_subset(bound);
         match condition {
             Condition::Match(atom) => {
@@ -184,26 +186,26 @@ impl Lowering<'_, '_> {
                 let repeats = repeats_unbound(&atom.vars().collect::<SmallVec<[Var; 3]>>(), bound);
                 (!open_this && !repeats).then(|| self.match_test(atom, true, bound))
             }
-            Condition::Always => Some(Filter::Nothing),
+            Condition::Always => Some(Predicate::Never),
             Condition::List { source, list, mode } if all_bound() => list_test(*source, *list, *mode, true),
             Condition::Member(member) if member.source.var().is_none_or(|source| bound.contains(source)) => {
-                Some(Filter::Member { member: self.member_op(member, bound), negated: true })
+                Some(Predicate::Member { member: self.member_op(member, bound), negated: true })
             }
             Condition::Equal { left, right, negated } if all_bound() => {
-                Some(Filter::Equal { left: left.0, right: right.into(), negated: !negated })
+                Some(Predicate::Equal { left: left.0, right: right.into(), negated: !negated })
             }
             _ => None,
         }
     }
 
     /// Adds a test, to another one of the same archetype if there is one.
-    fn add_test(&mut self, pipeline: &mut Pipeline, test: Filter) {
+    fn add_test(&mut self, pipeline: &mut Pipeline, test: Predicate) {
         match test {
-            Filter::Mask { mask, entity } => {
+            Predicate::Mask { mask, entity } => {
                 let spec: MaskSpec = self.masks[mask].clone();
                 self.filter_mask(pipeline, entity, spec);
             }
-            test => pipeline.last().filters.push(test),
+            test => pipeline.last().push(test),
         }
     }
 
@@ -216,7 +218,7 @@ impl Lowering<'_, '_> {
         {
             let test = self.match_test(atom, false, &bound.set);
             self.shape(term.field, atom, Some(&AtomOp::plain()));
-            pipeline.last().filters.push(Filter::Note { test: Box::new(test), column });
+            pipeline.last().push(Compute::Mark { test, column });
             return;
         }
         if self.optional_target(pipeline, term, set, bound) {
@@ -226,13 +228,17 @@ impl Lowering<'_, '_> {
         let mut inner = bound.clone();
         let mut own = Pipeline::default();
         self.and(&mut own, term, &mut inner);
-        let mut fills: Vec<(Column, Special)> =
+        let mut defaults: Vec<(Column, Special)> =
             set.map(|column| (column, Special::Unset)).into_iter().collect();
-        self.fill_new(&own, bound, &inner, first, &mut fills);
-        let mut arm = self.arm(own);
-        arm.fills.extend(set.map(|column| (column, Special::Number(0))));
+        self.default_new(&own, bound, &inner, first, &mut defaults);
+        let mut sub_plan = self.sub_plan(own);
+        sub_plan.defaults.extend(set.map(|column| (column, Special::Number(0))));
         bound.may_be_skipped(&inner);
-        pipeline.add(Produce::Branch(Branch { kind: BranchKind::Optional, arms: alloc::vec![arm], fills }));
+        pipeline.add(Produce::Branch(Branch {
+            kind: BranchKind::Optional,
+            sub_plans: alloc::vec![sub_plan],
+            defaults,
+        }));
     }
 
     /// An optional pair of an exclusive relation, whose target is not bound. False if the term is none.
@@ -247,7 +253,7 @@ impl Lowering<'_, '_> {
         let AtomId::Pair(PairAtom { relation, target, target_traversal: None, .. }) = atom.id else {
             return false;
         };
-        let relation = relation.entity().and_then(|relation| self.plain_relation(relation, atom));
+        let relation = relation.entity().and_then(|relation| plain_relation(self.view, relation, atom));
         let Some(relation) = relation.filter(|&relation| self.view.index(relation).is_exclusive()) else {
             return false;
         };
@@ -257,48 +263,55 @@ impl Lowering<'_, '_> {
         };
         let (out, none) = (target.0, Special::Skipped);
         let set = set.unwrap_or_else(|| self.new_column());
-        pipeline.last().filters.push(Filter::TargetIfAny { relation, source, out, none, set });
+        pipeline.last().push(Compute::TargetIfAny { relation, source, out, none, set });
         self.shape(term.field, atom, Some(&AtomOp::plain()));
         bound.set.insert(target);
         bound.maybe.insert(target);
         true
     }
 
-    /// That there is no way in which the items hold together.
-    fn not(&mut self, pipeline: &mut Pipeline, items: &[Item], bound: &Bound) {
-        self.none_of(pipeline, Pipeline::default(), items, bound.clone(), Vec::new());
+    /// That there is no way in which the inputs hold together.
+    fn not(&mut self, pipeline: &mut Pipeline, inputs: &[Logical<'_>], bound: &Bound) {
+        self.none_of(pipeline, Pipeline::default(), inputs, bound.clone(), Vec::new());
     }
 
     /// `!{..}`. `$this` is not local to it: if nothing has bound it, the scope is asked of every entity.
-    pub(super) fn scope(&mut self, pipeline: &mut Pipeline, items: &[Item], bound: &mut Bound) {
-        if items.iter().any(|item| item.vars().contains(Var::THIS)) {
+    pub(super) fn scope(&mut self, pipeline: &mut Pipeline, inputs: &[Logical<'_>], bound: &mut Bound) {
+        if inputs.iter().any(|input| input.vars().contains(Var::THIS)) {
             self.bind_all(pipeline, Var::THIS, bound);
         }
         let mut skipped = Vec::new();
-        if !may_be_empty(items, bound, &mut VarSet::default(), &mut skipped) {
+        if !may_be_empty(inputs, bound, &mut VarSet::default(), &mut skipped) {
             skipped.clear();
         }
-        self.none_of(pipeline, Pipeline::default(), items, bound.clone(), skipped);
+        self.none_of(pipeline, Pipeline::default(), inputs, bound.clone(), skipped);
     }
 
-    /// No row passes for which the items hold behind what is in `own`.
+    /// No row passes for which the inputs hold behind what is in `own`.
     fn none_of(
         &mut self,
         pipeline: &mut Pipeline,
         mut own: Pipeline,
-        items: &[Item],
+        inputs: &[Logical<'_>],
         mut bound: Bound,
         skipped: Vec<Vec<Column>>,
     ) {
         // Rows have no fields of what must not hold.
         let fields = self.fields.clone();
-        self.items(&mut own, items, &mut bound);
+        self.join(&mut own, inputs, &mut bound);
         self.fields = fields;
-        let arm = self.arm(own);
-        pipeline.last().filters.push(Filter::None { arm, skipped });
+        let sub_plan = self.sub_plan(own);
+        pipeline.last().push(Predicate::AntiJoin { sub_plan, skipped });
     }
 
-    pub(super) fn or(&mut self, pipeline: &mut Pipeline, chain: &OrChain, bound: &mut Bound) {
+    /// `branches` are the inputs of the union, as they are written and in order.
+    pub(super) fn union(
+        &mut self,
+        pipeline: &mut Pipeline,
+        chain: &OrChain,
+        (branches, ordered): (&[Logical<'_>], &[Vec<Ordered<'_, '_>>]),
+        bound: &mut Bound,
+    ) {
         let set = self.new_column();
         self.set_by(chain.field, set);
         let unwritten = match chain.source {
@@ -306,51 +319,48 @@ impl Lowering<'_, '_> {
             ChainSource::Var(source) => !bound.set.contains(source),
             ChainSource::Open => true,
         };
-        if !unwritten && self.choose(pipeline, chain, set, bound) {
+        if !unwritten && self.choose(pipeline, (chain, branches), set, bound) {
             return;
         }
-        let mut arms: Vec<(Arm, Bound)> = Vec::new();
-        for (number, branch) in chain.branches.iter().enumerate() {
+        let mut sub_plans: Vec<(SubPlan, Bound)> = Vec::new();
+        for (number, branch) in ordered.iter().enumerate() {
             let mut inner = bound.clone();
             let mut own = Pipeline::default();
             let fields: Vec<usize> = self.fields.iter().map(|field| field.shapes.len()).collect();
-            self.items(&mut own, branch, &mut inner);
+            self.ordered(&mut own, branch, &mut inner);
             self.only_in_branch(&fields, chain.field, set, number);
             // A term that is skipped holds, and leaves the field unset.
             let flagged = own.written().contains(&set);
             if unwritten {
-                self.exclude(&mut own, &chain.branches[..number], bound, &inner);
+                self.exclude(&mut own, &branches[..number], bound, &inner);
             }
-            let mut arm = self.arm(own);
+            let mut sub_plan = self.sub_plan(own);
             if !flagged {
-                arm.fills.push((set, Special::Number(number as u16)));
+                sub_plan.defaults.push((set, Special::Number(number as u16)));
             }
-            arms.push((arm, inner));
+            sub_plans.push((sub_plan, inner));
         }
         let mut all: BTreeSet<Column> = BTreeSet::new();
-        let known = bound.clone();
-        for (arm, inner) in &arms {
-            all.append(&mut arm.pipeline.written());
-            for var in inner.set.iter().filter(|&var| !known.set.contains(var)) {
-                bound.set.insert(var);
-                if inner.maybe.contains(var) || arms.iter().any(|(_, other)| !other.set.contains(var)) {
-                    bound.maybe.insert(var);
-                }
-            }
+        for (sub_plan, _) in &sub_plans {
+            all.append(&mut sub_plan.pipeline.written());
         }
-        for (arm, _) in &mut arms {
-            let written = arm.pipeline.written();
+        let known = bound.clone();
+        let inners: Vec<Bound> = sub_plans.iter().map(|(_, inner)| inner.clone()).collect();
+        bound.bind_one_of(&inners);
+        for (sub_plan, _) in &mut sub_plans {
+            let written = sub_plan.pipeline.written();
             let lacking = all.difference(&written).filter(|&&column| {
-                !known.set.contains(Var(column)) && !arm.fills.iter().any(|&(filled, _)| filled == column)
+                !known.set.contains(Var(column))
+                    && !sub_plan.defaults.iter().any(|&(filled, _)| filled == column)
             });
             let is_var = |column| usize::from(column) < self.query.variables.len();
             let none = |column| if is_var(column) { Special::Skipped } else { Special::Unset };
             let lacking: Vec<_> = lacking.map(|&column| (column, none(column))).collect();
-            arm.fills.extend(lacking);
+            sub_plan.defaults.extend(lacking);
         }
         let kind = if unwritten { BranchKind::Every } else { BranchKind::First };
-        let arms = arms.into_iter().map(|(arm, _)| arm).collect();
-        pipeline.add(Produce::Branch(Branch { kind, arms, fills: Vec::new() }));
+        let sub_plans = sub_plans.into_iter().map(|(sub_plan, _)| sub_plan).collect();
+        pipeline.add(Produce::Branch(Branch { kind, sub_plans, defaults: Vec::new() }));
     }
 
     /// Makes the fields of a branch such that rows have them only if they took it. `before` tells how many shapes each
@@ -370,38 +380,33 @@ impl Lowering<'_, '_> {
 
     /// Leaves out rows for which an earlier branch holds. `bound` is what this branch has bound, `outer` what was bound
     /// before.
-    fn exclude(&mut self, pipeline: &mut Pipeline, earlier: &[Vec<Item>], outer: &Bound, bound: &Bound) {
+    fn exclude(&mut self, pipeline: &mut Pipeline, earlier: &[Logical<'_>], outer: &Bound, bound: &Bound) {
         // All branches have one source: their archetypes are tested at once.
         let mut archetypes: Option<(Operand, MaskSpec)> = None;
         let fields = self.fields.clone();
         let open = bound.maybe.clone().without(&outer.set);
         for branch in earlier {
-            let vars = branch.iter().fold(VarSet::default(), |mut vars, item| {
-                vars.extend(&item.vars());
-                vars
-            });
+            let vars = branch.vars();
             let open: SmallVec<[Var; 4]> = vars.iter().filter(|&var| open.contains(var)).collect();
             if !open.is_empty() {
                 self.exclude_if_set(pipeline, branch, &open, bound);
                 continue;
             }
-            let test = match &branch[..] {
-                [Item::Term(BoundTerm { operator: BoundOperator::And, condition, .. })]
-                    if !condition.vars().meets(&bound.maybe) =>
-                {
+            let test = match branch.only_term() {
+                Some(BoundTerm { condition, .. }) if !condition.vars().meets(&bound.maybe) => {
                     self.negated_test(condition, &bound.set)
                 }
                 _ => None,
             };
             match test {
-                Some(Filter::Mask { mask, entity })
+                Some(Predicate::Mask { mask, entity })
                     if archetypes.as_ref().is_none_or(|(other, _)| *other == entity) =>
                 {
                     let without = self.masks[mask].without.iter().copied();
                     archetypes.get_or_insert_with(|| (entity, MaskSpec::default())).1.without.extend(without);
                 }
-                Some(test) => pipeline.last().filters.push(test),
-                None => self.not(pipeline, branch, bound),
+                Some(test) => pipeline.last().push(test),
+                None => self.not(pipeline, branch.inputs(), bound),
             }
         }
         self.fields = fields;
@@ -412,7 +417,7 @@ impl Lowering<'_, '_> {
 
     /// [`exclude`](Self::exclude) for a branch that uses variables which this one leaves `open` in some rows: there, they
     /// may have any value.
-    fn exclude_if_set(&mut self, pipeline: &mut Pipeline, branch: &[Item], open: &[Var], bound: &Bound) {
+    fn exclude_if_set(&mut self, pipeline: &mut Pipeline, branch: &Logical<'_>, open: &[Var], bound: &Bound) {
         let last = open.len().min(MAX_OPEN) - 1;
         for pattern in 0..1_u32 << (last + 1) {
             let (mut set, mut unset, mut bound) = (Vec::new(), Vec::new(), bound.clone());
@@ -426,18 +431,24 @@ impl Lowering<'_, '_> {
                 }
             }
             let mut own = Pipeline::default();
-            own.last().filters.push(Filter::AreSet { set, unset });
-            self.none_of(pipeline, own, branch, bound, Vec::new());
+            own.last().push(Predicate::AreSet { set, unset });
+            self.none_of(pipeline, own, branch.inputs(), bound, Vec::new());
         }
     }
 
     /// Alternatives of which each is a test of one row. False if they are not.
-    fn choose(&mut self, pipeline: &mut Pipeline, chain: &OrChain, set: Column, bound: &Bound) -> bool {
+    fn choose(
+        &mut self,
+        pipeline: &mut Pipeline,
+        (chain, branches): (&OrChain, &[Logical<'_>]),
+        set: Column,
+        bound: &Bound,
+    ) -> bool {
         let mut atoms = Vec::new();
-        for branch in &chain.branches {
-            match &branch[..] {
-                [Item::Term(term @ BoundTerm { condition: Condition::Match(atom), .. })]
-                    if is_single_test(term, self.view)
+        for branch in branches {
+            match branch.only_term() {
+                Some(term @ BoundTerm { condition: Condition::Match(atom), .. })
+                    if is_single(term, self.view)
                         && atom.vars().all(|var| bound.set.contains(var) && !bound.maybe.contains(var)) =>
                 {
                     atoms.push(atom);
@@ -450,18 +461,18 @@ impl Lowering<'_, '_> {
             tests.push(self.match_test(atom, false, &bound.set));
             self.shape(chain.field, atom, Some(&AtomOp::plain()));
         }
-        pipeline.last().filters.push(Filter::Choose { tests, column: set });
+        pipeline.last().push(Compute::Choose { tests, column: set });
         true
     }
 }
 
-fn list_test(source: BoundElement, list: BoundElement, mode: ListMode, negated: bool) -> Option<Filter> {
+fn list_test(source: BoundElement, list: BoundElement, mode: ListMode, negated: bool) -> Option<Predicate> {
     let operand = |element| match element {
         BoundElement::Entity(entity) => Some(Operand::Entity(entity)),
         BoundElement::Var(var) => Some(Operand::Column(var.0)),
         BoundElement::Singleton(_) | BoundElement::Awaited | BoundElement::Any => None,
     };
-    Some(Filter::List { source: operand(source)?, list: operand(list)?, mode, negated })
+    Some(Predicate::List { source: operand(source)?, list: operand(list)?, mode, negated })
 }
 
 /// Variables of which each may be unset or not, whatever the others are: every combination is planned for.
@@ -469,9 +480,14 @@ const MAX_OPEN: usize = 6;
 
 /// Whether all terms of a scope are skipped in some rows. Adds for each the columns of which one is unset in these rows,
 /// given that all before it are skipped; `left` is what those leave unset.
-fn may_be_empty(items: &[Item], bound: &Bound, left: &mut VarSet, skipped: &mut Vec<Vec<Column>>) -> bool {
-    items.iter().all(|item| match item {
-        Item::Term(term) => {
+fn may_be_empty(
+    inputs: &[Logical<'_>],
+    bound: &Bound,
+    left: &mut VarSet,
+    skipped: &mut Vec<Vec<Column>>,
+) -> bool {
+    inputs.iter().all(|input| match (input, input.term()) {
+        (_, Some(term)) => {
             let vars = term.condition.skipped_with();
             let skips = vars.meets(left) || {
                 let columns: Vec<Column> =
@@ -480,19 +496,20 @@ fn may_be_empty(items: &[Item], bound: &Bound, left: &mut VarSet, skipped: &mut 
                 skipped.extend(skips.then_some(columns));
                 skips
             };
-            left.extend(&item.binds().without(&bound.set));
+            left.extend(&input.binds().without(&bound.set));
             skips
         }
-        Item::Not(items) => may_be_empty(items, bound, &mut left.clone(), skipped),
-        Item::Or(chain) => {
+        (Logical::AntiJoin(scope), None) => may_be_empty(scope.inputs(), bound, &mut left.clone(), skipped),
+        (Logical::Union(_, branches), None) => {
             let before = left.clone();
-            chain.branches.iter().all(|branch| {
+            branches.iter().all(|branch| {
                 let mut inner = before.clone();
-                let empty = may_be_empty(branch, bound, &mut inner, skipped);
+                let empty = may_be_empty(branch.inputs(), bound, &mut inner, skipped);
                 left.extend(&inner);
                 empty
             })
         }
+        _ => false,
     })
 }
 

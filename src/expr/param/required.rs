@@ -26,7 +26,7 @@ use smallvec::SmallVec;
 
 /// What a system has to declare to evaluate an expression, and to look at its rows.
 ///
-/// Whether an entity has a component shows in its archetype, which anybody may look at. So a term needs access only
+/// Whether an entity has a component shows in its archetype, which takes no access. So a term needs access only
 /// for its value: to read it, unless it says otherwise.
 #[derive(Default)]
 pub(super) struct RequiredAccess {
@@ -50,11 +50,11 @@ pub(super) struct RequiredAccess {
 
 impl RequiredAccess {
     pub(super) fn new(query: &BoundQuery, access: WorldAccess<'_>) -> Self {
-        let mut needs = Self { names: query.awaits_names || !query.named.is_empty(), ..Self::default() };
-        let mut collector = Collector { query, access, needs: &mut needs };
+        let mut required = Self { names: query.awaits_names || !query.named.is_empty(), ..Self::default() };
+        let mut collector = Collector { query, access, required: &mut required };
         query.items.iter().for_each(|item| collector.filter(item));
         collector.items(&query.items, true);
-        needs
+        required
     }
 
     /// What a conflict is about: the terms, or the names of components that no term asks for.
@@ -69,7 +69,7 @@ impl RequiredAccess {
         described.collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether somebody who has declared `other` can do with it.
+    /// Whether a system that has declared `other` may run it.
     pub(super) fn fits(&self, other: &Self) -> bool {
         let every = |of: &[ComponentId], among: &[ComponentId]| of.iter().all(|id| among.contains(id));
         let mut declared = other.elsewhere.clone();
@@ -87,7 +87,7 @@ impl RequiredAccess {
 struct Collector<'a> {
     query: &'a BoundQuery,
     access: WorldAccess<'a>,
-    needs: &'a mut RequiredAccess,
+    required: &'a mut RequiredAccess,
 }
 
 impl Collector<'_> {
@@ -105,8 +105,8 @@ impl Collector<'_> {
             return;
         };
         match term.operator {
-            BoundOperator::And => self.needs.with.push(component),
-            BoundOperator::Not => self.needs.without.push(component),
+            BoundOperator::And => self.required.with.push(component),
+            BoundOperator::Not => self.required.without.push(component),
             BoundOperator::Optional => {}
         }
     }
@@ -126,7 +126,7 @@ impl Collector<'_> {
                         _ => None,
                     };
                     let described = field.zip(component);
-                    self.needs
+                    self.required
                         .terms
                         .extend(described.map(|(field, component)| (component, field.text.clone())));
                 }
@@ -139,13 +139,13 @@ impl Collector<'_> {
     fn condition(&mut self, condition: &Condition, access: FieldAccess) {
         match condition {
             Condition::Match(atom) => self.atom(atom, access),
-            Condition::Member(member) => self.needs.elsewhere.add_read(member.component),
+            Condition::Member(member) => self.required.elsewhere.add_read(member.component),
             Condition::Equal { right: BoundComparand::Path(_), .. } | Condition::Child { .. } => {
-                self.needs.names = true;
+                self.required.names = true;
             }
             Condition::Equal { right: BoundComparand::Part(_), .. } => {
                 let name = self.access.components().component_id::<Name>();
-                name.into_iter().for_each(|name| self.needs.elsewhere.add_read(name));
+                name.into_iter().for_each(|name| self.required.elsewhere.add_read(name));
             }
             Condition::Equal { .. } | Condition::Always | Condition::List { .. } => {}
         }
@@ -157,16 +157,16 @@ impl Collector<'_> {
             .traversal
             .is_some_and(|walk| walk.down && self.is_child_of(BoundElement::Entity(walk.relation)))
         {
-            self.needs.children = true;
+            self.required.children = true;
         }
         match atom.id {
             AtomId::Component(component) => self.value(component, access, own),
             AtomId::Pair(pair) => {
                 let walks_down = pair.target_traversal.is_some_and(|walk| walk.down);
-                self.needs.children |= walks_down || self.is_child_of(pair.relation);
+                self.required.children |= walks_down || self.is_child_of(pair.relation);
                 let column = self.column(&pair).filter(|_| access != FieldAccess::None);
                 // Rows give the values of pairs to be read.
-                column.into_iter().for_each(|column| self.needs.elsewhere.add_read(column));
+                column.into_iter().for_each(|column| self.required.elsewhere.add_read(column));
             }
             AtomId::Tag(_) | AtomId::AnyId(_) => {}
         }
@@ -177,7 +177,7 @@ impl Collector<'_> {
         if info.is_none_or(|info| info.layout().size() == 0) {
             return;
         }
-        let needed = if own { &mut self.needs.own } else { &mut self.needs.elsewhere };
+        let needed = if own { &mut self.required.own } else { &mut self.required.elsewhere };
         match access {
             FieldAccess::None => {}
             FieldAccess::In => needed.add_read(component),

@@ -1,0 +1,133 @@
+//! Writing columns, row by row.
+
+use super::{
+    Batch, Own, Run,
+    climb::{Climber, Test},
+    predicate::{select, select_by},
+};
+use crate::{
+    expr::{
+        eval::{Special, Value},
+        plan::{Column, Compute, HolderTest, Operand, Stage},
+    },
+    relation::TAGGED,
+};
+use alloc::vec::Vec;
+use bevy_ecs::entity::Entity;
+
+impl Compute {
+    /// Writes its columns, and removes the rows for which there is nothing to write. `rows` is a buffer.
+    pub(super) fn apply(
+        &self,
+        own: &mut Own,
+        rows: &mut Vec<u32>,
+        run: &mut Run<'_, '_>,
+        batch: &mut Batch,
+        stage: &Stage,
+    ) {
+        let view = run.view;
+        match self {
+            Self::Target { relation, source, out } => {
+                let index = view.index(*relation);
+                match index.exclusive_reader() {
+                    Some(mut reader) => {
+                        write_of(batch, rows, stage, *source, *out, |source| reader.target(source));
+                    }
+                    None => write_of(batch, rows, stage, *source, *out, |source| index.first_target(source)),
+                }
+            }
+            Self::TargetIfAny { relation, source, out, none, set } => {
+                let Some(mut reader) = view.index(*relation).exclusive_reader() else { return };
+                batch.fill(*out, (*none).into());
+                batch.fill(*set, Value::UNSET);
+                // Half of them may have none, in any order: so they are sorted out first.
+                select_by(batch, rows, *source, false, |source| reader.has_any(source));
+                for &row in &*rows {
+                    let source = batch.entity(*source, row as usize);
+                    if let Some(target) = source.and_then(|source| reader.target(source)) {
+                        batch.column_mut(*out)[row as usize] = Value::new(target);
+                    }
+                }
+                batch.mark(*set, Special::Number(0).into(), rows);
+            }
+            Self::Holder { search, source, out } => {
+                let (round, left) = (run.shared.round, run.shared.steps_left);
+                let test = match search.test {
+                    HolderTest::Mask(mask) => Test::Fit(run.fit(mask, batch.len, stage)),
+                    HolderTest::Tag(tag) => Test::Tag(view.index(TAGGED), tag),
+                };
+                match Climber::new(view, *search, test, own.holders(), round, left) {
+                    Some(mut climber) => {
+                        write_of(batch, rows, stage, *source, *out, |source| climber.holder(source));
+                        run.shared.atoms.steps += climber.steps;
+                    }
+                    // The plan is made anew if the relation becomes another.
+                    None => batch.keep(&stage.columns, &[]),
+                }
+            }
+            Self::Child { parent, path, out } => {
+                write_of(batch, rows, stage, *parent, *out, |parent| view.child(parent, path));
+            }
+            Self::Set { column, value } => {
+                let mut values = core::mem::take(batch.column_mut(*column));
+                values.clear();
+                values.extend((0..batch.len).map(|row| batch.value(*value, row)));
+                *batch.column_mut(*column) = values;
+                let exists = match value {
+                    Operand::Entity(entity) => view.is_alive(*entity),
+                    Operand::Column(_) => true,
+                    Operand::Nothing => false,
+                };
+                if !exists {
+                    batch.keep(&stage.columns, &[]);
+                }
+            }
+            Self::Mark { test, column } => {
+                batch.fill(*column, Value::UNSET);
+                test.collect(own, rows, run, batch, stage);
+                batch.mark(*column, Special::Number(0).into(), rows);
+            }
+            Self::Choose { tests, column } => {
+                batch.fill(*column, Value::UNSET);
+                for (number, test) in tests.iter().enumerate().rev() {
+                    test.collect(own, rows, run, batch, stage);
+                    batch.mark(*column, Special::Number(number as u16).into(), rows);
+                }
+                select(batch.len, rows, |row| !batch.columns[*column as usize][row].is_unset());
+                batch.keep(&stage.columns, rows);
+            }
+        }
+    }
+}
+
+/// Writes a column with what is found for another, and removes the rows for which nothing is found.
+#[inline]
+fn write_of(
+    batch: &mut Batch,
+    rows: &mut Vec<u32>,
+    stage: &Stage,
+    of: Operand,
+    column: Column,
+    mut find: impl FnMut(Entity) -> Option<Entity>,
+) {
+    let mut values = core::mem::take(batch.column_mut(column));
+    values.clear();
+    values.resize(batch.len, Value::UNSET);
+    let constant;
+    // One loop for both: then what is looked for becomes a part of it.
+    let (entities, step) = match of {
+        Operand::Entity(entity) => {
+            constant = [Value::new(entity)];
+            (&constant[..], 0)
+        }
+        Operand::Nothing => (&[Value::UNSET][..], 0),
+        Operand::Column(of) => (&batch.columns[of as usize][..batch.len], 1),
+    };
+    select(batch.len, rows, |row| {
+        let found = entities[row * step].entity().and_then(&mut find);
+        values[row] = found.map_or(Value::UNSET, Value::new);
+        found.is_some()
+    });
+    *batch.column_mut(column) = values;
+    batch.keep(&stage.columns, rows);
+}

@@ -1,0 +1,127 @@
+//! Whether an entity has what another is made of.
+
+use crate::{
+    expr::{bind::ListMode, eval::View},
+    id::RelationId,
+    relation::{CHILD_OF, IS_A, OnInstantiate, TAGGED},
+};
+use bevy_ecs::{archetype::Archetype, component::ComponentId, entity::Entity};
+use smallvec::{SmallVec, smallvec};
+
+/// An id of a list.
+#[derive(Clone, Copy)]
+enum Listed {
+    Component(ComponentId),
+    Tag(Entity),
+    Pair(RelationId, Entity),
+}
+
+impl View<'_> {
+    /// Whether `source` has the ids of `list`, and of the lists that it is a kind of, which are not kept to itself. An
+    /// entry that has such ids is a list itself: to have all of them is as good as to have it.
+    pub(super) fn has_ids_of(
+        &self,
+        source: Entity,
+        list: Entity,
+        mode: ListMode,
+        unlisted: &[ComponentId],
+        steps: &mut u64,
+    ) -> bool {
+        if !self.is_alive(list) || !self.is_alive(source) {
+            return false;
+        }
+        let (mut all, mut some, mut any) = (true, false, false);
+        let mut lists: SmallVec<[Entity; 4]> = smallvec![list];
+        let mut inner: SmallVec<[Entity; 4]> = SmallVec::new();
+        let mut at = 0;
+        while let Some(&list) = lists.get(at) {
+            *steps += 1;
+            self.each_listed(list, unlisted, &mut |id| {
+                *steps += 1;
+                let has = self.has_listed(source, id);
+                let nested = match id {
+                    Listed::Tag(tag) if mode != ListMode::All || !has => Some(tag),
+                    _ => None,
+                };
+                let nested = nested.filter(|&tag| self.is_nested_list(tag, unlisted));
+                any = true;
+                all &= has || nested.is_some();
+                some |= has;
+                if let Some(nested) = nested.filter(|nested| !inner.contains(nested)) {
+                    inner.push(nested);
+                }
+            });
+            for nested in inner.drain(..) {
+                if !lists.contains(&nested) {
+                    lists.push(nested);
+                }
+            }
+            for base in self.targets(IS_A, list) {
+                if !lists.contains(&base) {
+                    lists.push(base);
+                }
+            }
+            at += 1;
+        }
+        match mode {
+            ListMode::All => all,
+            ListMode::Some => some || !any,
+            ListMode::None => !some,
+        }
+    }
+
+    fn has_listed(&self, source: Entity, id: Listed) -> bool {
+        match id {
+            Listed::Component(component) => self.has_component(source, component),
+            Listed::Tag(tag) => self.has_tag(source, tag),
+            Listed::Pair(relation, target) => self.index(relation).has(source, target),
+        }
+    }
+
+    /// Whether an entry is a list: neither a type nor anything with traits, and with ids of its own.
+    fn is_nested_list(&self, tag: Entity, unlisted: &[ComponentId]) -> bool {
+        let registry = &self.store.registry;
+        if registry.type_entities.contains_key(&tag) || registry.of_entity(tag).is_some() {
+            return false;
+        }
+        let mut any = false;
+        self.each_listed(tag, unlisted, &mut |_| any = true);
+        any
+    }
+
+    /// Tells each id of `list` itself.
+    fn each_listed(&self, list: Entity, unlisted: &[ComponentId], see: &mut dyn FnMut(Listed)) {
+        let archetype = self.entities.get_spawned(list).ok();
+        let archetype = archetype.and_then(|location| self.archetypes.get(location.archetype_id));
+        let components = archetype.into_iter().flat_map(Archetype::components);
+        for &component in components.filter(|component| !unlisted.contains(component)) {
+            if self.is_listed_component(component) {
+                see(Listed::Component(component));
+            }
+        }
+        for relation in self.store.relations_of(list) {
+            let is_listed = |id| relation != CHILD_OF && self.is_listed(self.store.registry.entry(id).entity);
+            if relation == TAGGED || is_listed(relation) {
+                for target in self.targets(relation, list) {
+                    if relation != TAGGED {
+                        see(Listed::Pair(relation, target));
+                    } else if self.is_listed(target) {
+                        see(Listed::Tag(target));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether instances get the id, so that it counts as part of what an entity is made of.
+    fn is_listed(&self, id: Entity) -> bool {
+        let registry = &self.store.registry;
+        let rule = registry.of_entity(id).map(|id| registry.entry(id).traits.instantiate_rule());
+        rule != Some(OnInstantiate::DontInherit)
+    }
+
+    fn is_listed_component(&self, component: ComponentId) -> bool {
+        let entity = self.value_of_component(component).entity();
+        entity.is_none_or(|entity| self.is_listed(entity))
+    }
+}
