@@ -127,6 +127,39 @@ fn terms_that_look_at_one_entity_are_tests_of_what_is_scanned() {
     }
 }
 
+#[derive(Relation)]
+#[relation(transitive)]
+struct Within;
+
+#[test]
+fn pairs_that_follow_from_others_are_tested_where_both_ends_are_known() {
+    let (mut world, planets) = harbour();
+    let within = world.register_relation::<Within>().unwrap();
+    let docked = world.register_relation::<DockedTo>().unwrap();
+    // Each planet is within the next one, and ships of every third number are within the planet where they are docked.
+    for near in planets.windows(2) {
+        world.insert_pair(near[0], Within, near[1]).unwrap();
+    }
+    let ships: Vec<(Entity, Entity)> = world.pairs::<DockedTo>().iter().collect();
+    for &(ship, planet) in ships.iter().step_by(3) {
+        world.insert_pair(ship, Within, planet).unwrap();
+    }
+    let visible = |world: &World, ship: Entity| !world.entity(ship).contains::<Disabled>();
+    let place = |planet: Entity| planets.iter().position(|&known| known == planet).unwrap();
+    let all = ships.iter().enumerate().filter(|(_, (ship, _))| visible(&world, *ship));
+    let own = all.clone().filter(|(number, _)| number % 3 == 0).count();
+    let none = all.filter(|(number, (_, planet))| number % 3 != 0 || place(*planet) > 5).count();
+    let (within, docked, top) = (within.to_bits(), docked.to_bits(), planets[5].to_bits());
+    for (text, step, expected) in [
+        (format!("(#{docked}, $p), (#{within}, $p)"), "reaches", own),
+        (format!("(#{docked}, _), !(#{within}, #{top})"), "does not reach", none),
+    ] {
+        let mut expr = compile(&mut world, &text);
+        assert!(steps(&mut expr, &world).contains(&step.to_owned()), "{}", expr.explain(&world).unwrap());
+        assert_eq!(expr.count(&world), Ok(expected), "{text}");
+    }
+}
+
 #[test]
 fn hidden_entities_are_left_out_of_large_results() {
     let (mut world, planets) = harbour();

@@ -3,7 +3,7 @@
 use super::{Batch, Own, Run, atom::Matcher, branch::lacks_any, mask::Fit};
 use crate::{
     expr::{
-        eval::View,
+        eval::{View, reaches},
         plan::{Comparison, Operand, Position, Predicate, Stage},
     },
     id::RelationId,
@@ -56,6 +56,27 @@ impl Predicate {
                     select_by(batch, rows, *source, *negated, |source| reader.has_any(source));
                 }
             },
+            Self::Reaches { relation, source, target, negated } => {
+                let (atoms, index) = (&mut run.shared.atoms, view.index(relation.id));
+                select(batch.len, rows, |row| {
+                    if atoms.is_over() {
+                        return false;
+                    }
+                    let ends = batch.entity(*source, row).zip(batch.entity(*target, row));
+                    let mut follows = |source, target| {
+                        let (found, steps) = reaches(&view, &mut atoms.reach, relation.id, source, target);
+                        atoms.steps += steps;
+                        found
+                    };
+                    let holds = |(source, target)| {
+                        view.is_alive(source)
+                            && ((relation.reflexive && source == target)
+                                || index.has(source, target)
+                                || (relation.transitive && follows(source, target)))
+                    };
+                    ends.is_some_and(holds) != *negated
+                });
+            }
             Self::SemiJoin { atom, negated } => {
                 let (atoms, internal) = (&mut run.shared.atoms, run.internal);
                 select(batch.len, rows, |row| {

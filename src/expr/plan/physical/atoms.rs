@@ -168,7 +168,7 @@ impl Lowering<'_, '_> {
                 op.target_out = Some(self.new_column());
             }
             if op.is_test() {
-                pipeline.last().push(Predicate::SemiJoin { atom: op.clone(), negated: false });
+                pipeline.last().push(semi_join(op.clone(), false));
             } else {
                 pipeline.add(Produce::Atom(op.clone()));
             }
@@ -339,8 +339,24 @@ impl Lowering<'_, '_> {
                     Position::Out(_) | Position::Any => Predicate::HasAny { relation, source, negated },
                 }
             }
-            _ => Predicate::SemiJoin { atom: op, negated },
+            _ => semi_join(op, negated),
         }
+    }
+}
+
+/// Whether a term holds. Over a transitive or reflexive relation, there is a quicker way if both ends are known.
+fn semi_join(atom: AtomOp, negated: bool) -> Predicate {
+    match (&atom.id, atom.source, atom.walk) {
+        (
+            IdOp::Pair {
+                relation: RelationOp::Known(known),
+                target: Position::Known(target),
+                target_walk: None,
+            },
+            Position::Known(source),
+            None,
+        ) if known.len() == 1 => Predicate::Reaches { relation: known[0], source, target: *target, negated },
+        _ => Predicate::SemiJoin { atom, negated },
     }
 }
 

@@ -1,6 +1,6 @@
 //! Operators that let rows pass or not, and write nothing.
 
-use super::{AtomOp, Column, Columns, Comparison, MemberOp, Operand, SubPlan, read};
+use super::{AtomOp, Column, Columns, Comparison, KnownRelation, MemberOp, Operand, SubPlan, read};
 use crate::{expr::bind::ListMode, id::RelationId};
 use alloc::vec::Vec;
 
@@ -23,6 +23,13 @@ pub(crate) enum Predicate {
     HasAny {
         relation: RelationId,
         source: Operand,
+        negated: bool,
+    },
+    /// A pair is stored, or follows from others.
+    Reaches {
+        relation: KnownRelation,
+        source: Operand,
+        target: Operand,
         negated: bool,
     },
     /// There is a way in which the term holds.
@@ -73,6 +80,8 @@ impl Predicate {
             Self::HasPair { .. } => "has not pair",
             Self::HasAny { negated: false, .. } => "has any",
             Self::HasAny { .. } => "has none",
+            Self::Reaches { negated: false, .. } => "reaches",
+            Self::Reaches { .. } => "does not reach",
             Self::SemiJoin { negated: false, .. } => "semi-join",
             Self::SemiJoin { .. } | Self::AntiJoin { .. } => "anti-join",
             Self::Member { .. } => "member",
@@ -102,7 +111,7 @@ impl Predicate {
         match self {
             Self::Never => {}
             Self::Mask { entity, .. } => read(*entity, columns),
-            Self::HasPair { source, target, .. } => {
+            Self::HasPair { source, target, .. } | Self::Reaches { source, target, .. } => {
                 read(*source, columns);
                 read(*target, columns);
             }
