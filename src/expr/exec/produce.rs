@@ -57,7 +57,7 @@ impl Stage {
                     state.descendants(run, *relation, target, *reflexive, output.column_mut(*out));
                 }
                 Produce::Intersect { out, sides } => {
-                    state.intersect(run, input, sides, output.column_mut(*out))
+                    state.intersect(run, input, sides, output.column_mut(*out));
                 }
                 Produce::Atom(atom) => state.atom(run, atom, input, output),
                 Produce::Member(member) => {

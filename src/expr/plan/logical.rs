@@ -168,12 +168,18 @@ impl<'q> Logical<'q> {
         }
     }
 
-    /// The tree, an operator a line.
-    pub(super) fn explain(&self, query: &BoundQuery, text: &mut String, indent: usize) -> fmt::Result {
+    /// The tree, an operator a line. A branch of a union has its part of the field's text.
+    pub(super) fn explain(
+        &self,
+        query: &BoundQuery,
+        text: &mut String,
+        indent: usize,
+        branch: Option<&str>,
+    ) -> fmt::Result {
         if let Self::Join(inputs) = self
             && let [input] = &inputs[..]
         {
-            return input.explain(query, text, indent);
+            return input.explain(query, text, indent, branch);
         }
         let name = match self {
             Self::Unit(_) => "unit",
@@ -195,17 +201,48 @@ impl<'q> Logical<'q> {
         if let Some(term) = self.term().filter(|_| !wraps) {
             match (&term.condition, term.field.and_then(|field| query.fields.get(field as usize))) {
                 (Condition::Child { path, .. }, _) => write!(text, " child at \"{path}\"")?,
-                (_, Some(field)) => write!(text, " {}", field.text.trim_start_matches(['!', '?']))?,
+                (_, Some(field)) => {
+                    let term = branch.unwrap_or(&field.text);
+                    write!(text, " {}", term.trim_start_matches(['!', '?']))?;
+                }
                 (_, None) => {}
             }
         }
         text.push('\n');
+        let union = match self {
+            Self::Union(chain, _) => chain.field.and_then(|field| query.fields.get(field as usize)),
+            _ => None,
+        };
+        let mut branches = union.map(|field| branches_of(&field.text)).unwrap_or_default().into_iter();
         let mut result = Ok(());
         self.each_input(&mut |input| {
+            let branch = branches.next();
             if result.is_ok() {
-                result = input.explain(query, text, indent + 2);
+                result = input.explain(query, text, indent + 2, branch);
             }
         });
         result
     }
+}
+
+/// The branches of a text, not those of scopes in it.
+fn branches_of(text: &str) -> Vec<&str> {
+    let (mut branches, mut depth, mut start) = (Vec::new(), 0_usize, 0);
+    for (at, c) in text.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            '|' if depth == 0
+                && at > start
+                && text[start..at].ends_with(' ')
+                && text[at..].starts_with("|| ") =>
+            {
+                branches.push(text[start..at].trim_end());
+                start = at + "|| ".len();
+            }
+            _ => {}
+        }
+    }
+    branches.push(&text[start..]);
+    branches
 }

@@ -15,7 +15,7 @@ impl PhysicalPlan {
     pub(crate) fn explain(&self, query: &BoundQuery, view: &View<'_>, counts: Counts<'_>) -> String {
         let mut text = String::from("logical\n");
         // Writing to a string does not fail.
-        let _: fmt::Result = logical(query, view).explain(query, &mut text, 2);
+        let _: fmt::Result = logical(query, view).explain(query, &mut text, 2, None);
         text.push_str("physical\n");
         let _: fmt::Result = self.pipeline.explain(&mut text, 2, counts);
         if let Some(depths) = self.depths {
