@@ -169,7 +169,8 @@ mod tests {
         };
         assert!(expansion.contains(&head.to_string()), "{expansion}");
         assert!(
-            expansion.contains(&head.to_string().replace("Relation", "ExclusiveRelation")),
+            expansion
+                .contains(&head.to_string().replace(":: Relation ", ":: __private :: ExclusiveRelation ")),
             "{expansion}"
         );
     }
