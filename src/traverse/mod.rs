@@ -4,6 +4,8 @@
 //! from transitivity or inheritance belongs to expressions.
 
 mod cycle;
+mod depth_first;
+mod search;
 mod select;
 mod view;
 mod walk;
@@ -13,7 +15,9 @@ pub use cycle::EntityPath;
 pub use view::RelationView;
 pub use walk::{AncestorIter, DepthError, MaxDepth, WalkIter};
 
-pub(crate) use cycle::path_up;
+pub(crate) use cycle::{Trail, path_up};
+pub(crate) use depth_first::{DepthFirst, Neighbours};
+pub(crate) use search::{Known, Limits, Memo, Met, OnlyWay, Search};
 pub(crate) use select::Relations;
 pub(crate) use view::ChildrenAccess;
 

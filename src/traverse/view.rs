@@ -2,6 +2,8 @@
 
 use super::{
     Direction,
+    depth_first::Neighbours,
+    search::{self, Limits},
     walk::{AncestorIter, WalkIter},
 };
 use crate::store::{PairTicks, RelationIndex, SourceIter, TargetIter};
@@ -214,6 +216,28 @@ impl<'w, 's> RelationView<'w, 's> {
     /// ancestor.
     pub fn depth(&self, entity: Entity) -> Option<u32> {
         self.index?.depth_of(entity)
+    }
+
+    /// The entities one step from `entity`.
+    #[inline]
+    pub(crate) fn neighbours(&self, direction: Direction, entity: Entity) -> Neighbours<'w> {
+        Neighbours::new(direction, || self.targets(entity), || self.sources(entity))
+    }
+
+    /// The nearest entity up the relation, within limits, of which `holds` is true.
+    ///
+    /// # Complexity
+    /// At most one step per pair above `entity`.
+    pub(crate) fn nearest(
+        &self,
+        entity: Entity,
+        limits: Limits,
+        mut holds: impl FnMut(Entity) -> bool,
+    ) -> Option<Entity> {
+        match self.index {
+            Some(index) => search::nearest(index, entity, limits, holds),
+            None => (limits.min == 0 && holds(entity)).then_some(entity),
+        }
     }
 
     /// Whether walks can meet an entity twice.

@@ -5,6 +5,7 @@ use crate::{
     id::RelationId,
     relation::{CHILD_OF, TAGGED},
     store::{PairStore, RelationIndex, SourceIter, TargetIter},
+    traverse::{Direction, Neighbours},
 };
 use bevy_ecs::{
     archetype::{Archetype, Archetypes},
@@ -53,6 +54,17 @@ impl<'w> View<'w> {
             return SourceIter::new(children, None, children.len());
         }
         self.index(relation).sources(target)
+    }
+
+    /// The entities one step from another.
+    #[inline]
+    pub(crate) fn neighbours(
+        &self,
+        relation: RelationId,
+        direction: Direction,
+        entity: Entity,
+    ) -> Neighbours<'w> {
+        Neighbours::new(direction, || self.targets(relation, entity), || self.sources(relation, entity))
     }
 
     /// The sources in a list of a relation, which is that of `target`.

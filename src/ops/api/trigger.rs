@@ -6,15 +6,15 @@ use crate::{
     ops::mutate::event,
     ops::register::{relation::relation_id, store::ensure_store},
     relation::{RelationName, TraversableRelation},
-    traverse::{ChildrenAccess, Direction, RelationView, Relations},
+    traverse::{ChildrenAccess, DepthFirst, Direction, RelationView, Relations},
 };
-use alloc::vec;
 use bevy_ecs::{
     entity::{Entity, EntityHashSet},
     event::{EntityEvent, Event, PropagateEntityTrigger, SetEntityEventTarget},
     traversal::Traversal,
     world::{DeferredWorld, World},
 };
+use smallvec::SmallVec;
 use thiserror::Error;
 
 /// An event that can go along a relation: one with `#[entity_event(propagate)]`, whatever it propagates along on
@@ -58,26 +58,31 @@ pub struct NotTraversableError {
 }
 
 /// Triggers `event` at its target and then along the relation.
-fn trigger(world: &mut World, relation: RelationId, event: &mut impl PropagatedEvent, towards: Direction) {
+fn trigger(world: &mut World, relation: RelationId, event: &mut impl PropagatedEvent, direction: Direction) {
     let origin = event.event_target();
     let mut world = DeferredWorld::from(world);
     let mut met = view(&world, relation).may_meet_again().then(EntityHashSet::default);
-    let mut stack = vec![origin];
-    while let Some(entity) = stack.pop() {
-        if met.as_mut().is_some_and(|met| !met.insert(entity)) {
-            continue;
-        }
-        event.set_event_target(entity);
-        let mut trigger = Propagation::from(origin);
-        event::trigger_at(&mut world, event, &mut trigger);
-        if trigger.goes_on() {
-            let (view, start) = (view(&world, relation), stack.len());
-            match towards {
-                Direction::Targets => stack.extend(view.targets(entity)),
-                Direction::Sources => stack.extend(view.sources(entity)),
+    let mut walk = DepthFirst::default();
+    walk.start(origin, 0);
+    let mut entity = origin;
+    loop {
+        if met.as_mut().is_none_or(|met| met.insert(entity)) {
+            event.set_event_target(entity);
+            let mut trigger = Propagation::from(origin);
+            event::trigger_at(&mut world, event, &mut trigger);
+            if !trigger.goes_on() {
+                walk.prune();
             }
-            stack[start..].reverse();
+        } else {
+            walk.prune();
         }
+        // Those that are next to an entity when its observers are done: whatever they change is seen beyond it.
+        let neighbours = |entity| {
+            let neighbours = view(&world, relation).neighbours(direction, entity);
+            neighbours.collect::<SmallVec<[Entity; 4]>>().into_iter()
+        };
+        let Some((next, _)) = walk.next(u32::MAX, neighbours) else { return };
+        entity = next;
     }
 }
 
