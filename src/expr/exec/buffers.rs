@@ -1,6 +1,6 @@
 //! Buffers that are kept from row to row.
 
-use crate::expr::eval::{Stamps, Searcher};
+use crate::expr::eval::{Searcher, Stamps};
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
 
