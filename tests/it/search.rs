@@ -2,7 +2,13 @@
 
 use crate::common::{Random, fewer, size, spawn};
 use bevy_ecs::{prelude::*, query::ReadOnlyQueryData};
-use bevy_relations::{Cached, CompiledExpr, InsertedAbove, PairExpr, RemovedAbove, prelude::*};
+use bevy_relations::{
+    event::{InsertedAbove, RemovedAbove},
+    expr::{CompiledExpr, PairExpr},
+    prelude::*,
+    query::{Cached, SelfUp, Up},
+    relation::TraversableRelation,
+};
 use std::collections::BTreeMap;
 
 #[derive(Relation, Default)]
