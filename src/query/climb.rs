@@ -21,7 +21,7 @@ use bevy_ecs::{
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
 use bevy_platform::sync::Arc;
-use core::marker::PhantomData;
+use core::{marker::PhantomData, option};
 
 /// Reads `D` of the entities up `R`, from `MIN` to `MAX` steps away; with `CACHED` it keeps what it has found for the
 /// next time.
@@ -109,7 +109,7 @@ impl<'w> Memo<'w> {
     ) -> Option<(Entity, RowHint)> {
         if self.alone < ALONE {
             self.alone += 1;
-            if let Ok(found) = self.straight(index, entity, holds) {
+            if let Ok(found) = Self::straight(index, entity, holds) {
                 return found;
             }
         }
@@ -149,8 +149,7 @@ impl<'w> Memo<'w> {
 
     /// The nearest holder above `entity`, without notes. An error if there is more than one way up to it.
     fn straight(
-        &mut self,
-        index: &'w RelationIndex,
+        index: &RelationIndex,
         entity: Entity,
         holds: &mut impl FnMut(Entity) -> Option<RowHint>,
     ) -> Result<Option<(Entity, RowHint)>, Branches> {
@@ -162,7 +161,11 @@ impl<'w> Memo<'w> {
             }
             (!index.is_exclusive() && index.target_count(at) > 1).then_some(Err(Branches))
         };
-        self.search.run((entity, 0), u32::MAX, |at| index.targets(at), &mut OnlyWay, visit).transpose()
+        // An iterator as small as that keeps everything in registers.
+        let target = |at| index.first_target(at).into_iter();
+        Search::<option::IntoIter<Entity>>::default()
+            .run((entity, 0), u32::MAX, target, &mut OnlyWay, visit)
+            .transpose()
     }
 
     /// The nearest holder within limits above `entity`, depth first.

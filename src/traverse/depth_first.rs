@@ -5,77 +5,65 @@ use crate::store::{SourceIter, TargetIter};
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
 
-/// A depth-first walk over a graph that the caller knows: from a node of type `N`, `I` iterates over its neighbours.
+/// What is left to visit of a depth-first walk over a graph that the caller knows: from a node of type `N`, `I` iterates
+/// over its neighbours.
 ///
-/// Nodes that are reached in several ways are returned each time. A caller that has met one before, or has no interest
-/// in what lies beyond it, calls [`prune`](Self::prune).
+/// After each node the caller either [enters](Self::enter) it, or leaves out what lies beyond: since it was met before,
+/// say, for nodes that are reached in several ways come each time.
 ///
 /// # Complexity
 /// `O(1)` per neighbour. Memory for one iterator per node on the way that has more than one neighbour.
-pub(crate) struct DepthFirst<N, I> {
-    /// Where several neighbours of a node are to be visited: those that are left, and their depth.
+pub(crate) struct DepthFirst<I> {
+    /// The neighbours that are left of each node on the way, and their depth.
     branches: Vec<(I, u32)>,
-    /// The node that was returned last, whose neighbours come next.
-    enter: Option<(N, u32)>,
 }
 
-impl<N, I> Default for DepthFirst<N, I> {
+impl<I> Default for DepthFirst<I> {
     fn default() -> Self {
-        Self { branches: Vec::new(), enter: None }
+        Self { branches: Vec::new() }
     }
 }
 
-impl<N: Copy, I: Iterator<Item = N>> DepthFirst<N, I> {
-    /// Starts anew at a node, which is not returned itself.
+impl<N, I: Iterator<Item = N>> DepthFirst<I> {
+    /// The first of the neighbours of a node, which have this depth. The others come once everything beyond it was
+    /// visited.
     #[inline]
-    pub(crate) fn start(&mut self, node: N, depth: u32) {
-        self.branches.clear();
-        self.enter = Some((node, depth));
+    pub(crate) fn enter(&mut self, mut neighbours: I, depth: u32) -> Option<(N, u32)> {
+        let first = neighbours.next()?;
+        if neighbours.size_hint().1 != Some(0) {
+            self.branches.push((neighbours, depth));
+        }
+        Some((first, depth))
     }
 
-    /// The next node and its depth: a neighbour of the one before, if its depth is below `max`, or of the last node
-    /// that has more of them.
+    /// The next neighbour of the last node that has more of them.
     #[inline]
-    pub(crate) fn next(&mut self, max: u32, neighbours: impl FnOnce(N) -> I) -> Option<(N, u32)> {
-        if let Some((node, depth)) = self.enter.take()
-            && depth < max
-        {
-            let mut neighbours = neighbours(node);
-            if let Some(first) = neighbours.next() {
-                if neighbours.size_hint().1 != Some(0) {
-                    self.branches.push((neighbours, depth + 1));
-                }
-                self.enter = Some((first, depth + 1));
-                return self.enter;
-            }
-        }
+    pub(crate) fn resume(&mut self) -> Option<(N, u32)> {
         while let Some((neighbours, depth)) = self.branches.last_mut() {
             if let Some(next) = neighbours.next() {
-                self.enter = Some((next, *depth));
-                return self.enter;
+                return Some((next, *depth));
             }
             self.branches.pop();
         }
         None
     }
 
-    /// Leaves out everything beyond the node that was returned last, unless another way leads there.
+    /// Forgets what is left.
     #[inline]
-    pub(crate) fn prune(&mut self) {
-        self.enter = None;
+    pub(super) fn clear(&mut self) {
+        self.branches.clear();
     }
 
-    /// The node that was returned last and its depth, unless it was pruned. What lies beyond is left out.
     #[inline]
-    pub(crate) fn take(&mut self) -> Option<(N, u32)> {
-        self.enter.take()
+    pub(super) fn has_memory(&self) -> bool {
+        self.branches.capacity() > 0
     }
 
     /// The same memory for walks over another graph.
-    pub(crate) fn recycle<J>(mut self) -> DepthFirst<N, J> {
+    pub(super) fn recycle<J>(mut self) -> DepthFirst<J> {
         self.branches.clear();
         // Collects in place if the iterators have the same size, as those that differ in their lifetime do.
-        DepthFirst { branches: self.branches.into_iter().filter_map(|_| None).collect(), enter: None }
+        DepthFirst { branches: self.branches.into_iter().filter_map(|_| None).collect() }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::store::RelationIndex;
 use alloc::vec::Vec;
 use bevy_ecs::entity::{Entity, EntityHashSet};
 use bevy_platform::collections::HashSet;
+use core::option;
 
 /// How far from the start a holder may be: the start itself is at distance 0.
 #[derive(Clone, Copy)]
@@ -117,7 +118,7 @@ impl<T> Memo<T> for Met {
 
 /// A search, or the memory for one after the other. `I` iterates over the neighbours of a node.
 pub(crate) struct Search<I, N = Entity> {
-    walk: DepthFirst<N, I>,
+    walk: DepthFirst<I>,
     /// From the start to where the search is, if the memo wants to know.
     path: Vec<N>,
 }
@@ -143,13 +144,13 @@ impl<N: Copy, I: Iterator<Item = N>> Search<I, N> {
         memo: &mut M,
         mut visit: impl FnMut(N, u32) -> Option<T>,
     ) -> Option<T> {
-        self.walk.start(start.0, start.1);
+        self.walk.clear();
         self.path.clear();
         let (mut node, mut distance) = start;
         let found = loop {
-            match memo.known(node, distance) {
+            let first = match memo.known(node, distance) {
                 Known::Found(found) => break Some(found),
-                Known::Nothing => self.walk.prune(),
+                Known::Nothing => None,
                 Known::Unknown => {
                     if M::NOTES {
                         self.path.push(node);
@@ -157,9 +158,14 @@ impl<N: Copy, I: Iterator<Item = N>> Search<I, N> {
                     if let Some(found) = visit(node, distance) {
                         break Some(found);
                     }
+                    if distance < max { self.walk.enter(neighbours(node), distance + 1) } else { None }
                 }
+            };
+            if let Some(first) = first {
+                (node, distance) = first;
+                continue;
             }
-            let Some(next) = self.walk.next(max, &mut neighbours) else { break None };
+            let Some(next) = self.walk.resume() else { break None };
             (node, distance) = next;
             if M::NOTES {
                 self.leave((distance - start.1) as usize, memo, None);
@@ -181,6 +187,12 @@ impl<N: Copy, I: Iterator<Item = N>> Search<I, N> {
         }
     }
 
+    /// Whether there is memory worth [recycling](Self::recycle): it met a node with several neighbours.
+    #[inline]
+    pub(crate) fn has_memory(&self) -> bool {
+        self.walk.has_memory()
+    }
+
     /// The same memory for searches of another graph.
     pub(crate) fn recycle<J>(self) -> Search<J, N> {
         Search { walk: self.walk.recycle(), path: self.path }
@@ -197,11 +209,13 @@ pub(crate) fn nearest(
     limits: Limits,
     mut holds: impl FnMut(Entity) -> bool,
 ) -> Option<Entity> {
-    Search::default().run(
-        (entity, 0),
-        limits.max,
-        |entity| index.targets(entity),
-        &mut Met::new(index, limits),
-        |entity, distance| (distance >= limits.min && holds(entity)).then_some(entity),
-    )
+    let mut visit = |entity, distance| (distance >= limits.min && holds(entity)).then_some(entity);
+    if index.is_exclusive() && index.is_acyclic() {
+        // An iterator as small as that keeps everything in registers.
+        let target = |entity| index.first_target(entity).into_iter();
+        let mut search = Search::<option::IntoIter<Entity>>::default();
+        return search.run((entity, 0), limits.max, target, &mut OnlyWay, visit);
+    }
+    let mut met = Met::new(index, limits);
+    Search::default().run((entity, 0), limits.max, |entity| index.targets(entity), &mut met, &mut visit)
 }

@@ -56,9 +56,11 @@ impl FusedIterator for AncestorIter<'_, '_> {}
 pub struct WalkIter<'w, 's> {
     view: RelationView<'w, 's>,
     direction: Direction,
-    walk: DepthFirst<Entity, Neighbours<'w>>,
-    /// If breadth first, the entities that were returned and not yet gone beyond, with their depths.
+    walk: DepthFirst<Neighbours<'w>>,
+    /// If breadth first, the entities that were returned and not yet entered, with their depths.
     waiting: Option<VecDeque<(Entity, u32)>>,
+    /// The entity that was returned last, to be entered next, and its depth.
+    last: Option<(Entity, u32)>,
     most: u32,
     /// Whom the walk has met, if it could meet them again.
     met: Option<EntityHashSet>,
@@ -67,9 +69,8 @@ pub struct WalkIter<'w, 's> {
 impl<'w, 's> WalkIter<'w, 's> {
     pub(super) fn new(view: RelationView<'w, 's>, direction: Direction, entity: Entity) -> Self {
         let met = view.may_meet_again().then(|| [entity].into_iter().collect());
-        let mut walk = DepthFirst::default();
-        walk.start(entity, 0);
-        Self { view, direction, walk, waiting: None, most: u32::MAX, met }
+        let (walk, last) = (DepthFirst::default(), Some((entity, 0)));
+        Self { view, direction, walk, waiting: None, last, most: u32::MAX, met }
     }
 
     /// Visits all entities of one depth before those of the next. The depth of an entity is then that of the
@@ -95,7 +96,7 @@ impl<'w, 's> WalkIter<'w, 's> {
 
     /// Leaves out everything beyond the entity that was given last, unless another way leads there.
     pub fn prune(&mut self) {
-        self.walk.prune();
+        self.last = None;
     }
 }
 
@@ -104,20 +105,25 @@ impl Iterator for WalkIter<'_, '_> {
     type Item = (Entity, u32);
 
     fn next(&mut self) -> Option<(Entity, u32)> {
-        let Self { view, direction, walk, waiting, most, met } = self;
-        if let Some(waiting) = waiting {
-            waiting.extend(walk.take());
-        }
+        let Self { view, direction, walk, waiting, last, most, met } = self;
+        let mut next = match (last.take_if(|(_, depth)| *depth < *most), &mut *waiting) {
+            (Some((entity, depth)), None) => walk.enter(view.neighbours(*direction, entity), depth + 1),
+            (Some(last), Some(waiting)) => {
+                waiting.push_back(last);
+                None
+            }
+            (None, _) => None,
+        };
         loop {
-            let Some((entity, depth)) = walk.next(*most, |entity| view.neighbours(*direction, entity)) else {
+            let Some((entity, depth)) = next.take().or_else(|| walk.resume()) else {
                 let (entity, depth) = waiting.as_mut()?.pop_front()?;
-                walk.start(entity, depth);
+                next = walk.enter(view.neighbours(*direction, entity), depth + 1);
                 continue;
             };
             if met.as_mut().is_none_or(|met| met.insert(entity)) {
-                return Some((entity, depth));
+                *last = Some((entity, depth));
+                return *last;
             }
-            walk.prune();
         }
     }
 }

@@ -96,10 +96,15 @@ impl Searcher {
             met.entities.clear();
             met.at = None;
         }
-        let mut here: Search<Neighbours<'w>> = core::mem::take(search);
+        let mut here: Search<Neighbours<'w>> = Search::default();
+        if search.has_memory() {
+            here = core::mem::take(search);
+        }
         let neighbours = |entity| view.neighbours(relation, direction, entity);
         let found = here.run((start, 0), limits.max, neighbours, met, visit);
-        *search = here.recycle();
+        if here.has_memory() {
+            *search = here.recycle();
+        }
         found
     }
 }

@@ -259,6 +259,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
                     Some(walk) => (walk.relation, direction(walk), limits(walk)),
                     None => (id, Direction::Targets, Limits { min: 0, max: 0 }),
                 };
+                let (around, reach) = (around.get_or_insert_default(), reach.get_or_insert_default());
                 around.run(&view, relation, direction, target, limits, |target, _| {
                     *steps += 1;
                     if !(known.transitive || known.reflexive) {
@@ -326,7 +327,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
     fn around(&mut self, source: Entity, walk: Walk, emit: &mut dyn FnMut(Found) -> Flow) -> (bool, Flow) {
         let (view, limits) = (self.view, limits(walk));
         let mut any = false;
-        let mut searcher = core::mem::take(&mut self.buffers.up);
+        let mut searcher = self.buffers.up.take().unwrap_or_default();
         self.buffers.tried.clear();
         let end = searcher.run(&view, walk.relation, direction(walk), source, limits, |holder, depth| {
             if self.step().is_break() {
@@ -344,7 +345,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
             any |= found;
             (flow.is_break() || (found && !walk.all)).then_some(flow)
         });
-        self.buffers.up = searcher;
+        self.buffers.up = Some(searcher);
         (any, end.unwrap_or(Flow::Continue(())))
     }
 
@@ -352,12 +353,12 @@ impl<'a, 'w> Matcher<'a, 'w> {
     fn on_or_above(&mut self, entity: Entity, emit: &mut dyn FnMut(Found) -> Flow) -> (bool, Flow) {
         let view = self.view;
         let mut result = (false, Flow::Continue(()));
-        let mut searcher = core::mem::take(&mut self.buffers.bases);
+        let mut searcher = self.buffers.bases.take().unwrap_or_default();
         searcher.run(&view, IS_A, Direction::Targets, entity, Limits::FROM_SELF, |base, _| {
             result = self.on(base, emit);
             (result.0 || result.1.is_break() || self.step().is_break()).then_some(())
         });
-        self.buffers.bases = searcher;
+        self.buffers.bases = Some(searcher);
         result
     }
 
@@ -489,7 +490,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
                     emit(Found { second: way.holder, ..way })?;
                 }
                 if transitive {
-                    let mut searcher = core::mem::take(&mut self.buffers.reach);
+                    let mut searcher = self.buffers.reach.take().unwrap_or_default();
                     let limits = Limits::FROM_SELF;
                     let end = searcher.run(&view, id, Direction::Targets, holder, limits, |target, depth| {
                         if depth == 0 {
@@ -501,7 +502,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
                         let flow = emit(Found { second: Value::new(target), ..way });
                         flow.is_break().then_some(flow)
                     });
-                    self.buffers.reach = searcher;
+                    self.buffers.reach = Some(searcher);
                     end.unwrap_or(Flow::Continue(()))?;
                 } else {
                     let mut targets = view.targets(id, holder);
@@ -533,7 +534,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
             };
         };
         let limits = limits(walk);
-        let mut searcher = core::mem::take(&mut self.buffers.around);
+        let mut searcher = self.buffers.around.take().unwrap_or_default();
         self.buffers.tried_targets.clear();
         let end = searcher.run(&view, walk.relation, direction(walk), target, limits, |target, depth| {
             if if depth == 0 { !walk.own } else { depth < walk.min } {
@@ -552,7 +553,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
             };
             flow.is_break().then_some(flow)
         });
-        self.buffers.around = searcher;
+        self.buffers.around = Some(searcher);
         end.unwrap_or(Flow::Continue(()))
     }
 
@@ -565,7 +566,8 @@ impl<'a, 'w> Matcher<'a, 'w> {
         if !known.transitive {
             return false;
         }
-        let (found, steps) = reaches(&view, &mut self.buffers.reach, known.id, source, target);
+        let (found, steps) =
+            reaches(&view, self.buffers.reach.get_or_insert_default(), known.id, source, target);
         self.buffers.steps += steps;
         found
     }

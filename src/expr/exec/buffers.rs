@@ -1,16 +1,17 @@
 //! Buffers that are kept from row to row.
 
 use crate::expr::eval::{Searcher, Stamps};
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::entity::Entity;
 
 /// Buffers of [`Matcher`](super::atom::Matcher).
 #[derive(Default)]
 pub(crate) struct AtomBuffers {
-    pub(super) up: Searcher,
-    pub(super) bases: Searcher,
-    pub(super) reach: Searcher,
-    pub(super) around: Searcher,
+    // Boxed, since they are taken out while they are at work.
+    pub(super) up: Option<Box<Searcher>>,
+    pub(super) bases: Option<Box<Searcher>>,
+    pub(super) reach: Option<Box<Searcher>>,
+    pub(super) around: Option<Box<Searcher>>,
     pub(super) candidates: Vec<Entity>,
     pub(super) candidate: Stamps,
     /// In searches with limits, the holders and the targets that were tried.

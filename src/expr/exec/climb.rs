@@ -130,8 +130,6 @@ impl<'a, 'w> Climber<'a, 'w> {
             self.within(target, limits)
         } else if self.holds(target) {
             Some(target)
-        } else if let Known::Found(holder) = self.holders.notes.known(target, 1) {
-            holder
         } else {
             self.above(target)
         };

@@ -8,13 +8,14 @@ use crate::{
     relation::{RelationName, TraversableRelation},
     traverse::{ChildrenAccess, DepthFirst, Direction, RelationView, Relations},
 };
+use alloc::vec;
 use bevy_ecs::{
     entity::{Entity, EntityHashSet},
     event::{EntityEvent, Event, PropagateEntityTrigger, SetEntityEventTarget},
     traversal::Traversal,
     world::{DeferredWorld, World},
 };
-use smallvec::SmallVec;
+use core::ops::Range;
 use thiserror::Error;
 
 /// An event that can go along a relation: one with `#[entity_event(propagate)]`, whatever it propagates along on
@@ -62,27 +63,25 @@ fn trigger(world: &mut World, relation: RelationId, event: &mut impl PropagatedE
     let origin = event.event_target();
     let mut world = DeferredWorld::from(world);
     let mut met = view(&world, relation).may_meet_again().then(EntityHashSet::default);
-    let mut walk = DepthFirst::default();
-    walk.start(origin, 0);
-    let mut entity = origin;
-    loop {
+    // The walk is over places in a list of entities: as they were next to each other when the observers of one were
+    // done, whatever others change.
+    let mut entities = vec![origin];
+    let mut walk = DepthFirst::<Range<usize>>::default();
+    let mut next = Some((0, 0));
+    while let Some((place, depth)) = next {
+        let entity = entities[place];
+        next = None;
         if met.as_mut().is_none_or(|met| met.insert(entity)) {
             event.set_event_target(entity);
             let mut trigger = Propagation::from(origin);
             event::trigger_at(&mut world, event, &mut trigger);
-            if !trigger.goes_on() {
-                walk.prune();
+            if trigger.goes_on() {
+                let start = entities.len();
+                entities.extend(view(&world, relation).neighbours(direction, entity));
+                next = walk.enter(start..entities.len(), depth + 1);
             }
-        } else {
-            walk.prune();
         }
-        // Those that are next to an entity when its observers are done: whatever they change is seen beyond it.
-        let neighbours = |entity| {
-            let neighbours = view(&world, relation).neighbours(direction, entity);
-            neighbours.collect::<SmallVec<[Entity; 4]>>().into_iter()
-        };
-        let Some((next, _)) = walk.next(u32::MAX, neighbours) else { return };
-        entity = next;
+        next = next.or_else(|| walk.resume());
     }
 }
 
