@@ -98,6 +98,25 @@ impl<'w, 's> WalkIter<'w, 's> {
     pub fn prune(&mut self) {
         self.last = None;
     }
+
+    /// [`next`](Iterator::next) of a walk that is breadth first.
+    fn next_by_level(&mut self) -> Option<(Entity, u32)> {
+        let Self { view, direction, walk, waiting, last, most, met } = self;
+        let waiting = waiting.as_mut()?;
+        waiting.extend(last.take().filter(|&(_, depth)| depth < *most));
+        let mut first = None;
+        loop {
+            let Some(next) = first.take().or_else(|| walk.resume()) else {
+                let (entity, depth) = waiting.pop_front()?;
+                first = walk.enter(view.neighbours(*direction, entity), depth + 1);
+                continue;
+            };
+            if met.as_mut().is_none_or(|met| met.insert(next.0)) {
+                *last = Some(next);
+                return Some(next);
+            }
+        }
+    }
 }
 
 impl Iterator for WalkIter<'_, '_> {
@@ -105,24 +124,21 @@ impl Iterator for WalkIter<'_, '_> {
     type Item = (Entity, u32);
 
     fn next(&mut self) -> Option<(Entity, u32)> {
-        let Self { view, direction, walk, waiting, last, most, met } = self;
-        let mut next = match (last.take_if(|(_, depth)| *depth < *most), &mut *waiting) {
-            (Some((entity, depth)), None) => walk.enter(view.neighbours(*direction, entity), depth + 1),
-            (Some(last), Some(waiting)) => {
-                waiting.push_back(last);
-                None
+        if self.waiting.is_some() {
+            return self.next_by_level();
+        }
+        let Self { view, direction, walk, last, most, met, .. } = self;
+        let mut first = match last.take() {
+            Some((entity, depth)) if depth < *most => {
+                walk.enter(view.neighbours(*direction, entity), depth + 1)
             }
-            (None, _) => None,
+            _ => None,
         };
         loop {
-            let Some((entity, depth)) = next.take().or_else(|| walk.resume()) else {
-                let (entity, depth) = waiting.as_mut()?.pop_front()?;
-                next = walk.enter(view.neighbours(*direction, entity), depth + 1);
-                continue;
-            };
-            if met.as_mut().is_none_or(|met| met.insert(entity)) {
-                *last = Some((entity, depth));
-                return *last;
+            let next = first.take().or_else(|| walk.resume())?;
+            if met.as_mut().is_none_or(|met| met.insert(next.0)) {
+                *last = Some(next);
+                return Some(next);
             }
         }
     }

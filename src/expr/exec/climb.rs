@@ -130,6 +130,15 @@ impl<'a, 'w> Climber<'a, 'w> {
             self.within(target, limits)
         } else if self.holds(target) {
             Some(target)
+        } else if let Known::Found(holder) = self.holders.notes.known(target, 1) {
+            holder
+        } else if let Some(next) = self.index.first_target(target)
+            && let Known::Found(holder) = self.holders.notes.known(next, 2)
+        {
+            // As far as most searches have to go.
+            self.steps += 1;
+            self.holders.notes.note(target, Some(holder));
+            holder
         } else {
             self.above(target)
         };
