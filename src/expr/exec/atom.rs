@@ -256,7 +256,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
             Arg::Known(target) => {
                 let AtomBuffers { around, reach, steps, .. } = &mut *self.buffers;
                 let (relation, direction, limits) = match target_walk {
-                    Some(walk) => (walk.relation, direction(walk), limits(walk)),
+                    Some(walk) => (walk.relation, walk.direction(), walk.limits()),
                     None => (id, Direction::Targets, Limits { min: 0, max: 0 }),
                 };
                 let (around, reach) = (around.get_or_insert_default(), reach.get_or_insert_default());
@@ -325,11 +325,11 @@ impl<'a, 'w> Matcher<'a, 'w> {
 
     /// Every way around a source: on the first holder, or on all.
     fn around(&mut self, source: Entity, walk: Walk, emit: &mut dyn FnMut(Found) -> Flow) -> (bool, Flow) {
-        let (view, limits) = (self.view, limits(walk));
+        let (view, limits) = (self.view, walk.limits());
         let mut any = false;
         let mut searcher = self.buffers.up.take().unwrap_or_default();
         self.buffers.tried.clear();
-        let end = searcher.run(&view, walk.relation, direction(walk), source, limits, |holder, depth| {
+        let end = searcher.run(&view, walk.relation, walk.direction(), source, limits, |holder, depth| {
             if self.step().is_break() {
                 return Some(Flow::Break(()));
             }
@@ -533,10 +533,10 @@ impl<'a, 'w> Matcher<'a, 'w> {
                 Flow::Continue(())
             };
         };
-        let limits = limits(walk);
+        let limits = walk.limits();
         let mut searcher = self.buffers.around.take().unwrap_or_default();
         self.buffers.tried_targets.clear();
-        let end = searcher.run(&view, walk.relation, direction(walk), target, limits, |target, depth| {
+        let end = searcher.run(&view, walk.relation, walk.direction(), target, limits, |target, depth| {
             if if depth == 0 { !walk.own } else { depth < walk.min } {
                 return None;
             }
@@ -585,16 +585,6 @@ fn only<T>(all: &[T], one: Option<usize>) -> &[T] {
         Some(one) => all.get(one..=one).unwrap_or_default(),
         None => all,
     }
-}
-
-/// Which way a walk goes from where it starts.
-fn direction(walk: Walk) -> Direction {
-    if walk.down { Direction::Sources } else { Direction::Targets }
-}
-
-/// How far it goes.
-fn limits(walk: Walk) -> Limits {
-    Limits { min: walk.min, max: walk.max }
 }
 
 /// A break of `flow` as an error, to end a loop with it.

@@ -17,7 +17,10 @@ pub(crate) use explain::Counts;
 pub(crate) use lower::lower;
 
 use super::{bind::ListMode, eval::Special};
-use crate::id::RelationId;
+use crate::{
+    id::RelationId,
+    traverse::{Direction, Limits},
+};
 use alloc::{boxed::Box, string::String, vec::Vec};
 use bevy_ecs::{component::ComponentId, entity::Entity};
 use smallvec::SmallVec;
@@ -69,6 +72,18 @@ pub(crate) struct Walk {
     pub(crate) own: bool,
     pub(crate) min: u32,
     pub(crate) max: u32,
+}
+
+impl Walk {
+    /// Which way it goes from where it starts.
+    pub(crate) fn direction(self) -> Direction {
+        if self.down { Direction::Sources } else { Direction::Targets }
+    }
+
+    /// How far it goes.
+    pub(crate) fn limits(self) -> Limits {
+        Limits { min: self.min, max: self.max }
+    }
 }
 
 /// An id that an [`AtomOp`] looks for.
