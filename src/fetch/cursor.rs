@@ -5,6 +5,7 @@
 //! remembered for an entity spares the look-up of its location too. The benches in `benches/peers` tell what that gains.
 
 use super::rows::{RowHint, Rows, StorageRows};
+use crate::store::BitSet;
 use alloc::vec::Vec;
 use bevy_ecs::{
     archetype::{ArchetypeGeneration, ArchetypeId},
@@ -26,8 +27,8 @@ pub(crate) struct CursorState<D: QueryData, F: QueryFilter = ()> {
     filter: F::State,
     /// Whether a table matches or does not match as a whole, with all archetypes in it.
     pub(super) dense: bool,
-    /// The tables that match if `dense`, else the archetypes; a bit each.
-    matched: Vec<u64>,
+    /// The tables that match if `dense`, else the archetypes.
+    matched: BitSet,
     /// The same, in order.
     storages: Vec<u32>,
     generation: Option<ArchetypeGeneration>,
@@ -50,7 +51,7 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
         let dense = D::IS_DENSE && F::IS_DENSE && disabling.into_iter().all(in_tables);
         // SAFETY: the caller calls `init_access` first, which is that of the query.
         let query = unsafe { QueryState::new_unchecked(world) };
-        let (matched, storages, others) = (Vec::new(), Vec::new(), Vec::new());
+        let (matched, storages, others) = (BitSet::default(), Vec::new(), Vec::new());
         Self { query, data, filter, dense, matched, storages, generation: None, reads_nothing: false, others }
     }
 
@@ -109,10 +110,8 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
         } else {
             self.storages.extend(self.query.matched_archetypes().map(|archetype| archetype.index() as u32));
         }
-        let words = self.storages.iter().max().map_or(0, |&last| last as usize / 64 + 1);
-        self.matched.resize(words, 0);
         for &storage in &self.storages {
-            self.matched[storage as usize / 64] |= 1 << (storage % 64);
+            self.matched.insert(storage as usize);
         }
         if self.reads_nothing {
             // SAFETY: only the structure of the tables is looked at here.
@@ -144,8 +143,7 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
 
     #[inline]
     fn matches(&self, storage: u32) -> bool {
-        let word = self.matched.get(storage as usize / 64);
-        word.is_some_and(|word| word & 1 << (storage % 64) != 0)
+        self.matched.contains(storage as usize)
     }
 
     /// The number of the table or archetype, whichever is matched as a whole.

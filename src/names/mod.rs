@@ -10,7 +10,6 @@
 
 mod error;
 mod index;
-mod path;
 mod read;
 mod view;
 
@@ -18,4 +17,3 @@ pub use error::LookupError;
 pub use read::{NamePaths, WorldNameExt};
 
 pub(crate) use index::NameIndex;
-pub(crate) use path::steps;

@@ -1,10 +1,6 @@
 //! Looking up paths, whatever the components are read through.
 
-use super::{
-    error::LookupError,
-    index::NameIndex,
-    path::{push_step, steps},
-};
+use super::{error::LookupError, index::NameIndex};
 use crate::relation::Prefab;
 use alloc::{string::String, vec::Vec};
 use bevy_ecs::{
@@ -18,6 +14,7 @@ use bevy_ecs::{
     world::World,
 };
 use bevy_platform::hash::fixed_hash_one;
+use bevy_relations_syntax::path;
 use core::ops::ControlFlow;
 
 /// Names lead to entities that ordinary queries skip, too.
@@ -208,14 +205,7 @@ impl NameView<'_, '_> {
             names.push(self.source.name(entity)?);
             next = self.source.parent(entity);
         }
-        let mut path = String::new();
-        for (nth, name) in names.into_iter().rev().enumerate() {
-            if nth > 0 {
-                path.push('.');
-            }
-            push_step(&mut path, name);
-        }
-        Some(path)
+        Some(path::join(names.into_iter().rev().map(Name::as_str)))
     }
 }
 
@@ -224,7 +214,7 @@ fn walk(
     path: &str,
     find: impl Fn(Option<Entity>, &str) -> Result<Entity, LookupError>,
 ) -> Result<Entity, LookupError> {
-    let mut steps = steps(path);
+    let mut steps = path::steps(path);
     let first = find(parent, &steps.next().unwrap_or_default())?;
     steps.try_fold(first, |parent, step| find(Some(parent), &step))
 }

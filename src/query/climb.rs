@@ -8,6 +8,7 @@ use crate::{
     fetch::{CursorFetch, CursorState, RowHint},
     relation::TraversableRelation,
     store::{Pages, RelationIndex, TargetIter},
+    traverse::{self, Known, Limits, Met, OnlyWay, Search},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -19,8 +20,8 @@ use bevy_ecs::{
     storage::Table,
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
-use bevy_platform::{collections::HashSet, sync::Arc};
-use core::marker::PhantomData;
+use bevy_platform::sync::Arc;
+use core::{marker::PhantomData, option};
 
 /// Reads `D` of the entities up `R`, from `MIN` to `MAX` steps away; with `CACHED` it keeps what it has found for the
 /// next time.
@@ -51,31 +52,52 @@ impl<R: TraversableRelation, D: ReadOnlyQueryData> Clone for ClimbFetch<'_, R, D
 /// What searches have found, for those that come by the same entities. Good for as long as nothing changes.
 #[derive(Default)]
 pub(super) struct Memo<'w> {
-    /// By entity index, what is found from there, the entity itself first: [`UNKNOWN`], [`NOTHING`], or the number of
-    /// a holder plus [`HOLDER`].
-    found: Pages<u32>,
+    notes: Notes,
     pub(super) holders: Vec<(Entity, RowHint)>,
-    /// From the start to where the search is, with the targets that are still to be tried.
-    path: Vec<(Entity, TargetIter<'w>)>,
-    /// Entities met in a search with limits, at how many steps from the start.
-    met: HashSet<(Entity, u32)>,
-    /// How many searches have done without the memo.
+    search: Search<TargetIter<'w>>,
+    /// For searches with limits.
+    met: Option<Met>,
+    /// How many searches have done without notes.
     alone: u32,
 }
+
+/// By entity index, what is found from there, the entity itself first: [`UNKNOWN`], [`NOTHING`], or the number of a
+/// holder plus [`HOLDER`].
+#[derive(Default)]
+struct Notes(Pages<u32>);
 
 const UNKNOWN: u32 = 0;
 const NOTHING: u32 = 1;
 const HOLDER: u32 = 2;
 
-/// This many searches of a query do without memo, which costs more than it saves if there are no others.
+/// This many searches of a query do without notes, which cost more than they save if there are no others.
 const ALONE: u32 = 4;
+
+/// The relation has no cycles: from an entity on the same is found whichever way leads to it.
+impl traverse::Memo<u32> for Notes {
+    const NOTES: bool = true;
+
+    #[inline]
+    fn known(&mut self, entity: Entity, _: u32) -> Known<u32> {
+        match self.0.get(entity.index_u32()) {
+            UNKNOWN => Known::Unknown,
+            NOTHING => Known::Nothing,
+            found => Known::Found(found),
+        }
+    }
+
+    #[inline]
+    fn note(&mut self, entity: Entity, found: Option<u32>) {
+        *self.0.get_mut(entity.index_u32()) = found.unwrap_or(NOTHING);
+    }
+}
 
 impl<'w> Memo<'w> {
     /// The nearest holder above `entity`, if it is noted: the way up is the only one, and a search came by.
     #[inline]
     fn noted(&self, index: &RelationIndex, entity: Entity) -> Option<&(Entity, RowHint)> {
         let target = index.only_target_index(entity)?;
-        Some(&self.holders[holder(self.found.get(target))?])
+        Some(&self.holders[holder(self.notes.0.get(target))?])
     }
 
     /// The nearest holder above `entity`. `holds` says where an entity is if it is a holder.
@@ -87,10 +109,8 @@ impl<'w> Memo<'w> {
     ) -> Option<(Entity, RowHint)> {
         if self.alone < ALONE {
             self.alone += 1;
-            match Self::straight(index, entity, holds) {
-                Way::LeadsTo(holder, place) => return Some((holder, place)),
-                Way::Ends => return None,
-                Way::Branches => {}
+            if let Ok(found) = Self::straight(index, entity, holds) {
+                return found;
             }
         }
         let number = self.above(index, entity, holds)?;
@@ -105,117 +125,69 @@ impl<'w> Memo<'w> {
         entity: Entity,
         holds: &mut impl FnMut(Entity) -> Option<RowHint>,
     ) -> Option<usize> {
-        index.targets(entity).find_map(|target| match self.found.get(target.index_u32()) {
+        index.targets(entity).find_map(|target| match self.notes.0.get(target.index_u32()) {
             UNKNOWN => self.search(index, target, holds),
             found => holder(found),
         })
     }
 
-    /// The number of the nearest holder from `start` up, of which nothing is known.
-    ///
-    /// Depth first: an entity, then what is found from its first target, then from its second. From an entity on the
-    /// way the same is found whichever way leads to it, so that each is entered once.
+    /// The number of the nearest holder from `start` up, of which nothing is known. Each entity is entered once.
     fn search(
         &mut self,
         index: &'w RelationIndex,
         start: Entity,
         holds: &mut impl FnMut(Entity) -> Option<RowHint>,
     ) -> Option<usize> {
-        self.path.clear();
-        let mut at = start;
-        let found = loop {
-            if let Some(place) = holds(at) {
-                let found = HOLDER + self.holders.len() as u32;
-                self.holders.push((at, place));
-                *self.found.get_mut(at.index_u32()) = found;
-                break found;
-            }
-            self.path.push((at, index.targets(at)));
-            match self.next_target()? {
-                (target, UNKNOWN) => at = target,
-                (_, found) => break found,
-            }
+        let Self { notes, holders, search, .. } = self;
+        let visit = |entity, _| {
+            holders.push((entity, holds(entity)?));
+            Some(HOLDER + holders.len() as u32 - 1)
         };
-        for (entity, _) in self.path.drain(..) {
-            *self.found.get_mut(entity.index_u32()) = found;
-        }
-        holder(found)
+        let found = search.run((start, 1), u32::MAX, |entity| index.targets(entity), notes, visit);
+        found.and_then(holder)
     }
 
-    /// The next target along the path from which there may be something to find, and what is known of it.
-    fn next_target(&mut self) -> Option<(Entity, u32)> {
-        while let Some((entity, targets)) = self.path.last_mut() {
-            for target in targets {
-                let found = self.found.get(target.index_u32());
-                if found != NOTHING {
-                    return Some((target, found));
-                }
-            }
-            *self.found.get_mut(entity.index_u32()) = NOTHING;
-            self.path.pop();
-        }
-        None
-    }
-
-    /// The nearest holder above `entity`, without notes, if there is only one way up to it.
+    /// The nearest holder above `entity`, without notes. An error if there is more than one way up to it.
     fn straight(
         index: &RelationIndex,
         entity: Entity,
         holds: &mut impl FnMut(Entity) -> Option<RowHint>,
-    ) -> Way {
-        let mut at = entity;
-        loop {
-            let mut targets = index.targets(at);
-            let Some(target) = targets.next() else { return Way::Ends };
-            if targets.len() > 0 {
-                return Way::Branches;
+    ) -> Result<Option<(Entity, RowHint)>, Branches> {
+        let visit = |at, distance| {
+            if distance > 0
+                && let Some(place) = holds(at)
+            {
+                return Some(Ok((at, place)));
             }
-            if let Some(place) = holds(target) {
-                return Way::LeadsTo(target, place);
-            }
-            at = target;
-        }
+            (!index.is_exclusive() && index.target_count(at) > 1).then_some(Err(Branches))
+        };
+        // An iterator as small as that keeps everything in registers.
+        let target = |at| index.first_target(at).into_iter();
+        Search::<option::IntoIter<Entity>>::default()
+            .run((entity, 0), u32::MAX, target, &mut OnlyWay, visit)
+            .transpose()
     }
 
-    /// The nearest holder from `MIN` to `MAX` steps above `entity`, depth first. An entity that is reached in several
-    /// ways counts at each of its distances.
-    fn within<const MIN: u32, const MAX: u32>(
+    /// The nearest holder within limits above `entity`, depth first.
+    fn within(
         &mut self,
         index: &'w RelationIndex,
         entity: Entity,
+        limits: Limits,
         holds: &mut impl FnMut(Entity) -> Option<RowHint>,
     ) -> Option<(Entity, RowHint)> {
-        self.met.clear();
-        self.path.clear();
-        self.path.push((entity, index.targets(entity)));
-        loop {
-            let (_, targets) = self.path.last_mut()?;
-            let Some(target) = targets.next() else {
-                self.path.pop();
-                continue;
-            };
-            let steps = self.path.len() as u32;
-            // Without a maximum there is no difference between distances that suffice.
-            let distance = if MAX == u32::MAX { steps.min(MIN) } else { steps };
-            if steps > MAX || !(index.is_exclusive() || self.met.insert((target, distance))) {
-                continue;
-            }
-            if steps >= MIN
-                && let Some(place) = holds(target)
-            {
-                return Some((target, place));
-            }
-            self.path.push((target, index.targets(target)));
-        }
+        let visit = |at, distance| {
+            if distance < limits.min { None } else { holds(at).map(|place| (at, place)) }
+        };
+        let met = self.met.get_or_insert_with(|| Met::new(index, limits));
+        met.clear();
+        self.search.run((entity, 0), limits.max, |at| index.targets(at), met, visit)
     }
 }
 
-/// Where the only way up leads.
-enum Way {
-    LeadsTo(Entity, RowHint),
-    Ends,
-    Branches,
-}
+/// An entity on the way up has several targets.
+#[derive(Clone, Copy)]
+struct Branches;
 
 /// The number of a holder, of what is noted.
 #[inline]
@@ -229,6 +201,9 @@ where
     D: ReadOnlyQueryData,
 {
     const LIMITED: bool = MIN > 1 || MAX < u32::MAX;
+
+    /// Of what is looked for above the entity itself.
+    const ABOVE: Limits = Limits { min: if MIN > 0 { MIN } else { 1 }, max: MAX };
 
     const CHECK: () = {
         assert!(MIN <= MAX, "`Up` with a minimum above its maximum matches nothing");
@@ -286,7 +261,7 @@ where
         // SAFETY: the state belongs to the fetch, and items that only read do not conflict; so below.
         let mut holds = |entity| unsafe { above.find(&state.cursor, entity) };
         let (holder, mut place) = if Self::LIMITED {
-            memo.within::<MIN, MAX>(index, entity, &mut holds)?
+            memo.within(index, entity, Self::ABOVE, &mut holds)?
         } else {
             memo.nearest(index, entity, &mut holds)?
         };

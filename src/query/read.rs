@@ -4,13 +4,14 @@ use crate::{
     ops::relation_id,
     relation::Relation,
     store::{PairData, PairStore, RelationIndex},
+    traverse::is_child_of,
 };
 use bevy_ecs::{
     archetype::Archetype,
     change_detection::Tick,
     component::{ComponentId, Components},
     entity::Entity,
-    hierarchy::{ChildOf, Children},
+    hierarchy::Children,
     query::{FilteredAccess, FilteredAccessSet, QueryData, WorldQuery},
     storage::{Table, TableRow},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
@@ -132,15 +133,10 @@ unsafe impl<R: Relation, const VALUES: bool> WorldQuery for ReadPairs<R, VALUES>
 }
 
 /// Reads the [`Children`] of the entity at hand, whose order the user may change without telling anyone, if `R` is
-/// [`ChildOf`].
+/// `ChildOf`.
 pub struct ReadOrder<R>(PhantomData<fn() -> R>);
 
 type OwnChildren = Option<&'static Children>;
-
-#[inline]
-fn is_child_of<R: Relation>() -> bool {
-    TypeId::of::<R>() == TypeId::of::<ChildOf>()
-}
 
 impl<R: Relation> ReadOrder<R> {
     /// # Safety

@@ -4,7 +4,7 @@ use super::{
     macros::query_data,
     read::{ReadOrder, ReadPairs, ReadPairsFetch},
 };
-use crate::{relation::Relation, store::SourceIter};
+use crate::{relation::Relation, store::SourceIter, traverse::ordered_by};
 use bevy_ecs::{
     entity::Entity,
     query::{NestedQuery, QueryData, WorldQuery},
@@ -104,17 +104,13 @@ unsafe fn sources<'w, 's, R: Relation>(
     target: Entity,
     row: TableRow,
 ) -> Option<SourcesItem<'w, 's, R>> {
-    let mut sources = fetch.0.index?.sources(target);
+    let sources = fetch.0.index?.sources(target);
     if sources.len() == 0 {
         return None;
     }
     // SAFETY: as the caller promises.
-    if let Some(children) = unsafe { ReadOrder::<R>::children(&state.1, &mut fetch.1, target, row) }
-        // While a parent is being despawned, or a link is in the making, the two sides differ.
-        && children.len() == sources.len()
-    {
-        sources = SourceIter::new(children, None, children.len());
-    }
+    let sources =
+        ordered_by(unsafe { ReadOrder::<R>::children(&state.1, &mut fetch.1, target, row) }, sources);
     // SAFETY: as the caller promises.
     let components = unsafe { NestedQuery::fetch(&state.2, &mut fetch.2, target, row)? };
     Some(SourcesItem { target, sources, pairs: fetch.0, components })

@@ -14,6 +14,7 @@
 //! [`PairStore::check`] verifies, by name: *Mirror*, *Exclusive*, *Symmetric*, *Alive*, *Acyclic*, *Depth*,
 //! *Data*, *Roles*, *Lists*, *Journal*, *Cascade*, *Adopted*, *Watched*.
 
+mod bits;
 mod check;
 mod column;
 mod depth;
@@ -32,6 +33,7 @@ pub use forward::TargetIter;
 pub use reverse::SourceIter;
 pub use ticks::PairTicks;
 
+pub(crate) use bits::{BitSet, ones};
 pub(crate) use column::{PairData, type_ref, unpack};
 pub(crate) use fast_path::FastPathFlags;
 pub(crate) use forward::{ExclusiveReader, Reader};

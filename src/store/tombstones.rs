@@ -1,12 +1,13 @@
 //! Removal from the middle of a list that keeps its order, in amortised constant time.
 
-use alloc::{format, string::String, vec::Vec};
+use super::{BitSet, ones};
+use alloc::{format, string::String};
 
 /// Which places of a list are empty. A list with tombstones is closed up once half of it is tombstones, so that a
 /// removal costs a constant on average, and the order of what is left never changes.
 #[derive(Default)]
 pub(crate) struct Tombstones {
-    words: Vec<u64>,
+    places: BitSet,
     count: usize,
     /// No live place lies before this one.
     first: usize,
@@ -20,7 +21,7 @@ impl Tombstones {
 
     #[inline]
     pub(crate) fn is_tombstone(&self, place: usize) -> bool {
-        self.words.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1)
+        self.places.contains(place)
     }
 
     /// The first live place of a list of `len` places.
@@ -34,14 +35,12 @@ impl Tombstones {
     /// Returns how many places at the end of the list the caller must drop: tombstones are never last.
     #[must_use]
     pub(crate) fn bury(&mut self, place: usize, len: usize) -> usize {
-        if self.words.len() * 64 < len {
-            self.words.resize(len.div_ceil(64), 0);
-        }
-        self.set(place);
+        self.places.insert(place);
+        self.count += 1;
         let mut end = len;
         while end > 0 && self.is_tombstone(end - 1) {
             end -= 1;
-            self.words[end / 64] &= !(1 << (end % 64));
+            self.places.remove(end);
             self.count -= 1;
         }
         while self.first < end && self.is_tombstone(self.first) {
@@ -49,11 +48,6 @@ impl Tombstones {
         }
         self.first = self.first.min(end);
         len - end
-    }
-
-    fn set(&mut self, place: usize) {
-        self.words[place / 64] |= 1 << (place % 64);
-        self.count += 1;
     }
 
     /// Whether a list of `len` places is worth closing up.
@@ -64,8 +58,8 @@ impl Tombstones {
 
     /// What is wrong with the tombstones of a list of `len` places, if anything, for the invariant checker.
     pub(super) fn fault(&self, len: usize) -> Option<String> {
-        let tombstones = (0..self.words.len() * 64).filter(|&place| self.is_tombstone(place));
-        let (count, last) = tombstones.fold((0, None), |(count, _), tombstone| (count + 1, Some(tombstone)));
+        let (count, last) =
+            self.places.iter().fold((0, None), |(count, _), tombstone| (count + 1, Some(tombstone)));
         let first = (0..len).find(|&place| !self.is_tombstone(place)).unwrap_or(0);
         let fits = count == self.count && first == self.first && last.is_none_or(|last| last + 1 < len);
         (!fits).then(|| {
@@ -78,7 +72,7 @@ impl Tombstones {
 
     /// Forgets all tombstones.
     pub(crate) fn clear(&mut self) {
-        self.words.clear();
+        self.places.clear();
         self.count = 0;
         self.first = 0;
     }
@@ -93,15 +87,12 @@ impl Tombstones {
         while start < len {
             let in_word = (len - start).min(64);
             let mask = u64::MAX >> (64 - in_word);
-            let mut live = !self.words.get(start / 64).copied().unwrap_or(0) & mask;
-            let ones = live.count_ones() as usize;
-            if nth < ones {
-                for _ in 0..nth {
-                    live &= live - 1;
-                }
-                return Some(start + live.trailing_zeros() as usize);
+            let live = !self.places.word(start / 64) & mask;
+            let count = live.count_ones() as usize;
+            if nth < count {
+                return ones(live).nth(nth).map(|bit| start + bit as usize);
             }
-            nth -= ones;
+            nth -= count;
             start += 64;
         }
         None

@@ -7,20 +7,17 @@ use crate::{
     ops::relation_id,
     relation::Relation,
     store::{PairData, PairStore, PairTicks, RelationIndex},
-    traverse::{ChildrenAccess, RelationView},
+    traverse::{ChildrenAccess, RelationView, is_child_of},
 };
 use bevy_ecs::{
     change_detection::{Res, Tick},
     entity::Entity,
-    hierarchy::{ChildOf, Children},
+    hierarchy::Children,
     query::QueryState,
     system::{Query, ReadOnlySystemParam, SystemAccess, SystemMeta, SystemParam, SystemParamValidationError},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
-use core::{
-    any::{Any, TypeId},
-    ops::Deref,
-};
+use core::{any::Any, ops::Deref};
 
 /// Reads the pairs of relation type `R`: a system parameter.
 ///
@@ -175,11 +172,6 @@ impl<R: Relation> Pairs<'_, '_, R> {
         let changed = store.relation(id).row(source, target).and_then(|row| column.changed(row));
         Some(changed.map_or(ticks, |changed| ticks.or_changed(changed, self.now)))
     }
-}
-
-/// `Children` is read for its order.
-fn is_child_of<R: Relation>() -> bool {
-    TypeId::of::<R>() == TypeId::of::<ChildOf>()
 }
 
 impl<'w, 's, R: Relation> Deref for Pairs<'w, 's, R> {

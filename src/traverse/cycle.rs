@@ -1,9 +1,11 @@
 //! Finding the cycle that a new pair would close.
 
+use super::search::{Known, Memo, Search};
 use crate::store::RelationIndex;
 use alloc::{vec, vec::Vec};
-use bevy_ecs::entity::{Entity, EntityHashMap};
-use core::fmt;
+use bevy_ecs::entity::Entity;
+use bevy_platform::collections::HashSet;
+use core::{fmt, hash::Hash};
 
 /// A path along a relation: each entity has the next one as a target.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,32 +55,37 @@ pub(crate) fn path_up(
     if !index.is_target(to) && !planned.iter().any(|&(_, target)| target == to) {
         return None;
     }
-    // Who led to an entity; each is entered once.
-    let mut below: EntityHashMap<Entity> = EntityHashMap::default();
-    let mut stack = vec![from];
-    while let Some(entity) = stack.pop() {
-        let planned = planned.iter().filter(|(source, _)| *source == entity).map(|&(_, target)| target);
-        for target in index.targets(entity).chain(planned) {
-            if target == to {
-                return Some(EntityPath(trace(&below, from, entity, to)));
-            }
-            if target != from && !below.contains_key(&target) {
-                below.insert(target, entity);
-                stack.push(target);
-            }
-        }
-    }
-    None
+    let neighbours = |entity| {
+        let planned = planned.iter().filter(move |&&(source, _)| source == entity);
+        index.targets(entity).chain(planned.map(|&(_, target)| target))
+    };
+    let mut trail = Trail::default();
+    let visit = |entity, _| (entity == to).then_some(());
+    Search::default().run((from, 0), u32::MAX, neighbours, &mut trail, visit)?;
+    trail.path.reverse();
+    Some(EntityPath(trail.path))
 }
 
-/// The way back from `last` to `from`, turned around and followed by `to`.
-fn trace(below: &EntityHashMap<Entity>, from: Entity, last: Entity, to: Entity) -> Vec<Entity> {
-    let mut path = vec![to, last];
-    let mut at = last;
-    while at != from {
-        at = below[&at];
-        path.push(at);
+/// The nodes that a search has met, each once, and the path to what it has found, from there back.
+pub(crate) struct Trail<N> {
+    met: HashSet<N>,
+    pub(crate) path: Vec<N>,
+}
+
+impl<N> Default for Trail<N> {
+    fn default() -> Self {
+        Self { met: HashSet::default(), path: Vec::new() }
     }
-    path.reverse();
-    path
+}
+
+impl<N: Copy + Eq + Hash> Memo<(), N> for Trail<N> {
+    const NOTES: bool = true;
+
+    fn known(&mut self, node: N, _: u32) -> Known<()> {
+        if self.met.insert(node) { Known::Unknown } else { Known::Nothing }
+    }
+
+    fn note(&mut self, node: N, found: Option<()>) {
+        self.path.extend(found.map(|()| node));
+    }
 }

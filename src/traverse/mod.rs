@@ -4,7 +4,10 @@
 //! from transitivity or inheritance belongs to expressions.
 
 mod cycle;
+mod depth_first;
+mod search;
 mod select;
+mod topology;
 mod view;
 mod walk;
 
@@ -13,9 +16,11 @@ pub use cycle::EntityPath;
 pub use view::RelationView;
 pub use walk::{AncestorIter, DepthError, MaxDepth, WalkIter};
 
-pub(crate) use cycle::path_up;
+pub(crate) use cycle::{Trail, path_up};
+pub(crate) use depth_first::{DepthFirst, Neighbours};
+pub(crate) use search::{Known, Limits, Memo, Met, OnlyWay, Search};
 pub(crate) use select::Relations;
-pub(crate) use view::ChildrenAccess;
+pub(crate) use topology::{ChildrenAccess, is_child_of, is_ordered_by_children, ordered_by};
 
 /// Which way to follow pairs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

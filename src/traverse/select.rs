@@ -1,9 +1,12 @@
 //! The pairs of every relation that fit an id with wildcards.
 
-use super::view::{ChildrenAccess, RelationView};
+use super::{
+    topology::{ChildrenAccess, is_ordered_by_children},
+    view::RelationView,
+};
 use crate::{
     id::{PairId, RelationId, Slot},
-    relation::{CHILD_OF, TAGGED},
+    relation::TAGGED,
     store::{self, ListIter, PairStore, SourceIter, TargetIter},
 };
 use bevy_ecs::entity::Entity;
@@ -30,7 +33,7 @@ impl<'w, 's> Relations<'w, 's> {
 
     /// The pairs of one relation.
     pub(crate) fn view(self, id: RelationId) -> RelationView<'w, 's> {
-        RelationView::new(Some(self.store.relation(id)), self.children.filter(|_| id == CHILD_OF))
+        RelationView::new(Some(self.store.relation(id)), self.children.filter(|_| is_ordered_by_children(id)))
     }
 
     /// The stored pairs that fit `id`, of one source or of all. `_` in a position stands for one match at most.

@@ -2,26 +2,13 @@
 
 use super::{
     Direction,
+    depth_first::Neighbours,
+    search::{self, Limits},
+    topology::{ChildrenAccess, ordered_by},
     walk::{AncestorIter, WalkIter},
 };
 use crate::store::{PairTicks, RelationIndex, SourceIter, TargetIter};
-use bevy_ecs::{entity::Entity, hierarchy::Children, system::Query, world::World};
-
-/// How to read `Children`, whose order the user may change without telling anyone.
-#[derive(Clone, Copy)]
-pub(crate) enum ChildrenAccess<'w, 's> {
-    World(&'w World),
-    Query(Query<'w, 's, &'static Children>),
-}
-
-impl<'w, 's> ChildrenAccess<'w, 's> {
-    fn get(self, parent: Entity) -> Option<&'w [Entity]> {
-        match self {
-            Self::World(world) => world.get::<Children>(parent).map(|children| &**children),
-            Self::Query(query) => query.get_inner(parent).ok().map(|children| &**children),
-        }
-    }
-}
+use bevy_ecs::entity::Entity;
 
 /// The pairs of one relation, of whatever kind it is.
 ///
@@ -90,17 +77,14 @@ impl<'w, 's> RelationView<'w, 's> {
     }
 
     /// All sources of `target`. In insertion order, or the order given by the user, if the relation is
-    /// ordered; in that of [`Children`] for `ChildOf`; in any order otherwise.
+    /// ordered; in that of [`Children`](bevy_ecs::hierarchy::Children) for `ChildOf`; in any order otherwise.
     #[inline]
     pub fn sources(&self, target: Entity) -> SourceIter<'w> {
-        if let Some(children) = self.children {
-            let children = children.get(target).unwrap_or(&[]);
-            // While a parent is being despawned, or a link is in the making, the two sides differ.
-            if children.len() == self.source_count(target) {
-                return SourceIter::new(children, None, children.len());
-            }
+        let stored = self.index.map_or_else(SourceIter::none, |index| index.sources(target));
+        match self.children {
+            Some(children) => ordered_by(children.get(target), stored),
+            None => stored,
         }
-        self.index.map_or_else(SourceIter::none, |index| index.sources(target))
     }
 
     /// Number of sources of `target`. Constant time.
@@ -214,6 +198,28 @@ impl<'w, 's> RelationView<'w, 's> {
     /// ancestor.
     pub fn depth(&self, entity: Entity) -> Option<u32> {
         self.index?.depth_of(entity)
+    }
+
+    /// The entities one step from `entity`.
+    #[inline]
+    pub(crate) fn neighbours(&self, direction: Direction, entity: Entity) -> Neighbours<'w> {
+        Neighbours::new(direction, || self.targets(entity), || self.sources(entity))
+    }
+
+    /// The nearest entity up the relation, within limits, of which `holds` is true.
+    ///
+    /// # Complexity
+    /// At most one step per pair above `entity`.
+    pub(crate) fn nearest(
+        &self,
+        entity: Entity,
+        limits: Limits,
+        mut holds: impl FnMut(Entity) -> bool,
+    ) -> Option<Entity> {
+        match self.index {
+            Some(index) => search::nearest(index, entity, limits, holds),
+            None => (limits.min == 0 && holds(entity)).then_some(entity),
+        }
     }
 
     /// Whether walks can meet an entity twice.

@@ -1,8 +1,11 @@
 //! Iterators up and down a relation.
 
-use super::{Direction, view::RelationView};
-use crate::store::{SourceIter, TargetIter};
-use alloc::{collections::VecDeque, vec::Vec};
+use super::{
+    Direction,
+    depth_first::{DepthFirst, Neighbours},
+    view::RelationView,
+};
+use alloc::collections::VecDeque;
 use bevy_ecs::entity::{Entity, EntityHashSet};
 use core::iter::FusedIterator;
 use thiserror::Error;
@@ -47,49 +50,27 @@ impl Iterator for AncestorIter<'_, '_> {
 
 impl FusedIterator for AncestorIter<'_, '_> {}
 
-/// The entities one step from another.
-enum Step<'w> {
-    Up(TargetIter<'w>),
-    Down(SourceIter<'w>),
-}
-
-impl Iterator for Step<'_> {
-    type Item = Entity;
-
-    #[inline]
-    fn next(&mut self) -> Option<Entity> {
-        match self {
-            Self::Up(targets) => targets.next(),
-            Self::Down(sources) => sources.next(),
-        }
-    }
-}
-
 /// A walk over all descendants or all ancestors, each with its distance from the start along the walk, from 1.
 /// Depth first, unless [`breadth_first`](Self::breadth_first). See [`RelationView::descendants`] and
 /// [`RelationView::all_ancestors`].
 pub struct WalkIter<'w, 's> {
     view: RelationView<'w, 's>,
-    way: Direction,
-    /// What is left to visit: level by level if depth first, next to one entity if breadth first.
-    levels: Vec<Step<'w>>,
-    /// If breadth first, the entities that were given and not yet gone beyond, with their depths.
+    direction: Direction,
+    walk: DepthFirst<Neighbours<'w>>,
+    /// If breadth first, the entities that were returned and not yet entered, with their depths.
     waiting: Option<VecDeque<(Entity, u32)>>,
-    /// The depth of the entity that the lowest of `levels` leads on from.
-    base: u32,
-    /// The entity given last, beyond which the walk goes on, and its depth.
-    enter: Option<Entity>,
-    depth: u32,
+    /// The entity that was returned last, to be entered next, and its depth.
+    last: Option<(Entity, u32)>,
     most: u32,
     /// Whom the walk has met, if it could meet them again.
     met: Option<EntityHashSet>,
 }
 
 impl<'w, 's> WalkIter<'w, 's> {
-    pub(super) fn new(view: RelationView<'w, 's>, way: Direction, entity: Entity) -> Self {
+    pub(super) fn new(view: RelationView<'w, 's>, direction: Direction, entity: Entity) -> Self {
         let met = view.may_meet_again().then(|| [entity].into_iter().collect());
-        let (levels, enter) = (Vec::new(), Some(entity));
-        Self { view, way, levels, waiting: None, base: 0, enter, depth: 0, most: u32::MAX, met }
+        let (walk, last) = (DepthFirst::default(), Some((entity, 0)));
+        Self { view, direction, walk, waiting: None, last, most: u32::MAX, met }
     }
 
     /// Visits all entities of one depth before those of the next. The depth of an entity is then that of the
@@ -115,14 +96,25 @@ impl<'w, 's> WalkIter<'w, 's> {
 
     /// Leaves out everything beyond the entity that was given last, unless another way leads there.
     pub fn prune(&mut self) {
-        self.enter = None;
+        self.last = None;
     }
 
-    /// The entities next to another.
-    fn step(&self, entity: Entity) -> Step<'w> {
-        match self.way {
-            Direction::Targets => Step::Up(self.view.targets(entity)),
-            Direction::Sources => Step::Down(self.view.sources(entity)),
+    /// [`next`](Iterator::next) of a walk that is breadth first.
+    fn next_by_level(&mut self) -> Option<(Entity, u32)> {
+        let Self { view, direction, walk, waiting, last, most, met } = self;
+        let waiting = waiting.as_mut()?;
+        waiting.extend(last.take().filter(|&(_, depth)| depth < *most));
+        let mut first = None;
+        loop {
+            let Some(next) = first.take().or_else(|| walk.resume()) else {
+                let (entity, depth) = waiting.pop_front()?;
+                first = walk.enter(view.neighbours(*direction, entity), depth + 1);
+                continue;
+            };
+            if met.as_mut().is_none_or(|met| met.insert(next.0)) {
+                *last = Some(next);
+                return Some(next);
+            }
         }
     }
 }
@@ -132,32 +124,21 @@ impl Iterator for WalkIter<'_, '_> {
     type Item = (Entity, u32);
 
     fn next(&mut self) -> Option<(Entity, u32)> {
-        if let Some(entity) = self.enter.take()
-            && self.depth < self.most
-        {
-            match &mut self.waiting {
-                Some(waiting) => waiting.push_back((entity, self.depth)),
-                None => self.levels.push(self.step(entity)),
-            }
+        if self.waiting.is_some() {
+            return self.next_by_level();
         }
+        let Self { view, direction, walk, last, most, met, .. } = self;
+        let mut first = match last.take() {
+            Some((entity, depth)) if depth < *most => {
+                walk.enter(view.neighbours(*direction, entity), depth + 1)
+            }
+            _ => None,
+        };
         loop {
-            let Some(level) = self.levels.last_mut() else {
-                let (entity, depth) = self.waiting.as_mut()?.pop_front()?;
-                self.base = depth;
-                self.levels.push(self.step(entity));
-                continue;
-            };
-            match level.next() {
-                Some(next) => {
-                    if self.met.as_mut().is_none_or(|met| met.insert(next)) {
-                        self.depth = self.base + self.levels.len() as u32;
-                        self.enter = Some(next);
-                        return Some((next, self.depth));
-                    }
-                }
-                None => {
-                    self.levels.pop();
-                }
+            let next = first.take().or_else(|| walk.resume())?;
+            if met.as_mut().is_none_or(|met| met.insert(next.0)) {
+                *last = Some(next);
+                return Some(next);
             }
         }
     }

@@ -387,7 +387,8 @@ pub trait WorldPairExt: sealed::Sealed {
     /// Every pair in which `target` is the target, as source and relation: [`AnyPairs::pairs_to`], collected.
     fn pairs_to(&self, target: Entity) -> Vec<(Entity, Entity)>;
 
-    /// The nearest entity up the relation, along first targets, that has the component, `entity` first.
+    /// The nearest entity up the relation that has the component, `entity` first. Nearest is as for
+    /// [`Up`](crate::query::Up): everything that is found by way of the first target comes before the second.
     fn target_with<R: Relation, C: Component>(&self, entity: Entity) -> Option<Entity>;
 
     /// Whether `source` has the tag.

@@ -11,7 +11,7 @@ use crate::{
     relation::{Relation, RelationName, RelationTraits, TAGGED, TraitsError, TraversableRelation},
     store::{PairInvariantError, TargetIter},
     system_param::{AnyPairs, Pairs, any_pair_value},
-    traverse::{Direction, RelationView},
+    traverse::{Direction, Limits, RelationView},
 };
 use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::{
@@ -261,10 +261,7 @@ impl WorldPairExt for World {
     }
 
     fn target_with<R: Relation, C: Component>(&self, entity: Entity) -> Option<Entity> {
-        let pairs = self.pairs::<R>();
-        core::iter::once(entity)
-            .chain(pairs.ancestors(entity))
-            .find(|&entity| self.get::<C>(entity).is_some())
+        self.pairs::<R>().nearest(entity, Limits::FROM_SELF, |entity| self.get::<C>(entity).is_some())
     }
 
     fn has_tag(&self, source: Entity, tag: Entity) -> bool {

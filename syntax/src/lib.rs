@@ -15,4 +15,5 @@ pub mod error;
 mod legacy;
 mod lex;
 pub mod parse;
+pub mod path;
 mod print;

@@ -9,6 +9,7 @@ use super::{
         Scope, Span, Term, Test, Traversal,
     },
     legacy, lex,
+    path::write_escaped,
 };
 use alloc::{string::String, vec};
 use core::fmt::{self, Display, Formatter, Write};
@@ -232,13 +233,7 @@ impl Display for Path {
 
 /// Puts a backslash before everything that is not part of a name of itself.
 fn escaped(f: &mut Formatter<'_>, name: &str) -> fmt::Result {
-    for (nth, c) in name.chars().enumerate() {
-        if nth == 0 && !c.is_alphabetic() || c != '_' && !c.is_alphanumeric() {
-            f.write_char('\\')?;
-        }
-        f.write_char(c)?;
-    }
-    Ok(())
+    write_escaped(f, name, |nth, c| nth == 0 && !c.is_alphabetic() || c != '_' && !c.is_alphanumeric())
 }
 
 impl Place for Comparison {

@@ -64,6 +64,7 @@ mod propagate;
 mod reads;
 mod removed_pairs;
 mod scale;
+mod search;
 mod smoke;
 mod stale_plans;
 mod storm;

@@ -340,8 +340,18 @@ fn the_nearest_holder_of_a_component_is_found_upwards_self_first() {
     for (source, target) in [(leaf, other), (leaf, middle), (middle, root)] {
         world.insert_pair(source, Likes, target).unwrap();
     }
-    assert_eq!(world.target_with::<Likes, Marker>(leaf), None, "first targets are followed");
+    assert_eq!(
+        world.target_with::<Likes, Marker>(leaf),
+        Some(root),
+        "what the first target leads to is in vain"
+    );
+    world.entity_mut(middle).insert(Marker);
+    world.insert_pair(other, Likes, root).unwrap();
+    assert_eq!(world.target_with::<Likes, Marker>(leaf), Some(root), "far by way of the first target");
     world.remove_pair::<Likes>(leaf, other);
+    assert_eq!(world.target_with::<Likes, Marker>(leaf), Some(middle));
+    world.entity_mut(middle).remove::<Marker>();
+    world.remove_pair::<Likes>(other, root);
     assert_eq!(world.target_with::<Likes, Marker>(leaf), Some(root));
     world.entity_mut(leaf).insert(Marker);
     assert_eq!(world.target_with::<Likes, Marker>(leaf), Some(leaf));

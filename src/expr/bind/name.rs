@@ -1,11 +1,7 @@
 //! What names mean.
 
 use super::{BindResult, Binder};
-use crate::{
-    expr::eval::WorldAccess,
-    names::{LookupError, steps},
-    relation::Prefab,
-};
+use crate::{expr::eval::WorldAccess, names::LookupError, relation::Prefab};
 use alloc::{
     borrow::Cow,
     format,
@@ -16,6 +12,7 @@ use bevy_ecs::{entity::Entity, entity_disabling::Disabled};
 use bevy_relations_syntax::{
     ast::{Id, IdKind, Path, Span},
     error::{Diagnostic, ExprErrorKind},
+    path,
 };
 use core::any::TypeId;
 
@@ -143,7 +140,7 @@ impl Binder<'_> {
 
     /// The entities at a path below `parent`, or from the roots.
     fn at_path(&self, parent: Option<Entity>, path: &[String]) -> Vec<Entity> {
-        let path = as_text(path);
+        let path = path::join(path.iter().map(String::as_str));
         match self.context.access().lookup_unique(parent, &path) {
             Ok(entity) => alloc::vec![entity],
             Err(LookupError::Ambiguous { candidates, .. }) => candidates,
@@ -193,22 +190,5 @@ pub(in crate::expr) fn with_relation_types(
 
 /// A path of names as expressions write it.
 pub(super) fn written(path: &str) -> String {
-    Path(steps(path).map(Cow::into_owned).collect()).to_string()
-}
-
-/// A path with dots between its names, and a backslash before those that belong to a name.
-pub(super) fn as_text(path: &[String]) -> String {
-    let mut text = String::new();
-    for (number, name) in path.iter().enumerate() {
-        if number > 0 {
-            text.push('.');
-        }
-        for c in name.chars() {
-            if matches!(c, '.' | '\\') {
-                text.push('\\');
-            }
-            text.push(c);
-        }
-    }
-    text
+    Path(path::steps(path).map(Cow::into_owned).collect()).to_string()
 }

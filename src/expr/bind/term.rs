@@ -3,7 +3,6 @@
 use super::{
     BindResult, Binder, Meaning, is_list,
     member::walks,
-    name::as_text,
     query::{
         Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundTerm, BoundTraversal, Cascade,
         Condition, FieldInfo, IdRule, Item, PairAtom, shared_walk,
@@ -28,6 +27,7 @@ use bevy_ecs::{component::ComponentId, entity::Entity, resource::IS_RESOURCE};
 use bevy_relations_syntax::{
     ast::{Arg, Comparand, Comparison, Depth, Flag, Has, Id, IdKind, Operator, Span, Term, Test, Traversal},
     error::{Diagnostic, ExprErrorKind},
+    path,
 };
 use core::any::TypeId;
 
@@ -452,7 +452,7 @@ impl Binder<'_> {
             IdKind::Lookup(name, path) => {
                 let parent = self.variable(name);
                 let child = self.unnamed();
-                let path = as_text(&path.0).into();
+                let path = path::join(path.0.iter().map(String::as_str)).into();
                 prerequisites.items.push(Item::Term(BoundTerm {
                     field: None,
                     operator: prerequisites.operator,

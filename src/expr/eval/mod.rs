@@ -14,4 +14,4 @@ pub(crate) use hidden::{internal_components, internal_markers, unlisted_componen
 pub(crate) use names::ExprNames;
 pub(crate) use value::{Special, Value};
 pub(crate) use view::View;
-pub(crate) use walk::{Descendants, Stamps, Walker, reaches, stored_target};
+pub(crate) use walk::{Descendants, Searcher, Stamps, reaches, stored_target};

@@ -3,8 +3,9 @@
 use super::{Value, WorldAccess, unlisted_markers};
 use crate::{
     id::RelationId,
-    relation::{CHILD_OF, TAGGED},
+    relation::TAGGED,
     store::{PairStore, RelationIndex, SourceIter, TargetIter},
+    traverse::{Direction, Neighbours, is_ordered_by_children, ordered_by},
 };
 use bevy_ecs::{
     archetype::{Archetype, Archetypes},
@@ -46,21 +47,30 @@ impl<'w> View<'w> {
     /// The sources of a target; children in the order of `Children`, which the user may change.
     #[inline]
     pub(crate) fn sources(&self, relation: RelationId, target: Entity) -> SourceIter<'w> {
-        if relation == CHILD_OF
-            && let Some(children) = self.access.children(target)
-            && children.len() == self.index(relation).source_count(target)
-        {
-            return SourceIter::new(children, None, children.len());
+        let stored = self.index(relation).sources(target);
+        match is_ordered_by_children(relation) {
+            true => ordered_by(self.access.children(target).map(|children| &**children), stored),
+            false => stored,
         }
-        self.index(relation).sources(target)
+    }
+
+    /// The entities one step from another.
+    #[inline]
+    pub(crate) fn neighbours(
+        &self,
+        relation: RelationId,
+        direction: Direction,
+        entity: Entity,
+    ) -> Neighbours<'w> {
+        Neighbours::new(direction, || self.targets(relation, entity), || self.sources(relation, entity))
     }
 
     /// The sources in a list of a relation, which is that of `target`.
     #[inline]
     pub(crate) fn sources_in(&self, relation: RelationId, target: Entity, list: usize) -> SourceIter<'w> {
-        match relation {
-            CHILD_OF => self.sources(relation, target),
-            _ => self.index(relation).sources_in(list),
+        match is_ordered_by_children(relation) {
+            true => self.sources(relation, target),
+            false => self.index(relation).sources_in(list),
         }
     }
 

@@ -1,9 +1,13 @@
 //! Walks along relations, with buffers that are kept.
 
 use super::View;
-use crate::{id::RelationId, traverse::Direction};
+use crate::{
+    id::RelationId,
+    traverse::{Direction, Known, Limits, Memo, Neighbours, Search},
+};
 use alloc::vec::Vec;
-use bevy_ecs::entity::{Entity, EntityHashMap};
+use bevy_ecs::entity::Entity;
+use bevy_platform::collections::HashSet;
 
 /// A set of entities that is emptied in no time.
 #[derive(Default)]
@@ -45,58 +49,63 @@ impl Stamps {
     }
 }
 
-/// A walk: what it has met, and what is to be visited.
+/// Searches in both directions, with memory that is kept.
 #[derive(Default)]
-pub(crate) struct Walker {
-    met: Stamps,
-    /// How deep those were that were met, if that matters.
-    depths: EntityHashMap<u32>,
-    stack: Vec<(Entity, u32)>,
+pub(crate) struct Searcher {
+    search: Search<Neighbours<'static>>,
+    met: Met,
 }
 
-impl Walker {
-    pub(crate) fn start(&mut self, start: Entity) {
-        self.met.clear();
-        self.depths.clear();
-        self.stack.clear();
-        self.stack.push((start, 0));
-    }
+/// The entities that one search has met.
+#[derive(Default)]
+struct Met {
+    entities: Stamps,
+    /// If it matters at which distance they are met.
+    at: Option<(HashSet<(Entity, u32)>, Limits)>,
+}
 
-    /// The next entity with its depth, depth first and neighbours in their order, each once, the start first with
-    /// depth 0. Goes no further than `max`.
-    pub(crate) fn next(
+impl<T> Memo<T> for Met {
+    #[inline]
+    fn known(&mut self, entity: Entity, distance: u32) -> Known<T> {
+        let new = match &mut self.at {
+            None => self.entities.insert(entity),
+            Some((met, limits)) => met.insert((entity, limits.effective(distance))),
+        };
+        if new { Known::Unknown } else { Known::Nothing }
+    }
+}
+
+impl Searcher {
+    /// What `visit` finds first, depth first and neighbours in their order, the start first with distance 0. Goes no
+    /// further than the limits.
+    pub(crate) fn run<'w, T: Copy>(
         &mut self,
-        view: &View<'_>,
+        view: &View<'w>,
         relation: RelationId,
-        way: Direction,
-        max: u32,
-    ) -> Option<(Entity, u32)> {
-        while let Some((entity, depth)) = self.stack.pop() {
-            let new = self.met.insert(entity);
-            if max < u32::MAX {
-                // By a shorter way more may be in reach.
-                let known = self.depths.entry(entity).or_insert(u32::MAX);
-                if *known <= depth {
-                    continue;
-                }
-                *known = depth;
-            } else if !new {
-                continue;
-            }
-            if depth < max {
-                let bottom = self.stack.len();
-                let ahead = |neighbour| (neighbour, depth + 1);
-                match way {
-                    Direction::Targets => self.stack.extend(view.targets(relation, entity).map(ahead)),
-                    Direction::Sources => self.stack.extend(view.sources(relation, entity).map(ahead)),
-                }
-                self.stack[bottom..].reverse();
-            }
-            if new {
-                return Some((entity, depth));
-            }
+        direction: Direction,
+        start: Entity,
+        limits: Limits,
+        visit: impl FnMut(Entity, u32) -> Option<T>,
+    ) -> Option<T> {
+        let Self { search, met } = self;
+        if limits.matter() {
+            let (met, of) = met.at.get_or_insert_with(|| (HashSet::default(), limits));
+            met.clear();
+            *of = limits;
+        } else {
+            met.entities.clear();
+            met.at = None;
         }
-        None
+        let mut here: Search<Neighbours<'w>> = Search::default();
+        if search.has_memory() {
+            here = core::mem::take(search);
+        }
+        let neighbours = |entity| view.neighbours(relation, direction, entity);
+        let found = here.run((start, 0), limits.max, neighbours, met, visit);
+        if here.has_memory() {
+            *search = here.recycle();
+        }
+        found
     }
 }
 
@@ -151,7 +160,7 @@ impl Descendants {
 /// A step per pair above `from`; none if nothing has `to` as a target.
 pub(crate) fn reaches(
     view: &View<'_>,
-    walker: &mut Walker,
+    searcher: &mut Searcher,
     relation: RelationId,
     from: Entity,
     to: Entity,
@@ -172,14 +181,12 @@ pub(crate) fn reaches(
         }
         return (false, steps);
     }
-    walker.start(from);
-    while let Some((entity, _)) = walker.next(view, relation, Direction::Targets, u32::MAX) {
-        if index.has(entity, to) {
-            return (true, steps);
-        }
-        steps += 1;
-    }
-    (false, steps)
+    let found = searcher.run(view, relation, Direction::Targets, from, Limits::FROM_SELF, |entity, _| {
+        let leads = index.has(entity, to);
+        steps += u64::from(!leads);
+        leads.then_some(())
+    });
+    (found.is_some(), steps)
 }
 
 /// The target of the first pair of a transitive relation over which `source` reaches `target`. `None` if the relation
@@ -195,8 +202,8 @@ pub(crate) fn stored_target(
     if !registry.entry(relation).traits.is_transitive() {
         return None;
     }
-    let mut walker = Walker::default();
-    let mut leads = |own| own == target || reaches(view, &mut walker, relation, own, target).0;
+    let mut searcher = Searcher::default();
+    let mut leads = |own| own == target || reaches(view, &mut searcher, relation, own, target).0;
     let mut targets = view.targets(relation, source);
     match (targets.next(), targets.next()) {
         // The only one must be the one, unless the relation is reflexive too.

@@ -11,7 +11,7 @@ use crate::{
         plan::{AtomOp, IdOp, KnownRelation, Operand, Position, RelationOp, Walk},
     },
     relation::{IS_A, TAGGED},
-    traverse::Direction,
+    traverse::{Direction, Limits},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{component::ComponentId, entity::Entity};
@@ -255,25 +255,24 @@ impl<'a, 'w> Matcher<'a, 'w> {
         match self.second {
             Arg::Known(target) => {
                 let AtomBuffers { around, reach, steps, .. } = &mut *self.buffers;
-                around.start(target);
-                loop {
-                    let next = match target_walk {
-                        Some(walk) => around.next(&view, walk.relation, way(walk), walk.max),
-                        None => around.next(&view, id, Direction::Targets, 0),
-                    };
-                    let Some((target, _)) = next else { return };
+                let (relation, direction, limits) = match target_walk {
+                    Some(walk) => (walk.relation, walk.direction(), walk.limits()),
+                    None => (id, Direction::Targets, Limits { min: 0, max: 0 }),
+                };
+                let (around, reach) = (around.get_or_insert_default(), reach.get_or_insert_default());
+                around.run(&view, relation, direction, target, limits, |target, _| {
                     *steps += 1;
-                    if known.transitive || known.reflexive {
-                        reach.start(target);
-                        let max = if known.transitive { u32::MAX } else { 1 };
-                        while let Some((entity, _)) = reach.next(&view, id, Direction::Sources, max) {
-                            *steps += 1;
-                            add(entity);
-                        }
-                    } else {
+                    if !(known.transitive || known.reflexive) {
                         view.sources(id, target).for_each(&mut *add);
+                        return None::<()>;
                     }
-                }
+                    let limits = Limits { min: 0, max: if known.transitive { u32::MAX } else { 1 } };
+                    reach.run(&view, id, Direction::Sources, target, limits, |entity, _| {
+                        *steps += 1;
+                        add(entity);
+                        None
+                    })
+                });
             }
             Arg::Free | Arg::Any if known.reflexive => view.every_entity(add),
             Arg::Free | Arg::Any => {
@@ -326,42 +325,40 @@ impl<'a, 'w> Matcher<'a, 'w> {
 
     /// Every way around a source: on the first holder, or on all.
     fn around(&mut self, source: Entity, walk: Walk, emit: &mut dyn FnMut(Found) -> Flow) -> (bool, Flow) {
-        let mut result = (false, Flow::Continue(()));
-        let mut walker = core::mem::take(&mut self.buffers.up);
-        walker.start(source);
-        while let Some((holder, depth)) = walker.next(&self.view, walk.relation, way(walk), walk.max) {
+        let (view, limits) = (self.view, walk.limits());
+        let mut any = false;
+        let mut searcher = self.buffers.up.take().unwrap_or_default();
+        self.buffers.tried.clear();
+        let end = searcher.run(&view, walk.relation, walk.direction(), source, limits, |holder, depth| {
             if self.step().is_break() {
-                result.1 = Flow::Break(());
-                break;
+                return Some(Flow::Break(()));
             }
             let (found, flow) = match depth {
                 0 if walk.own => self.on(holder, emit),
-                0 => continue,
-                depth if depth < walk.min => continue,
+                0 => return None,
+                _ if depth < walk.min => return None,
+                // An entity at several distances has the same at each.
+                _ if limits.matter() && !self.buffers.tried.insert(holder) => return None,
                 _ if self.op.shared && walk.relation != IS_A => self.on_or_above(holder, emit),
                 _ => self.on(holder, emit),
             };
-            result = (result.0 || found, flow);
-            if flow.is_break() || (found && !walk.all) {
-                break;
-            }
-        }
-        self.buffers.up = walker;
-        result
+            any |= found;
+            (flow.is_break() || (found && !walk.all)).then_some(flow)
+        });
+        self.buffers.up = Some(searcher);
+        (any, end.unwrap_or(Flow::Continue(())))
     }
 
     /// Every way on one entity; if there is none, on the first of its bases that has one.
     fn on_or_above(&mut self, entity: Entity, emit: &mut dyn FnMut(Found) -> Flow) -> (bool, Flow) {
-        let mut walker = core::mem::take(&mut self.buffers.bases);
-        walker.start(entity);
+        let view = self.view;
         let mut result = (false, Flow::Continue(()));
-        while let Some((base, _)) = walker.next(&self.view, IS_A, Direction::Targets, u32::MAX) {
+        let mut searcher = self.buffers.bases.take().unwrap_or_default();
+        searcher.run(&view, IS_A, Direction::Targets, entity, Limits::FROM_SELF, |base, _| {
             result = self.on(base, emit);
-            if result.0 || result.1.is_break() || self.step().is_break() {
-                break;
-            }
-        }
-        self.buffers.bases = walker;
+            (result.0 || result.1.is_break() || self.step().is_break()).then_some(())
+        });
+        self.buffers.bases = Some(searcher);
         result
     }
 
@@ -493,18 +490,20 @@ impl<'a, 'w> Matcher<'a, 'w> {
                     emit(Found { second: way.holder, ..way })?;
                 }
                 if transitive {
-                    let mut walker = core::mem::take(&mut self.buffers.reach);
-                    walker.start(holder);
-                    walker.next(&view, id, Direction::Targets, u32::MAX);
-                    let mut flow = Flow::Continue(());
-                    while flow.is_continue()
-                        && self.step().is_continue()
-                        && let Some((target, _)) = walker.next(&view, id, Direction::Targets, u32::MAX)
-                    {
-                        flow = emit(Found { second: Value::new(target), ..way });
-                    }
-                    self.buffers.reach = walker;
-                    flow?;
+                    let mut searcher = self.buffers.reach.take().unwrap_or_default();
+                    let limits = Limits::FROM_SELF;
+                    let end = searcher.run(&view, id, Direction::Targets, holder, limits, |target, depth| {
+                        if depth == 0 {
+                            return None;
+                        }
+                        if self.step().is_break() {
+                            return Some(Flow::Continue(()));
+                        }
+                        let flow = emit(Found { second: Value::new(target), ..way });
+                        flow.is_break().then_some(flow)
+                    });
+                    self.buffers.reach = Some(searcher);
+                    end.unwrap_or(Flow::Continue(()))?;
                 } else {
                     let mut targets = view.targets(id, holder);
                     targets.try_for_each(|target| emit(Found { second: Value::new(target), ..way }))?;
@@ -534,24 +533,28 @@ impl<'a, 'w> Matcher<'a, 'w> {
                 Flow::Continue(())
             };
         };
-        let mut walker = core::mem::take(&mut self.buffers.around);
-        walker.start(target);
-        let mut flow = Flow::Continue(());
-        while flow.is_continue()
-            && let Some((target, depth)) = walker.next(&view, walk.relation, self::way(walk), walk.max)
-        {
+        let limits = walk.limits();
+        let mut searcher = self.buffers.around.take().unwrap_or_default();
+        self.buffers.tried_targets.clear();
+        let end = searcher.run(&view, walk.relation, walk.direction(), target, limits, |target, depth| {
             if if depth == 0 { !walk.own } else { depth < walk.min } {
-                continue;
+                return None;
             }
             if self.step().is_break() {
-                break;
+                return Some(Flow::Continue(()));
             }
-            if self.has(known, holder, target) {
-                flow = emit(Found { second: Value::new(target), ..way });
+            // An entity at several distances counts once.
+            if limits.matter() && !self.buffers.tried_targets.insert(target) {
+                return None;
             }
-        }
-        self.buffers.around = walker;
-        flow
+            let flow = match self.has(known, holder, target) {
+                true => emit(Found { second: Value::new(target), ..way }),
+                false => Flow::Continue(()),
+            };
+            flow.is_break().then_some(flow)
+        });
+        self.buffers.around = Some(searcher);
+        end.unwrap_or(Flow::Continue(()))
     }
 
     /// Whether the pair is stored, or follows from others.
@@ -563,7 +566,8 @@ impl<'a, 'w> Matcher<'a, 'w> {
         if !known.transitive {
             return false;
         }
-        let (found, steps) = reaches(&view, &mut self.buffers.reach, known.id, source, target);
+        let (found, steps) =
+            reaches(&view, self.buffers.reach.get_or_insert_default(), known.id, source, target);
         self.buffers.steps += steps;
         found
     }
@@ -581,11 +585,6 @@ fn only<T>(all: &[T], one: Option<usize>) -> &[T] {
         Some(one) => all.get(one..=one).unwrap_or_default(),
         None => all,
     }
-}
-
-/// Which way a walk goes from where it starts.
-fn way(walk: Walk) -> Direction {
-    if walk.down { Direction::Sources } else { Direction::Targets }
 }
 
 /// A break of `flow` as an error, to end a loop with it.

@@ -4,35 +4,44 @@ use super::mask::Fit;
 use crate::{
     expr::{eval::View, plan::HolderSearch},
     store::{ExclusiveReader, RelationIndex},
+    traverse::{Known, Limits, Memo, OnlyWay, Search},
 };
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
+use core::option;
 
-/// What walks of this run have found, by the entities that they passed.
+/// Whom searches of this run have found, by the entities that they came by.
 #[derive(Default)]
 pub(crate) struct Holders {
-    round: u64,
-    /// By entity index: the run in which it was visited, and the holder.
-    found: Vec<(u64, Option<Entity>)>,
-    path: Vec<Entity>,
+    notes: Notes,
+    search: Search<option::IntoIter<Entity>>,
 }
 
-impl Holders {
+/// By entity index: the run in which it was visited, and who was found from it on.
+#[derive(Default)]
+struct Notes {
+    round: u64,
+    found: Vec<(u64, Option<Entity>)>,
+}
+
+impl Memo<Option<Entity>> for Notes {
+    const NOTES: bool = true;
+
     #[inline]
-    fn get(&self, entity: Entity) -> Option<Option<Entity>> {
-        let &(round, holder) = self.found.get(entity.index_u32() as usize)?;
-        (round == self.round).then_some(holder)
+    fn known(&mut self, entity: Entity, _: u32) -> Known<Option<Entity>> {
+        match self.found.get(entity.index_u32() as usize) {
+            Some(&(round, holder)) if round == self.round => Known::Found(holder),
+            _ => Known::Unknown,
+        }
     }
 
-    /// Notes what was found along the path.
-    fn note(&mut self, holder: Option<Entity>) {
-        for entity in self.path.drain(..) {
-            let index = entity.index_u32() as usize;
-            if index >= self.found.len() {
-                self.found.resize((index + 1).next_power_of_two(), (0, None));
-            }
-            self.found[index] = (self.round, holder);
+    #[inline]
+    fn note(&mut self, entity: Entity, holder: Option<Option<Entity>>) {
+        let index = entity.index_u32() as usize;
+        if index >= self.found.len() {
+            self.found.resize((index + 1).next_power_of_two(), (0, None));
         }
+        self.found[index] = (self.round, holder.flatten());
     }
 }
 
@@ -58,6 +67,16 @@ pub(super) enum Test<'a, 'w> {
     Tag(&'w RelationIndex, Entity),
 }
 
+impl Test<'_, '_> {
+    #[inline]
+    fn holds(&self, view: &View<'_>, entity: Entity) -> bool {
+        match self {
+            Self::Fit(fit) => fit.is(view, entity),
+            Self::Tag(index, tag) => index.has(entity, *tag),
+        }
+    }
+}
+
 impl<'a, 'w> Climber<'a, 'w> {
     /// `None` if the relation is not exclusive. `round` is the number of the run, not 0.
     pub(super) fn new(
@@ -69,7 +88,7 @@ impl<'a, 'w> Climber<'a, 'w> {
         left: u64,
     ) -> Option<Self> {
         let index = view.index(search.relation);
-        holders.round = round;
+        holders.notes.round = round;
         Some(Self {
             view,
             index,
@@ -85,10 +104,7 @@ impl<'a, 'w> Climber<'a, 'w> {
 
     #[inline]
     fn holds(&self, entity: Entity) -> bool {
-        match self.test {
-            Test::Fit(fit) => fit.is(&self.view, entity),
-            Test::Tag(index, tag) => index.has(entity, tag),
-        }
+        self.test.holds(&self.view, entity)
     }
 
     #[inline(always)]
@@ -109,50 +125,53 @@ impl<'a, 'w> Climber<'a, 'w> {
     #[inline(never)]
     fn next_holder(&mut self, index: u32) -> Option<Entity> {
         let target = self.reader.target_at(index)?;
-        let holder = if self.search.min <= 1 && self.search.max == u32::MAX {
-            self.above(target)
+        let limits = Limits { min: self.search.min, max: self.search.max };
+        let holder = if limits.matter() {
+            self.within(target, limits)
+        } else if self.holds(target) {
+            Some(target)
+        } else if let Known::Found(holder) = self.holders.notes.known(target, 1) {
+            holder
+        } else if let Some(next) = self.index.first_target(target)
+            && let Known::Found(holder) = self.holders.notes.known(next, 2)
+        {
+            // As far as most searches have to go.
+            self.steps += 1;
+            self.holders.notes.note(target, Some(holder));
+            holder
         } else {
-            self.within(target)
+            self.above(target)
         };
         self.last = Some((index, holder));
         holder
     }
 
-    /// The nearest holder from an entity on, at any depth.
+    /// The nearest holder from an entity on that is none itself, at any depth.
     ///
     /// # Complexity
-    /// In one run, a step per entity above those that are asked about: each is walked by once.
+    /// In one run, a step per entity above those that are asked about: each is entered once.
     fn above(&mut self, from: Entity) -> Option<Entity> {
-        let mut at = from;
-        let holder = loop {
-            if self.holds(at) {
-                break Some(at);
-            }
-            if let Some(known) = self.holders.get(at) {
-                break known;
-            }
-            let Some(target) = self.index.first_target(at) else { break None };
-            self.holders.path.push(at);
-            self.steps += 1;
-            at = target;
+        let Self { view, index, test, holders, steps, .. } = self;
+        let visit = |at, depth| {
+            *steps += 1;
+            (depth > 1 && test.holds(view, at)).then_some(Some(at))
         };
-        self.holders.note(holder);
-        holder
+        let targets = |at| index.first_target(at).into_iter();
+        holders.search.run((from, 1), u32::MAX, targets, &mut holders.notes, visit).flatten()
     }
 
     /// The nearest holder from an entity on that is neither too near nor too far.
-    fn within(&mut self, from: Entity) -> Option<Entity> {
-        let mut at = Some((from, 1));
-        while let Some((entity, depth)) = at
-            && depth <= self.search.max
-            && self.steps <= self.left
-        {
-            self.steps += 1;
-            if depth >= self.search.min && self.holds(entity) {
-                return Some(entity);
+    fn within(&mut self, from: Entity, limits: Limits) -> Option<Entity> {
+        let Self { view, index, test, holders, steps, left, .. } = self;
+        let visit = |at, depth| {
+            if *steps > *left {
+                // What is found then is of no account.
+                return Some(None);
             }
-            at = self.index.first_target(entity).map(|target| (target, depth + 1));
-        }
-        None
+            *steps += 1;
+            (depth >= limits.min && test.holds(view, at)).then_some(Some(at))
+        };
+        let targets = |at| index.first_target(at).into_iter();
+        holders.search.run((from, 1), limits.max, targets, &mut OnlyWay, visit).flatten()
     }
 }

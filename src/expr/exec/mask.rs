@@ -1,6 +1,9 @@
 //! Which archetypes fit, and which entities.
 
-use crate::expr::{eval::View, plan::MaskSpec};
+use crate::{
+    expr::{eval::View, plan::MaskSpec},
+    store::BitSet,
+};
 use alloc::vec::Vec;
 use bevy_ecs::{
     archetype::{Archetype, ArchetypeId},
@@ -18,7 +21,7 @@ pub(crate) struct Masks {
 /// The archetypes that fit.
 #[derive(Default)]
 pub(crate) struct Mask {
-    bits: Vec<u64>,
+    set: BitSet,
     pub(crate) archetypes: Vec<ArchetypeId>,
 }
 
@@ -30,8 +33,7 @@ impl Mask {
 
     #[inline]
     fn has(&self, archetype: ArchetypeId) -> bool {
-        let archetype = archetype.index();
-        self.bits.get(archetype / 64).is_some_and(|word| word >> (archetype % 64) & 1 == 1)
+        self.set.contains(archetype.index())
     }
 }
 
@@ -54,11 +56,7 @@ impl Masks {
                 let fits = spec.with.iter().all(|&id| archetype.contains(id))
                     && !spec.without.iter().any(|&id| archetype.contains(id));
                 if fits {
-                    let index = archetype.id().index();
-                    if index / 64 >= mask.bits.len() {
-                        mask.bits.resize(index / 64 + 1, 0);
-                    }
-                    mask.bits[index / 64] |= 1 << (index % 64);
+                    mask.set.insert(archetype.id().index());
                     mask.archetypes.push(archetype.id());
                 }
             }
@@ -67,17 +65,14 @@ impl Masks {
     }
 }
 
-/// Entities by their index, as bits.
+/// Entities by their index.
 #[derive(Default)]
-pub(super) struct EntitySet {
-    words: Vec<u64>,
-}
+pub(super) struct EntitySet(BitSet);
 
 impl EntitySet {
     #[inline]
     pub(super) fn contains(&self, entity: Entity) -> bool {
-        let index = entity.index_u32() as usize;
-        self.words.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
+        self.0.contains(entity.index_u32() as usize)
     }
 
     /// Adds the entities of an archetype, which mostly follow each other: a word is written when it is full.
@@ -86,20 +81,12 @@ impl EntitySet {
         for entity in archetype.entities() {
             let index = entity.id().index_u32() as usize;
             if index / 64 != at {
-                self.insert_bits(at, bits);
+                *self.0.word_mut(at) |= bits;
                 (at, bits) = (index / 64, 0);
             }
             bits |= 1 << (index % 64);
         }
-        self.insert_bits(at, bits);
-    }
-
-    #[inline]
-    fn insert_bits(&mut self, at: usize, bits: u64) {
-        if at >= self.words.len() {
-            self.words.resize((at + 1).next_power_of_two(), 0);
-        }
-        self.words[at] |= bits;
+        *self.0.word_mut(at) |= bits;
     }
 }
 
@@ -192,7 +179,7 @@ impl FitSet {
             return;
         }
         self.filled = true;
-        self.set.words.clear();
+        self.set.0.clear();
         for (_, archetype) in archetypes().filter(|&(fits, _)| fits != others) {
             self.set.insert_all(archetype);
         }

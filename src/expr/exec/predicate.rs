@@ -64,7 +64,8 @@ impl Predicate {
                     }
                     let ends = batch.entity(*source, row).zip(batch.entity(*target, row));
                     let mut follows = |source, target| {
-                        let (found, steps) = reaches(&view, &mut atoms.reach, relation.id, source, target);
+                        let (found, steps) =
+                            reaches(&view, atoms.reach.get_or_insert_default(), relation.id, source, target);
                         atoms.steps += steps;
                         found
                     };

@@ -8,7 +8,6 @@ use crate::{
         text::FieldAccess,
     },
     id::Slot,
-    names::steps,
 };
 use alloc::{
     borrow::Cow,
@@ -18,7 +17,7 @@ use alloc::{
 };
 use bevy_ecs::{component::ComponentId, entity::Entity};
 use bevy_reflect::{TypeRegistry, serde::TypedReflectSerializer};
-use bevy_relations_syntax::ast::Path;
+use bevy_relations_syntax::{ast::Path, path};
 use core::any::TypeId;
 use serde::{
     Serialize, Serializer,
@@ -194,7 +193,7 @@ impl Names<'_> {
     fn path(&self, entity: Entity) -> Option<String> {
         let path = self.access.path_of(entity)?;
         let is_found = self.access.lookup(None, &path) == Some(entity);
-        let names = Path(steps(&path).map(Cow::into_owned).collect());
+        let names = Path(path::steps(&path).map(Cow::into_owned).collect());
         let is_type = matches!(&names.0[..], [name] if !self.types_named(name).is_empty());
         // The language has no way to write a name that is empty.
         let is_written = names.0.iter().all(|name| !name.is_empty());

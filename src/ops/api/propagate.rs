@@ -17,6 +17,7 @@ use crate::{
         },
     },
     relation::TraversableRelation,
+    traverse::Limits,
 };
 use alloc::{vec, vec::Vec};
 use bevy_ecs::{
@@ -161,8 +162,7 @@ impl<R: TraversableRelation, C: Component> Above<R, C> {
 
     /// The nearest holder above an entity.
     fn holder(&self, world: &World, entity: Entity) -> Option<Entity> {
-        let mut above = view(world, self.relation).all_ancestors(entity);
-        above.find(|&(entity, _)| Self::holds(world, entity)).map(|(holder, _)| holder)
+        view(world, self.relation).nearest(entity, Limits::BEYOND, |entity| Self::holds(world, entity))
     }
 
     /// The entities below `start` that see the component of `holder`, which is above it or `start` itself.
@@ -186,10 +186,10 @@ impl<R: TraversableRelation, C: Component> Above<R, C> {
         if Self::holds(world, source) {
             return None;
         }
-        let sees =
-            |entity| if Self::holds(world, entity) { Some(entity) } else { self.holder(world, entity) };
+        let view = view(world, self.relation);
+        let sees = |entity| view.nearest(entity, Limits::FROM_SELF, |entity| Self::holds(world, entity));
         let holder = sees(target)?;
-        let mut earlier = view(world, self.relation).targets(source).take_while(|&earlier| earlier != target);
+        let mut earlier = view.targets(source).take_while(|&earlier| earlier != target);
         if earlier.any(|earlier| sees(earlier).is_some()) {
             return None;
         }

@@ -6,7 +6,7 @@ use crate::{
     ops::mutate::event,
     ops::register::{relation::relation_id, store::ensure_store},
     relation::{RelationName, TraversableRelation},
-    traverse::{ChildrenAccess, Direction, RelationView, Relations},
+    traverse::{ChildrenAccess, DepthFirst, Direction, RelationView, Relations},
 };
 use alloc::vec;
 use bevy_ecs::{
@@ -15,6 +15,7 @@ use bevy_ecs::{
     traversal::Traversal,
     world::{DeferredWorld, World},
 };
+use core::ops::Range;
 use thiserror::Error;
 
 /// An event that can go along a relation: one with `#[entity_event(propagate)]`, whatever it propagates along on
@@ -58,26 +59,29 @@ pub struct NotTraversableError {
 }
 
 /// Triggers `event` at its target and then along the relation.
-fn trigger(world: &mut World, relation: RelationId, event: &mut impl PropagatedEvent, towards: Direction) {
+fn trigger(world: &mut World, relation: RelationId, event: &mut impl PropagatedEvent, direction: Direction) {
     let origin = event.event_target();
     let mut world = DeferredWorld::from(world);
     let mut met = view(&world, relation).may_meet_again().then(EntityHashSet::default);
-    let mut stack = vec![origin];
-    while let Some(entity) = stack.pop() {
-        if met.as_mut().is_some_and(|met| !met.insert(entity)) {
-            continue;
-        }
-        event.set_event_target(entity);
-        let mut trigger = Propagation::from(origin);
-        event::trigger_at(&mut world, event, &mut trigger);
-        if trigger.goes_on() {
-            let (view, start) = (view(&world, relation), stack.len());
-            match towards {
-                Direction::Targets => stack.extend(view.targets(entity)),
-                Direction::Sources => stack.extend(view.sources(entity)),
+    // The walk is over places in a list of entities: as they were next to each other when the observers of one were
+    // done, whatever others change.
+    let mut entities = vec![origin];
+    let mut walk = DepthFirst::<Range<usize>>::default();
+    let mut next = Some((0, 0));
+    while let Some((place, depth)) = next {
+        let entity = entities[place];
+        next = None;
+        if met.as_mut().is_none_or(|met| met.insert(entity)) {
+            event.set_event_target(entity);
+            let mut trigger = Propagation::from(origin);
+            event::trigger_at(&mut world, event, &mut trigger);
+            if trigger.goes_on() {
+                let start = entities.len();
+                entities.extend(view(&world, relation).neighbours(direction, entity));
+                next = walk.enter(start..entities.len(), depth + 1);
             }
-            stack[start..].reverse();
         }
+        next = next.or_else(|| walk.resume());
     }
 }
 

@@ -12,10 +12,10 @@ use crate::{
         TraitsError, TypeRef,
     },
     store::PairStore,
+    traverse::{Search, Trail},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, world::World};
-use bevy_platform::collections::HashMap;
 
 /// Adds facts about a relation, tag or type entity.
 pub(in crate::ops) fn set_traits(
@@ -179,23 +179,12 @@ fn resolve(world: &mut World, id: RelationId, reference: IdRef) -> Result<Entity
 
 /// The way along which `with` leads back to `id`, if it does. Each relation is looked at once.
 fn path_back(registry: &Registry, id: RelationId, with: &[RelationId]) -> Option<Vec<RelationId>> {
-    let mut reached_from: HashMap<RelationId, RelationId> = HashMap::default();
-    let mut stack: Vec<(RelationId, RelationId)> = with.iter().map(|&with| (id, with)).collect();
-    while let Some((from, at)) = stack.pop() {
-        if at == id {
-            let mut path = alloc::vec![id, from];
-            let mut last = from;
-            while last != id {
-                last = reached_from[&last];
-                path.push(last);
-            }
-            path.reverse();
-            return Some(path);
-        }
-        if !reached_from.contains_key(&at) {
-            reached_from.insert(at, from);
-            stack.extend(registry.entry(at).with.iter().map(|&next| (at, next)));
-        }
-    }
-    None
+    let neighbours = |at| registry.entry(at).with.iter().copied();
+    let mut trail = Trail::default();
+    let mut search = Search::default();
+    let visit = |at, _| (at == id).then_some(());
+    with.iter().find_map(|&with| search.run((with, 1), u32::MAX, neighbours, &mut trail, visit))?;
+    trail.path.push(id);
+    trail.path.reverse();
+    Some(trail.path)
 }

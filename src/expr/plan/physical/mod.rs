@@ -20,7 +20,10 @@ pub(crate) use pipeline::{Branch, BranchKind, Pipeline, Stage, Step, SubPlan};
 pub(crate) use predicate::Predicate;
 pub(crate) use produce::{Produce, Side};
 
-use crate::id::RelationId;
+use crate::{
+    id::RelationId,
+    traverse::{Direction, Limits},
+};
 use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
 use bevy_ecs::{component::ComponentId, entity::Entity};
 use smallvec::SmallVec;
@@ -80,6 +83,18 @@ pub(crate) struct Walk {
     pub(crate) own: bool,
     pub(crate) min: u32,
     pub(crate) max: u32,
+}
+
+impl Walk {
+    /// Which way it goes from where it starts.
+    pub(crate) fn direction(self) -> Direction {
+        if self.down { Direction::Sources } else { Direction::Targets }
+    }
+
+    /// How far it goes.
+    pub(crate) fn limits(self) -> Limits {
+        Limits { min: self.min, max: self.max }
+    }
 }
 
 /// An id that an [`AtomOp`] looks for.
