@@ -26,8 +26,7 @@ pub(crate) fn declaration(input: &DeriveInput, items: &[Item], errors: &mut Erro
 fn check_relations(input: &DeriveInput, relations: &[TypePath], errors: &mut Errors) {
     for (index, relation) in relations.iter().enumerate() {
         if is_the_type_itself(relation, input) {
-            errors
-                .at(relation, "a relation cannot come along with itself; name another one, or leave it out");
+            errors.at(relation, "a relation cannot be its own companion; name another one, or leave it out");
         } else if relations[..index].iter().any(|earlier| same(earlier, relation)) {
             errors.at(relation, "this relation is in the list already; leave it out");
         }

@@ -1,6 +1,6 @@
 //! Component data of known entities, one entity after the other.
 //!
-//! `Query::get` finds out for each entity anew which columns to read. Whoever follows pairs reads the same few
+//! `Query::get` finds out for each entity anew which columns to read. Code that follows pairs reads the same few
 //! tables again and again: [`FetchCursor`] keeps the columns of the table it was at last, and a [`RowHint`] that was
 //! remembered for an entity spares the look-up of its location too. The benches in `benches/peers` tell what that gains.
 
@@ -154,7 +154,7 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
 }
 
 /// What is remembered from one entity to the next. Apart from the state, which the fetch of a query term cannot
-/// borrow: whoever has one of these passes the state that it was made with.
+/// borrow: the owner of one of these passes the state that it was made with.
 pub(crate) struct CursorFetch<'w, D: QueryData, F: QueryFilter = ()> {
     world: UnsafeWorldCell<'w>,
     data: D::Fetch<'w>,
@@ -307,7 +307,7 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
         (entities.get(row.index()) == Some(&entity)).then_some(row)
     }
 
-    /// Goes to a location, and gives its row if its storage matches.
+    /// Goes to a location, and returns its row if its storage matches.
     ///
     /// # Safety
     /// As for [`seek`](Self::seek).
@@ -464,7 +464,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> FetchCursor<'w, 's, D, F> {
         self.origin.state.rows(self.origin.world, storage).len()
     }
 
-    /// Goes to one of the [`storages`](Self::storages), and gives its entities.
+    /// Goes to one of the [`storages`](Self::storages), and returns its entities.
     pub(crate) fn enter(&mut self, storage: u32) -> Rows<'w> {
         // SAFETY: the state is the one it was made with.
         unsafe { self.fetch.enter(self.origin.state, storage) };
@@ -531,7 +531,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> FetchCursor<'w, 's, D, F> {
         unsafe { self.fetch.get_at(self.origin.state, entity, place) }
     }
 
-    /// Goes to the storage of an entity, and gives its row. `None` if it is dead or its storage does not match.
+    /// Goes to the storage of an entity, and returns its row. `None` if it is dead or its storage does not match.
     #[inline]
     pub(crate) fn find(&mut self, entity: Entity) -> Option<TableRow> {
         let location = self.origin.world.entities().get_spawned(entity).ok()?;
@@ -549,7 +549,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> FetchCursor<'w, 's, D, F> {
     /// Whether the filter lets an entity pass.
     ///
     /// # Safety
-    /// The entity must be in this row of the storage that is set, which matches: [`seek`](Self::seek) says so. Nobody
+    /// The entity must be in this row of the storage that is set, which matches: [`seek`](Self::seek) says so. Nothing
     /// may write what the filter looks at meanwhile.
     #[inline]
     pub(crate) unsafe fn passes(&mut self, entity: Entity, row: TableRow) -> bool {

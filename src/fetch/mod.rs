@@ -58,7 +58,7 @@ fn search(world: &World) -> Option<ComponentId> {
 /// The store, unless relations were never used in this world, or its resources were cleared.
 #[inline]
 pub(crate) fn store(world: &World) -> Option<&PairStore> {
-    // SAFETY: the component is of type `PairStore`, as `is_store` or the look-up by type has made sure. Nobody
+    // SAFETY: the component is of type `PairStore`, as `is_store` or the look-up by type has made sure. Nothing
     // changes it while the world is borrowed: `store_mut` and `deferred_store` borrow the world mutably, and a
     // system with `ResMut<PairStore>`, which only this crate can write, runs beside no reader of the world.
     // Test: `two_worlds_that_registered_in_another_order_do_not_mix`.
@@ -69,7 +69,7 @@ pub(crate) fn store(world: &World) -> Option<&PairStore> {
 #[inline]
 pub(crate) fn store_mut(world: &mut World) -> Option<&mut PairStore> {
     // SAFETY: of the right type, as in `store`. The world is borrowed mutably for as long as the store is, so that
-    // nobody else reaches it.
+    // nothing else reaches it.
     find(world).map(|store| unsafe { store.assert_unique().deref_mut() })
 }
 

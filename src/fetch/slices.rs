@@ -11,7 +11,7 @@ use core::{cell::UnsafeCell, ops::Range, panic::Location};
 /// The components of rows of a table. `None` if the table has no such column or no such rows.
 pub(crate) fn table_slice<T: Component>(world: &World, table: TableId, rows: Range<usize>) -> Option<&[T]> {
     let cursor = cursor::<T>(world, table, rows)?;
-    // SAFETY: `UnsafeCell<T>` has the layout of `T`. Nobody writes components while the world is borrowed: as with
+    // SAFETY: `UnsafeCell<T>` has the layout of `T`. Nothing writes components while the world is borrowed: as with
     // `World::get`, who borrows it may read all of it.
     // Test: `slices_hold_what_rows_hold`.
     Some(unsafe { &*(core::ptr::from_ref(cursor) as *const [T]) })
@@ -31,7 +31,7 @@ pub(crate) fn table_slice_mut<T: Component<Mutability = Mutable>>(
     let columns = world.storages().tables.get(table)?;
     let ticks: &[UnsafeCell<Tick>] = columns.get_changed_ticks_slice_for(id)?.get(rows.clone())?;
     for tick in ticks {
-        // SAFETY: the world is borrowed mutably by the caller, so nobody else reads or writes the tick.
+        // SAFETY: the world is borrowed mutably by the caller, so nothing else reads or writes the tick.
         unsafe { *tick.get() = now };
     }
     let caller = MaybeLocation::caller();
@@ -45,7 +45,7 @@ pub(crate) fn table_slice_mut<T: Component<Mutability = Mutable>>(
     });
     let first = UnsafeCell::raw_get(cursor.as_ptr());
     // SAFETY: the pointer is to so many cursor, which have the layout of `T` and may be written through a shared
-    // reference to them. The world is borrowed mutably for as long as the result is, so nobody else reaches the
+    // reference to them. The world is borrowed mutably for as long as the result is, so nothing else reaches the
     // components. Test: `slices_that_are_written_count_as_changed`.
     Some(unsafe { core::slice::from_raw_parts_mut(first, cursor.len()) })
 }

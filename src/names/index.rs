@@ -16,7 +16,7 @@ pub(crate) struct NameIndex(RwLock<Known>);
 struct Known {
     /// By parent and hash of the name. An entry that is not right any more gives way to the next one.
     entities: HashMap<(Option<Entity>, u64), Entity>,
-    /// How often a child of this parent was found only by going through everybody.
+    /// How often a child of this parent was found only by a full search.
     searches: HashMap<Option<Entity>, u32>,
     /// Number of entries at which those of no use are thrown away.
     limit: usize,
@@ -25,7 +25,7 @@ struct Known {
 /// Entries from which on it pays to look for useless ones.
 const MAX_FORGOTTEN: usize = 1024;
 
-/// Everybody is filed with one in so many names that had to be searched for.
+/// One in so many searches files every entity.
 const SEARCHES: u32 = 8;
 
 impl NameIndex {
@@ -39,7 +39,7 @@ impl NameIndex {
     ///
     /// # Complexity
     /// A step per entity that was added since the last search, if it is one of them; otherwise a step for
-    /// everybody with this parent.
+    /// every entity with this parent.
     pub(super) fn search(
         &self,
         source: &Source<'_, '_>,

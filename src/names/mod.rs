@@ -3,10 +3,10 @@
 //! Names are Bevy's [`Name`](bevy_ecs::name::Name), and a path such as `Sol.Earth` goes down along
 //! [`ChildOf`](bevy_ecs::hierarchy::ChildOf), from entities without a parent or from a given one.
 //!
-//! A name can be changed through `&mut Name`, which Bevy tells nobody. So nothing is kept up to date as names
+//! A name can be changed through `&mut Name`, for which Bevy has no event. So nothing is kept up to date as names
 //! change. Instead the index remembers where a name was found, and each answer of it is checked against the
 //! components of the entity before it is given: that is right whatever happened in between, and costs nothing
-//! where nobody looks anything up. Only where the index has no answer are the children gone through.
+//! where no name is looked up. Only where the index has no answer are the children gone through.
 
 mod error;
 mod index;

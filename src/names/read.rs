@@ -11,7 +11,7 @@ use bevy_ecs::{change_detection::Res, entity::Entity, system::SystemParam, world
 /// Looks entities up by the path of their names: a system parameter.
 ///
 /// It reads [`Name`](bevy_ecs::name::Name), `ChildOf` and `Children`. It sees disabled entities and prefabs, but none
-/// that are disabled by a component of another crate; [`WorldNameExt`] sees everybody.
+/// that are disabled by a component of another crate; [`WorldNameExt`] sees all entities.
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
@@ -134,7 +134,7 @@ pub trait WorldNameExt {
     /// If a step of the path leads nowhere, or to several entities; these are listed.
     ///
     /// # Complexity
-    /// A step for everybody who might have one of the names: per child, or per entity without a parent.
+    /// A step for each entity that might have one of the names: per child, or per entity without a parent.
     fn lookup_unique(&self, path: &str) -> Result<Entity, LookupError>;
 
     /// [`lookup_unique`](Self::lookup_unique) of a path that starts at the children of an entity.

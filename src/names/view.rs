@@ -18,14 +18,14 @@ use bevy_relations_syntax::path;
 use core::ops::ControlFlow;
 
 /// Names lead to entities that ordinary queries skip, too.
-type Everybody = (Allow<Disabled>, Allow<Prefab>);
+type AllEntities = (Allow<Disabled>, Allow<Prefab>);
 
 /// A query for what a lookup reads of a known entity.
 pub(super) type Links<'w, 's> =
-    Query<'w, 's, (Option<&'static Name>, Option<&'static ChildOf>, Option<&'static Children>), Everybody>;
+    Query<'w, 's, (Option<&'static Name>, Option<&'static ChildOf>, Option<&'static Children>), AllEntities>;
 
 /// A query for the entities without a parent.
-pub(super) type Roots<'w, 's> = Query<'w, 's, (Entity, &'static Name), (Without<ChildOf>, Everybody)>;
+pub(super) type Roots<'w, 's> = Query<'w, 's, (Entity, &'static Name), (Without<ChildOf>, AllEntities)>;
 
 /// How to read names, parents and children.
 #[derive(Clone, Copy)]
@@ -153,7 +153,7 @@ impl NameView<'_, '_> {
         })
     }
 
-    /// The entity at the end of the path, if nobody else has its name or one on the way to it.
+    /// The entity at the end of the path, if no other entity has its name or one on the way to it.
     pub(super) fn lookup_unique(&self, parent: Option<Entity>, path: &str) -> Result<Entity, LookupError> {
         walk(parent, path, |parent, step| match *self.candidates(parent, step) {
             [] => Err(LookupError::Unknown { step: step.into(), parent }),

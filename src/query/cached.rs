@@ -131,7 +131,7 @@ impl Touched {
     }
 }
 
-/// Whoever panicked with the lock left nothing half done that is not done anew.
+/// A panic under the lock leaves nothing half done that is not done anew.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -41,7 +41,7 @@ pub struct TargetOf<R: Relation>(PhantomData<fn() -> R>);
 /// Query filter: the roots of `R`: entities that are the target of a pair and have no target themselves.
 pub struct RootOf<R: Relation>(PhantomData<fn() -> R>);
 
-/// Query filter: the leaves of `R`: entities that have a target and are nobody's target.
+/// Query filter: the leaves of `R`: entities that have a target and are no target.
 pub struct LeafOf<R: Relation>(PhantomData<fn() -> R>);
 
 /// Query filter: entities that got a pair of `R` since the system last ran.

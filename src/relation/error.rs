@@ -59,12 +59,12 @@ pub enum TraitsError {
         /// The relation.
         relation: RelationName,
     },
-    /// A relation would come along with itself.
+    /// A relation would be its own companion.
     #[error("traits of {relation} were rejected: `with` leads back to it over {path}")]
     WithCycle {
         /// The relation.
         relation: RelationName,
-        /// From the relation over what comes along back to it.
+        /// From the relation through companions back to it.
         path: RelationPath,
     },
     /// The relation is just being registered, and an observer wanted a pair of it.

@@ -64,7 +64,7 @@ use bevy_ecs::{entity::Entity, query::ReadOnlyQueryData, world::World};
 /// | `tag`, `final`, `ordered` | see [`RelationTraits`] |
 /// | `transient` | has no effect yet: there are no snapshots |
 /// | `one_of`, `one_of = Parent` | targets must be children of the relation, or of `Parent`'s entity |
-/// | `with = Other`, `with(A, B)` | relations that come along with the same target |
+/// | `with = Other`, `with(A, B)` | companions: relations inserted with the same target |
 /// | `on_instantiate = Override \| Inherit \| DontInherit` | what instances of a prefab get: only `Inherit` has an effect so far |
 /// | `on_relation_despawn = Remove \| Despawn \| Refuse` | [`CleanupPolicy`] when the relation goes |
 /// | `on_target_despawn = Remove \| Despawn \| Refuse` | [`CleanupPolicy`] when a target goes |
@@ -106,7 +106,7 @@ pub trait Relation: Send + Sync + Sized + 'static {
     #[doc(hidden)]
     fn info() -> RelationInfo<Self>;
 
-    /// Registers the relation in `world` unless it is registered, and gives its entity.
+    /// Registers the relation in `world` unless it is registered, and returns its entity.
     #[doc(hidden)]
     fn register(world: &mut World) -> Result<Entity, TraitsError>;
 

@@ -61,7 +61,7 @@ pub(crate) struct RelationEntry {
     pub(crate) data: Option<ColumnRef>,
     pub(crate) validate: Option<ValidateFn>,
     pub(crate) adopted: Option<Adopted>,
-    /// Relations that come along.
+    /// Companions: relations inserted with the same target.
     pub(crate) with: Vec<RelationId>,
     /// It comes, or came, along with another.
     pub(crate) is_companion: bool,
@@ -191,7 +191,7 @@ impl Registry {
         self.of_type_id(type_id).is_some_and(|id| self.entry(id).declared)
     }
 
-    /// Adds a relation and gives its number.
+    /// Adds a relation and returns its number.
     pub(crate) fn add(&mut self, entity: Entity, type_id: Option<TypeId>) -> RelationId {
         while self.entries.len() < BUILT_INS {
             self.entries.push(RelationEntry::free(entity));
@@ -211,7 +211,7 @@ impl Registry {
         id
     }
 
-    /// Gives the relation another entity, after its own was despawned.
+    /// Assigns the relation a new entity, after its own was despawned.
     pub(crate) fn set_entity(&mut self, id: RelationId, entity: Entity) {
         let old = core::mem::replace(&mut self.entry_mut(id).entity, entity);
         self.by_entity.remove(&old);

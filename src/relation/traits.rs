@@ -38,7 +38,7 @@ pub enum OnInstantiate {
     DontInherit,
 }
 
-/// Registers a relation type and gives its entity.
+/// Registers a relation type and returns its entity.
 type RegisterFn = fn(&mut World) -> Result<Entity, TraitsError>;
 
 /// A Rust type that stands for an entity, named before a world exists.

@@ -39,7 +39,7 @@ pub enum Invariant {
     Data,
     /// Every entity with pairs is known to take part, and despawning it starts cleanup.
     Roles,
-    /// Every list of an index belongs to one entity, which finds it; or it is free, empty, and names nobody.
+    /// Every list of an index belongs to one entity, which finds it; or it is free, empty, and names no entity.
     Lists,
     /// What the journal of a relation tells of a pair last agrees with there being such a pair.
     Journal,

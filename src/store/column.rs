@@ -27,7 +27,7 @@ use smallvec::SmallVec;
 #[derive(Resource)]
 pub(crate) struct PairData<T: Send + Sync + 'static> {
     values: Vec<Option<T>>,
-    /// When each value came and was written last, row by row. The store has ticks of its own, but whoever writes
+    /// When each value came and was written last, row by row. The store has ticks of its own, but code that writes
     /// values in place may only read the store.
     ticks: Vec<ComponentTicks>,
     /// Who wrote it, if Bevy keeps track of that.

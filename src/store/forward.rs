@@ -82,14 +82,14 @@ impl TargetList {
         }
     }
 
-    /// Removes the edge to a target and gives its place in the target's list, and whether it was the last.
+    /// Removes the edge to a target and returns its place in the target's list, and whether it was the last.
     fn remove_target(&mut self, target: Entity) -> Option<(u32, bool)> {
         let place = self.remove(self.find(target)?);
         // A list is given up only when it is empty: a source that had several targets may have them again.
         Some((place, self.edges.is_empty()))
     }
 
-    /// Removes an edge and gives its place in the target's list.
+    /// Removes an edge and returns its place in the target's list.
     fn remove(&mut self, at: usize) -> u32 {
         let edge = self.edges[at];
         let Some(long) = &mut self.long else {
@@ -439,7 +439,7 @@ impl Forward {
         }
     }
 
-    /// Gives the source of an exclusive relation another target, if it has one; false if not.
+    /// Replaces the target of a source of an exclusive relation, if it has one; false if not.
     #[inline]
     pub(crate) fn retarget(&mut self, reverse: &mut Reverse, source: Entity, target: Entity) -> bool {
         let Self::Exclusive(forward) = self else { return false };

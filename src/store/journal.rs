@@ -1,4 +1,4 @@
-//! What happened lately to the pairs of a relation, for whoever keeps something that is derived from them: the
+//! What happened lately to the pairs of a relation, for code that keeps something derived from them: the
 //! levels of a cascade, the pairs that were removed.
 
 use alloc::vec::Vec;
@@ -28,7 +28,7 @@ impl Cursor {
     }
 }
 
-/// More changes than this, and than there are pairs, are dropped if nobody needs each of them: whoever derives
+/// More changes than this, and than there are pairs, are dropped if no reader needs each of them: what derives
 /// something starts anew.
 const MIN_LIMIT: usize = 1 << 16;
 

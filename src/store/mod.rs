@@ -63,7 +63,7 @@ use core::{
 };
 use smallvec::SmallVec;
 
-/// Whether anybody observes pair events, so that nothing is built for nobody.
+/// Whether pair events have observers; without, none are built.
 #[derive(Default)]
 pub(crate) struct Listeners {
     /// The event of a kind, once it is known.

@@ -301,7 +301,7 @@ impl Participants {
         RelationIter { bits: bits & !(1 << LAST_BIT), overflow: overflow.iter().copied() }
     }
 
-    /// [`relations`](Self::relations) for whoever changes the store meanwhile.
+    /// [`relations`](Self::relations) for callers that change the store meanwhile.
     #[inline]
     pub(crate) fn detached_relations(
         &self,

@@ -117,7 +117,7 @@ impl Reverse {
         SourceIter::new(&self.lists[list].sources, self.tombstones(list), self.len(list))
     }
 
-    /// Appends a source to the list of `target` and gives its place.
+    /// Appends a source to the list of `target` and returns its place.
     #[inline(always)]
     pub(crate) fn push(&mut self, target: Entity, source: Entity) -> u32 {
         let slot = self.slots.get_mut(target.index_u32());
@@ -238,7 +238,7 @@ impl Reverse {
         Some((sources, rows))
     }
 
-    /// Gives an empty list back. It names no target any more: that target may have another list by the time somebody
+    /// Frees an empty list. It names no target any more: that target may have another list by the time somebody
     /// comes across this one.
     fn release(&mut self, list: usize) {
         if let Some(target) = self.lists[list].target.take() {

@@ -72,7 +72,7 @@ impl<R: Relation<Component = ()>> PairsMut<'_, R> {
         self.column.as_mut()?.bypass_change_detection().get_mut(row, self.last_run, self.this_run)
     }
 
-    /// Gives every pair with its value to write, target by target. A symmetric pair comes once, in either of its
+    /// Returns every pair with its value to write, target by target. A symmetric pair comes once, in either of its
     /// directions.
     pub fn for_each_mut(&mut self, mut each: impl FnMut(Entity, Entity, Mut<'_, R>)) {
         let Some(index) = self.index else { return };
@@ -86,7 +86,7 @@ impl<R: Relation<Component = ()>> PairsMut<'_, R> {
         }
     }
 
-    /// Gives the targets of `source`, in insertion order, with the values of the pairs to write.
+    /// Returns the targets of `source`, in insertion order, with the values of the pairs to write.
     pub fn for_each_of(&mut self, source: Entity, mut each: impl FnMut(Entity, Mut<'_, R>)) {
         for target in self.view.targets(source) {
             if let Some(value) = self.get_mut(source, target) {
@@ -95,7 +95,7 @@ impl<R: Relation<Component = ()>> PairsMut<'_, R> {
         }
     }
 
-    /// Gives the sources of `target`, in the order of [`sources`](RelationView::sources), with the values of the
+    /// Returns the sources of `target`, in the order of [`sources`](RelationView::sources), with the values of the
     /// pairs to write.
     pub fn for_each_to(&mut self, target: Entity, mut each: impl FnMut(Entity, Mut<'_, R>)) {
         for source in self.view.sources(target) {

@@ -19,7 +19,7 @@ use core::{iter::FusedIterator, marker::PhantomData};
 ///
 /// Every removal counts, whatever its cause: removing the pair, giving an exclusive relation another target,
 /// despawning an end or the relation, clearing. A symmetric pair is removed in both directions. A pair that was
-/// inserted again is listed all the same, and again if it was removed again; whoever needs to know asks
+/// inserted again is listed all the same, and again if it was removed again; to find out, ask
 /// [`Pairs`](crate::Pairs). The ends may be dead by the time they are read.
 ///
 /// Each system reads each removal once. [`RelationsPlugin`](crate::RelationsPlugin) forgets removals at the start

@@ -85,9 +85,9 @@ fn fill(mut world: DeferredWorld, context: HookContext) {
 
 /// Makes the views anew if anything they show may have changed.
 pub(crate) fn refresh_views(
-    mut views: Query<(Entity, &mut PairsView), Everybody>,
+    mut views: Query<(Entity, &mut PairsView), AllEntities>,
     pairs: AnyPairs,
-    names: Query<Ref<Name>, Everybody>,
+    names: Query<Ref<Name>, AllEntities>,
     mut unnamed: RemovedComponents<Name>,
     mut seen: Local<u64>,
 ) {
@@ -107,4 +107,4 @@ pub(crate) fn refresh_views(
 }
 
 /// Disabled entities have pairs and names too.
-type Everybody = (Allow<Disabled>, Allow<Prefab>);
+type AllEntities = (Allow<Disabled>, Allow<Prefab>);

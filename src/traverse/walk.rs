@@ -27,7 +27,7 @@ impl<'w, 's> AncestorIter<'w, 's> {
         Self { view, at: entity, met }
     }
 
-    /// Gives an error in place of the first ancestor further away than `limit`, and ends there.
+    /// Returns an error in place of the first ancestor further away than `limit`, and ends there.
     pub fn max_depth(self, limit: u32) -> MaxDepth<Self> {
         MaxDepth::new(self, limit)
     }
@@ -89,7 +89,7 @@ impl<'w, 's> WalkIter<'w, 's> {
         self
     }
 
-    /// Gives an error in place of the first entity further away than `limit`, and ends there.
+    /// Returns an error in place of the first entity further away than `limit`, and ends there.
     pub fn max_depth(self, limit: u32) -> MaxDepth<Self> {
         MaxDepth::new(self, limit)
     }
@@ -159,7 +159,7 @@ pub struct DepthError {
 /// A walk of which nothing may be further away than a limit. See [`WalkIter::max_depth`] and
 /// [`AncestorIter::max_depth`].
 ///
-/// Whoever wants all or nothing collects into a `Result`:
+/// To get all or nothing, collect into a `Result`:
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;

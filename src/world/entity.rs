@@ -67,7 +67,7 @@ pub trait EntityWorldMutPairExt: sealed::Sealed + Sized {
     fn despawn_with_dependents(self) -> Result<(), DespawnError>;
 }
 
-/// Does something to the world for an entity, and gives the entity back.
+/// Does something to the world for an entity, and returns the entity.
 macro_rules! on_world {
     ($entity:ident, $id:ident, $world:ident => $body:expr) => {{
         let $id = $entity.id();

@@ -55,7 +55,7 @@ pub trait WorldPairExt: sealed::Sealed {
     /// Inserts the pair `(relation, target)` on `source`, with `relation` as its value if it has fields.
     ///
     /// A tag pair that is there already stays as it is; the value of a data pair is replaced. Everything that
-    /// the relation's traits bring along happens too.
+    /// the relation's traits ask for happens too.
     ///
     /// # Errors
     /// See [`InsertPairError`]. Nothing has changed then.

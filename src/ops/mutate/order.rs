@@ -7,7 +7,7 @@ use bevy_ecs::{
     world::World,
 };
 
-/// Gives the sources of a target another order.
+/// Reorders the sources of a target.
 ///
 /// # Errors
 /// If the relation keeps no order of its own, or `order` names other entities than those sources.

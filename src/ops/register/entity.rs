@@ -68,7 +68,7 @@ pub(super) fn note_relation(store: &mut PairStore, id: RelationId, entity: Entit
     store.refresh_fast_path(id);
 }
 
-/// Gives another entity to a relation type whose own was despawned; also if an observer's panic kept Bevy from finishing
+/// Assigns a new entity to a relation type whose own was despawned; also if an observer's panic kept Bevy from finishing
 /// the despawn: the store has forgotten such an entity.
 #[inline]
 pub(crate) fn respawn(world: &mut World, id: RelationId) {

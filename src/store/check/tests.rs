@@ -65,7 +65,7 @@ impl Bed {
         self.store.check(&self.world, self.marked).unwrap();
     }
 
-    /// Gives a pair a value, and says in which row it is.
+    /// Assigns a value to a pair, and says in which row it is.
     fn set_value(&mut self, source: usize, target: usize, value: u32) -> u32 {
         let row = self.insert_value(value);
         let (source, target) = (self.entities[source], self.entities[target]);
@@ -254,7 +254,7 @@ fn values_without_pairs_and_pairs_without_values_are_named() {
     bed_with_values.set_value(2, 3, 8);
     bed_with_values.is_sound();
     bed_with_values.insert_value(9);
-    assert_eq!(bed_with_values.broken(), Some(Invariant::Data), "one value is nobody's");
+    assert_eq!(bed_with_values.broken(), Some(Invariant::Data), "one value belongs to no pair");
 
     let mut one_row = bed();
     let row = one_row.set_value(0, 1, 7);

@@ -46,7 +46,7 @@ where
             let Some(node) = nodes.get_mut(slot.at as usize) else { continue };
             let entity = node.entity;
             let stage = Stage { above, nodes: core::slice::from_mut(node), scattered: false };
-            // SAFETY: there is nobody else; no entity is in two nodes, by *One slot*.
+            // SAFETY: there is no other borrow; no entity is in two nodes, by *One slot*.
             unsafe { visit_level((&mut visitor, &mut reader), stage, &mut visit) };
             let sources = entity
                 .into_iter()

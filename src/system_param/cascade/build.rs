@@ -16,7 +16,7 @@ const PENDING_STALE: u32 = u32::MAX - 2;
 
 impl Levels {
     /// Fills the levels with all participants of the relation, and the entities of the storages. Who was not there
-    /// before is stale; with `all_stale`, everybody.
+    /// before is stale; with `all_stale`, all of them.
     pub(super) fn rebuild<'w>(
         &mut self,
         index: Option<&RelationIndex>,

@@ -82,7 +82,7 @@ impl Stage<'_> {
 
 /// The levels of one relation.
 ///
-/// *One slot*: an entity is in at most one slot, that in which [`find`](Self::find) finds it. Whoever hands out
+/// *One slot*: an entity is in at most one slot, that in which [`find`](Self::find) finds it. Code that hands out
 /// mutable data of one node after the other rests on it. It holds whatever the journal tells; debug builds verify it after
 /// each update.
 #[derive(Default)]
@@ -98,7 +98,7 @@ pub(super) struct Levels {
     pub(super) free: usize,
     /// Nodes that were put somewhere since everything was built.
     pub(super) misplaced: usize,
-    /// Nodes whose entity was found dead by the last run: without pairs, nobody tells.
+    /// Nodes whose entity was found dead by the last run: without pairs there is no event.
     pub(super) dead: usize,
     /// Entities to be looked at.
     work: Vec<Entity>,
@@ -146,11 +146,11 @@ impl Levels {
         entities: &Entities,
         storages: impl FnOnce() -> S,
     ) {
-        // Whoever has no pairs lies in the first level.
+        // An entity without pairs lies in the first level.
         self.make_level(0);
         let journal = index.and_then(|index| Some((index, index.journal()?)));
         let Some((index, journal)) = journal else {
-            // The relations of this world were forgotten. Nobody tells what changes.
+            // The relations of this world were forgotten. No event tells what changes.
             self.cursor = Cursor::default();
             return self.rebuild(index, storages(), true);
         };
@@ -244,7 +244,7 @@ impl Levels {
         self.work.extend(index.sources(entity));
     }
 
-    /// Empties a slot and gives what was in it.
+    /// Empties a slot and returns what was in it.
     fn vacate(&mut self, slot: Slot) -> Node {
         let level = &mut self.levels[slot.level as usize];
         let node = &mut level.nodes[slot.at as usize];

@@ -149,7 +149,7 @@ where
         let (mut visitor, mut reader) =
             unsafe { (Visitor::new(self.context, &*own, choice), Parents::new(self.context, &*parents)) };
         for level in 0..levels.levels.len() {
-            // SAFETY: there is nobody else; no entity is in two nodes, by *One slot*.
+            // SAFETY: there is no other borrow; no entity is in two nodes, by *One slot*.
             unsafe { visit_level((&mut visitor, &mut reader), levels.split(level), visit) };
         }
         let first = levels.discover(own.storages(self.context.world), &visitor.counts);

@@ -50,7 +50,7 @@ where
             // borrowed mutably until all tasks have ended.
             let (mut visitor, mut reader) =
                 unsafe { (Visitor::new(context, own, Everything), Parents::new(context, parents)) };
-            // SAFETY: no entity is in two nodes, by *One slot*, and the chunks of a level share no node; nobody writes
+            // SAFETY: no entity is in two nodes, by *One slot*, and the chunks of a level share no node; nothing writes
             // data of the level above, whose tasks have ended. Test: `parallel_equals_sequential`.
             unsafe {
                 visit_level((&mut visitor, &mut reader), stage, &mut |item, parent| visit(item, parent));

@@ -140,7 +140,7 @@ where
                 Others { levels: above, first: 0, slots: &levels.slots }
             };
             for node in &mut level.nodes {
-                // SAFETY: what was handed to `visit` before did not outlive its calls, and there is nobody else.
+                // SAFETY: what was handed to `visit` before did not outlive its calls, and there is no other borrow.
                 if let Some((entity, item)) = unsafe { visitor.get(node, &[]) } {
                     visit(item, entity, Relatives { cursor: &mut cursor, others });
                 }

@@ -70,7 +70,7 @@ impl<D: ReadOnlyQueryData + 'static, W: QueryFilter + 'static> VisitPolicy for C
         let mut place = node.place;
         node.visited = due
             || self.watched.seek(entity, &mut place).is_some_and(|row| {
-                // SAFETY: the entity was just sought; nobody writes its data, as the caller promises.
+                // SAFETY: the entity was just sought; nothing writes its data, as the caller promises.
                 unsafe { self.watched.passes(entity, row) }
             });
         node.stale = false;
@@ -176,7 +176,7 @@ impl<'w, 's, P: ReadOnlyQueryData + 'static> Parents<'w, 's, P> {
     /// The data of the parent in a slot of the level above `child`.
     ///
     /// # Safety
-    /// Nobody may write data of the entities in `above` that are not `child`.
+    /// Nothing may write data of the entities in `above` that are not `child`.
     #[inline(always)]
     pub(super) unsafe fn get(&mut self, above: &[Node], at: u32, child: Entity) -> Option<P::Item<'w, 's>> {
         if self.at != at {
@@ -187,7 +187,7 @@ impl<'w, 's, P: ReadOnlyQueryData + 'static> Parents<'w, 's, P> {
             });
         }
         let (parent, row) = self.found.filter(|&(parent, _)| parent != child)?;
-        // SAFETY: the parent was sought when it was found, and nobody since. It is not `child`, and nobody writes its
+        // SAFETY: the parent was sought when it was found, and nothing since. It is not `child`, and nothing writes its
         // data, as the caller promises. Test: `the_parent_is_final_and_each_entity_comes_once`.
         unsafe { self.cursor.fetch_here(parent, row) }
     }
@@ -196,7 +196,7 @@ impl<'w, 's, P: ReadOnlyQueryData + 'static> Parents<'w, 's, P> {
 /// Calls `visit` with the data of nodes of a level and of their parents.
 ///
 /// # Safety
-/// Nobody else may have data of the entities of the nodes, or write data of those above; no entity may be in two nodes.
+/// Nothing else may hold data of the entities of the nodes, or write data of those above; no entity may be in two nodes.
 pub(super) unsafe fn visit_level<D, P, F, C>(
     (visitor, parents): (&mut Visitor<'_, '_, D, F, C>, &mut Parents<'_, '_, P>),
     Stage { above, nodes, scattered }: Stage<'_>,
@@ -213,10 +213,10 @@ pub(super) unsafe fn visit_level<D, P, F, C>(
             parents.look_ahead(above, nodes, at);
         }
         let node = &mut nodes[at];
-        // SAFETY: nobody else has data of the entity, as the caller promises. What was handed to `visit` before did not
+        // SAFETY: nothing else holds data of the entity, as the caller promises. What was handed to `visit` before did not
         // outlive its calls: its signature leaves the lifetimes open.
         let Some((entity, item)) = (unsafe { visitor.get(node, above) }) else { continue };
-        // SAFETY: `item` is of `entity`, and nobody else writes, as the caller promises.
+        // SAFETY: `item` is of `entity`, and nothing else writes, as the caller promises.
         let parent = unsafe { parents.get(above, node.parent, entity) };
         visit(item, parent);
     }

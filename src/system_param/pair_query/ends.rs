@@ -267,7 +267,7 @@ where
     }
 }
 
-/// Where the sources of targets were seen last, list by list. Whoever is not in the row after the one before is looked
+/// Where the sources of targets were seen last, list by list. An entity that is not in the row after the one before is looked
 /// for here first: entities that are linked at random move seldom.
 #[derive(Default)]
 pub(super) struct Places(Vec<Vec<RowHint>>);
