@@ -327,7 +327,7 @@ fn companions_that_cannot_be_added_are_refused() {
         "traits of Burning were rejected: no default of Fuel, named in `with`, is known"
     );
     world.set_traits(burning, new().with_component::<Heat>()).unwrap();
-    let heat = world.entity_of::<Heat>();
+    let heat = entity_of::<Heat>(&mut world);
     let error = refused(&mut world, |world| world.set_traits(heat, new().with_component::<Burning>()));
     assert!(matches!(error, TraitsError::WithCycle { .. }), "{error}");
     let [tag] = spawn(&mut world);
