@@ -263,8 +263,10 @@ fn refuse_invalid<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity
             return Ok(());
         }
         if source != target && world.entities().contains(target) {
-            // It was to be spawned; or it will be, as the clone of an entity that comes later.
-            if world.entities().contains_spawned(target) {
+            // It was to be spawned; or it will be, as the clone of an entity that comes later. Without a store there are no
+            // pairs: it imports the components when it is made.
+            let is_known = |store: &PairStore| store.registry.of_type::<C>().is_some();
+            if world.entities().contains_spawned(target) && fetch::store(world).is_some_and(is_known) {
                 Inserted::<C>::run(&mut DeferredWorld::from(world), source);
             }
             return Ok(());
