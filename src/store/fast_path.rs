@@ -1,6 +1,6 @@
 //! The fast path: which changes of a relation's pairs need no more than its index.
 
-use super::{PairStore, RelationIndex};
+use super::{PairStore, Participants, RelationIndex};
 use crate::{
     id::RelationId,
     relation::{IS_A, RelationEntry, TAGGED},
@@ -64,10 +64,16 @@ impl FastPathFlags {
 }
 
 impl PairStore {
-    /// Whether a change of the relation's pairs takes the fast path.
+    /// [`write_access`](Self::write_access), if a change of the relation's pairs takes the fast path.
     #[inline]
-    pub(crate) fn has_fast_path(&self, id: RelationId, flag: FastPathFlags) -> bool {
-        self.relation(id).fast_path.contains(flag) && !self.observed.contains(flag)
+    pub(crate) fn fast_access(
+        &mut self,
+        id: RelationId,
+        flag: FastPathFlags,
+    ) -> Option<(&mut RelationIndex, &mut Participants)> {
+        let index = &mut self.relations[id.index()];
+        let fast = index.fast_path.contains(flag) && !self.observed.contains(flag);
+        fast.then_some((index, &mut self.participants))
     }
 
     /// To be called when what [`FastPathFlags`] are computed from has changed.

@@ -8,6 +8,7 @@ const WRITER: &str = "ops/mutate/writer";
 /// What gives a mutable index, outside of the store, and what changes the pairs in one, or the values of a column.
 const WRITES: &[&str] = &[
     "write_access",
+    "fast_access",
     "unlink_target",
     "retarget",
     "set_row",

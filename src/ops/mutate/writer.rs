@@ -36,21 +36,26 @@ impl<'s> PairWriter<'s> {
         self.store.write_access(relation).0
     }
 
-    /// The fast path for insertions. `None` if the relation does not have it.
+    /// The index of the relation, if a change takes the fast path.
+    #[inline]
+    fn fast_index(&mut self, relation: RelationId, flag: FastPathFlags) -> Option<&mut RelationIndex> {
+        Some(self.store.fast_access(relation, flag)?.0)
+    }
+
+    /// The fast path for several insertions. `None` if the relation does not have it.
     #[inline]
     pub(in crate::ops) fn fast_path(self, relation: RelationId) -> Option<FastInsertions<'s>> {
-        if !self.store.has_fast_path(relation, FastPathFlags::INSERT) {
-            return None;
-        }
-        let (index, participants) = self.store.write_access(relation);
+        let (index, participants) = self.store.fast_access(relation, FastPathFlags::INSERT)?;
         Some(FastInsertions { index, participants, last_target: None })
     }
 
     /// Inserts a pair on the fast path.
     #[inline]
     pub(in crate::ops) fn try_insert(self, pair: StoredPair) -> FastPath {
-        match self.fast_path(pair.relation) {
-            Some(mut insertions) => insertions.insert(pair.source, pair.target),
+        match self.store.fast_access(pair.relation, FastPathFlags::INSERT) {
+            Some((index, participants)) => {
+                insert_if_ready(index, participants, pair.source, pair.target, None)
+            }
             None => FastPath::Declined,
         }
     }
@@ -58,18 +63,15 @@ impl<'s> PairWriter<'s> {
     /// Removes a pair on the fast path. Returns whether it was there; `None` if the relation does not have the fast path.
     #[inline]
     pub(in crate::ops) fn try_remove(&mut self, pair: StoredPair) -> Option<bool> {
-        let fast = self.store.has_fast_path(pair.relation, FastPathFlags::REMOVE);
-        fast.then(|| self.index(pair.relation).unlink(pair.source, pair.target).is_some())
+        let index = self.fast_index(pair.relation, FastPathFlags::REMOVE)?;
+        Some(index.unlink(pair.source, pair.target).is_some())
     }
 
     /// Inserts the pair of a component that was inserted, on the fast path.
     #[inline]
     pub(in crate::ops) fn try_mirror(&mut self, pair: StoredPair) -> FastPath {
         let StoredPair { source, relation, target } = pair;
-        if !self.store.has_fast_path(relation, FastPathFlags::MIRROR) {
-            return FastPath::Declined;
-        }
-        let index = self.index(relation);
+        let Some(index) = self.fast_index(relation, FastPathFlags::MIRROR) else { return FastPath::Declined };
         if may_close_cycle(index, source, target) || index.has_any(source) {
             return FastPath::NotReady;
         }
@@ -80,20 +82,17 @@ impl<'s> PairWriter<'s> {
     /// Removes the pair of a component that goes, on the fast path.
     #[inline]
     pub(in crate::ops) fn try_unlink(&mut self, pair: StoredPair) -> FastPath {
-        if !self.store.has_fast_path(pair.relation, FastPathFlags::UNLINK) {
+        let Some(index) = self.fast_index(pair.relation, FastPathFlags::UNLINK) else {
             return FastPath::Declined;
-        }
-        self.index(pair.relation).unlink(pair.source, pair.target);
+        };
+        index.unlink(pair.source, pair.target);
         FastPath::Done
     }
 
     /// Removes all pairs that `source` has of the relation, on the fast path.
     #[inline]
     pub(in crate::ops) fn try_unlink_source(&mut self, relation: RelationId, source: Entity) -> FastPath {
-        if !self.store.has_fast_path(relation, FastPathFlags::UNLINK) {
-            return FastPath::Declined;
-        }
-        let index = self.index(relation);
+        let Some(index) = self.fast_index(relation, FastPathFlags::UNLINK) else { return FastPath::Declined };
         while let Some(target) = index.first_target(source) {
             index.unlink(source, target);
         }
@@ -103,10 +102,8 @@ impl<'s> PairWriter<'s> {
     /// Removes all pairs of the relation with this target, on the fast path.
     #[inline]
     pub(in crate::ops) fn try_unlink_target(&mut self, relation: RelationId, target: Entity) -> FastPath {
-        if !self.store.has_fast_path(relation, FastPathFlags::UNLINK) {
-            return FastPath::Declined;
-        }
-        self.index(relation).unlink_target(target);
+        let Some(index) = self.fast_index(relation, FastPathFlags::UNLINK) else { return FastPath::Declined };
+        index.unlink_target(target);
         FastPath::Done
     }
 
@@ -167,26 +164,41 @@ pub(in crate::ops) struct FastInsertions<'s> {
 }
 
 impl FastInsertions<'_> {
-    /// Inserts a pair if its ends are ready, in place of the one that the source of an exclusive relation has.
+    /// Inserts a pair if its ends are ready.
     #[inline]
     pub(in crate::ops) fn insert(&mut self, source: Entity, target: Entity) -> FastPath {
-        let Self { index, participants, last_target } = self;
-        let ready = participants.join_if_ready(source, index.bit())
-            && (*last_target == Some(target) || participants.join_if_ready(target, index.bit()));
-        if !ready || may_close_cycle(index, source, target) {
-            return FastPath::NotReady;
+        let done = insert_if_ready(self.index, self.participants, source, target, self.last_target);
+        if done == FastPath::Done {
+            self.last_target = Some(target);
         }
-        *last_target = Some(target);
-        if index.is_exclusive()
-            && !index.has(source, target)
-            && !index.retarget(source, target)
-            && let Some(old) = index.first_target(source)
-        {
-            index.unlink(source, old);
-        }
-        index.link(source, target);
-        FastPath::Done
+        done
     }
+}
+
+/// Inserts a pair if its ends are ready, in place of the one that the source of an exclusive relation has. `known` is a
+/// target that is known to be ready.
+#[inline]
+fn insert_if_ready(
+    index: &mut RelationIndex,
+    participants: &mut Participants,
+    source: Entity,
+    target: Entity,
+    known: Option<Entity>,
+) -> FastPath {
+    let ready = participants.join_if_ready(source, index.bit())
+        && (known == Some(target) || participants.join_if_ready(target, index.bit()));
+    if !ready || may_close_cycle(index, source, target) {
+        return FastPath::NotReady;
+    }
+    if index.is_exclusive()
+        && !index.has(source, target)
+        && !index.retarget(source, target)
+        && let Some(old) = index.first_target(source)
+    {
+        index.unlink(source, old);
+    }
+    index.link(source, target);
+    FastPath::Done
 }
 
 /// Whether an acyclic relation must be searched for a cycle: only an entity that has sources of its own can close one.
