@@ -8,8 +8,8 @@ use bevy_ecs::entity::Entity;
 /// What is left to visit of a depth-first walk over a graph that the caller knows: from a node of type `N`, `I` iterates
 /// over its neighbours.
 ///
-/// After each node the caller either [enters](Self::enter) it, or leaves out what lies beyond: since it was met before,
-/// say, for nodes that are reached in several ways come each time.
+/// After each node the caller adds its neighbours, or leaves out what lies beyond: since it was met before, say, for
+/// nodes that are reached in several ways come each time.
 ///
 /// # Complexity
 /// `O(1)` per neighbour. Memory for one iterator per node on the way that has more than one neighbour.
@@ -25,8 +25,14 @@ impl<I> Default for DepthFirst<I> {
 }
 
 impl<N, I: Iterator<Item = N>> DepthFirst<I> {
+    /// Adds the neighbours of a node, which have this depth: they come next.
+    #[inline]
+    pub(super) fn push(&mut self, neighbours: I, depth: u32) {
+        self.branches.push((neighbours, depth));
+    }
+
     /// The first of the neighbours of a node, which have this depth. The others come once everything beyond it was
-    /// visited.
+    /// visited. Spares the memory that [`push`](Self::push) takes where there is only one way.
     #[inline]
     pub(crate) fn enter(&mut self, mut neighbours: I, depth: u32) -> Option<(N, u32)> {
         let first = neighbours.next()?;

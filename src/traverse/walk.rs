@@ -98,25 +98,6 @@ impl<'w, 's> WalkIter<'w, 's> {
     pub fn prune(&mut self) {
         self.last = None;
     }
-
-    /// [`next`](Iterator::next) of a walk that is breadth first.
-    fn next_by_level(&mut self) -> Option<(Entity, u32)> {
-        let Self { view, direction, walk, waiting, last, most, met } = self;
-        let waiting = waiting.as_mut()?;
-        waiting.extend(last.take().filter(|&(_, depth)| depth < *most));
-        let mut first = None;
-        loop {
-            let Some(next) = first.take().or_else(|| walk.resume()) else {
-                let (entity, depth) = waiting.pop_front()?;
-                first = walk.enter(view.neighbours(*direction, entity), depth + 1);
-                continue;
-            };
-            if met.as_mut().is_none_or(|met| met.insert(next.0)) {
-                *last = Some(next);
-                return Some(next);
-            }
-        }
-    }
 }
 
 impl Iterator for WalkIter<'_, '_> {
@@ -124,18 +105,21 @@ impl Iterator for WalkIter<'_, '_> {
     type Item = (Entity, u32);
 
     fn next(&mut self) -> Option<(Entity, u32)> {
-        if self.waiting.is_some() {
-            return self.next_by_level();
-        }
-        let Self { view, direction, walk, last, most, met, .. } = self;
-        let mut first = match last.take() {
-            Some((entity, depth)) if depth < *most => {
-                walk.enter(view.neighbours(*direction, entity), depth + 1)
+        let Self { view, direction, walk, waiting, last, most, met } = self;
+        if let Some((entity, depth)) = last.take()
+            && depth < *most
+        {
+            match waiting {
+                Some(waiting) => waiting.push_back((entity, depth)),
+                None => walk.push(view.neighbours(*direction, entity), depth + 1),
             }
-            _ => None,
-        };
+        }
         loop {
-            let next = first.take().or_else(|| walk.resume())?;
+            let Some(next) = walk.resume() else {
+                let (entity, depth) = waiting.as_mut()?.pop_front()?;
+                walk.push(view.neighbours(*direction, entity), depth + 1);
+                continue;
+            };
             if met.as_mut().is_none_or(|met| met.insert(next.0)) {
                 *last = Some(next);
                 return Some(next);
