@@ -16,10 +16,7 @@ use bevy_ecs::{
     entity::Entity,
     system::{Query, SystemState},
 };
-use bevy_relations::{
-    prelude::*,
-    query::{Cached, Target},
-};
+use bevy_relations::{prelude::*, query::Target};
 
 /// What is written.
 #[derive(Component, Clone, Copy)]
@@ -80,7 +77,7 @@ fn links(linked: Linked) -> Vec<(usize, usize)> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ticks {
     Set,
-    Cached,
+    Kept,
 }
 
 /// Counts sources, and adds up how far their targets are from the first one.
