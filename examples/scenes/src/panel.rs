@@ -140,7 +140,7 @@ fn show_tip(
         return;
     };
     visibility.set_if_neq(Visibility::Inherited);
-    // Direction the middle, where there is room.
+    // Towards the middle, where there is room.
     let size = camera.logical_viewport_size().unwrap_or(SIZE.as_vec2()) / scale.0;
     let place = place / scale.0;
     // The corner of the panel lies on the diagonal.

@@ -6,10 +6,7 @@ use crate::{
     world::{DockedTo, Escorts, HostileTo, Ship, Station, Velocity},
 };
 use bevy::prelude::*;
-use bevy_relations::{
-    prelude::*,
-    query::{Target, Up},
-};
+use bevy_relations::query::{Target, Up};
 
 /// Pixels per second.
 const CRUISE: f32 = 42.0;
