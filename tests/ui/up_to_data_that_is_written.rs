@@ -1,5 +1,5 @@
 use bevy_ecs::prelude::*;
-use bevy_relations::{prelude::*, query::Up};
+use bevy_relations::query::Up;
 
 #[derive(Component)]
 struct Armor;
