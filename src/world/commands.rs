@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use bevy_ecs::{
     entity::Entity,
     error::Result,
+    relationship::Relationship,
     system::{Commands, EntityCommands},
     world::World,
 };
@@ -37,6 +38,15 @@ pub trait EntityCommandsPairExt: sealed::Sealed {
         &mut self,
         value: impl Send + Sync + 'static,
     ) -> &mut Self;
+
+    /// See [`WorldPairExt::insert_pairs`].
+    fn insert_pairs<R: Relation>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (R, Entity)> + Send + 'static,
+    ) -> &mut Self;
+
+    /// See [`WorldPairExt::insert_relationship`].
+    fn insert_relationship<C: Relationship + Relation>(&mut self, relationship: C) -> &mut Self;
 
     /// See [`WorldPairExt::remove_pair`].
     fn remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self;
@@ -84,6 +94,19 @@ impl EntityCommandsPairExt for EntityCommands<'_> {
     ) -> &mut Self {
         let source = self.id();
         queue(self, move |world| world.insert_pair_to::<R, T>(source, value).map_err(to_bevy))
+    }
+
+    fn insert_pairs<R: Relation>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (R, Entity)> + Send + 'static,
+    ) -> &mut Self {
+        let source = self.id();
+        queue(self, move |world| world.insert_pairs(source, pairs).map_err(to_bevy))
+    }
+
+    fn insert_relationship<C: Relationship + Relation>(&mut self, relationship: C) -> &mut Self {
+        let source = self.id();
+        queue(self, move |world| world.insert_relationship(source, relationship).map_err(to_bevy))
     }
 
     #[inline]

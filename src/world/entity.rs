@@ -3,10 +3,10 @@
 use super::{WorldPairExt, sealed};
 use crate::{
     id::PairId,
-    ops::{DespawnError, InsertPairError},
+    ops::{DespawnError, InsertPairError, InsertPairsError},
     relation::Relation,
 };
-use bevy_ecs::{entity::Entity, world::EntityWorldMut};
+use bevy_ecs::{entity::Entity, relationship::Relationship, world::EntityWorldMut};
 
 /// Changing the pairs of one entity. See [`WorldPairExt`] for what each verb does.
 pub trait EntityWorldMutPairExt: sealed::Sealed + Sized {
@@ -40,6 +40,24 @@ pub trait EntityWorldMutPairExt: sealed::Sealed + Sized {
     fn insert_pair_to<R: Relation, T: Send + Sync + 'static>(
         &mut self,
         value: impl Send + Sync + 'static,
+    ) -> Result<&mut Self, InsertPairError>;
+
+    /// See [`WorldPairExt::insert_pairs`].
+    ///
+    /// # Errors
+    /// See [`InsertPairsError`].
+    fn insert_pairs<R: Relation>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (R, Entity)>,
+    ) -> Result<&mut Self, InsertPairsError>;
+
+    /// See [`WorldPairExt::insert_relationship`].
+    ///
+    /// # Errors
+    /// See [`InsertPairError`].
+    fn insert_relationship<C: Relationship + Relation>(
+        &mut self,
+        relationship: C,
     ) -> Result<&mut Self, InsertPairError>;
 
     /// See [`WorldPairExt::remove_pair`].
@@ -104,6 +122,22 @@ impl EntityWorldMutPairExt for EntityWorldMut<'_> {
         value: impl Send + Sync + 'static,
     ) -> Result<&mut Self, InsertPairError> {
         on_world!(self, source, world => world.insert_pair_to::<R, T>(source, value))?;
+        Ok(self)
+    }
+
+    fn insert_pairs<R: Relation>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (R, Entity)>,
+    ) -> Result<&mut Self, InsertPairsError> {
+        on_world!(self, source, world => world.insert_pairs(source, pairs))?;
+        Ok(self)
+    }
+
+    fn insert_relationship<C: Relationship + Relation>(
+        &mut self,
+        relationship: C,
+    ) -> Result<&mut Self, InsertPairError> {
+        on_world!(self, source, world => world.insert_relationship(source, relationship))?;
         Ok(self)
     }
 

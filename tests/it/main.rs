@@ -76,6 +76,7 @@ mod terms_compose;
 mod terms_up;
 mod threads;
 mod traits;
+mod verbs;
 mod walks;
 mod watched;
 mod worlds;
