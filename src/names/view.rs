@@ -188,7 +188,7 @@ impl NameView<'_, '_> {
         candidates
     }
 
-    /// The path that leads to an entity, unless it or somebody above it has no name.
+    /// The path that leads to an entity, unless it or an entity above it has no name.
     pub(super) fn path_of(&self, entity: Entity) -> Option<String> {
         let mut names = Vec::new();
         let mut next = Some(entity);

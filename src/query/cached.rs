@@ -100,7 +100,7 @@ impl CachedIndex {
                 }
             }
         }
-        // Holders that are no longer above anybody pile up.
+        // Holders that are no longer above any entity pile up.
         self.holders.len() <= index.len().max(64)
     }
 
@@ -206,7 +206,7 @@ impl CacheUpdater {
     }
 }
 
-/// Notes whom `components` are added to and removed from, for as long as somebody wants to know.
+/// Notes which entities `components` are added to and removed from, while a state reads them.
 fn watch(world: &mut World, components: &[ComponentId], touched: &Arc<Touched>) -> [Entity; 2] {
     let weak = Arc::downgrade(touched);
     let added = Observer::new(move |on: On<Add<()>>, mut commands: Commands| match weak.upgrade() {

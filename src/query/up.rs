@@ -55,9 +55,9 @@ use core::{any::type_name, marker::PhantomData};
 /// ```compile_fail
 /// # use bevy_ecs::prelude::*;
 /// # use bevy_relations::{prelude::*, query::Up};
-/// fn nobody(_: Query<Up<ChildOf, &Name, 3, 2>>) {}
+/// fn never(_: Query<Up<ChildOf, &Name, 3, 2>>) {}
 /// let mut world = World::new();
-/// world.run_system_cached(nobody).unwrap();
+/// world.run_system_cached(never).unwrap();
 /// ```
 ///
 /// # Complexity

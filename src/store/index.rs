@@ -21,7 +21,7 @@ pub(crate) struct RelationIndex {
     pub(super) forward: Forward,
     pub(super) reverse: Reverse,
     pub(super) depths: Option<Depths>,
-    /// If somebody reads it.
+    /// If it is read.
     pub(super) journal: Option<Journal>,
     /// Counts changes of any kind.
     pub(super) version: u64,

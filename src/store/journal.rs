@@ -14,7 +14,7 @@ pub(crate) struct Change {
     pub(crate) removed: bool,
 }
 
-/// How far somebody has read. The default has read nothing of any journal.
+/// How far a reader has come. The default has read nothing of any journal.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Cursor {
     journal: usize,
@@ -41,7 +41,7 @@ pub(crate) struct Journal {
     first: u64,
     /// The number of the first change after the last update.
     updated: u64,
-    /// Somebody reads every change: none may be dropped between updates.
+    /// A reader needs every change: none may be dropped between updates.
     complete: bool,
 }
 

@@ -238,8 +238,8 @@ impl Reverse {
         Some((sources, rows))
     }
 
-    /// Frees an empty list. It names no target any more: that target may have another list by the time somebody
-    /// comes across this one.
+    /// Frees an empty list. It names no target any more: that target may have another list by the time this
+    /// one is read.
     fn release(&mut self, list: usize) {
         if let Some(target) = self.lists[list].target.take() {
             *self.slots.get_mut(target.index_u32()) = 0;

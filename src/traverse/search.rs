@@ -5,7 +5,7 @@
 //! several distances, and each of them counts.
 //!
 //! There is one [`Search`], which leaves two things open: a visitor tells what is found where, and a [`Memo`] knows
-//! which nodes need not be entered again. A single search remembers whom it [has met](Met); a query that searches for
+//! which nodes need not be entered again. A single search remembers what it [has met](Met); a query that searches for
 //! each of its rows notes what was found, for those that come later.
 
 use super::depth_first::DepthFirst;

@@ -122,7 +122,7 @@ impl<'w, 's> RelationView<'w, 's> {
     /// The entities above `entity`, nearest first, following first targets. `entity` itself is not among them.
     ///
     /// # Complexity
-    /// One step per ancestor. A relation that is not acyclic also remembers whom it has met, to end.
+    /// One step per ancestor. A relation that is not acyclic also remembers what it has met, to end.
     pub fn ancestors(&self, entity: Entity) -> AncestorIter<'w, 's> {
         AncestorIter::new(*self, entity)
     }
@@ -185,7 +185,7 @@ impl<'w, 's> RelationView<'w, 's> {
     ///
     /// # Complexity
     /// One step per pair below `entity`; memory for the longest way down, or for the widest level if breadth
-    /// first. A relation of which an entity can be reached in two ways also remembers whom it has met.
+    /// first. A relation of which an entity can be reached in two ways also remembers what it has met.
     pub fn descendants(&self, entity: Entity) -> WalkIter<'w, 's> {
         WalkIter::new(*self, Direction::Sources, entity)
     }

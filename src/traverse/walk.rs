@@ -17,7 +17,7 @@ use thiserror::Error;
 pub struct AncestorIter<'w, 's> {
     view: RelationView<'w, 's>,
     at: Entity,
-    /// Whom the walk has met, if it could meet them again.
+    /// What the walk has met, if it could meet them again.
     met: Option<EntityHashSet>,
 }
 
@@ -62,7 +62,7 @@ pub struct WalkIter<'w, 's> {
     /// The entity that was returned last, to be entered next, and its depth.
     last: Option<(Entity, u32)>,
     most: u32,
-    /// Whom the walk has met, if it could meet them again.
+    /// What the walk has met, if it could meet them again.
     met: Option<EntityHashSet>,
 }
 

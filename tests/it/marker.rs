@@ -1,5 +1,8 @@
 //! Entities that are cleared, emptied, moved and despawned while observers do what they like: no pair names the dead.
 
+mod clearing;
+mod spawning;
+
 use crate::common::{take_reported_errors, world_that_records_errors};
 use bevy_ecs::{
     component::ComponentId,
@@ -296,7 +299,7 @@ fn act(world: &mut World, entity: Entity) {
     }
 }
 
-/// The hidden marker of entities with pairs, which anybody can find.
+/// The hidden marker of entities with pairs, which any observer can name.
 fn marker(world: &mut World) -> ComponentId {
     let [one, other] = entities(world);
     world.insert_pair(one, Likes, other).unwrap();
@@ -443,141 +446,6 @@ fn clearing_is_told_from_retaining_whatever_observers_do() {
 }
 
 #[test]
-fn pairs_that_an_observer_inserts_while_an_entity_is_cleared_stay() {
-    let mut world = world_that_records_errors();
-    let [alice, eve] = entities(&mut world);
-    let ship = world.spawn((Ship, Pair(Likes, alice))).id();
-    world.add_observer(move |on: On<Remove<Ship>>, mut commands: Commands| {
-        commands.entity(on.entity).insert_pair(Likes, eve).insert(pairs![(Holds, eve)]);
-    });
-    world.entity_mut(ship).clear();
-    assert_eq!(world.pairs::<Likes>().targets(ship).collect::<Vec<_>>(), [eve]);
-    assert!(world.has_pair::<Holds>(ship, eve));
-    world.despawn(eve);
-    assert!(world.pairs_of(ship).is_empty());
-    no_ghosts(&mut world);
-}
-
-#[test]
-fn clearing_drops_the_values_of_pairs() {
-    #[derive(Relation)]
-    struct Owns(#[expect(dead_code, reason = "it is counted")] std::sync::Arc<u32>);
-    let mut world = world_that_records_errors();
-    let [bob, alice] = entities(&mut world);
-    let value = std::sync::Arc::new(1);
-    world.insert_pair(bob, Owns(value.clone()), alice).unwrap();
-    world.insert_pair(alice, Owns(value.clone()), bob).unwrap();
-    world.entity_mut(bob).clear();
-    assert_eq!(std::sync::Arc::strong_count(&value), 2, "that of the pair with the entity stays");
-    world.commands().entity(alice).queue(|mut alice: EntityWorldMut| _ = alice.clear());
-    world.flush();
-    assert_eq!(std::sync::Arc::strong_count(&value), 1);
-    no_ghosts(&mut world);
-}
-
-#[test]
-fn pairs_are_readable_when_clearing_tells_that_they_go() {
-    #[derive(Resource, Default)]
-    struct Seen(Vec<(Entity, Option<u32>)>);
-    let mut world = world_that_records_errors();
-    world.init_resource::<Seen>();
-    let [alice] = entities(&mut world);
-    let ship = world.spawn((Ship, Pair(Eats { grams: 4 }, alice))).id();
-    world.add_observer(|on: On<PairRemoved<Eats>>, mut world: DeferredWorld| {
-        let grams = world.pair_value::<Eats>(on.source, on.target).map(|eats| eats.grams);
-        let alive = world.get_entity(on.source).is_ok_and(|entity| entity.contains::<Ship>());
-        assert!(alive, "the entity still has its components");
-        world.resource_mut::<Seen>().0.push((on.target, grams));
-    });
-    world.entity_mut(ship).clear();
-    assert_eq!(world.resource::<Seen>().0, [(alice, Some(4))]);
-    no_ghosts(&mut world);
-}
-
-#[test]
-fn a_batch_whose_entities_an_observer_despawns_or_clears_leaves_no_pair_of_the_dead() {
-    for act in 0..4 {
-        for every in [1, 3] {
-            let mut world = world_that_records_errors();
-            let [alice] = entities(&mut world);
-            let mut count = 0;
-            world.add_observer(move |on: On<Add<Ship>>, mut commands: Commands| {
-                count += 1;
-                if count % every != 0 {
-                    return;
-                }
-                let entity = on.entity;
-                commands.queue(move |world: &mut World| match act {
-                    0 => _ = world.despawn(entity),
-                    1 => _ = world.entity_mut(entity).clear(),
-                    2 => {
-                        // In the middle of the batch another entity takes the index.
-                        let new = replace(world, entity).unwrap();
-                        world.insert_pair(new, Likes, alice).unwrap();
-                        world.insert_pair(alice, Holds, new).unwrap();
-                    }
-                    _ => {
-                        let new = replace(world, entity).unwrap();
-                        world.entity_mut(alice).insert(ChildOf(new));
-                    }
-                });
-            });
-            let spawned = world.spawn_batch_with_pair((0..9).map(|_| (Ship, Likes, alice)));
-            assert_eq!(spawned.len(), 9);
-            no_ghosts(&mut world);
-            for &entity in &spawned {
-                let alive = world.get_entity(entity).is_ok();
-                assert_eq!(world.has_pair::<Likes>(entity, alice), alive, "act {act}");
-            }
-            let refused = take_reported_errors().len();
-            assert_eq!(refused, spawned.iter().filter(|&&entity| world.get_entity(entity).is_err()).count());
-            for entity in spawned {
-                let now = world.entities().resolve_from_index(entity.index());
-                if world.get_entity(now).is_ok() {
-                    world.despawn(now);
-                }
-                no_ghosts(&mut world);
-            }
-            world.despawn(alice);
-            no_ghosts(&mut world);
-        }
-    }
-}
-
-#[test]
-fn a_bundle_with_pairs_whose_entity_an_observer_despawns_or_clears_leaves_no_pair_of_the_dead() {
-    for act in 0..3 {
-        let mut world = world_that_records_errors();
-        let [alice] = entities(&mut world);
-        world.add_observer(move |on: On<Add<Ship>>, mut commands: Commands| {
-            let entity = on.entity;
-            commands.queue(move |world: &mut World| match act {
-                0 => _ = world.despawn(entity),
-                1 => _ = world.entity_mut(entity).clear(),
-                _ => _ = replace(world, entity),
-            });
-        });
-        for _ in 0..3 {
-            let one = world.spawn((Ship, pairs![(Likes, alice), (Holds, alice)])).id();
-            no_ghosts(&mut world);
-            let two = world.spawn((Ship, Pair(Likes, alice))).id();
-            no_ghosts(&mut world);
-            let three = world.spawn((Ship, sources![Likes: Ship, ()])).id();
-            no_ghosts(&mut world);
-            for entity in [one, two, three] {
-                let now = world.entities().resolve_from_index(entity.index());
-                if world.get_entity(now).is_ok() {
-                    world.despawn(now);
-                }
-                no_ghosts(&mut world);
-            }
-        }
-        world.despawn(alice);
-        no_ghosts(&mut world);
-    }
-}
-
-#[test]
 fn a_parent_that_is_despawned_while_it_is_cleared_has_no_children_left() {
     let mut world = world_that_records_errors();
     world.adopt_relationship::<CrewOf>();
@@ -638,7 +506,7 @@ fn an_observer_that_clears_whatever_is_inserted_comes_to_an_end() {
     no_ghosts(&mut world);
 }
 
-/// Whoever joins is marked, and that is something observers hear of.
+/// The ends of a pair are marked, which observers of everything see.
 #[test]
 fn an_end_that_an_observer_of_everything_despawns_gets_no_pair() {
     for victim in 0..2 {

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
 use core::option;
 
-/// Whom searches of this run have found, by the entities that they came by.
+/// Holders that searches of this run have found, by the entities that they passed.
 #[derive(Default)]
 pub(crate) struct Holders {
     notes: Notes,

@@ -108,7 +108,7 @@ where
     /// The data of a node, if it is to be visited. `above` is the level above.
     ///
     /// # Safety
-    /// No data of its entity may be borrowed by anybody.
+    /// No data of its entity may be borrowed elsewhere.
     #[inline(always)]
     pub(super) unsafe fn get(
         &mut self,
