@@ -9,9 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The most files of a circle, all of one folder.
 const MAX_FILES: usize = 2;
 
-/// Modules in which there are still circles.
-const TANGLED: &[&str] = &["expr"];
-
 /// A path in the code, as its names: `["crate", "ops", "insert"]`.
 type Names = Vec<String>;
 
@@ -234,10 +231,8 @@ fn folder<'a>(file: &'a str, files: &[Source]) -> &'a str {
 /// The circles that are too large, or leave their folder.
 fn bad_circles(sources: &[Source]) -> Vec<Vec<String>> {
     let bad = |circle: &Vec<String>| {
-        let untangled =
-            !circle.iter().all(|file| TANGLED.iter().any(|top| file.split('/').next() == Some(*top)));
         let folders: BTreeSet<&str> = circle.iter().map(|file| folder(file, sources)).collect();
-        untangled && (circle.len() > MAX_FILES || folders.len() > 1)
+        circle.len() > MAX_FILES || folders.len() > 1
     };
     circles(sources).into_iter().filter(bad).collect()
 }

@@ -1,8 +1,10 @@
 //! Terms about fields of reflected components: `Movement.value($this, $x)`.
 
 use super::{
-    BindResult, Binder, Meaning, Prerequisites,
+    binder::{BindResult, Binder},
+    name::Meaning,
     query::{BoundElement, MemberAtom},
+    term::Prerequisites,
 };
 #[cfg(feature = "bevy_reflect")]
 use alloc::boxed::Box;

@@ -1,5 +1,6 @@
 //! From what an expression says to what that means in a world.
 
+mod binder;
 mod context;
 mod member;
 mod name;
@@ -17,21 +18,16 @@ pub(super) use query::{
 };
 pub(super) use vars::{Var, VarSet};
 
-use super::text::{GivenType, PairExpr};
+use super::text::PairExpr;
 use crate::{ops::ensure_store, relation::Prefab};
-use alloc::{boxed::Box, format, string::String, vec::Vec};
-use bevy_ecs::{component::ComponentId, entity::Entity, entity_disabling::Disabled, resource::IS_RESOURCE};
+use alloc::{format, vec::Vec};
+use bevy_ecs::{entity::Entity, entity_disabling::Disabled, resource::IS_RESOURCE};
 use bevy_platform::collections::HashMap;
 use bevy_relations_syntax::{
-    ast::{Ast, Clause, Element, Has, IdKind, Operator, Span, THIS, Term, Test},
+    ast::{Ast, Clause, Element, Has, IdKind, Span, Term, Test},
     error::{Diagnostic, ExprError},
 };
-use name::Meaning;
-use query::Variable;
-use term::Prerequisites;
-
-/// What binding yields, or what is wrong.
-type BindResult<T> = Result<T, Box<Diagnostic>>;
+use binder::{BindResult, Binder};
 
 /// Binds an expression.
 ///
@@ -53,42 +49,7 @@ pub(super) fn bind(expr: &PairExpr, mut context: BindContext<'_>) -> Result<Boun
     Binder::new(context, &expr.types).query(&expr.ast).map_err(|fault| fault.in_text(&expr.text))
 }
 
-struct Binder<'w> {
-    context: BindContext<'w>,
-    query: BoundQuery,
-    /// The variables that can be seen, scope by scope.
-    scopes: Vec<HashMap<String, Var>>,
-    /// What the names of types mean that a builder has written.
-    given: &'w [GivenType],
-    /// Components that are written, by which field.
-    written: Vec<(ComponentId, u16)>,
-    /// Variables that are compared with each other, and where.
-    compared: Vec<([Var; 2], Span)>,
-    /// As [`BoundTerm::pinned`], of the term that is being bound.
-    pinned: Vec<Entity>,
-    /// Where resources are asked for on `$this`.
-    resources: Vec<Span>,
-}
-
-impl<'w> Binder<'w> {
-    fn new(context: BindContext<'w>, given: &'w [GivenType]) -> Self {
-        let this = Variable { name: THIS.into(), local: false };
-        let query = BoundQuery { variables: alloc::vec![this], ..BoundQuery::default() };
-        let mut outermost = HashMap::new();
-        outermost.insert(THIS.into(), Var::THIS);
-        let scopes = alloc::vec![outermost];
-        Self {
-            context,
-            query,
-            scopes,
-            given,
-            written: Vec::new(),
-            compared: Vec::new(),
-            pinned: Vec::new(),
-            resources: Vec::new(),
-        }
-    }
-
+impl Binder<'_> {
     fn query(mut self, ast: &Ast) -> BindResult<BoundQuery> {
         self.query.items = self.clauses(&ast.clauses)?;
         self.check_compared()?;
@@ -188,37 +149,6 @@ impl<'w> Binder<'w> {
         }
         Ok(Item::Or(chain))
     }
-
-    fn new_variable(&mut self, name: &str, local: bool) -> Var {
-        self.query.variables.push(Variable { name: name.into(), local });
-        Var(self.query.variables.len() as u16 - 1)
-    }
-
-    /// The variable with a name, made if there is none in sight.
-    fn variable(&mut self, name: &str) -> Var {
-        if let Some(&var) = self.scopes.iter().rev().find_map(|scope| scope.get(name)) {
-            return var;
-        }
-        let local = self.scopes.len() > 1;
-        let var = self.new_variable(name, local);
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.insert(name.into(), var);
-        }
-        var
-    }
-
-    fn wildcard(&mut self) -> BoundElement {
-        BoundElement::Var(self.unnamed())
-    }
-
-    /// A variable that only fields know.
-    fn unnamed(&mut self) -> Var {
-        self.new_variable("", self.scopes.len() > 1)
-    }
-
-    fn cascade(&mut self, cascade: Cascade) {
-        self.query.cascade = Some(cascade);
-    }
 }
 
 /// The variables to which something else than another variable gives a value.
@@ -253,15 +183,5 @@ fn source_of(item: &Item) -> Option<Var> {
         Item::Not(_) => None,
         Item::Or(OrChain { source: ChainSource::Var(source), .. }) => Some(*source),
         Item::Or(_) => None,
-    }
-}
-
-/// How a term of the text counts, and whether it asks for the ids of another entity.
-fn is_list(operator: Operator) -> Option<ListMode> {
-    match operator {
-        Operator::AndFrom => Some(ListMode::All),
-        Operator::OrFrom => Some(ListMode::Some),
-        Operator::NotFrom => Some(ListMode::None),
-        Operator::And | Operator::Not | Operator::Optional => None,
     }
 }

@@ -1,6 +1,6 @@
 //! What names mean.
 
-use super::{BindResult, Binder};
+use super::binder::{BindResult, Binder};
 use crate::{expr::eval::WorldAccess, names::LookupError, relation::Prefab};
 use alloc::{
     borrow::Cow,

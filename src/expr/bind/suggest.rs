@@ -1,6 +1,6 @@
 //! What an unknown name may have meant.
 
-use super::{Binder, name::written};
+use super::{binder::Binder, name::written};
 
 use alloc::{
     boxed::Box,

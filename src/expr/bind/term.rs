@@ -1,8 +1,9 @@
 //! What terms mean.
 
 use super::{
-    BindResult, Binder, Meaning, is_list,
+    binder::{BindResult, Binder, is_list},
     member::walks,
+    name::Meaning,
     query::{
         Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundTerm, BoundTraversal, Cascade,
         Condition, FieldInfo, IdRule, Item, PairAtom, shared_walk,

@@ -2,8 +2,8 @@
 
 use super::{
     compiled::CompiledExpr,
+    compiled::{Found, Groups, RowOrder, ascending},
     rows::Row,
-    sort::{Found, Groups, RowOrder, ascending},
 };
 use crate::{
     expr::{

@@ -6,7 +6,6 @@ mod group;
 mod json;
 mod parallel;
 mod rows;
-mod sort;
 mod tables;
 
 pub use compiled::CompiledExpr;

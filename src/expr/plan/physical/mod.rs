@@ -6,19 +6,15 @@
 
 mod atoms;
 mod branches;
-mod compute;
 mod explain;
 mod lower;
+mod operators;
 mod pipeline;
-mod predicate;
-mod produce;
 
-pub(crate) use compute::Compute;
 pub(crate) use explain::Counts;
 pub(crate) use lower::lower;
+pub(crate) use operators::{Compute, Predicate, Produce, Side};
 pub(crate) use pipeline::{Branch, BranchKind, Pipeline, Stage, Step, SubPlan};
-pub(crate) use predicate::Predicate;
-pub(crate) use produce::{Produce, Side};
 
 use crate::{
     id::RelationId,
