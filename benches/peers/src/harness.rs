@@ -2,7 +2,7 @@
 
 use crate::counting::growth;
 use cpu_time::ThreadTime;
-use std::{fmt, hint::black_box, time::Instant};
+use std::{cell::RefCell, fmt, hint::black_box, rc::Rc, time::Instant};
 
 /// Adds up what the measured parts of a round take: nanoseconds or, where memory is compared, bytes.
 #[derive(Default, Debug)]
@@ -142,5 +142,38 @@ impl Referee {
             "{}/{}: the checksums of `{first}` and `{name}` differ",
             workload.id, workload.size
         );
+    }
+}
+
+/// The checksums of a workload that is another one in every round.
+#[derive(Clone, Default)]
+pub(crate) struct RoundSums(Rc<RefCell<Vec<u64>>>);
+
+/// Where a contestant is in such a workload.
+pub(crate) struct RoundCheck {
+    sums: RoundSums,
+    name: &'static str,
+    round: usize,
+}
+
+impl RoundSums {
+    /// For a contestant at its first round.
+    pub(crate) fn start(&self, name: &'static str) -> RoundCheck {
+        RoundCheck { sums: self.clone(), name, round: 0 }
+    }
+}
+
+impl RoundCheck {
+    /// Compares the outcome of the next round with what others had in it. Returns a checksum that is the same for all
+    /// rounds.
+    pub(crate) fn check(&mut self, sum: u64) -> u64 {
+        let mut sums = self.sums.0.borrow_mut();
+        if sums.len() == self.round {
+            sums.push(sum);
+        }
+        let Self { name, round, .. } = *self;
+        assert_eq!(sums[round], sum, "{name} has another outcome than others in round {round}");
+        self.round += 1;
+        0
     }
 }

@@ -2,11 +2,10 @@
 
 use super::Scale;
 use crate::{
-    harness::{Contestant, Stopwatch, Workload},
+    harness::{Contestant, RoundSums, Stopwatch, Workload},
     random::Random,
     transforms::{BevyTransforms, FlecsTransforms, Transforms},
 };
-use std::{cell::RefCell, rc::Rc};
 
 /// The shape of a tree, as a parent for each node that comes before it.
 #[derive(Clone, Copy)]
@@ -112,7 +111,7 @@ fn still<T: Transforms>(name: &'static str, shape: Shape, shuffled: bool, new: f
 /// In every round, nodes are despawned, moved and spawned, each a hundredth of all, before the matrices are computed;
 /// all of that is measured.
 fn churn(shape: Shape) -> Workload {
-    let sums = Sums::default();
+    let sums = RoundSums::default();
     let contestants = vec![
         moving("flecs", shape, &sums, FlecsTransforms::new),
         moving("bevy", shape, &sums, BevyTransforms::recursion),
@@ -121,13 +120,10 @@ fn churn(shape: Shape) -> Workload {
     Workload { id: "cascade_churn", size: shape.size, elements: shape.size, contestants }
 }
 
-/// The checksums of a workload that is another in every round, round by round.
-type Sums = Rc<RefCell<Vec<u64>>>;
-
-fn moving<T: Transforms>(name: &'static str, shape: Shape, sums: &Sums, new: fn() -> T) -> Contestant {
-    let sums = Rc::clone(sums);
+fn moving<T: Transforms>(name: &'static str, shape: Shape, sums: &RoundSums, new: fn() -> T) -> Contestant {
+    let sums = sums.clone();
     Contestant::new(name, move || {
-        let (sums, mut round) = (Rc::clone(&sums), 0);
+        let mut sums = sums.start(name);
         let mut forest = new();
         let nodes = grow(&mut forest, shape, false);
         let first_leaf = (shape.parent)(shape.size - 1).expect("the last node is no root") + 1;
@@ -147,14 +143,7 @@ fn moving<T: Transforms>(name: &'static str, shape: Shape, sums: &Sums, new: fn(
                 leaves.extend(spawned.map(|(number, &parent)| forest.spawn(number, Some(parent))));
                 forest.propagate();
             });
-            let (mut sums, sum) = (sums.borrow_mut(), forest.checksum());
-            if sums.len() == round {
-                sums.push(sum);
-            }
-            assert_eq!(sums[round], sum, "{name} has another outcome than others in round {round}");
-            round += 1;
-            // The same for all rounds.
-            0
+            sums.check(forest.checksum())
         }
     })
 }

@@ -122,6 +122,7 @@ pub const CATALOG: &[Entry] = &[
     ),
     Entry::new("up", "up_chains", "a leaf with data of its root, chains of 4, half of them have it")
         .headline(),
+    Entry::new("up", "up_plain", "the same, without anything kept from run to run").headline(),
     Entry::new("cascade", "cascade", "the matrix of a node times its parent's, roots first").headline(),
     Entry::new(
         "cascade",
@@ -184,6 +185,29 @@ pub const CATALOG: &[Entry] = &[
     Entry::new("expressions", "expr_or_spread", "the same, 10,000 targets"),
     Entry::new("expressions", "expr_plain", "`A, B`, two components").headline(),
     Entry::new("expressions", "expr_compile", "reading and compiling five terms, per expression"),
+    Entry::new("joins", "pair_query", "`&mut A` of each source with `&B` of its target; targets in four tables")
+        .headline(),
+    Entry::new("joins", "expr_write", "`A, (R, $t)`, `A` written through each row").headline(),
+    Entry::new("joins", "expr_write_lacking", "`A, !(R, *)`, `A` written, half match").headline(),
+    Entry::new(
+        "game",
+        "game_frame",
+        "a frame of 50k ships and 50k nodes, of which a hundredth changes; one system for each of the next rows",
+    )
+    .headline(),
+    Entry::new("game", "game_churn", "despawn, spawn, link anew and move nodes, per change"),
+    Entry::new("game", "game_targets", "a ship with its target"),
+    Entry::new("game", "game_pair_query", "a ship with data of its target"),
+    Entry::new("game", "game_cascade", "the place of a node with its parent's, roots first"),
+    Entry::new("game", "game_up", "a node with data of the nearest node above that has it"),
+    Entry::new("game", "game_expression", "`Ship, (DockedTo, $d), Depot($d), !Closed($d)` with a number written"),
+    Entry::new("plugin", "plugin_spawn", "spawn a node of a tree of `ChildOf`, with our plugin and without")
+        .headline(),
+    Entry::new("plugin", "plugin_move", "give a node of `ChildOf` another parent, with our plugin and without")
+        .headline(),
+    Entry::new("plugin", "plugin_despawn", "despawn a tree of `ChildOf`, per node, with our plugin and without")
+        .headline(),
+    Entry::new("plugin", "plugin_frame", "an empty frame, with our plugin and without").headline(),
     Entry::new("memory", "memory", "bytes of a pair, 1,000 targets").bytes().headline(),
     Entry::new("memory", "memory_lone", "bytes of a pair, a target each").bytes().headline(),
     Entry::new("memory", "memory_second", "bytes of a pair, where entities have pairs of another relation")

@@ -7,12 +7,15 @@ mod commands;
 mod despawn;
 mod expr;
 mod filter;
+mod game;
 mod hub;
 mod inherit;
 mod insert_remove;
+mod join;
 mod lookup;
 mod memory;
 mod names;
+mod plugin;
 mod retarget;
 mod spawn;
 mod transforms;
@@ -89,7 +92,13 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
     let wide: &[fn(usize) -> Workload] =
         &[up::wide, |leaves| up::moved(leaves, 10), |leaves| up::moved(leaves, 1_000)];
     workloads.extend(each(wide, &[100_000, 1_000_000]));
-    workloads.extend(each(&[up::chains], if scale == Scale::Quick { &[4_096] } else { &[65_536] }));
+    let chains: &[fn(usize) -> Workload] = &[up::chains, up::plain];
+    workloads.extend(each(chains, if scale == Scale::Quick { &[4_096] } else { &[65_536] }));
+    let joins: &[fn(usize) -> Workload] = &[join::pair_query, join::write, join::write_lacking];
+    workloads.extend(each(joins, &[1_000, 100_000]));
+    workloads.extend(game::all(scale));
+    workloads.extend(each(&[plugin::spawn, plugin::reparent, plugin::despawn], &[1_000, 100_000]));
+    workloads.push(plugin::frame());
     workloads.extend(cascade::all(scale));
     let transforms: &[fn(usize) -> Workload] = &[
         |size| transforms::tree("transforms", size, 100),

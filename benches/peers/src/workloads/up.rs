@@ -26,6 +26,10 @@ struct Leaf(#[expect(dead_code, reason = "only there to be asked for")] f32);
 #[derive(Component, Clone, Copy)]
 struct Held(u32);
 
+/// What an entity is below, by hand.
+#[derive(Component)]
+struct Below(Entity);
+
 /// Trees: a root that may hold data, a chain, and parents of leaves.
 #[derive(Clone, Copy)]
 struct Shape {
@@ -126,6 +130,18 @@ pub(super) fn chains(count: usize) -> Workload {
     workload("up_chains", shape, [1.0, 1.0, 1.0])
 }
 
+/// The same, for those who keep nothing from run to run.
+pub(super) fn plain(count: usize) -> Workload {
+    let shape = Shape { roots: count, holders: 2, ..Shape::new(count, 4, 1) };
+    let contestants = vec![
+        Contestant::new("flecs uncached", move || flecs(shape, FlecsQuery::uncached)),
+        Contestant::new("bevy", move || bevy(shape)),
+        Contestant::new("by hand", move || by_hand(shape)),
+        Contestant::new("ours", move || ours::<Up<MountedOn, &'static Held>>(shape)).goal("by hand", 1.0),
+    ];
+    Workload { id: "up_plain", size: shape.leaves, elements: shape.leaves, contestants }
+}
+
 fn workload(id: &'static str, shape: Shape, goals: [f64; 3]) -> Workload {
     let contestants = vec![
         Contestant::new("flecs", move || flecs(shape, FlecsQuery::cached)),
@@ -211,7 +227,38 @@ fn grow(world: &mut World, forest: &Forest, link: impl Fn(&mut World, Entity, En
     ids
 }
 
-/// Climbs in a loop, as one would write it by hand.
+/// Climbs in a loop that asks each entity above once.
+fn by_hand(shape: Shape) -> impl FnMut(&mut Stopwatch) -> u64 {
+    let forest = Forest::new(shape);
+    let mut world = World::new();
+    grow(&mut world, &forest, |world, node, parent| {
+        world.entity_mut(node).insert(Below(parent));
+    });
+    let mut state =
+        SystemState::<(Query<&Below, With<Leaf>>, Query<(Option<&Held>, Option<&Below>)>)>::new(&mut world);
+    move |watch| {
+        let (leaves, above) = state.get(&world).expect("queries are always available");
+        watch.time(|| {
+            let mut sum = 0;
+            for mut below in &leaves {
+                while let Ok((held, next)) = above.get(below.0) {
+                    match (held, next) {
+                        (Some(held), _) => sum += u64::from(held.0),
+                        (None, Some(next)) => {
+                            below = next;
+                            continue;
+                        }
+                        (None, None) => {}
+                    }
+                    break;
+                }
+            }
+            sum
+        })
+    }
+}
+
+/// Climbs along Bevy's hierarchy in a loop.
 fn bevy(shape: Shape) -> impl FnMut(&mut Stopwatch) -> u64 {
     let link = |world: &mut World, node: Entity, parent| {
         world.entity_mut(node).insert(ChildOf(parent));

@@ -1,0 +1,336 @@
+//! Components of sources that are written beside what is known of their targets.
+
+use super::sparse_fits;
+use crate::{
+    bevy::{LikesInList, Naming},
+    flecs::{FlecsWorld, Id, Kind, pair},
+    flecs_query::{FlecsQuery, Term},
+    harness::{Contestant, Stopwatch, Workload},
+    ours::{self, DockedTo, compile, id_of},
+    random::Random,
+};
+use bevy_ecs::{
+    component::Component,
+    entity::Entity,
+    query::Without,
+    system::{Query, SystemParamBuilder, SystemState},
+    world::World,
+};
+use bevy_relations::{
+    expr::{AnyExpression, ExprParam, PairExpr},
+    prelude::*,
+};
+
+#[derive(Component, Clone, Copy)]
+#[repr(transparent)]
+struct Fuel(u32);
+
+#[derive(Component, Clone, Copy)]
+#[repr(transparent)]
+struct Depot(u32);
+
+#[derive(Component, Clone, Copy)]
+struct Mark<const N: usize>(#[expect(dead_code, reason = "only there to make another table")] u8);
+
+/// Sources and targets, one for ten sources, at random places.
+#[derive(Clone, Copy)]
+struct Plan {
+    sources: usize,
+    /// So many sources have a target: all, or every other one.
+    every: usize,
+}
+
+/// A source and its target, if it has one.
+type Choice = Option<usize>;
+
+impl Plan {
+    fn targets(self) -> usize {
+        self.sources / 10
+    }
+
+    fn choices(self) -> Vec<Choice> {
+        let chosen = Random::new(91).choices(self.sources, self.targets());
+        let linked = Random::new(92).permutation(self.sources);
+        let choices = linked.into_iter().zip(chosen);
+        choices.map(|(number, target)| number.is_multiple_of(self.every).then_some(target)).collect()
+    }
+
+    fn repeats(self) -> usize {
+        (100_000 / self.sources).max(1)
+    }
+
+    fn matches(self) -> usize {
+        self.sources.div_ceil(self.every)
+    }
+
+    fn world(self, mut world: World, link: impl Fn(&mut World, Entity, Entity)) -> World {
+        let targets: Vec<Entity> = (0..self.targets())
+            .map(|number| {
+                let depot = Depot(number as u32 % 31 + 1);
+                match number % 4 {
+                    0 => world.spawn(depot).id(),
+                    1 => world.spawn((depot, Mark::<1>(0))).id(),
+                    2 => world.spawn((depot, Mark::<2>(0))).id(),
+                    _ => world.spawn((depot, Mark::<3>(0))).id(),
+                }
+            })
+            .collect();
+        let sources: Vec<Entity> = (0..self.sources).map(|_| world.spawn(Fuel(0)).id()).collect();
+        for (&source, target) in sources.iter().zip(self.choices()) {
+            if let Some(target) = target {
+                link(&mut world, source, targets[target]);
+            }
+        }
+        world
+    }
+
+    fn ours(self) -> World {
+        let mut world = ours::world();
+        world.register_relation::<DockedTo>().expect("its traits are right");
+        self.world(world, |world, source, target| {
+            world.insert_pair(source, DockedTo, target).expect("both are alive");
+        })
+    }
+
+    fn bevy(self) -> World {
+        self.world(World::new(), |world, source, target| {
+            world.entity_mut(source).insert(LikesInList::new(target));
+        })
+    }
+
+    fn flecs(self, kind: Kind, terms: fn(&FlecsSide) -> Vec<Term>, cached: bool) -> (FlecsSide, FlecsQuery) {
+        let mut world = FlecsWorld::new();
+        let relation = world.relation(kind);
+        let (fuel, depot) = (world.component(), world.component());
+        let marks = [world.entity(), world.entity(), world.entity()];
+        let targets: Vec<Id> = (0..self.targets())
+            .map(|number| {
+                let target = world.entity();
+                world.set(target, depot, &Depot(number as u32 % 31 + 1));
+                (number % 4).checked_sub(1).iter().for_each(|&mark| world.add(target, marks[mark]));
+                target
+            })
+            .collect();
+        let sources: Vec<Id> = (0..self.sources)
+            .map(|_| {
+                let source = world.entity();
+                world.set(source, fuel, &Fuel(0));
+                source
+            })
+            .collect();
+        for (&source, target) in sources.iter().zip(self.choices()) {
+            if let Some(target) = target {
+                world.add(source, pair(relation, targets[target]));
+            }
+        }
+        let mut side = FlecsSide { world, relation, fuel, depot };
+        let terms = terms(&side);
+        let query = if cached { FlecsQuery::cached } else { FlecsQuery::uncached }(&mut side.world, &terms);
+        (side, query)
+    }
+
+    /// Runs `work` over a world, and adds up what all sources have then.
+    fn bevy_round(
+        self,
+        mut world: World,
+        mut work: impl FnMut(&mut World) + 'static,
+    ) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let mut all = world.query::<&mut Fuel>();
+        move |watch| {
+            watch.time(|| (0..self.repeats()).for_each(|_| work(&mut world)));
+            let take =
+                |mut fuel: bevy_ecs::change_detection::Mut<Fuel>| u64::from(std::mem::take(&mut fuel.0));
+            let sum = all.iter_mut(&mut world).map(take).sum();
+            world.clear_trackers();
+            sum
+        }
+    }
+
+    fn flecs_round(
+        self,
+        kind: Kind,
+        cached: bool,
+        terms: fn(&FlecsSide) -> Vec<Term>,
+        read: fn(&crate::flecs_query::Table<'_>) -> u32,
+    ) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let (mut side, query) = self.flecs(kind, terms, cached);
+        let all = FlecsQuery::uncached(&mut side.world, &[Term::write(side.fuel)]);
+        move |watch| {
+            watch.time(|| {
+                for _ in 0..self.repeats() {
+                    query.for_each_table(&mut side.world, |table| {
+                        let more = read(table);
+                        for fuel in table.field::<Fuel>(0).into_iter().flatten() {
+                            fuel.set(Fuel(fuel.get().0 + more));
+                        }
+                    });
+                }
+            });
+            let mut sum = 0;
+            all.for_each_table(&mut side.world, |table| {
+                for fuel in table.field::<Fuel>(0).into_iter().flatten() {
+                    sum += u64::from(fuel.replace(Fuel(0)).0);
+                }
+            });
+            sum
+        }
+    }
+}
+
+struct FlecsSide {
+    world: FlecsWorld,
+    relation: Id,
+    fuel: crate::flecs::Component<Fuel>,
+    depot: crate::flecs::Component<Depot>,
+}
+
+/// Each source takes from its target.
+pub(super) fn pair_query(size: usize) -> Workload {
+    let plan = Plan { sources: size, every: 1 };
+    let terms = |side: &FlecsSide| {
+        let depot = Term::read(side.depot).on(c"$target");
+        vec![Term::write(side.fuel), Term::to_variable(side.relation, c"$target"), depot]
+    };
+    let read =
+        |table: &crate::flecs_query::Table<'_>| table.field::<Depot>(2).map_or(0, |depot| depot[0].get().0);
+    let flecs = move |kind, cached| move || plan.flecs_round(kind, cached, terms, read);
+    let mut contestants = vec![
+        Contestant::new("flecs", flecs(Kind::Exclusive, true)),
+        Contestant::new("bevy", move || {
+            let mut world = plan.bevy();
+            let mut state = SystemState::<(Query<(&mut Fuel, &LikesInList)>, Query<&Depot>)>::new(&mut world);
+            plan.bevy_round(world, move |world| {
+                let (mut sources, targets) = state.get_mut(world).expect("queries are always available");
+                for (mut fuel, link) in &mut sources {
+                    if let Ok(depot) = targets.get(link.target()) {
+                        fuel.0 += depot.0;
+                    }
+                }
+            })
+        }),
+        Contestant::new("ours", move || {
+            let mut world = plan.ours();
+            let mut state = SystemState::<PairQuery<DockedTo, &mut Fuel, &Depot>>::new(&mut world);
+            plan.bevy_round(world, move |world| {
+                let mut pairs = state.get_mut(world).expect("the plugin provides what it needs");
+                pairs.for_each(|mut fuel, _, depot| fuel.0 += depot.0);
+            })
+        })
+        .goal("bevy", 1.5),
+        Contestant::new("ours iter_mut", move || {
+            let mut world = plan.ours();
+            let mut state = SystemState::<PairQuery<DockedTo, &mut Fuel, &Depot>>::new(&mut world);
+            plan.bevy_round(world, move |world| {
+                let mut pairs = state.get_mut(world).expect("the plugin provides what it needs");
+                for (mut fuel, _, depot) in &mut pairs {
+                    fuel.0 += depot.0;
+                }
+            })
+        }),
+    ];
+    if sparse_fits(size, plan.targets()) {
+        contestants.insert(1, Contestant::new("flecs DontFragment", flecs(Kind::SparseExclusive, false)));
+    }
+    Workload { id: "pair_query", size, elements: size * plan.repeats(), contestants }
+}
+
+/// A system with an expression.
+fn system<D: bevy_ecs::query::QueryData + 'static>(
+    world: &mut World,
+    text: &str,
+) -> SystemState<(ExprQuery<'static, 'static, AnyExpression, D>,)> {
+    (ExprParam(PairExpr::parse(text).expect("the text is right")),).build_state(world)
+}
+
+/// Each source that has a target is written, through an expression's row.
+pub(super) fn write(size: usize) -> Workload {
+    let plan = Plan { sources: size, every: 1 };
+    let terms = |side: &FlecsSide| vec![Term::write(side.fuel), Term::to_variable(side.relation, c"$target")];
+    let contestants = vec![
+        Contestant::new("flecs", move || plan.flecs_round(Kind::Exclusive, true, terms, |_| 1)),
+        Contestant::new("bevy", move || {
+            let mut world = plan.bevy();
+            let mut query = world.query::<(&mut Fuel, &LikesInList)>();
+            plan.bevy_round(world, move |world| {
+                for (mut fuel, link) in query.iter_mut(world) {
+                    std::hint::black_box(link.target());
+                    fuel.0 += 1;
+                }
+            })
+        }),
+        Contestant::new("ours", move || {
+            let mut world = plan.ours();
+            let fuel = id_of::<Fuel>(&mut world);
+            let mut expr = compile(&mut world, &format!("{fuel}, (DockedTo, $target)"));
+            plan.bevy_round(world, move |world| {
+                let run = expr.for_each_mut(world, |mut row| {
+                    row.get_mut::<Fuel>(0).expect("the field is set").0 += 1;
+                });
+                run.expect("there is no limit");
+            })
+        })
+        .at_most(7.0),
+        Contestant::new("ours in a system", move || {
+            let mut world = plan.ours();
+            let fuel = id_of::<Fuel>(&mut world);
+            let mut state = system::<()>(&mut world, &format!("[inout] {fuel}, (DockedTo, $target)"));
+            plan.bevy_round(world, move |world| {
+                let (mut expr,) = state.get_mut(world).expect("the plugin provides what it needs");
+                let run = expr.for_each_mut(|(), mut row| {
+                    row.get_mut::<Fuel>(0).expect("the field is set").0 += 1;
+                });
+                run.expect("there is no limit");
+            })
+        })
+        .at_most(7.0),
+        Contestant::new("ours data", move || {
+            let mut world = plan.ours();
+            let fuel = id_of::<Fuel>(&mut world);
+            let mut state = system::<&mut Fuel>(&mut world, &format!("{fuel}, (DockedTo, $target)"));
+            plan.bevy_round(world, move |world| {
+                let (mut expr,) = state.get_mut(world).expect("the plugin provides what it needs");
+                expr.for_each_mut(|mut fuel, _| fuel.0 += 1).expect("there is no limit");
+            })
+        })
+        .at_most(7.0),
+    ];
+    Workload { id: "expr_write", size, elements: size * plan.repeats(), contestants }
+}
+
+/// Each source without a target is written.
+pub(super) fn write_lacking(size: usize) -> Workload {
+    let plan = Plan { sources: size, every: 2 };
+    let terms = |side: &FlecsSide| vec![Term::write(side.fuel), Term::any_target(side.relation).negated()];
+    let flecs = move |cached| move || plan.flecs_round(Kind::Exclusive, cached, terms, |_| 1);
+    let contestants = vec![
+        Contestant::new("flecs", flecs(true)),
+        Contestant::new("flecs uncached", flecs(false)),
+        Contestant::new("bevy", move || {
+            let mut world = plan.bevy();
+            let mut query = world.query_filtered::<&mut Fuel, Without<LikesInList>>();
+            plan.bevy_round(world, move |world| query.iter_mut(world).for_each(|mut fuel| fuel.0 += 1))
+        }),
+        Contestant::new("ours", move || {
+            let mut world = plan.ours();
+            let fuel = id_of::<Fuel>(&mut world);
+            let mut state = system::<&mut Fuel>(&mut world, &format!("{fuel}, !(DockedTo, *)"));
+            plan.bevy_round(world, move |world| {
+                let (mut expr,) = state.get_mut(world).expect("the plugin provides what it needs");
+                expr.for_each_mut(|mut fuel, _| fuel.0 += 1).expect("there is no limit");
+            })
+        })
+        .goal("bevy", 1.0),
+        Contestant::new("ours rows", move || {
+            let mut world = plan.ours();
+            let fuel = id_of::<Fuel>(&mut world);
+            let mut expr = compile(&mut world, &format!("{fuel}, !(DockedTo, *)"));
+            plan.bevy_round(world, move |world| {
+                let run = expr.for_each_mut(world, |mut row| {
+                    row.get_mut::<Fuel>(0).expect("the field is set").0 += 1;
+                });
+                run.expect("there is no limit");
+            })
+        }),
+    ];
+    Workload { id: "expr_write_lacking", size, elements: plan.matches() * plan.repeats(), contestants }
+}
