@@ -130,6 +130,34 @@ fn fields_that_are_written_or_not_looked_at_have_no_value() {
 }
 
 #[test]
+fn rows_of_any_component_have_names_and_names_of_entities_in_their_values() {
+    #[derive(Component, Reflect)]
+    #[reflect(Component)]
+    struct Heading {
+        to: Entity,
+        over: Vec<Entity>,
+        called: Name,
+    }
+    let mut world = world();
+    let types = world.resource::<AppTypeRegistry>().clone();
+    types.write().register::<Heading>();
+    types.write().register::<Name>();
+    let [earth, moon] = ["Earth", "Moon"].map(|name| world.spawn(Name::new(name)).id());
+    let nameless = world.spawn_empty().id();
+    let heading = Heading { to: earth, over: vec![moon, nameless], called: Name::new("H") };
+    world.spawn((Name::new("Kite"), Ship, heading));
+    let rows = written(&mut world, "Ship, *");
+    let found: Vec<(&str, &Value)> =
+        rows.iter().map(|row| &row["fields"][1]).map(|f| (f["id"].as_str().unwrap(), &f["value"])).collect();
+    let heading =
+        json!({ "to": "Earth", "over": ["Moon", format!("#{}", nameless.to_bits())], "called": "H" });
+    for expected in [("Name", &json!("Kite")), ("Ship", &json!({})), ("Heading", &heading)] {
+        assert!(found.contains(&expected), "{expected:?} in {found:?}");
+    }
+    assert_eq!(found.len(), 3);
+}
+
+#[test]
 fn what_is_not_registered_has_no_value_and_no_name() {
     let mut world = world();
     world.register_component::<Secret>();

@@ -16,7 +16,10 @@ use alloc::{
     vec::Vec,
 };
 use bevy_ecs::{component::ComponentId, entity::Entity};
-use bevy_reflect::{TypeRegistry, serde::TypedReflectSerializer};
+use bevy_reflect::{
+    PartialReflect, TypeRegistry,
+    serde::{ReflectSerializerProcessor, TypedReflectSerializer},
+};
 use bevy_relations_syntax::{ast::Path, path};
 use core::any::TypeId;
 use serde::{
@@ -45,8 +48,8 @@ use serde::{
 /// Of the last three those are left out that there are not. Fields marked `[out]` or `[none]` have no value, nor have
 /// those of types that are not registered.
 ///
-/// Names are written as in expressions, so that they can be put into one: entities as paths, components as type
-/// paths, as short ones where these are enough. What has no such name is written `#bits`: an entity without a path, or
+/// Names are written as in expressions, so that they can be put into one: entities as paths, also inside of values,
+/// components as type paths, as short ones where these are enough. What has no such name is written `#bits`: an entity without a path, or
 /// one that is not found by it since another has the same, and a type that is not registered. The one of several that
 /// is found is written by its path all the same; an expression that names it is refused, and the error names them.
 ///
@@ -141,7 +144,7 @@ impl Serialize for Field<'_> {
             Some(FieldAccess::Out | FieldAccess::None) => None,
             Some(FieldAccess::In | FieldAccess::InOut) | None => row.reflect_with(field, types),
         };
-        let value = value.map(|value| TypedReflectSerializer::new(value, types));
+        let value = value.map(|value| TypedReflectSerializer::with_processor(value, types, &names));
         let keys = [id.is_some(), source.is_some(), value.is_some()];
         let keys = 2 + keys.into_iter().filter(|&there| there).count();
         let mut written = serializer.serialize_struct("Field", keys)?;
@@ -217,6 +220,21 @@ impl Names<'_> {
         let is_only = self.types_named(&short) == [type_id] && self.access.lookup(None, &short).is_none();
         let name = if is_only { short } else { registered?.path().to_string() };
         Some(Path([name].into()).to_string())
+    }
+}
+
+/// Entities inside of values.
+impl ReflectSerializerProcessor for Names<'_> {
+    fn try_serialize<S: Serializer>(
+        &self,
+        value: &dyn PartialReflect,
+        _: &TypeRegistry,
+        serializer: S,
+    ) -> Result<Result<S::Ok, S>, S::Error> {
+        match value.try_downcast_ref::<Entity>() {
+            Some(&entity) => self.entity(entity).serialize(serializer).map(Ok),
+            None => Ok(Err(serializer)),
+        }
     }
 }
 
