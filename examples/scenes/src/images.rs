@@ -1,7 +1,7 @@
 //! What sprites look like: shapes drawn in code, white, to be tinted by a sprite's colour.
 //!
-//! All shapes are parts of one image: the renderer draws sprites that lie above each other in one go as long as they have one
-//! image.
+//! All shapes are parts of one image. Bevy draws sprites in one go only if they have one image, part, size and colour, and if
+//! no other lies between them.
 
 use bevy::{
     asset::RenderAssetUsages,

@@ -14,6 +14,9 @@ use bevy_relations_scenes::{
     stage::{BEHIND, Behind, SIZE},
 };
 
+/// How bright stars are, in so many steps.
+const KINDS: f32 = 5.0;
+
 /// Whether bodies leave trails.
 #[derive(Resource)]
 struct Trails(bool);
@@ -28,10 +31,12 @@ fn spawn_stars(mut commands: Commands, images: Res<Images>) {
     let mut random = Random::new(7);
     for _ in 0..130 {
         let at = (vec2(random.next(), random.next()) - 0.5) * SIZE.as_vec2() * 1.3;
-        let brightness = random.next().powi(3);
+        // Of few kinds, each at a height of its own: Bevy draws sprites that look the same, and lie above each
+        // other, in one go.
+        let brightness = (random.next().powi(3) * KINDS).floor() / KINDS;
         let star =
             images.sprite(Shape::Disc, 0.6 + brightness, palette::PLAIN.with_alpha(0.12 + 0.5 * brightness));
-        commands.spawn((star, Transform::from_translation(at.extend(-10.0)), BEHIND));
+        commands.spawn((star, Transform::from_translation(at.extend(brightness - 10.0)), BEHIND));
     }
 }
 
