@@ -1,7 +1,7 @@
 //! What happens when the counter of changes has gone all the way around.
 //!
-//! It counts to four billion, which takes seconds with optimization and minutes without, so this stands alone:
-//! `cargo test --profile bench --test wrap_around -- --ignored`
+//! It counts to four billion, which takes a minute, so this stands alone:
+//! `cargo test --test wrap_around -- --ignored`
 
 use bevy_ecs::{change_detection::CHECK_TICK_THRESHOLD, prelude::*};
 use bevy_relations::{
@@ -20,7 +20,7 @@ fn news(
 }
 
 #[test]
-#[ignore = "counts to four billion, which takes minutes without optimization"]
+#[ignore = "counts to four billion, which takes a minute"]
 fn an_old_pair_does_not_become_new_when_the_counter_wraps_around() {
     let mut world = World::new();
     let [a, b] = [(); 2].map(|()| world.spawn_empty().id());
