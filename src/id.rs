@@ -149,3 +149,10 @@ pub(crate) struct StoredPair {
     pub(crate) relation: RelationId,
     pub(crate) target: Entity,
 }
+
+/// A tag on an entity.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct StoredTag {
+    pub(crate) source: Entity,
+    pub(crate) tag: Entity,
+}

@@ -30,9 +30,10 @@ pub(crate) use lifecycle::cleanup::{clear_pairs, despawn_sources, despawn_with_d
 pub(crate) use lifecycle::companions::set_traits;
 pub(crate) use mutate::{
     event::observe,
-    insert::{insert, insert_batch, insert_slot, insert_typed, resolve_pair},
+    insert::{insert_batch, insert_by_id, insert_typed, insert_value_by_id},
     order::order_sources,
-    remove::{remove_batch, remove_selected, remove_stored, remove_typed, select},
+    remove::{remove_batch, remove_selected, remove_tag, remove_typed, select},
+    tag::insert_tag,
 };
 pub(crate) use register::entity::{TypeEntity, entity_of_type_id};
 pub(crate) use register::participant::Participant;

@@ -5,7 +5,7 @@ use super::{
     read::{ReadPairs, ReadPairsFetch, ReadPairsState},
 };
 use crate::{
-    relation::{IsA, TAGGED, TraversableRelation},
+    relation::{IsA, TraversableRelation},
     store::{PairStore, Relations, TargetIter},
     traverse::{AncestorIter, RelationView},
 };
@@ -81,7 +81,7 @@ impl PairsOfItem<'_> {
         let index = self.relations.find_map(|id| {
             self.relation = self.store.registry.entry(id).entity;
             let index = self.store.relation(id);
-            (id != TAGGED && index.has_any(self.source)).then_some(index)
+            index.has_any(self.source).then_some(index)
         })?;
         self.targets = index.targets(self.source);
         Some(())

@@ -7,19 +7,17 @@ use crate::id::RelationId;
 use core::any::TypeId;
 
 // Numbers of the relations that every world registers first.
-pub(crate) const TAGGED: RelationId = RelationId(0);
-pub(crate) const IS_A: RelationId = RelationId(1);
-pub(crate) const SLOT_OF: RelationId = RelationId(2);
-pub(crate) const CHILD_OF: RelationId = RelationId(3);
+pub(crate) const IS_A: RelationId = RelationId(0);
+pub(crate) const SLOT_OF: RelationId = RelationId(1);
+pub(crate) const CHILD_OF: RelationId = RelationId(2);
 
 /// How many there are.
-pub(crate) const BUILT_INS: usize = 4;
+pub(crate) const BUILT_INS: usize = 3;
 
 /// The number of a built-in relation: it is reserved, whatever is registered first.
 pub(super) fn built_in(type_id: TypeId) -> Option<RelationId> {
-    let types =
-        [TypeId::of::<Tagged>(), TypeId::of::<IsA>(), TypeId::of::<SlotOf>(), TypeId::of::<ChildOf>()];
-    let numbers = [TAGGED, IS_A, SLOT_OF, CHILD_OF];
+    let types = [TypeId::of::<IsA>(), TypeId::of::<SlotOf>(), TypeId::of::<ChildOf>()];
+    let numbers = [IS_A, SLOT_OF, CHILD_OF];
     types.into_iter().zip(numbers).find_map(|(built_in, id)| (built_in == type_id).then_some(id))
 }
 
@@ -37,9 +35,7 @@ pub struct IsA;
 #[relation(tag, exclusive, on_instantiate = DontInherit)]
 pub struct SlotOf;
 
-/// `(Tagged, tag)`: how an entity that serves as a tag is stored. Never listed among an entity's pairs.
-#[derive(Relation, Clone, Copy, Debug)]
-#[relation(tag)]
+/// Its entity stands for tags where events and errors name a relation, and where a pair is named. It is no relation.
 pub(crate) struct Tagged;
 
 /// Marks an entity from which instances will be made.

@@ -2,7 +2,7 @@
 
 use super::{
     ColumnRef, PairContext, PairRefusal, Relation, RelationName, RelationTraits, Value,
-    builtin::{BUILT_INS, built_in},
+    builtin::{BUILT_INS, Tagged, built_in},
 };
 use crate::id::RelationId;
 use alloc::{borrow::Cow, vec::Vec};
@@ -184,6 +184,17 @@ impl Registry {
             Some(id) => Some(self.entry(id).entity),
             None => self.types.get(&type_id).map(|entry| entry.entity),
         }
+    }
+
+    /// Whether the entity is the one that names tags, which are no pairs, where a pair names its relation.
+    #[cold]
+    pub(crate) fn names_tags(&self, entity: Entity) -> bool {
+        self.type_entities.get(&entity) == Some(&TypeId::of::<Tagged>())
+    }
+
+    /// The entity for which [`names_tags`](Self::names_tags) is true, once there have been tags.
+    pub(crate) fn tags_entity(&self) -> Option<Entity> {
+        self.types.get(&TypeId::of::<Tagged>()).map(|entry| entry.entity)
     }
 
     /// Whether a type is registered as a relation.

@@ -6,7 +6,7 @@
 #[cfg(test)]
 pub(in crate::store) mod tests;
 
-use super::PairStore;
+use super::{PairStore, RelationIndex};
 use crate::{id::RelationId, relation::RelationName};
 use alloc::{string::String, vec::Vec};
 use bevy_ecs::{
@@ -90,8 +90,7 @@ impl PairStore {
         let mut rows = Rows::default();
         for id in self.registry.ids() {
             let checker = Checker { store: self, world, id };
-            checker.lists()?;
-            checker.mirror()?;
+            checker.index()?;
             checker.traits()?;
             checker.alive()?;
             checker.acyclic()?;
@@ -101,9 +100,40 @@ impl PairStore {
             checker.roles(&is_marked)?;
             checker.adopted()?;
         }
+        self.check_tags(world, &is_marked)?;
         self.check_watches(world)?;
         self.check_columns(world, &rows)?;
         self.check_rest(|entity| world.entities().contains_spawned(entity) && is_marked(entity))
+    }
+
+    /// The tags: they have an index of their own.
+    fn check_tags(
+        &self,
+        world: &World,
+        is_marked: &impl Fn(Entity) -> bool,
+    ) -> Result<(), PairInvariantError> {
+        let index = &self.tags;
+        let mut named = index.targets_with_sources().map(|(tag, _)| tag).chain(index.all_sources());
+        let Some(entity) = named.next() else { return Ok(()) };
+        let fault = lists(index).or_else(|| mirror(index)).or_else(|| {
+            index.iter().flat_map(|(source, tag)| [source, tag]).find_map(|end| {
+                let known = self.participants.is_tagged(end) && self.participants.is_marked(end);
+                if !world.entities().contains_spawned(end) {
+                    Some((Invariant::Alive, alloc::format!("a tag names {end}, which is dead")))
+                } else if !known || !is_marked(end) {
+                    Some((Invariant::Roles, alloc::format!("{end} is not known to have or be a tag")))
+                } else {
+                    None
+                }
+            })
+        });
+        match fault {
+            None => Ok(()),
+            Some((invariant, detail)) => {
+                let relation = RelationName { name: Some("*".into()), entity };
+                Err(PairInvariantError { invariant, relation, detail })
+            }
+        }
     }
 
     /// What is about no relation in use.
@@ -161,71 +191,73 @@ impl PairStore {
     }
 }
 
+/// What is wrong, and which invariant that breaks.
+type Fault = (Invariant, String);
+
+fn lists(index: &RelationIndex) -> Option<Fault> {
+    let fault = index.reverse.fault().or_else(|| index.forward.fault())?;
+    Some((Invariant::Lists, fault))
+}
+
+fn mirror(index: &RelationIndex) -> Option<Fault> {
+    let fault = |detail: fmt::Arguments<'_>| Some((Invariant::Mirror, alloc::format!("{detail}")));
+    let mut reverse = 0;
+    for (target, list) in index.reverse.targets() {
+        if index.reverse.list(target) != Some(list) {
+            return fault(format_args!("{target} does not find its list"));
+        }
+        let mut seen = EntityHashSet::default();
+        for source in index.sources(target) {
+            reverse += 1;
+            if !seen.insert(source) {
+                return fault(format_args!("{source} twice in {target}"));
+            }
+            let place = index.forward.find(&index.reverse, source, target);
+            let is_at = |place| {
+                let tombstones = index.reverse.tombstones(list);
+                let is_tombstone = tombstones.is_some_and(|tombstones| tombstones.is_tombstone(place));
+                !is_tombstone && index.reverse.lists[list].sources.get(place) == Some(&source)
+            };
+            if !place.is_some_and(|place| is_at(place as usize)) {
+                return fault(format_args!("{source} -> {target} only in reverse"));
+            }
+        }
+    }
+    let mut forward = 0;
+    for source in index.forward.sources() {
+        for (nth, target) in index.targets(source).enumerate() {
+            forward += 1;
+            if index.forward.nth(&index.reverse, source, nth) != Some(target) {
+                return fault(format_args!("target {nth} of {source}"));
+            }
+        }
+        // A slot that is stale names a target whose list is gone, or one too many.
+        if !index.has_any(source) || index.targets(source).next().is_none() {
+            return fault(format_args!("{source} has a slot and no target"));
+        }
+        if index.first_target(source) != index.targets(source).next() {
+            return fault(format_args!("first target of {source}"));
+        }
+    }
+    if forward != reverse || forward != index.len {
+        let len = index.len;
+        return fault(format_args!("{forward} forward, {reverse} reverse, {len} counted"));
+    }
+    None
+}
+
 impl Checker<'_> {
     fn fail(&self, invariant: Invariant, detail: fmt::Arguments<'_>) -> Result<(), PairInvariantError> {
         let relation = self.store.registry.entry(self.id).name();
         Err(PairInvariantError { invariant, relation, detail: alloc::format!("{detail}") })
     }
 
-    fn lists(&self) -> Result<(), PairInvariantError> {
+    fn index(&self) -> Result<(), PairInvariantError> {
         let index = self.store.relation(self.id);
-        match index.reverse.fault().or_else(|| index.forward.fault()) {
-            Some(fault) => self.fail(Invariant::Lists, format_args!("{fault}")),
+        match lists(index).or_else(|| mirror(index)) {
+            Some((invariant, detail)) => self.fail(invariant, format_args!("{detail}")),
             None => Ok(()),
         }
-    }
-
-    fn mirror(&self) -> Result<(), PairInvariantError> {
-        let index = self.store.relation(self.id);
-        let mut reverse = 0;
-        for (target, list) in index.reverse.targets() {
-            if index.reverse.list(target) != Some(list) {
-                return self.fail(Invariant::Mirror, format_args!("{target} does not find its list"));
-            }
-            let mut seen = EntityHashSet::default();
-            for source in index.sources(target) {
-                reverse += 1;
-                if !seen.insert(source) {
-                    return self.fail(Invariant::Mirror, format_args!("{source} twice in {target}"));
-                }
-                let place = index.forward.find(&index.reverse, source, target);
-                let is_at = |place| {
-                    let is_tombstone = index
-                        .reverse
-                        .tombstones(list)
-                        .is_some_and(|tombstones| tombstones.is_tombstone(place));
-                    !is_tombstone && index.reverse.lists[list].sources.get(place) == Some(&source)
-                };
-                if !place.is_some_and(|place| is_at(place as usize)) {
-                    return self
-                        .fail(Invariant::Mirror, format_args!("{source} -> {target} only in reverse"));
-                }
-            }
-        }
-        let mut forward = 0;
-        for source in index.forward.sources() {
-            for (nth, target) in index.targets(source).enumerate() {
-                forward += 1;
-                if index.forward.nth(&index.reverse, source, nth) != Some(target) {
-                    return self.fail(Invariant::Mirror, format_args!("target {nth} of {source}"));
-                }
-            }
-            // A slot that is stale names a target whose list is gone, or one too many.
-            if !index.has_any(source) || index.targets(source).next().is_none() {
-                return self.fail(Invariant::Mirror, format_args!("{source} has a slot and no target"));
-            }
-            if index.first_target(source) != index.targets(source).next() {
-                return self.fail(Invariant::Mirror, format_args!("first target of {source}"));
-            }
-        }
-        if forward != reverse || forward != index.len {
-            let len = index.len;
-            return self.fail(
-                Invariant::Mirror,
-                format_args!("{forward} forward, {reverse} reverse, {len} counted"),
-            );
-        }
-        Ok(())
     }
 
     fn traits(&self) -> Result<(), PairInvariantError> {

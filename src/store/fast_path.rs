@@ -3,7 +3,7 @@
 use super::{PairStore, Participants, RelationIndex};
 use crate::{
     id::RelationId,
-    relation::{IS_A, RelationEntry, TAGGED},
+    relation::{IS_A, RelationEntry},
 };
 
 /// The changes for which no rule has to be asked, no value be moved and no observer be triggered. Computed when traits,
@@ -39,7 +39,6 @@ impl FastPathFlags {
             || entry.traits.one_of_rule().is_some()
             || entry.traits.is_symmetric()
             || id == IS_A
-            || id == TAGGED
             || index.reverse.extras.ticks;
         let has_values = entry.data.is_some() || entry.adopted.is_some();
         let is_plain = !has_rules && !has_values && has_entity;

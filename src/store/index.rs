@@ -39,6 +39,12 @@ pub(crate) struct RelationIndex {
     pub(super) on_target_despawn: CleanupPolicy,
 }
 
+impl Default for RelationIndex {
+    fn default() -> Self {
+        Self::new(&RelationTraits::new(), 0)
+    }
+}
+
 impl RelationIndex {
     /// An empty index, laid out for a relation with these traits.
     pub(crate) fn new(traits: &RelationTraits, bit: u64) -> Self {

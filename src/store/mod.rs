@@ -25,6 +25,7 @@ mod journal;
 mod pages;
 mod participants;
 mod reverse;
+mod tags;
 mod ticks;
 mod tombstones;
 
@@ -72,14 +73,6 @@ pub(crate) struct Listeners {
     pub(crate) any: [bool; 2],
     /// Ids that stand for one pair, or for one target, watched by narrowed observers.
     pub(crate) narrow: HashMap<(Option<Entity>, Entity), ComponentId>,
-}
-
-/// The copy of a pair on a clone, with the original's target.
-pub(crate) struct UnmappedClone {
-    pub(crate) original: Entity,
-    pub(crate) clone: Entity,
-    pub(crate) relation: RelationId,
-    pub(crate) target: Entity,
 }
 
 /// Observers that keep something right, and how to get them back, with what they have missed.
@@ -139,6 +132,8 @@ pub(crate) struct PairStore {
     pub(crate) registry: Registry,
     /// By [`RelationId`], in parallel with the registry's entries.
     relations: Vec<RelationIndex>,
+    /// See [`tags`](Self::tags).
+    tags: RelationIndex,
     pub(crate) participants: Participants,
     pub(crate) listeners: Listeners,
     /// What observers stand in the way of.
@@ -146,8 +141,6 @@ pub(crate) struct PairStore {
     pub(crate) cascade: Cascade,
     /// The source of a pair kept in a component whose value is being replaced.
     pub(crate) replacing: Option<Entity>,
-    /// Pairs of clones whose targets may still be cloned.
-    pub(crate) unmapped: Vec<UnmappedClone>,
     /// The columns with values that were removed and are still to be dropped.
     pub(crate) removed: SmallVec<[ColumnRef; 1]>,
     /// Observers that must not go.
@@ -172,7 +165,7 @@ impl PairStore {
         self.id
     }
 
-    /// Number of pairs of all relations.
+    /// Number of pairs of all relations, without tags.
     pub(crate) fn pair_count(&self) -> usize {
         self.relations.iter().map(RelationIndex::len).sum()
     }
@@ -308,7 +301,9 @@ impl PairStore {
             let index = self.relation(id);
             index.has_any(entity) || index.reverse.list(entity).is_some()
         };
-        self.participants.has_role(entity) || self.participants.relations(entity).any(has_pairs)
+        self.participants.has_role(entity)
+            || self.has_tags(entity)
+            || self.participants.relations(entity).any(has_pairs)
     }
 
     /// The relations in which `entity` has pairs as a source.

@@ -80,8 +80,11 @@ const STRIPPED: u64 = 1 << 8;
 /// The entity is an observer that the store depends on.
 const OBSERVER: u64 = 1 << 9;
 
+/// The entity has a tag or is one, or did so once.
+const TAGGED: u64 = 1 << 10;
+
 /// What does not keep an entity from taking part in a further pair without ado.
-const PLAIN: u64 = RELATION | VISITED | TYPE | NARROWED | OBSERVER;
+const PLAIN: u64 = RELATION | VISITED | TYPE | NARROWED | OBSERVER | TAGGED;
 
 /// The roles of every entity.
 #[derive(Default)]
@@ -251,6 +254,17 @@ impl Participants {
         } else {
             record.head &= !RELATION;
         }
+    }
+
+    /// Notes that the entity has a tag or is one.
+    pub(crate) fn set_tagged(&mut self, entity: Entity) {
+        self.ensure(entity).head |= TAGGED;
+    }
+
+    /// Whether the entity has a tag or is one, or did so once.
+    #[inline]
+    pub(crate) fn is_tagged(&self, entity: Entity) -> bool {
+        self.has(entity, TAGGED)
     }
 
     pub(crate) fn set_type(&mut self, entity: Entity) {

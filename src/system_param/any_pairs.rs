@@ -159,16 +159,14 @@ impl<'w, 's> AnyPairs<'w, 's> {
 
     /// The pairs of one relation: of none if `relation` is no relation.
     pub fn relation(&self, relation: Entity) -> RelationView<'w, 's> {
-        let view = self
-            .relations
-            .and_then(|relations| Some(relations.view(relations.store.registry.of_entity(relation)?)));
-        view.unwrap_or(RelationView::NONE)
+        self.relations.and_then(|relations| relations.named(relation)).unwrap_or(RelationView::NONE)
     }
 
     /// The name of a relation for messages: that of its type, or the one given when it was spawned.
     pub fn relation_name(&self, relation: Entity) -> Option<RelationName> {
         let registry = &self.relations?.store.registry;
-        Some(registry.entry(registry.of_entity(relation)?).name())
+        let is_known = registry.of_entity(relation).is_some() || registry.names_tags(relation);
+        is_known.then(|| registry.name_of(relation))
     }
 
     /// Counts changes to the pairs of all relations: two reads that give the same number saw the same pairs.
@@ -188,12 +186,17 @@ impl<'w, 's> AnyPairs<'w, 's> {
         source: Option<Entity>,
         pair: PairId,
     ) -> impl Iterator<Item = (Entity, Entity, Entity)> + use<'w, 's> {
+        // Tags are no pairs, unless they are named.
+        let named = pair.relation().entity();
+        let tags = self.relations.zip(named).map(|(relations, _)| relations.select_tags(source, pair));
+        let tags = tags.into_iter().flatten().zip(named.into_iter().cycle());
         let mut found = self.relations.map(|relations| (relations.store, relations.select(source, pair)));
-        core::iter::from_fn(move || {
+        let pairs = core::iter::from_fn(move || {
             let (store, pairs) = found.as_mut()?;
             let (relation, source, target) = pairs.next()?;
             Some((source, store.registry.entry(relation).entity, target))
-        })
+        });
+        pairs.chain(tags.map(|(tag, relation)| (tag.source, relation, tag.tag)))
     }
 }
 

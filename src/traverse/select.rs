@@ -5,10 +5,10 @@ use super::{
     view::RelationView,
 };
 use crate::{
-    id::{PairId, RelationId, Slot},
-    relation::TAGGED,
+    id::{PairId, RelationId, Slot, StoredTag},
     store::{self, ListIter, PairStore, SourceIter, TargetIter},
 };
+use alloc::{vec, vec::Vec};
 use bevy_ecs::entity::Entity;
 
 /// All relations of a world.
@@ -17,18 +17,11 @@ pub(crate) struct Relations<'w, 's> {
     pub(crate) store: &'w PairStore,
     /// How to read the order of children, if it matters.
     children: Option<ChildrenAccess<'w, 's>>,
-    /// Tags count as pairs.
-    tags: bool,
 }
 
 impl<'w, 's> Relations<'w, 's> {
     pub(crate) fn new(store: &'w PairStore, children: Option<ChildrenAccess<'w, 's>>) -> Self {
-        Self { store, children, tags: false }
-    }
-
-    /// The same, with tags: pairs of the relation that stands for them.
-    pub(crate) fn with_tags(self) -> Self {
-        Self { tags: true, ..self }
+        Self { store, children }
     }
 
     /// The pairs of one relation.
@@ -37,16 +30,60 @@ impl<'w, 's> Relations<'w, 's> {
     }
 
     /// The stored pairs that fit `id`, of one source or of all. `_` in a position stands for one match at most.
-    /// Tags are no pairs, unless asked for: they only fit an id that names their relation.
     pub(crate) fn select(self, source: Option<Entity>, id: PairId) -> SelectIter<'w, 's> {
         let candidates = Candidates::new(self, source, id);
         let one_of_several = [id.relation(), id.target()].contains(&Slot::Any);
-        let (relation, ends, lists) = (TAGGED, None, None);
-        SelectIter { relations: self, source, id, one_of_several, candidates, relation, ends, lists }
+        SelectIter {
+            relations: self,
+            source,
+            id,
+            one_of_several,
+            candidates,
+            relation: None,
+            ends: None,
+            lists: None,
+        }
+    }
+
+    /// The pairs of the relation that an entity is, or the tags, if it names those.
+    pub(crate) fn named(self, relation: Entity) -> Option<RelationView<'w, 's>> {
+        match self.store.registry.of_entity(relation) {
+            Some(id) => Some(self.view(id)),
+            None if self.store.registry.names_tags(relation) => {
+                Some(RelationView::new(Some(self.store.tags()), None))
+            }
+            None => None,
+        }
+    }
+
+    /// The tags that fit `id`, of one source or of all: a tag is a target without a relation, so that `(*, tag)` and `(*, *)`
+    /// fit. `_` stands for one match at most.
+    pub(crate) fn select_tags(self, source: Option<Entity>, id: PairId) -> Vec<StoredTag> {
+        if id.relation().entity().is_some_and(|relation| !self.store.registry.names_tags(relation)) {
+            return Vec::new();
+        }
+        let tags = self.store.tags();
+        let mut found: Vec<StoredTag> = match (source, id.target().entity()) {
+            (Some(source), Some(tag)) if tags.has(source, tag) => vec![StoredTag { source, tag }],
+            (Some(_), Some(_)) => Vec::new(),
+            (Some(source), None) => tags.targets(source).map(|tag| StoredTag { source, tag }).collect(),
+            (None, Some(tag)) => tags.sources(tag).map(|source| StoredTag { source, tag }).collect(),
+            (None, None) => tags.iter().map(|(source, tag)| StoredTag { source, tag }).collect(),
+        };
+        if id.target() == Slot::Any {
+            found.retain(|found| tags.first_target(found.source) == Some(found.tag));
+        }
+        found
     }
 
     /// Whether `source` has a pair that fits `id`.
     pub(crate) fn has(self, source: Entity, id: PairId) -> bool {
+        if let Some(relation) = id.relation().entity() {
+            return self.named(relation).is_some_and(|view| match id.target().entity() {
+                Some(target) => view.has(source, target),
+                None => view.has_any(source),
+            });
+        }
         Candidates::new(self, Some(source), id).any(|relation| match id.target().entity() {
             Some(target) => self.store.relation(relation).has(source, target),
             None => self.store.relation(relation).has_any(source),
@@ -55,17 +92,12 @@ impl<'w, 's> Relations<'w, 's> {
 
     /// The relations in which an entity takes part, or took part once.
     pub(crate) fn relations_of(self, entity: Entity) -> impl Iterator<Item = RelationId> + use<'w, 's> {
-        self.store.participants.relations(entity).filter(move |&relation| self.counts_as_relation(relation))
+        self.store.participants.relations(entity)
     }
 
     /// Every relation.
     pub(crate) fn all(self) -> impl Iterator<Item = RelationId> + use<'w, 's> {
-        self.store.registry.ids().filter(move |&relation| self.counts_as_relation(relation))
-    }
-
-    #[inline]
-    fn counts_as_relation(self, relation: RelationId) -> bool {
-        self.tags || relation != TAGGED
+        self.store.registry.ids()
     }
 
     /// Whether a pair that fits is the one that counts where `_` lets only one of several count: the first
@@ -88,19 +120,19 @@ impl<'w, 's> Relations<'w, 's> {
 enum Candidates<'w> {
     /// The one that the id names.
     Named(Option<RelationId>),
-    /// Those in which an end takes part; tags too, or not.
-    Of(store::Relations<'w>, bool),
-    /// All, from a number on; tags too, or not.
-    All(&'w PairStore, u32, bool),
+    /// Those in which an end takes part.
+    Of(store::Relations<'w>),
+    /// All, from a number on.
+    All(&'w PairStore, u32),
 }
 
 impl<'w> Candidates<'w> {
     fn new(relations: Relations<'w, '_>, source: Option<Entity>, id: PairId) -> Self {
-        let Relations { store, tags, .. } = relations;
+        let Relations { store, .. } = relations;
         match (id.relation().entity(), source.or(id.target().entity())) {
             (Some(relation), _) => Self::Named(store.registry.of_entity(relation)),
-            (None, Some(end)) => Self::Of(store.participants.relations(end), tags),
-            (None, None) => Self::All(store, 0, tags),
+            (None, Some(end)) => Self::Of(store.participants.relations(end)),
+            (None, None) => Self::All(store, 0),
         }
     }
 }
@@ -112,12 +144,12 @@ impl Iterator for Candidates<'_> {
     fn next(&mut self) -> Option<RelationId> {
         match self {
             Self::Named(relation) => relation.take(),
-            Self::Of(relations, tags) => relations.find(|&relation| *tags || relation != TAGGED),
-            Self::All(store, next, tags) => loop {
+            Self::Of(relations) => relations.next(),
+            Self::All(store, next) => loop {
                 let relation = RelationId(*next);
                 let entry = store.registry.entries.get(relation.index())?;
                 *next += 1;
-                if entry.in_use && (*tags || relation != TAGGED) {
+                if entry.in_use {
                     return Some(relation);
                 }
             },
@@ -152,7 +184,7 @@ pub(crate) struct SelectIter<'w, 's> {
     one_of_several: bool,
     candidates: Candidates<'w>,
     /// The relation at hand, and what is left of it.
-    relation: RelationId,
+    relation: Option<RelationId>,
     ends: Option<Ends<'w>>,
     /// If all its pairs are to be given: the lists of sources that are left.
     lists: Option<ListIter<'w>>,
@@ -161,21 +193,23 @@ pub(crate) struct SelectIter<'w, 's> {
 impl SelectIter<'_, '_> {
     /// The next pair of the relation at hand.
     #[inline]
-    fn next_here(&mut self) -> Option<(Entity, Entity)> {
+    fn next_here(&mut self) -> Option<(RelationId, Entity, Entity)> {
+        let relation = self.relation?;
         loop {
-            if let Some(pair) = self.ends.as_mut().and_then(Iterator::next) {
-                return Some(pair);
+            if let Some((source, target)) = self.ends.as_mut().and_then(Iterator::next) {
+                return Some((relation, source, target));
             }
             let (target, _) = self.lists.as_mut()?.next()?;
-            let sources = self.relations.view(self.relation).sources(target);
+            let sources = self.relations.view(relation).sources(target);
             self.ends = Some(Ends::To(sources, target));
         }
     }
 
     /// Goes on to the next relation.
     fn enter(&mut self) -> Option<()> {
-        self.relation = self.candidates.next()?;
-        let view = self.relations.view(self.relation);
+        let relation = self.candidates.next()?;
+        self.relation = Some(relation);
+        let view = self.relations.view(relation);
         self.ends = match (self.source, self.id.target().entity()) {
             (Some(source), Some(target)) => {
                 let target = view.has(source, target).then_some(target);
@@ -185,7 +219,7 @@ impl SelectIter<'_, '_> {
             (None, Some(target)) => Some(Ends::To(view.sources(target), target)),
             (None, None) => None,
         };
-        let index = self.relations.store.relation(self.relation);
+        let index = self.relations.store.relation(relation);
         self.lists = self.ends.is_none().then(|| index.targets_with_sources());
         Some(())
     }
@@ -198,9 +232,8 @@ impl Iterator for SelectIter<'_, '_> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             match self.next_here() {
-                Some((source, target)) => {
-                    let (relation, id) = (self.relation, self.id);
-                    if !self.one_of_several || self.relations.counts(id, relation, source, target) {
+                Some((relation, source, target)) => {
+                    if !self.one_of_several || self.relations.counts(self.id, relation, source, target) {
                         return Some((relation, source, target));
                     }
                 }

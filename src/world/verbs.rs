@@ -3,12 +3,12 @@
 use super::WorldPairExt;
 use crate::{
     fetch,
-    id::{PairId, StoredPair},
+    id::{PairId, StoredTag},
     ops::{
         self, DespawnError, InsertPairError, InsertPairsError, NotTraversableError, Participant,
         PropagatedEvent, ReorderError,
     },
-    relation::{Relation, RelationName, RelationTraits, TAGGED, TraitsError, TraversableRelation},
+    relation::{Relation, RelationName, RelationTraits, TraitsError, TraversableRelation},
     store::{PairInvariantError, TargetIter},
     system_param::{AnyPairs, Pairs, any_pair_value},
     traverse::{Direction, Limits, RelationView},
@@ -36,8 +36,7 @@ impl WorldPairExt for World {
     }
 
     fn insert_pair_by_id(&mut self, source: Entity, pair: impl Into<PairId>) -> Result<(), InsertPairError> {
-        let pair = ops::resolve_pair(self, source, pair.into())?;
-        ops::insert(self, pair, None)
+        ops::insert_by_id(self, source, pair.into(), None)
     }
 
     fn insert_pair_value_by_id<V: Send + Sync + 'static>(
@@ -46,8 +45,7 @@ impl WorldPairExt for World {
         pair: impl Into<PairId>,
         value: V,
     ) -> Result<(), InsertPairError> {
-        let pair = ops::resolve_pair(self, source, pair.into())?;
-        ops::insert_slot(self, pair, &mut Some(value))
+        ops::insert_value_by_id(self, source, pair.into(), value)
     }
 
     fn insert_pair_to<R: Relation, T: Send + Sync + 'static>(
@@ -132,13 +130,11 @@ impl WorldPairExt for World {
     }
 
     fn insert_tag(&mut self, source: Entity, tag: Entity) -> Result<(), InsertPairError> {
-        let relation = ops::ensure_store(self).registry.entry(TAGGED).entity;
-        self.insert_pair_by_id(source, (relation, tag))
+        ops::insert_tag(self, StoredTag { source, tag })
     }
 
-    fn remove_tag(&mut self, source: Entity, target: Entity) -> bool {
-        let pair = StoredPair { source, relation: TAGGED, target };
-        ops::remove_stored(self, pair)
+    fn remove_tag(&mut self, source: Entity, tag: Entity) -> bool {
+        ops::remove_tag(self, StoredTag { source, tag })
     }
 
     fn register_relation<R: Relation>(&mut self) -> Result<Entity, TraitsError> {
@@ -265,11 +261,11 @@ impl WorldPairExt for World {
     }
 
     fn has_tag(&self, source: Entity, tag: Entity) -> bool {
-        fetch::store(self).is_some_and(|store| store.relation(TAGGED).has(source, tag))
+        fetch::store(self).is_some_and(|store| store.tags().has(source, tag))
     }
 
     fn tags(&self, source: Entity) -> TargetIter<'_> {
-        fetch::store(self).map_or_else(TargetIter::none, |store| store.relation(TAGGED).targets(source))
+        fetch::store(self).map_or_else(TargetIter::none, |store| store.tags().targets(source))
     }
 
     fn get_entity_of<T: 'static>(&self) -> Option<Entity> {

@@ -9,6 +9,8 @@ const WRITER: &str = "ops/mutate/writer";
 const WRITES: &[&str] = &[
     "write_access",
     "fast_access",
+    "tags_access",
+    "fast_tags_access",
     "unlink_target",
     "retarget",
     "set_row",

@@ -3,7 +3,6 @@
 use super::{Value, WorldAccess, unlisted_markers};
 use crate::{
     id::RelationId,
-    relation::TAGGED,
     store::{PairStore, RelationIndex, SourceIter, TargetIter},
     traverse::{Direction, Neighbours, is_ordered_by_children, ordered_by},
 };
@@ -80,8 +79,14 @@ impl<'w> View<'w> {
         self.archetypes.get(location.archetype_id).is_some_and(|archetype| archetype.contains(component))
     }
 
+    /// Who has which tags.
+    #[inline]
+    pub(crate) fn tags(&self) -> &'w RelationIndex {
+        self.store.tags()
+    }
+
     pub(crate) fn has_tag(&self, entity: Entity, tag: Entity) -> bool {
-        self.index(TAGGED).has(entity, tag)
+        self.tags().has(entity, tag)
     }
 
     /// The component of the type that an entity stands for.
@@ -127,8 +132,8 @@ impl<'w> View<'w> {
         self.access.lookup(Some(parent), path)
     }
 
-    /// Every relation, but for the one that keeps tags.
+    /// Every relation.
     pub(crate) fn relations(&self) -> impl Iterator<Item = RelationId> + use<'w> {
-        self.store.registry.ids().filter(|&id| id != TAGGED)
+        self.store.registry.ids()
     }
 }

@@ -10,7 +10,7 @@ use crate::{
         eval::{Value, View, reaches},
         plan::{AtomOp, IdOp, KnownRelation, Operand, Position, RelationOp, Walk},
     },
-    relation::{IS_A, TAGGED},
+    relation::IS_A,
     traverse::{Direction, Limits},
 };
 use alloc::vec::Vec;
@@ -207,7 +207,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
             }
             IdOp::Tags(tags) => {
                 for &tag in tags {
-                    view.sources(TAGGED, tag).for_each(&mut *add);
+                    view.tags().sources(tag).for_each(&mut *add);
                     if tags.len() > 1
                         && let Some(component) = view.component_of(tag)
                     {
@@ -217,7 +217,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
             }
             IdOp::AnyId(_) => match self.first {
                 Arg::Known(id) => {
-                    view.sources(TAGGED, id).for_each(&mut *add);
+                    view.tags().sources(id).for_each(&mut *add);
                     if let Some(component) = view.component_of(id) {
                         view.with_component(component, add);
                     }
@@ -424,7 +424,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
         let components = archetype.into_iter().flat_map(|archetype| archetype.components().iter().copied());
         let components = components.filter(|component| !self.internal.contains(component));
         let components = components.map(|component| view.value_of_component(component));
-        let mut ids = components.chain(view.targets(TAGGED, holder).map(Value::new));
+        let mut ids = components.chain(view.tags().targets(holder).map(Value::new));
         ids.try_for_each(|first| emit(Found { first, ..way }))
     }
 
@@ -444,12 +444,11 @@ impl<'a, 'w> Matcher<'a, 'w> {
             Arg::Free => view
                 .store
                 .relations_of(holder)
-                .filter(|&id| id != TAGGED)
                 .try_for_each(|id| self.pairs_on(way, holder, KnownRelation::stored(id), emit)),
             Arg::Any => {
                 let mut met = core::mem::take(&mut self.buffers.met);
                 met.clear();
-                let mut relations = view.store.relations_of(holder).filter(|&id| id != TAGGED);
+                let mut relations = view.store.relations_of(holder);
                 let free = self.second == Arg::Free;
                 let flow = relations.try_for_each(|id| {
                     let mut any = false;

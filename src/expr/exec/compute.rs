@@ -5,12 +5,9 @@ use super::{
     climb::{Climber, Test},
     predicate::{select, select_by},
 };
-use crate::{
-    expr::{
-        eval::{Special, Value},
-        plan::{Column, Compute, HolderTest, Operand, Stage},
-    },
-    relation::TAGGED,
+use crate::expr::{
+    eval::{Special, Value},
+    plan::{Column, Compute, HolderTest, Operand, Stage},
 };
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
@@ -54,7 +51,7 @@ impl Compute {
                 let (round, left) = (run.shared.round, run.shared.steps_left);
                 let test = match search.test {
                     HolderTest::Mask(mask) => Test::Fit(run.fit(mask, batch.len, stage)),
-                    HolderTest::Tag(tag) => Test::Tag(view.index(TAGGED), tag),
+                    HolderTest::Tag(tag) => Test::Tag(view.tags(), tag),
                 };
                 match Climber::new(view, *search, test, own.holders(), round, left) {
                     Some(mut climber) => {

@@ -3,7 +3,7 @@
 use crate::{
     expr::{bind::ListMode, eval::View},
     id::RelationId,
-    relation::{CHILD_OF, IS_A, OnInstantiate, TAGGED},
+    relation::{CHILD_OF, IS_A, OnInstantiate},
 };
 use bevy_ecs::{archetype::Archetype, component::ComponentId, entity::Entity};
 use smallvec::{SmallVec, smallvec};
@@ -99,16 +99,10 @@ impl View<'_> {
                 see(Listed::Component(component));
             }
         }
+        self.tags().targets(list).filter(|&tag| self.is_listed(tag)).for_each(|tag| see(Listed::Tag(tag)));
         for relation in self.store.relations_of(list) {
-            let is_listed = |id| relation != CHILD_OF && self.is_listed(self.store.registry.entry(id).entity);
-            if relation == TAGGED || is_listed(relation) {
-                for target in self.targets(relation, list) {
-                    if relation != TAGGED {
-                        see(Listed::Pair(relation, target));
-                    } else if self.is_listed(target) {
-                        see(Listed::Tag(target));
-                    }
-                }
+            if relation != CHILD_OF && self.is_listed(self.store.registry.entry(relation).entity) {
+                self.targets(relation, list).for_each(|target| see(Listed::Pair(relation, target)));
             }
         }
     }

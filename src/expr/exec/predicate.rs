@@ -3,11 +3,10 @@
 use super::{Batch, Own, Run, atom::Matcher, branch::lacks_any, mask::Fit};
 use crate::{
     expr::{
-        eval::{View, reaches},
+        eval::reaches,
         plan::{Comparison, Operand, Position, Predicate, Stage},
     },
-    id::RelationId,
-    store::Reader,
+    store::{Reader, RelationIndex},
 };
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
@@ -46,7 +45,11 @@ impl Predicate {
                 }
             },
             Self::HasPair { relation, source, target, negated } => {
-                has_pair(view, batch, rows, (*relation, *source, *target), *negated);
+                has(view.index(*relation), batch, rows, (*source, *target), *negated);
+            }
+            Self::HasTag { source, tag, negated } => {
+                let tags = view.tags();
+                has(tags, batch, rows, (*source, Operand::Entity(*tag)), *negated);
             }
             Self::HasAny { relation, source, negated } => match view.index(*relation).reader() {
                 Reader::Exclusive(mut reader) => {
@@ -183,16 +186,15 @@ pub(super) fn select_by(
     rows.extend(0..all as u32);
 }
 
-/// Collects the rows in which two entities have a pair, or have not.
-fn has_pair(
-    view: View<'_>,
+/// Collects the rows in which two entities have a pair in an index, or have not.
+fn has(
+    index: &RelationIndex,
     batch: &Batch,
     rows: &mut Vec<u32>,
-    (relation, source, target): (RelationId, Operand, Operand),
+    (source, target): (Operand, Operand),
     negated: bool,
 ) {
-    let reader = view.index(relation).reader();
-    match (reader, target) {
+    match (index.reader(), target) {
         (Reader::Exclusive(mut reader), Operand::Entity(target)) => {
             select_by(batch, rows, source, negated, |source| reader.has(source, target));
         }
@@ -200,7 +202,6 @@ fn has_pair(
             select_by(batch, rows, source, negated, |source| reader.has(source, target));
         }
         (_, Operand::Column(_) | Operand::Nothing) => {
-            let index = view.index(relation);
             select(batch.len, rows, |row| {
                 let ends = batch.entity(source, row).zip(batch.entity(target, row));
                 ends.is_some_and(|(source, target)| index.has(source, target)) != negated

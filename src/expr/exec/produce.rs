@@ -42,7 +42,11 @@ impl Stage {
                 Produce::Scan { mask, out } => state.scan(run, *mask, output.column_mut(*out)),
                 Produce::Sources { relation, target, out } => {
                     let target = input.entity(*target, state.row);
-                    state.sources(run, *relation, target, output.column_mut(*out));
+                    let sources = target.map(|target| run.view.sources(*relation, target));
+                    state.sources(run, sources, output.column_mut(*out));
+                }
+                Produce::Tagged { tag, out } => {
+                    state.sources(run, Some(run.view.tags().sources(*tag)), output.column_mut(*out));
                 }
                 Produce::Targets { relation, source, out } => {
                     let source = input.entity(*source, state.row);
@@ -142,14 +146,9 @@ impl StageState {
         self.next_row();
     }
 
-    fn sources(
-        &mut self,
-        run: &Run<'_, '_>,
-        relation: RelationId,
-        target: Option<Entity>,
-        out: &mut Vec<Value>,
-    ) {
-        let sources = target.map_or_else(SourceIter::none, |target| run.view.sources(relation, target));
+    #[inline]
+    fn sources(&mut self, run: &Run<'_, '_>, sources: Option<SourceIter<'_>>, out: &mut Vec<Value>) {
+        let sources = sources.unwrap_or_else(SourceIter::none);
         let Some(all) = sources.as_slice() else { return self.all_of(sources, out) };
         let rest = &all[self.minor.min(all.len())..];
         let taken = rest.len().min(self.room(run));

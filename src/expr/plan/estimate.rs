@@ -5,7 +5,7 @@ use crate::{
         bind::{Atom, AtomId, BoundElement, PairAtom, VarSet},
         eval::View,
     },
-    relation::{IS_A, OnInstantiate, RelationTraits, TAGGED},
+    relation::{IS_A, OnInstantiate, RelationTraits},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{archetype::ArchetypeGeneration, component::ComponentId, entity::Entity};
@@ -20,6 +20,8 @@ pub(crate) struct Signature {
     archetypes: ArchetypeGeneration,
     /// Order of magnitude of the number of pairs and traits, by relation; and whether it is still the same.
     relations: Vec<(Option<Entity>, u32)>,
+    /// Order of magnitude of the number of tags.
+    tags: u32,
     /// Components that disable an entity.
     disabling: SmallVec<[ComponentId; 4]>,
     /// Subtypes are listed in the plan.
@@ -40,6 +42,11 @@ fn traits_of(traits: &RelationTraits) -> u32 {
     facts.iter().enumerate().map(|(bit, &fact)| u32::from(fact) << bit).sum()
 }
 
+/// How many there are, roughly.
+fn magnitude(len: usize) -> u32 {
+    usize::BITS - len.leading_zeros()
+}
+
 impl Signature {
     pub(crate) fn new(view: &View<'_>, singletons: &[ComponentId], known: Option<Self>) -> Self {
         let (mut relations, mut entities) =
@@ -48,13 +55,14 @@ impl Signature {
         entities.clear();
         entities.extend(singletons.iter().map(|&id| view.access.resource_entity(id)));
         relations.extend(view.store.entries().map(|(entry, index)| {
-            let magnitude = usize::BITS - index.len().leading_zeros();
+            let magnitude = magnitude(index.len());
             let kind = u32::from(index.is_exclusive()) << 8 | u32::from(index.is_acyclic()) << 9;
             (entry.in_use.then_some(entry.entity), magnitude | kind | traits_of(&entry.traits) << 10)
         }));
         Self {
             archetypes: view.archetypes.generation(),
             relations,
+            tags: magnitude(view.tags().len()),
             disabling: view.access.disabling(),
             subtypes: view.index(IS_A).version(),
             singletons: entities,
@@ -84,7 +92,7 @@ impl Estimate<'_, '_> {
     fn holders(self, id: AtomId) -> f64 {
         match id {
             AtomId::Component(component) => self.component(component),
-            AtomId::Tag(tag) => self.view.index(TAGGED).source_count(tag) as f64,
+            AtomId::Tag(tag) => self.view.tags().source_count(tag) as f64,
             AtomId::AnyId(_) | AtomId::Pair(_) => self.entities(),
         }
     }

@@ -248,7 +248,7 @@ fn look_after<C: Relationship>(world: &mut World, target: Entity) {
         return;
     }
     if world.entities().contains_spawned(target) {
-        participant::mark(world, target, relation);
+        participant::mark(world, target);
     } else {
         cleanup::on_target_despawn(&mut DeferredWorld::from(world), relation, target);
     }

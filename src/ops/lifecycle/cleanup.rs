@@ -7,11 +7,11 @@
 use super::component;
 use crate::{
     fetch,
-    id::{PairId, RelationId, StoredPair},
+    id::{PairId, RelationId, StoredPair, StoredTag},
     ops::{
         mutate::{
             error::{DespawnError, PairRole},
-            remove::{self, Completion},
+            remove::{self, Completion, Selection},
             writer::{FastPath, PairWriter},
         },
         register::{
@@ -19,7 +19,7 @@ use crate::{
             report::{report, to_bevy},
         },
     },
-    relation::{Adopted, CleanupPolicy, TAGGED},
+    relation::{Adopted, CleanupPolicy},
     store::PairStore,
 };
 use alloc::vec::Vec;
@@ -31,7 +31,7 @@ use bevy_ecs::{
 /// What [`leave`] found that the fast path cannot do.
 #[derive(Default)]
 struct Departure {
-    pairs: Vec<StoredPair>,
+    removals: Selection,
     dependents: Vec<Entity>,
     refusals: Vec<DespawnError>,
     /// Sources whose component points to the entity that goes.
@@ -42,16 +42,16 @@ impl Departure {
     /// Nothing is left to do.
     #[inline]
     fn is_done(&self) -> bool {
-        self.pairs.is_empty()
+        self.removals.is_empty()
             && self.dependents.is_empty()
             && self.refusals.is_empty()
             && self.adopted.is_empty()
     }
 
-    /// Removes the pairs, then puts the dependents on the list: an observer that panics leaves none on it.
+    /// Removes pairs and tags, then puts the dependents on the list: an observer that panics leaves none on it.
     fn finish(self, world: &mut DeferredWorld, entity: Entity, then: impl FnOnce(&mut PairStore)) {
-        if !self.pairs.is_empty() {
-            remove::remove(world, &self.pairs);
+        if !self.removals.is_empty() {
+            remove::remove_all(world, &self.removals);
         }
         if !self.adopted.is_empty() {
             // Bevy removes those only that its collection of the target has by now.
@@ -149,12 +149,13 @@ fn leave(store: &mut PairStore, entity: Entity, dependents: Vec<Entity>) -> Depa
     if let Some(relation) = relation {
         leave_as_relation(store, relation, entity, &mut departure);
     }
+    leave_tags(store, entity, &mut departure);
     for relation in store.participants.detached_relations(entity) {
         leave_as_target(store, relation, entity, &mut departure);
         leave_as_source(store, relation, entity, &mut departure);
     }
-    if !departure.pairs.is_empty() {
-        departure.pairs = remove::with_mirrors(store, departure.pairs);
+    if !departure.removals.pairs.is_empty() {
+        departure.removals.pairs = remove::with_mirrors(store, departure.removals.pairs);
     }
     departure
 }
@@ -179,7 +180,11 @@ fn dependents_of_relations(world: &mut DeferredWorld<'_>, entity: Entity) -> Vec
 fn leave_as_source(store: &mut PairStore, relation: RelationId, entity: Entity, departure: &mut Departure) {
     if PairWriter::new(store).try_unlink_source(relation, entity) != FastPath::Done {
         let targets = store.relation(relation).targets(entity);
-        departure.pairs.extend(targets.map(|target| StoredPair { source: entity, relation, target }));
+        departure.removals.pairs.extend(targets.map(|target| StoredPair {
+            source: entity,
+            relation,
+            target,
+        }));
     }
 }
 
@@ -188,7 +193,7 @@ fn leave_as_target(store: &mut PairStore, relation: RelationId, entity: Entity, 
     if !store.relation(relation).is_target(entity) {
         return;
     }
-    match target_policy(store, relation, entity) {
+    match store.relation(relation).target_policy() {
         CleanupPolicy::Remove => {
             if let Some(adopted) = store.registry.entry(relation).adopted {
                 let sources = store.relation(relation).sources(entity);
@@ -200,16 +205,34 @@ fn leave_as_target(store: &mut PairStore, relation: RelationId, entity: Entity, 
     }
     if PairWriter::new(store).try_unlink_target(relation, entity) != FastPath::Done {
         let sources = store.relation(relation).sources(entity);
-        departure.pairs.extend(sources.map(|source| StoredPair { source, relation, target: entity }));
+        departure.removals.pairs.extend(sources.map(|source| StoredPair {
+            source,
+            relation,
+            target: entity,
+        }));
     }
 }
 
-/// What happens to those that point to `entity`. A tag decides for itself.
-fn target_policy(store: &PairStore, relation: RelationId, entity: Entity) -> CleanupPolicy {
-    if relation != TAGGED {
-        return store.relation(relation).target_policy();
+/// Takes the tags of `entity` off it, and `entity` off all that have it as a tag. A tag decides for itself what happens to
+/// those.
+#[inline]
+fn leave_tags(store: &mut PairStore, entity: Entity, departure: &mut Departure) {
+    if !store.has_tags(entity) {
+        return;
     }
-    relation_policy(store, entity)
+    if store.tags().is_target(entity) {
+        match relation_policy(store, entity) {
+            CleanupPolicy::Remove => {}
+            CleanupPolicy::Despawn => departure.dependents.extend(store.tags().sources(entity)),
+            CleanupPolicy::Refuse => departure.refusals.extend(in_use_as_tag(store, entity, entity)),
+        }
+    }
+    if PairWriter::new(store).try_remove_tags(entity) != FastPath::Done {
+        let tags = &mut departure.removals.tags;
+        tags.extend(store.tags().sources(entity).map(|source| StoredTag { source, tag: entity }));
+        let own = store.tags().targets(entity).filter(|&tag| tag != entity);
+        tags.extend(own.map(|tag| StoredTag { source: entity, tag }));
+    }
 }
 
 /// What happens to the pairs of a relation, or to those that have a tag, when it goes. An entity that stands for
@@ -231,7 +254,11 @@ fn leave_as_relation(store: &PairStore, relation: RelationId, entity: Entity, de
         return;
     }
     let pairs: Vec<_> = store.relation(relation).iter().collect();
-    departure.pairs.extend(pairs.into_iter().map(|(source, target)| StoredPair { source, relation, target }));
+    departure.removals.pairs.extend(pairs.into_iter().map(|(source, target)| StoredPair {
+        source,
+        relation,
+        target,
+    }));
 }
 
 fn in_use_as_target(
@@ -241,12 +268,18 @@ fn in_use_as_target(
     entity: Entity,
 ) -> Option<DespawnError> {
     let source_entity = store.relation(relation).sources(used).next()?;
-    let tag = (relation == TAGGED).then(|| store.registry.name_of(used));
+    let relation = store.registry.entry(relation).name();
+    Some(DespawnError::InUse { entity, used, role: PairRole::Target, relation, target: used, source_entity })
+}
+
+fn in_use_as_tag(store: &PairStore, used: Entity, entity: Entity) -> Option<DespawnError> {
+    let source_entity = store.tags().sources(used).next()?;
+    let relation = store.registry.name_of(used);
     Some(DespawnError::InUse {
         entity,
         used,
-        role: if tag.is_some() { PairRole::Relation } else { PairRole::Target },
-        relation: tag.unwrap_or_else(|| store.registry.entry(relation).name()),
+        role: PairRole::Relation,
+        relation,
         target: used,
         source_entity,
     })
@@ -424,9 +457,12 @@ fn collect_post_order(store: &mut PairStore, roots: Vec<Entity>) -> Vec<Entity> 
 
 /// The entities that go when `entity` goes.
 fn for_each_dependent(store: &PairStore, entity: Entity, mut f: impl FnMut(Entity)) {
+    if store.has_tags(entity) && relation_policy(store, entity) == CleanupPolicy::Despawn {
+        store.tags().sources(entity).for_each(&mut f);
+    }
     for relation in store.participants.relations(entity) {
         if store.relation(relation).is_target(entity)
-            && target_policy(store, relation, entity) == CleanupPolicy::Despawn
+            && store.relation(relation).target_policy() == CleanupPolicy::Despawn
         {
             store.relation(relation).sources(entity).for_each(&mut f);
         }
@@ -457,9 +493,15 @@ pub(crate) fn despawn_with_dependents(world: &mut World, entity: Entity) -> Resu
 /// Whether a policy stands in the way of despawning `order`.
 fn refuse(world: &World, store: &PairStore, entity: Entity, order: &[Entity]) -> Result<(), DespawnError> {
     for &used in order {
+        if store.has_tags(used)
+            && relation_policy(store, used) == CleanupPolicy::Refuse
+            && let Some(error) = in_use_as_tag(store, used, entity)
+        {
+            return Err(error);
+        }
         for relation in store.participants.relations(used) {
             if store.relation(relation).is_target(used)
-                && target_policy(store, relation, used) == CleanupPolicy::Refuse
+                && store.relation(relation).target_policy() == CleanupPolicy::Refuse
                 && let Some(error) = in_use_as_target(store, relation, used, entity)
             {
                 return Err(error);
@@ -484,8 +526,8 @@ fn refuse(world: &World, store: &PairStore, entity: Entity, order: &[Entity]) ->
 /// Removes every pair, values and all; relations may be declared anew then.
 pub(crate) fn clear_pairs(world: &mut World) {
     let Some(store) = fetch::store(world) else { return };
-    let pairs = remove::select(store, None, PairId::ALL);
-    remove::remove_selected(world, pairs);
+    let all = remove::select(store, None, PairId::ALL);
+    remove::remove_selected(world, all);
     let Some(store) = fetch::store_mut(world) else { return };
     let ids: Vec<_> = store.registry.ids().collect();
     for id in ids {
@@ -505,12 +547,12 @@ pub(crate) fn clear_pairs(world: &mut World) {
 /// If a policy `Refuse` stands in the way of one of them: those before it are gone.
 pub(crate) fn despawn_sources(world: &mut World, pair: PairId) -> Result<usize, DespawnError> {
     let Some(store) = fetch::store(world) else { return Ok(0) };
-    let pairs = remove::select(store, None, pair);
-    let sources: EntityHashSet = pairs.iter().map(|pair| pair.source).collect();
+    let selection = remove::select(store, None, pair);
+    let sources: EntityHashSet = selection.sources().collect();
     let mut ordered = sources.clone();
-    for pair in &pairs {
-        if ordered.remove(&pair.source) && world.entities().contains_spawned(pair.source) {
-            despawn_with_dependents(world, pair.source)?;
+    for source in selection.sources() {
+        if ordered.remove(&source) && world.entities().contains_spawned(source) {
+            despawn_with_dependents(world, source)?;
         }
     }
     Ok(sources.len())

@@ -2,18 +2,18 @@
 
 use crate::{
     fetch,
-    id::StoredPair,
+    id::{RelationId, StoredPair, StoredTag},
     ops::{
-        mutate::{insert, plan::Given, remove},
+        mutate::{insert, plan::Given, remove, tag::insert_tag},
         register::report::{report, to_bevy},
     },
     relation::Value,
-    store::UnmappedClone,
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
     entity::{ComponentCloneCtx, Entity, EntityMapper, SourceComponent},
     error::Result,
+    resource::Resource,
     world::World,
 };
 
@@ -41,24 +41,38 @@ pub(in crate::ops) fn clone_pairs(_: &SourceComponent, context: &mut ComponentCl
     });
 }
 
+/// The copy of a pair or a tag on a clone, with the original's target.
+struct UnmappedClone {
+    original: Entity,
+    clone: Entity,
+    /// The entity of the relation; `None` for a tag.
+    relation: Option<Entity>,
+    target: Entity,
+}
+
+/// Pairs and tags of clones whose targets may still be cloned.
+#[derive(Resource, Default)]
+struct UnmappedClones(Vec<UnmappedClone>);
+
 fn copy(world: &mut World, original: Entity, clone: Entity, mapper: &mut dyn EntityMapper, linked: bool) {
-    for pair in pairs_to_copy(world, original) {
-        let mut target = mapper.get_mapped(pair.target);
+    for (relation, of) in to_copy(world, original) {
+        let mut target = mapper.get_mapped(of);
         if linked && !world.entities().contains_spawned(target) {
             // Its turn comes later. Bevy does not mind if it is there already.
             let _ = world.spawn_empty_at(target);
         }
         if !world.entities().contains_spawned(target) {
-            target = pair.target;
+            target = of;
         }
-        let copied = StoredPair { source: clone, target, ..pair };
-        if let Err(error) = copy_pair(world, pair, copied) {
+        if let Err(error) = copy_one(world, relation, (original, of), (clone, target)) {
             report(world.commands(), error);
         } else if linked
-            && target == pair.target
-            && let Some(store) = fetch::store_mut(world)
+            && target == of
+            && let Some(store) = fetch::store(world)
         {
-            store.unmapped.push(UnmappedClone { original, clone, relation: pair.relation, target });
+            let relation = relation.map(|id| store.registry.entry(id).entity);
+            let mut unmapped = world.get_resource_or_init::<UnmappedClones>();
+            unmapped.0.push(UnmappedClone { original, clone, relation, target });
         }
     }
 }
@@ -66,33 +80,61 @@ fn copy(world: &mut World, original: Entity, clone: Entity, mapper: &mut dyn Ent
 /// A linked clone reaches an entity to which entities cloned before it have pairs: the clones of those get the
 /// pairs with this clone.
 fn retarget_to_clone(world: &mut World, target: Entity, clone: Entity, mapper: &mut dyn EntityMapper) {
-    let Some(store) = fetch::store_mut(world) else { return };
+    let Some(mut unmapped) = world.get_resource_mut::<UnmappedClones>() else { return };
     // What another clone operation has left over has nothing to do with this mapping.
-    store.unmapped.retain(|copied| mapper.get_mapped(copied.original) == copied.clone);
+    unmapped.0.retain(|copied| mapper.get_mapped(copied.original) == copied.clone);
     let (here, later): (Vec<_>, Vec<_>) =
-        core::mem::take(&mut store.unmapped).into_iter().partition(|copied| copied.target == target);
-    store.unmapped = later;
+        core::mem::take(&mut unmapped.0).into_iter().partition(|copied| copied.target == target);
+    unmapped.0 = later;
     for UnmappedClone { original, clone: source, relation, target } in here {
-        remove::remove_stored(world, StoredPair { source, relation, target });
-        let from = StoredPair { source: original, relation, target };
-        if let Err(error) = copy_pair(world, from, StoredPair { source, relation, target: clone }) {
+        let relation = match relation {
+            None => None,
+            Some(relation) => {
+                match fetch::store(world).and_then(|store| store.registry.of_entity(relation)) {
+                    Some(relation) => Some(relation),
+                    None => continue,
+                }
+            }
+        };
+        match relation {
+            Some(relation) => remove::remove_stored(world, StoredPair { source, relation, target }),
+            None => remove::remove_tag(world, StoredTag { source, tag: target }),
+        };
+        if let Err(error) = copy_one(world, relation, (original, target), (source, clone)) {
             report(world.commands(), error);
         }
     }
 }
 
-fn pairs_to_copy(world: &World, original: Entity) -> Vec<StoredPair> {
+/// What is copied from an entity: tags, which have no relation, and pairs, with their targets.
+fn to_copy(world: &World, original: Entity) -> Vec<(Option<RelationId>, Entity)> {
     let Some(store) = fetch::store(world) else { return Vec::new() };
-    let mut pairs = Vec::new();
+    let mut copied: Vec<_> = store.tags().targets(original).map(|tag| (None, tag)).collect();
     for relation in store.relations_of(original) {
         let entry = store.registry.entry(relation);
         let steals = entry.traits.is_exclusive() && entry.traits.is_symmetric();
         if entry.adopted.is_none() && !steals {
             let targets = store.relation(relation).targets(original);
-            pairs.extend(targets.map(|target| StoredPair { source: original, relation, target }));
+            copied.extend(targets.map(|target| (Some(relation), target)));
         }
     }
-    pairs
+    copied
+}
+
+/// Copies a pair, or a tag if there is no relation, from the first source and target to the second.
+fn copy_one(
+    world: &mut World,
+    relation: Option<RelationId>,
+    from: (Entity, Entity),
+    to: (Entity, Entity),
+) -> Result {
+    match relation {
+        None => insert_tag(world, StoredTag { source: to.0, tag: to.1 }).map_err(to_bevy),
+        Some(relation) => {
+            let [from, to] = [from, to].map(|(source, target)| StoredPair { source, relation, target });
+            copy_pair(world, from, to)
+        }
+    }
 }
 
 fn copy_pair(world: &mut World, from: StoredPair, to: StoredPair) -> Result {

@@ -6,17 +6,16 @@
 use super::component;
 use crate::{
     fetch,
-    id::StoredPair,
+    id::StoredTag,
     ops::{
-        mutate::insert,
+        mutate::tag::insert_tag,
         register::{
             entity::{entity_of_type_id, relation_id_of},
             report::{report, to_bevy},
-            store::ensure_store,
             traits, watch,
         },
     },
-    relation::{IdRef, InsertDefault, Registry, RelationTraits, TAGGED, TraitsError, short_name},
+    relation::{IdRef, InsertDefault, Registry, RelationTraits, TraitsError, short_name},
 };
 use alloc::{string::ToString, vec::Vec};
 use bevy_ecs::{
@@ -212,12 +211,11 @@ fn insert_companion(world: &mut World, of: TypeId, holder: Entity, companion: Co
         Companion::Tag(tag) => tag,
     };
     // A companion that has gone since is no companion any more.
-    if world.entities().contains_spawned(tag) && world.entities().contains_spawned(holder) {
-        ensure_store(world);
-        let pair = StoredPair { source: holder, relation: TAGGED, target: tag };
-        if let Err(error) = insert::insert(world, pair, None) {
-            report(world.commands(), to_bevy(error));
-        }
+    if world.entities().contains_spawned(tag)
+        && world.entities().contains_spawned(holder)
+        && let Err(error) = insert_tag(world, StoredTag { source: holder, tag })
+    {
+        report(world.commands(), to_bevy(error));
     }
 }
 

@@ -13,12 +13,13 @@
 
 use crate::{
     fetch,
-    id::{PairId, Slot, StoredPair},
+    id::{PairId, Slot, StoredPair, StoredTag},
     ops::register::{
         entity::relation_id_of,
-        keys::{PairInsertedEvent, PairRemovedEvent, set_observed},
+        keys::{PairInsertedEvent, PairRemovedEvent, RelationKey, set_observed},
         store::ensure_store,
     },
+    relation::Tagged,
     store::PairStore,
 };
 use bevy_ecs::{
@@ -58,19 +59,42 @@ pub(crate) fn is_observed(world: &mut DeferredWorld<'_>, kind: PairEvent) -> boo
 pub(crate) fn trigger(world: &mut DeferredWorld<'_>, kind: PairEvent, pair: StoredPair, replaced: bool) {
     let StoredPair { source, target, .. } = pair;
     let Some(store) = fetch::store(world) else { return };
-    let Some(keys) = store.listeners.keys else { return };
-    let (relation, components) = watched(store, pair);
-    let mut trigger =
-        EntityComponentsTrigger { components: &components, old_archetype: None, new_archetype: None };
+    let entry = store.registry.entry(pair.relation);
+    let mut components: SmallVec<[ComponentId; 3]> = entry.keys.iter().copied().collect();
+    add_narrowed(store, [(Some(entry.entity), target), (None, target)], &mut components);
+    let inserted = PairInsertedEvent { source, relation: entry.entity, target, replaced };
+    trigger_keys(world, kind, inserted, &components);
+}
+
+/// Triggers an event of a tag, which has no relation: [`Tagged`] stands for it.
+pub(crate) fn trigger_tag(world: &mut DeferredWorld<'_>, kind: PairEvent, tag: StoredTag) {
+    let StoredTag { source, tag } = tag;
+    let Some(store) = fetch::store(world) else { return };
+    let Some(relation) = store.registry.tags_entity() else { return };
+    let mut components: SmallVec<_> = world.component_id::<RelationKey<Tagged>>().into_iter().collect();
+    add_narrowed(store, [(Some(relation), tag), (None, tag)], &mut components);
+    let inserted = PairInsertedEvent { source, relation, target: tag, replaced: false };
+    trigger_keys(world, kind, inserted, &components);
+}
+
+/// Runs the observers of an event that watch all pairs, or one of `components`.
+fn trigger_keys(
+    world: &mut DeferredWorld<'_>,
+    kind: PairEvent,
+    mut event: PairInsertedEvent,
+    components: &[ComponentId],
+) {
+    let Some(keys) = fetch::store(world).and_then(|store| store.listeners.keys) else { return };
+    let mut trigger = EntityComponentsTrigger { components, old_archetype: None, new_archetype: None };
     let key = keys[kind as usize];
     match kind {
         PairEvent::Inserted => {
-            let mut event = PairInsertedEvent { source, relation, target, replaced };
             // SAFETY: `keys` holds the keys of the two events in the order of `PairEvent`, registered in this world
             // by `spawn_observers`. Test: `observers_see_the_fields_of_their_own_event`.
             unsafe { world.trigger_raw(key, &mut event, &mut trigger, MaybeLocation::caller()) };
         }
         PairEvent::Removed => {
+            let PairInsertedEvent { source, relation, target, .. } = event;
             let mut event = PairRemovedEvent { source, relation, target };
             // SAFETY: as above.
             unsafe { world.trigger_raw(key, &mut event, &mut trigger, MaybeLocation::caller()) };
@@ -78,16 +102,16 @@ pub(crate) fn trigger(world: &mut DeferredWorld<'_>, kind: PairEvent, pair: Stor
     }
 }
 
-/// The entity of the pair's relation, and the ids under which observers may watch for the pair.
-fn watched(store: &PairStore, pair: StoredPair) -> (Entity, SmallVec<[ComponentId; 3]>) {
-    let entry = store.registry.entry(pair.relation);
-    let mut components: SmallVec<[ComponentId; 3]> = entry.keys.iter().copied().collect();
+/// Adds the ids that narrowed observers watch.
+fn add_narrowed(
+    store: &PairStore,
+    narrowed: [(Option<Entity>, Entity); 2],
+    components: &mut SmallVec<[ComponentId; 3]>,
+) {
     if !store.listeners.narrow.is_empty() {
-        for narrowed in [(Some(entry.entity), pair.target), (None, pair.target)] {
-            components.extend(store.listeners.narrow.get(&narrowed).copied());
-        }
+        components
+            .extend(narrowed.iter().filter_map(|narrowed| store.listeners.narrow.get(narrowed).copied()));
     }
-    (entry.entity, components)
 }
 
 /// Runs the observers of an entity event at its target, and no further, whatever its trigger would do on its own.
@@ -226,6 +250,9 @@ pub(crate) fn observe<M>(world: &mut World, pair: PairId, observer: impl IntoObs
 
 /// The id that observers of a relation watch.
 fn relation_key(world: &mut World, relation: Entity) -> Option<ComponentId> {
+    if fetch::store(world).is_some_and(|store| store.registry.names_tags(relation)) {
+        return Some(world.register_component::<RelationKey<Tagged>>());
+    }
     let id = relation_id_of(world, relation).ok()?;
     if let Some(&key) = ensure_store(world).registry.entry(id).keys.first() {
         return Some(key);

@@ -3,13 +3,14 @@
 use super::{
     error::{InsertPairError, InsertPairsError, PairRole},
     event::{self, PairEvent},
-    plan::{Given, InsertPlan, Insertion, ValueSource, attempted, make_values, plan},
+    plan::{Given, InsertPlan, Insertion, MAX_ROUNDS, ValueSource, attempted, make_values, plan},
     remove::{self, Completion},
+    tag,
     writer::{self, FastPath, PairWriter},
 };
 use crate::{
     fetch,
-    id::{PairId, StoredPair},
+    id::{PairId, StoredPair, StoredTag},
     ops::register::{
         entity::{relation_id_of, respawn},
         participant,
@@ -25,9 +26,6 @@ use bevy_ecs::{
 };
 use core::any::{TypeId, type_name};
 use smallvec::SmallVec;
-
-/// How often an insertion prepares the world for its plan, before it takes observers to undo that each time.
-const MAX_ROUNDS: usize = 8;
 
 /// Inserts a pair of relation type `R`: on the fast path, or by the rules.
 #[inline]
@@ -71,6 +69,39 @@ pub(crate) fn insert_slot<T: Send + Sync + 'static>(
 ) -> Result<(), InsertPairError> {
     let mut given = Given { type_id: TypeId::of::<T>(), name: type_name::<T>(), value: Value::Slot(slot) };
     insert(world, pair, (size_of::<T>() > 0).then_some(&mut given))
+}
+
+/// Inserts a pair named by its entities, with a value or none; a tag, if that is what is named.
+pub(crate) fn insert_by_id(
+    world: &mut World,
+    source: Entity,
+    pair: PairId,
+    given: Option<&mut Given<'_>>,
+) -> Result<(), InsertPairError> {
+    match resolve_pair(world, source, pair) {
+        Ok(pair) => insert(world, pair, given),
+        Err(error) => {
+            let names_tags =
+                |relation| fetch::store(world).is_some_and(|store| store.registry.names_tags(relation));
+            match pair.entities().filter(|&(relation, _)| names_tags(relation)) {
+                Some((_, tag)) => tag::insert_with(world, StoredTag { source, tag }, given.as_deref()),
+                None => Err(error),
+            }
+        }
+    }
+}
+
+/// [`insert_by_id`] with a value; a type without fields is none.
+pub(crate) fn insert_value_by_id<T: Send + Sync + 'static>(
+    world: &mut World,
+    source: Entity,
+    pair: PairId,
+    value: T,
+) -> Result<(), InsertPairError> {
+    let mut slot = Some(value);
+    let mut given =
+        Given { type_id: TypeId::of::<T>(), name: type_name::<T>(), value: Value::Slot(&mut slot) };
+    insert_by_id(world, source, pair, (size_of::<T>() > 0).then_some(&mut given))
 }
 
 /// The relation and target of a pair named by its entities.
@@ -124,7 +155,7 @@ fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(), InsertPa
             if !world.entities().contains_spawned(entity) {
                 return Err(InsertPairError::Dead { pair: attempted(store, pair), dead });
             }
-            unmarked.newcomers.push((entity, pair.relation));
+            unmarked.newcomers.push(entity);
         }
     }
     if !unmarked.newcomers.is_empty() {
@@ -173,8 +204,8 @@ fn prepare(world: &mut World, pair: StoredPair, plan: &InsertPlan) -> Result<(),
     for &relation in &plan.lost {
         respawn(world, relation);
     }
-    for &(newcomer, relation) in &plan.newcomers {
-        participant::mark(world, newcomer, relation);
+    for &newcomer in &plan.newcomers {
+        participant::mark(world, newcomer);
     }
     let Some(store) = fetch::store(world).filter(|store| store.id() == id) else {
         return Err(store_removed(pair));

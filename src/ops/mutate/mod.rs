@@ -6,4 +6,5 @@ pub(in crate::ops) mod insert;
 pub(in crate::ops) mod order;
 pub(in crate::ops) mod plan;
 pub(in crate::ops) mod remove;
+pub(in crate::ops) mod tag;
 pub(in crate::ops) mod writer;

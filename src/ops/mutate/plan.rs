@@ -9,7 +9,7 @@ use super::error::{AttemptedPair, InsertPairError, PairRole};
 use crate::{
     fetch,
     id::{RelationId, StoredPair},
-    relation::{Adopted, BoxedValue, CHILD_OF, ColumnRef, IS_A, PairContext, TAGGED, TraitsError, Value},
+    relation::{Adopted, BoxedValue, CHILD_OF, ColumnRef, IS_A, PairContext, TraitsError, Value},
     store::PairStore,
     traverse::{EntityPath, path_up},
 };
@@ -18,6 +18,9 @@ use bevy_ecs::{entity::Entity, world::World};
 use bevy_platform::collections::HashSet;
 use core::any::TypeId;
 use smallvec::SmallVec;
+
+/// How often an insertion prepares the world for its plan, before it takes observers to undo that each time.
+pub(super) const MAX_ROUNDS: usize = 8;
 
 /// A value given by the caller.
 pub(crate) struct Given<'a> {
@@ -56,8 +59,8 @@ pub(crate) struct InsertPlan {
     pub(crate) insertions: SmallVec<[Insertion; 2]>,
     /// Pairs that are kept in a Bevy component of their source.
     pub(crate) adopted: Vec<(Insertion, Adopted)>,
-    /// Entities that must get the marker before the plan holds, with a relation that they will take part in.
-    pub(crate) newcomers: SmallVec<[(Entity, RelationId); 2]>,
+    /// Entities that must get the marker before the plan holds.
+    pub(crate) newcomers: SmallVec<[Entity; 2]>,
     /// Relation types that must get an entity before the plan holds.
     pub(crate) lost: SmallVec<[RelationId; 1]>,
 }
@@ -263,8 +266,8 @@ impl Planner<'_, '_> {
             if !is_alive(end) {
                 return Err(dead(role));
             }
-            if !is_marked && !self.plan.newcomers.iter().any(|&(entity, _)| entity == end) {
-                self.plan.newcomers.push((end, relation));
+            if !is_marked && !self.plan.newcomers.contains(&end) {
+                self.plan.newcomers.push(end);
             }
         }
         Ok(())
@@ -384,17 +387,9 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// Adds the companions of a pair: relations, or tags.
+    /// Adds the companions of a pair.
     fn add_companions(&mut self, pair: StoredPair) {
-        let registry = &self.store.registry;
-        if pair.relation == TAGGED {
-            if let Some(tag) = registry.of_entity(pair.target) {
-                let tags = registry.entry(tag).with.iter().map(|&with| registry.entry(with).entity);
-                self.queue.extend(tags.map(|target| StoredPair { target, ..pair }));
-            }
-            return;
-        }
-        let with = registry.entry(pair.relation).with.iter();
+        let with = self.store.registry.entry(pair.relation).with.iter();
         self.queue.extend(with.map(|&relation| StoredPair { relation, ..pair }));
     }
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     fetch,
-    id::{PairId, StoredPair},
+    id::{PairId, Slot, StoredPair, StoredTag},
     relation::{Adopted, Relation},
     store::PairStore,
     traverse::Relations,
@@ -17,6 +17,49 @@ use bevy_ecs::{
     world::{DeferredWorld, World},
 };
 use smallvec::SmallVec;
+
+/// Pairs and tags that are there.
+#[derive(Default)]
+pub(crate) struct Selection {
+    pub(crate) tags: Vec<StoredTag>,
+    pub(crate) pairs: Vec<StoredPair>,
+}
+
+impl Selection {
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.tags.len() + self.pairs.len()
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tags.is_empty() && self.pairs.is_empty()
+    }
+
+    /// Every entity that has one of them, in their order, some more than once.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = Entity> + use<'_> {
+        self.tags.iter().map(|tag| tag.source).chain(self.pairs.iter().map(|pair| pair.source))
+    }
+}
+
+/// [`remove`] for pairs and tags.
+pub(crate) fn remove_all(world: &mut DeferredWorld<'_>, selection: &Selection) -> bool {
+    let observed = !selection.is_empty() && event::is_observed(world, PairEvent::Removed);
+    if observed {
+        for &tag in &selection.tags {
+            event::trigger_tag(world, PairEvent::Removed, tag);
+        }
+        for &pair in &selection.pairs {
+            event::trigger(world, PairEvent::Removed, pair, false);
+        }
+    }
+    if let Some(store) = fetch::deferred_store(world) {
+        let mut writer = PairWriter::new(store);
+        selection.tags.iter().for_each(|&tag| writer.remove_tag(tag));
+    }
+    unlink(world, &selection.pairs);
+    observed
+}
 
 /// Triggers the events of the pairs, then removes them with their values. True if events were triggered.
 ///
@@ -86,16 +129,17 @@ pub(crate) fn with_mirrors(store: &PairStore, pairs: Vec<StoredPair>) -> Vec<Sto
     all
 }
 
-/// Removes pairs, and the other directions of symmetric ones. Returns the number of those that were there.
-pub(crate) fn remove_selected(world: &mut World, pairs: Vec<StoredPair>) -> usize {
-    let count = pairs.len();
+/// Removes pairs, and the other directions of symmetric ones, and tags. Returns the number of those that were there.
+pub(crate) fn remove_selected(world: &mut World, selection: Selection) -> usize {
+    let count = selection.len();
+    let Selection { tags, pairs } = selection;
     let Some(store) = fetch::store(world) else { return 0 };
     let adopted = |pair: &StoredPair| store.registry.entry(pair.relation).adopted;
     let components: Vec<_> = pairs.iter().filter_map(|&pair| Some((adopted(&pair)?, pair))).collect();
     let own = pairs.into_iter().filter(|pair| adopted(pair).is_none()).collect();
-    let own = with_mirrors(store, own);
+    let own = Selection { tags, pairs: with_mirrors(store, own) };
     let mut rest = Completion::default();
-    let observed = remove(&mut DeferredWorld::from(&mut *world), &own);
+    let observed = remove_all(&mut DeferredWorld::from(&mut *world), &own);
     for (adopted, pair) in components {
         // The removal of another component may have changed this one.
         let still_there = |store: &PairStore| store.relation(pair.relation).has(pair.source, pair.target);
@@ -167,7 +211,17 @@ pub(crate) fn remove_typed<R: Relation>(world: &mut World, source: Entity, targe
 pub(crate) fn remove_stored(world: &mut World, pair: StoredPair) -> bool {
     let there =
         fetch::store(world).is_some_and(|store| store.relation(pair.relation).has(pair.source, pair.target));
-    there && remove_selected(world, alloc::vec![pair]) > 0
+    there && remove_selected(world, Selection { tags: Vec::new(), pairs: alloc::vec![pair] }) > 0
+}
+
+/// Removes a tag. True if it was there.
+pub(crate) fn remove_tag(world: &mut World, tag: StoredTag) -> bool {
+    let Some(store) = fetch::store_mut(world) else { return false };
+    if let Some(removed) = PairWriter::new(store).try_remove_tag(tag) {
+        return removed;
+    }
+    let there = store.tags().has(tag.source, tag.tag);
+    there && remove_selected(world, Selection { tags: alloc::vec![tag], pairs: Vec::new() }) > 0
 }
 
 /// Removes many pairs of one relation, in order. Returns the number of those that were there.
@@ -195,15 +249,27 @@ pub(crate) fn remove_batch<R: Relation>(
     }
 }
 
-/// The stored pairs that fit `id`, of one source or of all. Tags are targets too: `(*, tag)` and `(*, *)` remove them.
-pub(crate) fn select(store: &PairStore, source: Option<Entity>, id: PairId) -> Vec<StoredPair> {
-    let pairs = Relations::new(store, None).with_tags().select(source, id);
-    pairs.map(|(relation, source, target)| StoredPair { source, relation, target }).collect()
+/// The stored pairs and tags that fit `id`, of one source or of all.
+pub(crate) fn select(store: &PairStore, source: Option<Entity>, id: PairId) -> Selection {
+    let relations = Relations::new(store, None);
+    let pairs = relations.select(source, id);
+    let mut pairs: Vec<_> =
+        pairs.map(|(relation, source, target)| StoredPair { source, relation, target }).collect();
+    if id.relation() == Slot::Any {
+        // A tag counts as the first of the relations.
+        let tags = store.tags();
+        pairs.retain(|pair| match id.target() {
+            Slot::Any => !tags.has_any(pair.source),
+            _ => !tags.has(pair.source, pair.target),
+        });
+    }
+    Selection { tags: relations.select_tags(source, id), pairs }
 }
 
-/// Every pair that `entity` has as a source is removed, but for those kept in components. The caller flushes.
+/// Every pair that `entity` has as a source is removed, but for those kept in components, and its tags. The caller flushes.
 pub(crate) fn remove_own(world: &mut DeferredWorld<'_>, entity: Entity) {
     let Some(store) = fetch::store(world) else { return };
+    let tags = store.tags().targets(entity).map(|tag| StoredTag { source: entity, tag }).collect();
     let mut pairs = Vec::new();
     for relation in store.relations_of(entity) {
         if store.registry.entry(relation).adopted.is_none() {
@@ -212,6 +278,6 @@ pub(crate) fn remove_own(world: &mut DeferredWorld<'_>, entity: Entity) {
         }
     }
     let pairs = with_mirrors(store, pairs);
-    remove(world, &pairs);
+    remove_all(world, &Selection { tags, pairs });
     queue_drop_removed(world);
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     fetch,
-    id::{RelationId, StoredPair},
+    id::{RelationId, StoredPair, StoredTag},
     relation::{ColumnRef, Value},
     store::{FastPathFlags, NO_ROW, PairStore, Participants, RelationIndex},
 };
@@ -147,6 +147,37 @@ impl<'s> PairWriter<'s> {
         let StoredPair { source, relation, target } = pair;
         let row = self.index(relation).unlink(source, target).filter(|&row| row != NO_ROW)?;
         Some((self.store.column_of(relation, source, target)?, row))
+    }
+
+    /// Inserts a tag.
+    pub(in crate::ops) fn insert_tag(&mut self, StoredTag { source, tag }: StoredTag) {
+        let (tags, participants) = self.store.tags_access();
+        participants.set_tagged(source);
+        participants.set_tagged(tag);
+        tags.link(source, tag);
+    }
+
+    /// Removes a tag.
+    pub(in crate::ops) fn remove_tag(&mut self, StoredTag { source, tag }: StoredTag) {
+        self.store.tags_access().0.unlink(source, tag);
+    }
+
+    /// Removes a tag, if nothing observes that. Returns whether it was there; `None` if there may be observers.
+    pub(in crate::ops) fn try_remove_tag(&mut self, StoredTag { source, tag }: StoredTag) -> Option<bool> {
+        let tags = self.store.fast_tags_access(FastPathFlags::REMOVE)?;
+        Some(tags.unlink(source, tag).is_some())
+    }
+
+    /// Removes all tags that `entity` has, and those that it is, if nothing observes that.
+    pub(in crate::ops) fn try_remove_tags(&mut self, entity: Entity) -> FastPath {
+        let Some(tags) = self.store.fast_tags_access(FastPathFlags::UNLINK) else {
+            return FastPath::Declined;
+        };
+        tags.unlink_target(entity);
+        while let Some(tag) = tags.first_target(entity) {
+            tags.unlink(entity, tag);
+        }
+        FastPath::Done
     }
 
     /// Puts the sources of a target into another order, which must be a permutation of them.

@@ -4,7 +4,7 @@ use super::{participant, store::ensure_store, watch};
 use crate::{
     fetch,
     id::RelationId,
-    relation::{ColumnRef, TAGGED, TraitsError, TypeEntry, TypeRef, short_name},
+    relation::{ColumnRef, TraitsError, TypeEntry, TypeRef, short_name},
     store::{PairStore, type_ref},
 };
 use bevy_ecs::{component::Component, entity::Entity, world::World};
@@ -17,7 +17,7 @@ pub(crate) struct TypeEntity;
 /// The relation that `entity` is, made one if it is none.
 ///
 /// # Errors
-/// If it is not alive.
+/// If it is not alive, or names tags.
 pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<RelationId, TraitsError> {
     watch::mend_if_lost(world);
     let data = loop {
@@ -30,6 +30,9 @@ pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<Relati
                 false => Err(TraitsError::Dead { entity }),
             };
         }
+        if store.registry.names_tags(entity) {
+            return Err(TraitsError::Frozen { relation: store.registry.name_of(entity) });
+        }
         let (data, marked) = (store.column_of_type_entity(entity), store.participants.is_marked(entity));
         if !world.entities().contains_spawned(entity) {
             return Err(TraitsError::Dead { entity });
@@ -38,7 +41,7 @@ pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<Relati
             break data;
         }
         // Runs users' code, which may have made it a relation, or despawned it.
-        if !participant::mark(world, entity, TAGGED) {
+        if !participant::mark(world, entity) {
             return Err(TraitsError::Dead { entity });
         }
     };

@@ -1,6 +1,6 @@
 //! Participants: the marker of entities that take part in pairs.
 
-use crate::{fetch, id::RelationId};
+use crate::fetch;
 use alloc::vec::Vec;
 use bevy_ecs::{
     entity::Entity,
@@ -25,15 +25,14 @@ pub(in crate::ops) trait ParticipantLifecycle {
     fn resume(world: &mut World);
 }
 
-/// Makes sure that `entity` is alive, marked and known to take part in `relation`. False if it is dead, or if observers
-/// of the marker have seen to it that it is not.
-pub(in crate::ops) fn mark(world: &mut World, entity: Entity, relation: RelationId) -> bool {
+/// Makes sure that `entity` is alive and marked. False if it is dead, or if observers of the marker have seen to it that
+/// it is not.
+pub(in crate::ops) fn mark(world: &mut World, entity: Entity) -> bool {
     if !world.entities().contains_spawned(entity) {
         return false;
     }
     claim(&mut DeferredWorld::from(&mut *world), entity);
     let Some(store) = fetch::store_mut(world) else { return false };
-    store.participants.join(entity, relation);
     if store.participants.is_marked(entity) {
         return true;
     }

@@ -1,6 +1,7 @@
 //! The store of a world, made on first use.
 
 use super::{
+    entity::entity_of,
     keys,
     participant::{Participant, ParticipantLifecycle},
     report::{report, to_bevy},
@@ -9,7 +10,7 @@ use super::{
 use crate::{
     fetch,
     names::NameIndex,
-    relation::{CHILD_OF, IS_A, IsA, Relation, SLOT_OF, SlotOf, TAGGED, Tagged},
+    relation::{CHILD_OF, IS_A, IsA, Relation, SLOT_OF, SlotOf, Tagged},
     store::PairStore,
 };
 use alloc::{vec, vec::Vec};
@@ -42,15 +43,15 @@ fn bootstrap(world: &mut World) {
     watch::install(world, keys::spawn_observers);
     watch::install(world, spawn_tick_observer);
     watch::install(world, Participant::spawn_observers);
-    for register in [Tagged::register, IsA::register, SlotOf::register, ChildOf::register] {
+    entity_of::<Tagged>(world);
+    for register in [IsA::register, SlotOf::register, ChildOf::register] {
         if let Err(error) = register(world) {
             // Only if an observer of the store has adopted `ChildOf` with other traits.
             report(world.commands(), to_bevy(error));
         }
     }
     debug_assert!(fetch::store(world).is_none_or(|PairStore { registry, .. }| {
-        registry.of_type::<Tagged>() == Some(TAGGED)
-            && registry.of_type::<IsA>() == Some(IS_A)
+        registry.of_type::<IsA>() == Some(IS_A)
             && registry.of_type::<SlotOf>() == Some(SLOT_OF)
             && registry.of_type::<ChildOf>() == Some(CHILD_OF)
     }));

@@ -8,7 +8,7 @@ use crate::{
     fetch,
     id::RelationId,
     relation::{
-        CleanupPolicy, IS_A, IdRef, OneOf, Registry, RelationPath, RelationTraits, TAGGED, TraitConflict,
+        CleanupPolicy, IS_A, IdRef, OneOf, Registry, RelationPath, RelationTraits, TraitConflict,
         TraitsError, TypeRef,
     },
     store::PairStore,
@@ -154,11 +154,10 @@ fn commit_traits(
 /// something inherits from what is to be final.
 fn is_used(store: &PairStore, id: RelationId, traits: &RelationTraits) -> bool {
     let entry = store.registry.entry(id);
-    let is_target = |relation| store.relation(relation).is_target(entry.entity);
     entry.frozen
         || store.relation(id).len() > 0
-        || is_target(TAGGED)
-        || (traits.has_final() && !entry.traits.has_final() && is_target(IS_A))
+        || store.tags().is_target(entry.entity)
+        || (traits.has_final() && !entry.traits.has_final() && store.relation(IS_A).is_target(entry.entity))
 }
 
 /// The entity that a reference in traits means.

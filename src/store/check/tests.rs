@@ -363,3 +363,29 @@ fn dependents_that_would_never_be_despawned_are_named() {
     bed.store.cascade.running = true;
     bed.is_sound();
 }
+
+#[test]
+fn tags_that_are_not_as_they_should_be_are_named() {
+    let tagged = || {
+        let mut bed = linked(RelationTraits::new());
+        let [source, tag] = [bed.entities[30], bed.entities[31]];
+        bed.store.participants.set_tagged(source);
+        bed.store.participants.set_tagged(tag);
+        assert!(bed.store.tags.link(source, tag));
+        bed.is_sound();
+        (bed, source, tag)
+    };
+    let (mut bed, ..) = tagged();
+    bed.store.tags.len += 1;
+    assert_eq!(bed.broken(), Some(Invariant::Mirror));
+    let (mut bed, source, tag) = tagged();
+    bed.store.tags.reverse.lists[0].target = Some(source);
+    assert!(matches!(bed.broken(), Some(Invariant::Mirror | Invariant::Lists)), "not {tag}");
+    let (mut bed, _, tag) = tagged();
+    bed.world.despawn(tag);
+    assert_eq!(bed.broken(), Some(Invariant::Alive));
+    let (mut bed, source, _) = tagged();
+    bed.store.participants.forget(source);
+    bed.store.participants.set_marked(source, true);
+    assert_eq!(bed.broken(), Some(Invariant::Roles));
+}

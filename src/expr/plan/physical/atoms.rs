@@ -10,7 +10,7 @@ use crate::{
         plan::reorder::Bound,
     },
     id::RelationId,
-    relation::{IS_A, TAGGED},
+    relation::IS_A,
 };
 use bevy_ecs::{component::ComponentId, entity::Entity};
 use smallvec::SmallVec;
@@ -218,12 +218,11 @@ impl Lowering<'_, '_> {
             }
             (IdOp::Tags(tags), source) => {
                 let Some(&tag) = tags.first() else { return false };
-                let target = Operand::Entity(tag);
                 match source {
                     Position::Known(source) => {
-                        pipeline.last().push(has_pair(TAGGED, source, target, false));
+                        pipeline.last().push(Predicate::HasTag { source, tag, negated: false });
                     }
-                    Position::Out(out) => pipeline.add(Produce::Sources { relation: TAGGED, target, out }),
+                    Position::Out(out) => pipeline.add(Produce::Tagged { tag, out }),
                     Position::Any => return false,
                 }
             }
@@ -325,7 +324,7 @@ impl Lowering<'_, '_> {
                 Predicate::Mask { mask: self.new_mask(spec), entity }
             }
             (IdOp::Tags(tags), Position::Known(source)) if plain => {
-                has_pair(TAGGED, source, Operand::Entity(tags[0]), negated)
+                Predicate::HasTag { source, tag: tags[0], negated }
             }
             (
                 IdOp::Pair { relation: RelationOp::Known(known), target, target_walk: None },

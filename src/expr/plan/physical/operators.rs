@@ -10,6 +10,7 @@ use crate::{
     id::RelationId,
 };
 use alloc::{boxed::Box, vec::Vec};
+use bevy_ecs::entity::Entity;
 use smallvec::SmallVec;
 
 /// Makes rows.
@@ -30,6 +31,11 @@ pub(crate) enum Produce {
     Sources {
         relation: RelationId,
         target: Operand,
+        out: Column,
+    },
+    /// The entities that have a tag.
+    Tagged {
+        tag: Entity,
         out: Column,
     },
     /// The targets of a source.
@@ -79,6 +85,7 @@ impl Produce {
             Self::Nothing { out } => columns.extend(out.iter().copied()),
             Self::Scan { out, .. }
             | Self::Sources { out, .. }
+            | Self::Tagged { out, .. }
             | Self::Targets { out, .. }
             | Self::Descendants { out, .. }
             | Self::Intersect { out, .. } => {
@@ -102,7 +109,11 @@ impl Produce {
 
     pub(super) fn reads(&self, columns: &mut Columns) {
         match self {
-            Self::Unit | Self::Nothing { .. } | Self::Scan { .. } | Self::Pairs { .. } => {}
+            Self::Unit
+            | Self::Nothing { .. }
+            | Self::Scan { .. }
+            | Self::Tagged { .. }
+            | Self::Pairs { .. } => {}
             Self::Sources { target, .. } | Self::Descendants { target, .. } => read(*target, columns),
             Self::Targets { source, .. } => read(*source, columns),
             Self::Intersect { sides, .. } => columns.extend(sides.map(|side| side.known)),
@@ -122,6 +133,7 @@ impl Produce {
             Self::Nothing { .. } => "nothing",
             Self::Scan { .. } => "scan",
             Self::Sources { .. } => "sources",
+            Self::Tagged { .. } => "tagged",
             Self::Targets { .. } => "targets",
             Self::Pairs { .. } => "pairs",
             Self::Descendants { .. } => "descendants",
@@ -152,6 +164,11 @@ pub(crate) enum Predicate {
         relation: RelationId,
         source: Operand,
         target: Operand,
+        negated: bool,
+    },
+    HasTag {
+        source: Operand,
+        tag: Entity,
         negated: bool,
     },
     HasAny {
@@ -212,6 +229,8 @@ impl Predicate {
             Self::Mask { .. } => "archetype",
             Self::HasPair { negated: false, .. } => "has pair",
             Self::HasPair { .. } => "has not pair",
+            Self::HasTag { negated: false, .. } => "has tag",
+            Self::HasTag { .. } => "has not tag",
             Self::HasAny { negated: false, .. } => "has any",
             Self::HasAny { .. } => "has none",
             Self::Reaches { negated: false, .. } => "reaches",
@@ -249,7 +268,7 @@ impl Predicate {
                 read(*source, columns);
                 read(*target, columns);
             }
-            Self::HasAny { source, .. } => read(*source, columns),
+            Self::HasTag { source, .. } | Self::HasAny { source, .. } => read(*source, columns),
             Self::SemiJoin { atom, .. } => atom.reads(columns),
             Self::Member { member, .. } => member.reads(columns),
             Self::Equal { left, right, .. } => {

@@ -1,0 +1,33 @@
+//! Tags: entities put on other entities as marks, without a relation.
+//!
+//! They have an index of their own, built like that of a relation: the entity that has a tag stands as the source, the tag
+//! as the target. It is in no registry, so that whoever reads pairs does not meet tags.
+
+use super::{FastPathFlags, PairStore, Participants, RelationIndex};
+use bevy_ecs::entity::Entity;
+
+impl PairStore {
+    /// Who has which tags.
+    #[inline]
+    pub(crate) fn tags(&self) -> &RelationIndex {
+        &self.tags
+    }
+
+    /// The tags, and the roles of entities, to change them. The only caller is `PairWriter`.
+    #[inline]
+    pub(crate) fn tags_access(&mut self) -> (&mut RelationIndex, &mut Participants) {
+        (&mut self.tags, &mut self.participants)
+    }
+
+    /// [`tags_access`](Self::tags_access), unless observers stand in the way of the change.
+    #[inline]
+    pub(crate) fn fast_tags_access(&mut self, flag: FastPathFlags) -> Option<&mut RelationIndex> {
+        (!self.observed.contains(flag)).then_some(&mut self.tags)
+    }
+
+    /// Whether the entity has a tag, or serves as one.
+    #[inline]
+    pub(crate) fn has_tags(&self, entity: Entity) -> bool {
+        self.participants.is_tagged(entity) && (self.tags.has_any(entity) || self.tags.is_target(entity))
+    }
+}
