@@ -4,29 +4,29 @@
 use crate::system_param::{PairsView, refresh_views};
 use crate::{
     expr::ExprNames,
+    fetch,
     ops::{adopt, ensure_store, maintain, needs_mending, relation_id},
     relation::{Relation, RelationTraits, TraitsError, TraversableRelation, short_name},
-    store::PairStore,
     world::WorldPairExt,
 };
 use alloc::string::String;
 #[cfg(feature = "bevy_reflect")]
 use bevy_app::Last;
-use bevy_app::{App, First, Plugin};
-#[cfg(feature = "bevy_reflect")]
-use bevy_ecs::reflect::AppTypeRegistry;
+use bevy_app::{App, Main, Plugin};
 use bevy_ecs::{
-    change_detection::{DetectChangesMut, ResMut},
     component::Component,
     entity::Entity,
-    entity_disabling::Disabled,
     observer::Observer,
-    query::{Allow, With},
     relationship::Relationship,
     resource::Resource,
     schedule::{IntoScheduleConfigs, SystemSet},
-    system::{Commands, Query},
     world::World,
+};
+#[cfg(feature = "bevy_reflect")]
+use bevy_ecs::{
+    reflect::AppTypeRegistry,
+    schedule::Schedules,
+    system::{Local, RunSystemOnce},
 };
 use core::any::{TypeId, type_name};
 
@@ -34,41 +34,53 @@ use core::any::{TypeId, type_name};
 ///
 /// A world takes relations into use by itself, on their first use. The plugin does so from the start, so that
 /// parents and children are known as pairs of [`ChildOf`](bevy_ecs::hierarchy::ChildOf) from their first day,
-/// and keeps reads of depths constant by settling them in [`First`].
+/// and keeps reads of depths constant by settling them at the beginning of each frame.
 pub struct RelationsPlugin;
 
 impl Plugin for RelationsPlugin {
     fn build(&self, app: &mut App) {
         ensure_store(app.world_mut());
-        app.add_systems(First, maintain_pairs.in_set(RelationsSystems::Maintain));
+        // A schedule that runs on several threads costs microseconds to start, `Main` does not.
+        app.add_systems(Main, maintain_pairs.in_set(RelationsSystems::Maintain).before(Main::run_main));
         #[cfg(feature = "bevy_reflect")]
         app.init_resource::<AppTypeRegistry>()
             .register_type::<PairsView>()
-            .add_systems(Last, refresh_views.in_set(RelationsSystems::RefreshViews));
+            .add_systems(Main, start_views.after(Main::run_main));
     }
 }
 
 /// When the systems of [`RelationsPlugin`] run.
 #[derive(SystemSet, Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RelationsSystems {
-    /// In [`First`]: settles depths, forgets old changes, spawns observers again that were despawned.
+    /// In [`Main`], before [`First`](bevy_app::First): settles depths, forgets old changes, spawns observers again that
+    /// were despawned.
     Maintain,
     /// In [`Last`](bevy_app::Last): brings [`PairsView`](crate::system_param::PairsView)s up to date. Only with the feature
-    /// `bevy_reflect`.
+    /// `bevy_reflect`, and once there has been such a view.
     RefreshViews,
 }
 
-fn maintain_pairs(
-    store: Option<ResMut<PairStore>>,
-    observers: Query<(), (With<Observer>, Allow<Disabled>)>,
-    mut commands: Commands,
-) {
-    if let Some(mut store) = store {
-        if needs_mending(&store, |entity| observers.contains(entity)) {
-            commands.queue(maintain);
-        }
-        store.bypass_change_detection().maintain();
+fn maintain_pairs(world: &mut World) {
+    let is_observer = |entity| world.get::<Observer>(entity).is_some();
+    if fetch::store(world).is_some_and(|store| needs_mending(store, is_observer)) {
+        maintain(world);
     }
+    if let Some(store) = fetch::store_mut(world) {
+        store.maintain();
+    }
+}
+
+/// Adds the system that keeps views up to date, at the end of the first frame with one.
+#[cfg(feature = "bevy_reflect")]
+fn start_views(world: &mut World, mut started: Local<bool>) {
+    if *started || world.component_id::<PairsView>().is_none() {
+        return;
+    }
+    *started = true;
+    let mut schedules = world.get_resource_or_init::<Schedules>();
+    schedules.add_systems(Last, refresh_views.in_set(RelationsSystems::RefreshViews));
+    // `Last` of this frame is over.
+    let _ = world.run_system_once(refresh_views);
 }
 
 /// Registering relations on an [`App`] or [`World`].
