@@ -272,3 +272,30 @@ fn nothing_holds_for_what_has_died() {
     assert_eq!((equal.count(&world), alone.count(&world)), (Ok(0), Ok(0)));
     assert_eq!(expr.count(&world), Ok(0));
 }
+
+/// There are more rows of the chain than anything could look at.
+#[test]
+fn what_names_no_variable_is_evaluated_before_what_does() {
+    #[derive(Relation, Clone, Copy)]
+    struct Likes;
+    let (mut world, planets) = harbour();
+    let friends: Vec<Entity> = (0..30).map(|_| world.spawn_empty().id()).collect();
+    let pairs = friends.iter().flat_map(|&a| friends.iter().map(move |&b| (a, Likes, b)));
+    world.insert_pair_batch(pairs).unwrap();
+    let likes = world.register_relation::<Likes>().unwrap().to_bits();
+    let (planet, friend) = (planets[0].to_bits(), friends[0].to_bits());
+    let mut chain = format!("(#{likes}, $v0)");
+    for at in 0..12 {
+        chain += &format!(", #{likes}($v{at}, $v{})", at + 1);
+    }
+    for test in [
+        format!("Planet(#{friend})"),
+        format!("!Planet(#{planet})"),
+        format!("#{likes}(#{planet}, #{friend})"),
+        format!("?Planet($v3), !Planet(#{planet})"),
+        format!("?Planet($v3), Planet(#{friend}) || Fuel(#{friend})"),
+        format!("?Planet($v3), !{{ Planet(#{planet}), !Fuel(#{planet}) }}"),
+    ] {
+        assert_eq!(compile(&mut world, &format!("{chain}, {test}")).count(&world), Ok(0), "{test}");
+    }
+}

@@ -74,6 +74,18 @@ struct Inputs<'p, 'q> {
     constraints: Vec<Constraint>,
 }
 
+/// An input that may be evaluated now.
+#[derive(Clone, Copy)]
+struct Eligible {
+    at: usize,
+    /// How many rows are expected of one.
+    rows: f64,
+    /// It names no variable.
+    is_constant: bool,
+    /// It removes rows, and binds nothing.
+    is_test: bool,
+}
+
 /// When an input may be evaluated.
 struct Constraint {
     vars: VarSet,
@@ -151,33 +163,35 @@ impl Constraint {
         let skipped_with = input.skipped_with();
         let may_be_skipped = skipped_with.meets(skippable);
         let others = || inputs.iter().enumerate().filter(|(other, _)| *other != at);
-        let commutes = match input.term().filter(|_| input.must_hold()) {
-            Some(BoundTerm { condition, .. }) => {
-                if may_be_skipped {
-                    needs = skipped_with.without(&closed);
-                } else {
-                    let nearest = match condition {
-                        Condition::Match(atom) => atom.nearest(),
-                        _ => VarSet::default(),
-                    };
-                    closed = nearest.clone().without(written);
-                    needs = nearest.without(&closed);
+        let is_constant = vars.is_empty() && !matches!(input, Logical::Optional(_));
+        let commutes = is_constant
+            || match input.term().filter(|_| input.must_hold()) {
+                Some(BoundTerm { condition, .. }) => {
+                    if may_be_skipped {
+                        needs = skipped_with.without(&closed);
+                    } else {
+                        let nearest = match condition {
+                            Condition::Match(atom) => atom.nearest(),
+                            _ => VarSet::default(),
+                        };
+                        closed = nearest.clone().without(written);
+                        needs = nearest.without(&closed);
+                    }
+                    closed.is_empty() || !others().any(|(_, other)| other.vars().meets(&closed))
                 }
-                closed.is_empty() || !others().any(|(_, other)| other.vars().meets(&closed))
-            }
-            None => {
-                // Testing every entity and then asking more of it is the same as the other way round.
-                if let Some(source) = tested(input, written, view)
-                    && others().any(|(other, input)| {
-                        other > at && input.must_hold() && input.vars().contains(source)
-                    })
-                {
-                    needs.insert(source);
-                    closed.remove(source);
+                None => {
+                    // Testing every entity and then asking more of it is the same as the other way round.
+                    if let Some(source) = tested(input, written, view)
+                        && others().any(|(other, input)| {
+                            other > at && input.must_hold() && input.vars().contains(source)
+                        })
+                    {
+                        needs.insert(source);
+                        closed.remove(source);
+                    }
+                    false
                 }
-                false
-            }
-        };
+            };
         Self { vars, commutes, needs, closed }
     }
 }
@@ -281,11 +295,21 @@ impl Reorder<'_, '_> {
         let mut all = Inputs::new(inputs, bound, self.view);
         let mut ordered = Vec::with_capacity(inputs.len());
         loop {
-            let best = all.eligible(&bound.set).map(|at| (self.rows(&inputs[at], &bound.set), at));
-            let best = best.min_by(|a, b| a.0.total_cmp(&b.0));
+            let eligible = self.eligible(&all, &bound.set);
+            // A test leaves fewer rows to whatever follows. It binds nothing, so that the others are as they were.
+            let tests = eligible.iter().take_while(|input| input.is_test).count();
+            for &Eligible { at, rows, .. } in &eligible[..tests] {
+                all.done[at] = true;
+                let branches = self.bind(&inputs[at], bound);
+                let (input, bound) = (&inputs[at], bound.clone());
+                ordered.push(Ordered { input, intersected: None, branches, rows, bound });
+            }
+            if tests > 0 {
+                continue;
+            }
+            let best = eligible.first().map(|first| (first.rows, first.at));
             let barrier = all.next_barrier(&bound.set);
             let at = match (best, barrier) {
-                // A test leaves fewer rows to whatever follows.
                 (Some((rows, at)), _) if rows < 1.0 => at,
                 (_, Some((at, true))) if is_test(&inputs[at], &bound.set, self.view) => at,
                 (Some((_, at)), _) | (None, Some((at, _))) => at,
@@ -308,6 +332,19 @@ impl Reorder<'_, '_> {
                 bound: bound.clone(),
             });
         }
+    }
+
+    /// What must hold and can be evaluated now, that which makes the fewest rows first. What names no variable comes before
+    /// the rest: it is evaluated once, and if it does not hold, nothing else has to be.
+    fn eligible(self, all: &Inputs<'_, '_>, bound: &VarSet) -> Vec<Eligible> {
+        let describe = |at: usize| {
+            let (rows, vars) = (self.rows(&all.inputs[at], bound), &all.constraints[at].vars);
+            let is_constant = vars.is_empty();
+            Eligible { at, rows, is_constant, is_test: is_constant || rows < 1.0 && vars.is_subset(bound) }
+        };
+        let mut eligible: Vec<Eligible> = all.eligible(bound).map(describe).collect();
+        eligible.sort_by(|a, b| b.is_constant.cmp(&a.is_constant).then(a.rows.total_cmp(&b.rows)));
+        eligible
     }
 
     /// Adds what an input binds. Returns the branches of a union in order.
@@ -394,7 +431,7 @@ impl Reorder<'_, '_> {
 
     /// How many rows a term that must hold makes of one.
     fn rows(self, input: &Logical<'_>, bound: &VarSet) -> f64 {
-        let Some(term) = input.term() else { return 1.0 };
+        let Some(term) = input.term().filter(|_| input.must_hold()) else { return 1.0 };
         let estimate = Estimate { view: self.view };
         let all_bound = term.condition.vars().iter().all(|var| bound.contains(var));
         match &term.condition {

@@ -257,7 +257,14 @@ impl Lowering<'_, '_> {
         });
         match tested {
             Some(mask) => {
-                let mut merged = self.masks[*mask].clone();
+                let known = &self.masks[*mask];
+                let is_new = |all: &[ComponentId], id: &ComponentId| !all.contains(id);
+                if !spec.with.iter().any(|id| is_new(&known.with, id))
+                    && !spec.without.iter().any(|id| is_new(&known.without, id))
+                {
+                    return;
+                }
+                let mut merged = known.clone();
                 merged.with.extend(spec.with);
                 merged.without.extend(spec.without);
                 // Masks are shared; this one may be another's too.
