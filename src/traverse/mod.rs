@@ -18,7 +18,7 @@ pub use walk::{AncestorIter, DepthError, MaxDepth, WalkIter};
 
 pub(crate) use cycle::{Trail, path_up};
 pub(crate) use depth_first::{DepthFirst, Neighbours};
-pub(crate) use search::{Known, Limits, Memo, Met, OnlyWay, Search};
+pub(crate) use search::{Known, Limits, Memo, Met, OnlyWay, Search, follow};
 pub(crate) use select::Relations;
 pub(crate) use topology::{ChildrenAccess, is_child_of, is_ordered_by_children, ordered_by};
 

@@ -13,7 +13,6 @@ use crate::store::RelationIndex;
 use alloc::vec::Vec;
 use bevy_ecs::entity::{Entity, EntityHashSet};
 use bevy_platform::collections::HashSet;
-use core::option;
 
 /// How far from the start a holder may be: the start itself is at distance 0.
 #[derive(Clone, Copy)]
@@ -199,6 +198,46 @@ impl<N: Copy, I: Iterator<Item = N>> Search<I, N> {
     }
 }
 
+/// [`Search::run`] where a node has one neighbour at most, and there is no circle: a loop. `path` is memory for the nodes that
+/// the memo is told of.
+///
+/// # Complexity
+/// A visit per node, up to the first that the memo knows.
+#[inline]
+pub(crate) fn follow<N: Copy, T: Copy, M: Memo<T, N>>(
+    start: (N, u32),
+    max: u32,
+    mut next: impl FnMut(N) -> Option<N>,
+    memo: &mut M,
+    path: &mut Vec<N>,
+    mut visit: impl FnMut(N, u32) -> Option<T>,
+) -> Option<T> {
+    let (mut node, mut distance) = start;
+    let found = loop {
+        let found = visit(node, distance);
+        if found.is_some() {
+            break found;
+        }
+        match memo.known(node, distance) {
+            Known::Found(found) => break Some(found),
+            Known::Nothing => break None,
+            Known::Unknown => {}
+        }
+        if M::NOTES {
+            path.push(node);
+        }
+        if distance >= max {
+            break None;
+        }
+        let Some(neighbour) = next(node) else { break None };
+        (node, distance) = (neighbour, distance + 1);
+    };
+    if M::NOTES {
+        path.drain(..).for_each(|node| memo.note(node, found));
+    }
+    found
+}
+
 /// The nearest entity up a relation, within limits, of which `holds` is true.
 ///
 /// # Complexity
@@ -211,10 +250,8 @@ pub(crate) fn nearest(
 ) -> Option<Entity> {
     let mut visit = |entity, distance| (distance >= limits.min && holds(entity)).then_some(entity);
     if index.is_exclusive() && index.is_acyclic() {
-        // An iterator as small as that keeps everything in registers.
-        let target = |entity| index.first_target(entity).into_iter();
-        let mut search = Search::<option::IntoIter<Entity>>::default();
-        return search.run((entity, 0), limits.max, target, &mut OnlyWay, visit);
+        let target = |entity| index.first_target(entity);
+        return follow((entity, 0), limits.max, target, &mut OnlyWay, &mut Vec::new(), visit);
     }
     let mut met = Met::new(index, limits);
     Search::default().run((entity, 0), limits.max, |entity| index.targets(entity), &mut met, &mut visit)

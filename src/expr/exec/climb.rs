@@ -4,17 +4,16 @@ use super::mask::Fit;
 use crate::{
     expr::{eval::View, plan::HolderSearch},
     store::{ExclusiveReader, RelationIndex},
-    traverse::{Known, Limits, Memo, OnlyWay, Search},
+    traverse::{Known, Limits, Memo, OnlyWay, follow},
 };
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
-use core::option;
 
 /// Holders that searches of this run have found, by the entities that they passed.
 #[derive(Default)]
 pub(crate) struct Holders {
     notes: Notes,
-    search: Search<option::IntoIter<Entity>>,
+    path: Vec<Entity>,
 }
 
 /// By entity index: the run in which it was visited, and who was found from it on.
@@ -126,43 +125,28 @@ impl<'a, 'w> Climber<'a, 'w> {
     fn next_holder(&mut self, index: u32) -> Option<Entity> {
         let target = self.reader.target_at(index)?;
         let limits = Limits { min: self.search.min, max: self.search.max };
-        let holder = if limits.matter() {
-            self.within(target, limits)
-        } else if self.holds(target) {
-            Some(target)
-        } else if let Known::Found(holder) = self.holders.notes.known(target, 1) {
-            holder
-        } else if let Some(next) = self.index.first_target(target)
-            && let Known::Found(holder) = self.holders.notes.known(next, 2)
-        {
-            // As far as most searches have to go.
-            self.steps += 1;
-            self.holders.notes.note(target, Some(holder));
-            holder
-        } else {
-            self.above(target)
-        };
+        let holder = if limits.matter() { self.within(target, limits) } else { self.above(target) };
         self.last = Some((index, holder));
         holder
     }
 
-    /// The nearest holder from an entity on that is none itself, at any depth.
+    /// The nearest holder from an entity on, at any depth.
     ///
     /// # Complexity
     /// In one run, a step per entity above those that are asked about: each is entered once.
     fn above(&mut self, from: Entity) -> Option<Entity> {
-        let Self { view, index, test, holders, steps, .. } = self;
-        let visit = |at, depth| {
+        let Self { view, index, test, holders: Holders { notes, path }, steps, .. } = self;
+        let visit = |at, _| test.holds(view, at).then_some(Some(at));
+        let target = |at| {
             *steps += 1;
-            (depth > 1 && test.holds(view, at)).then_some(Some(at))
+            index.first_target(at)
         };
-        let targets = |at| index.first_target(at).into_iter();
-        holders.search.run((from, 1), u32::MAX, targets, &mut holders.notes, visit).flatten()
+        follow((from, 1), u32::MAX, target, notes, path, visit).flatten()
     }
 
     /// The nearest holder from an entity on that is neither too near nor too far.
     fn within(&mut self, from: Entity, limits: Limits) -> Option<Entity> {
-        let Self { view, index, test, holders, steps, left, .. } = self;
+        let Self { view, index, test, holders: Holders { path, .. }, steps, left, .. } = self;
         let visit = |at, depth| {
             if *steps > *left {
                 // What is found then is of no account.
@@ -171,7 +155,7 @@ impl<'a, 'w> Climber<'a, 'w> {
             *steps += 1;
             (depth >= limits.min && test.holds(view, at)).then_some(Some(at))
         };
-        let targets = |at| index.first_target(at).into_iter();
-        holders.search.run((from, 1), limits.max, targets, &mut OnlyWay, visit).flatten()
+        let target = |at| index.first_target(at);
+        follow((from, 1), limits.max, target, &mut OnlyWay, path, visit).flatten()
     }
 }

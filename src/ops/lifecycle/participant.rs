@@ -10,6 +10,7 @@ use crate::{
         },
         register::participant::{Participant, ParticipantLifecycle},
     },
+    store::PairStore,
 };
 use alloc::{vec, vec::Vec};
 use bevy_ecs::{
@@ -72,6 +73,11 @@ impl ObserveChange for Stripped {
 /// The marker goes now. Usually [`Stripped`] has seen that it will; an observer that panicked after that would have kept
 /// it.
 fn on_remove(mut world: DeferredWorld, context: HookContext) {
+    let marked = |store: &mut PairStore| store.participants.is_marked(context.entity);
+    if !fetch::deferred_store(&mut world).is_some_and(marked) {
+        // At a despawn, cleanup has forgotten it.
+        return;
+    }
     strip(&mut world, context.entity, None);
     if let Some(store) = fetch::deferred_store(&mut world)
         && store.participants.is_marked(context.entity)
