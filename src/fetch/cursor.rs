@@ -4,154 +4,19 @@
 //! tables again and again: [`FetchCursor`] keeps the columns of the table it was at last, and a [`RowHint`] that was
 //! remembered for an entity spares the look-up of its location too. The benches in `benches/peers` tell what that gains.
 
-use super::rows::{RowHint, Rows, StorageRows};
-use crate::store::BitSet;
-use alloc::vec::Vec;
-use bevy_ecs::{
-    archetype::{ArchetypeGeneration, ArchetypeId},
-    change_detection::Tick,
-    component::StorageType,
-    entity::{Entity, EntityLocation},
-    entity_disabling::DefaultQueryFilters,
-    query::{FilteredAccess, FilteredAccessSet, QueryData, QueryFilter, QueryState},
-    storage::{TableId, TableRow},
-    world::{World, unsafe_world_cell::UnsafeWorldCell},
+use super::{
+    cursor_state::CursorState,
+    origin::Origin,
+    rows::{RowHint, Rows},
 };
-use core::any::TypeId;
-
-/// What to read of entities, and which of them match: a `Query` without its iteration.
-pub(crate) struct CursorState<D: QueryData, F: QueryFilter = ()> {
-    /// Declares the access and decides which archetypes match. Its own states of `D` and `F` are private.
-    query: QueryState<D, F>,
-    data: D::State,
-    filter: F::State,
-    /// Whether a table matches or does not match as a whole, with all archetypes in it.
-    pub(super) dense: bool,
-    /// The tables that match if `dense`, else the archetypes.
-    matched: BitSet,
-    /// The same, in order.
-    storages: Vec<u32>,
-    generation: Option<ArchetypeGeneration>,
-    /// `D` is `()`, and whether an entity matches is decided by its storage.
-    reads_nothing: bool,
-    /// If so, the storages that do not match.
-    others: Vec<u32>,
-}
-
-impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
-    /// # Safety
-    /// [`init_access`](Self::init_access) must be called before anything else, unless `D` only reads.
-    pub(crate) unsafe fn new(world: &mut World) -> Self {
-        let (data, filter) = (D::init_state(world), F::init_state(world));
-        let disabling: Vec<_> = world
-            .get_resource::<DefaultQueryFilters>()
-            .map_or_else(Vec::new, |filters| filters.disabling_ids().collect());
-        let in_tables =
-            |id| world.components().get_info(id).is_some_and(|i| i.storage_type() == StorageType::Table);
-        let dense = D::IS_DENSE && F::IS_DENSE && disabling.into_iter().all(in_tables);
-        // SAFETY: the caller calls `init_access` first, which is that of the query.
-        let query = unsafe { QueryState::new_unchecked(world) };
-        let (matched, storages, others) = (BitSet::default(), Vec::new(), Vec::new());
-        Self { query, data, filter, dense, matched, storages, generation: None, reads_nothing: false, others }
-    }
-
-    /// Finds out whether there is nothing to read, for [`FetchCursor::all_match`].
-    pub(crate) fn notice_nothing(mut self) -> Self
-    where
-        D: 'static,
-    {
-        self.reads_nothing = TypeId::of::<D>() == TypeId::of::<()>() && F::IS_ARCHETYPAL;
-        self
-    }
-
-    /// Declares everything that [`FetchCursor`] read and write.
-    ///
-    /// # Panics
-    /// If that conflicts with what is declared already.
-    pub(crate) fn init_access(
-        &self,
-        system: Option<&str>,
-        access: &mut FilteredAccessSet,
-        world: UnsafeWorldCell<'_>,
-    ) {
-        self.query.init_access(system, access, world);
-    }
-
-    /// The part of [`init_access`](Self::init_access) that is about what is read elsewhere than of the entities
-    /// themselves.
-    pub(crate) fn init_nested_access(
-        &self,
-        system: Option<&str>,
-        access: &mut FilteredAccessSet,
-        world: UnsafeWorldCell<'_>,
-    ) {
-        D::init_nested_access(&self.data, system, access, world);
-        F::init_nested_access(&self.filter, system, access, world);
-    }
-
-    /// What is read and written of the entities themselves, and what decides which of them match.
-    pub(crate) fn access(&self) -> &FilteredAccess {
-        self.query.component_access()
-    }
-
-    /// Gets to know new archetypes. Must come before [`FetchCursor::new`].
-    pub(crate) fn update(&mut self, world: UnsafeWorldCell<'_>) {
-        D::update_archetypes(&mut self.data, world);
-        F::update_archetypes(&mut self.filter, world);
-        let generation = world.archetypes().generation();
-        if self.generation == Some(generation) {
-            return;
-        }
-        self.generation = Some(generation);
-        self.query.update_archetypes_unsafe_world_cell(world);
-        self.storages.clear();
-        if self.dense {
-            self.storages.extend(self.query.matched_tables().map(TableId::as_u32));
-        } else {
-            self.storages.extend(self.query.matched_archetypes().map(|archetype| archetype.index() as u32));
-        }
-        for &storage in &self.storages {
-            self.matched.insert(storage as usize);
-        }
-        if self.reads_nothing {
-            // SAFETY: only the structure of the tables is looked at here.
-            let tables = unsafe { world.storages().tables.len() };
-            let count = if self.dense { tables } else { world.archetypes().len() };
-            let mut others = core::mem::take(&mut self.others);
-            others.clear();
-            others.extend((0..count as u32).filter(|&storage| !self.matches(storage)));
-            self.others = others;
-        }
-    }
-
-    /// The storages that match as a whole, each with its entities: tables if that suffices, else archetypes.
-    pub(crate) fn storages<'w>(&self, world: UnsafeWorldCell<'w>) -> impl Iterator<Item = StorageRows<'w>> {
-        self.storages.iter().map(move |&number| StorageRows { number, rows: self.rows(world, number) })
-    }
-
-    /// The entities of a storage.
-    fn rows<'w>(&self, world: UnsafeWorldCell<'w>, storage: u32) -> Rows<'w> {
-        if self.dense {
-            // SAFETY: only the structure of the tables is looked at here.
-            let tables = unsafe { &world.storages().tables };
-            tables.get(TableId::from_u32(storage)).map_or(Rows::NONE, |table| Rows::Table(table.entities()))
-        } else {
-            let archetype = world.archetypes().get(ArchetypeId::new(storage as usize));
-            archetype.map_or(Rows::NONE, |archetype| Rows::Archetype(archetype.entities()))
-        }
-    }
-
-    #[inline]
-    fn matches(&self, storage: u32) -> bool {
-        self.matched.contains(storage as usize)
-    }
-
-    /// The number of the table or archetype, whichever is matched as a whole.
-    #[inline]
-    fn storage(&self, location: EntityLocation) -> u32 {
-        if self.dense { location.table_id.as_u32() } else { location.archetype_id.index() as u32 }
-    }
-}
+use bevy_ecs::{
+    archetype::ArchetypeId,
+    change_detection::Tick,
+    entity::{Entities, Entity, EntityLocation},
+    query::{QueryData, QueryFilter},
+    storage::{TableId, TableRow},
+    world::unsafe_world_cell::UnsafeWorldCell,
+};
 
 /// What is remembered from one entity to the next. Apart from the state, which the fetch of a query term cannot
 /// borrow: the owner of one of these passes the state that it was made with.
@@ -189,6 +54,12 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
             )
         };
         Self { world, data, filter, storage: u32::MAX, matches: false, rows: Rows::NONE }
+    }
+
+    /// The entities of the world.
+    #[inline]
+    pub(crate) fn entities(&self) -> &'w Entities {
+        self.world.entities()
     }
 
     /// As Bevy's `shrink_fetch`.
@@ -251,6 +122,24 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
         let location = self.world.entities().get_spawned(entity).ok()?;
         let storage = state.storage(location);
         state.matches(storage).then_some(RowHint { storage, row: Some(location.table_row) })
+    }
+
+    /// The data of an entity that was [found](Self::find) in this place since entities were moved.
+    ///
+    /// # Safety
+    /// As for [`get`](Self::get), and it must be so.
+    #[inline]
+    pub(crate) unsafe fn get_found<'s>(
+        &mut self,
+        state: &'s CursorState<D, F>,
+        entity: Entity,
+        place: RowHint,
+    ) -> Option<D::Item<'w, 's>> {
+        // SAFETY: as the caller promises; a place that was found is in a storage that matches.
+        unsafe {
+            self.enter(state, place.storage);
+            self.fetch_here(state, entity, place.row?)
+        }
     }
 
     /// [`FetchCursor::seek`].
@@ -393,22 +282,6 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     }
 }
 
-/// What [`FetchCursor`] are made of. Can be given to another thread.
-pub(crate) struct Origin<'w, 's, D: QueryData, F: QueryFilter> {
-    world: UnsafeWorldCell<'w>,
-    state: &'s CursorState<D, F>,
-    last_run: Tick,
-    this_run: Tick,
-}
-
-impl<D: QueryData, F: QueryFilter> Clone for Origin<'_, '_, D, F> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<D: QueryData, F: QueryFilter> Copy for Origin<'_, '_, D, F> {}
-
 /// Reads and writes `D` of entities that match `F`.
 pub(crate) struct FetchCursor<'w, 's, D: QueryData, F: QueryFilter = ()> {
     origin: Origin<'w, 's, D, F>,
@@ -444,7 +317,6 @@ impl<'w, 's, D: QueryData, F: QueryFilter> FetchCursor<'w, 's, D, F> {
     }
 
     /// What these are made of, to make others.
-    #[cfg(feature = "multi_threaded")]
     pub(crate) fn origin(&self) -> Origin<'w, 's, D, F> {
         self.origin
     }
@@ -452,6 +324,12 @@ impl<'w, 's, D: QueryData, F: QueryFilter> FetchCursor<'w, 's, D, F> {
     /// The same for a shorter time.
     pub(crate) fn shorter(&self) -> FetchCursor<'_, 's, D, F> {
         FetchCursor { fetch: self.fetch.clone().shrink(), ..*self }
+    }
+
+    /// The entities of the world.
+    #[inline]
+    pub(crate) fn entities(&self) -> &'w Entities {
+        self.origin.world.entities()
     }
 
     /// The numbers of the storages that match, for [`enter`](Self::enter).

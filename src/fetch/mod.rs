@@ -11,17 +11,23 @@
 
 mod ahead;
 mod cursor;
+mod cursor_set;
+mod cursor_state;
+mod origin;
 mod rows;
 mod slices;
 
 pub(crate) use ahead::{Ahead, prefetch};
-pub(crate) use cursor::{CursorFetch, CursorState, FetchCursor};
+pub(crate) use cursor::{CursorFetch, FetchCursor};
+pub(crate) use cursor_set::CursorSet;
+pub(crate) use cursor_state::CursorState;
 pub(crate) use rows::{RowHint, Rows, StorageRows, table_row};
 pub(crate) use slices::{table_slice, table_slice_mut};
 
 use crate::store::PairStore;
 use bevy_ecs::{
     component::ComponentId,
+    entity::{Entities, Entity, EntityIndex, EntityLocation},
     ptr::Ptr,
     world::{DeferredWorld, World},
 };
@@ -78,4 +84,12 @@ pub(crate) fn store_mut(world: &mut World) -> Option<&mut PairStore> {
 pub(crate) fn deferred_store<'a>(world: &'a mut DeferredWorld<'_>) -> Option<&'a mut PairStore> {
     // SAFETY: as in `store_mut`; a deferred world may change resources.
     find(world).map(|store| unsafe { store.assert_unique().deref_mut() })
+}
+
+/// The entity with an index, and where it is. Spares the way through its list to those who know a target by its index: no
+/// pair names a dead entity (*Alive*), so it is the one that the pair names.
+#[inline]
+pub(crate) fn living(entities: &Entities, index: u32) -> Option<(Entity, EntityLocation)> {
+    let entity = entities.resolve_from_index(EntityIndex::from_raw_u32(index)?);
+    Some((entity, entities.get_spawned(entity).ok()?))
 }

@@ -5,9 +5,9 @@ use super::{
     read::{ReadPairs, ReadPairsFetch, ReadPairsState},
 };
 use crate::{
-    fetch::{CursorFetch, CursorState, RowHint},
+    fetch::{CursorFetch, CursorState, RowHint, living},
     relation::TraversableRelation,
-    store::{Pages, RelationIndex, TargetIter},
+    store::{Pages, RelationIndex, TargetIter, Upward},
     traverse::{self, Known, Limits, Met, OnlyWay, Search},
 };
 use alloc::vec::Vec;
@@ -15,7 +15,7 @@ use bevy_ecs::{
     archetype::Archetype,
     change_detection::Tick,
     component::{ComponentId, Components},
-    entity::Entity,
+    entity::{Entities, Entity},
     query::{FilteredAccess, FilteredAccessSet, ReadOnlyQueryData, WorldQuery},
     storage::Table,
     world::{World, unsafe_world_cell::UnsafeWorldCell},
@@ -59,6 +59,10 @@ pub(super) struct Memo<'w> {
     met: Option<Met>,
     /// How many searches have done without notes.
     alone: u32,
+    /// The entities that a search came by and others may come by too.
+    shared: Vec<u32>,
+    /// How many searches in a row have seen no others' way.
+    apart: u32,
 }
 
 /// By entity index, what is found from there, the entity itself first: [`UNKNOWN`], [`NOTHING`], or the number of a
@@ -69,6 +73,13 @@ struct Notes(Pages<u32>);
 const UNKNOWN: u32 = 0;
 const NOTHING: u32 = 1;
 const HOLDER: u32 = 2;
+
+/// So many entities with one source each may be entered again by each of the searches that come by.
+const MAX_PLAIN: u32 = 16;
+
+/// After so many searches that saw no others' way, one in [`LOOK_EVERY`] looks for them.
+const MAX_APART: u32 = 64;
+const LOOK_EVERY: u32 = 8;
 
 /// This many searches of a query do without notes, which cost more than they save if there are no others.
 const ALONE: u32 = 4;
@@ -104,9 +115,13 @@ impl<'w> Memo<'w> {
     fn nearest(
         &mut self,
         index: &'w RelationIndex,
+        entities: &Entities,
         entity: Entity,
         holds: &mut impl FnMut(Entity) -> Option<RowHint>,
     ) -> Option<(Entity, RowHint)> {
+        if let Some(upward) = index.upward() {
+            return self.only_way(upward, entities, entity, holds);
+        }
         if self.alone < ALONE {
             self.alone += 1;
             if let Ok(found) = Self::straight(index, entity, holds) {
@@ -115,6 +130,57 @@ impl<'w> Memo<'w> {
         }
         let number = self.above(index, entity, holds)?;
         Some(self.holders[number])
+    }
+
+    /// The nearest holder up an exclusive relation. A note costs as much as some steps: there is one where ways meet, and
+    /// beyond [`MAX_PLAIN`] steps without one, so that no entity is entered by more than so many searches.
+    fn only_way(
+        &mut self,
+        upward: Upward<'_>,
+        entities: &Entities,
+        entity: Entity,
+        holds: &mut impl FnMut(Entity) -> Option<RowHint>,
+    ) -> Option<(Entity, RowHint)> {
+        let with_notes = self.alone >= ALONE;
+        self.alone += u32::from(!with_notes);
+        let looks = self.apart < MAX_APART || self.apart.is_multiple_of(LOOK_EVERY);
+        self.apart += 1;
+        let (mut at, mut plain) = (entity, 0);
+        // The number of what was found, where it has one.
+        let mut number = None;
+        let found = loop {
+            let Some(index) = upward.target_index(at) else { break None };
+            plain += 1;
+            let meets = looks && upward.has_siblings(at);
+            if meets {
+                self.apart = 0;
+            }
+            if with_notes && (meets || plain > MAX_PLAIN) {
+                match self.notes.0.get(index) {
+                    UNKNOWN => self.shared.push(index),
+                    known => {
+                        number = holder(known);
+                        break number.map(|number| self.holders[number]);
+                    }
+                }
+            }
+            let Some((target, _)) = living(entities, index) else { break None };
+            if let Some(place) = holds(target) {
+                break Some((target, place));
+            }
+            at = target;
+        };
+        if !self.shared.is_empty() {
+            let number = number.or_else(|| {
+                self.holders.push(found?);
+                Some(self.holders.len() - 1)
+            });
+            let note = number.map_or(NOTHING, |number| HOLDER + number as u32);
+            for index in self.shared.drain(..) {
+                *self.notes.0.get_mut(index) = note;
+            }
+        }
+        found
     }
 
     /// The number of that holder.
@@ -159,7 +225,7 @@ impl<'w> Memo<'w> {
             {
                 return Some(Ok((at, place)));
             }
-            (!index.is_exclusive() && index.target_count(at) > 1).then_some(Err(Branches))
+            (index.target_count(at) > 1).then_some(Err(Branches))
         };
         // An iterator as small as that keeps everything in registers.
         let target = |at| index.first_target(at).into_iter();
@@ -257,16 +323,17 @@ where
         entity: Entity,
     ) -> Option<D::Item<'w, 's>> {
         let ClimbFetch { pairs, above, memo, .. } = fetch;
-        let index = pairs.index?;
+        let (index, entities) = (pairs.index?, above.entities());
         // SAFETY: the state belongs to the fetch, and items that only read do not conflict; so below.
         let mut holds = |entity| unsafe { above.find(&state.cursor, entity) };
-        let (holder, mut place) = if Self::LIMITED {
+        let (holder, place) = if Self::LIMITED {
             memo.within(index, entity, Self::ABOVE, &mut holds)?
         } else {
-            memo.nearest(index, entity, &mut holds)?
+            memo.nearest(index, entities, entity, &mut holds)?
         };
-        // SAFETY: as above.
-        unsafe { above.get_at(&state.cursor, holder, &mut place) }
+        // SAFETY: as above. It was found there by this search or an earlier one of this fetch, while which lives the world
+        // is borrowed, so that nothing moves.
+        unsafe { above.get_found(&state.cursor, holder, place) }
     }
 }
 

@@ -10,7 +10,7 @@ use bevy_ecs::{
     archetype::Archetype,
     change_detection::Tick,
     component::{ComponentId, Components},
-    entity::Entity,
+    entity::{Entities, Entity, EntityIndex},
     hierarchy::Children,
     query::{FilteredAccess, FilteredAccessSet, QueryData, WorldQuery},
     storage::{Table, TableRow},
@@ -33,8 +33,31 @@ pub struct ReadPairsFetch<'w, R: Relation> {
     pub(super) store: Option<&'w PairStore>,
     pub(super) index: Option<&'w RelationIndex>,
     column: Option<&'w PairData<R>>,
+    entities: &'w Entities,
     pub(super) last_run: Tick,
     pub(super) this_run: Tick,
+}
+
+/// The values of the pairs of a relation.
+pub(super) struct PairValues<'w, R: Relation> {
+    index: Option<&'w RelationIndex>,
+    column: Option<&'w PairData<R>>,
+}
+
+impl<R: Relation> Copy for PairValues<'_, R> {}
+
+impl<R: Relation> Clone for PairValues<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<'w, R: Relation> PairValues<'w, R> {
+    /// The value of a pair, unless it is kept in a component.
+    #[inline]
+    pub(super) fn get(&self, source: Entity, target: Entity) -> Option<&'w R> {
+        self.column?.get(self.index?.row(source, target)?)
+    }
 }
 
 impl<R: Relation> Copy for ReadPairsFetch<'_, R> {}
@@ -46,10 +69,22 @@ impl<R: Relation> Clone for ReadPairsFetch<'_, R> {
 }
 
 impl<'w, R: Relation> ReadPairsFetch<'w, R> {
-    /// The value of a pair, unless it is kept in a component.
+    /// What is needed to read values later.
     #[inline]
-    pub(super) fn value(&self, source: Entity, target: Entity) -> Option<&'w R> {
-        self.column?.get(self.index?.row(source, target)?)
+    pub(super) fn values(&self) -> PairValues<'w, R> {
+        PairValues { index: self.index, column: self.column }
+    }
+
+    /// The first target of an entity.
+    #[inline]
+    pub(super) fn first_target(&self, source: Entity) -> Option<Entity> {
+        let index = self.index?;
+        match index.upward() {
+            // No pair names a dead entity (*Alive*): it is the one that has this index.
+            Some(upward) => EntityIndex::from_raw_u32(upward.target_index(source)?)
+                .map(|target| self.entities.resolve_from_index(target)),
+            None => index.first_target(source),
+        }
     }
 
     /// When that value was written last.
@@ -91,7 +126,8 @@ unsafe impl<R: Relation, const VALUES: bool> WorldQuery for ReadPairs<R, VALUES>
         let read = |column| unsafe { world.get_resource_by_id(column).map(|column| column.deref()) };
         let id = store.and_then(|store| store.registry.known::<R>());
         let index = store.zip(id).map(|(store, id)| store.relation(id));
-        ReadPairsFetch { store, index, column: state.column.and_then(read), last_run, this_run }
+        let (column, entities) = (state.column.and_then(read), world.entities());
+        ReadPairsFetch { store, index, column, entities, last_run, this_run }
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use super::{
     macros::query_data,
-    read::{ReadOrder, ReadPairs, ReadPairsFetch},
+    read::{PairValues, ReadOrder, ReadPairs},
 };
 use crate::{relation::Relation, store::SourceIter, traverse::ordered_by};
 use bevy_ecs::{
@@ -48,7 +48,7 @@ type Reads<R> = (ReadPairs<R, true>, ReadOrder<R>, NestedQuery<<R as Relation>::
 pub struct SourcesItem<'w, 's, R: Relation> {
     target: Entity,
     sources: SourceIter<'w>,
-    pairs: ReadPairsFetch<'w, R>,
+    values: PairValues<'w, R>,
     components: Query<'w, 's, R::Component>,
 }
 
@@ -57,8 +57,8 @@ impl<'w, 's, R: Relation> SourcesItem<'w, 's, R> {
     ///
     /// A relationship that is a component is read as by a `Query`, which skips disabled entities.
     pub fn with_values(self) -> impl Iterator<Item = (Entity, &'w R)> + use<'w, 's, R> {
-        let Self { target, sources, pairs, components } = self;
-        let value = move |source| match pairs.value(source, target) {
+        let Self { target, sources, values, components } = self;
+        let value = move |source| match values.get(source, target) {
             None => R::value_in(components.get_inner(source).ok()?),
             value => value,
         };
@@ -113,7 +113,7 @@ unsafe fn sources<'w, 's, R: Relation>(
         ordered_by(unsafe { ReadOrder::<R>::children(&state.1, &mut fetch.1, target, row) }, sources);
     // SAFETY: as the caller promises.
     let components = unsafe { NestedQuery::fetch(&state.2, &mut fetch.2, target, row)? };
-    Some(SourcesItem { target, sources, pairs: fetch.0, components })
+    Some(SourcesItem { target, sources, values: fetch.0.values(), components })
 }
 
 query_data!(

@@ -2,7 +2,7 @@
 
 use super::{
     macros::{query_data, release_state},
-    read::{ReadPairs, ReadPairsFetch},
+    read::{PairValues, ReadPairs},
 };
 use crate::{relation::Relation, store::TargetIter};
 use bevy_ecs::{
@@ -79,7 +79,7 @@ type Fetch<'w, R> = <Reads<R> as WorldQuery>::Fetch<'w>;
 /// Where the values of the pairs of one source are.
 struct ValuesOf<'w, R: Relation> {
     source: Entity,
-    pairs: ReadPairsFetch<'w, R>,
+    values: PairValues<'w, R>,
     component: Option<&'w R>,
 }
 
@@ -98,12 +98,12 @@ impl<'w, R: Relation> ValuesOf<'w, R> {
     unsafe fn new(state: &State<R>, fetch: &mut Fetch<'w, R>, source: Entity, row: TableRow) -> Self {
         // SAFETY: as the caller promises.
         let component = unsafe { R::Component::fetch(&state.1, &mut fetch.1, source, row) };
-        Self { source, pairs: fetch.0, component: component.and_then(R::value_in) }
+        Self { source, values: fetch.0.values(), component: component.and_then(R::value_in) }
     }
 
     #[inline]
     fn value(&self, target: Entity) -> Option<&'w R> {
-        self.component.or_else(|| self.pairs.value(self.source, target))
+        self.component.or_else(|| self.values.get(self.source, target))
     }
 }
 
@@ -196,7 +196,7 @@ unsafe fn target<'w, R: Relation>(
     source: Entity,
     row: TableRow,
 ) -> Option<TargetItem<'w, R>> {
-    let target = fetch.0.index?.first_target(source)?;
+    let target = fetch.0.first_target(source)?;
     // SAFETY: as the caller promises.
     Some(TargetItem { target, values: unsafe { ValuesOf::new(state, fetch, source, row) } })
 }

@@ -61,8 +61,9 @@ use core::{any::type_name, marker::PhantomData};
 /// ```
 ///
 /// # Complexity
-/// A step per entity that is met. A search notes what it has found for those that follow in the same iteration:
-/// without limits, each entity is entered once per iteration, however many lie below it. [`Cached`] spares that too.
+/// A step per entity that is met. A search notes what it has found for those that follow in the same iteration, where
+/// their ways meet: without limits, each entity is entered a constant number of times per iteration, however many lie
+/// below it. [`Cached`] spares that too.
 ///
 /// # Panics
 /// When a system is initialised, if `R` is a Bevy relationship that allows an entity to point to itself.

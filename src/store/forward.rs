@@ -8,7 +8,7 @@
 mod fault;
 mod reader;
 
-pub(crate) use reader::{ExclusiveReader, Reader};
+pub(crate) use reader::{ExclusiveReader, Reader, Upward};
 
 use super::{
     pages::Pages,

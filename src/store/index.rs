@@ -3,7 +3,7 @@
 use super::{
     FastPathFlags,
     depth::Depths,
-    forward::{ExclusiveReader, Forward, Reader, TargetIter},
+    forward::{ExclusiveReader, Forward, Reader, TargetIter, Upward},
     journal::{Change, Journal},
     reverse::{Extras, ListIter, Moved, NO_ROW, Reverse, SourceIter},
     ticks::PairTicks,
@@ -219,6 +219,12 @@ impl RelationIndex {
             Reader::Exclusive(reader) => Some(reader),
             Reader::Many(_) => None,
         }
+    }
+
+    /// The way from sources to targets, if the relation is exclusive.
+    #[inline]
+    pub(crate) fn upward(&self) -> Option<Upward<'_>> {
+        self.forward.upward()
     }
 
     #[inline]

@@ -37,7 +37,7 @@ pub use ticks::PairTicks;
 pub(crate) use bits::{BitSet, ones};
 pub(crate) use column::{PairData, type_ref, unpack};
 pub(crate) use fast_path::FastPathFlags;
-pub(crate) use forward::{ExclusiveReader, Reader};
+pub(crate) use forward::{ExclusiveReader, Reader, Upward};
 pub(crate) use index::RelationIndex;
 pub(crate) use journal::{Change, Cursor, Journal};
 pub(crate) use pages::Pages;

@@ -1,6 +1,6 @@
 //! What is particular about climbing, and about keeping what was found.
 
-use crate::common::{all_entities, spawn, try_reuse_index};
+use crate::common::{Random, all_entities, size, spawn, try_reuse_index};
 use bevy_ecs::{entity_disabling::Disabled, prelude::*, system::RunSystemOnce};
 use bevy_relations::{
     prelude::*,
@@ -64,6 +64,47 @@ fn a_long_chain_is_climbed_to_its_end() {
         assert_eq!(depth.get(chain[0]), Ok(LENGTH as u32 - 1));
     };
     world.run_system_once(check).unwrap();
+}
+
+#[test]
+fn what_is_found_is_what_a_plain_walk_finds_whoever_searched_before() {
+    let mut random = Random(11);
+    for round in 0..size(40, 3) {
+        let mut world = World::new();
+        let entities: Vec<Entity> = (0..size(200, 30)).map(|_| world.spawn_empty().id()).collect();
+        for (number, &entity) in entities.iter().enumerate().skip(1) {
+            // Bushes, chains, and what lies between.
+            let above = [1, 2, 10, number][round % 4].min(number);
+            let target = entities[number - 1 - random.below(above)];
+            world.insert_pair(entity, MountedOn, target).unwrap();
+            if random.below(30) == 0 {
+                world.entity_mut(entity).insert(Armor(number as u32));
+            }
+            match random.below(20) {
+                0 => _ = world.remove_pairs::<MountedOn>(entity),
+                1 => _ = world.entity_mut(entity).insert(Elsewhere),
+                _ => {}
+            }
+        }
+        for _ in 0..entities.len() / 10 {
+            _ = world.try_despawn(random.pick(&entities));
+        }
+        let plain = |world: &World, entity: Entity| {
+            let above = |&at: &Entity| world.pairs::<MountedOn>().target(at);
+            let mut above = core::iter::successors(above(&entity), above);
+            above.find_map(|at| world.get::<Armor>(at).copied())
+        };
+        let expected: Vec<_> = all_entities(&world)
+            .into_iter()
+            .filter_map(|entity| Some((entity, plain(&world, entity)?)))
+            .collect();
+        let mut up = world.query::<(Entity, Up<MountedOn, &Armor>)>();
+        let mut found: Vec<_> = up.iter(&world).map(|(entity, armor)| (entity, *armor)).collect();
+        found.sort_unstable_by_key(|&(entity, _)| entity);
+        let mut expected = expected;
+        expected.sort_unstable_by_key(|&(entity, _)| entity);
+        assert_eq!(found, expected);
+    }
 }
 
 #[test]

@@ -245,6 +245,9 @@ pub(crate) trait WorldAccessMut {
     /// Whether own fields may be written that are not marked.
     fn is_exclusive(&self) -> bool;
 
+    /// The world, if all of it may be written.
+    fn whole(&mut self) -> Option<&mut World>;
+
     /// The components of an entity that may be written.
     fn entity_mut(&mut self, entity: Entity) -> Option<FilteredEntityMut<'_, '_>>;
 }
@@ -256,6 +259,10 @@ impl WorldAccessMut for World {
 
     fn is_exclusive(&self) -> bool {
         true
+    }
+
+    fn whole(&mut self) -> Option<&mut World> {
+        Some(self)
     }
 
     fn entity_mut(&mut self, entity: Entity) -> Option<FilteredEntityMut<'_, '_>> {
@@ -270,6 +277,10 @@ impl WorldAccessMut for DeclaredAccess<'_, '_> {
 
     fn is_exclusive(&self) -> bool {
         false
+    }
+
+    fn whole(&mut self) -> Option<&mut World> {
+        None
     }
 
     fn entity_mut(&mut self, entity: Entity) -> Option<FilteredEntityMut<'_, '_>> {

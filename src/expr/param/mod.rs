@@ -1,4 +1,5 @@
 //! Expressions as system parameters.
+#![expect(unsafe_code, reason = "data is fetched past the borrow checker, which spares a look-up per row")]
 
 mod build;
 mod parallel;
@@ -15,6 +16,7 @@ use super::{
     result::{CompiledExpr, Row, RowMut, Rows},
     text::PairExpr,
 };
+use crate::fetch::{FetchCursor, RowHint};
 use alloc::string::String;
 use bevy_ecs::{
     entity::Entity,
@@ -161,6 +163,8 @@ pub struct ExprQuery<'w, 's, E: Expression, D: QueryData + 'static = ()> {
     compiled: &'s mut CompiledExpr,
     declared: DeclaredAccess<'w, 's>,
     data: Query<'w, 's, D>,
+    /// For the same data, row by row.
+    cursor: FetchCursor<'w, 's, D>,
     _expression: PhantomData<fn() -> E>,
 }
 
@@ -194,13 +198,19 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         &mut self,
         mut each: impl FnMut(D::Item<'_, 's>, RowMut<'_>),
     ) -> Result<(), ExprRunError> {
-        let Self { compiled, declared, data, .. } = self;
+        let Self { compiled, declared, cursor, .. } = self;
+        let mut place = RowHint::UNKNOWN;
         compiled.start_rows(WorldAccess::Declared(declared))?;
         while compiled.next_batch(WorldAccess::Declared(declared))? {
             for row in 0..compiled.batch().len {
-                let this =
-                    compiled.batch().columns[Var::THIS.index()].get(row).and_then(|this| this.entity());
-                if let Some(item) = this.and_then(|this| data.get_mut(this).ok()) {
+                let this = compiled.batch().columns[Var::THIS.index()].get(row);
+                let Some(this) = this.and_then(|this| this.entity()) else { continue };
+                place = place.next();
+                // SAFETY: the access was declared; `self` is borrowed mutably, so that nothing else has its data; what
+                // rows give is disjoint from what `D` writes, or the system would have been refused; `each` cannot keep
+                // an item, since it must take items of any lifetime, so that none is alive when the next is fetched.
+                // Test: `data_can_be_written_also_of_an_entity_that_occurs_in_two_rows`.
+                if let Some(item) = unsafe { cursor.get_at(this, &mut place) } {
                     each(item, RowMut::new(compiled, row, declared));
                 }
             }

@@ -9,6 +9,7 @@ use crate::{
         result::CompiledExpr,
         text::PairExpr,
     },
+    fetch::{CursorState, FetchCursor},
     names::NamePaths,
     relation::short_name,
     store::PairStore,
@@ -53,7 +54,7 @@ pub struct ExprQueryState<E: Expression, D: QueryData + 'static> {
     fields: QueryState<FilteredEntityMut<'static, 'static>>,
     children: Option<QueryState<&'static Children>>,
     names: Option<<NamePaths<'static, 'static> as SystemParam>::State>,
-    data: QueryState<D>,
+    data: CursorState<D>,
     filters: <Filters as SystemParam>::State,
     #[cfg(feature = "bevy_reflect")]
     types: Option<AppTypeRegistry>,
@@ -116,7 +117,7 @@ impl<E: Expression, D: QueryData + 'static> ExprQueryState<E, D> {
             fields: whole_world(of_fields, &disabling, world),
             children: required.children.then(|| whole_world(FilteredAccess::default(), &disabling, world)),
             names: required.names.then(|| NamePaths::init_state(world)),
-            data,
+            data: CursorState::of(data, world),
             filters: Filters::init_state(world),
             #[cfg(feature = "bevy_reflect")]
             types: world.get_resource().cloned(),
@@ -225,7 +226,7 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
         if let Some(names) = &state.names {
             NamePaths::init_access(names, meta, &mut own, world);
         }
-        <Query<D>>::init_access(&state.data, meta, &mut own, world);
+        <Query<D>>::init_access(state.data.query(), meta, &mut own, world);
         let conflicts = access.get_conflicts(&own);
         if !conflicts.is_empty() {
             panic!(
@@ -249,7 +250,7 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
     ) -> Result<Self::Item<'w, 's>, SystemParamValidationError> {
         // SAFETY: for this block, each parameter declared its access in `init_access`, and `world` is the world of
         // this state, as the caller promises.
-        let (store, expr_names, filters, fields, children, names, data) = unsafe {
+        let (store, expr_names, filters, fields, children, names) = unsafe {
             (
                 Store::get_param(&mut state.store, meta, world, tick)?,
                 KnownNames::get_param(&mut state.expr_names, meta, world, tick)?,
@@ -263,7 +264,15 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
                     Some(names) => Some(NamePaths::get_param(names, meta, world, tick)?),
                     None => None,
                 },
-                <Query<D>>::get_param(&mut state.data, meta, world, tick)?,
+            )
+        };
+        state.data.update(world);
+        let last_run = meta.get_last_run();
+        // SAFETY: as above, of the data. Both stand for one parameter, and are never used at the same time.
+        let (data, cursor) = unsafe {
+            (
+                state.data.query().query_unchecked_manual_with_ticks(world, last_run, tick),
+                FetchCursor::new(&state.data, world, last_run, tick),
             )
         };
         let declared = DeclaredAccess {
@@ -287,7 +296,7 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
         }
         compiled.clear_vars();
         compiled.set_step_limit(None);
-        Ok(ExprQuery { compiled, declared, data, _expression: PhantomData })
+        Ok(ExprQuery { compiled, declared, data, cursor, _expression: PhantomData })
     }
 }
 

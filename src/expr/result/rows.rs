@@ -261,11 +261,16 @@ impl<'a> Row<'a> {
     /// # Complexity
     /// Constant; for a transitive relation of which the source has several pairs, a step per pair above it.
     pub fn id(&self, field: usize) -> Option<FieldId> {
+        self.id_of(field, self.shape(field)?)
+    }
+
+    /// [`id`](Self::id) of a field that looks like this.
+    fn id_of(&self, field: usize, shape: FieldShape) -> Option<FieldId> {
         let slot = |element| match element {
             ShapeElement::Any => Some(Slot::Any),
             ShapeElement::Known(operand) => self.value(operand).entity().map(Slot::Entity),
         };
-        match self.shape(field)?.id {
+        match shape.id {
             ShapeId::None => None,
             ShapeId::Component(component) => Some(FieldId::Component(component)),
             ShapeId::Single(operand) => {
@@ -304,7 +309,11 @@ impl<'a> Row<'a> {
     }
 
     pub(super) fn is_component<T: Component>(&self, field: usize) -> bool {
-        let component = self.component(field);
+        self.shape(field).is_some_and(|shape| self.is_component_in::<T>(field, shape))
+    }
+
+    fn is_component_in<T: Component>(&self, field: usize, shape: FieldShape) -> bool {
+        let component = self.component_in(field, shape);
         let info = component.and_then(|component| self.access.components().get_info(component));
         info.is_some_and(|info| info.type_id() == Some(TypeId::of::<T>()))
     }
@@ -316,16 +325,17 @@ impl<'a> Row<'a> {
         field: usize,
         is_exclusive: bool,
     ) -> Result<Entity, WriteFieldError> {
-        let source = self.source(field).ok_or(WriteFieldError::Unset { field })?;
+        let shape = self.shape(field).and_then(|shape| Some((shape, self.value(shape.source?).entity()?)));
+        let (shape, source) = shape.ok_or(WriteFieldError::Unset { field })?;
         let may = match self.field_access(field) {
             Some(FieldAccess::InOut | FieldAccess::Out) => true,
             Some(FieldAccess::In | FieldAccess::None) => false,
-            None => is_exclusive && self.is_own(field),
+            None => is_exclusive && self.this() == Some(source),
         };
         if !may {
             return Err(WriteFieldError::read_only(self.executor, field));
         }
-        if !self.is_component::<T>(field) {
+        if !self.is_component_in::<T>(field, shape) {
             let (term, component) = (self.field_text(field).into(), type_name::<T>());
             return Err(WriteFieldError::OtherType { field, term, component });
         }
@@ -341,10 +351,14 @@ impl<'a> Row<'a> {
 
     /// The component of a field.
     fn component(&self, field: usize) -> Option<ComponentId> {
-        if let ShapeId::List(_) = self.shape(field)?.id {
+        self.component_in(field, self.shape(field)?)
+    }
+
+    fn component_in(&self, field: usize, shape: FieldShape) -> Option<ComponentId> {
+        if let ShapeId::List(_) = shape.id {
             return None;
         }
-        match self.id(field)? {
+        match self.id_of(field, shape)? {
             FieldId::Component(component) => Some(component),
             FieldId::Entity(entity) => {
                 let view = View::new(self.access)?;
@@ -444,7 +458,10 @@ impl<'a> RowMut<'a> {
     ) -> Result<Mut<'_, T>, WriteFieldError> {
         let row = Row::new(self.expr, self.row, self.world.access());
         let source = row.writable::<T>(field, self.world.is_exclusive())?;
-        let value = self.world.entity_mut(source).and_then(FilteredEntityMut::into_mut);
+        let value = match self.world.is_exclusive() {
+            true => self.world.whole().and_then(|world| world.get_mut(source)),
+            false => self.world.entity_mut(source).and_then(FilteredEntityMut::into_mut),
+        };
         value.ok_or_else(|| WriteFieldError::read_only(self.expr.executor(), field))
     }
 }

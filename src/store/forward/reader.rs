@@ -49,6 +49,24 @@ impl ExclusiveReader<'_> {
     }
 }
 
+/// Follows an exclusive relation from entity index to entity index, without the lists of the targets.
+#[derive(Clone, Copy)]
+pub(crate) struct Upward<'w>(&'w ExclusiveForward);
+
+impl Upward<'_> {
+    /// The index of the target of a source.
+    #[inline]
+    pub(crate) fn target_index(self, source: Entity) -> Option<u32> {
+        self.0.target_index(source)
+    }
+
+    /// False if a source came first to its target, which may have no other then.
+    #[inline]
+    pub(crate) fn has_siblings(self, source: Entity) -> bool {
+        self.0.places.get(source.index_u32()) > 0
+    }
+}
+
 /// Reads sources of a relation that is not exclusive.
 pub(crate) struct ManyReader<'w> {
     forward: &'w ManyForward,
@@ -84,6 +102,14 @@ pub(crate) enum Reader<'w> {
 }
 
 impl Forward {
+    #[inline]
+    pub(crate) fn upward(&self) -> Option<Upward<'_>> {
+        match self {
+            Self::Exclusive(forward) => Some(Upward(forward)),
+            Self::Many(_) => None,
+        }
+    }
+
     pub(crate) fn reader<'w>(&'w self, reverse: &'w Reverse) -> Reader<'w> {
         match self {
             Self::Exclusive(forward) => {

@@ -3,7 +3,7 @@
 
 use super::{PairEdge, Pairs, Scope};
 use crate::{
-    fetch::{FetchCursor, RowHint, Rows, table_row},
+    fetch::{CursorSet, FetchCursor, RowHint, Rows, living, table_row},
     relation::Relation,
     store::{ExclusiveReader, RelationIndex, SourceIter},
 };
@@ -56,19 +56,22 @@ where
     /// The data of both ends of a pair. `None` if one of them does not match.
     ///
     /// # Safety
-    /// No other row may be alive that has the same source, or whose source or target is one of these if `overlap`;
+    /// The set of cursors must be made of that for targets. No other row may be alive that has the same source, or whose source or target is one of these if `overlap`;
     /// no other row at all if `S` is not `IterQueryData`.
     #[inline]
     pub(super) unsafe fn fetch(
         &mut self,
         source: (Entity, &mut RowHint),
-        target: (Entity, &mut RowHint),
+        target: (Entity, &mut CursorSet<'w, 's, T, TF>),
     ) -> Option<(S::Item<'w, 's>, T::Item<'w, 's>)> {
         if self.overlap && source.0 == target.0 {
             return None;
         }
-        // SAFETY: read-only. *Access*, and nothing that is alive writes what `T` reads, as the caller promises.
-        let other = unsafe { self.targets.get_at(target.0, target.1)? };
+        let location = self.targets.entities().get_spawned(target.0).ok()?;
+        let (cursor, row) = target.1.at(location)?;
+        // SAFETY: read-only, and the entity is there. *Access*, and nothing that is alive writes what `T` reads, as the
+        // caller promises.
+        let other = unsafe { cursor.fetch_here(target.0, row)? };
         // SAFETY: *Access*. The caller promises that nothing conflicts but `other`, which does not: it is of another
         // entity, or of other components.
         let item = unsafe { self.sources.get_at(source.0, source.1)? };
@@ -163,15 +166,19 @@ where
         sources: impl Iterator<Item = (usize, &'a Entity)>,
         each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
     ) {
-        let mut place = RowHint::UNKNOWN;
+        let (entities, mut targets) = (self.targets.entities(), CursorSet::new(&self.targets));
+        let Self { sources: of_sources, targets: of_targets, overlap } = self;
         for (at, &source) in sources {
-            let Some(target) = reader.target(source) else { continue };
+            let Some(index) = reader.target_index(source) else { continue };
+            let Some((target, location)) = living(entities, index) else { continue };
             // SAFETY: the table has this row.
             let row = unsafe { table_row(at) };
-            let of_target = if ALL_MATCH { Some(row) } else { self.targets.seek(target, &mut place) };
-            if let Some(of_target) = of_target {
+            let cursor = if ALL_MATCH { Some((&mut *of_targets, row)) } else { targets.at(location) };
+            if let Some((cursor, of_target)) = cursor {
                 // SAFETY: both were found in their rows, or nothing is read of targets; *One at a time*.
-                unsafe { self.show(pairs, (source, row), (target, of_target), each) };
+                unsafe {
+                    show((of_sources, cursor, *overlap), pairs, (source, row), (target, of_target), each);
+                }
             }
         }
     }
@@ -247,24 +254,47 @@ where
     /// Shows one pair.
     ///
     /// # Safety
-    /// The entities must be in these rows of the storages that were entered last, and no other row may be alive.
+    /// As for [`show`], of the cursors of this.
     #[inline(always)]
     unsafe fn show<R: Relation>(
         &mut self,
         pairs: &Pairs<'_, '_, R>,
-        (source, of_source): (Entity, TableRow),
-        (target, of_target): (Entity, TableRow),
+        source: (Entity, TableRow),
+        target: (Entity, TableRow),
         each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
     ) {
-        if self.overlap && source == target {
-            return;
-        }
-        // SAFETY: *Access*; nothing is alive. The caller promises the rest.
-        let Some(other) = (unsafe { self.targets.fetch_here(target, of_target) }) else { return };
-        // SAFETY: *Access*; only `other` is alive, and does not conflict by *No self*. The caller promises the rest.
-        let Some(item) = (unsafe { self.sources.fetch_here(source, of_source) }) else { return };
-        each(item, PairEdge { source, target, pairs }, other);
+        // SAFETY: as the caller promises.
+        unsafe { show((&mut self.sources, &mut self.targets, self.overlap), pairs, source, target, each) };
     }
+}
+
+/// Shows one pair.
+///
+/// # Safety
+/// The cursors must be those of [`Ends`], with its `overlap`. The entities must be in these rows of the storages that the
+/// cursors have entered, and no other row may be alive.
+#[inline(always)]
+unsafe fn show<'w, 's, R, S, T, F, TF>(
+    (sources, targets, overlap): (&mut FetchCursor<'w, 's, S, F>, &mut FetchCursor<'w, 's, T, TF>, bool),
+    pairs: &Pairs<'_, '_, R>,
+    (source, of_source): (Entity, TableRow),
+    (target, of_target): (Entity, TableRow),
+    each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
+) where
+    R: Relation,
+    S: QueryData,
+    T: ReadOnlyQueryData,
+    F: QueryFilter,
+    TF: QueryFilter,
+{
+    if overlap && source == target {
+        return;
+    }
+    // SAFETY: *Access*; nothing is alive. The caller promises the rest.
+    let Some(other) = (unsafe { targets.fetch_here(target, of_target) }) else { return };
+    // SAFETY: *Access*; only `other` is alive, and does not conflict by *No self*. The caller promises the rest.
+    let Some(item) = (unsafe { sources.fetch_here(source, of_source) }) else { return };
+    each(item, PairEdge { source, target, pairs }, other);
 }
 
 /// Where the sources of targets were seen last, list by list. An entity that is not in the row after the one before is looked

@@ -3,7 +3,7 @@
 
 use super::{PairEdge, Pairs, Scope, ends::Ends};
 use crate::{
-    fetch::{FetchCursor, RowHint, Rows},
+    fetch::{CursorSet, FetchCursor, RowHint, Rows, living},
     relation::{ExclusiveRelation, Relation},
     store::{ListIter, RelationIndex, SourceIter, TargetIter},
 };
@@ -52,7 +52,15 @@ impl<'w, 's> Walk<'w, 's> {
                 }
                 match rows.get(*at) {
                     Some((entity, row)) => {
-                        (*at, *source, *targets) = (*at + 1, Some(entity), index.targets(entity));
+                        (*at, *source) = (*at + 1, Some(entity));
+                        *targets = match index.upward() {
+                            Some(upward) => {
+                                let target = upward.target_index(entity);
+                                let target = target.and_then(|target| living(cursor.entities(), target));
+                                TargetIter::one(target.map(|(target, _)| target))
+                            }
+                            None => index.targets(entity),
+                        };
                         *place = cursor.place(row);
                     }
                     None => (*rows, *at) = (cursor.enter(*storages.next()?), 0),
@@ -81,9 +89,10 @@ where
 {
     pairs: &'w Pairs<'w, 's, R>,
     ends: Ends<'w, 's, S, T, F, TF>,
+    /// In place of the one cursor for targets that `ends` has.
+    targets: CursorSet<'w, 's, T, TF>,
     walk: Walk<'w, 's>,
     of_source: RowHint,
-    of_target: RowHint,
 }
 
 impl<'w, 's, R, S, T, F, TF> PairIter<'w, 's, R, S, T, F, TF>
@@ -104,7 +113,8 @@ where
             }
             Scope::Target(target) => Walk::of_target(target, pairs.sources(target)),
         };
-        Self { pairs, ends, walk, of_source: RowHint::UNKNOWN, of_target: RowHint::UNKNOWN }
+        let targets = CursorSet::new(&ends.targets);
+        Self { pairs, ends, targets, walk, of_source: RowHint::UNKNOWN }
     }
 
     /// The next pair with the data of its ends, which must be let go before the one after it is fetched.
@@ -122,9 +132,8 @@ where
         let index = self.pairs.index?;
         loop {
             let (source, target) = self.walk.next(index, &mut self.ends.sources, &mut self.of_source)?;
-            // SAFETY: as the caller promises.
-            let row =
-                unsafe { self.ends.fetch((source, &mut self.of_source), (target, &mut self.of_target)) };
+            // SAFETY: as the caller promises. The targets are those of `ends`.
+            let row = unsafe { self.ends.fetch((source, &mut self.of_source), (target, &mut self.targets)) };
             if let Some((item, other)) = row {
                 return Some((item, PairEdge { source, target, pairs: self.pairs }, other));
             }

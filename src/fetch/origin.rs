@@ -1,0 +1,24 @@
+//! What cursors are made of.
+
+use super::CursorState;
+use bevy_ecs::{
+    change_detection::Tick,
+    query::{QueryData, QueryFilter},
+    world::unsafe_world_cell::UnsafeWorldCell,
+};
+
+/// What [`FetchCursor`] are made of. Can be given to another thread.
+pub(crate) struct Origin<'w, 's, D: QueryData, F: QueryFilter> {
+    pub(super) world: UnsafeWorldCell<'w>,
+    pub(super) state: &'s CursorState<D, F>,
+    pub(super) last_run: Tick,
+    pub(super) this_run: Tick,
+}
+
+impl<D: QueryData, F: QueryFilter> Clone for Origin<'_, '_, D, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<D: QueryData, F: QueryFilter> Copy for Origin<'_, '_, D, F> {}
