@@ -16,7 +16,7 @@ use super::{
     result::{CompiledExpr, Row, RowMut, Rows},
     text::PairExpr,
 };
-use crate::fetch::{FetchCursor, RowHint};
+use crate::fetch::FetchCursor;
 use alloc::string::String;
 use bevy_ecs::{
     entity::Entity,
@@ -199,18 +199,18 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         mut each: impl FnMut(D::Item<'_, 's>, RowMut<'_>),
     ) -> Result<(), ExprRunError> {
         let Self { compiled, declared, cursor, .. } = self;
-        let mut place = RowHint::UNKNOWN;
         compiled.start_rows(WorldAccess::Declared(declared))?;
         while compiled.next_batch(WorldAccess::Declared(declared))? {
             for row in 0..compiled.batch().len {
                 let this = compiled.batch().columns[Var::THIS.index()].get(row);
                 let Some(this) = this.and_then(|this| this.entity()) else { continue };
-                place = place.next();
-                // SAFETY: the access was declared; `self` is borrowed mutably, so that nothing else has its data; what
-                // rows give is disjoint from what `D` writes, or the system would have been refused; `each` cannot keep
-                // an item, since it must take items of any lifetime, so that none is alive when the next is fetched.
+                let Some(place) = cursor.find(this) else { continue };
+                // SAFETY: `this` was found there. The access was declared; `self` is borrowed mutably, so that nothing else
+                // has its data; what rows give is disjoint from what `D` writes, or the system would have been refused;
+                // `each` cannot keep an item, since it must take items of any lifetime, so that none is alive when the
+                // next is fetched.
                 // Test: `data_can_be_written_also_of_an_entity_that_occurs_in_two_rows`.
-                if let Some(item) = unsafe { cursor.get_at(this, &mut place) } {
+                if let Some(item) = unsafe { cursor.fetch_here(this, place) } {
                     each(item, RowMut::new(compiled, row, declared));
                 }
             }
