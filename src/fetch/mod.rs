@@ -27,7 +27,7 @@ pub(crate) use slices::{table_slice, table_slice_mut};
 use crate::store::PairStore;
 use bevy_ecs::{
     component::ComponentId,
-    entity::{Entities, Entity, EntityIndex, EntityLocation},
+    entity::{Entities, Entity, EntityIndex},
     ptr::Ptr,
     world::{DeferredWorld, World},
 };
@@ -86,10 +86,9 @@ pub(crate) fn deferred_store<'a>(world: &'a mut DeferredWorld<'_>) -> Option<&'a
     find(world).map(|store| unsafe { store.assert_unique().deref_mut() })
 }
 
-/// The entity with an index, and where it is. Spares the way through its list to those who know a target by its index: no
-/// pair names a dead entity (*Alive*), so it is the one that the pair names.
+/// The entity with an index. Spares the way through its list to those who know a target by its index: no pair names a dead
+/// entity (*Alive*), so it is the one that the pair names.
 #[inline]
-pub(crate) fn living(entities: &Entities, index: u32) -> Option<(Entity, EntityLocation)> {
-    let entity = entities.resolve_from_index(EntityIndex::from_raw_u32(index)?);
-    Some((entity, entities.get_spawned(entity).ok()?))
+pub(crate) fn entity_at(entities: &Entities, index: u32) -> Option<Entity> {
+    Some(entities.resolve_from_index(EntityIndex::from_raw_u32(index)?))
 }

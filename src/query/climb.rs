@@ -5,7 +5,7 @@ use super::{
     read::{ReadPairs, ReadPairsFetch, ReadPairsState},
 };
 use crate::{
-    fetch::{CursorFetch, CursorState, RowHint, living},
+    fetch::{CursorFetch, CursorState, RowHint, entity_at},
     relation::TraversableRelation,
     store::{Pages, RelationIndex, TargetIter, Upward},
     traverse::{self, Known, Limits, Met, OnlyWay, Search},
@@ -164,7 +164,7 @@ impl<'w> Memo<'w> {
                     }
                 }
             }
-            let Some((target, _)) = living(entities, index) else { break None };
+            let Some(target) = entity_at(entities, index) else { break None };
             if let Some(place) = holds(target) {
                 break Some((target, place));
             }

@@ -1,6 +1,7 @@
 //! What terms read: the pairs of a relation and their values.
 
 use crate::{
+    fetch::entity_at,
     ops::relation_id,
     relation::Relation,
     store::{PairData, PairStore, RelationIndex},
@@ -10,7 +11,7 @@ use bevy_ecs::{
     archetype::Archetype,
     change_detection::Tick,
     component::{ComponentId, Components},
-    entity::{Entities, Entity, EntityIndex},
+    entity::{Entities, Entity},
     hierarchy::Children,
     query::{FilteredAccess, FilteredAccessSet, QueryData, WorldQuery},
     storage::{Table, TableRow},
@@ -80,9 +81,7 @@ impl<'w, R: Relation> ReadPairsFetch<'w, R> {
     pub(super) fn first_target(&self, source: Entity) -> Option<Entity> {
         let index = self.index?;
         match index.upward() {
-            // No pair names a dead entity (*Alive*): it is the one that has this index.
-            Some(upward) => EntityIndex::from_raw_u32(upward.target_index(source)?)
-                .map(|target| self.entities.resolve_from_index(target)),
+            Some(upward) => entity_at(self.entities, upward.target_index(source)?),
             None => index.first_target(source),
         }
     }

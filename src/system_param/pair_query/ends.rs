@@ -3,7 +3,7 @@
 
 use super::{PairEdge, Pairs, Scope};
 use crate::{
-    fetch::{CursorSet, FetchCursor, RowHint, Rows, living, table_row},
+    fetch::{CursorSet, FetchCursor, RowHint, Rows, entity_at, table_row},
     relation::Relation,
     store::{ExclusiveReader, RelationIndex, SourceIter},
 };
@@ -170,10 +170,14 @@ where
         let Self { sources: of_sources, targets: of_targets, overlap } = self;
         for (at, &source) in sources {
             let Some(index) = reader.target_index(source) else { continue };
-            let Some((target, location)) = living(entities, index) else { continue };
+            let Some(target) = entity_at(entities, index) else { continue };
             // SAFETY: the table has this row.
             let row = unsafe { table_row(at) };
-            let cursor = if ALL_MATCH { Some((&mut *of_targets, row)) } else { targets.at(location) };
+            let cursor = if ALL_MATCH {
+                Some((&mut *of_targets, row))
+            } else {
+                entities.get_spawned(target).ok().and_then(|location| targets.at(location))
+            };
             if let Some((cursor, of_target)) = cursor {
                 // SAFETY: both were found in their rows, or nothing is read of targets; *One at a time*.
                 unsafe {

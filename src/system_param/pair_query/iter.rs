@@ -3,7 +3,7 @@
 
 use super::{PairEdge, Pairs, Scope, ends::Ends};
 use crate::{
-    fetch::{CursorSet, FetchCursor, RowHint, Rows, living},
+    fetch::{CursorSet, FetchCursor, RowHint, Rows, entity_at},
     relation::{ExclusiveRelation, Relation},
     store::{ListIter, RelationIndex, SourceIter, TargetIter},
 };
@@ -56,8 +56,9 @@ impl<'w, 's> Walk<'w, 's> {
                         *targets = match index.upward() {
                             Some(upward) => {
                                 let target = upward.target_index(entity);
-                                let target = target.and_then(|target| living(cursor.entities(), target));
-                                TargetIter::one(target.map(|(target, _)| target))
+                                TargetIter::one(
+                                    target.and_then(|target| entity_at(cursor.entities(), target)),
+                                )
                             }
                             None => index.targets(entity),
                         };
