@@ -350,10 +350,12 @@ impl<'a> Row<'a> {
     }
 
     /// The component of a field.
+    #[cfg(feature = "bevy_reflect")]
     fn component(&self, field: usize) -> Option<ComponentId> {
         self.component_in(field, self.shape(field)?)
     }
 
+    /// The component of a field that looks like this.
     fn component_in(&self, field: usize, shape: FieldShape) -> Option<ComponentId> {
         if let ShapeId::List(_) = shape.id {
             return None;
