@@ -44,7 +44,7 @@ pub mod error {
             AttemptedPair, DespawnError, InsertPairError, InsertPairsError, NotTraversableError, PairRole,
             ReorderError,
         },
-        relation::{PairRefusal, TraitConflict, TraitsError},
+        relation::{EntityName, PairRefusal, TraitConflict, TraitsError},
         store::{Invariant, PairInvariantError},
         traverse::DepthError,
     };

@@ -22,7 +22,7 @@ pub use builtin::{IsA, Prefab, SlotOf, Wildcard};
 pub use data::ReflectedData;
 pub use data::{PairContext, PairRefusal};
 pub use error::{RelationPath, TraitConflict, TraitsError};
-pub use name::RelationName;
+pub use name::{EntityName, RelationName};
 pub use traits::{CleanupPolicy, OnInstantiate, RelationTraits};
 
 pub(crate) use column::{ColumnRef, ErasedColumn, Value};

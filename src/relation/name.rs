@@ -1,8 +1,53 @@
-//! How messages name a relation.
+//! How messages name relations and other entities.
 
-use alloc::{borrow::Cow, string::String};
-use bevy_ecs::entity::Entity;
+use alloc::{borrow::Cow, boxed::Box, string::String};
+use bevy_ecs::{entity::Entity, name::Name, world::World};
 use core::fmt;
+
+/// An entity with the `Name` that it had when an error was made.
+///
+/// Displayed as `Alice (7v0)`, or `7v0` without a name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EntityName {
+    entity: Entity,
+    name: Option<Box<str>>,
+}
+
+impl EntityName {
+    pub(crate) fn new(world: &World, entity: Entity) -> Self {
+        Self { entity, name: world.get::<Name>(entity).map(|name| name.as_str().into()) }
+    }
+
+    /// Without a name.
+    pub(crate) fn unnamed(entity: Entity) -> Self {
+        Self { entity, name: None }
+    }
+
+    /// The entity.
+    pub fn entity(&self) -> Entity {
+        self.entity
+    }
+
+    /// Its name, if it had one.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+}
+
+impl PartialEq<Entity> for EntityName {
+    fn eq(&self, entity: &Entity) -> bool {
+        self.entity == *entity
+    }
+}
+
+impl fmt::Display for EntityName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "{name} ({})", self.entity),
+            None => write!(f, "{}", self.entity),
+        }
+    }
+}
 
 /// The name of a relation and its entity, for messages.
 #[derive(Clone, PartialEq, Eq, Debug)]

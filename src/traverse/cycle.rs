@@ -1,24 +1,24 @@
 //! Finding the cycle that a new pair would close.
 
 use super::search::{Known, Memo, Search};
-use crate::store::RelationIndex;
+use crate::{relation::EntityName, store::RelationIndex};
 use alloc::{vec, vec::Vec};
-use bevy_ecs::entity::Entity;
+use bevy_ecs::{entity::Entity, world::World};
 use bevy_platform::collections::HashSet;
 use core::{fmt, hash::Hash};
 
 /// A path along a relation: each entity has the next one as a target.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct EntityPath(Vec<Entity>);
+pub struct EntityPath(Vec<EntityName>);
 
 impl EntityPath {
-    pub(crate) fn new(entities: Vec<Entity>) -> Self {
-        Self(entities)
+    pub(crate) fn new(world: &World, entities: &[Entity]) -> Self {
+        Self(entities.iter().map(|&entity| EntityName::new(world, entity)).collect())
     }
 
     /// The entities along the path.
-    pub fn entities(&self) -> &[Entity] {
-        &self.0
+    pub fn entities(&self) -> impl ExactSizeIterator<Item = Entity> + DoubleEndedIterator + use<'_> {
+        self.0.iter().map(EntityName::entity)
     }
 }
 
@@ -48,9 +48,9 @@ pub(crate) fn path_up(
     planned: &[(Entity, Entity)],
     from: Entity,
     to: Entity,
-) -> Option<EntityPath> {
+) -> Option<Vec<Entity>> {
     if from == to {
-        return Some(EntityPath(vec![from]));
+        return Some(vec![from]);
     }
     if !index.is_target(to) && !planned.iter().any(|&(_, target)| target == to) {
         return None;
@@ -63,7 +63,7 @@ pub(crate) fn path_up(
     let visit = |entity, _| (entity == to).then_some(());
     Search::default().run((from, 0), u32::MAX, neighbours, &mut trail, visit)?;
     trail.path.reverse();
-    Some(EntityPath(trail.path))
+    Some(trail.path)
 }
 
 /// The nodes that a search has met, each once, and the path to what it has found, from there back.

@@ -7,26 +7,31 @@ use crate::{
     relation::{Relation, TraversableRelation},
     traverse::Direction,
 };
-use alloc::vec::Vec;
+use alloc::{string::ToString, vec::Vec};
 use bevy_ecs::{
     entity::Entity,
-    error::Result,
+    error::{ContextExt, Result},
     relationship::Relationship,
     system::{Commands, EntityCommands},
     world::World,
 };
+use core::panic::Location;
 
 /// Changing the pairs of one entity, deferred. See [`WorldPairExt`] for what each verb does.
 ///
-/// What is refused when the commands are applied goes to Bevy's error handler, with severity `Error`.
+/// What is refused when the commands are applied goes to Bevy's error handler, with severity `Error` and the place in the
+/// source where the command was queued.
 pub trait EntityCommandsPairExt: sealed::Sealed {
     /// See [`WorldPairExt::insert_pair`].
+    #[track_caller]
     fn insert_pair<R: Relation>(&mut self, relation: R, target: Entity) -> &mut Self;
 
     /// See [`WorldPairExt::insert_pair_by_id`].
+    #[track_caller]
     fn insert_pair_by_id(&mut self, pair: impl Into<PairId>) -> &mut Self;
 
     /// See [`WorldPairExt::insert_pair_value_by_id`].
+    #[track_caller]
     fn insert_pair_value_by_id<V: Send + Sync + 'static>(
         &mut self,
         pair: impl Into<PairId>,
@@ -34,36 +39,45 @@ pub trait EntityCommandsPairExt: sealed::Sealed {
     ) -> &mut Self;
 
     /// See [`WorldPairExt::insert_pair_to`].
+    #[track_caller]
     fn insert_pair_to<R: Relation, T: Send + Sync + 'static>(
         &mut self,
         value: impl Send + Sync + 'static,
     ) -> &mut Self;
 
     /// See [`WorldPairExt::insert_pairs`].
+    #[track_caller]
     fn insert_pairs<R: Relation>(
         &mut self,
         pairs: impl IntoIterator<Item = (R, Entity)> + Send + 'static,
     ) -> &mut Self;
 
     /// See [`WorldPairExt::insert_relationship`].
+    #[track_caller]
     fn insert_relationship<C: Relationship + Relation>(&mut self, relationship: C) -> &mut Self;
 
     /// See [`WorldPairExt::remove_pair`].
+    #[track_caller]
     fn remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self;
 
     /// See [`WorldPairExt::remove_pairs`].
+    #[track_caller]
     fn remove_pairs<R: Relation>(&mut self) -> &mut Self;
 
     /// See [`WorldPairExt::remove_pairs_by_id`].
+    #[track_caller]
     fn remove_pairs_by_id(&mut self, pair: impl Into<PairId>) -> &mut Self;
 
     /// See [`WorldPairExt::insert_tag`].
+    #[track_caller]
     fn insert_tag(&mut self, tag: Entity) -> &mut Self;
 
     /// See [`WorldPairExt::remove_tag`].
+    #[track_caller]
     fn remove_tag(&mut self, tag: Entity) -> &mut Self;
 
     /// See [`WorldPairExt::despawn_with_dependents`].
+    #[track_caller]
     fn despawn_with_dependents(&mut self);
 }
 
@@ -148,6 +162,7 @@ impl EntityCommandsPairExt for EntityCommands<'_> {
 
 /// Queues a removal. Unlike on the world it is an error if the entity is gone when the command is applied.
 #[inline]
+#[track_caller]
 fn queue_removal<'a, 'w>(
     entity: &'a mut EntityCommands<'w>,
     removal: impl FnOnce(&mut World, Entity) + Send + 'static,
@@ -163,15 +178,26 @@ fn queue_removal<'a, 'w>(
 /// Queues a command of an entity. It finds the entity itself: looking it up beforehand, as
 /// [`EntityCommands::queue`] does, would cost more than the pair.
 #[inline]
+#[track_caller]
 fn queue<'a, 'w>(
     entity: &'a mut EntityCommands<'w>,
     command: impl FnOnce(&mut World) -> Result + Send + 'static,
 ) -> &'a mut EntityCommands<'w> {
-    entity.commands_mut().queue(command);
+    queue_at(entity.commands_mut(), Location::caller(), command);
     entity
 }
 
-/// Changing the pairs of many entities, deferred.
+/// Queues a command whose error tells where that was.
+#[inline]
+fn queue_at(
+    commands: &mut Commands<'_, '_>,
+    place: &'static Location<'static>,
+    command: impl FnOnce(&mut World) -> Result + Send + 'static,
+) {
+    commands.queue(move |world: &mut World| command(world).with_context(|| place.to_string()));
+}
+
+/// Changing the pairs of many entities, deferred. Refusals are reported as by [`EntityCommandsPairExt`].
 pub trait CommandsPairExt: sealed::Sealed {
     /// Collects insertions and removals of pairs of one relation, and queues them as a single command when it
     /// goes out of scope: several times faster than a command each. The batch borrows the commands, so that
@@ -193,43 +219,50 @@ pub trait CommandsPairExt: sealed::Sealed {
     /// # world.run_system_cached(befriend).unwrap();
     /// # assert!(world.has_pair::<Likes>(a, b) || world.has_pair::<Likes>(b, a));
     /// ```
+    #[track_caller]
     fn pair_batch<R: Relation>(&mut self) -> PairBatch<'_, '_, R>;
 
     /// See [`WorldPairExt::insert_pair_batch`]. What is refused goes to Bevy's error handler.
+    #[track_caller]
     fn insert_pair_batch<R: Relation>(
         &mut self,
         pairs: impl IntoIterator<Item = (Entity, R, Entity)> + Send + 'static,
     );
 
     /// See [`WorldPairExt::remove_pair_batch`].
+    #[track_caller]
     fn remove_pair_batch<R: Relation>(
         &mut self,
         pairs: impl IntoIterator<Item = (Entity, Entity)> + Send + 'static,
     );
 
     /// See [`WorldPairExt::remove_pairs_everywhere`].
+    #[track_caller]
     fn remove_pairs_everywhere(&mut self, pair: impl Into<PairId>);
 
     /// See [`WorldPairExt::despawn_sources`]. What is refused goes to Bevy's error handler.
+    #[track_caller]
     fn despawn_sources(&mut self, pair: impl Into<PairId>);
 
     /// See [`WorldPairExt::trigger_along`].
+    #[track_caller]
     fn trigger_along<R: TraversableRelation>(&mut self, event: impl PropagatedEvent, towards: Direction);
 
     /// See [`WorldPairExt::trigger_along_by_id`]. A relation that is not traversable goes to Bevy's error handler.
+    #[track_caller]
     fn trigger_along_by_id(&mut self, relation: Entity, event: impl PropagatedEvent, towards: Direction);
 }
 
 impl<'w> CommandsPairExt for Commands<'w, '_> {
     fn pair_batch<R: Relation>(&mut self) -> PairBatch<'_, '_, R> {
-        PairBatch { commands: self.reborrow(), changes: Vec::new() }
+        PairBatch { commands: self.reborrow(), place: Location::caller(), changes: Vec::new() }
     }
 
     fn insert_pair_batch<R: Relation>(
         &mut self,
         pairs: impl IntoIterator<Item = (Entity, R, Entity)> + Send + 'static,
     ) {
-        self.queue(move |world: &mut World| -> Result { world.insert_pair_batch(pairs).map_err(to_bevy) });
+        queue_at(self, Location::caller(), move |world| world.insert_pair_batch(pairs).map_err(to_bevy));
     }
 
     fn remove_pair_batch<R: Relation>(
@@ -250,7 +283,7 @@ impl<'w> CommandsPairExt for Commands<'w, '_> {
 
     fn despawn_sources(&mut self, pair: impl Into<PairId>) {
         let pair = pair.into();
-        self.queue(move |world: &mut World| -> Result {
+        queue_at(self, Location::caller(), move |world| {
             world.despawn_sources(pair).map_err(to_bevy)?;
             Ok(())
         });
@@ -261,7 +294,7 @@ impl<'w> CommandsPairExt for Commands<'w, '_> {
     }
 
     fn trigger_along_by_id(&mut self, relation: Entity, event: impl PropagatedEvent, towards: Direction) {
-        self.queue(move |world: &mut World| -> Result {
+        queue_at(self, Location::caller(), move |world| {
             world.trigger_along_by_id(relation, event, towards).map_err(to_bevy)
         });
     }
@@ -275,6 +308,7 @@ enum Change<R> {
 /// Insertions and removals of pairs of one relation. See [`CommandsPairExt::pair_batch`].
 pub struct PairBatch<'w, 's, R: Relation> {
     commands: Commands<'w, 's>,
+    place: &'static Location<'static>,
     changes: Vec<Change<R>>,
 }
 
@@ -298,7 +332,7 @@ impl<R: Relation> Drop for PairBatch<'_, '_, R> {
     fn drop(&mut self) {
         let changes = core::mem::take(&mut self.changes);
         if !changes.is_empty() {
-            self.commands.queue(move |world: &mut World| apply(world, changes));
+            queue_at(&mut self.commands, self.place, move |world| apply(world, changes));
         }
     }
 }

@@ -4,6 +4,7 @@
 //! decide nothing.
 
 mod commands;
+mod display;
 mod entity;
 mod verbs;
 

@@ -120,7 +120,7 @@ fn the_entity_of_a_component_in_use_is_not_despawned_unless_a_policy_allows_it()
         let DespawnError::ComponentInUse { entity, component, source_entity } = &error else {
             panic!("{error}");
         };
-        assert_eq!((*entity, component.entity(), *source_entity), (burning, burning, holder));
+        assert!(*entity == burning && component.entity() == burning && *source_entity == holder);
         assert_eq!(component.to_string(), "Burning");
         assert!(error.to_string().contains(&holder.to_string()), "{error}");
         assert!(world.entity(holder).contains::<Burning>());

@@ -92,7 +92,8 @@ fn a_dead_source_relation_or_target_is_named_in_the_error() {
     for (source, relation, target, role) in cases {
         let error = refused(&mut world, |world| world.insert_pair_by_id(source, (relation, target)));
         let InsertPairError::Dead { pair, dead: found } = &error else { panic!("{error}") };
-        assert_eq!((pair.source_entity, pair.relation.entity(), pair.target), (source, relation, target));
+        let named = (pair.source_entity.entity(), pair.relation.entity(), pair.target.entity());
+        assert_eq!(named, (source, relation, target));
         assert_eq!(*found, role);
         let text = error.to_string();
         let relation = if relation == r { "R".to_owned() } else { relation.to_string() };
@@ -133,8 +134,9 @@ fn wildcards_are_no_elements_of_stored_pairs() {
     for slot in [Slot::Wildcard, Slot::Any] {
         for (relation, target) in [(slot, target.into()), (r.into(), slot), (slot, slot)] {
             let error = refused(&mut world, |world| world.insert_pair_by_id(source, (relation, target)));
-            let pair = PairId::new(relation, target);
-            assert_eq!(error, InsertPairError::Wildcard { source_entity: source, pair });
+            let named = PairId::new(relation, target);
+            let is_named = matches!(&error, InsertPairError::Wildcard { source_entity, pair } if *source_entity == source && *pair == named);
+            assert!(is_named, "{error}");
             refused(&mut world, |world| world.insert_pair_value_by_id(source, (relation, target), 1_u32));
         }
     }
@@ -313,8 +315,9 @@ fn reordering_names_what_is_wrong() {
     let mut reorder = |r| refused(&mut world, |world| world.order_sources_by_id(r, b, &[a]));
     assert!(matches!(reorder(plain), ReorderError::NotOrdered { target, .. } if target == b));
     assert!(matches!(reorder(child_of), ReorderError::Adopted { target, .. } if target == b));
-    assert_eq!(reorder(a), ReorderError::NotARelation { entity: a });
-    assert_eq!(reorder(dead), ReorderError::NotARelation { entity: dead });
+    for other in [a, dead] {
+        assert!(matches!(reorder(other), ReorderError::NotARelation { entity } if entity == other));
+    }
     let error = refused(&mut world, |world| world.order_sources::<Likes>(b, &[]));
     assert!(matches!(error, ReorderError::NotOrdered { .. }), "{error}");
 }
@@ -331,10 +334,11 @@ fn a_despawn_is_refused_when_something_in_the_cascade_is_in_use() {
         let DespawnError::InUse { entity: named, used, role, target, source_entity, .. } = error else {
             panic!("{error}")
         };
-        assert_eq!((named, used, role, target, source_entity), (entity, part, PairRole::Target, part, wall));
+        assert_eq!(role, PairRole::Target);
+        assert!(named == entity && used == part && target == part && source_entity == wall);
     }
     let error = refused(&mut world, |world| world.despawn_with_dependents(dead));
-    assert_eq!(error, DespawnError::Dead { entity: dead });
+    assert!(matches!(&error, DespawnError::Dead { entity } if *entity == dead), "{error}");
     world.despawn_with_dependents(wall).unwrap();
     world.despawn_with_dependents(root).unwrap();
     assert!(!world.entities().contains_spawned(part));

@@ -274,7 +274,7 @@ fn refuse_invalid<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity
         world.entity_mut(source).remove::<C>();
         let Some(store) = fetch::store(world) else { return Ok(()) };
         let Some(relation) = store.registry.of_type::<C>() else { return Ok(()) };
-        let pair = attempted(store, StoredPair { source, relation, target });
+        let pair = attempted(world, store, StoredPair { source, relation, target });
         Err(to_bevy(if source == target {
             InsertPairError::SelfReference { pair }
         } else {

@@ -19,7 +19,7 @@ use crate::{
             report::{report, to_bevy},
         },
     },
-    relation::{Adopted, CleanupPolicy},
+    relation::{Adopted, CleanupPolicy, EntityName, RelationName},
     store::PairStore,
 };
 use alloc::vec::Vec;
@@ -71,7 +71,8 @@ impl Departure {
         }
         // Bevy's own despawn cannot be refused: it is reported.
         for error in self.refusals {
-            report(world.commands(), to_bevy(error));
+            let error = to_bevy(error.named(world));
+            report(world.commands(), error);
         }
         remove::queue_drop_removed(world);
     }
@@ -268,28 +269,31 @@ fn in_use_as_target(
     entity: Entity,
 ) -> Option<DespawnError> {
     let source_entity = store.relation(relation).sources(used).next()?;
-    let relation = store.registry.entry(relation).name();
-    Some(DespawnError::InUse { entity, used, role: PairRole::Target, relation, target: used, source_entity })
+    let (relation, pair) = (store.registry.entry(relation).name(), (source_entity, used));
+    Some(in_use(entity, used, PairRole::Target, relation, pair))
 }
 
 fn in_use_as_tag(store: &PairStore, used: Entity, entity: Entity) -> Option<DespawnError> {
     let source_entity = store.tags().sources(used).next()?;
-    let relation = store.registry.name_of(used);
-    Some(DespawnError::InUse {
-        entity,
-        used,
-        role: PairRole::Relation,
-        relation,
-        target: used,
-        source_entity,
-    })
+    Some(in_use(entity, used, PairRole::Relation, store.registry.name_of(used), (source_entity, used)))
 }
 
 fn in_use_as_relation(store: &PairStore, relation: RelationId, entity: Entity) -> Option<DespawnError> {
-    let (source_entity, target) = store.relation(relation).iter().next()?;
+    let pair = store.relation(relation).iter().next()?;
     let entry = store.registry.entry(relation);
-    let (used, relation) = (entry.entity, entry.name());
-    Some(DespawnError::InUse { entity, used, role: PairRole::Relation, relation, target, source_entity })
+    Some(in_use(entity, entry.entity, PairRole::Relation, entry.name(), pair))
+}
+
+/// The error that `used` is in use in a pair, given as source and target.
+fn in_use(
+    entity: Entity,
+    used: Entity,
+    role: PairRole,
+    relation: RelationName,
+    (source, target): (Entity, Entity),
+) -> DespawnError {
+    let [entity, used, source_entity, target] = [entity, used, source, target].map(EntityName::unnamed);
+    DespawnError::InUse { entity, used, role, relation, target, source_entity }
 }
 
 /// Forgets an entity that has left all its pairs.
@@ -478,11 +482,11 @@ fn for_each_dependent(store: &PairStore, entity: Entity, mut f: impl FnMut(Entit
 /// Despawns `entity` and everything that goes with it, dependents first.
 pub(crate) fn despawn_with_dependents(world: &mut World, entity: Entity) -> Result<(), DespawnError> {
     if !world.entities().contains_spawned(entity) {
-        return Err(DespawnError::Dead { entity });
+        return Err(DespawnError::Dead { entity: EntityName::unnamed(entity) });
     }
     let mut order = collect_cascade(&mut DeferredWorld::from(&mut *world), alloc::vec![entity]);
     if let Some(store) = fetch::store(world) {
-        refuse(world, store, entity, &order)?;
+        refuse(world, store, entity, &order).map_err(|error| error.named(world))?;
     }
     // It takes part in nothing, or an observer has brought it back into pairs.
     order.push(entity);

@@ -11,7 +11,7 @@ use crate::{
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
-    entity::{ComponentCloneCtx, Entity, EntityMapper, SourceComponent},
+    entity::{ComponentCloneCtx, Entity, EntityHashMap, EntityMapper, SourceComponent},
     error::Result,
     resource::Resource,
     world::World,
@@ -50,9 +50,47 @@ struct UnmappedClone {
     target: Entity,
 }
 
+impl UnmappedClone {
+    /// Whether it is of the clone operation with this mapping. Observers may clone while another operation is going on.
+    fn is_of(&self, mapper: &mut dyn EntityMapper) -> bool {
+        mapper.get_mapped(self.original) == self.clone
+    }
+}
+
 /// Pairs and tags of clones whose targets may still be cloned.
 #[derive(Resource, Default)]
-struct UnmappedClones(Vec<UnmappedClone>);
+struct UnmappedClones {
+    by_target: EntityHashMap<Vec<UnmappedClone>>,
+    len: usize,
+    /// At this number, what other clone operations have left over is dropped: nothing tells when one ends.
+    limit: usize,
+}
+
+impl UnmappedClones {
+    fn push(&mut self, copy: UnmappedClone, mapper: &mut dyn EntityMapper) {
+        if self.len >= self.limit {
+            self.by_target.retain(|_, copies| {
+                copies.retain(|copy| copy.is_of(mapper));
+                !copies.is_empty()
+            });
+            self.len = self.by_target.values().map(Vec::len).sum();
+            self.limit = (2 * self.len).max(64);
+        }
+        self.len += 1;
+        self.by_target.entry(copy.target).or_default().push(copy);
+    }
+
+    /// Those with a target that is cloned now.
+    fn take(&mut self, target: Entity, mapper: &mut dyn EntityMapper) -> Vec<UnmappedClone> {
+        let copies = self.by_target.remove(&target).unwrap_or_default();
+        let (own, others): (Vec<_>, Vec<_>) = copies.into_iter().partition(|copy| copy.is_of(mapper));
+        self.len -= own.len();
+        if !others.is_empty() {
+            self.by_target.insert(target, others);
+        }
+        own
+    }
+}
 
 fn copy(world: &mut World, original: Entity, clone: Entity, mapper: &mut dyn EntityMapper, linked: bool) {
     for (relation, of) in to_copy(world, original) {
@@ -71,8 +109,8 @@ fn copy(world: &mut World, original: Entity, clone: Entity, mapper: &mut dyn Ent
             && let Some(store) = fetch::store(world)
         {
             let relation = relation.map(|id| store.registry.entry(id).entity);
-            let mut unmapped = world.get_resource_or_init::<UnmappedClones>();
-            unmapped.0.push(UnmappedClone { original, clone, relation, target });
+            let copied = UnmappedClone { original, clone, relation, target };
+            world.get_resource_or_init::<UnmappedClones>().push(copied, mapper);
         }
     }
 }
@@ -81,12 +119,7 @@ fn copy(world: &mut World, original: Entity, clone: Entity, mapper: &mut dyn Ent
 /// pairs with this clone.
 fn retarget_to_clone(world: &mut World, target: Entity, clone: Entity, mapper: &mut dyn EntityMapper) {
     let Some(mut unmapped) = world.get_resource_mut::<UnmappedClones>() else { return };
-    // What another clone operation has left over has nothing to do with this mapping.
-    unmapped.0.retain(|copied| mapper.get_mapped(copied.original) == copied.clone);
-    let (here, later): (Vec<_>, Vec<_>) =
-        core::mem::take(&mut unmapped.0).into_iter().partition(|copied| copied.target == target);
-    unmapped.0 = later;
-    for UnmappedClone { original, clone: source, relation, target } in here {
+    for UnmappedClone { original, clone: source, relation, target } in unmapped.take(target, mapper) {
         let relation = match relation {
             None => None,
             Some(relation) => {

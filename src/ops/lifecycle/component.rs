@@ -9,7 +9,7 @@ use crate::{
         mutate::{error::DespawnError, remove::Completion},
         register::participant,
     },
-    relation::{CleanupPolicy, Registry},
+    relation::{CleanupPolicy, EntityName, Registry},
     store::PairStore,
 };
 use alloc::vec::Vec;
@@ -55,6 +55,7 @@ pub(in crate::ops) fn in_use(
     let component = component_of(&store.registry, world.components(), used)?;
     let source_entity = holders(world, component, used).next()?;
     let name = store.registry.name_of(used);
+    let [entity, source_entity] = [entity, source_entity].map(EntityName::unnamed);
     Some(DespawnError::ComponentInUse { entity, component: name, source_entity })
 }
 

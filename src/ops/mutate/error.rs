@@ -2,12 +2,13 @@
 
 use crate::{
     id::PairId,
-    relation::{PairRefusal, RelationName, TraitsError},
+    relation::{EntityName, PairRefusal, RelationName, TraitsError},
     traverse::EntityPath,
 };
 use alloc::vec::Vec;
-use bevy_ecs::entity::Entity;
+use bevy_ecs::{entity::Entity, world::World};
 use core::fmt;
+use smallvec::SmallVec;
 use thiserror::Error;
 
 /// The position of an entity in a pair.
@@ -35,11 +36,11 @@ impl fmt::Display for PairRole {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AttemptedPair {
     /// The entity that was to get the pair.
-    pub source_entity: Entity,
+    pub source_entity: EntityName,
     /// The relation.
     pub relation: RelationName,
     /// The target.
-    pub target: Entity,
+    pub target: EntityName,
 }
 
 impl fmt::Display for AttemptedPair {
@@ -64,7 +65,7 @@ pub enum InsertPairError {
     #[error("cannot insert {pair} on {source_entity}: a stored pair names two entities")]
     Wildcard {
         /// The entity that was to get the pair.
-        source_entity: Entity,
+        source_entity: EntityName,
         /// The pair.
         pair: PairId,
     },
@@ -88,7 +89,7 @@ pub enum InsertPairError {
         /// The pair.
         pair: AttemptedPair,
         /// Whose children are accepted.
-        parent: Entity,
+        parent: EntityName,
     },
     /// The value has the wrong type.
     #[error("cannot insert {pair}: its value must be a `{expected}`, not a `{found}`")]
@@ -148,13 +149,19 @@ pub enum InsertPairError {
     )]
     StoreRemoved {
         /// The entity that was to get the pair.
-        source_entity: Entity,
+        source_entity: EntityName,
         /// The target.
-        target: Entity,
+        target: EntityName,
     },
     /// The relation could not be registered.
     #[error(transparent)]
     Traits(#[from] TraitsError),
+}
+
+/// The store is gone, in the midst of an insertion.
+pub(super) fn store_removed(world: &World, source: Entity, target: Entity) -> InsertPairError {
+    let [source_entity, target] = [source, target].map(|end| EntityName::new(world, end));
+    InsertPairError::StoreRemoved { source_entity, target }
 }
 
 /// Pairs of a batch that were refused; the others were inserted.
@@ -173,7 +180,7 @@ pub enum DespawnError {
     #[error("{entity} cannot be despawned: it is not alive")]
     Dead {
         /// The entity.
-        entity: Entity,
+        entity: EntityName,
     },
     /// It, or something that would go with it, is in use, and the policy says to refuse.
     #[error(
@@ -181,17 +188,17 @@ pub enum DespawnError {
     )]
     InUse {
         /// The entity that was to be despawned.
-        entity: Entity,
+        entity: EntityName,
         /// The entity in use.
-        used: Entity,
+        used: EntityName,
         /// As what it is in use.
         role: PairRole,
         /// The relation of the pair that uses it.
         relation: RelationName,
         /// The target of that pair.
-        target: Entity,
+        target: EntityName,
         /// The source of that pair.
-        source_entity: Entity,
+        source_entity: EntityName,
     },
     /// It, or something that would go with it, stands for a component that entities have, and the policy says to refuse.
     /// That is what holds for the entities of types unless they are told otherwise.
@@ -200,12 +207,30 @@ pub enum DespawnError {
     )]
     ComponentInUse {
         /// The entity that was to be despawned.
-        entity: Entity,
+        entity: EntityName,
         /// The component, with the entity that stands for it.
         component: RelationName,
         /// An entity that has the component.
-        source_entity: Entity,
+        source_entity: EntityName,
     },
+}
+
+impl DespawnError {
+    /// With the names that the entities have in this world.
+    pub(in crate::ops) fn named(mut self, world: &World) -> Self {
+        let mut entities: SmallVec<[&mut EntityName; 4]> = SmallVec::new();
+        match &mut self {
+            Self::Dead { entity } => entities.push(entity),
+            Self::InUse { entity, used, target, source_entity, .. } => {
+                entities.extend([entity, used, target, source_entity]);
+            }
+            Self::ComponentInUse { entity, source_entity, .. } => entities.extend([entity, source_entity]),
+        }
+        for entity in entities {
+            *entity = EntityName::new(world, entity.entity());
+        }
+        self
+    }
 }
 
 /// Why the sources of a target were not put in order. Nothing has changed.
@@ -218,7 +243,7 @@ pub enum ReorderError {
         /// The relation.
         relation: RelationName,
         /// The target.
-        target: Entity,
+        target: EntityName,
     },
     /// The given entities are not exactly the sources of the target.
     #[error("the new order of the sources of {target} in {relation} is not a permutation of them")]
@@ -226,13 +251,13 @@ pub enum ReorderError {
         /// The relation.
         relation: RelationName,
         /// The target.
-        target: Entity,
+        target: EntityName,
     },
     /// The relation was never used.
     #[error("{entity} is no relation")]
     NotARelation {
         /// The entity.
-        entity: Entity,
+        entity: EntityName,
     },
     /// The order is that of Bevy's own collection.
     #[error("the sources of {target} in {relation} are kept in order by Bevy's relationship: sort that")]
@@ -240,6 +265,6 @@ pub enum ReorderError {
         /// The relation.
         relation: RelationName,
         /// The target.
-        target: Entity,
+        target: EntityName,
     },
 }

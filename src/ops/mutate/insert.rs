@@ -1,7 +1,7 @@
 //! Inserting pairs.
 
 use super::{
-    error::{InsertPairError, InsertPairsError, PairRole},
+    error::{AttemptedPair, InsertPairError, InsertPairsError, PairRole, store_removed},
     event::{self, PairEvent},
     plan::{Given, InsertPlan, Insertion, MAX_ROUNDS, ValueSource, attempted, make_values, plan},
     remove::{self, Completion},
@@ -17,7 +17,7 @@ use crate::{
         relation::{relation_id, try_relation_id},
         store::ensure_store,
     },
-    relation::{Adopted, Relation, TraitsError, Value},
+    relation::{Adopted, EntityName, Relation, TraitsError, Value},
 };
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{
@@ -111,12 +111,13 @@ pub(crate) fn resolve_pair(
     pair: PairId,
 ) -> Result<StoredPair, InsertPairError> {
     let Some((relation, target)) = pair.entities() else {
-        return Err(InsertPairError::Wildcard { source_entity, pair });
+        return Err(InsertPairError::Wildcard { source_entity: EntityName::new(world, source_entity), pair });
     };
     let relation = relation_id_of(world, relation).map_err(|error| match error {
         TraitsError::Dead { entity } => {
             let relation = ensure_store(world).registry.name_of(entity);
-            let pair = super::error::AttemptedPair { source_entity, relation, target };
+            let [source_entity, target] = [source_entity, target].map(|end| EntityName::new(world, end));
+            let pair = AttemptedPair { source_entity, relation, target };
             InsertPairError::Dead { pair, dead: PairRole::Relation }
         }
         error => error.into(),
@@ -148,19 +149,21 @@ pub(crate) fn insert(
 /// Marks the ends of a pair that was not ready for the fast path, which is taken then, unless the pair may close a cycle.
 #[inline(never)]
 fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
-    let Some(store) = fetch::store(world) else { return Err(store_removed(pair)) };
+    let Some(store) = fetch::store(world) else { return Err(store_removed(world, pair.source, pair.target)) };
     let mut unmarked = InsertPlan::default();
     for (dead, entity) in [(PairRole::Source, pair.source), (PairRole::Target, pair.target)] {
         if !store.participants.is_marked(entity) {
             if !world.entities().contains_spawned(entity) {
-                return Err(InsertPairError::Dead { pair: attempted(store, pair), dead });
+                return Err(InsertPairError::Dead { pair: attempted(world, store, pair), dead });
             }
             unmarked.newcomers.push(entity);
         }
     }
     if !unmarked.newcomers.is_empty() {
         prepare(world, pair, &unmarked)?;
-        let Some(store) = fetch::store_mut(world) else { return Err(store_removed(pair)) };
+        let Some(store) = fetch::store_mut(world) else {
+            return Err(store_removed(world, pair.source, pair.target));
+        };
         if PairWriter::new(store).try_insert(pair) == FastPath::Done {
             return Ok(());
         }
@@ -175,11 +178,13 @@ fn insert_by_rules(
     mut given: Option<&mut Given<'_>>,
 ) -> Result<(), InsertPairError> {
     for round in 0.. {
-        let Some(store) = fetch::store(world) else { return Err(store_removed(pair)) };
+        let Some(store) = fetch::store(world) else {
+            return Err(store_removed(world, pair.source, pair.target));
+        };
         let mut plan = plan(world, store, pair, given.as_deref())?;
         if round > MAX_ROUNDS {
             let dead = if plan.lost.is_empty() { PairRole::Target } else { PairRole::Relation };
-            return Err(InsertPairError::Dead { pair: attempted(store, pair), dead });
+            return Err(InsertPairError::Dead { pair: attempted(world, store, pair), dead });
         }
         if plan.newcomers.is_empty() && plan.lost.is_empty() {
             make_values(world, store, &mut plan, given.as_deref_mut())?;
@@ -190,17 +195,13 @@ fn insert_by_rules(
     Ok(())
 }
 
-fn store_removed(pair: StoredPair) -> InsertPairError {
-    InsertPairError::StoreRemoved { source_entity: pair.source, target: pair.target }
-}
-
 /// Does what a plan needs before it holds: entities get the marker, relation types that lost their entity another one.
 /// That runs users' code, after which the relation may be another.
 fn prepare(world: &mut World, pair: StoredPair, plan: &InsertPlan) -> Result<(), InsertPairError> {
-    let Some(store) = fetch::store(world) else { return Err(store_removed(pair)) };
+    let Some(store) = fetch::store(world) else { return Err(store_removed(world, pair.source, pair.target)) };
     let (id, entry) = (store.id(), store.registry.entry(pair.relation));
     let (entity, type_id) = (entry.entity, entry.type_id);
-    let named = type_id.is_none().then(|| attempted(store, pair));
+    let named = type_id.is_none().then(|| attempted(world, store, pair));
     for &relation in &plan.lost {
         respawn(world, relation);
     }
@@ -208,7 +209,7 @@ fn prepare(world: &mut World, pair: StoredPair, plan: &InsertPlan) -> Result<(),
         participant::mark(world, newcomer);
     }
     let Some(store) = fetch::store(world).filter(|store| store.id() == id) else {
-        return Err(store_removed(pair));
+        return Err(store_removed(world, pair.source, pair.target));
     };
     let entry = store.registry.get(pair.relation);
     match named {
@@ -216,7 +217,9 @@ fn prepare(world: &mut World, pair: StoredPair, plan: &InsertPlan) -> Result<(),
         Some(named) if entry.is_none_or(|entry| entry.entity != entity) => {
             Err(InsertPairError::Dead { pair: named, dead: PairRole::Relation })
         }
-        None if entry.is_none_or(|entry| entry.type_id != type_id) => Err(store_removed(pair)),
+        None if entry.is_none_or(|entry| entry.type_id != type_id) => {
+            Err(store_removed(world, pair.source, pair.target))
+        }
         _ => Ok(()),
     }
 }
@@ -236,7 +239,7 @@ fn apply(
     // The last that may panic with everything as it was.
     let removals_observed = remove::trigger_removed(&mut deferred, &removals);
     if fetch::store(&deferred).is_none() {
-        return Err(store_removed(pair));
+        return Err(store_removed(world, pair.source, pair.target));
     }
     let rows = store_values(&mut deferred, &mut insertions, given.as_deref_mut())?;
     remove::unlink(&mut deferred, &removals);
@@ -312,10 +315,10 @@ fn store_values(
                     take_back(world, &insertions[..at], &rows);
                     return Err(match fetch::store(world) {
                         Some(store) => InsertPairError::ValuesRemoved {
-                            pair: attempted(store, pair),
+                            pair: attempted(world, store, pair),
                             expected: kind.value_name(),
                         },
-                        None => store_removed(pair),
+                        None => store_removed(world, pair.source, pair.target),
                     });
                 }
                 row

@@ -1,7 +1,7 @@
 //! The order of the sources of a target.
 
 use super::{error::ReorderError, writer::PairWriter};
-use crate::ops::register::store::ensure_store;
+use crate::{fetch, id::RelationId, ops::register::store::ensure_store, relation::EntityName};
 use bevy_ecs::{
     entity::{Entity, EntityHashSet},
     world::World,
@@ -17,22 +17,38 @@ pub(crate) fn order_sources(
     target: Entity,
     order: &[Entity],
 ) -> Result<(), ReorderError> {
-    let store = ensure_store(world);
-    let Some(id) = store.registry.of_entity(entity) else {
-        return Err(ReorderError::NotARelation { entity });
+    ensure_store(world);
+    let relation = check(world, entity, target, order)?;
+    PairWriter::new(ensure_store(world)).reorder(relation, target, order);
+    Ok(())
+}
+
+/// The relation, if its sources of `target` may be put in this order.
+fn check(
+    world: &World,
+    entity: Entity,
+    target: Entity,
+    order: &[Entity],
+) -> Result<RelationId, ReorderError> {
+    let store = fetch::store(world);
+    let Some((store, id)) = store.and_then(|store| Some((store, store.registry.of_entity(entity)?))) else {
+        return Err(ReorderError::NotARelation { entity: EntityName::new(world, entity) });
     };
     let entry = store.registry.entry(id);
+    let named = || (entry.name(), EntityName::new(world, target));
     if entry.adopted.is_some() {
-        return Err(ReorderError::Adopted { relation: entry.name(), target });
+        let (relation, target) = named();
+        return Err(ReorderError::Adopted { relation, target });
     }
     if !entry.traits.is_ordered() {
-        return Err(ReorderError::NotOrdered { relation: entry.name(), target });
+        let (relation, target) = named();
+        return Err(ReorderError::NotOrdered { relation, target });
     }
     let mut left: EntityHashSet = store.relation(id).sources(target).collect();
     let all_known = order.iter().all(|source| left.remove(source));
     if !all_known || !left.is_empty() {
-        return Err(ReorderError::NotAPermutation { relation: entry.name(), target });
+        let (relation, target) = named();
+        return Err(ReorderError::NotAPermutation { relation, target });
     }
-    PairWriter::new(store).reorder(id, target, order);
-    Ok(())
+    Ok(id)
 }

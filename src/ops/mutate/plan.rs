@@ -9,7 +9,7 @@ use super::error::{AttemptedPair, InsertPairError, PairRole};
 use crate::{
     fetch,
     id::{RelationId, StoredPair},
-    relation::{Adopted, BoxedValue, CHILD_OF, ColumnRef, IS_A, PairContext, TraitsError, Value},
+    relation::{Adopted, BoxedValue, CHILD_OF, ColumnRef, EntityName, IS_A, PairContext, TraitsError, Value},
     store::PairStore,
     traverse::{EntityPath, path_up},
 };
@@ -164,7 +164,7 @@ fn make_default(
     kind: ColumnRef,
 ) -> Result<BoxedValue, InsertPairError> {
     let missing =
-        || InsertPairError::MissingValue { pair: attempted(store, pair), expected: kind.value_name() };
+        || InsertPairError::MissingValue { pair: attempted(world, store, pair), expected: kind.value_name() };
     let mut value = Value::Boxed(kind.default_value(world).ok_or_else(missing)?);
     validate(world, store, pair, &mut value)?;
     match value {
@@ -185,7 +185,7 @@ fn validate(
     let StoredPair { source, target, .. } = pair;
     let context = PairContext { world, source, relation: entry.entity, target };
     validate(value, &context)
-        .map_err(|reason| InsertPairError::Refused { pair: attempted(store, pair), reason })
+        .map_err(|reason| InsertPairError::Refused { pair: attempted(world, store, pair), reason })
 }
 
 /// Checks the rules for a pair whose ends are alive, without its value.
@@ -200,11 +200,11 @@ pub(in crate::ops) fn check_rules(world: &World, pair: StoredPair) -> Result<(),
 }
 
 /// The names of a pair, for an error.
-pub(crate) fn attempted(store: &PairStore, pair: StoredPair) -> AttemptedPair {
+pub(crate) fn attempted(world: &World, store: &PairStore, pair: StoredPair) -> AttemptedPair {
     AttemptedPair {
-        source_entity: pair.source,
+        source_entity: EntityName::new(world, pair.source),
         relation: store.registry.entry(pair.relation).name(),
-        target: pair.target,
+        target: EntityName::new(world, pair.target),
     }
 }
 
@@ -254,7 +254,7 @@ impl Planner<'_, '_> {
             return Err(TraitsError::Unsettled { relation: entry.name() }.into());
         }
         let is_alive = |entity| self.world.entities().contains_spawned(entity);
-        let dead = |dead| InsertPairError::Dead { pair: attempted(self.store, pair), dead };
+        let dead = |dead| InsertPairError::Dead { pair: attempted(self.world, self.store, pair), dead };
         if !is_alive(entry.entity) {
             if entry.type_id.is_none() {
                 return Err(dead(PairRole::Relation));
@@ -276,13 +276,14 @@ impl Planner<'_, '_> {
     /// Final, one-of and acyclic.
     fn rules(&self, pair: StoredPair) -> Result<(), InsertPairError> {
         let entry = self.store.registry.entry(pair.relation);
-        let error = || attempted(self.store, pair);
+        let error = || attempted(self.world, self.store, pair);
         if pair.relation == IS_A && self.is_final(pair.target) {
             return Err(InsertPairError::Final { pair: error() });
         }
         if let Some(parent) = entry.one_of
             && !self.store.relation(CHILD_OF).has(pair.target, parent)
         {
+            let parent = EntityName::new(self.world, parent);
             return Err(InsertPairError::NotOneOf { pair: error(), parent });
         }
         if pair.source == pair.target && entry.adopted.is_some_and(|adopted| !adopted.allow_self) {
@@ -296,8 +297,11 @@ impl Planner<'_, '_> {
                 path_up(self.store.relation(pair.relation), planned.as_slice(), pair.target, pair.source)
         {
             let mut entities = alloc::vec![pair.source];
-            entities.extend(path.entities());
-            return Err(InsertPairError::Cycle { pair: error(), path: EntityPath::new(entities) });
+            entities.extend(path);
+            return Err(InsertPairError::Cycle {
+                pair: error(),
+                path: EntityPath::new(self.world, &entities),
+            });
         }
         Ok(())
     }
@@ -324,7 +328,7 @@ impl Planner<'_, '_> {
         there: bool,
     ) -> Result<ValueSource, InsertPairError> {
         let adopted = self.store.registry.entry(pair.relation).adopted;
-        let error = || attempted(self.store, pair);
+        let error = || attempted(self.world, self.store, pair);
         let given = if first { self.given } else { None };
         match (adopted.map_or(kind, |adopted| Some(adopted.column)), given) {
             (None, None) => Ok(ValueSource::Nothing),

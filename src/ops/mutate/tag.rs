@@ -1,7 +1,7 @@
 //! Inserting tags: entities that serve as marks, without a relation.
 
 use super::{
-    error::{AttemptedPair, InsertPairError, PairRole},
+    error::{AttemptedPair, InsertPairError, PairRole, store_removed},
     event::{self, PairEvent},
     plan::{Given, MAX_ROUNDS},
     remove::Completion,
@@ -11,7 +11,7 @@ use crate::{
     fetch,
     id::StoredTag,
     ops::register::{entity::entity_of, participant, watch},
-    relation::Tagged,
+    relation::{EntityName, Tagged},
     store::PairStore,
 };
 use bevy_ecs::{
@@ -35,11 +35,10 @@ struct TagPlan {
 /// # Errors
 /// If an end, or a companion, is dead; then nothing has changed.
 pub(crate) fn insert_tag(world: &mut World, tag: StoredTag) -> Result<(), InsertPairError> {
-    let removed = || InsertPairError::StoreRemoved { source_entity: tag.source, target: tag.tag };
     watch::mend_if_lost(world);
     ensure_entity(world);
     for _ in 0..=MAX_ROUNDS {
-        let store = fetch::store(world).ok_or_else(removed)?;
+        let store = fetch::store(world).ok_or_else(|| store_removed(world, tag.source, tag.tag))?;
         let plan = plan(world, store, tag)?;
         if plan.newcomers.is_empty() {
             write(world, tag.source, &plan.tags);
@@ -50,8 +49,8 @@ pub(crate) fn insert_tag(world: &mut World, tag: StoredTag) -> Result<(), Insert
             participant::mark(world, newcomer);
         }
     }
-    let store = fetch::store(world).ok_or_else(removed)?;
-    Err(dead(store, tag, PairRole::Target))
+    let store = fetch::store(world).ok_or_else(|| store_removed(world, tag.source, tag.tag))?;
+    Err(dead(world, store, tag, PairRole::Target))
 }
 
 /// Makes sure that [`Tagged`] has an entity, which events and errors name.
@@ -73,19 +72,20 @@ pub(super) fn insert_with(
 ) -> Result<(), InsertPairError> {
     match (given, fetch::store(world)) {
         (Some(given), Some(store)) => {
-            Err(InsertPairError::UnexpectedValue { pair: attempted(store, tag), found: given.name })
+            Err(InsertPairError::UnexpectedValue { pair: attempted(world, store, tag), found: given.name })
         }
         _ => insert_tag(world, tag),
     }
 }
 
-fn attempted(store: &PairStore, StoredTag { source, tag }: StoredTag) -> AttemptedPair {
+fn attempted(world: &World, store: &PairStore, StoredTag { source, tag }: StoredTag) -> AttemptedPair {
     let tags = store.registry.tags_entity().unwrap_or(tag);
-    AttemptedPair { source_entity: source, relation: store.registry.name_of(tags), target: tag }
+    let [source_entity, target] = [source, tag].map(|end| EntityName::new(world, end));
+    AttemptedPair { source_entity, relation: store.registry.name_of(tags), target }
 }
 
-fn dead(store: &PairStore, tag: StoredTag, dead: PairRole) -> InsertPairError {
-    InsertPairError::Dead { pair: attempted(store, tag), dead }
+fn dead(world: &World, store: &PairStore, tag: StoredTag, dead: PairRole) -> InsertPairError {
+    InsertPairError::Dead { pair: attempted(world, store, tag), dead }
 }
 
 /// # Errors
@@ -100,7 +100,7 @@ fn plan(world: &World, store: &PairStore, first: StoredTag) -> Result<TagPlan, I
         next += 1;
         for (role, end) in [(PairRole::Source, source), (PairRole::Target, tag)] {
             if !world.entities().contains_spawned(end) {
-                return Err(dead(store, StoredTag { source, tag }, role));
+                return Err(dead(world, store, StoredTag { source, tag }, role));
             }
             if !store.participants.is_marked(end) && !plan.newcomers.contains(&end) {
                 plan.newcomers.push(end);

@@ -1,0 +1,136 @@
+//! Errors name entities by their `Name`, and commands by the place where they were queued.
+
+use bevy_ecs::{
+    error::{BevyError, ErrorContext, FallbackErrorHandler, Severity},
+    prelude::*,
+};
+use bevy_relations::{
+    error::{DespawnError, InsertPairError, ReorderError},
+    id::Slot,
+    prelude::*,
+};
+use core::cell::RefCell;
+
+#[derive(Relation)]
+#[relation(exclusive, acyclic)]
+struct StoredIn;
+
+#[derive(Relation)]
+#[relation(on_target_despawn = Refuse)]
+struct Guards;
+
+#[derive(Relation)]
+#[relation(one_of)]
+struct Rank;
+
+fn named<const N: usize>(world: &mut World, names: [&'static str; N]) -> [Entity; N] {
+    names.map(|name| world.spawn(Name::new(name)).id())
+}
+
+#[test]
+fn a_cycle_is_told_with_the_names_of_its_entities() {
+    let mut world = World::new();
+    let [chest, bag] = named(&mut world, ["Chest", "Bag"]);
+    let coin = world.spawn_empty().id();
+    world.insert_pair(bag, StoredIn, chest).unwrap();
+    world.insert_pair(coin, StoredIn, bag).unwrap();
+    let error = world.insert_pair(chest, StoredIn, coin).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "(StoredIn, {coin}) on Chest ({chest}) would close the cycle \
+             Chest ({chest}) -> {coin} -> Bag ({bag}) -> Chest ({chest})"
+        )
+    );
+    let InsertPairError::Cycle { pair, path } = error else { panic!("{error}") };
+    assert_eq!((pair.source_entity.name(), pair.target.name()), (Some("Chest"), None));
+    assert!(pair.source_entity == chest && pair.target == coin);
+    assert_eq!(path.entities().collect::<Vec<_>>(), [chest, coin, bag, chest]);
+}
+
+#[test]
+fn whatever_an_insertion_is_refused_for_is_told_with_names() {
+    let mut world = World::new();
+    let [alice, bob, dead] = named(&mut world, ["Alice", "Bob", "Dead"]);
+    let rank = world.register_relation::<Rank>().unwrap();
+    world.entity_mut(rank).insert(Name::new("Rank"));
+    world.despawn(dead);
+    let error = world.insert_pair(alice, Guards, dead).unwrap_err();
+    let expected = format!("cannot insert (Guards, {dead}) on Alice ({alice}): the target is not alive");
+    assert_eq!(error.to_string(), expected);
+    let error = world.insert_pair(alice, Rank, bob).unwrap_err();
+    let expected = format!(
+        "cannot insert (Rank, Bob ({bob})) on Alice ({alice}): the target must be a child of Rank ({rank})"
+    );
+    assert_eq!(error.to_string(), expected);
+    let error = world.insert_pair_by_id(alice, (rank, Slot::Wildcard)).unwrap_err();
+    let expected = format!("cannot insert ({rank}, *) on Alice ({alice}): a stored pair names two entities");
+    assert_eq!(error.to_string(), expected);
+    let error = world.order_sources::<Guards>(bob, &[]).unwrap_err();
+    assert!(matches!(&error, ReorderError::NotOrdered { target, .. } if *target == bob), "{error}");
+    assert!(error.to_string().contains(&format!("Bob ({bob})")), "{error}");
+}
+
+#[test]
+fn what_may_not_be_despawned_is_told_with_names() {
+    let mut world = World::new();
+    let [gate, guard] = named(&mut world, ["Gate", "Guard"]);
+    world.insert_pair(guard, Guards, gate).unwrap();
+    let error = world.despawn_with_dependents(gate).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "Gate ({gate}) cannot be despawned: Gate ({gate}) is in use as target of (Guards, Gate ({gate})) on \
+             Guard ({guard}), with the policy `Refuse`"
+        )
+    );
+    assert!(matches!(error, DespawnError::InUse { source_entity, .. } if source_entity == guard));
+}
+
+#[test]
+fn a_pair_is_displayed_with_the_names_of_its_elements() {
+    let mut world = World::new();
+    let [chest] = named(&mut world, ["Chest"]);
+    let stored_in = world.register_relation::<StoredIn>().unwrap();
+    let other = world.spawn_empty().id();
+    let shown = |pair: PairId| pair.display(&world).to_string();
+    assert_eq!(shown((stored_in, chest).into()), format!("(StoredIn, Chest ({chest}))"));
+    assert_eq!(shown((other, Slot::Any).into()), format!("({other}, _)"));
+    assert_eq!(shown(PairId::with_target(chest)), format!("(*, Chest ({chest}))"));
+}
+
+thread_local! {
+    static ERRORS: RefCell<Vec<(Severity, String)>> = const { RefCell::new(Vec::new()) };
+}
+
+fn record(error: BevyError, _: ErrorContext) {
+    ERRORS.with_borrow_mut(|errors| errors.push((error.severity(), error.to_string())));
+}
+
+#[test]
+fn a_refused_command_tells_where_it_was_queued() {
+    let mut world = World::new();
+    world.insert_resource(FallbackErrorHandler(record));
+    let [alice, bob, dead] = named(&mut world, ["Alice", "Bob", "Dead"]);
+    world.despawn(dead);
+    let stored_in = world.register_relation::<StoredIn>().unwrap();
+    let mut lines = Vec::new();
+    let mut commands = world.commands();
+    lines.push(line!() + 1);
+    commands.entity(alice).insert_pair(StoredIn, dead);
+    lines.push(line!() + 1);
+    commands.entity(alice).insert_pair_by_id((stored_in, dead));
+    lines.push(line!() + 1);
+    commands.entity(dead).remove_pair::<StoredIn>(bob);
+    lines.push(line!() + 1);
+    commands.insert_pair_batch([(alice, StoredIn, dead)]);
+    lines.push(line!() + 1);
+    commands.pair_batch::<StoredIn>().insert(alice, StoredIn, dead);
+    world.flush();
+    let errors = ERRORS.take();
+    assert_eq!(errors.len(), lines.len(), "{errors:?}");
+    for ((severity, error), line) in errors.into_iter().zip(lines) {
+        assert_eq!(severity, Severity::Error);
+        assert!(error.starts_with(&format!("tests/it/error_names.rs:{line}:")), "{error} at line {line}");
+    }
+}
