@@ -3,7 +3,7 @@
 use super::{WorldPairExt, sealed};
 use crate::{
     id::PairId,
-    ops::{self, InsertPairsError, PropagatedEvent, to_bevy},
+    ops::{self, InsertPairError, InsertPairsError, PairRole, PropagatedEvent, to_bevy},
     relation::{Relation, TraversableRelation},
     traverse::Direction,
 };
@@ -56,9 +56,38 @@ pub trait EntityCommandsPairExt: sealed::Sealed {
     #[track_caller]
     fn insert_relationship<C: Relationship + Relation>(&mut self, relationship: C) -> &mut Self;
 
-    /// See [`WorldPairExt::remove_pair`].
+    /// As [`insert_pair`](Self::insert_pair), but it is no error if source or target are gone when the command is applied.
+    ///
+    /// ```
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_relations::prelude::*;
+    ///
+    /// #[derive(Relation)]
+    /// struct Targets;
+    ///
+    /// # let mut world = World::new();
+    /// # let [turret, ship] = [(); 2].map(|()| world.spawn_empty().id());
+    /// let mut commands = world.commands();
+    /// commands.entity(ship).despawn();
+    /// commands.entity(turret).try_insert_pair(Targets, ship);
+    /// # world.flush();
+    /// # assert!(!world.has_pair::<Targets>(turret, ship));
+    /// ```
+    #[track_caller]
+    fn try_insert_pair<R: Relation>(&mut self, relation: R, target: Entity) -> &mut Self;
+
+    /// As [`insert_pair_by_id`](Self::insert_pair_by_id), but it is no error if source or target are gone when the command is
+    /// applied.
+    #[track_caller]
+    fn try_insert_pair_by_id(&mut self, pair: impl Into<PairId>) -> &mut Self;
+
+    /// See [`WorldPairExt::remove_pair`]. It is an error if the source is gone when the command is applied.
     #[track_caller]
     fn remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self;
+
+    /// As [`remove_pair`](Self::remove_pair), but it is no error if the source is gone.
+    #[track_caller]
+    fn try_remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self;
 
     /// See [`WorldPairExt::remove_pairs`].
     #[track_caller]
@@ -124,6 +153,25 @@ impl EntityCommandsPairExt for EntityCommands<'_> {
     }
 
     #[inline]
+    fn try_insert_pair<R: Relation>(&mut self, relation: R, target: Entity) -> &mut Self {
+        let source = self.id();
+        queue(self, move |world| unless_gone(world.insert_pair(source, relation, target)))
+    }
+
+    fn try_insert_pair_by_id(&mut self, pair: impl Into<PairId>) -> &mut Self {
+        let (source, pair) = (self.id(), pair.into());
+        queue(self, move |world| unless_gone(world.insert_pair_by_id(source, pair)))
+    }
+
+    fn try_remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self {
+        let source = self.id();
+        queue(self, move |world| {
+            world.remove_pair::<R>(source, target);
+            Ok(())
+        })
+    }
+
+    #[inline]
     fn remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self {
         queue_removal(self, move |world, source| {
             world.remove_pair::<R>(source, target);
@@ -157,6 +205,14 @@ impl EntityCommandsPairExt for EntityCommands<'_> {
     fn despawn_with_dependents(&mut self) {
         let entity = self.id();
         queue(self, move |world| world.despawn_with_dependents(entity).map_err(to_bevy));
+    }
+}
+
+/// The error of an insertion, unless an end of the pair is gone.
+fn unless_gone(inserted: core::result::Result<(), InsertPairError>) -> Result {
+    match inserted {
+        Err(InsertPairError::Dead { dead: PairRole::Source | PairRole::Target, .. }) => Ok(()),
+        inserted => inserted.map_err(to_bevy),
     }
 }
 

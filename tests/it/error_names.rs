@@ -1,4 +1,4 @@
-//! Errors name entities by their `Name`, and commands by the place where they were queued.
+//! Errors name entities by their `Name`, and commands by the place where they were queued; commands that report nothing.
 
 use bevy_ecs::{
     error::{BevyError, ErrorContext, FallbackErrorHandler, Severity},
@@ -133,4 +133,28 @@ fn a_refused_command_tells_where_it_was_queued() {
         assert_eq!(severity, Severity::Error);
         assert!(error.starts_with(&format!("tests/it/error_names.rs:{line}:")), "{error} at line {line}");
     }
+}
+
+#[test]
+fn quiet_commands_report_what_is_wrong_but_not_what_is_gone() {
+    let mut world = World::new();
+    world.insert_resource(FallbackErrorHandler(record));
+    let [chest, bag, dead] = named(&mut world, ["Chest", "Bag", "Dead"]);
+    world.despawn(dead);
+    world.insert_pair(chest, StoredIn, bag).unwrap();
+    let stored_in = world.register_relation::<StoredIn>().unwrap();
+    let mut commands = world.commands();
+    commands.entity(chest).try_insert_pair(StoredIn, dead).try_insert_pair_by_id((stored_in, dead));
+    commands.entity(dead).try_insert_pair(StoredIn, bag).try_remove_pair::<StoredIn>(bag);
+    world.flush();
+    assert_eq!(ERRORS.take(), []);
+    assert_eq!(world.pairs::<StoredIn>().iter().collect::<Vec<_>>(), [(chest, bag)]);
+    world.commands().entity(bag).try_insert_pair(StoredIn, chest);
+    world.commands().entity(bag).try_insert_pair_by_id((dead, chest));
+    world.flush();
+    let errors = ERRORS.take();
+    assert!(errors[0].1.contains("cycle") && errors[1].1.contains("the relation is not alive"), "{errors:?}");
+    world.commands().entity(chest).try_remove_pair::<StoredIn>(bag);
+    world.flush();
+    assert!(world.pairs::<StoredIn>().is_empty());
 }

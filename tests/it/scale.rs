@@ -2,7 +2,7 @@
 //! the chain, a test would do some 10^12 steps and not end.
 
 use crate::common::fewer;
-use bevy_ecs::{lifecycle::Despawn, prelude::*};
+use bevy_ecs::{entity::EntityCloner, lifecycle::Despawn, prelude::*};
 use bevy_relations::{prelude::*, relation::Wildcard};
 use std::thread;
 
@@ -323,6 +323,20 @@ fn a_parent_of_forty_thousand_children_goes_in_reverse_order_of_its_collection()
         children.reverse();
         assert_eq!(std::mem::take(&mut world.resource_mut::<Order>().0), children, "ours: {ours}");
     }
+}
+
+#[test]
+fn a_crowd_is_cloned_with_its_pairs_to_an_entity_outside() {
+    let count = fewer(50_000);
+    let mut world = World::new();
+    let [parent, clone, outside] = [(); 3].map(|()| world.spawn_empty().id());
+    for child in spawn(&mut world, count) {
+        world.entity_mut(child).insert(ChildOf(parent)).insert_pair(Likes, outside).unwrap();
+    }
+    EntityCloner::build_opt_out(&mut world).linked_cloning(true).clone_entity(parent, clone);
+    assert_eq!(world.get::<Children>(clone).map(|children| children.len()), Some(count));
+    assert_eq!(world.pairs::<Likes>().source_count(outside), 2 * count);
+    world.check_pairs().unwrap();
 }
 
 #[test]

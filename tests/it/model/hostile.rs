@@ -209,6 +209,8 @@ impl Operation {
                 _ = world.get_entity_mut(a).map(|mut e| e.retain::<(ChildOf, Children, CrewOf, Crew)>().id());
             }
             39..=41 if BURNT.get() => {}
+            // Each doubles what is below: some in turn would fill the memory.
+            40 if world.entities().count_spawned() > 600 => {}
             39 => _ = world.get_entity_mut(a).map(|mut e| e.clone_and_spawn()),
             40 if world.get_entity(a).is_ok() => {
                 let clone = world.spawn_empty().id();
