@@ -10,12 +10,13 @@ use core::fmt;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EntityName {
     entity: Entity,
-    name: Option<Box<str>>,
+    /// Boxed, for an error is moved more often than read.
+    name: Option<Box<Name>>,
 }
 
 impl EntityName {
     pub(crate) fn new(world: &World, entity: Entity) -> Self {
-        Self { entity, name: world.get::<Name>(entity).map(|name| name.as_str().into()) }
+        Self { entity, name: world.get::<Name>(entity).map(|name| Box::new(name.clone())) }
     }
 
     /// Without a name.
@@ -30,7 +31,7 @@ impl EntityName {
 
     /// Its name, if it had one.
     pub fn name(&self) -> Option<&str> {
-        self.name.as_deref()
+        self.name.as_deref().map(Name::as_str)
     }
 }
 

@@ -2,7 +2,7 @@
 //! the chain, a test would do some 10^12 steps and not end.
 
 use crate::common::fewer;
-use bevy_ecs::{entity::EntityCloner, lifecycle::Despawn, prelude::*};
+use bevy_ecs::{entity::EntityCloner, lifecycle::Despawn, prelude::*, relationship::RelationshipTarget};
 use bevy_relations::{prelude::*, relation::Wildcard};
 use std::thread;
 
@@ -334,7 +334,7 @@ fn a_crowd_is_cloned_with_its_pairs_to_an_entity_outside() {
         world.entity_mut(child).insert(ChildOf(parent)).insert_pair(Likes, outside).unwrap();
     }
     EntityCloner::build_opt_out(&mut world).linked_cloning(true).clone_entity(parent, clone);
-    assert_eq!(world.get::<Children>(clone).map(|children| children.len()), Some(count));
+    assert_eq!(world.get::<Children>(clone).map(RelationshipTarget::len), Some(count));
     assert_eq!(world.pairs::<Likes>().source_count(outside), 2 * count);
     world.check_pairs().unwrap();
 }
