@@ -16,7 +16,6 @@ use bevy_app::{App, Main, Plugin};
 use bevy_ecs::{
     component::Component,
     entity::Entity,
-    observer::Observer,
     relationship::Relationship,
     resource::Resource,
     schedule::{IntoScheduleConfigs, SystemSet},
@@ -61,8 +60,7 @@ pub enum RelationsSystems {
 }
 
 fn maintain_pairs(world: &mut World) {
-    let is_observer = |entity| world.get::<Observer>(entity).is_some();
-    if fetch::store(world).is_some_and(|store| needs_mending(store, is_observer)) {
+    if needs_mending(world) {
         maintain(world);
     }
     if let Some(store) = fetch::store_mut(world) {

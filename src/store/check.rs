@@ -12,7 +12,6 @@ use alloc::{string::String, vec::Vec};
 use bevy_ecs::{
     archetype::{Archetype, ArchetypeEntity},
     entity::{Entity, EntityHashMap, EntityHashSet},
-    observer::Observer,
     world::World,
 };
 use bevy_platform::collections::{HashMap, HashSet};
@@ -70,6 +69,14 @@ pub struct PairInvariantError {
     pub detail: String,
 }
 
+impl PairInvariantError {
+    /// One that is about an entity, and no relation in particular.
+    pub(crate) fn about(invariant: Invariant, entity: Entity, detail: &str) -> Self {
+        let relation = RelationName { name: Some("*".into()), entity };
+        Self { invariant, relation, detail: alloc::format!("{entity}: {detail}") }
+    }
+}
+
 /// The rows of values that belong to pairs, by the type of the values.
 type Rows = HashMap<TypeId, HashSet<u32>>;
 
@@ -101,7 +108,6 @@ impl PairStore {
             checker.adopted()?;
         }
         self.check_tags(world, &is_marked)?;
-        self.check_watches(world)?;
         self.check_columns(world, &rows)?;
         self.check_rest(|entity| world.entities().contains_spawned(entity) && is_marked(entity))
     }
@@ -138,10 +144,7 @@ impl PairStore {
 
     /// What is about no relation in use.
     fn check_rest(&self, is_marked: impl Fn(Entity) -> bool) -> Result<(), PairInvariantError> {
-        let fail = |invariant, entity, detail: &str| {
-            let relation = RelationName { name: Some("*".into()), entity };
-            Err(PairInvariantError { invariant, relation, detail: alloc::format!("{entity}: {detail}") })
-        };
+        let fail = |invariant, entity, detail| Err(PairInvariantError::about(invariant, entity, detail));
         let mut unused = self.registry.entries.iter().zip(&self.relations).filter(|(entry, _)| !entry.in_use);
         if let Some((source, _)) = unused.find_map(|(_, index)| index.iter().next()) {
             return fail(Invariant::Alive, source, "it has pairs of a relation that is gone");
@@ -149,24 +152,7 @@ impl PairStore {
         if let Some((entity, detail)) = self.participants.fault(is_marked) {
             return fail(Invariant::Roles, entity, detail);
         }
-        match self.cascade.pending.first() {
-            Some(&entity) if self.cascade.is_due() => {
-                fail(Invariant::Cascade, entity, "it is to be despawned, and will not be")
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn check_watches(&self, world: &World) -> Result<(), PairInvariantError> {
-        let mut observers = self.watches.iter().flat_map(|watch| &watch.observers);
-        match observers.find(|&&observer| world.get::<Observer>(observer).is_none()) {
-            None => Ok(()),
-            Some(&entity) => {
-                let relation = RelationName { name: Some("*".into()), entity };
-                let detail = alloc::format!("{entity} observes no more: call `maintain_pairs`");
-                Err(PairInvariantError { invariant: Invariant::Watched, relation, detail })
-            }
-        }
+        Ok(())
     }
 
     /// Every value of every column belongs to exactly one pair, or to both directions of a symmetric one.

@@ -52,13 +52,30 @@ impl FastPathFlags {
     }
 
     /// What observers of insertions and of removals stand in the way of. An insertion may remove a pair, too.
-    fn observed([inserted, removed]: [bool; 2]) -> Self {
+    fn declined_for([inserted, removed]: [bool; 2]) -> Self {
         let mut flags = Self::default();
         flags.set(Self::INSERT, inserted || removed);
         flags.set(Self::REMOVE, removed);
         flags.set(Self::MIRROR, inserted || removed);
         flags.set(Self::UNLINK, removed);
         flags
+    }
+}
+
+/// Which events of pairs may have observers.
+#[derive(Default)]
+pub(crate) struct Observed {
+    /// Insertions, removals.
+    events: [bool; 2],
+    /// What they stand in the way of.
+    declined: FastPathFlags,
+}
+
+impl Observed {
+    /// Whether observers stand in the way of a change.
+    #[inline]
+    pub(super) fn declines(&self, flag: FastPathFlags) -> bool {
+        self.declined.contains(flag)
     }
 }
 
@@ -71,7 +88,7 @@ impl PairStore {
         flag: FastPathFlags,
     ) -> Option<(&mut RelationIndex, &mut Participants)> {
         let index = &mut self.relations[id.index()];
-        let fast = index.fast_path.contains(flag) && !self.observed.contains(flag);
+        let fast = index.fast_path.contains(flag) && !self.observed.declines(flag);
         fast.then_some((index, &mut self.participants))
     }
 
@@ -86,6 +103,12 @@ impl PairStore {
 
     /// Notes whether there may be observers of insertions and of removals.
     pub(crate) fn set_observed(&mut self, any: [bool; 2]) {
-        self.observed = FastPathFlags::observed(any);
+        self.observed = Observed { events: any, declined: FastPathFlags::declined_for(any) };
+    }
+
+    /// Whether there may be observers of insertions, and of removals.
+    #[inline]
+    pub(crate) fn observed(&self) -> [bool; 2] {
+        self.observed.events
     }
 }

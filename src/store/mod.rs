@@ -12,7 +12,7 @@
 //! # Invariants
 //!
 //! [`PairStore::check`] verifies, by name: *Mirror*, *Exclusive*, *Symmetric*, *Alive*, *Acyclic*, *Depth*,
-//! *Data*, *Roles*, *Lists*, *Journal*, *Cascade*, *Adopted*, *Watched*.
+//! *Data*, *Roles*, *Lists*, *Journal*, *Adopted*. What belongs to `ops` is checked there: *Cascade*, *Watched*.
 
 mod bits;
 mod check;
@@ -36,7 +36,7 @@ pub use ticks::PairTicks;
 
 pub(crate) use bits::{BitSet, ones};
 pub(crate) use column::{PairData, type_ref, unpack};
-pub(crate) use fast_path::FastPathFlags;
+pub(crate) use fast_path::{FastPathFlags, Observed};
 pub(crate) use forward::{ExclusiveReader, Reader, Upward};
 pub(crate) use index::RelationIndex;
 pub(crate) use journal::{Change, Cursor, Journal};
@@ -51,68 +51,14 @@ use crate::{
 use alloc::vec::Vec;
 use bevy_ecs::{
     change_detection::{CheckChangeTicks, Tick},
-    component::ComponentId,
-    entity::{Entity, EntityHashMap},
-    event::EventKey,
+    entity::Entity,
     resource::Resource,
-    world::World,
 };
-use bevy_platform::{collections::HashMap, sync::Weak};
 use core::{
     any::TypeId,
     sync::atomic::{AtomicUsize, Ordering},
 };
 use smallvec::SmallVec;
-
-/// Whether pair events have observers; without, none are built.
-#[derive(Default)]
-pub(crate) struct Listeners {
-    /// The event of a kind, once it is known.
-    pub(crate) keys: Option<[EventKey; 2]>,
-    /// There may be observers of `PairInserted`, `PairRemoved`.
-    pub(crate) any: [bool; 2],
-    /// Ids that stand for one pair, or for one target, watched by narrowed observers.
-    pub(crate) narrow: HashMap<(Option<Entity>, Entity), ComponentId>,
-}
-
-/// Observers that keep something right, and how to get them back, with what they have missed.
-pub(crate) struct Watch {
-    pub(crate) observers: Vec<Entity>,
-    pub(crate) spawn: fn(&mut World) -> Vec<Entity>,
-}
-
-/// Observers that are of no use without their owner.
-pub(crate) struct Abandoned {
-    pub(crate) owner: Weak<()>,
-    pub(crate) observers: Vec<Entity>,
-}
-
-impl Abandoned {
-    /// The owner is gone.
-    pub(crate) fn is_due(&self) -> bool {
-        self.owner.strong_count() == 0
-    }
-}
-
-/// Entities that are to be despawned because of one that was.
-#[derive(Default)]
-pub(crate) struct Cascade {
-    pub(crate) pending: Vec<Entity>,
-    /// Of type entities that are met while a cascade is collected: the entities with the component, which go with it.
-    pub(crate) holders: EntityHashMap<Vec<Entity>>,
-    /// `pending` is being worked off. While it only will be, by a queued command, that may be lost: see
-    /// [`is_due`](Self::is_due).
-    pub(crate) running: bool,
-}
-
-impl Cascade {
-    /// Entities wait to be despawned. When no command is queued, one that was has been lost: Bevy reports a command that
-    /// panics, and forgets what it had queued.
-    #[inline]
-    pub(crate) fn is_due(&self) -> bool {
-        !self.running && !self.pending.is_empty()
-    }
-}
 
 /// Tells stores apart, also those that one world has one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -135,20 +81,13 @@ pub(crate) struct PairStore {
     /// See [`tags`](Self::tags).
     tags: RelationIndex,
     pub(crate) participants: Participants,
-    pub(crate) listeners: Listeners,
-    /// What observers stand in the way of.
-    observed: FastPathFlags,
-    pub(crate) cascade: Cascade,
+    observed: Observed,
     /// The source of a pair kept in a component whose value is being replaced.
-    pub(crate) replacing: Option<Entity>,
+    replacing: Option<Entity>,
     /// The columns with values that were removed and are still to be dropped.
-    pub(crate) removed: SmallVec<[ColumnRef; 1]>,
-    /// Observers that must not go.
-    pub(crate) watches: Vec<Watch>,
-    /// One of them has gone.
-    pub(crate) watches_lost: bool,
-    /// Observers that go with their owners.
-    pub(crate) abandoned: Vec<Abandoned>,
+    removed: SmallVec<[ColumnRef; 1]>,
+    /// They are not to be dropped yet.
+    keeps_removed: bool,
 }
 
 impl PairStore {
@@ -260,6 +199,33 @@ impl PairStore {
         if !self.removed.contains(&column) {
             self.removed.push(column);
         }
+    }
+
+    /// Whether removed values are to be dropped now.
+    #[inline]
+    pub(crate) fn has_removed_values(&self) -> bool {
+        !self.keeps_removed && !self.removed.is_empty()
+    }
+
+    /// The next column with values that are to be dropped now.
+    pub(crate) fn next_removed(&mut self) -> Option<ColumnRef> {
+        if self.keeps_removed { None } else { self.removed.pop() }
+    }
+
+    /// Keeps removed values until this is called with `false`.
+    pub(crate) fn keep_removed_values(&mut self, keep: bool) {
+        self.keeps_removed = keep;
+    }
+
+    /// Notes the source of a pair kept in a component whose value is being replaced.
+    pub(crate) fn set_replacing(&mut self, source: Option<Entity>) {
+        self.replacing = source;
+    }
+
+    /// Whether the component that keeps the pair of `source` is being replaced by another with the same target.
+    #[inline]
+    pub(crate) fn is_replacing(&self, source: Entity) -> bool {
+        self.replacing == Some(source)
     }
 
     /// The number of rows that pairs may name in the column of a type.

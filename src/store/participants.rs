@@ -94,6 +94,8 @@ pub(crate) struct Participants {
     overflow: EntityHashMap<Overflow>,
     /// How many entities wait for their marker.
     stripped: u32,
+    /// An observer that the store depends on is gone.
+    observers_lost: bool,
 }
 
 /// Relations of one entity, in the order in which it joined them.
@@ -243,8 +245,20 @@ impl Participants {
         self.ensure(entity).head |= OBSERVER;
     }
 
-    pub(crate) fn is_observer(&self, entity: Entity) -> bool {
-        self.has(entity, OBSERVER)
+    /// Notes that the entity goes: it may be an observer that the store depends on.
+    pub(crate) fn lose_observer(&mut self, entity: Entity) {
+        self.observers_lost |= self.has(entity, OBSERVER);
+    }
+
+    /// Whether an observer that the store depends on is gone.
+    #[inline]
+    pub(crate) fn has_lost_observers(&self) -> bool {
+        self.observers_lost
+    }
+
+    /// Forgets that observers are gone: they are about to come back.
+    pub(crate) fn forget_lost_observers(&mut self) {
+        self.observers_lost = false;
     }
 
     pub(crate) fn set_relation(&mut self, entity: Entity, is_relation: bool) {

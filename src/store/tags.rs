@@ -22,7 +22,7 @@ impl PairStore {
     /// [`tags_access`](Self::tags_access), unless observers stand in the way of the change.
     #[inline]
     pub(crate) fn fast_tags_access(&mut self, flag: FastPathFlags) -> Option<&mut RelationIndex> {
-        (!self.observed.contains(flag)).then_some(&mut self.tags)
+        (!self.observed.declines(flag)).then_some(&mut self.tags)
     }
 
     /// Whether the entity has a tag, or serves as one.

@@ -206,9 +206,10 @@ impl WorldPairExt for World {
 
     fn check_pairs(&self) -> Result<(), PairInvariantError> {
         match fetch::store(self) {
-            Some(store) => store.check(self, |entity| {
-                self.get_entity(entity).is_ok_and(|entity| entity.contains::<Participant>())
-            }),
+            Some(store) => {
+                let is_marked = |entity| self.get::<Participant>(entity).is_some();
+                store.check(self, is_marked).and_then(|()| ops::check(self))
+            }
             None => Ok(()),
         }
     }

@@ -18,7 +18,7 @@ use crate::{
             writer::{FastPath, PairWriter},
         },
         register::{
-            entity::entity_of, participant, relation::add_type_relation, report::to_bevy,
+            cascade::Cascade, entity::entity_of, participant, relation::add_type_relation, report::to_bevy,
             store::ensure_store, traits::apply_traits, watch,
         },
     },
@@ -324,8 +324,8 @@ fn inserted_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: Store
 fn replaced(world: &mut DeferredWorld<'_>, pair: StoredPair) {
     let tick = world.change_tick();
     let Some(store) = fetch::deferred_store(world) else { return };
-    if store.replacing == Some(pair.source) {
-        store.replacing = None;
+    if store.is_replacing(pair.source) {
+        store.set_replacing(None);
         PairWriter::new(store).replace(pair, None, tick);
         if event::is_observed(world, PairEvent::Inserted) {
             event::trigger(world, PairEvent::Inserted, pair, true);
@@ -338,7 +338,7 @@ impl<C: Relationship> ObserveEntity for Discarded<C> {
         // The target may be dead by now.
         let Some(target) = world.get::<C>(source).map(Relationship::get) else { return };
         let Some(store) = fetch::deferred_store(world) else { return };
-        let Some(relation) = store.registry.of_type::<C>().filter(|_| store.replacing != Some(source)) else {
+        let Some(relation) = store.registry.of_type::<C>().filter(|_| !store.is_replacing(source)) else {
             return;
         };
         let pair = StoredPair { source, relation, target };
@@ -351,8 +351,8 @@ impl<C: Relationship> ObserveEntity for Discarded<C> {
         let is_target = store.relation(relation).is_target(target);
         // The others may be new, and the collection goes with this one.
         if is_target
-            && !store.cascade.running
             && world.get::<C::RelationshipTarget>(target).is_none_or(|sources| sources.len() < 2)
+            && !Cascade::is_running(world)
         {
             notice_despawn::<C>(world, target);
         }

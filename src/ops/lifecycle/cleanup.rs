@@ -15,7 +15,9 @@ use crate::{
             writer::{FastPath, PairWriter},
         },
         register::{
+            cascade::Cascade,
             entity::respawn,
+            keys::NarrowedKeys,
             report::{report, to_bevy},
         },
     },
@@ -24,7 +26,7 @@ use crate::{
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
-    entity::{Entity, EntityHashSet},
+    entity::{Entity, EntityHashMap, EntityHashSet},
     world::{DeferredWorld, World},
 };
 
@@ -48,8 +50,9 @@ impl Departure {
             && self.adopted.is_empty()
     }
 
-    /// Removes pairs and tags, then puts the dependents on the list: an observer that panics leaves none on it.
-    fn finish(self, world: &mut DeferredWorld, entity: Entity, then: impl FnOnce(&mut PairStore)) {
+    /// Removes pairs and tags and forgets the entity if it `is_gone`, then puts the dependents on the list: an observer
+    /// that panics leaves none on it.
+    fn finish(self, world: &mut DeferredWorld, entity: Entity, is_gone: bool) {
         if !self.removals.is_empty() {
             remove::remove_all(world, &self.removals);
         }
@@ -63,11 +66,11 @@ impl Departure {
                 }
             });
         }
-        let Some(store) = fetch::deferred_store(world) else { return };
-        then(store);
-        store.cascade.pending.extend(self.dependents);
-        if store.cascade.is_due() {
-            world.commands().queue(|world: &mut World| Drain::new(world).run(Vec::new()));
+        if is_gone {
+            forget(world, entity);
+        }
+        if !self.dependents.is_empty() {
+            add_to_cascade(world, self.dependents);
         }
         // Bevy's own despawn cannot be refused: it is reported.
         for error in self.refusals {
@@ -90,7 +93,7 @@ pub(in crate::ops) fn on_despawn(mut world: DeferredWorld, entity: Entity) {
 /// was missing: then the events of pairs name an entity that is dead.
 pub(in crate::ops) fn leave_all(world: &mut DeferredWorld<'_>, entity: Entity) {
     let Some(store) = fetch::deferred_store(world) else { return };
-    store.watches_lost |= store.participants.is_observer(entity);
+    store.participants.lose_observer(entity);
     let relation = relation_of(store, entity);
     let is_type = store.participants.is_type(entity);
     let mut departure = if has_hidden_dependents(store, entity) {
@@ -103,11 +106,10 @@ pub(in crate::ops) fn leave_all(world: &mut DeferredWorld<'_>, entity: Entity) {
     if is_type {
         departure.refusals.extend(leave_as_type(world, entity));
     }
-    let Some(store) = fetch::deferred_store(world) else { return };
     if departure.is_done() {
-        forget(store, entity);
+        forget(world, entity);
     } else {
-        departure.finish(world, entity, |store| forget(store, entity));
+        departure.finish(world, entity, true);
     }
     if let Some(relation) = relation {
         // A type gets another entity at once; a run-time relation is forgotten by now.
@@ -127,7 +129,7 @@ pub(in crate::ops) fn on_target_despawn(world: &mut DeferredWorld, relation: Rel
     let Some(store) = fetch::deferred_store(world) else { return };
     let mut departure = Departure { dependents, ..Departure::default() };
     leave_as_target(store, relation, entity, &mut departure);
-    departure.finish(world, entity, |_| {});
+    departure.finish(world, entity, false);
 }
 
 /// The entity of a type is being despawned: what that means for a component. Returns what is to be reported.
@@ -297,7 +299,9 @@ fn in_use(
 }
 
 /// Forgets an entity that has left all its pairs.
-fn forget(store: &mut PairStore, entity: Entity) {
+#[inline]
+fn forget(world: &mut DeferredWorld<'_>, entity: Entity) {
+    let Some(store) = fetch::deferred_store(world) else { return };
     let relation = relation_of(store, entity);
     if let Some(relation) = relation
         && store.registry.entry(relation).type_id.is_none()
@@ -313,22 +317,34 @@ fn forget(store: &mut PairStore, entity: Entity) {
         // It is declined until it has an entity again.
         store.refresh_fast_path(relation);
     }
-    if !narrowed {
-        return;
+    if narrowed {
+        NarrowedKeys::free(world, entity);
     }
-    let keys = &mut store.registry.free_keys;
-    store.listeners.narrow.retain(|&(relation, target), key| {
-        let gone = target == entity || relation == Some(entity);
-        if gone {
-            keys.push(*key);
+}
+
+/// Of type entities that are met while a cascade is collected: the entities with the component, which go with it.
+type Holders = EntityHashMap<Vec<Entity>>;
+
+/// Adds entities to those that are to be despawned, and queues the command for it, unless there is one.
+fn add_to_cascade(world: &mut DeferredWorld<'_>, dependents: Vec<Entity>) {
+    match world.get_resource_mut::<Cascade>() {
+        Some(mut cascade) => {
+            cascade.pending.extend(dependents);
+            if cascade.is_due() {
+                world.commands().queue(|world: &mut World| Drain::new(world).run(Vec::new()));
+            }
         }
-        !gone
-    });
+        // Every resource is an entity, which a user may despawn.
+        None => world.commands().queue(move |world: &mut World| {
+            world.get_resource_or_init::<Cascade>().pending.extend(dependents);
+            Drain::new(world).run(Vec::new());
+        }),
+    }
 }
 
 /// Despawns the dependents whose command was lost.
 pub(super) fn resume(world: &mut World) {
-    if fetch::store(world).is_some_and(|store| store.cascade.is_due()) {
+    if world.get_resource::<Cascade>().is_some_and(Cascade::is_due) {
         Drain::new(world).run(Vec::new());
     }
 }
@@ -338,9 +354,7 @@ struct Drain<'w>(&'w mut World);
 
 impl<'w> Drain<'w> {
     fn new(world: &'w mut World) -> Self {
-        if let Some(store) = fetch::store_mut(world) {
-            store.cascade.running = true;
-        }
+        set_running(world, true);
         Self(world)
     }
 
@@ -353,10 +367,11 @@ impl<'w> Drain<'w> {
                 // An observer may have despawned it.
                 rest.run(|| _ = self.0.try_despawn(entity));
             }
-            let Some(store) = fetch::store_mut(self.0) else { break };
-            let pending = core::mem::take(&mut store.cascade.pending);
+            let cascade = self.0.get_resource_mut::<Cascade>();
+            let pending =
+                cascade.map(|mut cascade| core::mem::take(&mut cascade.pending)).unwrap_or_default();
             if pending.is_empty() {
-                store.cascade.running = false;
+                set_running(self.0, false);
                 break;
             }
             order = collect_cascade(&mut DeferredWorld::from(&mut *self.0), pending);
@@ -368,45 +383,53 @@ impl<'w> Drain<'w> {
 
 impl Drop for Drain<'_> {
     fn drop(&mut self) {
-        if let Some(store) = fetch::store_mut(self.0) {
-            store.cascade.running = false;
-        }
+        set_running(self.0, false);
+    }
+}
+
+/// Notes whether the cascade is being drained. Values that are removed meanwhile are dropped at the end.
+fn set_running(world: &mut World, running: bool) {
+    if let Some(mut cascade) = world.get_resource_mut::<Cascade>() {
+        cascade.running = running;
+    }
+    if let Some(store) = fetch::store_mut(world) {
+        store.keep_removed_values(running);
     }
 }
 
 /// `roots` and everything that goes with them: each entity once, dependents before what they depend on where
 /// they form no cycle, the last source of a target first.
 fn collect_cascade(world: &mut DeferredWorld<'_>, roots: Vec<Entity>) -> Vec<Entity> {
+    let mut holders = Holders::default();
     let Some(store) = fetch::deferred_store(world) else { return Vec::new() };
     if !store.registry.relations_take_along {
-        return collect_pairs(store, roots);
+        return collect_pairs(store, &holders, roots);
     }
     loop {
         let Some(store) = fetch::deferred_store(world) else { return Vec::new() };
-        let order = collect_pairs(store, roots.clone());
+        let order = collect_pairs(store, &holders, roots.clone());
         // The store does not know who has a component: that is looked up for each type that is met, once.
         let is_new = |entity| {
             store.participants.is_type(entity)
-                && !store.cascade.holders.contains_key(&entity)
+                && !holders.contains_key(&entity)
                 && relation_policy(store, entity) == CleanupPolicy::Despawn
         };
         let types: Vec<Entity> = order.iter().copied().filter(|&entity| is_new(entity)).collect();
         if types.is_empty() {
-            store.cascade.holders.clear();
             return order;
         }
         for entity in types {
-            component::note_dependents(world, entity);
+            holders.insert(entity, component::dependents(world, entity));
         }
     }
 }
 
 /// [`collect_cascade`], with the holders of components as far as they are known.
-fn collect_pairs(store: &mut PairStore, roots: Vec<Entity>) -> Vec<Entity> {
+fn collect_pairs(store: &mut PairStore, holders: &Holders, roots: Vec<Entity>) -> Vec<Entity> {
     let mut order = roots.clone();
     // Level by level is the order in which trees tend to be spawned: turned around, it goes through memory in
     // one direction. It is right as long as no entity depends on two others.
-    let is_forest = collect_levels(store, &mut order);
+    let is_forest = collect_levels(store, holders, &mut order);
     for &entity in &order {
         store.participants.unvisit(entity);
     }
@@ -414,18 +437,18 @@ fn collect_pairs(store: &mut PairStore, roots: Vec<Entity>) -> Vec<Entity> {
         order.reverse();
         return order;
     }
-    collect_post_order(store, roots)
+    collect_post_order(store, holders, roots)
 }
 
 /// Appends everything that goes with `order`, level by level. False if an entity is met twice.
-fn collect_levels(store: &mut PairStore, order: &mut Vec<Entity>) -> bool {
+fn collect_levels(store: &mut PairStore, holders: &Holders, order: &mut Vec<Entity>) -> bool {
     if !order.iter().all(|&root| store.participants.visit(root)) {
         return false;
     }
     let mut next = 0;
     while let Some(&entity) = order.get(next) {
         let first = order.len();
-        for_each_dependent(store, entity, |dependent| order.push(dependent));
+        for_each_dependent(store, holders, entity, |dependent| order.push(dependent));
         if !order[first..].iter().all(|&dependent| store.participants.visit(dependent)) {
             return false;
         }
@@ -435,7 +458,7 @@ fn collect_levels(store: &mut PairStore, order: &mut Vec<Entity>) -> bool {
 }
 
 /// [`collect_pairs`] for entities that may depend on several others.
-fn collect_post_order(store: &mut PairStore, roots: Vec<Entity>) -> Vec<Entity> {
+fn collect_post_order(store: &mut PairStore, holders: &Holders, roots: Vec<Entity>) -> Vec<Entity> {
     enum Visit {
         Enter(Entity),
         Leave(Entity),
@@ -447,7 +470,9 @@ fn collect_post_order(store: &mut PairStore, roots: Vec<Entity>) -> Vec<Entity> 
             Visit::Enter(entity) => {
                 if store.participants.visit(entity) {
                     stack.push(Visit::Leave(entity));
-                    for_each_dependent(store, entity, |dependent| stack.push(Visit::Enter(dependent)));
+                    for_each_dependent(store, holders, entity, |dependent| {
+                        stack.push(Visit::Enter(dependent));
+                    });
                 }
             }
             Visit::Leave(entity) => order.push(entity),
@@ -460,7 +485,7 @@ fn collect_post_order(store: &mut PairStore, roots: Vec<Entity>) -> Vec<Entity> 
 }
 
 /// The entities that go when `entity` goes.
-fn for_each_dependent(store: &PairStore, entity: Entity, mut f: impl FnMut(Entity)) {
+fn for_each_dependent(store: &PairStore, holders: &Holders, entity: Entity, mut f: impl FnMut(Entity)) {
     if store.has_tags(entity) && relation_policy(store, entity) == CleanupPolicy::Despawn {
         store.tags().sources(entity).for_each(&mut f);
     }
@@ -475,7 +500,7 @@ fn for_each_dependent(store: &PairStore, entity: Entity, mut f: impl FnMut(Entit
         && relation_policy(store, entity) == CleanupPolicy::Despawn
     {
         store.relation(relation).iter().for_each(|(source, _)| f(source));
-        store.cascade.holders.get(&entity).into_iter().flatten().copied().for_each(f);
+        holders.get(&entity).into_iter().flatten().copied().for_each(f);
     }
 }
 

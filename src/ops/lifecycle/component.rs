@@ -88,9 +88,9 @@ pub(in crate::ops) fn leave_as_component(
     refusal
 }
 
-/// Notes the holders of the component that `entity` stands for as what goes with it.
-pub(in crate::ops) fn note_dependents(world: &mut DeferredWorld<'_>, entity: Entity) {
-    let Some(store) = fetch::store(world) else { return };
+/// The holders of the component that `entity` stands for, which go with it.
+pub(in crate::ops) fn dependents(world: &mut DeferredWorld<'_>, entity: Entity) -> Vec<Entity> {
+    let Some(store) = fetch::store(world) else { return Vec::new() };
     let component = component_of(&store.registry, world.components(), entity);
     let holders: Vec<Entity> =
         component.into_iter().flat_map(|component| holders(world, component, entity)).collect();
@@ -101,7 +101,5 @@ pub(in crate::ops) fn note_dependents(world: &mut DeferredWorld<'_>, entity: Ent
             store.participants.note(holder);
         }
     }
-    if let Some(store) = fetch::deferred_store(world) {
-        store.cascade.holders.insert(entity, holders);
-    }
+    holders
 }

@@ -125,7 +125,7 @@ fn restore(world: &mut World, entity: Entity, before: Option<ArchetypeId>) {
         store.participants.forget(entity);
         return;
     }
-    store.watches_lost |= store.participants.is_observer(entity);
+    store.participants.lose_observer(entity);
     store.participants.set_marked(entity, true);
     let mut participant = world.entity_mut(entity);
     if !participant.contains::<Participant>() {

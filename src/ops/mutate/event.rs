@@ -16,7 +16,7 @@ use crate::{
     id::{PairId, Slot, StoredPair, StoredTag},
     ops::register::{
         entity::relation_id_of,
-        keys::{PairInsertedEvent, PairRemovedEvent, RelationKey, set_observed},
+        keys::{Narrowed, NarrowedKeys, PairInsertedEvent, PairRemovedEvent, RelationKey, set_observed},
         store::ensure_store,
     },
     relation::Tagged,
@@ -26,7 +26,7 @@ use bevy_ecs::{
     change_detection::MaybeLocation,
     component::{Component, ComponentDescriptor, ComponentId},
     entity::Entity,
-    event::{EntityComponentsTrigger, EntityEvent, Event, trigger_entity_internal},
+    event::{EntityComponentsTrigger, EntityEvent, Event, EventKey, trigger_entity_internal},
     observer::{IntoObserver, Observer, TriggerContext},
     ptr::PtrMut,
     world::{DeferredWorld, World},
@@ -43,16 +43,9 @@ pub(crate) enum PairEvent {
 /// Whether there may be observers of an event.
 #[inline]
 pub(crate) fn is_observed(world: &mut DeferredWorld<'_>, kind: PairEvent) -> bool {
-    let may_be = |world: &DeferredWorld<'_>| {
-        fetch::store(world).is_some_and(|store| store.listeners.any[kind as usize])
-    };
-    if may_be(world) {
-        // It is not noticed when an observer goes.
-        refresh_observed(world);
-        may_be(world)
-    } else {
-        false
-    }
+    let may_be = fetch::store(world).is_some_and(|store| store.observed()[kind as usize]);
+    // It is not noticed when an observer goes.
+    may_be && refresh_observed(world)[kind as usize]
 }
 
 /// Triggers an event of a pair.
@@ -61,7 +54,7 @@ pub(crate) fn trigger(world: &mut DeferredWorld<'_>, kind: PairEvent, pair: Stor
     let Some(store) = fetch::store(world) else { return };
     let entry = store.registry.entry(pair.relation);
     let mut components: SmallVec<[ComponentId; 3]> = entry.keys.iter().copied().collect();
-    add_narrowed(store, [(Some(entry.entity), target), (None, target)], &mut components);
+    add_narrowed(world, store, [(Some(entry.entity), target), (None, target)], &mut components);
     let inserted = PairInsertedEvent { source, relation: entry.entity, target, replaced };
     trigger_keys(world, kind, inserted, &components);
 }
@@ -72,7 +65,7 @@ pub(crate) fn trigger_tag(world: &mut DeferredWorld<'_>, kind: PairEvent, tag: S
     let Some(store) = fetch::store(world) else { return };
     let Some(relation) = store.registry.tags_entity() else { return };
     let mut components: SmallVec<_> = world.component_id::<RelationKey<Tagged>>().into_iter().collect();
-    add_narrowed(store, [(Some(relation), tag), (None, tag)], &mut components);
+    add_narrowed(world, store, [(Some(relation), tag), (None, tag)], &mut components);
     let inserted = PairInsertedEvent { source, relation, target: tag, replaced: false };
     trigger_keys(world, kind, inserted, &components);
 }
@@ -84,16 +77,16 @@ fn trigger_keys(
     mut event: PairInsertedEvent,
     components: &[ComponentId],
 ) {
-    let Some(keys) = fetch::store(world).and_then(|store| store.listeners.keys) else { return };
     let mut trigger = EntityComponentsTrigger { components, old_archetype: None, new_archetype: None };
-    let key = keys[kind as usize];
     match kind {
         PairEvent::Inserted => {
-            // SAFETY: `keys` holds the keys of the two events in the order of `PairEvent`, registered in this world
-            // by `spawn_observers`. Test: `observers_see_the_fields_of_their_own_event`.
+            let Some(key) = world.event_key::<PairInsertedEvent>() else { return };
+            // SAFETY: the key was looked up in this world by the type of the event, and the trigger is of the type that
+            // the event asks for. Test: `observers_see_the_fields_of_their_own_event`.
             unsafe { world.trigger_raw(key, &mut event, &mut trigger, MaybeLocation::caller()) };
         }
         PairEvent::Removed => {
+            let Some(key) = world.event_key::<PairRemovedEvent>() else { return };
             let PairInsertedEvent { source, relation, target, .. } = event;
             let mut event = PairRemovedEvent { source, relation, target };
             // SAFETY: as above.
@@ -103,14 +96,17 @@ fn trigger_keys(
 }
 
 /// Adds the ids that narrowed observers watch.
+#[inline]
 fn add_narrowed(
+    world: &World,
     store: &PairStore,
-    narrowed: [(Option<Entity>, Entity); 2],
+    narrowed: [Narrowed; 2],
     components: &mut SmallVec<[ComponentId; 3]>,
 ) {
-    if !store.listeners.narrow.is_empty() {
-        components
-            .extend(narrowed.iter().filter_map(|narrowed| store.listeners.narrow.get(narrowed).copied()));
+    if store.participants.is_narrowed(narrowed[0].1)
+        && let Some(keys) = world.get_resource::<NarrowedKeys>()
+    {
+        components.extend(narrowed.iter().filter_map(|&narrowed| keys.get(narrowed)));
     }
 }
 
@@ -217,17 +213,22 @@ unsafe fn run<E: EntityEvent, W: ObserveEntity>(
     W::run(&mut world, entity);
 }
 
-/// Finds out whether there are observers.
-fn refresh_observed(world: &mut DeferredWorld<'_>) {
-    let Some(keys) = fetch::store(world).and_then(|store| store.listeners.keys) else { return };
-    let any = keys.map(|key| {
-        world.observers().try_get_observers(key).is_some_and(|observers| {
+/// Finds out which of the events have observers.
+fn refresh_observed(world: &mut DeferredWorld<'_>) -> [bool; 2] {
+    let any = event_keys(world).map(|key| {
+        key.and_then(|key| world.observers().try_get_observers(key)).is_some_and(|observers| {
             !observers.global_observers().is_empty()
                 || !observers.entity_observers().is_empty()
                 || !observers.component_observers().is_empty()
         })
     });
     set_observed(world, any);
+    any
+}
+
+/// The keys of the two events, in the order of [`PairEvent`].
+fn event_keys(world: &World) -> [Option<EventKey>; 2] {
+    [world.event_key::<PairInsertedEvent>(), world.event_key::<PairRemovedEvent>()]
 }
 
 /// Adds an observer of the pairs that fit `pair`.
@@ -262,28 +263,19 @@ fn relation_key(world: &mut World, relation: Entity) -> Option<ComponentId> {
     Some(key)
 }
 
-fn narrow_key(world: &mut World, narrowed: (Option<Entity>, Entity)) -> ComponentId {
-    if let Some(&key) = ensure_store(world).listeners.narrow.get(&narrowed) {
+fn narrow_key(world: &mut World, narrowed: Narrowed) -> ComponentId {
+    if let Some(key) = world.get_resource::<NarrowedKeys>().and_then(|keys| keys.get(narrowed)) {
         return key;
     }
     let key = free_key(world);
-    // A dead entity has no pairs to observe, and its index may belong to another by now.
-    let named = [narrowed.0, Some(narrowed.1)].into_iter().flatten();
-    let alive: SmallVec<[Entity; 2]> =
-        named.filter(|&entity| world.entities().contains_spawned(entity)).collect();
-    let store = ensure_store(world);
-    store.listeners.narrow.insert(narrowed, key);
-    for entity in alive {
-        store.participants.set_narrowed(entity);
-    }
+    NarrowedKeys::insert(world, narrowed, key);
     key
 }
 
 /// An id of something that is gone and that no observer watches any more, or a new one.
 fn free_key(world: &mut World) -> ComponentId {
-    let store = ensure_store(world);
-    let keys = store.listeners.keys;
-    let mut free = core::mem::take(&mut store.registry.free_keys);
+    let keys = event_keys(world);
+    let mut free = core::mem::take(&mut ensure_store(world).registry.free_keys);
     let watched = |key: &ComponentId| {
         let observers = keys.iter().flatten().filter_map(|&event| world.observers().try_get_observers(event));
         observers.into_iter().any(|observers| observers.component_observers().contains_key(key))

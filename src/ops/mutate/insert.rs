@@ -18,6 +18,7 @@ use crate::{
         store::ensure_store,
     },
     relation::{Adopted, EntityName, Relation, TraitsError, Value},
+    store::PairStore,
 };
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{
@@ -259,7 +260,7 @@ fn apply(
         rest.run(|| apply_adopted(world, component, insertion, given.as_deref_mut()));
         rest.sync(world, component, source);
     }
-    if fetch::store(world).is_some_and(|store| !store.removed.is_empty()) {
+    if fetch::store(world).is_some_and(PairStore::has_removed_values) {
         rest.run(|| remove::drop_removed(world));
     }
     rest.finish();
@@ -354,7 +355,7 @@ struct Replacing<'w>(&'w mut World);
 impl<'w> Replacing<'w> {
     fn new(world: &'w mut World, source: Option<Entity>) -> Self {
         if let Some(store) = fetch::store_mut(world) {
-            store.replacing = source;
+            store.set_replacing(source);
         }
         Self(world)
     }
@@ -363,7 +364,7 @@ impl<'w> Replacing<'w> {
 impl Drop for Replacing<'_> {
     fn drop(&mut self) {
         if let Some(store) = fetch::store_mut(self.0) {
-            store.replacing = None;
+            store.set_replacing(None);
         }
     }
 }
@@ -413,7 +414,7 @@ mod tests {
     use crate::{
         ops::register::participant::Participant,
         relation::{BoxedValue, ColumnRef},
-        store::{PairData, PairStore},
+        store::PairData,
     };
     use alloc::{string::ToString, sync::Arc};
     use bevy_relations_macros::Relation;

@@ -97,15 +97,14 @@ pub(super) fn unlink(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) {
 /// Drops the values that were removed or replaced, unless a cascade goes on, which does it at its end.
 pub(crate) fn drop_removed(world: &mut World) {
     loop {
-        let Some(store) = fetch::store_mut(world).filter(|store| !store.cascade.running) else { return };
-        let Some(column) = store.removed.pop() else { return };
+        let Some(column) = fetch::store_mut(world).and_then(PairStore::next_removed) else { return };
         column.drop_removed(&mut DeferredWorld::from(&mut *world));
     }
 }
 
 /// [`drop_removed`] as the next command.
 pub(in crate::ops) fn queue_drop_removed(world: &mut DeferredWorld<'_>) {
-    if fetch::store(world).is_some_and(|store| !store.removed.is_empty() && !store.cascade.running) {
+    if fetch::store(world).is_some_and(PairStore::has_removed_values) {
         world.commands().queue(drop_removed);
     }
 }

@@ -13,9 +13,12 @@ use bevy_ecs::{
     event::{EntityComponentsTrigger, EntityEvent, EventPattern},
     lifecycle::Insert,
     observer::{Observer, On},
+    resource::Resource,
     world::{DeferredWorld, World},
 };
+use bevy_platform::collections::HashMap;
 use core::marker::PhantomData;
+use smallvec::SmallVec;
 
 /// A pair was inserted, or its value replaced. See [`PairInserted`].
 #[derive(EntityEvent, Clone, Debug)]
@@ -105,11 +108,8 @@ pub(in crate::ops) fn key_of_type<R: Relation>(world: &mut World) -> ComponentId
 
 /// Spawns the observer that notes that there may be observers of pairs: it looks at every observer that is added.
 pub(super) fn spawn_observers(world: &mut World) -> Vec<Entity> {
-    let keys =
-        [world.register_event_key::<PairInsertedEvent>(), world.register_event_key::<PairRemovedEvent>()];
-    if let Some(store) = fetch::store_mut(world) {
-        store.listeners.keys = Some(keys);
-    }
+    world.register_event_key::<PairInsertedEvent>();
+    world.register_event_key::<PairRemovedEvent>();
     // The first event finds out. There may even be an observer that is just being added: one whose parameters
     // have brought relations into the world.
     set_observed(&mut DeferredWorld::from(&mut *world), [true; 2]);
@@ -121,7 +121,45 @@ pub(super) fn spawn_observers(world: &mut World) -> Vec<Entity> {
 
 pub(in crate::ops) fn set_observed(world: &mut DeferredWorld<'_>, any: [bool; 2]) {
     if let Some(store) = fetch::deferred_store(world) {
-        store.listeners.any = any;
         store.set_observed(any);
+    }
+}
+
+/// What a narrowed observer watches: a target, of one relation or of any.
+pub(in crate::ops) type Narrowed = (Option<Entity>, Entity);
+
+/// The ids that narrowed observers watch.
+#[derive(Resource, Default)]
+pub(in crate::ops) struct NarrowedKeys(HashMap<Narrowed, ComponentId>);
+
+impl NarrowedKeys {
+    pub(in crate::ops) fn get(&self, narrowed: Narrowed) -> Option<ComponentId> {
+        self.0.get(&narrowed).copied()
+    }
+
+    /// Notes the id that an observer watches, and that its entities have one.
+    pub(in crate::ops) fn insert(world: &mut World, narrowed: Narrowed, key: ComponentId) {
+        world.get_resource_or_init::<Self>().0.insert(narrowed, key);
+        // A dead entity has no pairs to observe, and its index may belong to another by now.
+        let named = [narrowed.0, Some(narrowed.1)].into_iter().flatten();
+        let alive: SmallVec<[Entity; 2]> =
+            named.filter(|&entity| world.entities().contains_spawned(entity)).collect();
+        let Some(store) = fetch::store_mut(world) else { return };
+        for entity in alive {
+            store.participants.set_narrowed(entity);
+        }
+    }
+
+    /// Frees the ids of observers that are narrowed to an entity that is gone.
+    #[cold]
+    pub(in crate::ops) fn free(world: &mut DeferredWorld<'_>, entity: Entity) {
+        let Some(mut narrowed) = world.get_resource_mut::<Self>() else { return };
+        let gone = |&(relation, target): &Narrowed, _: &mut ComponentId| {
+            target == entity || relation == Some(entity)
+        };
+        let free: Vec<ComponentId> = narrowed.0.extract_if(gone).map(|(_, key)| key).collect();
+        if let Some(store) = fetch::deferred_store(world) {
+            store.registry.free_keys.extend(free);
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Floor 1: the store of a world and its relations, of types and of run time; the marker of participants as plain data;
 //! the keys of observers; the observers that the crate depends on.
 
+pub(in crate::ops) mod cascade;
 pub(in crate::ops) mod entity;
 pub(in crate::ops) mod keys;
 pub(in crate::ops) mod participant;

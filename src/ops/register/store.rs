@@ -1,11 +1,12 @@
 //! The store of a world, made on first use.
 
 use super::{
+    cascade::Cascade,
     entity::entity_of,
     keys,
     participant::{Participant, ParticipantLifecycle},
     report::{report, to_bevy},
-    watch,
+    watch::{self, Watches},
 };
 use crate::{
     fetch,
@@ -40,6 +41,9 @@ fn bootstrap(world: &mut World) {
     // From here on observers may use relations, also these: their numbers are taken.
     world.insert_resource(PairStore::with_built_ins());
     world.init_resource::<NameIndex>();
+    // Those of a store that is gone go with it.
+    world.insert_resource(Watches::default());
+    world.init_resource::<Cascade>();
     watch::install(world, keys::spawn_observers);
     watch::install(world, spawn_tick_observer);
     watch::install(world, Participant::spawn_observers);

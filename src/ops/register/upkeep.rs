@@ -1,36 +1,73 @@
 //! What has to be done once in a while.
 
 use super::{
+    cascade::Cascade,
     participant::{Participant, ParticipantLifecycle},
-    store::ensure_store,
-    watch,
+    watch::{self, Watches},
 };
 use crate::{
     fetch,
-    store::{Abandoned, PairStore},
+    store::{Invariant, PairInvariantError},
 };
 use alloc::vec::Vec;
-use bevy_ecs::{entity::Entity, world::World};
+use bevy_ecs::{entity::Entity, observer::Observer, resource::Resource, world::World};
 use bevy_platform::sync::Weak;
 
-/// Whether an observer is gone, as far as `is_observer` knows, or the owner of one was dropped; or commands were lost.
-pub(crate) fn needs_mending(store: &PairStore, is_observer: impl Fn(Entity) -> bool) -> bool {
-    store.watches.iter().any(|watch| !watch.observers.iter().all(|&observer| is_observer(observer)))
-        || store.abandoned.iter().any(Abandoned::is_due)
-        || store.cascade.is_due()
-        || store.participants.any_stripped()
+/// Observers that are of no use without their owner.
+struct Abandoned {
+    owner: Weak<()>,
+    observers: Vec<Entity>,
+}
+
+impl Abandoned {
+    /// The owner is gone.
+    fn is_due(&self) -> bool {
+        self.owner.strong_count() == 0
+    }
+}
+
+/// The observers of a world that go with their owners.
+#[derive(Resource, Default)]
+pub(crate) struct OwnedObservers(Vec<Abandoned>);
+
+/// Whether an observer is gone, or the owner of one was dropped; or commands were lost.
+pub(crate) fn needs_mending(world: &World) -> bool {
+    let is_observer = |entity| world.get::<Observer>(entity).is_some();
+    let Some(store) = fetch::store(world) else { return false };
+    store.participants.any_stripped()
+        || world.get_resource::<Watches>().is_some_and(|watches| watches.lost(is_observer).is_some())
+        || world.get_resource::<OwnedObservers>().is_some_and(|owned| owned.0.iter().any(Abandoned::is_due))
+        || world.get_resource::<Cascade>().is_some_and(Cascade::is_due)
+}
+
+/// Verifies the invariants of what depends on upkeep: *Cascade* and *Watched*.
+pub(crate) fn check(world: &World) -> Result<(), PairInvariantError> {
+    let is_observer = |entity| world.get::<Observer>(entity).is_some();
+    let watches = world.get_resource::<Watches>();
+    if let Some(observer) = watches.and_then(|watches| watches.lost(is_observer)) {
+        let detail = "it observes no more: call `maintain_pairs`";
+        return Err(PairInvariantError::about(Invariant::Watched, observer, detail));
+    }
+    let cascade = world.get_resource::<Cascade>().filter(|cascade| cascade.is_due());
+    match cascade.and_then(|cascade| cascade.pending.first()) {
+        None => Ok(()),
+        Some(&entity) => {
+            let detail = "it is to be despawned, and will not be";
+            Err(PairInvariantError::about(Invariant::Cascade, entity, detail))
+        }
+    }
 }
 
 /// Despawns `observers` at the next maintenance after `owner` has been dropped.
 pub(crate) fn despawn_after(world: &mut World, owner: Weak<()>, observers: Vec<Entity>) {
     sweep(world);
-    ensure_store(world).abandoned.push(Abandoned { owner, observers });
+    world.get_resource_or_init::<OwnedObservers>().0.push(Abandoned { owner, observers });
 }
 
 /// Despawns the observers whose owners were dropped.
 fn sweep(world: &mut World) {
-    let Some(store) = fetch::store_mut(world) else { return };
-    let due: Vec<Abandoned> = store.abandoned.extract_if(.., |abandoned| abandoned.is_due()).collect();
+    let Some(mut owned) = world.get_resource_mut::<OwnedObservers>() else { return };
+    let due: Vec<Abandoned> = owned.0.extract_if(.., |abandoned| abandoned.is_due()).collect();
     for observer in due.into_iter().flat_map(|abandoned| abandoned.observers) {
         let _ = world.try_despawn(observer);
     }
@@ -41,4 +78,21 @@ pub(crate) fn maintain(world: &mut World) {
     Participant::resume(world);
     watch::mend(world);
     sweep(world);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::register::store::ensure_store;
+
+    #[test]
+    fn dependents_that_would_never_be_despawned_are_named() {
+        let mut world = World::new();
+        ensure_store(&mut world);
+        let entity = world.spawn_empty().id();
+        world.resource_mut::<Cascade>().pending.push(entity);
+        assert_eq!(check(&world).unwrap_err().invariant, Invariant::Cascade);
+        world.resource_mut::<Cascade>().running = true;
+        assert_eq!(check(&world), Ok(()));
+    }
 }

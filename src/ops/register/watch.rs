@@ -6,9 +6,33 @@
 //! commands, and Bevy takes for granted that they are there.
 
 use super::participant::{self, Participant};
-use crate::{fetch, store::Watch};
+use crate::fetch;
 use alloc::vec::Vec;
-use bevy_ecs::{entity::Entity, observer::Observer, world::World};
+use bevy_ecs::{entity::Entity, observer::Observer, resource::Resource, world::World};
+
+/// Observers that keep something right, and how to get them back, with what they have missed.
+struct Watch {
+    observers: Vec<Entity>,
+    spawn: fn(&mut World) -> Vec<Entity>,
+}
+
+impl Watch {
+    /// An observer that is gone, as far as `is_observer` knows.
+    fn lost(&self, is_observer: impl Fn(Entity) -> bool) -> Option<Entity> {
+        self.observers.iter().copied().find(|&observer| !is_observer(observer))
+    }
+}
+
+/// The observers of a world that must not go.
+#[derive(Resource, Default)]
+pub(crate) struct Watches(Vec<Watch>);
+
+impl Watches {
+    /// An observer that is gone, as far as `is_observer` knows.
+    pub(super) fn lost(&self, is_observer: impl Fn(Entity) -> bool) -> Option<Entity> {
+        self.0.iter().find_map(|watch| watch.lost(&is_observer))
+    }
+}
 
 /// Spawns observers that must not go. `spawn` also brings up to date what they keep right.
 pub(in crate::ops) fn install(world: &mut World, spawn: fn(&mut World) -> Vec<Entity>) {
@@ -24,17 +48,15 @@ pub(in crate::ops) fn install(world: &mut World, spawn: fn(&mut World) -> Vec<En
             store.participants.set_observer(observer);
         }
     }
-    if !observers.is_empty()
-        && let Some(store) = fetch::store_mut(world)
-    {
-        store.watches.push(Watch { observers, spawn });
+    if !observers.is_empty() {
+        world.get_resource_or_init::<Watches>().0.push(Watch { observers, spawn });
     }
 }
 
 /// [`mend`], if an observer is known to be gone.
 #[inline]
 pub(in crate::ops) fn mend_if_lost(world: &mut World) {
-    if fetch::store(world).is_some_and(|store| store.watches_lost) {
+    if fetch::store(world).is_some_and(|store| store.participants.has_lost_observers()) {
         mend(world);
     }
 }
@@ -43,29 +65,24 @@ pub(in crate::ops) fn mend_if_lost(world: &mut World) {
 #[cold]
 pub(super) fn mend(world: &mut World) {
     let Some(store) = fetch::store_mut(world) else { return };
-    store.watches_lost = false;
-    let Some(store) = fetch::store(world) else { return };
-    let broken: Vec<bool> = store.watches.iter().map(|watch| !is_intact(world, watch)).collect();
+    store.participants.forget_lost_observers();
+    let Some(watches) = world.get_resource::<Watches>() else { return };
+    let is_observer = |entity| world.get::<Observer>(entity).is_some();
+    let broken: Vec<bool> = watches.0.iter().map(|watch| watch.lost(is_observer).is_some()).collect();
     if !broken.contains(&true) {
         return;
     }
-    let Some(store) = fetch::store_mut(world) else { return };
+    let Some(mut watches) = world.get_resource_mut::<Watches>() else { return };
     let mut number = 0;
-    let broken: Vec<Watch> = store
-        .watches
-        .extract_if(.., |_| {
-            number += 1;
-            broken[number - 1]
-        })
-        .collect();
+    let is_broken = |_: &mut Watch| {
+        number += 1;
+        broken[number - 1]
+    };
+    let broken: Vec<Watch> = watches.0.extract_if(.., is_broken).collect();
     for watch in broken {
         for observer in watch.observers {
             let _ = world.try_despawn(observer);
         }
         install(world, watch.spawn);
     }
-}
-
-fn is_intact(world: &World, watch: &Watch) -> bool {
-    watch.observers.iter().all(|&observer| world.get::<Observer>(observer).is_some())
 }

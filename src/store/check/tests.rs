@@ -356,15 +356,6 @@ fn a_journal_that_tells_what_did_not_happen_is_named() {
 }
 
 #[test]
-fn dependents_that_would_never_be_despawned_are_named() {
-    let mut bed = linked(RelationTraits::new());
-    bed.store.cascade.pending.push(bed.entities[30]);
-    assert_eq!(bed.broken(), Some(Invariant::Cascade));
-    bed.store.cascade.running = true;
-    bed.is_sound();
-}
-
-#[test]
 fn tags_that_are_not_as_they_should_be_are_named() {
     let tagged = || {
         let mut bed = linked(RelationTraits::new());
