@@ -7,7 +7,7 @@
 use super::{
     cursor_state::CursorState,
     origin::Origin,
-    rows::{RowHint, Rows},
+    rows::{RowHint, StorageEntities},
 };
 use bevy_ecs::{
     archetype::ArchetypeId,
@@ -28,7 +28,7 @@ pub(crate) struct CursorFetch<'w, D: QueryData, F: QueryFilter = ()> {
     storage: u32,
     matches: bool,
     /// The entities in it, if it matches.
-    rows: Rows<'w>,
+    rows: StorageEntities<'w>,
 }
 
 impl<D: QueryData, F: QueryFilter> Clone for CursorFetch<'_, D, F> {
@@ -53,7 +53,7 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
                 F::init_fetch(world, &state.filter, last_run, this_run),
             )
         };
-        Self { world, data, filter, storage: u32::MAX, matches: false, rows: Rows::NONE }
+        Self { world, data, filter, storage: u32::MAX, matches: false, rows: StorageEntities::NONE }
     }
 
     /// The entities of the world.
@@ -192,7 +192,7 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     fn row_at(&self, entity: Entity, place: RowHint) -> Option<TableRow> {
         let row = place.row?;
         // Rows of archetypes are others.
-        let Rows::Table(entities) = self.rows else { return None };
+        let StorageEntities::Table(entities) = self.rows else { return None };
         (entities.get(row.index()) == Some(&entity)).then_some(row)
     }
 
@@ -254,7 +254,7 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     /// # Safety
     /// As for [`seek`](Self::seek).
     unsafe fn go_to(&mut self, state: &CursorState<D, F>, storage: u32) {
-        (self.storage, self.matches, self.rows) = (storage, false, Rows::NONE);
+        (self.storage, self.matches, self.rows) = (storage, false, StorageEntities::NONE);
         if !state.matches(storage) {
             return;
         }
@@ -343,7 +343,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> FetchCursor<'w, 's, D, F> {
     }
 
     /// Goes to one of the [`storages`](Self::storages), and returns its entities.
-    pub(crate) fn enter(&mut self, storage: u32) -> Rows<'w> {
+    pub(crate) fn enter(&mut self, storage: u32) -> StorageEntities<'w> {
         // SAFETY: the state is the one it was made with.
         unsafe { self.fetch.enter(self.origin.state, storage) };
         self.fetch.rows
@@ -353,8 +353,8 @@ impl<'w, 's, D: QueryData, F: QueryFilter> FetchCursor<'w, 's, D, F> {
     #[inline]
     pub(crate) fn table(&self) -> &'w [Entity] {
         match self.fetch.rows {
-            Rows::Table(entities) => entities,
-            Rows::Archetype(_) => &[],
+            StorageEntities::Table(entities) => entities,
+            StorageEntities::Archetype(_) => &[],
         }
     }
 

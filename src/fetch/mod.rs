@@ -21,7 +21,7 @@ pub(crate) use ahead::{Ahead, prefetch};
 pub(crate) use cursor::{CursorFetch, FetchCursor};
 pub(crate) use cursor_set::CursorSet;
 pub(crate) use cursor_state::CursorState;
-pub(crate) use rows::{RowHint, Rows, StorageRows, table_row};
+pub(crate) use rows::{RowHint, StorageEntities, StorageRows, table_row};
 pub(crate) use slices::{table_slice, table_slice_mut};
 
 use crate::store::PairStore;

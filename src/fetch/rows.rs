@@ -39,12 +39,12 @@ pub(crate) unsafe fn table_row(index: usize) -> TableRow {
 
 /// The entities of a table or an archetype.
 #[derive(Clone, Copy)]
-pub(crate) enum Rows<'w> {
+pub(crate) enum StorageEntities<'w> {
     Table(&'w [Entity]),
     Archetype(&'w [ArchetypeEntity]),
 }
 
-impl Rows<'_> {
+impl StorageEntities<'_> {
     pub(crate) const NONE: Self = Self::Table(&[]);
 
     #[inline]
@@ -72,7 +72,7 @@ impl Rows<'_> {
 /// A storage that matches as a whole.
 pub(crate) struct StorageRows<'w> {
     pub(crate) number: u32,
-    pub(super) rows: Rows<'w>,
+    pub(super) rows: StorageEntities<'w>,
 }
 
 impl StorageRows<'_> {

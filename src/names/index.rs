@@ -10,10 +10,10 @@ use core::ops::ControlFlow;
 
 /// Remembers which entity a name led to. What it says must be checked: nothing tells it of changes.
 #[derive(Resource, Default)]
-pub(crate) struct NameIndex(RwLock<Known>);
+pub(crate) struct NameIndex(RwLock<NameCache>);
 
 #[derive(Default)]
-struct Known {
+struct NameCache {
     /// By parent and hash of the name. An entry that is not right any more gives way to the next one.
     entities: HashMap<(Option<Entity>, u64), Entity>,
     /// How often a child of this parent was found only by a full search.
@@ -70,7 +70,7 @@ impl NameIndex {
     }
 }
 
-impl Known {
+impl NameCache {
     fn knows(&self, parent: Option<Entity>, entity: Entity, name: &Name) -> bool {
         self.entities.get(&(parent, name.pre_hash())) == Some(&entity)
     }

@@ -1,24 +1,20 @@
 //! Looking up paths, whatever the components are read through.
 
 use super::{error::LookupError, index::NameIndex};
-use crate::relation::Prefab;
+use crate::relation::AllEntities;
 use alloc::{string::String, vec::Vec};
 use bevy_ecs::{
     archetype::{Archetype, ArchetypeEntity},
     entity::Entity,
-    entity_disabling::Disabled,
     hierarchy::{ChildOf, Children},
     name::Name,
-    query::{Allow, Without},
+    query::Without,
     system::Query,
     world::World,
 };
 use bevy_platform::hash::fixed_hash_one;
 use bevy_relations_syntax::path;
 use core::ops::ControlFlow;
-
-/// Names lead to entities that ordinary queries skip, too.
-type AllEntities = (Allow<Disabled>, Allow<Prefab>);
 
 /// A query for what a lookup reads of a known entity.
 pub(super) type Links<'w, 's> =

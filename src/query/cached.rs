@@ -3,7 +3,7 @@
 //! It is brought up to date when a query starts. What changed is known from the journal of the relation and from
 //! observers of the components that decide who is a holder; only what lies below that is looked at again.
 
-use super::climb::Memo;
+use super::climb::ClimbMemo;
 use crate::{
     fetch::RowHint,
     ops::{despawn_after, ensure_store, relation_id},
@@ -55,7 +55,7 @@ impl CachedIndex {
     }
 
     fn new(index: &RelationIndex, cursor: Cursor, holds: &mut impl FnMut(Entity) -> Option<RowHint>) -> Self {
-        let mut memo = Memo::default();
+        let mut memo = ClimbMemo::default();
         let mut above = Pages::default();
         for source in index.all_sources() {
             if let Some(number) = memo.above(index, source, holds) {

@@ -38,21 +38,21 @@ pub struct ClimbFetch<'w, R: TraversableRelation, D: ReadOnlyQueryData> {
     /// For the entities at hand, which are in other tables than those above them.
     own: CursorFetch<'w, D>,
     above: CursorFetch<'w, D>,
-    memo: Memo<'w>,
+    memo: ClimbMemo<'w>,
     kept: Option<Arc<CachedIndex>>,
 }
 
 impl<R: TraversableRelation, D: ReadOnlyQueryData> Clone for ClimbFetch<'_, R, D> {
     fn clone(&self) -> Self {
         let (own, above) = (self.own.clone(), self.above.clone());
-        Self { own, above, memo: Memo::default(), kept: self.kept.clone(), ..*self }
+        Self { own, above, memo: ClimbMemo::default(), kept: self.kept.clone(), ..*self }
     }
 }
 
 /// What searches have found, for those that come by the same entities. Good for as long as nothing changes.
 #[derive(Default)]
-pub(super) struct Memo<'w> {
-    notes: Notes,
+pub(super) struct ClimbMemo<'w> {
+    notes: HolderNotes,
     pub(super) holders: Vec<(Entity, RowHint)>,
     search: Search<TargetIter<'w>>,
     /// For searches with limits.
@@ -68,7 +68,7 @@ pub(super) struct Memo<'w> {
 /// By entity index, what is found from there, the entity itself first: [`UNKNOWN`], [`NOTHING`], or the number of a
 /// holder plus [`HOLDER`].
 #[derive(Default)]
-struct Notes(Pages<u32>);
+struct HolderNotes(Pages<u32>);
 
 const UNKNOWN: u32 = 0;
 const NOTHING: u32 = 1;
@@ -85,7 +85,7 @@ const LOOK_EVERY: u32 = 8;
 const ALONE: u32 = 4;
 
 /// The relation has no cycles: from an entity on the same is found whichever way leads to it.
-impl traverse::Memo<u32> for Notes {
+impl traverse::Memo<u32> for HolderNotes {
     const NOTES: bool = true;
 
     #[inline]
@@ -103,7 +103,7 @@ impl traverse::Memo<u32> for Notes {
     }
 }
 
-impl<'w> Memo<'w> {
+impl<'w> ClimbMemo<'w> {
     /// The nearest holder above `entity`, if it is noted: the way up is the only one, and a search came by.
     #[inline]
     fn noted(&self, index: &RelationIndex, entity: Entity) -> Option<&(Entity, RowHint)> {
@@ -375,7 +375,7 @@ where
         // SAFETY: the state belongs to the fetch, and items that only read do not conflict.
         let holds = |entity| unsafe { above.find(&state.cursor, entity) };
         let kept = state.kept.as_ref().zip(pairs.index).and_then(|(kept, index)| kept.current(index, holds));
-        ClimbFetch { pairs, own: above.clone(), above, memo: Memo::default(), kept }
+        ClimbFetch { pairs, own: above.clone(), above, memo: ClimbMemo::default(), kept }
     }
 
     #[inline]

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     relation::{IsA, TraversableRelation},
-    store::{PairStore, Relations, TargetIter},
+    store::{PairStore, RelationsOf, TargetIter},
     traverse::{AncestorIter, RelationView},
 };
 use bevy_ecs::{entity::Entity, query::ArchetypeQueryData, storage::TableRow};
@@ -69,7 +69,7 @@ pub struct PairsOfItem<'w> {
     store: &'w PairStore,
     source: Entity,
     /// Those that are still to be listed.
-    relations: Relations<'w>,
+    relations: RelationsOf<'w>,
     /// The relation that is being listed, and its targets.
     relation: Entity,
     targets: TargetIter<'w>,

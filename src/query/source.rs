@@ -42,7 +42,7 @@ use core::{fmt, iter::FusedIterator, marker::PhantomData};
 pub struct Sources<R: Relation>(PhantomData<fn() -> R>);
 
 /// Pairs with their values. A relationship that is a component has its values on the sources.
-type Reads<R> = (ReadPairs<R, true>, ReadOrder<R>, NestedQuery<<R as Relation>::Component>);
+type SourceReads<R> = (ReadPairs<R, true>, ReadOrder<R>, NestedQuery<<R as Relation>::Component>);
 
 /// What [`Sources`] gives: an iterator over sources.
 pub struct SourcesItem<'w, 's, R: Relation> {
@@ -99,8 +99,8 @@ impl<R: Relation> fmt::Debug for SourcesItem<'_, '_, R> {
 /// As for [`QueryData::fetch`].
 #[inline(always)]
 unsafe fn sources<'w, 's, R: Relation>(
-    state: &'s <Reads<R> as WorldQuery>::State,
-    fetch: &mut <Reads<R> as WorldQuery>::Fetch<'w>,
+    state: &'s <SourceReads<R> as WorldQuery>::State,
+    fetch: &mut <SourceReads<R> as WorldQuery>::Fetch<'w>,
     target: Entity,
     row: TableRow,
 ) -> Option<SourcesItem<'w, 's, R>> {
@@ -117,6 +117,6 @@ unsafe fn sources<'w, 's, R: Relation>(
 }
 
 query_data!(
-    [R: Relation] Sources<R>, reads Reads<R>, prepare |_| (),
+    [R: Relation] Sources<R>, reads SourceReads<R>, prepare |_| (),
     item<'w, 's> SourcesItem<'w, 's, R>, fetch sources, shrink |item| item, archetypal false
 );

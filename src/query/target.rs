@@ -71,10 +71,10 @@ pub struct Target<R: Relation>(PhantomData<fn() -> R>);
 pub struct Targets<R: Relation>(PhantomData<fn() -> R>);
 
 /// Pairs with their values. A relationship that is a component has its value on the entity at hand.
-type Reads<R> = (ReadPairs<R, true>, <R as Relation>::Component);
+type TargetReads<R> = (ReadPairs<R, true>, <R as Relation>::Component);
 
-type State<R> = <Reads<R> as WorldQuery>::State;
-type Fetch<'w, R> = <Reads<R> as WorldQuery>::Fetch<'w>;
+type State<R> = <TargetReads<R> as WorldQuery>::State;
+type Fetch<'w, R> = <TargetReads<R> as WorldQuery>::Fetch<'w>;
 
 /// Where the values of the pairs of one source are.
 struct ValuesOf<'w, R: Relation> {
@@ -219,12 +219,12 @@ unsafe fn targets<'w, R: Relation>(
 }
 
 query_data!(
-    [R: Relation] Target<R>, reads Reads<R>, prepare |_| (),
+    [R: Relation] Target<R>, reads TargetReads<R>, prepare |_| (),
     item<'w, 's> TargetItem<'w, R>, fetch target, shrink |item| item, archetypal false
 );
 
 query_data!(
-    [R: Relation] Targets<R>, reads Reads<R>, prepare |_| (),
+    [R: Relation] Targets<R>, reads TargetReads<R>, prepare |_| (),
     item<'w, 's> TargetsItem<'w, R>, fetch targets, shrink |item| item, archetypal false
 );
 

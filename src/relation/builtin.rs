@@ -1,6 +1,6 @@
 //! Relations and tags that every world has.
 
-use bevy_ecs::{component::Component, hierarchy::ChildOf};
+use bevy_ecs::{component::Component, entity_disabling::Disabled, hierarchy::ChildOf, query::Allow};
 use bevy_relations_macros::Relation;
 
 use crate::id::RelationId;
@@ -44,6 +44,9 @@ pub(crate) struct Tagged;
 /// copies neither components nor children.
 #[derive(Component, Clone, Copy, Default, Debug)]
 pub struct Prefab;
+
+/// A filter that lets those entities through which ordinary queries skip: they have pairs and names too.
+pub(crate) type AllEntities = (Allow<Disabled>, Allow<Prefab>);
 
 /// Stands for every relation: `On<PairInserted<Wildcard>>` observes them all.
 #[derive(Clone, Copy, Debug)]

@@ -16,7 +16,7 @@ mod name;
 mod registry;
 mod traits;
 
-pub(crate) use builtin::{BUILT_INS, CHILD_OF, IS_A, SLOT_OF, Tagged};
+pub(crate) use builtin::{AllEntities, BUILT_INS, CHILD_OF, IS_A, SLOT_OF, Tagged};
 pub use builtin::{IsA, Prefab, SlotOf, Wildcard};
 #[cfg(feature = "bevy_reflect")]
 pub use data::ReflectedData;

@@ -78,7 +78,7 @@ impl PairInvariantError {
 }
 
 /// The rows of values that belong to pairs, by the type of the values.
-type Rows = HashMap<TypeId, HashSet<u32>>;
+type ValueRows = HashMap<TypeId, HashSet<u32>>;
 
 /// Checks one relation.
 struct Checker<'a> {
@@ -94,7 +94,7 @@ impl PairStore {
         world: &World,
         is_marked: impl Fn(Entity) -> bool,
     ) -> Result<(), PairInvariantError> {
-        let mut rows = Rows::default();
+        let mut rows = ValueRows::default();
         for id in self.registry.ids() {
             let checker = Checker { store: self, world, id };
             checker.index()?;
@@ -156,7 +156,7 @@ impl PairStore {
     }
 
     /// Every value of every column belongs to exactly one pair, or to both directions of a symmetric one.
-    fn check_columns(&self, world: &World, rows: &Rows) -> Result<(), PairInvariantError> {
+    fn check_columns(&self, world: &World, rows: &ValueRows) -> Result<(), PairInvariantError> {
         let entries = self.registry.ids().map(|id| self.registry.entry(id));
         let of_relations = entries.filter_map(|entry| Some((entry.name(), entry.data?)));
         let of_targets = self.registry.types.values().filter_map(|entry| {
@@ -321,7 +321,7 @@ impl Checker<'_> {
         }
     }
 
-    fn data(&self, rows: &mut Rows) -> Result<(), PairInvariantError> {
+    fn data(&self, rows: &mut ValueRows) -> Result<(), PairInvariantError> {
         let index = self.store.relation(self.id);
         let symmetric = self.store.registry.entry(self.id).traits.is_symmetric();
         for (source, target) in index.iter() {

@@ -104,12 +104,12 @@ impl<T: Send + Sync + 'static> PairData<T> {
     }
 
     /// The column, for those who do not know `T`.
-    pub(crate) const COLUMN: ColumnRef = &Column::<T, Opaque>::NEW;
+    pub(crate) const COLUMN: ColumnRef = &TypedColumn::<T, Opaque>::NEW;
 }
 
 impl<R: Relation> PairData<R> {
     /// The column for the values of a relation type, which knows whether they can be copied and made.
-    pub(crate) const OF_RELATION: ColumnRef = &Column::<R, Declared>::NEW;
+    pub(crate) const OF_RELATION: ColumnRef = &TypedColumn::<R, Declared>::NEW;
 }
 
 /// What can be done with values beside storing them.
@@ -203,13 +203,13 @@ impl ValueOps<ReflectedData> for Reflected {
 }
 
 /// The column for values of type `T`, with what can be done with them.
-struct Column<T, V>(PhantomData<fn() -> (T, V)>);
+struct TypedColumn<T, V>(PhantomData<fn() -> (T, V)>);
 
-impl<T, V> Column<T, V> {
+impl<T, V> TypedColumn<T, V> {
     const NEW: Self = Self(PhantomData);
 }
 
-impl<T: Send + Sync + 'static, V: ValueOps<T>> ErasedColumn for Column<T, V> {
+impl<T: Send + Sync + 'static, V: ValueOps<T>> ErasedColumn for TypedColumn<T, V> {
     fn value_type(&self) -> TypeId {
         TypeId::of::<T>()
     }
@@ -363,14 +363,14 @@ impl RelationTraits {
     /// Pairs of this run-time relation carry a value of type `T`, which must be given at insertion.
     #[must_use]
     pub fn data<T: Clone + Send + Sync + 'static>(mut self) -> Self {
-        self.set_data(&Column::<T, Cloned>::NEW);
+        self.set_data(&TypedColumn::<T, Cloned>::NEW);
         self
     }
 
     /// Pairs of this run-time relation carry a value of type `T`, its default if none is given.
     #[must_use]
     pub fn data_or_default<T: Clone + Default + Send + Sync + 'static>(mut self) -> Self {
-        self.set_data(&Column::<T, Defaulted>::NEW);
+        self.set_data(&TypedColumn::<T, Defaulted>::NEW);
         self
     }
 
@@ -378,7 +378,7 @@ impl RelationTraits {
     #[cfg(feature = "bevy_reflect")]
     #[must_use]
     pub fn reflected_data(mut self) -> Self {
-        self.set_data(&Column::<ReflectedData, Reflected>::NEW);
+        self.set_data(&TypedColumn::<ReflectedData, Reflected>::NEW);
         self
     }
 }

@@ -41,7 +41,7 @@ pub(crate) use forward::{ExclusiveReader, Reader, Upward};
 pub(crate) use index::RelationIndex;
 pub(crate) use journal::{Change, Cursor, Journal};
 pub(crate) use pages::Pages;
-pub(crate) use participants::{Participants, Relations};
+pub(crate) use participants::{Participants, RelationsOf};
 pub(crate) use reverse::{ListIter, NO_ROW};
 
 use crate::{

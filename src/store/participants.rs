@@ -322,7 +322,7 @@ impl Participants {
 
     /// The relations in which the entity takes part, or took part once.
     #[inline]
-    pub(crate) fn relations(&self, entity: Entity) -> Relations<'_> {
+    pub(crate) fn relations(&self, entity: Entity) -> RelationsOf<'_> {
         let bits = self.record(entity).map_or(0, |record| record.relations);
         let overflow = if bits >> LAST_BIT & 1 == 1 { self.overflow.get(&entity) } else { None };
         let overflow = overflow.map_or(&[][..], |overflow| &overflow.list);
@@ -392,7 +392,7 @@ impl Participants {
 }
 
 /// The relations of an entity, in the records of the store.
-pub(crate) type Relations<'w> = RelationIter<Copied<slice::Iter<'w, RelationId>>>;
+pub(crate) type RelationsOf<'w> = RelationIter<Copied<slice::Iter<'w, RelationId>>>;
 
 /// Iterator over relations: those with a bit, then the others.
 #[derive(Clone)]

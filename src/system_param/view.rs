@@ -1,7 +1,7 @@
 //! The reflected component [`PairsView`].
 
 use super::AnyPairs;
-use crate::relation::Prefab;
+use crate::relation::AllEntities;
 use alloc::{
     string::{String, ToString},
     vec::Vec,
@@ -10,10 +10,8 @@ use bevy_ecs::{
     change_detection::{DetectChanges, DetectChangesMut, Ref},
     component::Component,
     entity::Entity,
-    entity_disabling::Disabled,
     lifecycle::{HookContext, RemovedComponents},
     name::Name,
-    query::Allow,
     reflect::ReflectComponent,
     system::{Local, Query},
     world::DeferredWorld,
@@ -105,6 +103,3 @@ pub(crate) fn refresh_views(
         }
     }
 }
-
-/// Disabled entities have pairs and names too.
-type AllEntities = (Allow<Disabled>, Allow<Prefab>);

@@ -121,7 +121,7 @@ enum Candidates<'w> {
     /// The one that the id names.
     Named(Option<RelationId>),
     /// Those in which an end takes part.
-    Of(store::Relations<'w>),
+    Of(store::RelationsOf<'w>),
     /// All, from a number on.
     All(&'w PairStore, u32),
 }
@@ -158,12 +158,12 @@ impl Iterator for Candidates<'_> {
 }
 
 /// The pairs of one source or of one target.
-enum Ends<'w> {
+enum EndPairs<'w> {
     Of(Entity, TargetIter<'w>),
     To(SourceIter<'w>, Entity),
 }
 
-impl Iterator for Ends<'_> {
+impl Iterator for EndPairs<'_> {
     type Item = (Entity, Entity);
 
     #[inline]
@@ -185,7 +185,7 @@ pub(crate) struct SelectIter<'w, 's> {
     candidates: Candidates<'w>,
     /// The relation at hand, and what is left of it.
     relation: Option<RelationId>,
-    ends: Option<Ends<'w>>,
+    ends: Option<EndPairs<'w>>,
     /// If all its pairs are to be given: the lists of sources that are left.
     lists: Option<ListIter<'w>>,
 }
@@ -201,7 +201,7 @@ impl SelectIter<'_, '_> {
             }
             let (target, _) = self.lists.as_mut()?.next()?;
             let sources = self.relations.view(relation).sources(target);
-            self.ends = Some(Ends::To(sources, target));
+            self.ends = Some(EndPairs::To(sources, target));
         }
     }
 
@@ -213,10 +213,10 @@ impl SelectIter<'_, '_> {
         self.ends = match (self.source, self.id.target().entity()) {
             (Some(source), Some(target)) => {
                 let target = view.has(source, target).then_some(target);
-                Some(Ends::Of(source, TargetIter::one(target)))
+                Some(EndPairs::Of(source, TargetIter::one(target)))
             }
-            (Some(source), None) => Some(Ends::Of(source, view.targets(source))),
-            (None, Some(target)) => Some(Ends::To(view.sources(target), target)),
+            (Some(source), None) => Some(EndPairs::Of(source, view.targets(source))),
+            (None, Some(target)) => Some(EndPairs::To(view.sources(target), target)),
             (None, None) => None,
         };
         let index = self.relations.store.relation(relation);

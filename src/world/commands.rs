@@ -356,7 +356,7 @@ impl<'w> CommandsPairExt for Commands<'w, '_> {
     }
 }
 
-enum Change<R> {
+enum BatchChange<R> {
     Insert(Entity, R, Entity),
     Remove(Entity, Entity),
 }
@@ -365,21 +365,21 @@ enum Change<R> {
 pub struct PairBatch<'w, 's, R: Relation> {
     commands: Commands<'w, 's>,
     place: &'static Location<'static>,
-    changes: Vec<Change<R>>,
+    changes: Vec<BatchChange<R>>,
 }
 
 impl<R: Relation> PairBatch<'_, '_, R> {
     /// Inserts a pair when the commands are applied.
     #[inline]
     pub fn insert(&mut self, source: Entity, relation: R, target: Entity) -> &mut Self {
-        self.changes.push(Change::Insert(source, relation, target));
+        self.changes.push(BatchChange::Insert(source, relation, target));
         self
     }
 
     /// Removes a pair when the commands are applied.
     #[inline]
     pub fn remove(&mut self, source: Entity, target: Entity) -> &mut Self {
-        self.changes.push(Change::Remove(source, target));
+        self.changes.push(BatchChange::Remove(source, target));
         self
     }
 }
@@ -394,31 +394,32 @@ impl<R: Relation> Drop for PairBatch<'_, '_, R> {
 }
 
 /// Applies runs of insertions and runs of removals as batches.
-fn apply<R: Relation>(world: &mut World, changes: Vec<Change<R>>) -> Result {
+fn apply<R: Relation>(world: &mut World, changes: Vec<BatchChange<R>>) -> Result {
     let mut refused = Vec::new();
     let mut done = 0;
     let mut changes = changes.into_iter().peekable();
     while changes.peek().is_some() {
         let mut run = 0;
         let inserts = core::iter::from_fn(|| {
-            let next = changes.next_if(|change| matches!(change, Change::Insert(..)))?;
+            let next = changes.next_if(|change| matches!(change, BatchChange::Insert(..)))?;
             run += 1;
             match next {
-                Change::Insert(source, value, target) => Some((source, value, target)),
-                Change::Remove(..) => None,
+                BatchChange::Insert(source, value, target) => Some((source, value, target)),
+                BatchChange::Remove(..) => None,
             }
         });
         if let Err(error) = ops::insert_batch(world, inserts) {
             refused.extend(error.refused.into_iter().map(|(number, error)| (done + number, error)));
         }
-        let removes =
-            core::iter::from_fn(|| match changes.next_if(|change| matches!(change, Change::Remove(..)))? {
-                Change::Remove(source, target) => {
+        let removes = core::iter::from_fn(|| {
+            match changes.next_if(|change| matches!(change, BatchChange::Remove(..)))? {
+                BatchChange::Remove(source, target) => {
                     run += 1;
                     Some((source, target))
                 }
-                Change::Insert(..) => None,
-            });
+                BatchChange::Insert(..) => None,
+            }
+        });
         ops::remove_batch::<R>(world, removes);
         done += run;
     }

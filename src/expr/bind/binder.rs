@@ -2,7 +2,7 @@
 
 use super::{
     context::BindContext,
-    query::{BoundElement, BoundQuery, Cascade, ListMode, Variable},
+    query::{BoundElement, BoundQuery, CascadeOrder, ListMode, Variable},
     vars::Var,
 };
 use crate::expr::text::GivenType;
@@ -81,7 +81,7 @@ impl<'w> Binder<'w> {
         self.new_variable("", self.scopes.len() > 1)
     }
 
-    pub(super) fn cascade(&mut self, cascade: Cascade) {
+    pub(super) fn cascade(&mut self, cascade: CascadeOrder) {
         self.query.cascade = Some(cascade);
     }
 }

@@ -14,7 +14,7 @@ pub(super) use context::BindContext;
 pub(super) use name::{reflected_types, with_relation_types};
 pub(super) use query::{
     Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm, BoundTraversal,
-    Cascade, ChainSource, Condition, Item, ListMode, MemberAtom, OrChain, PairAtom,
+    CascadeOrder, ChainSource, Condition, Item, ListMode, MemberAtom, OrChain, PairAtom,
 };
 pub(super) use vars::{Var, VarSet};
 

@@ -487,7 +487,7 @@ pub(crate) struct FieldInfo {
 
 /// Rows in order of their depth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Cascade {
+pub(crate) struct CascadeOrder {
     pub(crate) relation: Entity,
     pub(crate) descending: bool,
 }
@@ -499,7 +499,7 @@ pub(crate) struct BoundQuery {
     pub(crate) variables: Vec<Variable>,
     pub(crate) fields: Vec<FieldInfo>,
     pub(crate) items: Vec<Item>,
-    pub(crate) cascade: Option<Cascade>,
+    pub(crate) cascade: Option<CascadeOrder>,
     /// Resources that it asks for.
     pub(crate) singletons: Vec<ComponentId>,
     /// Entities that were found by their names.

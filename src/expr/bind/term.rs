@@ -5,7 +5,7 @@ use super::{
     member::walks,
     name::Meaning,
     query::{
-        Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundTerm, BoundTraversal, Cascade,
+        Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundTerm, BoundTraversal, CascadeOrder,
         Condition, FieldInfo, IdRule, Item, PairAtom, shared_walk,
     },
     vars::{Var, VarSet},
@@ -261,7 +261,7 @@ impl Binder<'_> {
             ));
         }
         if has(Flag::Cascade) {
-            self.cascade(Cascade { relation, descending: has(Flag::Desc) });
+            self.cascade(CascadeOrder { relation, descending: has(Flag::Desc) });
         }
         Ok(Some(BoundTraversal {
             relation,

@@ -26,7 +26,7 @@ use bevy_ecs::{
 use smallvec::SmallVec;
 
 /// A query for the components that fields, members and comparisons of names are about, on all entities.
-pub(crate) type Fields<'w, 's> = Query<'w, 's, FilteredEntityMut<'static, 'static>>;
+pub(crate) type FieldQuery<'w, 's> = Query<'w, 's, FilteredEntityMut<'static, 'static>>;
 
 /// A query for the order of children, on all entities.
 pub(crate) type ChildrenOf<'w, 's> = Query<'w, 's, &'static Children>;
@@ -37,7 +37,7 @@ pub(crate) struct DeclaredAccess<'w, 's> {
     pub(crate) world: UnsafeWorldCell<'w>,
     pub(crate) store: Option<&'w PairStore>,
     pub(crate) expr_names: Option<&'w ExprNames>,
-    pub(crate) fields: Fields<'w, 's>,
+    pub(crate) fields: FieldQuery<'w, 's>,
     pub(crate) children: Option<ChildrenOf<'w, 's>>,
     pub(crate) names: Option<NamePaths<'w, 's>>,
     /// For the components that disable an entity.

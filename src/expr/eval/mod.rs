@@ -9,9 +9,9 @@ mod value;
 mod view;
 mod walk;
 
-pub(crate) use access::{ChildrenOf, DeclaredAccess, Fields, WorldAccess, WorldAccessMut};
+pub(crate) use access::{ChildrenOf, DeclaredAccess, FieldQuery, WorldAccess, WorldAccessMut};
 pub(crate) use hidden::{internal_components, internal_markers, unlisted_components, unlisted_markers};
 pub(crate) use names::ExprNames;
-pub(crate) use value::{Special, Value};
+pub(crate) use value::{Datum, Special};
 pub(crate) use view::View;
 pub(crate) use walk::{Descendants, Searcher, Stamps, reaches, stored_target};

@@ -4,7 +4,7 @@ use bevy_ecs::{component::ComponentId, entity::Entity};
 
 /// What a column holds: an entity, a component that no entity stands for, or something [`Special`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct Value(u64);
+pub(crate) struct Datum(u64);
 
 /// The low half of an entity's bits is never 0.
 const NO_ENTITY: u32 = 32;
@@ -12,7 +12,7 @@ const SKIPPED: u64 = 1 << NO_ENTITY;
 const NUMBERS: u64 = 2 << NO_ENTITY;
 const COMPONENTS: u64 = 0x2_0000 << NO_ENTITY;
 
-impl Value {
+impl Datum {
     pub(crate) const UNSET: Self = Self(0);
 
     #[inline]
@@ -65,7 +65,7 @@ impl Value {
     }
 }
 
-impl From<Special> for Value {
+impl From<Special> for Datum {
     fn from(special: Special) -> Self {
         match special {
             Special::Unset => Self::UNSET,

@@ -1,6 +1,6 @@
 //! What evaluation sees of a world.
 
-use super::{Value, WorldAccess, unlisted_markers};
+use super::{Datum, WorldAccess, unlisted_markers};
 use crate::{
     id::RelationId,
     store::{PairStore, RelationIndex, SourceIter, TargetIter},
@@ -101,11 +101,11 @@ impl<'w> View<'w> {
     }
 
     /// What a column holds for a component: the entity that stands for its type, if there is one.
-    pub(crate) fn value_of_component(&self, component: ComponentId) -> Value {
+    pub(crate) fn value_of_component(&self, component: ComponentId) -> Datum {
         let info = self.access.components().get_info(component);
         let type_id = info.and_then(bevy_ecs::component::ComponentInfo::type_id);
         let entity = type_id.and_then(|type_id| self.store.registry.entity_of(type_id));
-        entity.filter(|&entity| self.is_alive(entity)).map_or(Value::component(component), Value::new)
+        entity.filter(|&entity| self.is_alive(entity)).map_or(Datum::component(component), Datum::new)
     }
 
     /// Every entity that has a component, hidden or not.

@@ -53,18 +53,18 @@ impl Stamps {
 #[derive(Default)]
 pub(crate) struct Searcher {
     search: Search<Neighbours<'static>>,
-    met: Met,
+    met: Visited,
 }
 
 /// The entities that one search has met.
 #[derive(Default)]
-struct Met {
+struct Visited {
     entities: Stamps,
     /// If it matters at which distance they are met.
     at: Option<(HashSet<(Entity, u32)>, Limits)>,
 }
 
-impl<T> Memo<T> for Met {
+impl<T> Memo<T> for Visited {
     #[inline]
     fn known(&mut self, entity: Entity, distance: u32) -> Known<T> {
         let new = match &mut self.at {

@@ -7,7 +7,7 @@
 use super::buffers::AtomBuffers;
 use crate::{
     expr::{
-        eval::{Value, View, reaches},
+        eval::{Datum, View, reaches},
         plan::{AtomOp, IdOp, KnownRelation, Operand, Position, RelationOp, Walk},
     },
     relation::IS_A,
@@ -20,13 +20,13 @@ use core::{cell::Cell, ops::ControlFlow};
 /// A way in which a term holds. Positions that were asked for with `_` are unset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Found {
-    pub(crate) source: Value,
+    pub(crate) source: Datum,
     /// Component, tag or relation.
-    pub(crate) first: Value,
+    pub(crate) first: Datum,
     /// Target of the pair.
-    pub(crate) second: Value,
+    pub(crate) second: Datum,
     /// On which entity.
-    pub(crate) holder: Value,
+    pub(crate) holder: Datum,
 }
 
 /// A position, for one row.
@@ -64,7 +64,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
         op: &'a AtomOp,
         buffers: &'a mut AtomBuffers,
         internal: &'a [ComponentId],
-        value: impl Fn(Operand) -> Value,
+        value: impl Fn(Operand) -> Datum,
     ) -> Self {
         let arg = |position: Position| match position {
             Position::Out(_) => Arg::Free,
@@ -120,34 +120,34 @@ impl<'a, 'w> Matcher<'a, 'w> {
             return self.of_some_source_by_subtype(emit);
         }
         let open = matches!(self.op.id, IdOp::AnyId(_) | IdOp::Pair { relation: RelationOp::Free(_), .. });
-        let mut found: bevy_platform::collections::HashSet<(Value, Value)> = Default::default();
+        let mut found: bevy_platform::collections::HashSet<(Datum, Datum)> = Default::default();
         self.of_every_source(&mut |way| {
-            if !found.insert((if open { way.first } else { Value::UNSET }, way.second)) {
+            if !found.insert((if open { way.first } else { Datum::UNSET }, way.second)) {
                 return Flow::Continue(());
             }
-            emit(Found { source: Value::UNSET, holder: Value::UNSET, ..way })
+            emit(Found { source: Datum::UNSET, holder: Datum::UNSET, ..way })
         })
     }
 
     /// The way of the first subtype that has one, whatever the order in which sources are found.
     fn of_some_source_by_subtype(&mut self, emit: &mut dyn FnMut(Found) -> Flow) -> Flow {
         let (view, op) = (self.view, self.op);
-        let rank = |first: Value| {
+        let rank = |first: Datum| {
             let entity_of = |id| view.store.registry.entry(id).entity;
             let at = match &op.id {
                 IdOp::Components(ids) => ids.iter().position(|&id| view.value_of_component(id) == first),
-                IdOp::Tags(tags) => tags.iter().position(|&tag| Value::new(tag) == first),
+                IdOp::Tags(tags) => tags.iter().position(|&tag| Datum::new(tag) == first),
                 IdOp::Pair { relation: RelationOp::Known(known), .. } => {
-                    known.iter().position(|known| Value::new(entity_of(known.id)) == first)
+                    known.iter().position(|known| Datum::new(entity_of(known.id)) == first)
                 }
                 _ => None,
             };
             at.unwrap_or(usize::MAX)
         };
         let mut ways: Vec<Found> = Vec::new();
-        let mut numbers: bevy_platform::collections::HashMap<Value, usize> = Default::default();
+        let mut numbers: bevy_platform::collections::HashMap<Datum, usize> = Default::default();
         let _: Flow = self.of_every_source(&mut |way| {
-            let way = Found { source: Value::UNSET, holder: Value::UNSET, ..way };
+            let way = Found { source: Datum::UNSET, holder: Datum::UNSET, ..way };
             let number = *numbers.entry(way.second).or_insert(ways.len());
             match ways.get_mut(number) {
                 Some(known) if rank(way.first) < rank(known.first) => *known = way,
@@ -289,7 +289,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
         if !self.view.is_alive(source) {
             return Flow::Continue(());
         }
-        let mut emit = |way: Found| emit(Found { source: Value::new(source), ..way });
+        let mut emit = |way: Found| emit(Found { source: Datum::new(source), ..way });
         let Some(walk) = self.op.walk else { return self.on(source, &mut emit).1 };
         let subtypes = self.op.variants();
         let any = self.second == Arg::Any && matches!(self.op.id, IdOp::Pair { .. });
@@ -366,10 +366,10 @@ impl<'a, 'w> Matcher<'a, 'w> {
     fn on(&mut self, holder: Entity, emit: &mut dyn FnMut(Found) -> Flow) -> (bool, Flow) {
         let found = Cell::new(false);
         let way = Found {
-            source: Value::UNSET,
-            first: Value::UNSET,
-            second: Value::UNSET,
-            holder: Value::new(holder),
+            source: Datum::UNSET,
+            first: Datum::UNSET,
+            second: Datum::UNSET,
+            holder: Datum::new(holder),
         };
         let mut emit = |way: Found| {
             found.set(true);
@@ -388,7 +388,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
                 .filter(|&&tag| {
                     view.has_tag(holder, tag) || (tags.len() > 1 && view.has_as_component(holder, tag))
                 })
-                .try_for_each(|&tag| emit(Found { first: Value::new(tag), ..way })),
+                .try_for_each(|&tag| emit(Found { first: Datum::new(tag), ..way })),
             IdOp::AnyId(_) => self.ids_on(way, holder, &mut emit),
             IdOp::Pair { relation: RelationOp::Known(known), .. } => {
                 only(known, subtype).iter().try_for_each(|&known| {
@@ -410,10 +410,10 @@ impl<'a, 'w> Matcher<'a, 'w> {
         match self.first {
             Arg::Nothing => return Flow::Continue(()),
             Arg::Component(component) if !view.has_component(holder, component) => return Flow::Continue(()),
-            Arg::Component(component) => return emit(Found { first: Value::component(component), ..way }),
+            Arg::Component(component) => return emit(Found { first: Datum::component(component), ..way }),
             Arg::Known(id) => {
                 let has = view.has_tag(holder, id) || view.has_as_component(holder, id);
-                return if has { emit(Found { first: Value::new(id), ..way }) } else { Flow::Continue(()) };
+                return if has { emit(Found { first: Datum::new(id), ..way }) } else { Flow::Continue(()) };
             }
             // Whatever an entity has, and if it has nothing.
             Arg::Any => return emit(way),
@@ -424,7 +424,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
         let components = archetype.into_iter().flat_map(|archetype| archetype.components().iter().copied());
         let components = components.filter(|component| !self.internal.contains(component));
         let components = components.map(|component| view.value_of_component(component));
-        let mut ids = components.chain(view.tags().targets(holder).map(Value::new));
+        let mut ids = components.chain(view.tags().targets(holder).map(Datum::new));
         ids.try_for_each(|first| emit(Found { first, ..way }))
     }
 
@@ -457,7 +457,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
                             return Flow::Continue(());
                         }
                         any = true;
-                        emit(Found { first: Value::UNSET, ..way })
+                        emit(Found { first: Datum::UNSET, ..way })
                     });
                     // One way is enough, unless the targets are wanted.
                     if any && !free && flow.is_continue() { Err(Flow::Continue(())) } else { stop(flow) }
@@ -479,7 +479,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
     ) -> Flow {
         let view = self.view;
         let KnownRelation { id, transitive, reflexive } = known;
-        let way = Found { first: Value::new(view.store.registry.entry(id).entity), ..way };
+        let way = Found { first: Datum::new(view.store.registry.entry(id).entity), ..way };
         match self.second {
             Arg::Known(target) => self.pairs_with(way, holder, known, target, emit),
             Arg::Any if view.index(id).has_any(holder) || reflexive => emit(way),
@@ -498,14 +498,14 @@ impl<'a, 'w> Matcher<'a, 'w> {
                         if self.step().is_break() {
                             return Some(Flow::Continue(()));
                         }
-                        let flow = emit(Found { second: Value::new(target), ..way });
+                        let flow = emit(Found { second: Datum::new(target), ..way });
                         flow.is_break().then_some(flow)
                     });
                     self.buffers.reach = Some(searcher);
                     end.unwrap_or(Flow::Continue(()))?;
                 } else {
                     let mut targets = view.targets(id, holder);
-                    targets.try_for_each(|target| emit(Found { second: Value::new(target), ..way }))?;
+                    targets.try_for_each(|target| emit(Found { second: Datum::new(target), ..way }))?;
                 }
                 Flow::Continue(())
             }
@@ -527,7 +527,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
         let Some(walk) = *target_walk else {
             let found = self.has(known, holder, target);
             return if found {
-                emit(Found { second: Value::new(target), ..way })
+                emit(Found { second: Datum::new(target), ..way })
             } else {
                 Flow::Continue(())
             };
@@ -547,7 +547,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
                 return None;
             }
             let flow = match self.has(known, holder, target) {
-                true => emit(Found { second: Value::new(target), ..way }),
+                true => emit(Found { second: Datum::new(target), ..way }),
                 false => Flow::Continue(()),
             };
             flow.is_break().then_some(flow)

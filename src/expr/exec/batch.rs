@@ -1,7 +1,7 @@
 //! Rows in columns.
 
 use crate::expr::{
-    eval::Value,
+    eval::Datum,
     plan::{Column, Operand},
 };
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use bevy_ecs::entity::Entity;
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) len: usize,
-    pub(crate) columns: Vec<Vec<Value>>,
+    pub(crate) columns: Vec<Vec<Datum>>,
     /// The group of each row, if rows were put into groups.
     pub(crate) groups: Vec<u64>,
 }
@@ -28,11 +28,11 @@ impl Batch {
     }
 
     #[inline]
-    pub(crate) fn value(&self, operand: Operand, row: usize) -> Value {
+    pub(crate) fn value(&self, operand: Operand, row: usize) -> Datum {
         match operand {
-            Operand::Entity(entity) => Value::new(entity),
+            Operand::Entity(entity) => Datum::new(entity),
             Operand::Column(column) => self.columns[column as usize][row],
-            Operand::Nothing => Value::UNSET,
+            Operand::Nothing => Datum::UNSET,
         }
     }
 
@@ -46,7 +46,7 @@ impl Batch {
     }
 
     #[inline]
-    pub(crate) fn column_mut(&mut self, column: Column) -> &mut Vec<Value> {
+    pub(crate) fn column_mut(&mut self, column: Column) -> &mut Vec<Datum> {
         &mut self.columns[column as usize]
     }
 
@@ -78,7 +78,7 @@ impl Batch {
     }
 
     /// Writes one value to every row.
-    pub(crate) fn fill(&mut self, column: Column, value: Value) {
+    pub(crate) fn fill(&mut self, column: Column, value: Datum) {
         let len = self.len;
         let column = self.column_mut(column);
         column.clear();
@@ -86,7 +86,7 @@ impl Batch {
     }
 
     /// Writes one value to these rows.
-    pub(crate) fn mark(&mut self, column: Column, value: Value, rows: &[u32]) {
+    pub(crate) fn mark(&mut self, column: Column, value: Datum, rows: &[u32]) {
         let column = self.column_mut(column);
         rows.iter().for_each(|&row| column[row as usize] = value);
     }

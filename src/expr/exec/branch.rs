@@ -2,7 +2,7 @@
 
 use super::{Batch, PipelineState, Run, Settled, StageState};
 use crate::expr::{
-    eval::{Special, Value},
+    eval::{Datum, Special},
     plan::{Branch, BranchKind, Column, Stage, SubPlan},
 };
 use alloc::{boxed::Box, vec::Vec};
@@ -26,7 +26,7 @@ impl SubPlanState {
         self.rows.extend((0..input.len).filter(|&row| takes(row)).map(|row| row as u32));
         let batch = self.pipeline.restart();
         batch.gather(input, &sub_plan.inputs, &self.rows);
-        batch.column_mut(sub_plan.origin).extend(self.rows.iter().map(|&row| Value::row(row as usize)));
+        batch.column_mut(sub_plan.origin).extend(self.rows.iter().map(|&row| Datum::row(row as usize)));
         batch.len = self.rows.len();
     }
 

@@ -12,18 +12,18 @@ use bevy_ecs::entity::Entity;
 /// Holders that searches of this run have found, by the entities that they passed.
 #[derive(Default)]
 pub(crate) struct Holders {
-    notes: Notes,
+    notes: RoundNotes,
     path: Vec<Entity>,
 }
 
 /// By entity index: the run in which it was visited, and who was found from it on.
 #[derive(Default)]
-struct Notes {
+struct RoundNotes {
     round: u64,
     found: Vec<(u64, Option<Entity>)>,
 }
 
-impl Memo<Option<Entity>> for Notes {
+impl Memo<Option<Entity>> for RoundNotes {
     const NOTES: bool = true;
 
     #[inline]

@@ -6,7 +6,7 @@ use super::{
     predicate::{select, select_by},
 };
 use crate::expr::{
-    eval::{Special, Value},
+    eval::{Datum, Special},
     plan::{Column, Compute, HolderTest, Operand, Stage},
 };
 use alloc::vec::Vec;
@@ -36,13 +36,13 @@ impl Compute {
             Self::TargetIfAny { relation, source, out, none, set } => {
                 let Some(mut reader) = view.index(*relation).exclusive_reader() else { return };
                 batch.fill(*out, (*none).into());
-                batch.fill(*set, Value::UNSET);
+                batch.fill(*set, Datum::UNSET);
                 // Half of them may have none, in any order: so they are sorted out first.
                 select_by(batch, rows, *source, false, |source| reader.has_any(source));
                 for &row in &*rows {
                     let source = batch.entity(*source, row as usize);
                     if let Some(target) = source.and_then(|source| reader.target(source)) {
-                        batch.column_mut(*out)[row as usize] = Value::new(target);
+                        batch.column_mut(*out)[row as usize] = Datum::new(target);
                     }
                 }
                 batch.mark(*set, Special::Number(0).into(), rows);
@@ -80,12 +80,12 @@ impl Compute {
                 }
             }
             Self::Mark { test, column } => {
-                batch.fill(*column, Value::UNSET);
+                batch.fill(*column, Datum::UNSET);
                 test.collect(own, rows, run, batch, stage);
                 batch.mark(*column, Special::Number(0).into(), rows);
             }
             Self::Choose { tests, column } => {
-                batch.fill(*column, Value::UNSET);
+                batch.fill(*column, Datum::UNSET);
                 for (number, test) in tests.iter().enumerate().rev() {
                     test.collect(own, rows, run, batch, stage);
                     batch.mark(*column, Special::Number(number as u16).into(), rows);
@@ -109,20 +109,20 @@ fn write_of(
 ) {
     let mut values = core::mem::take(batch.column_mut(column));
     values.clear();
-    values.resize(batch.len, Value::UNSET);
+    values.resize(batch.len, Datum::UNSET);
     let constant;
     // One loop for both: then what is looked for becomes a part of it.
     let (entities, step) = match of {
         Operand::Entity(entity) => {
-            constant = [Value::new(entity)];
+            constant = [Datum::new(entity)];
             (&constant[..], 0)
         }
-        Operand::Nothing => (&[Value::UNSET][..], 0),
+        Operand::Nothing => (&[Datum::UNSET][..], 0),
         Operand::Column(of) => (&batch.columns[of as usize][..batch.len], 1),
     };
     select(batch.len, rows, |row| {
         let found = entities[row * step].entity().and_then(&mut find);
-        values[row] = found.map_or(Value::UNSET, Value::new);
+        values[row] = found.map_or(Datum::UNSET, Datum::new);
         found.is_some()
     });
     *batch.column_mut(column) = values;

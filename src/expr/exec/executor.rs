@@ -4,7 +4,7 @@ use super::{Batch, Masks, PipelineState, Run, Shared};
 use crate::{
     expr::{
         bind::{BoundQuery, Var, VarSet},
-        eval::{Value, View, WorldAccess, internal_components, unlisted_components},
+        eval::{Datum, View, WorldAccess, internal_components, unlisted_components},
         plan::{Column, Counts, PhysicalPlan, Signature, lower},
     },
     store::StoreId,
@@ -75,7 +75,7 @@ struct PlanState {
 }
 
 /// What [`PlanState::update`] found.
-enum Fit {
+enum PlanFit {
     Same,
     /// The world is another, the plan is not.
     Other,
@@ -96,14 +96,14 @@ fn types_of(query: &mut BoundQuery, access: WorldAccess<'_>) -> Vec<(Entity, Typ
 
 impl PlanState {
     /// Makes the plan anew if it does not fit the world any more.
-    fn update(&mut self, query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: bool) -> Fit {
+    fn update(&mut self, query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: bool) -> PlanFit {
         self.runs = self.runs.saturating_add(1);
         // Entities come and go without a trace, so now and then the numbers are looked at again.
         let due = self.runs.is_power_of_two() || self.runs.is_multiple_of(256);
         let signature = Signature::new(view, &query.singletons, self.spare.take());
         let fits = !due && self.signature.as_ref() == Some(&signature) && self.preset == *preset;
         self.spare = self.signature.replace(signature);
-        let mut fit = Fit::Same;
+        let mut fit = PlanFit::Same;
         if !fits {
             let plan = lower(query, view, preset, rows);
             self.preset = preset.clone();
@@ -111,9 +111,9 @@ impl PlanState {
                 self.state = PipelineState::new(&plan.pipeline, plan.columns);
                 self.masks.clear();
                 self.plan = plan;
-                fit = Fit::New;
+                fit = PlanFit::New;
             } else {
-                fit = Fit::Other;
+                fit = PlanFit::Other;
             }
         }
         self.masks.update(&self.plan.masks, view);
@@ -264,18 +264,18 @@ impl Executor {
         input.len = usize::from(preset.iter().all(|&(_, entity)| view.is_alive(entity)));
         for &(var, entity) in &*preset {
             for column in [var.0, query.variables.len() as Column + var.0] {
-                input.column_mut(column).push(Value::new(entity));
+                input.column_mut(column).push(Datum::new(entity));
             }
         }
         Ok(())
     }
 
     /// Makes the plan anew if it does not fit the world any more.
-    fn update(&mut self, view: &View<'_>, output: Output) -> Fit {
+    fn update(&mut self, view: &View<'_>, output: Output) -> PlanFit {
         self.follow_types(view);
         let rows = matches!(output, Output::Rows);
         let fit = self.plans[output as usize].update(&self.query, view, &self.preset_vars, rows);
-        if !matches!(fit, Fit::Same) {
+        if !matches!(fit, PlanFit::Same) {
             self.internal = internal_components(view.access);
             self.unlisted = unlisted_components(view.access, &self.internal);
         }
@@ -319,7 +319,7 @@ impl Executor {
             return Err(ExprRunError::OtherWorld);
         }
         let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
-        if let Fit::New = self.update(&view, Output::Rows) {
+        if let PlanFit::New = self.update(&view, Output::Rows) {
             self.shared.counts.clear();
         }
         Ok(self.plan().explain(&self.query, &view, Counts(&self.shared.counts)))

@@ -3,7 +3,7 @@
 use super::{Batch, Run, Settled, StageState, atom::Matcher};
 use crate::{
     expr::{
-        eval::Value,
+        eval::Datum,
         plan::{AtomOp, Column, IdOp, Position, Produce, RelationOp, Side, Stage},
     },
     id::RelationId,
@@ -115,9 +115,9 @@ impl StageState {
 
     /// Makes a row of each entity.
     #[inline]
-    fn all_of(&mut self, entities: impl Iterator<Item = Entity>, out: &mut Vec<Value>) {
+    fn all_of(&mut self, entities: impl Iterator<Item = Entity>, out: &mut Vec<Datum>) {
         let row = self.row as u32;
-        out.extend(entities.map(Value::new));
+        out.extend(entities.map(Datum::new));
         self.rows.resize(out.len(), row);
         self.next_row();
     }
@@ -127,7 +127,7 @@ impl StageState {
         run.shared.batch_size.saturating_sub(self.rows.len())
     }
 
-    fn scan(&mut self, run: &Run<'_, '_>, mask: usize, out: &mut Vec<Value>) {
+    fn scan(&mut self, run: &Run<'_, '_>, mask: usize, out: &mut Vec<Datum>) {
         let archetypes = &run.masks.get(mask).archetypes;
         while let Some(&archetype) = archetypes.get(self.major) {
             self.steps += 1;
@@ -135,7 +135,7 @@ impl StageState {
                 run.view.archetypes.get(archetype).map_or(&[][..], |archetype| archetype.entities());
             let rest = &entities[self.minor.min(entities.len())..];
             let taken = rest.len().min(self.room(run));
-            out.extend(rest[..taken].iter().map(|entity| Value::new(entity.id())));
+            out.extend(rest[..taken].iter().map(|entity| Datum::new(entity.id())));
             self.rows.resize(out.len(), self.row as u32);
             if taken < rest.len() {
                 self.minor += taken;
@@ -147,12 +147,12 @@ impl StageState {
     }
 
     #[inline]
-    fn sources(&mut self, run: &Run<'_, '_>, sources: Option<SourceIter<'_>>, out: &mut Vec<Value>) {
+    fn sources(&mut self, run: &Run<'_, '_>, sources: Option<SourceIter<'_>>, out: &mut Vec<Datum>) {
         let sources = sources.unwrap_or_else(SourceIter::none);
         let Some(all) = sources.as_slice() else { return self.all_of(sources, out) };
         let rest = &all[self.minor.min(all.len())..];
         let taken = rest.len().min(self.room(run));
-        out.extend(rest[..taken].iter().map(|&source| Value::new(source)));
+        out.extend(rest[..taken].iter().map(|&source| Datum::new(source)));
         self.rows.resize(out.len(), self.row as u32);
         if taken < rest.len() { self.minor += taken } else { self.next_row() }
     }
@@ -174,11 +174,11 @@ impl StageState {
             }
             if let Some(target) = index.target_of_list(self.major) {
                 let sources = run.view.sources_in(relation, target, self.major);
-                let target = Value::new(target);
+                let target = Datum::new(target);
                 let out = output.column_mut(source_out);
                 match sources.as_slice() {
-                    Some(sources) => out.extend(sources.iter().map(|&source| Value::new(source))),
-                    None => out.extend(sources.map(Value::new)),
+                    Some(sources) => out.extend(sources.iter().map(|&source| Datum::new(source))),
+                    None => out.extend(sources.map(Datum::new)),
                 }
                 let rows = output.column_mut(source_out).len();
                 output.column_mut(target_out).resize(rows, target);
@@ -196,14 +196,14 @@ impl StageState {
         relation: RelationId,
         target: Option<Entity>,
         reflexive: bool,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Datum>,
     ) {
         let Some(target) = target.filter(|&target| run.view.is_alive(target)) else { return self.next_row() };
         self.below.update(&run.view, relation, target);
         let all = self.below.entities(reflexive);
         let rest = &all[self.minor.min(all.len())..];
         let taken = rest.len().min(self.room(run));
-        out.extend(rest[..taken].iter().map(|&entity| Value::new(entity)));
+        out.extend(rest[..taken].iter().map(|&entity| Datum::new(entity)));
         self.rows.resize(out.len(), self.row as u32);
         if taken < rest.len() { self.minor += taken } else { self.next_row() }
     }
@@ -212,7 +212,7 @@ impl StageState {
     ///
     /// Rows come in runs that have one of the two in common, since they were made from it. Its neighbours are
     /// noted once for the run, and each of the other's is looked up among them.
-    fn intersect(&mut self, run: &Run<'_, '_>, input: &Batch, sides: &[Side; 2], out: &mut Vec<Value>) {
+    fn intersect(&mut self, run: &Run<'_, '_>, input: &Batch, sides: &[Side; 2], out: &mut Vec<Datum>) {
         let known = sides.map(|side| input.columns[side.known as usize][self.row].entity());
         let [Some(first), Some(second)] = known else { return self.next_row() };
         let known = [first, second];
@@ -238,7 +238,7 @@ impl StageState {
                 self.steps += counts[1 - noted] as u64;
                 sides[1 - noted].each(run, known[1 - noted], |neighbour| {
                     if stamps.contains(neighbour) {
-                        out.push(Value::new(neighbour));
+                        out.push(Datum::new(neighbour));
                     }
                 });
             }
@@ -248,7 +248,7 @@ impl StageState {
                 self.steps += counts[fewer] as u64;
                 sides[fewer].each(run, known[fewer], |neighbour| {
                     if other.has(run, known[1 - fewer], neighbour) {
-                        out.push(Value::new(neighbour));
+                        out.push(Datum::new(neighbour));
                     }
                 });
             }
@@ -270,7 +270,7 @@ impl StageState {
             found.push(way);
             ControlFlow::Continue(())
         });
-        let mut write = |column: Option<Column>, value: fn(&super::Found) -> Value| {
+        let mut write = |column: Option<Column>, value: fn(&super::Found) -> Datum| {
             if let Some(column) = column {
                 output.column_mut(column).extend(self.found.iter().map(value));
             }

@@ -5,7 +5,7 @@ use super::{ExprQuery, Expression, FieldMode, ReadFields, required::RequiredAcce
 use crate::{
     expr::{
         bind::{BindContext, BoundQuery, bind},
-        eval::{ChildrenOf, DeclaredAccess, ExprNames, Fields, WorldAccess},
+        eval::{ChildrenOf, DeclaredAccess, ExprNames, FieldQuery, WorldAccess},
         result::CompiledExpr,
         text::PairExpr,
     },
@@ -219,7 +219,7 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
         Store::init_access(&state.store, meta, &mut own, world);
         KnownNames::init_access(&state.expr_names, meta, &mut own, world);
         Filters::init_access(&state.filters, meta, &mut own, world);
-        Fields::init_access(&state.fields, meta, &mut own, world);
+        FieldQuery::init_access(&state.fields, meta, &mut own, world);
         if let Some(children) = &state.children {
             ChildrenOf::init_access(children, meta, &mut own, world);
         }
@@ -255,7 +255,7 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
                 Store::get_param(&mut state.store, meta, world, tick)?,
                 KnownNames::get_param(&mut state.expr_names, meta, world, tick)?,
                 Filters::get_param(&mut state.filters, meta, world, tick)?,
-                Fields::get_param(&mut state.fields, meta, world, tick)?,
+                FieldQuery::get_param(&mut state.fields, meta, world, tick)?,
                 match &mut state.children {
                     Some(children) => Some(ChildrenOf::get_param(children, meta, world, tick)?),
                     None => None,

@@ -5,8 +5,8 @@
 
 use crate::expr::{
     bind::{
-        AtomId, BoundElement, BoundOperator, BoundQuery, BoundTerm, Cascade, Condition, Item, OrChain, Var,
-        VarSet,
+        AtomId, BoundElement, BoundOperator, BoundQuery, BoundTerm, CascadeOrder, Condition, Item, OrChain,
+        Var, VarSet,
     },
     eval::View,
 };
@@ -38,7 +38,7 @@ pub(crate) enum Logical<'q> {
     /// All inputs hold, with the same values for the variables that they have in common.
     Join(Vec<Self>),
     /// Rows in order of depth.
-    Sort(Box<Self>, Cascade),
+    Sort(Box<Self>, CascadeOrder),
 }
 
 /// The logical plan of a query.
@@ -193,7 +193,7 @@ impl<'q> Logical<'q> {
             Self::Optional(_) => "optional",
             Self::Union(..) => "union",
             Self::Join(_) => "join",
-            Self::Sort(_, Cascade { descending: true, .. }) => "sort by depth, descending",
+            Self::Sort(_, CascadeOrder { descending: true, .. }) => "sort by depth, descending",
             Self::Sort(..) => "sort by depth, ascending",
         };
         write!(text, "{:indent$}{name}", "")?;

@@ -265,7 +265,7 @@ pub(super) struct Presets {
 
 /// What a pair with one bound end is looked for among: the targets of a variable, or its sources.
 #[derive(Clone, Copy)]
-pub(super) struct Neighbours {
+pub(super) struct BoundEnd {
     pub(super) relation: RelationId,
     pub(super) of: Var,
     pub(super) targets: bool,
@@ -412,7 +412,7 @@ impl Reorder<'_, '_> {
     }
 
     /// The variable that a pair would bind, with the neighbours it would be one of: those of another variable.
-    pub(super) fn meeting(self, input: &Logical<'_>, bound: &Bound) -> Option<(Var, Neighbours)> {
+    pub(super) fn meeting(self, input: &Logical<'_>, bound: &Bound) -> Option<(Var, BoundEnd)> {
         let term = input.term().filter(|_| input.must_hold())?;
         let Condition::Match(atom) = &term.condition else { return None };
         let AtomId::Pair(PairAtom { relation, target, target_traversal: None, .. }) = atom.id else {
@@ -425,7 +425,7 @@ impl Reorder<'_, '_> {
             _ => return None,
         };
         let relation = plain_relation(self.view, relation.entity()?, atom)?;
-        let neighbours = Neighbours { relation, of: known, targets };
+        let neighbours = BoundEnd { relation, of: known, targets };
         (!bound.maybe.contains(known)).then_some((var, neighbours))
     }
 

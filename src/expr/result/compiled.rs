@@ -272,20 +272,20 @@ impl CompiledExpr {
 
 /// The rows of a run before they are in order.
 #[derive(Clone, Copy)]
-pub(super) struct Found<'a> {
+pub(super) struct UnsortedRows<'a> {
     executor: &'a Executor,
     batch: &'a Batch,
     pub(super) access: WorldAccess<'a>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> UnsortedRows<'a> {
     pub(super) fn row(&self, row: u32) -> Row<'a> {
         Row::of(self.executor, self.batch, row as usize, self.access)
     }
 }
 
 /// Puts numbers of rows in order.
-pub(super) type Sort = Box<dyn Fn(Found<'_>, &mut [u32]) + Send + Sync>;
+pub(super) type Sort = Box<dyn Fn(UnsortedRows<'_>, &mut [u32]) + Send + Sync>;
 /// The group of a row.
 pub(super) type GroupOf = Box<dyn Fn(Row<'_>) -> u64 + Send + Sync>;
 
@@ -388,7 +388,7 @@ impl Sorted {
         order.clear();
         order.extend(0..found.len as u32);
         let RowOrder { sort, group } = wanted;
-        let all = Found { executor, batch: found, access };
+        let all = UnsortedRows { executor, batch: found, access };
         if let Some(sort) = sort {
             sort(all, order);
         }

@@ -2,7 +2,7 @@
 
 use super::{
     compiled::CompiledExpr,
-    compiled::{Found, Groups, RowOrder, ascending},
+    compiled::{Groups, RowOrder, UnsortedRows, ascending},
     rows::Row,
 };
 use crate::{
@@ -68,7 +68,7 @@ impl CompiledExpr {
         self.set_sort(move |found, order| order.sort_by(|&a, &b| compare(found.row(a), found.row(b))))
     }
 
-    fn set_sort(&mut self, sort: impl Fn(Found<'_>, &mut [u32]) + Send + Sync + 'static) -> &mut Self {
+    fn set_sort(&mut self, sort: impl Fn(UnsortedRows<'_>, &mut [u32]) + Send + Sync + 'static) -> &mut Self {
         self.order_mut().sort = Some(Box::new(sort));
         self
     }

@@ -96,7 +96,7 @@ impl Serialize for RowSerializer<'_> {
         let mut row = serializer.serialize_struct("Row", 2 + usize::from(this.is_some()))?;
         optional(&mut row, "this", this.map(|this| self.names().entity(this)))?;
         row.serialize_field("vars", &Vars(self))?;
-        row.serialize_field("fields", &Fields(self))?;
+        row.serialize_field("fields", &JsonFields(self))?;
         row.end()
     }
 }
@@ -124,17 +124,17 @@ impl Serialize for Vars<'_> {
     }
 }
 
-struct Fields<'a>(&'a RowSerializer<'a>);
+struct JsonFields<'a>(&'a RowSerializer<'a>);
 
-impl Serialize for Fields<'_> {
+impl Serialize for JsonFields<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq((0..self.0.row.field_count()).map(|field| Field(self.0, field)))
+        serializer.collect_seq((0..self.0.row.field_count()).map(|field| JsonField(self.0, field)))
     }
 }
 
-struct Field<'a>(&'a RowSerializer<'a>, usize);
+struct JsonField<'a>(&'a RowSerializer<'a>, usize);
 
-impl Serialize for Field<'_> {
+impl Serialize for JsonField<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (RowSerializer { row, types }, field) = (self.0, self.1);
         let names = self.0.names();
@@ -147,7 +147,7 @@ impl Serialize for Field<'_> {
         let value = value.map(|value| TypedReflectSerializer::with_processor(value, types, &names));
         let keys = [id.is_some(), source.is_some(), value.is_some()];
         let keys = 2 + keys.into_iter().filter(|&there| there).count();
-        let mut written = serializer.serialize_struct("Field", keys)?;
+        let mut written = serializer.serialize_struct("JsonField", keys)?;
         written.serialize_field("term", row.field_text(field))?;
         written.serialize_field("is_set", &row.is_set(field))?;
         optional(&mut written, "id", id)?;

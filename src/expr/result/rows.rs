@@ -4,7 +4,7 @@ use super::compiled::CompiledExpr;
 use crate::{
     expr::{
         bind::Var,
-        eval::{Value, View, WorldAccess, WorldAccessMut, stored_target},
+        eval::{Datum, View, WorldAccess, WorldAccessMut, stored_target},
         exec::{Batch, Executor, ExprRunError, VarId},
         plan::{Column, FieldShape, Operand, ShapeElement, ShapeId},
         text::{FieldAccess, PairExpr},
@@ -180,18 +180,18 @@ impl<'a> Row<'a> {
         (0..batch.len).for_each(|row| each(Self { executor, batch, row, access }));
     }
 
-    fn value(&self, operand: Operand) -> Value {
+    fn value(&self, operand: Operand) -> Datum {
         match operand {
-            Operand::Entity(entity) => Value::new(entity),
+            Operand::Entity(entity) => Datum::new(entity),
             Operand::Column(column) => self.column(column),
-            Operand::Nothing => Value::UNSET,
+            Operand::Nothing => Datum::UNSET,
         }
     }
 
     #[inline]
-    fn column(&self, column: Column) -> Value {
+    fn column(&self, column: Column) -> Datum {
         let column = self.batch.columns.get(column as usize);
-        column.and_then(|column| column.get(self.row)).copied().unwrap_or(Value::UNSET)
+        column.and_then(|column| column.get(self.row)).copied().unwrap_or(Datum::UNSET)
     }
 
     /// The entity that the row is about. `None` if the expression is about none.

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     expr::{
         bind::Var,
-        eval::{Value, WorldAccess},
+        eval::{Datum, WorldAccess},
         exec::{Batch, ExprRunError},
         plan::{Column, Operand, ShapeId},
     },
@@ -88,19 +88,19 @@ impl CompiledExpr {
     }
 
     /// The longest run of rows of the last batch that starts at `from`. `None` behind the last row.
-    fn next_run(&self, world: &World, steady: &Steady, from: usize) -> Option<Run> {
+    fn next_run(&self, world: &World, steady: &Steady, from: usize) -> Option<ContiguousRows> {
         let batch = self.batch();
         if from >= batch.len {
             return None;
         }
-        let single = Run { rows: from..from + 1, place: None };
+        let single = ContiguousRows { rows: from..from + 1, place: None };
         let this = Row::of(self.executor(), batch, from, WorldAccess::World(world)).this();
         let location = this.and_then(|this| world.entities().get_spawned(this).ok());
         let Some(location) = location else { return Some(single) };
         let Some(table) = world.storages().tables.get(location.table_id) else { return Some(single) };
         let entities = table.entities().get(location.table_row.index()..).unwrap_or_default();
         let ids = batch.columns[Var::THIS.index()].get(from..).unwrap_or_default();
-        let lies_there = |(id, entity): (&Value, &Entity)| *id == Value::new(*entity);
+        let lies_there = |(id, entity): (&Datum, &Entity)| *id == Datum::new(*entity);
         let mut rows = ids.iter().zip(entities);
         let length = if steady.is_empty() {
             rows.take_while(|&row| lies_there(row)).count()
@@ -109,19 +109,19 @@ impl CompiledExpr {
             (from..batch.len).take_while(|&row| goes_on(row)).count()
         };
         let place = Some((location.table_id, location.table_row));
-        Some(Run { rows: from..from + length.max(1), place })
+        Some(ContiguousRows { rows: from..from + length.max(1), place })
     }
 }
 
 /// Rows of a batch that lie side by side.
 #[derive(Clone)]
-struct Run {
+struct ContiguousRows {
     rows: Range<usize>,
     /// Where the first one lies, if it is about an entity.
     place: Option<(TableId, TableRow)>,
 }
 
-impl Run {
+impl ContiguousRows {
     fn table_rows(&self) -> Option<(TableId, Range<usize>)> {
         let (table, row) = self.place?;
         Some((table, row.index()..row.index() + self.rows.len()))
@@ -172,7 +172,7 @@ impl Steady {
                 false => !is_own(column, row) && value(column, first) == value(column, row),
             })
             && self.constants.iter().all(|&entity| {
-                let is_own = |row| value(Var::THIS.0, row) == Some(&Value::new(entity));
+                let is_own = |row| value(Var::THIS.0, row) == Some(&Datum::new(entity));
                 is_own(first) == is_own(row)
             })
     }
@@ -182,7 +182,7 @@ impl Steady {
 #[derive(Clone)]
 pub struct RowTable<'a> {
     expr: &'a CompiledExpr,
-    run: Run,
+    run: ContiguousRows,
     world: &'a World,
 }
 
@@ -261,7 +261,7 @@ impl fmt::Debug for RowTable<'_> {
 /// [`RowTable`], to be written.
 pub struct RowTableMut<'a> {
     expr: &'a CompiledExpr,
-    run: Run,
+    run: ContiguousRows,
     world: &'a mut World,
 }
 

@@ -67,13 +67,13 @@ pub(crate) struct InsertPlan {
 
 /// The pairs that a plan has met.
 #[derive(Default)]
-struct Met {
+struct PlannedPairs {
     few: SmallVec<[StoredPair; 8]>,
     /// All of them, once they are more than a few.
     many: HashSet<StoredPair>,
 }
 
-impl Met {
+impl PlannedPairs {
     fn contains(&self, pair: StoredPair) -> bool {
         if self.many.is_empty() { self.few.contains(&pair) } else { self.many.contains(&pair) }
     }
@@ -98,7 +98,7 @@ struct Planner<'a, 'v> {
     store: &'a PairStore,
     given: Option<&'a Given<'v>>,
     plan: InsertPlan,
-    met: Met,
+    met: PlannedPairs,
     /// Companions that are still to be looked at.
     queue: SmallVec<[StoredPair; 2]>,
 }
@@ -121,7 +121,7 @@ pub(crate) fn plan(
         store,
         given,
         plan: InsertPlan::default(),
-        met: Met::default(),
+        met: PlannedPairs::default(),
         queue: SmallVec::new(),
     };
     planner.add(pair, true)?;
@@ -194,7 +194,7 @@ fn validate(
 /// The first rule that is broken.
 pub(in crate::ops) fn check_rules(world: &World, pair: StoredPair) -> Result<(), InsertPairError> {
     let Some(store) = fetch::store(world) else { return Ok(()) };
-    let (plan, met) = (InsertPlan::default(), Met::default());
+    let (plan, met) = (InsertPlan::default(), PlannedPairs::default());
     let planner = Planner { world, store, given: None, plan, met, queue: SmallVec::new() };
     planner.rules(pair)
 }

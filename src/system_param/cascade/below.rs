@@ -2,7 +2,7 @@
 
 use super::{
     CascadeQuery, CascadeState,
-    levels::Stage,
+    levels::LevelNodes,
     visit::{Everything, Parents, Visitor, visit_level},
 };
 use crate::relation::{ExclusiveRelation, TraversableRelation};
@@ -42,10 +42,10 @@ where
         let mut next = 0;
         while let Some(&slot) = below.get(next) {
             next += 1;
-            let Stage { above, nodes, .. } = levels.split(slot.level as usize);
+            let LevelNodes { above, nodes, .. } = levels.split(slot.level as usize);
             let Some(node) = nodes.get_mut(slot.at as usize) else { continue };
             let entity = node.entity;
-            let stage = Stage { above, nodes: core::slice::from_mut(node), scattered: false };
+            let stage = LevelNodes { above, nodes: core::slice::from_mut(node), scattered: false };
             // SAFETY: there is no other borrow; no entity is in two nodes, by *One slot*.
             unsafe { visit_level((&mut visitor, &mut reader), stage, &mut visit) };
             let sources = entity

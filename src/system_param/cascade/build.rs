@@ -1,7 +1,7 @@
 //! Filling the levels from nothing: depths by a walk from the roots, then one scan of the tables in the order of
 //! rows.
 
-use super::levels::{Level, Levels, Node, Slot, node};
+use super::levels::{Level, Levels, Node, NodeSlot, node};
 use crate::{
     fetch::{RowHint, StorageRows},
     store::{Pages, RelationIndex},
@@ -80,7 +80,7 @@ impl Levels {
 
 /// Whether a node that has no slot yet is stale.
 #[inline]
-fn pending(slot: Slot) -> Option<bool> {
+fn pending(slot: NodeSlot) -> Option<bool> {
     match slot.at {
         PENDING => Some(false),
         PENDING_STALE => Some(true),
@@ -89,15 +89,15 @@ fn pending(slot: Slot) -> Option<bool> {
 }
 
 /// Whether an entity was stale in the old levels, or was not there.
-fn was_stale(old: &[Level], slot: Slot, entity: Entity) -> bool {
+fn was_stale(old: &[Level], slot: NodeSlot, entity: Entity) -> bool {
     node(old, slot, entity).is_none_or(|node| node.stale)
 }
 
 /// Writes the level of every participant down, and gives all of them.
-fn announce(index: &RelationIndex, slots: &mut Pages<Slot>, old: &[Level]) -> Vec<Entity> {
+fn announce(index: &RelationIndex, slots: &mut Pages<NodeSlot>, old: &[Level]) -> Vec<Entity> {
     let mut write = |entity: Entity, level| {
         let slot = slots.get_mut(entity.index_u32());
-        *slot = Slot { level, at: if was_stale(old, *slot, entity) { PENDING_STALE } else { PENDING } };
+        *slot = NodeSlot { level, at: if was_stale(old, *slot, entity) { PENDING_STALE } else { PENDING } };
     };
     let roots = index.targets_with_sources().map(|(target, _)| target);
     let mut order: Vec<Entity> = roots.filter(|&target| !index.has_any(target)).collect();

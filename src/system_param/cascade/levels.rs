@@ -17,12 +17,12 @@ use bevy_ecs::entity::{Entities, Entity};
 
 /// The place of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Slot {
+pub(super) struct NodeSlot {
     pub(super) level: u32,
     pub(super) at: u32,
 }
 
-impl Default for Slot {
+impl Default for NodeSlot {
     fn default() -> Self {
         Self { level: 0, at: NOWHERE }
     }
@@ -65,7 +65,7 @@ pub(super) struct Level {
 }
 
 /// Some nodes of a level, to be visited.
-pub(super) struct Stage<'a> {
+pub(super) struct LevelNodes<'a> {
     /// The level above.
     pub(super) above: &'a [Node],
     pub(super) nodes: &'a mut [Node],
@@ -73,7 +73,7 @@ pub(super) struct Stage<'a> {
     pub(super) scattered: bool,
 }
 
-impl Stage<'_> {
+impl LevelNodes<'_> {
     /// The nodes from a slot on.
     pub(super) fn skip(self, first: usize) -> Self {
         Self { nodes: self.nodes.get_mut(first..).unwrap_or_default(), ..self }
@@ -89,7 +89,7 @@ impl Stage<'_> {
 pub(super) struct Levels {
     pub(super) levels: Vec<Level>,
     /// By entity index.
-    pub(super) slots: Pages<Slot>,
+    pub(super) slots: Pages<NodeSlot>,
     /// How far the journal was read.
     cursor: Cursor,
     /// Number of nodes.
@@ -106,7 +106,7 @@ pub(super) struct Levels {
 
 /// Finds an entity in levels whose slots are `slots`.
 #[inline]
-pub(super) fn node(levels: &[Level], slot: Slot, entity: Entity) -> Option<&Node> {
+pub(super) fn node(levels: &[Level], slot: NodeSlot, entity: Entity) -> Option<&Node> {
     let node = levels.get(slot.level as usize)?.nodes.get(slot.at as usize)?;
     (node.entity == Some(entity)).then_some(node)
 }
@@ -114,7 +114,7 @@ pub(super) fn node(levels: &[Level], slot: Slot, entity: Entity) -> Option<&Node
 impl Levels {
     /// Where an entity is.
     #[inline]
-    pub(super) fn find(&self, entity: Entity) -> Option<Slot> {
+    pub(super) fn find(&self, entity: Entity) -> Option<NodeSlot> {
         let slot = self.slots.get(entity.index_u32());
         node(&self.levels, slot, entity).map(|_| slot)
     }
@@ -127,12 +127,12 @@ impl Levels {
 
     /// The nodes of a level, and those of the level above.
     #[inline]
-    pub(super) fn split(&mut self, level: usize) -> Stage<'_> {
+    pub(super) fn split(&mut self, level: usize) -> LevelNodes<'_> {
         let (above, rest) = self.levels.split_at_mut(level);
         let above = above.last().map_or(&[][..], |above| &above.nodes);
         let (nodes, scattered) =
             rest.first_mut().map_or((&mut [][..], false), |level| (&mut level.nodes, level.scattered));
-        Stage { above, nodes, scattered }
+        LevelNodes { above, nodes, scattered }
     }
 
     /// Makes the levels those of the relation as it is now.
@@ -174,7 +174,7 @@ impl Levels {
     pub(super) fn one_slot(&self) -> bool {
         self.levels.iter().zip(0..).all(|(nodes, level)| {
             nodes.nodes.iter().zip(0..).all(|(node, at)| {
-                node.entity.is_none_or(|entity| self.find(entity) == Some(Slot { level, at }))
+                node.entity.is_none_or(|entity| self.find(entity) == Some(NodeSlot { level, at }))
             })
         })
     }
@@ -245,7 +245,7 @@ impl Levels {
     }
 
     /// Empties a slot and returns what was in it.
-    fn vacate(&mut self, slot: Slot) -> Node {
+    fn vacate(&mut self, slot: NodeSlot) -> Node {
         let level = &mut self.levels[slot.level as usize];
         let node = &mut level.nodes[slot.at as usize];
         let old = *node;
@@ -264,7 +264,7 @@ impl Levels {
             return self.append(level, entity, node);
         };
         self.levels[level as usize].nodes[at as usize] = node;
-        *self.slots.get_mut(entity.index_u32()) = Slot { level, at };
+        *self.slots.get_mut(entity.index_u32()) = NodeSlot { level, at };
         self.len += 1;
         self.free -= 1;
     }
@@ -273,7 +273,7 @@ impl Levels {
     pub(super) fn append(&mut self, level: u32, entity: Entity, node: Node) {
         self.make_level(level);
         let nodes = &mut self.levels[level as usize].nodes;
-        *self.slots.get_mut(entity.index_u32()) = Slot { level, at: nodes.len() as u32 };
+        *self.slots.get_mut(entity.index_u32()) = NodeSlot { level, at: nodes.len() as u32 };
         nodes.push(node);
         self.len += 1;
     }
@@ -295,7 +295,7 @@ impl Levels {
     }
 
     /// Where a living entity is, which is put into the first level if it is nowhere: it has no pairs.
-    pub(super) fn find_or_put(&mut self, entity: Entity) -> Slot {
+    pub(super) fn find_or_put(&mut self, entity: Entity) -> NodeSlot {
         if self.find(entity).is_none() {
             self.put(0, entity, Node::new(entity, RowHint::UNKNOWN, true));
         }

@@ -14,7 +14,7 @@ pub use iter::CascadeIter;
 pub use relatives::CascadeItems;
 
 use self::{
-    levels::{Levels, Slot},
+    levels::{Levels, NodeSlot},
     visit::{Changed, Context, Everything, Parents, VisitPolicy, Visitor, visit_level},
 };
 use crate::{
@@ -114,7 +114,7 @@ where
     watched: CursorState<D::ReadOnly, (F, W)>,
     levels: Levels,
     /// Nodes that a run over a subtree has found.
-    below: Vec<Slot>,
+    below: Vec<NodeSlot>,
 }
 
 impl<'w, R, D, P, F, W> CascadeQuery<'w, '_, R, D, P, F, W>

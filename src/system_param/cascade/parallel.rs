@@ -36,7 +36,7 @@ where
     ) {
         use super::{
             CascadeState,
-            levels::{RowCounts, Stage},
+            levels::{LevelNodes, RowCounts},
             visit::{Everything, Parents, Visitor, visit_level},
         };
 
@@ -45,7 +45,7 @@ where
         let CascadeState { own, parents, levels, .. } = &mut *self.state;
         let (own, parents) = (&*own, &*parents);
         let mut counts = RowCounts::default();
-        let visit_some = |stage: Stage<'_>| {
+        let visit_some = |stage: LevelNodes<'_>| {
             // SAFETY: the states are up to date, the parameter was given the access that they declare, and it is
             // borrowed mutably until all tasks have ended.
             let (mut visitor, mut reader) =
@@ -65,13 +65,13 @@ where
                 counts.merge(&visit_some(stage));
                 continue;
             }
-            let Stage { above, nodes: mut rest, scattered } = stage;
+            let LevelNodes { above, nodes: mut rest, scattered } = stage;
             let visit_some = &visit_some;
             let parts = pool.scope(|scope| {
                 while !rest.is_empty() {
                     let (nodes, others) = rest.split_at_mut(end_of_chunk(rest, chunk));
                     rest = others;
-                    scope.spawn(async move { visit_some(Stage { above, nodes, scattered }) });
+                    scope.spawn(async move { visit_some(LevelNodes { above, nodes, scattered }) });
                 }
             });
             parts.iter().for_each(|part| counts.merge(part));

@@ -2,7 +2,7 @@
 
 use super::{
     CascadeQuery, CascadeState,
-    levels::{Level, Slot, node},
+    levels::{Level, NodeSlot, node},
     visit::{Everything, Visitor},
 };
 use crate::{
@@ -21,7 +21,7 @@ struct Others<'a> {
     levels: &'a [Level],
     /// The number of the first.
     first: usize,
-    slots: &'a Pages<Slot>,
+    slots: &'a Pages<NodeSlot>,
 }
 
 /// Reads data of some entities of other levels.
@@ -32,9 +32,9 @@ struct Relatives<'a, 'w, P: ReadOnlyQueryData + 'static> {
 
 impl<'w, P: ReadOnlyQueryData + 'static> Relatives<'_, 'w, P> {
     fn get(&mut self, entity: Entity) -> Option<P::Item<'w, 'w>> {
-        let Slot { level, at } = self.others.slots.get(entity.index_u32());
+        let NodeSlot { level, at } = self.others.slots.get(entity.index_u32());
         let level = level.checked_sub(self.others.first as u32)?;
-        let mut place = node(self.others.levels, Slot { level, at }, entity)?.place;
+        let mut place = node(self.others.levels, NodeSlot { level, at }, entity)?.place;
         // SAFETY: the entity is in another level than the one that is visited, so that no data of it is being written.
         // Test: `with_many_parents_all_of_them_are_final`.
         unsafe { self.cursor.get_at(entity, &mut place) }

@@ -1,6 +1,6 @@
 //! Visiting one node after the other: its own data together with the parent's.
 
-use super::levels::{NO_PARENT, Node, RowCounts, Stage};
+use super::levels::{LevelNodes, NO_PARENT, Node, RowCounts};
 use crate::fetch::{Ahead, CursorState, FetchCursor, prefetch};
 use bevy_ecs::{
     change_detection::Tick,
@@ -199,7 +199,7 @@ impl<'w, 's, P: ReadOnlyQueryData + 'static> Parents<'w, 's, P> {
 /// Nothing else may hold data of the entities of the nodes, or write data of those above; no entity may be in two nodes.
 pub(super) unsafe fn visit_level<D, P, F, C>(
     (visitor, parents): (&mut Visitor<'_, '_, D, F, C>, &mut Parents<'_, '_, P>),
-    Stage { above, nodes, scattered }: Stage<'_>,
+    LevelNodes { above, nodes, scattered }: LevelNodes<'_>,
     visit: &mut impl FnMut(D::Item<'_, '_>, Option<P::Item<'_, '_>>),
 ) where
     D: IterQueryData + 'static,

@@ -3,7 +3,7 @@
 
 use super::{PairEdge, Pairs, Scope};
 use crate::{
-    fetch::{CursorSet, FetchCursor, RowHint, Rows, entity_at, table_row},
+    fetch::{CursorSet, FetchCursor, RowHint, StorageEntities, entity_at, table_row},
     relation::Relation,
     store::{ExclusiveReader, RelationIndex, SourceIter},
 };
@@ -129,7 +129,7 @@ where
         let all_match = self.targets.all_match(rows.len(), |entity| !index.is_target(entity));
         let mut place = RowHint::UNKNOWN;
         let part = part.start..part.end.min(rows.len());
-        if let (Rows::Table(entities), Some(reader)) = (rows, index.exclusive_reader()) {
+        if let (StorageEntities::Table(entities), Some(reader)) = (rows, index.exclusive_reader()) {
             let sources = part.clone().zip(&entities[part]);
             // SAFETY: these are the entities of the table that was entered; `all_match` as required.
             unsafe {

@@ -3,7 +3,7 @@
 
 use super::{PairEdge, Pairs, Scope, ends::Ends};
 use crate::{
-    fetch::{CursorSet, FetchCursor, RowHint, Rows, entity_at},
+    fetch::{CursorSet, FetchCursor, RowHint, StorageEntities, entity_at},
     relation::{ExclusiveRelation, Relation},
     store::{ListIter, RelationIndex, SourceIter, TargetIter},
 };
@@ -14,10 +14,10 @@ use bevy_ecs::{
 use core::{iter::FusedIterator, slice};
 
 /// Goes over pairs by table or by list. What is left of a single source or list is the end of either.
-enum Walk<'w, 's> {
+enum PairCursor<'w, 's> {
     Rows {
         storages: slice::Iter<'s, u32>,
-        rows: Rows<'w>,
+        rows: StorageEntities<'w>,
         at: usize,
         /// The source that `targets` are of.
         source: Option<Entity>,
@@ -32,7 +32,7 @@ enum Walk<'w, 's> {
     },
 }
 
-impl<'w, 's> Walk<'w, 's> {
+impl<'w, 's> PairCursor<'w, 's> {
     fn of_target(target: Entity, sources: SourceIter<'w>) -> Self {
         Self::Lists { lists: None, target: Some(target), sources }
     }
@@ -92,7 +92,7 @@ where
     ends: Ends<'w, 's, S, T, F, TF>,
     /// In place of the one cursor for targets that `ends` has.
     targets: CursorSet<'w, 's, T, TF>,
-    walk: Walk<'w, 's>,
+    walk: PairCursor<'w, 's>,
     of_source: RowHint,
 }
 
@@ -109,10 +109,10 @@ where
         let walk = match scope {
             Scope::All => ends.walk(pairs.index),
             Scope::Source(source) => {
-                let (storages, rows, targets) = ([].iter(), Rows::NONE, pairs.targets(source));
-                Walk::Rows { storages, rows, at: 0, source: Some(source), targets }
+                let (storages, rows, targets) = ([].iter(), StorageEntities::NONE, pairs.targets(source));
+                PairCursor::Rows { storages, rows, at: 0, source: Some(source), targets }
             }
-            Scope::Target(target) => Walk::of_target(target, pairs.sources(target)),
+            Scope::Target(target) => PairCursor::of_target(target, pairs.sources(target)),
         };
         let targets = CursorSet::new(&ends.targets);
         Self { pairs, ends, targets, walk, of_source: RowHint::UNKNOWN }
@@ -129,7 +129,7 @@ where
     /// # Safety
     /// As for [`Ends::fetch`].
     #[inline]
-    unsafe fn next_row(&mut self) -> Option<Row<'w, 's, R, S, T>> {
+    unsafe fn next_row(&mut self) -> Option<PairRow<'w, 's, R, S, T>> {
         let index = self.pairs.index?;
         loop {
             let (source, target) = self.walk.next(index, &mut self.ends.sources, &mut self.of_source)?;
@@ -143,7 +143,8 @@ where
 }
 
 /// The data of the source, the pair, the data of the target.
-type Row<'w, 's, R, S, T> = (<S as QueryData>::Item<'w, 's>, PairEdge<'w, R>, <T as QueryData>::Item<'w, 's>);
+type PairRow<'w, 's, R, S, T> =
+    (<S as QueryData>::Item<'w, 's>, PairEdge<'w, R>, <T as QueryData>::Item<'w, 's>);
 
 impl<'w, 's, R, S, T, F, TF> Iterator for PairIter<'w, 's, R, S, T, F, TF>
 where
@@ -153,7 +154,7 @@ where
     F: QueryFilter,
     TF: QueryFilter,
 {
-    type Item = Row<'w, 's, R, S, T>;
+    type Item = PairRow<'w, 's, R, S, T>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
@@ -203,7 +204,7 @@ where
         let mut iter = PairIter::new(pairs, ends, scope);
         // Not in the order of `Children`, which a user could make name a child twice.
         if let (Scope::Target(target), Some(index)) = (scope, pairs.index) {
-            iter.walk = Walk::of_target(target, index.sources(target));
+            iter.walk = PairCursor::of_target(target, index.sources(target));
         }
         Self(iter)
     }
@@ -217,7 +218,7 @@ where
     F: QueryFilter,
     TF: QueryFilter,
 {
-    type Item = Row<'w, 's, R, S, T>;
+    type Item = PairRow<'w, 's, R, S, T>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
@@ -253,15 +254,15 @@ where
     TF: QueryFilter,
 {
     /// Over all pairs, whichever way is shorter.
-    fn walk(&self, index: Option<&'w RelationIndex>) -> Walk<'w, 's> {
+    fn walk(&self, index: Option<&'w RelationIndex>) -> PairCursor<'w, 's> {
         match index {
             Some(index) if !self.scans(index) => {
                 let lists = Some(index.targets_with_sources());
-                Walk::Lists { lists, target: None, sources: SourceIter::none() }
+                PairCursor::Lists { lists, target: None, sources: SourceIter::none() }
             }
             _ => {
                 let (storages, targets) = (self.sources.storages().iter(), TargetIter::none());
-                Walk::Rows { storages, rows: Rows::NONE, at: 0, source: None, targets }
+                PairCursor::Rows { storages, rows: StorageEntities::NONE, at: 0, source: None, targets }
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::{
         plan::{
             estimate::Estimate,
             logical::{Logical, logical},
-            reorder::{Bound, Neighbours, Ordered, Presets, Reorder},
+            reorder::{Bound, BoundEnd, Ordered, Presets, Reorder},
         },
     },
     id::RelationId,
@@ -173,7 +173,7 @@ impl Lowering<'_, '_> {
             return;
         };
         let out = first.0;
-        let sides = [first.1, second.1].map(|Neighbours { relation, of, targets }| Side {
+        let sides = [first.1, second.1].map(|BoundEnd { relation, of, targets }| Side {
             relation,
             known: of.0,
             targets,
