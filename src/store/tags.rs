@@ -1,13 +1,13 @@
 //! Tags: entities put on other entities as marks, without a relation.
 //!
 //! They have an index of their own, built like that of a relation: the entity that has a tag stands as the source, the tag
-//! as the target. It is in no registry, so that whoever reads pairs does not meet tags.
+//! as the target. It is in no registry, so that readers of pairs do not meet tags.
 
 use super::{FastPathFlags, PairStore, Participants, RelationIndex};
 use bevy_ecs::entity::Entity;
 
 impl PairStore {
-    /// Who has which tags.
+    /// The entities with tags as sources, the tags as targets.
     #[inline]
     pub(crate) fn tags(&self) -> &RelationIndex {
         &self.tags
