@@ -1,7 +1,7 @@
 //! Cleanup policies against a model written from the table alone: every policy, graph shape and verb, and
 //! random graphs in which entities are sources, targets, relations and tags at once.
 
-use crate::common::{take_reported_errors, world_that_records_errors};
+use crate::common::{fewer, take_reported_errors, world_that_records_errors};
 use bevy_ecs::{lifecycle::Despawn, prelude::*, world::DeferredWorld};
 use bevy_relations::{prelude::*, relation::Wildcard};
 use std::collections::HashSet;
@@ -351,7 +351,7 @@ fn random_graphs_of_entities_in_every_role_end_as_the_model_says() {
         seed ^= seed << 17;
         (seed >> 33) as usize % below
     };
-    for round in 0..1500 {
+    for round in 0..fewer(1500) {
         let nodes = 4 + random(8);
         // Refuse seldom, or everything is refused.
         let policy = |number: usize| POLICIES[[0, 0, 1, 1, 1, 2][number]];
