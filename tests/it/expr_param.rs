@@ -7,6 +7,7 @@ use bevy_relations::{
     expr::{AnyExpression, ExprParam, ExprRunError, PairExpr},
     pair_expr,
     prelude::*,
+    query::{Cached, Up},
 };
 
 #[derive(Component, Reflect)]
@@ -94,6 +95,37 @@ fn data_can_be_written_also_of_an_entity_that_occurs_in_two_rows() {
         |mut docked: ExprQuery<Docked, &mut Fuel>| docked.for_each_mut(|mut fuel, _| fuel.0 += 1).unwrap();
     scene.world.run_system_once(refuel).unwrap();
     assert_eq!(scene.fuel(), [11, 21, 32]);
+}
+
+#[derive(Relation)]
+#[relation(exclusive, traversable)]
+struct PartOf;
+
+#[test]
+fn data_that_is_kept_is_up_to_date_in_every_run() {
+    fn sizes(mut docked: ExprQuery<Docked, Cached<Up<PartOf, &'static Size>>>) -> Vec<[u32; 3]> {
+        let (mut read, mut written) = (Vec::new(), Vec::new());
+        docked.for_each(|size, row| read.push((row.this().unwrap(), size.0))).unwrap();
+        docked.for_each_mut(|size, _| written.push(size.0)).unwrap();
+        let all = read.into_iter().zip(written);
+        all.map(|((this, read), written)| [read, written, docked.get(this).unwrap().0]).collect()
+    }
+    let mut scene = Scene::new();
+    let ([p, q], [a, b, c]) = (scene.planets, scene.ships);
+    let ship = scene.world.spawn(Pair(DockedTo, p)).id();
+    scene.world.entity_mut(ship).insert(SpaceShip);
+    for part in [a, b, c, ship] {
+        scene.world.insert_pair(part, PartOf, p).unwrap();
+    }
+    let sizes = scene.world.register_system(sizes);
+    let seen = scene.world.run_system(sizes).unwrap();
+    assert!(seen.len() == 5 && seen.iter().all(|&sizes| sizes == [1; 3]), "{seen:?}");
+    // No archetype is new.
+    for part in [a, b, c, ship] {
+        scene.world.insert_pair(part, PartOf, q).unwrap();
+    }
+    let seen = scene.world.run_system(sizes).unwrap();
+    assert!(seen.len() == 5 && seen.iter().all(|&sizes| sizes == [2; 3]), "{seen:?}");
 }
 
 #[test]
