@@ -9,17 +9,23 @@ use bevy_ecs::{
     storage::TableRow,
 };
 
-/// A cursor for each storage that matches: each is set once, however often one goes from one storage to another.
+/// In place of the number of a cursor: it was not asked for the storage yet,
+const UNKNOWN: u32 = u32::MAX;
+/// or the storage does not match.
+const NO_MATCH: u32 = u32::MAX - 1;
+
+/// A cursor for each storage that was met: each is set once, however often one goes from one storage to another.
 pub(crate) struct CursorSet<'w, 's, D: ReadOnlyQueryData, F: QueryFilter> {
     origin: Origin<'w, 's, D, F>,
-    /// By place among the storages of the state. Empty until the first is needed.
-    cursors: Vec<Option<FetchCursor<'w, 's, D, F>>>,
+    /// The numbers of cursors, by storage.
+    numbers: Vec<u32>,
+    cursors: Vec<FetchCursor<'w, 's, D, F>>,
 }
 
 impl<'w, 's, D: ReadOnlyQueryData, F: QueryFilter> CursorSet<'w, 's, D, F> {
-    /// For whatever a cursor is for. Does not allocate.
+    /// For the same as a cursor. Does not allocate.
     pub(crate) fn new(cursor: &FetchCursor<'w, 's, D, F>) -> Self {
-        Self { origin: cursor.origin(), cursors: Vec::new() }
+        Self { origin: cursor.origin(), numbers: Vec::new(), cursors: Vec::new() }
     }
 
     /// The cursor that is set to a location, with the row there. `None` if its storage does not match.
@@ -28,24 +34,30 @@ impl<'w, 's, D: ReadOnlyQueryData, F: QueryFilter> CursorSet<'w, 's, D, F> {
         &mut self,
         location: EntityLocation,
     ) -> Option<(&mut FetchCursor<'w, 's, D, F>, TableRow)> {
-        let state = self.origin.state;
-        let place = state.places.get(state.storage(location) as usize)?.checked_sub(1)? as usize;
-        if !matches!(self.cursors.get(place), Some(Some(_))) {
-            self.add(place);
-        }
-        let cursor = self.cursors.get_mut(place)?.as_mut()?;
-        Some((cursor, location.table_row))
+        let storage = self.origin.state.storage(location);
+        let number = match self.numbers.get(storage as usize) {
+            Some(&number) if number != UNKNOWN => number,
+            _ => self.add(storage),
+        };
+        Some((self.cursors.get_mut(number as usize)?, location.table_row))
     }
 
+    /// The number of the cursor for a storage that is met for the first time.
     #[cold]
-    fn add(&mut self, place: usize) {
-        let storages = &self.origin.state.storages;
-        if self.cursors.is_empty() {
-            self.cursors.resize_with(storages.len(), || None);
+    fn add(&mut self, storage: u32) -> u32 {
+        let mut number = NO_MATCH;
+        if self.origin.state.matches(storage) {
+            number = self.cursors.len() as u32;
+            // SAFETY: as for the cursor that the origin was taken from, which lives as long. Both only read.
+            let mut cursor = unsafe { FetchCursor::of(self.origin) };
+            cursor.enter(storage);
+            self.cursors.push(cursor);
         }
-        // SAFETY: as for the cursor that the origin was taken from, which lives as long. Both only read.
-        let mut cursor = unsafe { FetchCursor::of(self.origin) };
-        cursor.enter(storages[place]);
-        self.cursors[place] = Some(cursor);
+        let at = storage as usize;
+        if at >= self.numbers.len() {
+            self.numbers.resize(at + 1, UNKNOWN);
+        }
+        self.numbers[at] = number;
+        number
     }
 }

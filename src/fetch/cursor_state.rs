@@ -27,8 +27,6 @@ pub(crate) struct CursorState<D: QueryData, F: QueryFilter = ()> {
     matched: BitSet,
     /// The same, in order.
     pub(super) storages: Vec<u32>,
-    /// By storage: its place in `storages`, plus one.
-    pub(super) places: Vec<u32>,
     generation: Option<ArchetypeGeneration>,
     /// `D` is `()`, and whether an entity matches is decided by its storage.
     pub(super) reads_nothing: bool,
@@ -55,19 +53,8 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
             |id| world.components().get_info(id).is_some_and(|i| i.storage_type() == StorageType::Table);
         let dense = D::IS_DENSE && F::IS_DENSE && disabling.into_iter().all(in_tables);
         let (matched, storages) = (BitSet::default(), Vec::new());
-        let (places, others, reads_nothing) = (Vec::new(), Vec::new(), false);
-        Self {
-            query,
-            data,
-            filter,
-            dense,
-            matched,
-            storages,
-            places,
-            generation: None,
-            reads_nothing,
-            others,
-        }
+        let (others, reads_nothing) = (Vec::new(), false);
+        Self { query, data, filter, dense, matched, storages, generation: None, reads_nothing, others }
     }
 
     /// The query that declares the access.
@@ -130,13 +117,8 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
         } else {
             self.storages.extend(self.query.matched_archetypes().map(|archetype| archetype.index() as u32));
         }
-        self.places.clear();
-        for (&storage, place) in self.storages.iter().zip(1..) {
+        for &storage in &self.storages {
             self.matched.insert(storage as usize);
-            if storage as usize >= self.places.len() {
-                self.places.resize(storage as usize + 1, 0);
-            }
-            self.places[storage as usize] = place;
         }
         if self.reads_nothing {
             // SAFETY: only the structure of the tables is looked at here.

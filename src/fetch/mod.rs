@@ -86,8 +86,8 @@ pub(crate) fn deferred_store<'a>(world: &'a mut DeferredWorld<'_>) -> Option<&'a
     find(world).map(|store| unsafe { store.assert_unique().deref_mut() })
 }
 
-/// The entity with an index. Spares the way through its list to those who know a target by its index: no pair names a dead
-/// entity (*Alive*), so it is the one that the pair names.
+/// The entity with the index of a target: no pair names a dead entity (*Alive*), so it is the one that the pair names. Spares
+/// the way through the target's list.
 #[inline]
 pub(crate) fn entity_at(entities: &Entities, index: u32) -> Option<Entity> {
     Some(entities.resolve_from_index(EntityIndex::from_raw_u32(index)?))

@@ -31,6 +31,8 @@ where
 {
     pub(super) sources: FetchCursor<'w, 's, S, F>,
     pub(super) targets: FetchCursor<'w, 's, T, TF>,
+    /// For targets that are met in any order.
+    target_set: CursorSet<'w, 's, T, TF>,
     /// `S` writes what `T` or `TF` reads: the two ends of a pair must not be one entity, and of two rows only one
     /// may be alive.
     pub(super) overlap: bool,
@@ -48,30 +50,39 @@ where
     F: QueryFilter,
     TF: QueryFilter,
 {
+    pub(super) fn new(
+        sources: FetchCursor<'w, 's, S, F>,
+        targets: FetchCursor<'w, 's, T, TF>,
+        overlap: bool,
+    ) -> Self {
+        let target_set = CursorSet::new(&targets);
+        Self { sources, targets, target_set, overlap }
+    }
+
     /// The same for a shorter time.
     pub(super) fn shorter(&self) -> Ends<'_, 's, S, T, F, TF> {
-        Ends { sources: self.sources.shorter(), targets: self.targets.shorter(), overlap: self.overlap }
+        Ends::new(self.sources.shorter(), self.targets.shorter(), self.overlap)
     }
 
     /// The data of both ends of a pair. `None` if one of them does not match.
     ///
     /// # Safety
-    /// The set of cursors must be made of that for targets. No other row may be alive that has the same source, or whose source or target is one of these if `overlap`;
-    /// no other row at all if `S` is not `IterQueryData`.
+    /// No other row may be alive that has the same source, or whose source or target is one of these if `overlap`; no
+    /// other row at all if `S` is not `IterQueryData`.
     #[inline]
     pub(super) unsafe fn fetch(
         &mut self,
         source: (Entity, &mut RowHint),
-        target: (Entity, &mut CursorSet<'w, 's, T, TF>),
+        target: Entity,
     ) -> Option<(S::Item<'w, 's>, T::Item<'w, 's>)> {
-        if self.overlap && source.0 == target.0 {
+        if self.overlap && source.0 == target {
             return None;
         }
-        let location = self.targets.entities().get_spawned(target.0).ok()?;
-        let (cursor, row) = target.1.at(location)?;
+        let location = self.targets.entities().get_spawned(target).ok()?;
+        let (cursor, row) = self.target_set.at(location)?;
         // SAFETY: read-only, and the entity is there. *Access*, and nothing that is alive writes what `T` reads, as the
         // caller promises.
-        let other = unsafe { cursor.fetch_here(target.0, row)? };
+        let other = unsafe { cursor.fetch_here(target, row)? };
         // SAFETY: *Access*. The caller promises that nothing conflicts but `other`, which does not: it is of another
         // entity, or of other components.
         let item = unsafe { self.sources.get_at(source.0, source.1)? };
@@ -166,8 +177,8 @@ where
         sources: impl Iterator<Item = (usize, &'a Entity)>,
         each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
     ) {
-        let (entities, mut targets) = (self.targets.entities(), CursorSet::new(&self.targets));
-        let Self { sources: of_sources, targets: of_targets, overlap } = self;
+        let entities = self.targets.entities();
+        let Self { sources: of_sources, targets: of_targets, target_set, overlap } = self;
         for (at, &source) in sources {
             let Some(index) = reader.target_index(source) else { continue };
             let Some(target) = entity_at(entities, index) else { continue };
@@ -176,7 +187,7 @@ where
             let cursor = if ALL_MATCH {
                 Some((&mut *of_targets, row))
             } else {
-                entities.get_spawned(target).ok().and_then(|location| targets.at(location))
+                entities.get_spawned(target).ok().and_then(|location| target_set.at(location))
             };
             if let Some((cursor, of_target)) = cursor {
                 // SAFETY: both were found in their rows, or nothing is read of targets; *One at a time*.

@@ -3,7 +3,7 @@
 
 use super::{PairEdge, Pairs, Scope, ends::Ends};
 use crate::{
-    fetch::{CursorSet, FetchCursor, RowHint, StorageEntities, entity_at},
+    fetch::{FetchCursor, RowHint, StorageEntities, entity_at},
     relation::{ExclusiveRelation, Relation},
     store::{ListIter, RelationIndex, SourceIter, TargetIter},
 };
@@ -90,8 +90,6 @@ where
 {
     pairs: &'w Pairs<'w, 's, R>,
     ends: Ends<'w, 's, S, T, F, TF>,
-    /// In place of the one cursor for targets that `ends` has.
-    targets: CursorSet<'w, 's, T, TF>,
     walk: PairCursor<'w, 's>,
     of_source: RowHint,
 }
@@ -114,8 +112,7 @@ where
             }
             Scope::Target(target) => PairCursor::of_target(target, pairs.sources(target)),
         };
-        let targets = CursorSet::new(&ends.targets);
-        Self { pairs, ends, targets, walk, of_source: RowHint::UNKNOWN }
+        Self { pairs, ends, walk, of_source: RowHint::UNKNOWN }
     }
 
     /// The next pair with the data of its ends, which must be let go before the one after it is fetched.
@@ -133,8 +130,8 @@ where
         let index = self.pairs.index?;
         loop {
             let (source, target) = self.walk.next(index, &mut self.ends.sources, &mut self.of_source)?;
-            // SAFETY: as the caller promises. The targets are those of `ends`.
-            let row = unsafe { self.ends.fetch((source, &mut self.of_source), (target, &mut self.targets)) };
+            // SAFETY: as the caller promises.
+            let row = unsafe { self.ends.fetch((source, &mut self.of_source), target) };
             if let Some((item, other)) = row {
                 return Some((item, PairEdge { source, target, pairs: self.pairs }, other));
             }

@@ -70,13 +70,8 @@ mod threads {
         // table, and in one place of a list of the index (*Mirror*); nothing that `S` writes is read elsewhere
         // (`refuse_overlap`), and `S` is `IterQueryData`. `Fetch`es cannot be sent, so each task has its own.
         // Test: `parallel_iteration_gives_every_pair_once`, under AddressSanitizer too.
-        let ends_of = move || unsafe {
-            Ends {
-                sources: FetchCursor::of(of_sources),
-                targets: FetchCursor::of(of_targets),
-                overlap: false,
-            }
-        };
+        let ends_of =
+            move || unsafe { Ends::new(FetchCursor::of(of_sources), FetchCursor::of(of_targets), false) };
         let batches = |len: usize| {
             let size = len.div_ceil(pool.thread_num() * BATCHES_PER_THREAD).max(SMALLEST_BATCH);
             (0..len).step_by(size).map(move |start| start..(start + size).min(len))

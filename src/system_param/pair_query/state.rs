@@ -86,11 +86,9 @@ where
         state.targets.update(world);
         // SAFETY: as above; both are up to date.
         let ends = unsafe {
-            Ends {
-                sources: FetchCursor::new(&state.sources, world, meta.get_last_run(), tick),
-                targets: FetchCursor::new(&state.targets, world, meta.get_last_run(), tick),
-                overlap: state.overlap,
-            }
+            let sources = FetchCursor::new(&state.sources, world, meta.get_last_run(), tick);
+            let targets = FetchCursor::new(&state.targets, world, meta.get_last_run(), tick);
+            Ends::new(sources, targets, state.overlap)
         };
         Ok(PairQuery { pairs, ends, places: &mut state.places, scope: Scope::All })
     }
