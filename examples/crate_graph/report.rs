@@ -13,7 +13,7 @@ pub(crate) fn summary(graph: &Graph, path: &Path, summary: &Summary) -> String {
     }
     text += &format!("  in several versions: {}\n", or_none(&several_versions.join(", ")));
     text += &format!("  the longest chain has {} packages\n", chain.len());
-    text += &format!("    {}\n", path_text(graph, chain.iter().copied()));
+    text += &format!("    {}\n", path_text(graph, chain));
     text += &format!("  dependencies left out, since they close a cycle: {}\n", graph.cycles.len());
     for cycle in &graph.cycles {
         text += &format!("    {}\n", path_text(graph, cycle.entities()));
@@ -50,8 +50,8 @@ pub(crate) fn package(
     text
 }
 
-fn path_text(graph: &Graph, path: impl Iterator<Item = Entity>) -> String {
-    let names: Vec<_> = path.map(|entity| graph.name(entity)).collect();
+fn path_text(graph: &Graph, path: &[Entity]) -> String {
+    let names: Vec<_> = path.iter().map(|&entity| graph.name(entity)).collect();
     names.join(" -> ")
 }
 

@@ -9,28 +9,39 @@ use core::{fmt, hash::Hash};
 
 /// A path along a relation: each entity has the next one as a target.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct EntityPath(Vec<EntityName>);
+pub struct EntityPath {
+    entities: Vec<Entity>,
+    /// Those that are displayed: all, or the first [`FIRST`] and the last [`LAST`].
+    displayed: Vec<EntityName>,
+}
+
+/// A long path is not readable; its ends and length are.
+const FIRST: usize = 8;
+const LAST: usize = 2;
+const MAX_DISPLAYED: usize = 12;
 
 impl EntityPath {
-    pub(crate) fn new(world: &World, entities: &[Entity]) -> Self {
-        Self(entities.iter().map(|&entity| EntityName::new(world, entity)).collect())
+    pub(crate) fn new(world: &World, entities: Vec<Entity>) -> Self {
+        let all = 0..entities.len();
+        let is_displayed =
+            |nth: &usize| all.len() <= MAX_DISPLAYED || *nth < FIRST || *nth >= all.len() - LAST;
+        let displayed = all.clone().filter(is_displayed);
+        let displayed = displayed.map(|nth| EntityName::new(world, entities[nth])).collect();
+        Self { entities, displayed }
     }
 
     /// The entities along the path.
-    pub fn entities(&self) -> impl ExactSizeIterator<Item = Entity> + DoubleEndedIterator + use<'_> {
-        self.0.iter().map(EntityName::entity)
+    pub fn entities(&self) -> &[Entity] {
+        &self.entities
     }
 }
 
 impl fmt::Display for EntityPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (nth, entity) in self.0.iter().enumerate() {
-            // A long path is not readable; its ends and length are.
-            if self.0.len() > 12 && (8..self.0.len() - 2).contains(&nth) {
-                if nth == 8 {
-                    write!(f, " -> ... {} more", self.0.len() - 10)?;
-                }
-                continue;
+        let left_out = self.entities.len() - self.displayed.len();
+        for (nth, entity) in self.displayed.iter().enumerate() {
+            if nth == FIRST && left_out > 0 {
+                write!(f, " -> ... {left_out} more")?;
             }
             write!(f, "{}{entity}", if nth == 0 { "" } else { " -> " })?;
         }

@@ -45,7 +45,7 @@ fn a_cycle_is_told_with_the_names_of_its_entities() {
     let InsertPairError::Cycle { pair, path } = error else { panic!("{error}") };
     assert_eq!((pair.source_entity.name(), pair.target.name()), (Some("Chest"), None));
     assert!(pair.source_entity == chest && pair.target == coin);
-    assert_eq!(path.entities().collect::<Vec<_>>(), [chest, coin, bag, chest]);
+    assert_eq!(path.entities(), [chest, coin, bag, chest]);
 }
 
 #[test]

@@ -213,7 +213,7 @@ fn a_cycle_is_refused_at_any_depth_with_its_path() {
         assert_eq!((pair.source_entity.entity(), pair.target.entity()), (source, target));
         let mut expected = vec![source];
         expected.extend(&chain[..=end]);
-        assert_eq!(path.entities().collect::<Vec<_>>(), expected);
+        assert_eq!(path.entities(), expected);
     }
 }
 
@@ -227,7 +227,7 @@ fn a_cycle_through_a_second_target_is_refused() {
     }
     let error = refused(&mut world, |world| world.insert_pair_by_id(d, (r, a)));
     let InsertPairError::Cycle { path, .. } = error else { panic!("{error}") };
-    assert_eq!(path.entities().collect::<Vec<_>>(), [d, a, c, d]);
+    assert_eq!(path.entities(), [d, a, c, d]);
     world.insert_pair_by_id(d, (r, b)).unwrap();
 }
 

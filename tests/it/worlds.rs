@@ -1,9 +1,10 @@
 //! Worlds that are emptied as a whole.
 
 use crate::common::{take_reported_errors, world_that_records_errors};
-use bevy_ecs::{lifecycle::Add, prelude::*};
+use bevy_ecs::{component::ComponentId, entity::EntityCloner, lifecycle::Add, prelude::*};
 use bevy_relations::{prelude::*, relation::Wildcard};
 use std::{
+    collections::HashSet,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
@@ -175,5 +176,62 @@ fn despawning_every_entity_that_is_no_resource_or_observer_loses_pairs_but_nothi
         assert_eq!(world.query::<&Plain>().iter(&world).count(), 0);
         world.check_pairs().unwrap();
         take_reported_errors();
+    }
+}
+
+/// The resources that this crate keeps in a world.
+fn own_resources(world: &World) -> Vec<(ComponentId, Entity)> {
+    let empty = world_that_records_errors();
+    let known: HashSet<_> =
+        empty.components().iter_registered().filter_map(|(_, info)| info.type_id()).collect();
+    let all = world.components().iter_registered();
+    let own = all.filter(|(_, info)| info.type_id().is_none_or(|type_id| !known.contains(&type_id)));
+    own.filter_map(|(id, _)| Some((id, world.resource_entities().get(id)?))).collect()
+}
+
+/// A world in which as many of them are in use as can be.
+fn busy_world() -> (World, [Entity; 3]) {
+    let mut world = world_that_records_errors();
+    world.register_component::<Plain>();
+    let (plain, tag) = (world.entity_of::<Plain>(), world.spawn_empty().id());
+    world.set_traits(plain, RelationTraits::new().with_id(tag)).unwrap();
+    let [bob, alice, ship] = [(); 3].map(|()| world.spawn(Plain).id());
+    let likes = world.register_relation::<Likes>().unwrap();
+    world.observe_pairs((likes, alice), |_: On<PairInserted<Wildcard>>| {});
+    world.insert_pair(bob, Likes, alice).unwrap();
+    world.insert_pair(alice, Owns("pear".into()), bob).unwrap();
+    world.insert_pair(bob, MountedOn, ship).unwrap();
+    world.insert_tag(alice, tag).unwrap();
+    world.spawn(ChildOf(ship));
+    world.register_component_name::<Plain>("Plain");
+    let clone = world.spawn_empty().id();
+    EntityCloner::build_opt_out(&mut world).linked_cloning(true).clone_entity(bob, clone);
+    (world, [bob, alice, ship])
+}
+
+#[test]
+fn whichever_resource_of_the_crate_is_despawned_the_world_stays_usable() {
+    let count = own_resources(&busy_world().0).len();
+    assert!(count >= 6, "only {count}");
+    for nth in 0..count {
+        let (mut world, [bob, alice, ship]) = busy_world();
+        let (name, resource) = own_resources(&world)[nth];
+        world.despawn(resource);
+        world.init_resource::<Heard>();
+        let likes = world.register_relation::<Likes>().unwrap();
+        world.observe_pairs((likes, alice), |_: On<PairInserted<Wildcard>>, mut heard: ResMut<Heard>| {
+            heard.0 += 1;
+        });
+        world.remove_pairs::<Likes>(bob);
+        world.insert_pair(bob, Likes, alice).unwrap();
+        assert_eq!(world.resource::<Heard>().0, 1, "without {name:?}");
+        let _ = world.insert_pair(alice, Owns("plum".into()), bob);
+        world.insert_pair(bob, MountedOn, ship).unwrap();
+        let child = world.spawn((Plain, ChildOf(ship))).id();
+        assert!(world.has_pair::<ChildOf>(child, ship), "without {name:?}");
+        world.despawn(ship);
+        world.maintain_pairs();
+        assert!(world.get_entity(bob).is_err() && world.get_entity(child).is_err(), "without {name:?}");
+        world.check_pairs().unwrap_or_else(|error| panic!("without {name:?}: {error}"));
     }
 }

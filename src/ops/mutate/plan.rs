@@ -300,7 +300,7 @@ impl Planner<'_, '_> {
             entities.extend(path);
             return Err(InsertPairError::Cycle {
                 pair: error(),
-                path: EntityPath::new(self.world, &entities),
+                path: EntityPath::new(self.world, entities),
             });
         }
         Ok(())

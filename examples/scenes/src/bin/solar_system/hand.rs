@@ -129,7 +129,7 @@ fn move_to(world: &mut World, body: Entity, goal: Entity, before: (f32, f32)) {
     let notice = match &refusal {
         None => Notice::good(format!("{} orbits {}", name(body), name(goal))),
         Some(InsertPairError::Cycle { path, .. }) => {
-            let path: Vec<_> = path.entities().map(name).collect();
+            let path: Vec<_> = path.entities().iter().map(|&body| name(body)).collect();
             Notice::bad(format!("refused, it would close a cycle: {}", path.join(" -> ")))
         }
         Some(error) => Notice::bad(error.to_string()),
