@@ -2,9 +2,10 @@
 
 use super::{PairStore, Participants, RelationIndex};
 use crate::{
-    id::RelationId,
+    id::{RelationId, StoredPair, StoredTag},
     relation::{IS_A, RelationEntry},
 };
+use bevy_ecs::{entity::Entity, event::EventKey};
 
 /// The changes for which no rule has to be asked, no value be moved and no observer be triggered. Computed when traits,
 /// ticks or listeners change, so that a change of pairs only looks at a bit.
@@ -24,6 +25,10 @@ impl FastPathFlags {
     #[inline]
     pub(crate) fn contains(self, flag: Self) -> bool {
         self.0 & flag.0 != 0
+    }
+
+    fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 
     fn set(&mut self, flag: Self, on: bool) {
@@ -62,20 +67,69 @@ impl FastPathFlags {
     }
 }
 
-/// Which events of pairs may have observers.
-#[derive(Default)]
-pub(crate) struct Observed {
-    /// Insertions, removals.
-    events: [bool; 2],
-    /// What they stand in the way of.
-    declined: FastPathFlags,
+/// The pairs that a change inserts or removes, as far as it matters to observers that are narrowed to a target.
+#[derive(Clone, Copy)]
+pub(crate) enum Affected {
+    /// Those with this target.
+    Target(Entity),
+    /// Those of this source.
+    Source(Entity),
+    /// One of this source with this target, in place of the one that the source of an exclusive relation has.
+    Insertion(Entity, Entity),
+    /// Any that are inserted, each in place of another if the relation is exclusive.
+    Insertions,
 }
 
-impl Observed {
-    /// Whether observers stand in the way of a change.
+/// What the store knows of the observers of pairs beside [`RelationIndex::observed`].
+#[derive(Default)]
+pub(crate) struct ObserverState {
+    /// The keys of the two events, insertion and removal.
+    keys: [Option<EventKey>; 2],
+    /// Observers that Bevy is about to list, and one more once any is narrowed to a target: then a bit is not all that must
+    /// be looked at.
+    exceptions: u32,
+    /// An observer is, or was, narrowed to a target.
+    any_narrowed: bool,
+}
+
+impl ObserverState {
+    /// Bevy is about to list observers.
+    fn is_adding(&self) -> bool {
+        self.exceptions > u32::from(self.any_narrowed)
+    }
+
+    /// Whether observers may stand in the way of a change that the bits of the relation allow.
     #[inline]
-    pub(super) fn declines(&self, flag: FastPathFlags) -> bool {
-        self.declined.contains(flag)
+    fn decline(&self, index: &RelationIndex, participants: &Participants, affected: Affected) -> bool {
+        self.exceptions != 0 && self.may_see(index, participants, affected)
+    }
+
+    #[cold]
+    fn may_see(&self, index: &RelationIndex, participants: &Participants, affected: Affected) -> bool {
+        let narrowed = |target| participants.is_narrowed(target);
+        self.is_adding()
+            || match affected {
+                Affected::Target(target) => narrowed(target),
+                Affected::Source(source) => index.targets(source).any(narrowed),
+                Affected::Insertion(source, target) => {
+                    narrowed(target) || index.exclusive && index.targets(source).any(narrowed)
+                }
+                // Each target is looked at when it joins the relation.
+                Affected::Insertions => index.exclusive,
+            }
+    }
+}
+
+impl RelationIndex {
+    /// Computes what is looked at from what it depends on.
+    fn settle_fast_path(&mut self) {
+        self.fast_path = self.allowed.without(FastPathFlags::declined_for(self.observed));
+    }
+
+    /// What changes of pairs need no more than the index, but for observers.
+    #[inline]
+    pub(crate) fn allows(&self, flag: FastPathFlags) -> bool {
+        self.allowed.contains(flag)
     }
 }
 
@@ -86,10 +140,25 @@ impl PairStore {
         &mut self,
         id: RelationId,
         flag: FastPathFlags,
+        affected: Affected,
     ) -> Option<(&mut RelationIndex, &mut Participants)> {
-        let index = &mut self.relations[id.index()];
-        let fast = index.fast_path.contains(flag) && !self.observed.declines(flag);
-        fast.then_some((index, &mut self.participants))
+        let Self { relations, participants, observers, .. } = self;
+        let index = &mut relations[id.index()];
+        let fast = index.fast_path.contains(flag) && !observers.decline(index, participants, affected);
+        fast.then_some((index, participants))
+    }
+
+    /// [`tags_access`](Self::tags_access), unless observers stand in the way of the change.
+    #[inline]
+    pub(crate) fn fast_tags_access(
+        &mut self,
+        flag: FastPathFlags,
+        affected: &[Affected],
+    ) -> Option<&mut RelationIndex> {
+        let Self { tags, participants, observers, .. } = self;
+        let declined = FastPathFlags::declined_for(tags.observed).contains(flag)
+            || affected.iter().any(|&affected| observers.decline(tags, participants, affected));
+        (!declined).then_some(tags)
     }
 
     /// To be called when what [`FastPathFlags`] are computed from has changed.
@@ -98,17 +167,90 @@ impl PairStore {
             let has_entity = self.participants.is_relation(entry.entity);
             FastPathFlags::of(id, entry, self.relation(id), has_entity)
         });
-        self.relation_mut(id).fast_path = flags.unwrap_or_default();
+        let index = self.relation_mut(id);
+        index.allowed = flags.unwrap_or_default();
+        index.settle_fast_path();
     }
 
-    /// Notes whether there may be observers of insertions and of removals.
-    pub(crate) fn set_observed(&mut self, any: [bool; 2]) {
-        self.observed = Observed { events: any, declined: FastPathFlags::declined_for(any) };
-    }
-
-    /// Whether there may be observers of insertions, and of removals.
+    /// Whether there may be observers of the insertion, or removal, of a pair.
     #[inline]
-    pub(crate) fn observed(&self) -> [bool; 2] {
-        self.observed.events
+    pub(crate) fn is_observed(&self, event: usize, pair: StoredPair) -> bool {
+        self.relation(pair.relation).observed[event] || self.is_observed_at(pair.target)
+    }
+
+    /// [`is_observed`](Self::is_observed) of tags.
+    #[inline]
+    pub(crate) fn is_tag_observed(&self, event: usize, tag: StoredTag) -> bool {
+        self.tags.observed[event] || self.is_observed_at(tag.tag)
+    }
+
+    /// Whether there may be observers of pairs with this target, although there are none of the relation.
+    #[inline]
+    fn is_observed_at(&self, target: Entity) -> bool {
+        self.observers.exceptions != 0
+            && (self.observers.is_adding() || self.participants.is_narrowed(target))
+    }
+
+    /// Notes that nothing observes insertions, or removals, of the pairs of a relation, or of tags, but what is narrowed to a
+    /// target. Unless an observer is being added: it may be one of these.
+    #[cold]
+    pub(crate) fn set_unobserved(&mut self, event: usize, id: Option<RelationId>) {
+        if self.observers.is_adding() {
+            return;
+        }
+        let index = match id {
+            Some(id) => self.relation_mut(id),
+            None => &mut self.tags,
+        };
+        index.observed[event] = false;
+        index.settle_fast_path();
+    }
+
+    /// Notes that a relation may be observed: it is watched by another key.
+    pub(crate) fn set_maybe_observed(&mut self, id: RelationId) {
+        let index = self.relation_mut(id);
+        index.observed = [true; 2];
+        index.settle_fast_path();
+    }
+
+    /// Notes that there may be observers of insertions and of removals of pairs of any relation, and of tags.
+    pub(crate) fn set_all_maybe_observed(&mut self, events: [bool; 2]) {
+        for index in self.relations.iter_mut().chain([&mut self.tags]) {
+            for (observed, event) in index.observed.iter_mut().zip(events) {
+                *observed |= event;
+            }
+            index.settle_fast_path();
+        }
+    }
+
+    /// Notes that an observer is being added, of which nothing is known yet.
+    pub(crate) fn begin_adding_observer(&mut self) {
+        self.observers.exceptions += 1;
+    }
+
+    /// Notes that an observer is listed by Bevy now, or is gone.
+    pub(crate) fn end_adding_observer(&mut self) {
+        if self.observers.is_adding() {
+            self.observers.exceptions -= 1;
+        }
+    }
+
+    /// Notes that an observer is narrowed to pairs that name a living entity.
+    pub(crate) fn set_narrowed(&mut self, entity: Entity) {
+        self.participants.set_narrowed(entity);
+        if !self.observers.any_narrowed {
+            self.observers.any_narrowed = true;
+            self.observers.exceptions += 1;
+        }
+    }
+
+    pub(crate) fn set_event_keys(&mut self, keys: [EventKey; 2]) {
+        self.observers.keys = keys.map(Some);
+    }
+
+    /// The key of the event of insertions, or of removals.
+    #[inline]
+    pub(crate) fn event_key(&self, event: usize) -> Option<EventKey> {
+        self.observers.keys[event]
     }
 }

@@ -31,8 +31,13 @@ pub(crate) struct RelationIndex {
     pub(super) exclusive: bool,
     /// Its bit in the records of participants.
     pub(super) bit: u64,
-    /// What changes of its pairs need no more than this index, but for observers.
+    /// What changes of its pairs need no more than this index.
     pub(super) fast_path: FastPathFlags,
+    /// The same, but for observers.
+    pub(super) allowed: FastPathFlags,
+    /// Whether insertions, and removals, may have observers, beside those that are narrowed to a target. The first event finds
+    /// out.
+    pub(super) observed: [bool; 2],
     pub(super) acyclic: bool,
     pub(super) symmetric: bool,
     /// What happens to the sources of a target that goes.
@@ -60,6 +65,8 @@ impl RelationIndex {
             exclusive: traits.is_exclusive(),
             bit,
             fast_path: FastPathFlags::default(),
+            allowed: FastPathFlags::default(),
+            observed: [true; 2],
             acyclic: traits.is_acyclic(),
             symmetric: traits.is_symmetric(),
             on_target_despawn: traits.target_policy(),

@@ -36,7 +36,7 @@ pub use ticks::PairTicks;
 
 pub(crate) use bits::{BitSet, ones};
 pub(crate) use column::{PairData, type_ref, unpack};
-pub(crate) use fast_path::{FastPathFlags, Observed};
+pub(crate) use fast_path::{Affected, FastPathFlags, ObserverState};
 pub(crate) use forward::{ExclusiveReader, Reader, Upward};
 pub(crate) use index::RelationIndex;
 pub(crate) use journal::{Change, Cursor, Journal};
@@ -81,7 +81,7 @@ pub(crate) struct PairStore {
     /// See [`tags`](Self::tags).
     tags: RelationIndex,
     pub(crate) participants: Participants,
-    observed: Observed,
+    observers: ObserverState,
     /// The source of a pair kept in a component whose value is being replaced.
     replacing: Option<Entity>,
     /// The columns with values that were removed and are still to be dropped.

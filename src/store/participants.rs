@@ -84,7 +84,7 @@ const OBSERVER: u64 = 1 << 9;
 const TAGGED: u64 = 1 << 10;
 
 /// What does not keep an entity from taking part in a further pair without ado.
-const PLAIN: u64 = RELATION | VISITED | TYPE | NARROWED | OBSERVER | TAGGED;
+const PLAIN: u64 = RELATION | VISITED | TYPE | OBSERVER | TAGGED;
 
 /// The roles of every entity.
 #[derive(Default)]
@@ -135,7 +135,7 @@ impl Participants {
     }
 
     /// Notes that `entity` takes part in the relation with this [`bit`], if it is known to be alive, and is no
-    /// data target. False if more has to be done for it to have a pair.
+    /// data target; no observer is narrowed to it. False if more has to be done for it to have a pair.
     #[inline]
     pub(crate) fn join_if_ready(&mut self, entity: Entity, bit: u64) -> bool {
         let Some(record) = self.records.existing_mut(entity.index_u32()) else { return false };
@@ -285,7 +285,7 @@ impl Participants {
         self.ensure(entity).head |= TYPE;
     }
 
-    pub(crate) fn set_narrowed(&mut self, entity: Entity) {
+    pub(super) fn set_narrowed(&mut self, entity: Entity) {
         self.ensure(entity).head |= NARROWED;
     }
 

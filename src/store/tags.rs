@@ -3,7 +3,7 @@
 //! They have an index of their own, built like that of a relation: the entity that has a tag stands as the source, the tag
 //! as the target. It is in no registry, so that readers of pairs do not meet tags.
 
-use super::{FastPathFlags, PairStore, Participants, RelationIndex};
+use super::{PairStore, Participants, RelationIndex};
 use bevy_ecs::entity::Entity;
 
 impl PairStore {
@@ -17,12 +17,6 @@ impl PairStore {
     #[inline]
     pub(crate) fn tags_access(&mut self) -> (&mut RelationIndex, &mut Participants) {
         (&mut self.tags, &mut self.participants)
-    }
-
-    /// [`tags_access`](Self::tags_access), unless observers stand in the way of the change.
-    #[inline]
-    pub(crate) fn fast_tags_access(&mut self, flag: FastPathFlags) -> Option<&mut RelationIndex> {
-        (!self.observed.declines(flag)).then_some(&mut self.tags)
     }
 
     /// Whether the entity has a tag, or serves as one.

@@ -51,6 +51,7 @@ mod many_relations;
 mod marker;
 mod model;
 mod names;
+mod observed;
 #[expect(dead_code, reason = "the comparison with Flecs uses more of it")]
 mod oracle;
 mod ours;

@@ -1,9 +1,11 @@
 //! Bevy's own relationships as a [`Side`], and components that name an entity by hand.
 
-use crate::side::{Link, Lookup, Side, SpawnLinked, Way};
+use crate::side::{Link, Lookup, Side, SpawnLinked, Way, notice};
 use bevy_ecs::{
     component::Component,
     entity::{Entity, EntityHashSet},
+    lifecycle::Insert,
+    observer::On,
     relationship::Relationship,
     system::{Commands, Query, SystemState},
     world::{CommandQueue, World},
@@ -85,6 +87,14 @@ impl<R: Naming> Bevy<R> {
     pub(crate) fn in_world(mut world: World, way: Way) -> Self {
         let reader = SystemState::new(&mut world);
         Self { world, reader, queue: CommandQueue::default(), way }
+    }
+
+    /// Observes the insertion of a component.
+    pub(crate) fn observed<C: Component>(mut self, observers: usize) -> Self {
+        for _ in 0..observers {
+            self.world.add_observer(|_: On<Insert<C>>| notice());
+        }
+        self
     }
 
     fn command(&mut self, links: &[Link<Entity>], each: impl Fn(&mut Commands<'_, '_>, Link<Entity>)) {

@@ -6,7 +6,7 @@
 //! own size and alignment, and a [`Component`] knows its type.
 #![expect(unsafe_code, reason = "the C interface of Flecs is unsafe; calls are wrapped one by one here")]
 
-use crate::side::{Link, Lookup, Side, SpawnLinked, Way};
+use crate::side::{Link, Lookup, Side, SpawnLinked, Way, notice};
 use flecs_ecs::{core::World, sys};
 use std::{
     ffi::{CStr, c_void},
@@ -109,6 +109,24 @@ impl FlecsWorld {
         // SAFETY: these are constants of the C library, initialized before `main`.
         let rule = unsafe { pair(Id(sys::EcsOnInstantiate), Id(sys::EcsInherit)) };
         self.add(component.id, rule);
+    }
+
+    /// Calls [`notice`] whenever a pair that fits `id` is added.
+    pub(crate) fn observe(&mut self, id: Id) {
+        unsafe extern "C-unwind" fn callback(iterator: *mut sys::ecs_iter_t) {
+            // SAFETY: Flecs passes an iterator that is valid for the call.
+            for _ in 0..unsafe { (*iterator).count } {
+                notice();
+            }
+        }
+        // SAFETY: the descriptor is a C struct for which all zeroes is the documented default.
+        let mut description: sys::ecs_observer_desc_t = unsafe { mem::zeroed() };
+        description.query.terms[0].id = id.0;
+        // SAFETY: a constant of the C library, initialized before `main`.
+        description.events[0] = unsafe { sys::EcsOnAdd };
+        description.callback = Some(callback);
+        // SAFETY: *World*, *Ids*; the descriptor is valid for the call, and the callback for as long as the program runs.
+        unsafe { sys::ecs_observer_init(self.raw, &raw const description) };
     }
 
     pub(crate) fn set_name(&mut self, entity: Id, name: &CStr) {
@@ -262,6 +280,8 @@ pub(crate) struct Flecs {
     components: [Component<Triple>; 2],
     kind: Kind,
     way: Way,
+    /// Pairs carry a value.
+    valued: bool,
 }
 
 impl Flecs {
@@ -269,7 +289,29 @@ impl Flecs {
         let mut world = FlecsWorld::new();
         let components = [world.component(), world.component()];
         let relation = world.relation(kind);
-        Self { world, relation, wildcard: pair(relation, wildcard()), components, kind, way }
+        Self { world, relation, wildcard: pair(relation, wildcard()), components, kind, way, valued: false }
+    }
+
+    /// Its pairs carry a value.
+    pub(crate) fn with_values(way: Way) -> Self {
+        let mut side = Self::new(Kind::Fragmenting, way);
+        side.relation = side.world.component::<Triple>().id;
+        side.wildcard = pair(side.relation, wildcard());
+        side.valued = true;
+        side
+    }
+
+    /// Observes the insertion of its pairs.
+    pub(crate) fn observed(mut self, observers: usize) -> Self {
+        (0..observers).for_each(|_| self.world.observe(self.wildcard));
+        self
+    }
+
+    /// Observes the insertion of pairs of another relation.
+    pub(crate) fn observed_elsewhere(mut self) -> Self {
+        let other = self.world.relation(self.kind);
+        self.world.observe(pair(other, wildcard()));
+        self
     }
 }
 
@@ -316,7 +358,12 @@ impl Side for Flecs {
 
     #[inline]
     fn insert(&mut self, source: Id, target: Id) {
-        self.world.add(source, pair(self.relation, target));
+        let id = pair(self.relation, target);
+        if self.valued {
+            self.world.set(source, Component { id, values: PhantomData }, &VALUE);
+        } else {
+            self.world.add(source, id);
+        }
     }
 
     #[inline]

@@ -2,12 +2,13 @@
 
 use crate::{
     bevy::COMPONENTS,
-    side::{Link, Lookup, Side, SpawnLinked, Way},
+    side::{Link, Lookup, Side, SpawnLinked, Way, notice},
 };
 use bevy_app::App;
 use bevy_ecs::{
     component::Component,
     entity::Entity,
+    observer::On,
     system::{Commands, SystemState},
     world::{CommandQueue, World},
 };
@@ -34,6 +35,16 @@ pub(crate) struct DockedTo;
 #[derive(Relation, Default)]
 #[relation(exclusive)]
 pub(crate) struct OwnedBy;
+
+/// A relation of which each pair carries a value.
+#[derive(Relation)]
+pub(crate) struct Owes(#[expect(dead_code, reason = "only stored")] [f32; 3]);
+
+impl Default for Owes {
+    fn default() -> Self {
+        Self([1.0; 3])
+    }
+}
 
 /// A hierarchy: sources go with their target.
 #[derive(Relation, Default)]
@@ -70,9 +81,31 @@ pub(crate) struct Ours<R: Relation> {
 
 impl<R: Relation + Default> Ours<R> {
     pub(crate) fn new(way: Way) -> Self {
+        Self::in_world(way, |_| {})
+    }
+
+    fn in_world(way: Way, prepare: impl FnOnce(&mut World)) -> Self {
         let mut world = world();
+        prepare(&mut world);
         let reader = SystemState::new(&mut world);
         Self { world, reader, queue: CommandQueue::default(), way }
+    }
+
+    /// Its relation is the last of so many.
+    pub(crate) fn among(relations: usize, way: Way) -> Self {
+        Self::in_world(way, |world| {
+            for _ in 1..relations {
+                world.spawn_relation("R", RelationTraits::new()).expect("the traits are right");
+            }
+        })
+    }
+
+    /// Observes the insertion of pairs of a relation.
+    pub(crate) fn observed<Observed: Relation>(mut self, observers: usize) -> Self {
+        for _ in 0..observers {
+            self.world.add_observer(|_: On<PairInserted<Observed>>| notice());
+        }
+        self
     }
 
     fn pairs(&mut self) -> Pairs<'_, '_, R> {

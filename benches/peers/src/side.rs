@@ -3,8 +3,24 @@
 //! A side is a world with one relation. The methods that take slices are what gets timed: by default they
 //! are the loop a user would write, and a side that has a faster way for many pairs overrides them.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 /// A source and a target.
 pub(crate) type Link<Id> = (Id, Id);
+
+/// How often [`notice`] was called.
+static NOTICED: AtomicUsize = AtomicUsize::new(0);
+
+/// What observers do.
+#[inline]
+pub(crate) fn notice() {
+    NOTICED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How often observers have run.
+pub(crate) fn noticed() -> usize {
+    NOTICED.load(Ordering::Relaxed)
+}
 
 /// How a side hands its operations to its library.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -309,7 +309,7 @@ fn inserted_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: Store
     PairWriter::new(store).insert(pair, None, tick);
     let with = &store.registry.entry(relation).with;
     let companions: Vec<Entity> = with.iter().map(|&with| store.registry.entry(with).entity).collect();
-    if event::is_observed(world, PairEvent::Inserted) {
+    if event::is_observed(world, PairEvent::Inserted, pair) {
         event::trigger(world, PairEvent::Inserted, pair, false);
     }
     for companion in companions {
@@ -327,7 +327,7 @@ fn replaced(world: &mut DeferredWorld<'_>, pair: StoredPair) {
     if store.is_replacing(pair.source) {
         store.set_replacing(None);
         PairWriter::new(store).replace(pair, None, tick);
-        if event::is_observed(world, PairEvent::Inserted) {
+        if event::is_observed(world, PairEvent::Inserted, pair) {
             event::trigger(world, PairEvent::Inserted, pair, true);
         }
     }

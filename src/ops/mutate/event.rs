@@ -16,7 +16,7 @@ use crate::{
     id::{PairId, Slot, StoredPair, StoredTag},
     ops::register::{
         entity::relation_id_of,
-        keys::{Narrowed, NarrowedKeys, PairInsertedEvent, PairRemovedEvent, RelationKey, set_observed},
+        keys::{Narrowed, NarrowedKeys, PairInsertedEvent, PairRemovedEvent, RelationKey},
         store::ensure_store,
     },
     relation::Tagged,
@@ -26,7 +26,7 @@ use bevy_ecs::{
     change_detection::MaybeLocation,
     component::{Component, ComponentDescriptor, ComponentId},
     entity::Entity,
-    event::{EntityComponentsTrigger, EntityEvent, Event, EventKey, trigger_entity_internal},
+    event::{EntityComponentsTrigger, EntityEvent, Event, trigger_entity_internal},
     observer::{IntoObserver, Observer, TriggerContext},
     ptr::PtrMut,
     world::{DeferredWorld, World},
@@ -42,72 +42,97 @@ pub(crate) enum PairEvent {
 
 /// Whether there may be observers of an event.
 #[inline]
-pub(crate) fn is_observed(world: &mut DeferredWorld<'_>, kind: PairEvent) -> bool {
-    let may_be = fetch::store(world).is_some_and(|store| store.observed()[kind as usize]);
-    // It is not noticed when an observer goes.
-    may_be && refresh_observed(world)[kind as usize]
+pub(crate) fn is_observed(world: &World, kind: PairEvent, pair: StoredPair) -> bool {
+    fetch::store(world).is_some_and(|store| store.is_observed(kind as usize, pair))
 }
 
-/// Triggers an event of a pair.
+/// [`is_observed`] for a tag.
+#[inline]
+pub(crate) fn is_tag_observed(world: &World, kind: PairEvent, tag: StoredTag) -> bool {
+    fetch::store(world).is_some_and(|store| store.is_tag_observed(kind as usize, tag))
+}
+
+/// Triggers an event of a pair that may have observers.
 pub(crate) fn trigger(world: &mut DeferredWorld<'_>, kind: PairEvent, pair: StoredPair, replaced: bool) {
     let StoredPair { source, target, .. } = pair;
     let Some(store) = fetch::store(world) else { return };
     let entry = store.registry.entry(pair.relation);
-    let mut components: SmallVec<[ComponentId; 3]> = entry.keys.iter().copied().collect();
-    add_narrowed(world, store, [(Some(entry.entity), target), (None, target)], &mut components);
-    let inserted = PairInsertedEvent { source, relation: entry.entity, target, replaced };
-    trigger_keys(world, kind, inserted, &components);
+    let own = &entry.keys;
+    let narrowed = narrowed_keys(world, store, [(Some(entry.entity), target), (None, target)]);
+    let event = PairInsertedEvent { source, relation: entry.entity, target, replaced };
+    let keys: SmallVec<[ComponentId; 3]> = own.iter().copied().chain(narrowed).collect();
+    let own = own.len();
+    if !trigger_keys(world, kind, event, &keys, own)
+        && let Some(store) = fetch::deferred_store(world)
+    {
+        store.set_unobserved(kind as usize, Some(pair.relation));
+    }
 }
 
-/// Triggers an event of a tag, which has no relation: [`Tagged`] stands for it.
+/// Triggers an event of a tag that may have observers. A tag has no relation: [`Tagged`] stands for it.
 pub(crate) fn trigger_tag(world: &mut DeferredWorld<'_>, kind: PairEvent, tag: StoredTag) {
     let StoredTag { source, tag } = tag;
     let Some(store) = fetch::store(world) else { return };
     let Some(relation) = store.registry.tags_entity() else { return };
-    let mut components: SmallVec<_> = world.component_id::<RelationKey<Tagged>>().into_iter().collect();
-    add_narrowed(world, store, [(Some(relation), tag), (None, tag)], &mut components);
-    let inserted = PairInsertedEvent { source, relation, target: tag, replaced: false };
-    trigger_keys(world, kind, inserted, &components);
+    let own = world.component_id::<RelationKey<Tagged>>();
+    let narrowed = narrowed_keys(world, store, [(Some(relation), tag), (None, tag)]);
+    let event = PairInsertedEvent { source, relation, target: tag, replaced: false };
+    let keys: SmallVec<[ComponentId; 3]> = own.into_iter().chain(narrowed).collect();
+    if !trigger_keys(world, kind, event, &keys, usize::from(own.is_some()))
+        && let Some(store) = fetch::deferred_store(world)
+    {
+        store.set_unobserved(kind as usize, None);
+    }
 }
 
-/// Runs the observers of an event that watch all pairs, or one of `components`.
+/// Runs the observers of an event that watch all pairs, or one of `components`. False if there are none of all pairs or of
+/// the first `own` of the components, which are the relation's.
 fn trigger_keys(
     world: &mut DeferredWorld<'_>,
     kind: PairEvent,
     mut event: PairInsertedEvent,
     components: &[ComponentId],
-) {
+    own: usize,
+) -> bool {
+    let Some(key) = fetch::store(world).and_then(|store| store.event_key(kind as usize)) else { return true };
+    // It is not noticed when an observer goes.
+    let Some(observers) = world.observers().try_get_observers(key) else { return false };
+    let by_component = observers.component_observers();
+    let is_watched = |component: &ComponentId| by_component.contains_key(component);
+    let observed = !observers.global_observers().is_empty()
+        || !observers.entity_observers().is_empty()
+        || components[..own].iter().any(is_watched);
+    if !observed && !components[own..].iter().any(is_watched) {
+        return false;
+    }
     let mut trigger = EntityComponentsTrigger { components, old_archetype: None, new_archetype: None };
     match kind {
-        PairEvent::Inserted => {
-            let Some(key) = world.event_key::<PairInsertedEvent>() else { return };
-            // SAFETY: the key was looked up in this world by the type of the event, and the trigger is of the type that
-            // the event asks for. Test: `observers_see_the_fields_of_their_own_event`.
-            unsafe { world.trigger_raw(key, &mut event, &mut trigger, MaybeLocation::caller()) };
-        }
+        // SAFETY: the key was registered in this world by the type of the event, and the trigger is of the type that
+        // the event asks for. Test: `observers_see_the_fields_of_their_own_event`.
+        PairEvent::Inserted => unsafe {
+            world.trigger_raw(key, &mut event, &mut trigger, MaybeLocation::caller());
+        },
         PairEvent::Removed => {
-            let Some(key) = world.event_key::<PairRemovedEvent>() else { return };
             let PairInsertedEvent { source, relation, target, .. } = event;
             let mut event = PairRemovedEvent { source, relation, target };
             // SAFETY: as above.
             unsafe { world.trigger_raw(key, &mut event, &mut trigger, MaybeLocation::caller()) };
         }
     }
+    observed
 }
 
-/// Adds the ids that narrowed observers watch.
+/// The ids that narrowed observers watch.
 #[inline]
-fn add_narrowed(
+fn narrowed_keys(
     world: &World,
     store: &PairStore,
     narrowed: [Narrowed; 2],
-    components: &mut SmallVec<[ComponentId; 3]>,
-) {
-    if store.participants.is_narrowed(narrowed[0].1)
-        && let Some(keys) = world.get_resource::<NarrowedKeys>()
-    {
-        components.extend(narrowed.iter().filter_map(|&narrowed| keys.get(narrowed)));
-    }
+) -> impl Iterator<Item = ComponentId> + use<> {
+    let is_narrowed = store.participants.is_narrowed(narrowed[0].1);
+    let keys = if is_narrowed { world.get_resource::<NarrowedKeys>() } else { None };
+    let found = keys.map_or([None; 2], |keys| narrowed.map(|narrowed| keys.get(narrowed)));
+    found.into_iter().flatten()
 }
 
 /// Runs the observers of an entity event at its target, and no further, whatever its trigger would do on its own.
@@ -213,24 +238,6 @@ unsafe fn run<E: EntityEvent, W: ObserveEntity>(
     W::run(&mut world, entity);
 }
 
-/// Finds out which of the events have observers.
-fn refresh_observed(world: &mut DeferredWorld<'_>) -> [bool; 2] {
-    let any = event_keys(world).map(|key| {
-        key.and_then(|key| world.observers().try_get_observers(key)).is_some_and(|observers| {
-            !observers.global_observers().is_empty()
-                || !observers.entity_observers().is_empty()
-                || !observers.component_observers().is_empty()
-        })
-    });
-    set_observed(world, any);
-    any
-}
-
-/// The keys of the two events, in the order of [`PairEvent`].
-fn event_keys(world: &World) -> [Option<EventKey>; 2] {
-    [world.event_key::<PairInsertedEvent>(), world.event_key::<PairRemovedEvent>()]
-}
-
 /// Adds an observer of the pairs that fit `pair`.
 pub(crate) fn observe<M>(world: &mut World, pair: PairId, observer: impl IntoObserver<M>) -> Entity {
     let observer = observer.into_observer();
@@ -259,7 +266,9 @@ fn relation_key(world: &mut World, relation: Entity) -> Option<ComponentId> {
         return Some(key);
     }
     let key = free_key(world);
-    ensure_store(world).registry.entry_mut(id).keys.push(key);
+    let store = ensure_store(world);
+    store.registry.entry_mut(id).keys.push(key);
+    store.set_maybe_observed(id);
     Some(key)
 }
 
@@ -273,7 +282,8 @@ fn narrow_key(world: &mut World, narrowed: Narrowed) -> ComponentId {
 
 /// An id of something that is gone and that no observer watches any more, or a new one.
 fn free_key(world: &mut World) -> ComponentId {
-    let keys = event_keys(world);
+    let store = ensure_store(world);
+    let keys = [store.event_key(0), store.event_key(1)];
     let mut free = core::mem::take(&mut ensure_store(world).registry.free_keys);
     let watched = |key: &ComponentId| {
         let observers = keys.iter().flatten().filter_map(|&event| world.observers().try_get_observers(event));

@@ -44,6 +44,7 @@ pub(crate) fn insert_typed<R: Relation>(
         match PairWriter::new(store).try_insert(pair) {
             FastPath::Done => return Ok(()),
             FastPath::NotReady => return insert_when_ready(world, pair),
+            FastPath::Observed => return insert_observed(world, pair),
             FastPath::Declined => {}
         }
     }
@@ -141,6 +142,7 @@ pub(crate) fn insert(
         match PairWriter::new(store).try_insert(pair) {
             FastPath::Done => return Ok(()),
             FastPath::NotReady => return insert_when_ready(world, pair),
+            FastPath::Observed => return insert_observed(world, pair),
             FastPath::Declined => {}
         }
     }
@@ -165,11 +167,31 @@ fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(), InsertPa
         let Some(store) = fetch::store_mut(world) else {
             return Err(store_removed(world, pair.source, pair.target));
         };
-        if PairWriter::new(store).try_insert(pair) == FastPath::Done {
-            return Ok(());
+        match PairWriter::new(store).try_insert(pair) {
+            FastPath::Done => return Ok(()),
+            FastPath::Observed => return insert_observed(world, pair),
+            FastPath::NotReady | FastPath::Declined => {}
         }
     }
     insert_by_rules(world, pair, None)
+}
+
+/// Inserts a pair that only observers keep from the fast path, and triggers its event, unless other pairs have to go.
+#[inline(never)]
+fn insert_observed(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
+    let writer = fetch::store_mut(world).map(PairWriter::new);
+    match writer.and_then(|writer| writer.insert_observed(pair)) {
+        Some(true) => {
+            let mut rest = Completion::default();
+            let deferred = &mut DeferredWorld::from(&mut *world);
+            rest.run(|| event::trigger(deferred, PairEvent::Inserted, pair, false));
+            rest.run(|| world.flush());
+            rest.finish();
+            Ok(())
+        }
+        Some(false) => Ok(()),
+        None => insert_by_rules(world, pair, None),
+    }
 }
 
 /// Inserts a pair by the rules: plans, applies the plan, triggers events.
@@ -238,20 +260,22 @@ fn apply(
     let InsertPlan { removals, mut insertions, adopted, .. } = plan;
     let mut deferred = DeferredWorld::from(&mut *world);
     // The last that may panic with everything as it was.
-    let removals_observed = remove::trigger_removed(&mut deferred, &removals);
+    let mut observed = remove::trigger_removed(&mut deferred, &removals);
     if fetch::store(&deferred).is_none() {
         return Err(store_removed(world, pair.source, pair.target));
     }
     let rows = store_values(&mut deferred, &mut insertions, given.as_deref_mut())?;
     remove::unlink(&mut deferred, &removals);
     write(&mut deferred, &insertions, &rows, &adopted);
-    let observed = event::is_observed(&mut deferred, PairEvent::Inserted);
     let mut rest = Completion::default();
-    for insertion in insertions.iter().filter(|_| observed) {
-        let world = &mut DeferredWorld::from(&mut *world);
-        rest.run(|| event::trigger(world, PairEvent::Inserted, insertion.pair, insertion.replaced));
+    for &Insertion { pair, replaced, .. } in &insertions {
+        if event::is_observed(world, PairEvent::Inserted, pair) {
+            let world = &mut DeferredWorld::from(&mut *world);
+            rest.run(|| event::trigger(world, PairEvent::Inserted, pair, replaced));
+            observed = true;
+        }
     }
-    if observed || removals_observed {
+    if observed {
         rest.run(|| world.flush());
     }
     // The component goes in even if the store is gone by now: it is imported when the relation is used again.

@@ -8,7 +8,7 @@ use crate::{
     fetch,
     id::{PairId, Slot, StoredPair, StoredTag},
     relation::{Adopted, Relation},
-    store::PairStore,
+    store::{FastPathFlags, PairStore},
     traverse::Relations,
 };
 use alloc::vec::Vec;
@@ -44,15 +44,14 @@ impl Selection {
 
 /// [`remove`] for pairs and tags.
 pub(crate) fn remove_all(world: &mut DeferredWorld<'_>, selection: &Selection) -> bool {
-    let observed = !selection.is_empty() && event::is_observed(world, PairEvent::Removed);
-    if observed {
-        for &tag in &selection.tags {
+    let mut observed = false;
+    for &tag in &selection.tags {
+        if event::is_tag_observed(world, PairEvent::Removed, tag) {
             event::trigger_tag(world, PairEvent::Removed, tag);
-        }
-        for &pair in &selection.pairs {
-            event::trigger(world, PairEvent::Removed, pair, false);
+            observed = true;
         }
     }
+    observed |= trigger_removed(world, &selection.pairs);
     if let Some(store) = fetch::deferred_store(world) {
         let mut writer = PairWriter::new(store);
         selection.tags.iter().for_each(|&tag| writer.remove_tag(tag));
@@ -74,10 +73,11 @@ pub(crate) fn remove(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) -> boo
 
 /// Triggers the events of pairs that are about to be removed. True if there may be observers.
 pub(super) fn trigger_removed(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) -> bool {
-    let observed = !pairs.is_empty() && event::is_observed(world, PairEvent::Removed);
-    if observed {
-        for &pair in pairs {
+    let mut observed = false;
+    for &pair in pairs {
+        if event::is_observed(world, PairEvent::Removed, pair) {
             event::trigger(world, PairEvent::Removed, pair, false);
+            observed = true;
         }
     }
     observed
@@ -208,9 +208,19 @@ pub(crate) fn remove_typed<R: Relation>(world: &mut World, source: Entity, targe
 
 #[inline(never)]
 pub(crate) fn remove_stored(world: &mut World, pair: StoredPair) -> bool {
-    let there =
-        fetch::store(world).is_some_and(|store| store.relation(pair.relation).has(pair.source, pair.target));
-    there && remove_selected(world, Selection { tags: Vec::new(), pairs: alloc::vec![pair] }) > 0
+    let Some(store) = fetch::store(world) else { return false };
+    let index = store.relation(pair.relation);
+    if !index.has(pair.source, pair.target) {
+        return false;
+    }
+    if !index.allows(FastPathFlags::REMOVE) {
+        return remove_selected(world, Selection { tags: Vec::new(), pairs: alloc::vec![pair] }) > 0;
+    }
+    // It has no value, no component and no other direction.
+    if remove(&mut DeferredWorld::from(&mut *world), &[pair]) {
+        world.flush();
+    }
+    true
 }
 
 /// Removes a tag. True if it was there.

@@ -130,14 +130,18 @@ fn write(world: &mut World, source: Entity, tags: &[Entity]) {
     for &tag in tags {
         writer.insert_tag(StoredTag { source, tag });
     }
-    if tags.is_empty() || !event::is_observed(&mut deferred, PairEvent::Inserted) {
-        return;
-    }
+    let mut observed = false;
     let mut rest = Completion::default();
     for &tag in tags {
-        let world = &mut DeferredWorld::from(&mut *world);
-        rest.run(|| event::trigger_tag(world, PairEvent::Inserted, StoredTag { source, tag }));
+        let tag = StoredTag { source, tag };
+        if event::is_tag_observed(world, PairEvent::Inserted, tag) {
+            let world = &mut DeferredWorld::from(&mut *world);
+            rest.run(|| event::trigger_tag(world, PairEvent::Inserted, tag));
+            observed = true;
+        }
     }
-    rest.run(|| world.flush());
+    if observed {
+        rest.run(|| world.flush());
+    }
     rest.finish();
 }

@@ -4,7 +4,7 @@ use crate::{
     fetch,
     id::{RelationId, StoredPair, StoredTag},
     relation::{ColumnRef, Value},
-    store::{FastPathFlags, NO_ROW, PairStore, Participants, RelationIndex},
+    store::{Affected, FastPathFlags, NO_ROW, PairStore, Participants, RelationIndex},
 };
 use bevy_ecs::{change_detection::Tick, entity::Entity, world::DeferredWorld};
 
@@ -21,7 +21,9 @@ pub(in crate::ops) enum FastPath {
     Done,
     /// An end is not marked yet, or the pair may close a cycle.
     NotReady,
-    /// The relation has rules, values or observers.
+    /// Only observers stand in the way of it.
+    Observed,
+    /// The relation has rules or values.
     Declined,
 }
 
@@ -38,32 +40,57 @@ impl<'s> PairWriter<'s> {
 
     /// The index of the relation, if a change takes the fast path.
     #[inline]
-    fn fast_index(&mut self, relation: RelationId, flag: FastPathFlags) -> Option<&mut RelationIndex> {
-        Some(self.store.fast_access(relation, flag)?.0)
+    fn fast_index(
+        &mut self,
+        relation: RelationId,
+        flag: FastPathFlags,
+        affected: Affected,
+    ) -> Option<&mut RelationIndex> {
+        Some(self.store.fast_access(relation, flag, affected)?.0)
     }
 
     /// The fast path for several insertions. `None` if the relation does not have it.
     #[inline]
     pub(in crate::ops) fn fast_path(self, relation: RelationId) -> Option<FastInsertions<'s>> {
-        let (index, participants) = self.store.fast_access(relation, FastPathFlags::INSERT)?;
+        let (index, participants) =
+            self.store.fast_access(relation, FastPathFlags::INSERT, Affected::Insertions)?;
         Some(FastInsertions { index, participants, last_target: None })
     }
 
     /// Inserts a pair on the fast path.
     #[inline]
     pub(in crate::ops) fn try_insert(self, pair: StoredPair) -> FastPath {
-        match self.store.fast_access(pair.relation, FastPathFlags::INSERT) {
+        let affected = Affected::Insertion(pair.source, pair.target);
+        match self.store.fast_access(pair.relation, FastPathFlags::INSERT, affected) {
             Some((index, participants)) => {
                 insert_if_ready(index, participants, pair.source, pair.target, None)
             }
-            None => FastPath::Declined,
+            None => self.decline(pair.relation, FastPathFlags::INSERT),
         }
+    }
+
+    /// Why a change does not take the fast path.
+    fn decline(self, relation: RelationId, flag: FastPathFlags) -> FastPath {
+        if self.store.relation(relation).allows(flag) { FastPath::Observed } else { FastPath::Declined }
+    }
+
+    /// Inserts a pair of a relation for which the fast path was [`FastPath::Observed`], before its event. Returns whether it
+    /// is new; `None` if more has to be done for it.
+    pub(in crate::ops) fn insert_observed(self, pair: StoredPair) -> Option<bool> {
+        let StoredPair { source, relation, target } = pair;
+        let (index, participants) = self.store.write_access(relation);
+        if index.has(source, target) {
+            return Some(false);
+        }
+        let gives_way = index.is_exclusive() && index.has_any(source);
+        let done = !gives_way && insert_if_ready(index, participants, source, target, None) == FastPath::Done;
+        done.then_some(true)
     }
 
     /// Removes a pair on the fast path. Returns whether it was there; `None` if the relation does not have the fast path.
     #[inline]
     pub(in crate::ops) fn try_remove(&mut self, pair: StoredPair) -> Option<bool> {
-        let index = self.fast_index(pair.relation, FastPathFlags::REMOVE)?;
+        let index = self.fast_index(pair.relation, FastPathFlags::REMOVE, Affected::Target(pair.target))?;
         Some(index.unlink(pair.source, pair.target).is_some())
     }
 
@@ -71,7 +98,9 @@ impl<'s> PairWriter<'s> {
     #[inline]
     pub(in crate::ops) fn try_mirror(&mut self, pair: StoredPair) -> FastPath {
         let StoredPair { source, relation, target } = pair;
-        let Some(index) = self.fast_index(relation, FastPathFlags::MIRROR) else { return FastPath::Declined };
+        let Some(index) = self.fast_index(relation, FastPathFlags::MIRROR, Affected::Target(target)) else {
+            return FastPath::Declined;
+        };
         if may_close_cycle(index, source, target) || index.has_any(source) {
             return FastPath::NotReady;
         }
@@ -82,7 +111,8 @@ impl<'s> PairWriter<'s> {
     /// Removes the pair of a component that goes, on the fast path.
     #[inline]
     pub(in crate::ops) fn try_unlink(&mut self, pair: StoredPair) -> FastPath {
-        let Some(index) = self.fast_index(pair.relation, FastPathFlags::UNLINK) else {
+        let affected = Affected::Target(pair.target);
+        let Some(index) = self.fast_index(pair.relation, FastPathFlags::UNLINK, affected) else {
             return FastPath::Declined;
         };
         index.unlink(pair.source, pair.target);
@@ -92,7 +122,9 @@ impl<'s> PairWriter<'s> {
     /// Removes all pairs that `source` has of the relation, on the fast path.
     #[inline]
     pub(in crate::ops) fn try_unlink_source(&mut self, relation: RelationId, source: Entity) -> FastPath {
-        let Some(index) = self.fast_index(relation, FastPathFlags::UNLINK) else { return FastPath::Declined };
+        let Some(index) = self.fast_index(relation, FastPathFlags::UNLINK, Affected::Source(source)) else {
+            return FastPath::Declined;
+        };
         while let Some(target) = index.first_target(source) {
             index.unlink(source, target);
         }
@@ -102,7 +134,9 @@ impl<'s> PairWriter<'s> {
     /// Removes all pairs of the relation with this target, on the fast path.
     #[inline]
     pub(in crate::ops) fn try_unlink_target(&mut self, relation: RelationId, target: Entity) -> FastPath {
-        let Some(index) = self.fast_index(relation, FastPathFlags::UNLINK) else { return FastPath::Declined };
+        let Some(index) = self.fast_index(relation, FastPathFlags::UNLINK, Affected::Target(target)) else {
+            return FastPath::Declined;
+        };
         index.unlink_target(target);
         FastPath::Done
     }
@@ -164,13 +198,14 @@ impl<'s> PairWriter<'s> {
 
     /// Removes a tag, if nothing observes that. Returns whether it was there; `None` if there may be observers.
     pub(in crate::ops) fn try_remove_tag(&mut self, StoredTag { source, tag }: StoredTag) -> Option<bool> {
-        let tags = self.store.fast_tags_access(FastPathFlags::REMOVE)?;
+        let tags = self.store.fast_tags_access(FastPathFlags::REMOVE, &[Affected::Target(tag)])?;
         Some(tags.unlink(source, tag).is_some())
     }
 
     /// Removes all tags that `entity` has, and those that it is, if nothing observes that.
     pub(in crate::ops) fn try_remove_tags(&mut self, entity: Entity) -> FastPath {
-        let Some(tags) = self.store.fast_tags_access(FastPathFlags::UNLINK) else {
+        let affected = [Affected::Target(entity), Affected::Source(entity)];
+        let Some(tags) = self.store.fast_tags_access(FastPathFlags::UNLINK, &affected) else {
             return FastPath::Declined;
         };
         tags.unlink_target(entity);

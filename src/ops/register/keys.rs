@@ -4,6 +4,7 @@
 use crate::{
     fetch,
     relation::{Relation, Wildcard},
+    store::StoreId,
 };
 use alloc::{vec, vec::Vec};
 use bevy_ecs::{
@@ -108,20 +109,40 @@ pub(in crate::ops) fn key_of_type<R: Relation>(world: &mut World) -> ComponentId
 
 /// Spawns the observer that notes that there may be observers of pairs: it looks at every observer that is added.
 pub(super) fn spawn_observers(world: &mut World) -> Vec<Entity> {
-    world.register_event_key::<PairInsertedEvent>();
-    world.register_event_key::<PairRemovedEvent>();
-    // The first event finds out. There may even be an observer that is just being added: one whose parameters
-    // have brought relations into the world.
-    set_observed(&mut DeferredWorld::from(&mut *world), [true; 2]);
-    let observer = world.add_observer(|_: On<Insert<Observer>>, mut world: DeferredWorld| {
-        set_observed(&mut world, [true; 2]);
+    let keys =
+        [world.register_event_key::<PairInsertedEvent>(), world.register_event_key::<PairRemovedEvent>()];
+    if let Some(store) = fetch::store_mut(world) {
+        store.set_event_keys(keys);
+        // The first event of each relation finds out. There may even be an observer that is just being added: one whose
+        // parameters have brought relations into the world.
+        store.set_all_maybe_observed([true; 2]);
+    }
+    let observer = world.add_observer(|on: On<Insert<Observer>>, mut world: DeferredWorld| {
+        let observer = on.entity;
+        let Some(store) = fetch::deferred_store(&mut world) else { return };
+        store.begin_adding_observer();
+        let store = store.id();
+        // The hook of the component has queued the command that makes Bevy list the observer.
+        world.commands().queue(move |world: &mut World| added(world, observer, store));
     });
     vec![observer.id()]
 }
 
-pub(in crate::ops) fn set_observed(world: &mut DeferredWorld<'_>, any: [bool; 2]) {
-    if let Some(store) = fetch::deferred_store(world) {
-        store.set_observed(any);
+/// Bevy has listed an observer, if it is still there.
+fn added(world: &mut World, observer: Entity, before: StoreId) {
+    let observed = match (fetch::store(world), world.get::<Observer>(observer)) {
+        (Some(store), Some(observer)) => {
+            let watched = observer.descriptor().event_keys();
+            [0, 1].map(|event| store.event_key(event).is_some_and(|key| watched.contains(&key)))
+        }
+        _ => [false; 2],
+    };
+    let Some(store) = fetch::store_mut(world) else { return };
+    if observed.contains(&true) {
+        store.set_all_maybe_observed(observed);
+    }
+    if store.id() == before {
+        store.end_adding_observer();
     }
 }
 
@@ -146,7 +167,7 @@ impl NarrowedKeys {
             named.filter(|&entity| world.entities().contains_spawned(entity)).collect();
         let Some(store) = fetch::store_mut(world) else { return };
         for entity in alive {
-            store.participants.set_narrowed(entity);
+            store.set_narrowed(entity);
         }
     }
 

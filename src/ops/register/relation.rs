@@ -163,8 +163,10 @@ pub(in crate::ops) fn add_type_relation<R: Relation>(world: &mut World) -> Added
             value.map_or(Ok(()), |value| value.validate(context))
         });
     }
-    if known.is_none() {
-        store.create_index(id);
+    match known {
+        // Observers may watch the key of the type already.
+        Some(_) => store.set_maybe_observed(id),
+        None => store.create_index(id),
     }
     note_relation(store, id, entity);
     AddedType { id, known: known.is_some() }

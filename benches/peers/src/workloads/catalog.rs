@@ -60,6 +60,19 @@ pub const CATALOG: &[Entry] = &[
         "insert a tag pair and remove it, each with a new target of its own",
     )
     .headline(),
+    Entry::new("add", "insert_remove_value", "insert a pair with a value and remove it, all with one target"),
+    Entry::new("add", "insert_remove_70", "insert a tag pair of the 70th relation of a world and remove it"),
+    Entry::new(
+        "add",
+        "insert_remove_observed_other",
+        "insert a tag pair and remove it, while insertions of another relation are observed",
+    ),
+    Entry::new(
+        "add",
+        "insert_remove_observed",
+        "insert a tag pair, which is observed by one, and remove it",
+    ),
+    Entry::new("add", "insert_remove_observed_10", "insert a tag pair, which is observed by ten, and remove it"),
     Entry::new("add", "commands", "insert a tag pair and remove it, through commands").headline(),
     Entry::new("retarget", "retarget", "give an exclusive pair another one of 1,000 targets").headline(),
     Entry::new("read", "has_pair", "has (R, T), entities in random order").headline(),

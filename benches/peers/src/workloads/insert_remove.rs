@@ -5,8 +5,8 @@ use crate::{
     bevy::{Bevy, LikesByHand, LikesInList, LikesInSet},
     flecs::{Flecs, Kind},
     harness::{Contestant, Stopwatch, Workload},
-    ours::{Likes, Ours},
-    side::{Link, Side, Way},
+    ours::{Knows, Likes, Ours, Owes},
+    side::{Link, Side, Way, noticed},
 };
 
 /// All sources share one target.
@@ -49,6 +49,82 @@ pub(super) fn fresh_targets(size: usize) -> Workload {
         contestants.insert(1, fresh("flecs DontFragment", size, || Flecs::new(Kind::Sparse, Way::Direct)));
     }
     Workload { id: "insert_remove_fresh", size, elements: size, contestants }
+}
+
+/// Pairs of another relation are observed.
+pub(super) fn observed_elsewhere(size: usize) -> Workload {
+    let contestants = vec![
+        toggle("flecs", size, 1, || Flecs::new(Kind::Fragmenting, Way::Direct).observed_elsewhere()),
+        toggle("bevy", size, 1, || Bevy::<LikesInSet>::new(Way::Direct).observed::<LikesInList>(1)),
+        toggle("ours", size, 1, || Ours::<Likes>::new(Way::Direct).observed::<Knows>(1)),
+        toggle("ours batch", size, 1, || Ours::<Likes>::new(Way::Batch).observed::<Knows>(1)),
+    ];
+    Workload { id: "insert_remove_observed_other", size, elements: size * repeats(size), contestants }
+}
+
+/// One observer sees each insertion.
+pub(super) fn observed_once(size: usize) -> Workload {
+    observed::<1>("insert_remove_observed", size)
+}
+
+/// Ten observers see each insertion.
+pub(super) fn observed_ten_times(size: usize) -> Workload {
+    observed::<10>("insert_remove_observed_10", size)
+}
+
+fn observed<const N: usize>(id: &'static str, size: usize) -> Workload {
+    let contestants = vec![
+        noticed_toggle("flecs", size, N, || Flecs::new(Kind::Fragmenting, Way::Direct).observed(N)),
+        noticed_toggle("bevy", size, N, || Bevy::<LikesInSet>::new(Way::Direct).observed::<LikesInSet>(N)),
+        noticed_toggle("bevy batch", size, N, || {
+            Bevy::<LikesInSet>::new(Way::Batch).observed::<LikesInSet>(N)
+        }),
+        noticed_toggle("ours", size, N, || Ours::<Likes>::new(Way::Direct).observed::<Likes>(N)),
+        noticed_toggle("ours batch", size, N, || Ours::<Likes>::new(Way::Batch).observed::<Likes>(N)),
+    ];
+    Workload { id, size, elements: size * repeats(size), contestants }
+}
+
+/// Pairs carry a value.
+pub(super) fn values(size: usize) -> Workload {
+    let contestants = vec![
+        toggle("flecs", size, 1, || Flecs::with_values(Way::Direct)),
+        toggle("ours", size, 1, || Ours::<Owes>::new(Way::Direct)),
+        toggle("ours batch", size, 1, || Ours::<Owes>::new(Way::Batch)),
+    ];
+    Workload { id: "insert_remove_value", size, elements: size * repeats(size), contestants }
+}
+
+/// The relation has a number for which the record of an entity has no bit.
+pub(super) fn beyond(size: usize) -> Workload {
+    let contestants = vec![
+        toggle("flecs", size, 1, || Flecs::new(Kind::Fragmenting, Way::Direct)),
+        toggle("ours", size, 1, || Ours::<Likes>::among(70, Way::Direct)),
+        toggle("ours batch", size, 1, || Ours::<Likes>::among(70, Way::Batch)),
+    ];
+    Workload { id: "insert_remove_70", size, elements: size * repeats(size), contestants }
+}
+
+/// [`toggle`], of which `observers` see each insertion.
+fn noticed_toggle<S: Side>(
+    name: &'static str,
+    size: usize,
+    observers: usize,
+    new: impl Fn() -> S + 'static,
+) -> Contestant {
+    Contestant::new(name, move || {
+        let mut side = new();
+        let sources = side.spawn_sources(size);
+        let targets = side.spawn_targets(1);
+        let links = round_robin(&sources, &targets);
+        move |watch: &mut Stopwatch| {
+            let before = noticed();
+            let checksum =
+                (0..repeats(size)).map(|_| insert_and_remove(&mut side, &links, watch)).sum::<u64>();
+            assert_eq!(noticed() - before, size * repeats(size) * observers, "observers were not run");
+            checksum
+        }
+    })
 }
 
 fn toggle<S: Side>(name: &'static str, size: usize, targets: usize, new: fn() -> S) -> Contestant {

@@ -60,6 +60,11 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
         &[
             insert_remove::one_target,
             insert_remove::many_targets,
+            insert_remove::values,
+            insert_remove::beyond,
+            insert_remove::observed_elsewhere,
+            insert_remove::observed_once,
+            insert_remove::observed_ten_times,
             commands::one_target,
             retarget::among_many,
             lookup::pair,
