@@ -16,6 +16,7 @@ mod cursor_state;
 mod origin;
 mod rows;
 mod slices;
+mod writer;
 
 pub(crate) use ahead::{Ahead, prefetch};
 pub(crate) use cursor::{CursorFetch, FetchCursor};
@@ -23,6 +24,7 @@ pub(crate) use cursor_set::CursorSet;
 pub(crate) use cursor_state::CursorState;
 pub(crate) use rows::{RowHint, StorageEntities, StorageRows, table_row};
 pub(crate) use slices::{table_slice, table_slice_mut};
+pub(crate) use writer::{LentWriter, Writer};
 
 use crate::store::PairStore;
 use bevy_ecs::{

@@ -34,6 +34,7 @@ pub(crate) fn table_slice_mut<T: Component<Mutability = Mutable>>(
         // SAFETY: the world is borrowed mutably by the caller, so nothing else reads or writes the tick.
         unsafe { *tick.get() = now };
     }
+    columns.get_summary_tick(id).into_iter().for_each(|summary| summary.set(now));
     let caller = MaybeLocation::caller();
     columns.get_changed_by_slice_for(id).zip(caller).map(|(places, caller)| {
         let places: &[UnsafeCell<&'static Location<'static>>] = places.and_then(|places| places.get(rows))?;

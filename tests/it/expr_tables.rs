@@ -1,12 +1,15 @@
 //! Rows a table at a time and on several threads, against the same rows one by one.
 
 use crate::oracle::random::Random;
-use bevy_ecs::prelude::*;
+use bevy_ecs::{change_detection::ContiguousRef, prelude::*, system::SystemParamBuilder};
 use bevy_relations::{
-    expr::{CompiledExpr, PairExpr, Row, WriteFieldError},
+    expr::{AnyExpression, CompiledExpr, ExprParam, PairExpr, Row, RowMut, WriteFieldError},
     prelude::*,
 };
-use std::sync::Mutex;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Mutex,
+};
 
 #[derive(Relation)]
 struct Likes;
@@ -224,6 +227,119 @@ fn slices_that_are_written_count_as_changed() {
     found.sort_by_key(|&(entity, _)| entity);
     expected.sort_by_key(|&(entity, _)| entity);
     assert_eq!(found, expected, "these and no others");
+}
+
+/// What each entity has of a component that is counted.
+fn numbers<T: Component>(world: &mut World, number: fn(&T) -> u64) -> BTreeMap<Entity, u64> {
+    world.query::<(Entity, &T)>().iter(world).map(|(entity, value)| (entity, number(value))).collect()
+}
+
+fn changed<T: Component>(world: &mut World) -> BTreeSet<Entity> {
+    world.query_filtered::<Entity, Changed<T>>().iter(world).collect()
+}
+
+/// Adds to whatever may be written in a row.
+fn raise(mut row: RowMut<'_>) {
+    for field in 0..row.as_row().field_count() {
+        if let Ok(mut fuel) = row.get_mut::<Fuel>(field) {
+            fuel.0 += 1;
+        }
+        if let Ok(mut armor) = row.get_mut::<Armor>(field) {
+            armor.0 += 1;
+        }
+        if let Ok(mut burning) = row.get_mut::<Burning>(field) {
+            burning.0 = burning.0.wrapping_add(1);
+        }
+    }
+}
+
+/// Own fields, shared ones, alternatives and fields of variables; which of them may be written in a system, and which
+/// with the world.
+const WRITTEN: [(&str, &[usize], &[usize]); 7] = [
+    ("[inout] Fuel, ?Armor, [inout] ?Burning", &[0, 2], &[0, 1, 2]),
+    ("[out] Fuel, [inout] Armor(up MountedOn)", &[0, 1], &[0, 1]),
+    ("Ship, (MountedOn, $base), [inout] Fuel($base), [in] Armor", &[2], &[2]),
+    ("Ship, (Likes, $x), [inout] Fuel($x), [inout] ?Burning", &[2, 3], &[2, 3]),
+    ("[inout] Armor || [inout] Burning, [in] Fuel", &[0], &[0]),
+    ("Ship, [inout] Armor(self|up MountedOn)", &[1], &[1]),
+    ("Fuel, Burning", &[], &[0, 1]),
+];
+
+#[test]
+fn fields_of_entities_in_several_tables_are_written() {
+    for (seed, (text, marked, whole)) in (0..4).flat_map(|seed| WRITTEN.map(|written| (seed, written))) {
+        for (in_system, fields) in [(false, whole), (true, marked)] {
+            let mut world = fleet(seed);
+            let mut expr = compile(&mut world, text);
+            let (mut fuel, mut armor, mut burning) = (
+                numbers::<Fuel>(&mut world, |fuel| fuel.0.into()),
+                numbers::<Armor>(&mut world, |armor| armor.0),
+                numbers::<Burning>(&mut world, |burning| burning.0.into()),
+            );
+            let mut expected: [BTreeSet<Entity>; 3] = Default::default();
+            expr.for_each(&world, |row| {
+                for &field in fields {
+                    let has = [
+                        row.get::<Fuel>(field).is_some(),
+                        row.get::<Armor>(field).is_some(),
+                        row.get::<Burning>(field).is_some(),
+                    ];
+                    let Some(number) = has.iter().position(|&has| has) else { continue };
+                    let source = row.source(field).unwrap();
+                    *[&mut fuel, &mut armor, &mut burning][number].get_mut(&source).unwrap() += 1;
+                    expected[number].insert(source);
+                }
+            })
+            .unwrap();
+            world.clear_trackers();
+            if in_system {
+                let mut system = (ExprParam(PairExpr::parse(text).unwrap()),)
+                    .build_state(&mut world)
+                    .build_system(|mut rows: ExprQuery<AnyExpression>| {
+                        rows.for_each_mut(|(), row| raise(row)).unwrap();
+                    });
+                system.initialize(&mut world);
+                system.run((), &mut world).unwrap();
+            } else {
+                expr.for_each_mut(&mut world, raise).unwrap();
+            }
+            assert_eq!(numbers::<Fuel>(&mut world, |fuel| fuel.0.into()), fuel, "{text}");
+            assert_eq!(numbers::<Armor>(&mut world, |armor| armor.0), armor, "{text}");
+            assert_eq!(numbers::<Burning>(&mut world, |burning| burning.0.into()), burning, "{text}");
+            let found =
+                [changed::<Fuel>(&mut world), changed::<Armor>(&mut world), changed::<Burning>(&mut world)];
+            assert_eq!(found, expected, "{text}: these count as changed, and no others");
+            assert!(fields.is_empty() || found.iter().any(|some| some.len() > 1), "{text}");
+        }
+    }
+}
+
+/// Keeps count of when the table was written last.
+#[derive(Component)]
+#[component(summary_tick)]
+struct Counted(u32);
+
+#[test]
+fn the_summary_of_a_table_tells_that_a_field_was_written() {
+    let mut world = World::new();
+    world.register_relation::<Likes>().unwrap();
+    let counted = world.entity_of::<Counted>().to_bits();
+    world.spawn_batch([1, 2, 3].map(Counted));
+    let mut expr = compile(&mut world, &format!("#{counted}"));
+    let mut read = world.query::<Ref<Counted>>();
+    let mut is_changed = |world: &World| {
+        let (values, ticks) = ContiguousRef::split(read.contiguous_iter(world).unwrap().next().unwrap());
+        (values.iter().map(|value| value.0).sum::<u32>(), ticks.summary_tick_is_changed().unwrap())
+    };
+    world.clear_trackers();
+    assert_eq!(is_changed(&world), (6, false));
+    expr.for_each_table_mut(&mut world, |mut table| table.slice_mut::<Counted>(0).unwrap()[0].0 += 1)
+        .unwrap();
+    assert_eq!(is_changed(&world), (7, true));
+    world.clear_trackers();
+    assert_eq!(is_changed(&world), (7, false));
+    expr.for_each_mut(&mut world, |mut row| row.get_mut::<Counted>(0).unwrap().0 += 1).unwrap();
+    assert_eq!(is_changed(&world), (10, true));
 }
 
 #[test]

@@ -14,11 +14,13 @@ use crate::{
 use bevy_ecs::reflect::AppTypeRegistry;
 use bevy_ecs::{
     archetype::Archetypes,
+    change_detection::Tick,
     component::{Component, ComponentId, Components},
     entity::{Entities, Entity},
     entity_disabling::DefaultQueryFilters,
     hierarchy::Children,
     name::Name,
+    query::Access,
     resource::IsResource,
     system::Query,
     world::{FilteredEntityMut, FilteredEntityRef, World, WorldId, unsafe_world_cell::UnsafeWorldCell},
@@ -38,6 +40,10 @@ pub(crate) struct DeclaredAccess<'w, 's> {
     pub(crate) store: Option<&'w PairStore>,
     pub(crate) expr_names: Option<&'w ExprNames>,
     pub(crate) fields: FieldQuery<'w, 's>,
+    /// The access of `fields`, and between which ticks they count as changed.
+    pub(crate) access: &'s Access,
+    pub(crate) last_run: Tick,
+    pub(crate) this_run: Tick,
     pub(crate) children: Option<ChildrenOf<'w, 's>>,
     pub(crate) names: Option<NamePaths<'w, 's>>,
     /// For the components that disable an entity.
@@ -235,55 +241,5 @@ impl<'w> WorldAccess<'w> {
             (Some(names), None) => names.lookup_unique(path),
             (None, _) => Err(LookupError::Unknown { step: path.into(), parent }),
         }
-    }
-}
-
-/// A world in which rows can be written.
-pub(crate) trait WorldAccessMut {
-    fn access(&self) -> WorldAccess<'_>;
-
-    /// Whether own fields may be written that are not marked.
-    fn is_exclusive(&self) -> bool;
-
-    /// The world, if all of it may be written.
-    fn whole(&mut self) -> Option<&mut World>;
-
-    /// The components of an entity that may be written.
-    fn entity_mut(&mut self, entity: Entity) -> Option<FilteredEntityMut<'_, '_>>;
-}
-
-impl WorldAccessMut for World {
-    fn access(&self) -> WorldAccess<'_> {
-        WorldAccess::World(self)
-    }
-
-    fn is_exclusive(&self) -> bool {
-        true
-    }
-
-    fn whole(&mut self) -> Option<&mut World> {
-        Some(self)
-    }
-
-    fn entity_mut(&mut self, entity: Entity) -> Option<FilteredEntityMut<'_, '_>> {
-        self.get_entity_mut(entity).ok().map(Into::into)
-    }
-}
-
-impl WorldAccessMut for DeclaredAccess<'_, '_> {
-    fn access(&self) -> WorldAccess<'_> {
-        WorldAccess::Declared(self)
-    }
-
-    fn is_exclusive(&self) -> bool {
-        false
-    }
-
-    fn whole(&mut self) -> Option<&mut World> {
-        None
-    }
-
-    fn entity_mut(&mut self, entity: Entity) -> Option<FilteredEntityMut<'_, '_>> {
-        self.fields.get_mut(entity).ok()
     }
 }

@@ -9,7 +9,7 @@ mod value;
 mod view;
 mod walk;
 
-pub(crate) use access::{ChildrenOf, DeclaredAccess, FieldQuery, WorldAccess, WorldAccessMut};
+pub(crate) use access::{ChildrenOf, DeclaredAccess, FieldQuery, WorldAccess};
 pub(crate) use hidden::{internal_components, internal_markers, unlisted_components, unlisted_markers};
 pub(crate) use names::ExprNames;
 pub(crate) use value::{Datum, Special};

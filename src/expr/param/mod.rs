@@ -13,10 +13,10 @@ use super::{
     bind::Var,
     eval::{DeclaredAccess, WorldAccess},
     exec::ExprRunError,
-    result::{CompiledExpr, Row, RowMut, Rows},
+    result::{CompiledExpr, FieldWriter, Row, RowMut, Rows},
     text::PairExpr,
 };
-use crate::fetch::FetchCursor;
+use crate::fetch::{FetchCursor, Writer};
 use alloc::string::String;
 use bevy_ecs::{
     entity::Entity,
@@ -199,11 +199,19 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         mut each: impl FnMut(D::Item<'_, 's>, RowMut<'_>),
     ) -> Result<(), ExprRunError> {
         let Self { compiled, declared, cursor, .. } = self;
+        let declared = &*declared;
+        // SAFETY: the system has declared the access, and nothing else that `self` was made for writes or lends out the
+        // same components: `self` is borrowed mutably, and data that conflicts with a field is refused. Systems do not
+        // move entities. Test: `an_expression_reads_and_writes_what_its_terms_say_and_nothing_else`.
+        let fields =
+            unsafe { Writer::within(declared.world, declared.access, declared.last_run, declared.this_run) };
+        let mut fields = FieldWriter::declared(fields, declared);
         compiled.start_rows(WorldAccess::Declared(declared))?;
         while compiled.next_batch(WorldAccess::Declared(declared))? {
-            for row in 0..compiled.batch().len {
-                let this = compiled.batch().columns[Var::THIS.index()].get(row);
-                let Some(this) = this.and_then(|this| this.entity()) else { continue };
+            let compiled = &**compiled;
+            let batch = compiled.batch();
+            for (row, this) in batch.columns[Var::THIS.index()][..].iter().enumerate().take(batch.len) {
+                let Some(this) = this.entity() else { continue };
                 let Some(place) = cursor.find(this) else { continue };
                 // SAFETY: `this` was found there. The access was declared; `self` is borrowed mutably, so that nothing else
                 // has its data; what rows give is disjoint from what `D` writes, or the system would have been refused;
@@ -211,7 +219,7 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
                 // next is fetched.
                 // Test: `data_can_be_written_also_of_an_entity_that_occurs_in_two_rows`.
                 if let Some(item) = unsafe { cursor.fetch_here(this, place) } {
-                    each(item, RowMut::new(compiled, row, declared));
+                    each(item, RowMut::new(compiled, row, &mut fields));
                 }
             }
         }

@@ -52,6 +52,8 @@ pub struct ExprQueryState<E: Expression, D: QueryData + 'static> {
     store: <Store as SystemParam>::State,
     expr_names: <KnownNames as SystemParam>::State,
     fields: QueryState<FilteredEntityMut<'static, 'static>>,
+    /// What they declare.
+    access: Access,
     children: Option<QueryState<&'static Children>>,
     names: Option<<NamePaths<'static, 'static> as SystemParam>::State>,
     data: CursorState<D>,
@@ -110,11 +112,13 @@ impl<E: Expression, D: QueryData + 'static> ExprQueryState<E, D> {
         let mut of_fields = FilteredAccess::default();
         of_fields.access_mut().extend(&required.elsewhere);
         of_fields.access_mut().extend(&required.own);
+        let fields: QueryState<FilteredEntityMut> = whole_world(of_fields, &disabling, world);
         Self {
             status,
             store: Store::init_state(world),
             expr_names: KnownNames::init_state(world),
-            fields: whole_world(of_fields, &disabling, world),
+            access: fields.component_access().access().clone(),
+            fields,
             children: required.children.then(|| whole_world(FilteredAccess::default(), &disabling, world)),
             names: required.names.then(|| NamePaths::init_state(world)),
             data: CursorState::of(data, world),
@@ -279,6 +283,9 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
             world,
             store: store.map(Res::into_inner),
             expr_names: expr_names.map(Res::into_inner),
+            access: &state.access,
+            last_run,
+            this_run: tick,
             fields,
             children,
             names,

@@ -3,7 +3,10 @@
 //! For an order, all rows of a run are collected, and then put in order as a whole. What is asked for first is sorted by
 //! last: the sorts are stable.
 
-use super::rows::{Row, RowMut, Rows};
+use super::{
+    row_mut::{FieldWriter, RowMut},
+    rows::{Row, Rows},
+};
 use crate::expr::{
     bind::{BindContext, BoundQuery, Var, bind},
     eval::{View, WorldAccess},
@@ -200,11 +203,10 @@ impl CompiledExpr {
         world: &mut World,
         mut each: impl FnMut(RowMut<'_>),
     ) -> Result<(), ExprRunError> {
-        self.start_rows(WorldAccess::World(world))?;
-        while self.next_batch(WorldAccess::World(world))? {
-            for row in 0..self.batch().len {
-                each(RowMut::new(self, row, world));
-            }
+        let mut writer = FieldWriter::new(world);
+        self.start_rows(writer.access())?;
+        while self.next_batch(writer.access())? {
+            RowMut::each(self, &mut writer, &mut each);
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ mod group;
 #[cfg(feature = "serialize")]
 mod json;
 mod parallel;
+mod row_mut;
 mod rows;
 mod tables;
 
@@ -12,5 +13,7 @@ pub use compiled::CompiledExpr;
 pub use group::RowGroup;
 #[cfg(feature = "serialize")]
 pub use json::RowSerializer;
-pub use rows::{FieldId, Row, RowMut, Rows, WriteFieldError};
+pub(super) use row_mut::FieldWriter;
+pub use row_mut::RowMut;
+pub use rows::{FieldId, Row, Rows, WriteFieldError};
 pub use tables::{RowTable, RowTableMut};

@@ -4,7 +4,7 @@ use super::compiled::CompiledExpr;
 use crate::{
     expr::{
         bind::Var,
-        eval::{Datum, View, WorldAccess, WorldAccessMut, stored_target},
+        eval::{Datum, View, WorldAccess, stored_target},
         exec::{Batch, Executor, ExprRunError, VarId},
         plan::{Column, FieldShape, Operand, ShapeElement, ShapeId},
         text::{FieldAccess, PairExpr},
@@ -13,10 +13,8 @@ use crate::{
 };
 use alloc::string::{String, ToString};
 use bevy_ecs::{
-    change_detection::Mut,
-    component::{Component, ComponentId, Mutable},
+    component::{Component, ComponentId},
     entity::Entity,
-    world::FilteredEntityMut,
 };
 use core::{
     any::{TypeId, type_name},
@@ -74,7 +72,7 @@ pub enum WriteFieldError {
 }
 
 impl WriteFieldError {
-    fn read_only(executor: &Executor, field: usize) -> Self {
+    pub(super) fn read_only(executor: &Executor, field: usize) -> Self {
         Self::ReadOnly { field, term: executor.field_text(field).unwrap_or_default().into() }
     }
 
@@ -415,61 +413,5 @@ impl fmt::Debug for Row<'_> {
             row.field(name, &value);
         });
         row.finish()
-    }
-}
-
-/// A row through which fields can be written.
-pub struct RowMut<'a> {
-    expr: &'a CompiledExpr,
-    row: usize,
-    world: &'a mut dyn WorldAccessMut,
-}
-
-impl<'a> RowMut<'a> {
-    pub(in crate::expr) fn new(
-        expr: &'a CompiledExpr,
-        row: usize,
-        world: &'a mut dyn WorldAccessMut,
-    ) -> Self {
-        Self { expr, row, world }
-    }
-
-    /// The entity that the row is about; see [`Row::this`].
-    pub fn this(&self) -> Option<Entity> {
-        self.as_row().this()
-    }
-
-    /// The value of a variable; see [`Row::var`].
-    pub fn var(&self, name: &str) -> Option<Entity> {
-        self.as_row().var(name)
-    }
-
-    /// The row, to be read.
-    pub fn as_row(&self) -> Row<'_> {
-        Row::new(self.expr, self.row, self.world.access())
-    }
-
-    /// The value of a field, to be written.
-    ///
-    /// # Errors
-    /// If it is not set or of another type, or if it may only be read: fields marked `[in]` or `[none]`, and those that
-    /// are not of `$this` itself unless marked `[inout]` or `[out]`. In a system no field may be written but those.
-    pub fn get_mut<T: Component<Mutability = Mutable>>(
-        &mut self,
-        field: usize,
-    ) -> Result<Mut<'_, T>, WriteFieldError> {
-        let row = Row::new(self.expr, self.row, self.world.access());
-        let source = row.writable::<T>(field, self.world.is_exclusive())?;
-        let value = match self.world.is_exclusive() {
-            true => self.world.whole().and_then(|world| world.get_mut(source)),
-            false => self.world.entity_mut(source).and_then(FilteredEntityMut::into_mut),
-        };
-        value.ok_or_else(|| WriteFieldError::read_only(self.expr.executor(), field))
-    }
-}
-
-impl fmt::Debug for RowMut<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_row().fmt(f)
     }
 }

@@ -2,7 +2,8 @@
 
 use super::{
     compiled::CompiledExpr,
-    rows::{Row, RowMut, WriteFieldError},
+    row_mut::{FieldWriter, RowMut},
+    rows::{Row, WriteFieldError},
 };
 use crate::{
     expr::{
@@ -81,7 +82,7 @@ impl CompiledExpr {
             let mut from = 0;
             while let Some(run) = self.next_run(world, &steady, from) {
                 from = run.rows.end;
-                each(RowTableMut { expr: self, run, world });
+                each(RowTableMut { expr: self, run, writer: FieldWriter::new(world) });
             }
         }
         Ok(())
@@ -262,19 +263,19 @@ impl fmt::Debug for RowTable<'_> {
 pub struct RowTableMut<'a> {
     expr: &'a CompiledExpr,
     run: ContiguousRows,
-    world: &'a mut World,
+    writer: FieldWriter<'a>,
 }
 
 impl RowTableMut<'_> {
     /// The rows, to be read.
     pub fn as_table(&self) -> RowTable<'_> {
-        RowTable { expr: self.expr, run: self.run.clone(), world: self.world }
+        RowTable { expr: self.expr, run: self.run.clone(), world: self.writer.world() }
     }
 
     /// One of the rows, to write a shared field. `None` if there are not so many.
     pub fn row_mut(&mut self, row: usize) -> Option<RowMut<'_>> {
         let row = self.run.rows.clone().nth(row)?;
-        Some(RowMut::new(self.expr, row, self.world))
+        Some(RowMut::new(self.expr, row, &mut self.writer))
     }
 
     /// The values of an own field, to be written; all count as changed.
@@ -289,7 +290,8 @@ impl RowTableMut<'_> {
         let first = self.as_table().first();
         first.writable::<T>(field, true)?;
         let place = self.run.table_rows().filter(|_| first.is_own(field));
-        let slice = place.and_then(|(table, rows)| fetch::table_slice_mut(self.world, table, rows));
+        let slice =
+            place.and_then(|(table, rows)| fetch::table_slice_mut(self.writer.world_mut(), table, rows));
         slice.ok_or_else(|| WriteFieldError::apart(self.expr.executor(), field))
     }
 }

@@ -1,0 +1,170 @@
+//! Rows through which fields are written.
+
+use super::{
+    compiled::CompiledExpr,
+    rows::{Row, WriteFieldError},
+};
+use crate::{
+    expr::{
+        bind::Var,
+        eval::{DeclaredAccess, WorldAccess},
+        exec::{Batch, Executor, VarId},
+        plan::{Operand, ShapeId},
+        text::FieldAccess,
+    },
+    fetch::{LentWriter, Writer},
+};
+use bevy_ecs::{
+    change_detection::Mut,
+    component::{Component, Mutable},
+    entity::Entity,
+    world::World,
+};
+use core::{any::TypeId, fmt};
+use smallvec::SmallVec;
+
+/// What the rows of a run are written through.
+pub(in crate::expr) struct FieldWriter<'w> {
+    writer: Writer<'w>,
+    /// What is read in a system.
+    declared: Option<&'w DeclaredAccess<'w, 'w>>,
+    known: KnownFields,
+}
+
+/// Fields of which is known that they may be written in each row, the type that they were asked for with, and the
+/// entity.
+type KnownFields = SmallVec<[(usize, TypeId, Operand); 2]>;
+
+impl<'w> FieldWriter<'w> {
+    /// Writes in a world.
+    pub(in crate::expr) fn new(world: &'w mut World) -> Self {
+        Self { writer: Writer::new(world), declared: None, known: SmallVec::new() }
+    }
+
+    /// Writes in a system what it has declared.
+    pub(in crate::expr) fn declared(writer: Writer<'w>, declared: &'w DeclaredAccess<'w, 'w>) -> Self {
+        Self { writer, declared: Some(declared), known: SmallVec::new() }
+    }
+
+    /// What is read meanwhile.
+    pub(in crate::expr) fn access(&self) -> WorldAccess<'_> {
+        access(self.declared, self.writer.world())
+    }
+
+    /// The world. Not in a system.
+    pub(super) fn world(&self) -> &World {
+        self.writer.world().expect(OF_WORLD)
+    }
+
+    /// [`world`](Self::world), to be changed.
+    pub(super) fn world_mut(&mut self) -> &mut World {
+        self.writer.world_mut().expect(OF_WORLD)
+    }
+}
+
+const OF_WORLD: &str = "it was made of a world";
+
+#[inline]
+fn access<'a>(declared: Option<&'a DeclaredAccess<'a, 'a>>, world: Option<&'a World>) -> WorldAccess<'a> {
+    match declared {
+        Some(declared) => WorldAccess::Declared(declared),
+        None => WorldAccess::World(world.expect(OF_WORLD)),
+    }
+}
+
+/// A row through which fields can be written.
+pub struct RowMut<'a> {
+    executor: &'a Executor,
+    batch: &'a Batch,
+    row: usize,
+    writer: LentWriter<'a>,
+    declared: Option<&'a DeclaredAccess<'a, 'a>>,
+    known: &'a mut KnownFields,
+}
+
+impl<'a> RowMut<'a> {
+    #[inline]
+    pub(in crate::expr) fn new(expr: &'a CompiledExpr, row: usize, writer: &'a mut FieldWriter<'_>) -> Self {
+        let FieldWriter { writer, declared, known } = writer;
+        let (executor, batch) = (expr.executor(), expr.batch());
+        Self { executor, batch, row, writer: writer.lend(), declared: *declared, known }
+    }
+
+    /// Calls a function with every row of the batch that was made last.
+    pub(super) fn each(expr: &CompiledExpr, writer: &mut FieldWriter<'_>, each: &mut impl FnMut(RowMut<'_>)) {
+        let (executor, batch) = (expr.executor(), expr.batch());
+        let FieldWriter { writer, declared, known } = writer;
+        for row in 0..batch.len {
+            each(RowMut { executor, batch, row, writer: writer.lend(), declared: *declared, known });
+        }
+    }
+
+    /// The entity that the row is about; see [`Row::this`].
+    #[inline]
+    pub fn this(&self) -> Option<Entity> {
+        self.batch.columns[Var::THIS.index()].get(self.row)?.entity()
+    }
+
+    /// The value of a variable; see [`Row::var`].
+    pub fn var(&self, name: &str) -> Option<Entity> {
+        self.as_row().var(name)
+    }
+
+    /// The value of a variable; see [`Row::var_by_id`].
+    #[inline]
+    pub fn var_by_id(&self, var: VarId) -> Option<Entity> {
+        self.as_row().var_by_id(var)
+    }
+
+    /// The row, to be read.
+    #[inline]
+    pub fn as_row(&self) -> Row<'_> {
+        Row::of(self.executor, self.batch, self.row, access(self.declared, self.writer.world()))
+    }
+
+    /// The value of a field, to be written.
+    ///
+    /// # Errors
+    /// If it is not set or of another type, or if it may only be read: fields marked `[in]` or `[none]`, and those that
+    /// are not of `$this` itself unless marked `[inout]` or `[out]`. In a system no field may be written but those.
+    #[inline]
+    pub fn get_mut<T: Component<Mutability = Mutable>>(
+        &mut self,
+        field: usize,
+    ) -> Result<Mut<'_, T>, WriteFieldError> {
+        let asked = (field, TypeId::of::<T>());
+        let known = self.known.iter().find(|known| (known.0, known.1) == asked);
+        let source = match known.and_then(|known| self.batch.entity(known.2, self.row)) {
+            Some(source) => source,
+            None => self.source_of::<T>(field)?,
+        };
+        match self.writer.get_mut(source) {
+            Some(value) => Ok(value),
+            None => Err(WriteFieldError::read_only(self.executor, field)),
+        }
+    }
+
+    /// The entity on which a field may be written in this row. Notes if it may be in each.
+    #[cold]
+    fn source_of<T: Component>(&mut self, field: usize) -> Result<Entity, WriteFieldError> {
+        let row = self.as_row();
+        let source = row.writable::<T>(field, self.declared.is_none())?;
+        let (executor, type_id) = (self.executor, TypeId::of::<T>());
+        let steady = executor.plan().fields.get(field).filter(|plan| plan.set.is_none());
+        let shape = steady.and_then(|plan| plan.shapes.first());
+        let shape = shape.filter(|shape| matches!(shape.id, ShapeId::Component(_)));
+        let marked = matches!(row.field_access(field), Some(FieldAccess::InOut | FieldAccess::Out));
+        // Without a mark it may be written because it is of `$this`, which must be so in each row.
+        let operand = shape.and_then(|shape| shape.source);
+        let operand = operand.filter(|&source| marked || source == Operand::Column(Var::THIS.0));
+        let known = self.known.iter().any(|known| (known.0, known.1) == (field, type_id));
+        self.known.extend(operand.filter(|_| !known).map(|operand| (field, type_id, operand)));
+        Ok(source)
+    }
+}
+
+impl fmt::Debug for RowMut<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_row().fmt(f)
+    }
+}
