@@ -208,8 +208,7 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         let mut fields = FieldWriter::declared(fields, declared);
         compiled.start_rows(WorldAccess::Declared(declared))?;
         while compiled.next_batch(WorldAccess::Declared(declared))? {
-            let compiled = &**compiled;
-            let batch = compiled.batch();
+            let (executor, batch) = (compiled.executor(), compiled.batch());
             for (row, this) in batch.columns[Var::THIS.index()][..].iter().enumerate().take(batch.len) {
                 let Some(this) = this.entity() else { continue };
                 let Some(place) = cursor.find(this) else { continue };
@@ -219,7 +218,7 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
                 // next is fetched.
                 // Test: `data_can_be_written_also_of_an_entity_that_occurs_in_two_rows`.
                 if let Some(item) = unsafe { cursor.fetch_here(this, place) } {
-                    each(item, RowMut::new(compiled, row, &mut fields));
+                    each(item, RowMut::new(executor, batch, row, &mut fields));
                 }
             }
         }

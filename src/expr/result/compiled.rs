@@ -206,7 +206,8 @@ impl CompiledExpr {
         let mut writer = FieldWriter::new(world);
         self.start_rows(writer.access())?;
         while self.next_batch(writer.access())? {
-            RowMut::each(self, &mut writer, &mut each);
+            let (executor, batch) = (self.executor(), self.batch());
+            (0..batch.len).for_each(|row| each(RowMut::new(executor, batch, row, &mut writer)));
         }
         Ok(())
     }

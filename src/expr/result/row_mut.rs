@@ -1,9 +1,6 @@
 //! Rows through which fields are written.
 
-use super::{
-    compiled::CompiledExpr,
-    rows::{Row, WriteFieldError},
-};
+use super::rows::{Row, WriteFieldError};
 use crate::{
     expr::{
         bind::Var,
@@ -84,19 +81,14 @@ pub struct RowMut<'a> {
 
 impl<'a> RowMut<'a> {
     #[inline]
-    pub(in crate::expr) fn new(expr: &'a CompiledExpr, row: usize, writer: &'a mut FieldWriter<'_>) -> Self {
+    pub(in crate::expr) fn new(
+        executor: &'a Executor,
+        batch: &'a Batch,
+        row: usize,
+        writer: &'a mut FieldWriter<'_>,
+    ) -> Self {
         let FieldWriter { writer, declared, known } = writer;
-        let (executor, batch) = (expr.executor(), expr.batch());
         Self { executor, batch, row, writer: writer.lend(), declared: *declared, known }
-    }
-
-    /// Calls a function with every row of the batch that was made last.
-    pub(super) fn each(expr: &CompiledExpr, writer: &mut FieldWriter<'_>, each: &mut impl FnMut(RowMut<'_>)) {
-        let (executor, batch) = (expr.executor(), expr.batch());
-        let FieldWriter { writer, declared, known } = writer;
-        for row in 0..batch.len {
-            each(RowMut { executor, batch, row, writer: writer.lend(), declared: *declared, known });
-        }
     }
 
     /// The entity that the row is about; see [`Row::this`].

@@ -275,7 +275,7 @@ impl RowTableMut<'_> {
     /// One of the rows, to write a shared field. `None` if there are not so many.
     pub fn row_mut(&mut self, row: usize) -> Option<RowMut<'_>> {
         let row = self.run.rows.clone().nth(row)?;
-        Some(RowMut::new(self.expr, row, &mut self.writer))
+        Some(RowMut::new(self.expr.executor(), self.expr.batch(), row, &mut self.writer))
     }
 
     /// The values of an own field, to be written; all count as changed.
