@@ -3,10 +3,7 @@
 //! For an order, all rows of a run are collected, and then put in order as a whole. What is asked for first is sorted by
 //! last: the sorts are stable.
 
-use super::{
-    row_mut::{FieldWriter, RowMut},
-    rows::{Row, Rows},
-};
+use super::rows::{Row, Rows};
 use crate::expr::{
     bind::{BindContext, BoundQuery, Var, bind},
     eval::{View, WorldAccess},
@@ -187,27 +184,6 @@ impl CompiledExpr {
         self.start_rows(access)?;
         while self.next_batch(access)? {
             Row::each(self, access, &mut each);
-        }
-        Ok(())
-    }
-
-    /// Calls a function with each row, through which fields can be written.
-    ///
-    /// Rows are found in batches: what is written to a component is seen by whatever looks at it later, but no row
-    /// depends on it.
-    ///
-    /// # Errors
-    /// As for [`for_each`](Self::for_each).
-    pub fn for_each_mut(
-        &mut self,
-        world: &mut World,
-        mut each: impl FnMut(RowMut<'_>),
-    ) -> Result<(), ExprRunError> {
-        let mut writer = FieldWriter::new(world);
-        self.start_rows(writer.access())?;
-        while self.next_batch(writer.access())? {
-            let (executor, batch) = (self.executor(), self.batch());
-            (0..batch.len).for_each(|row| each(RowMut::new(executor, batch, row, &mut writer)));
         }
         Ok(())
     }

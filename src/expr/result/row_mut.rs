@@ -1,11 +1,14 @@
 //! Rows through which fields are written.
 
-use super::rows::{Row, WriteFieldError};
+use super::{
+    compiled::CompiledExpr,
+    rows::{Row, WriteFieldError},
+};
 use crate::{
     expr::{
         bind::Var,
         eval::{DeclaredAccess, WorldAccess},
-        exec::{Batch, Executor, VarId},
+        exec::{Batch, Executor, ExprRunError, VarId},
         plan::{Operand, ShapeId},
         text::FieldAccess,
     },
@@ -19,6 +22,29 @@ use bevy_ecs::{
 };
 use core::{any::TypeId, fmt};
 use smallvec::SmallVec;
+
+impl CompiledExpr {
+    /// Calls a function with each row, through which fields can be written.
+    ///
+    /// Rows are found in batches: what is written to a component is seen by whatever looks at it later, but no row
+    /// depends on it.
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    pub fn for_each_mut(
+        &mut self,
+        world: &mut World,
+        mut each: impl FnMut(RowMut<'_>),
+    ) -> Result<(), ExprRunError> {
+        let mut writer = FieldWriter::new(world);
+        self.start_rows(writer.access())?;
+        while self.next_batch(writer.access())? {
+            let (executor, batch) = (self.executor(), self.batch());
+            (0..batch.len).for_each(|row| each(RowMut::new(executor, batch, row, &mut writer)));
+        }
+        Ok(())
+    }
+}
 
 /// What the rows of a run are written through.
 pub(in crate::expr) struct FieldWriter<'w> {
