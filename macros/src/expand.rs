@@ -16,7 +16,7 @@ pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream
         Value::Function(path) => Some(validate(path)),
         _ => None,
     });
-    let info = info();
+    let info = info(validate.is_some());
     let marker = |marker: &str, names: [&str; 2]| {
         let marker = format_ident!("{marker}");
         items.iter().any(|item| names.contains(&item.name())).then(|| {
@@ -108,7 +108,7 @@ fn validate(path: &ExprPath) -> TokenStream {
 
 /// `Relation::info`. The probes find out whether the type is `Default` and `Clone` by the method that
 /// resolves: the trait without the bound is one `&` further away.
-fn info() -> TokenStream {
+fn info(checks: bool) -> TokenStream {
     quote! {
         fn info() -> ::bevy_relations::__private::RelationInfo<Self> {
             use ::bevy_relations::__private::{
@@ -120,6 +120,7 @@ fn info() -> TokenStream {
                 hint: &HINT,
                 default: (&::bevy_relations::__private::Probe::<Self>::NEW).default_fn(),
                 clone: (&::bevy_relations::__private::Probe::<Self>::NEW).clone_fn(),
+                checks: #checks,
             }
         }
     }

@@ -26,7 +26,7 @@ pub(crate) use rows::{RowHint, StorageEntities, StorageRows, table_row};
 pub(crate) use slices::{table_slice, table_slice_mut};
 pub(crate) use writer::{LentWriter, Writer};
 
-use crate::store::PairStore;
+use crate::store::{PairData, PairStore};
 use bevy_ecs::{
     component::ComponentId,
     entity::{Entities, Entity, EntityIndex},
@@ -79,6 +79,21 @@ pub(crate) fn store_mut(world: &mut World) -> Option<&mut PairStore> {
     // SAFETY: of the right type, as in `store`. The world is borrowed mutably for as long as the store is, so that
     // nothing else reaches it.
     find(world).map(|store| unsafe { store.assert_unique().deref_mut() })
+}
+
+/// The store and the values of one type, to change both. `None` if the world does not have both.
+#[inline]
+pub(crate) fn store_and_values<T: Send + Sync + 'static>(
+    world: &mut World,
+) -> Option<(&mut PairStore, &mut PairData<T>)> {
+    let component = world.components().get_valid_id(TypeId::of::<PairData<T>>())?;
+    let entity = world.resource_entities().get(component)?;
+    let values = world.storages().sparse_sets.get(component)?.get(entity)?;
+    let store = find(world)?;
+    // SAFETY: of the right types: that of the store as in `store`, that of the values was looked up by its type. They are
+    // two components, so they do not overlap, and the world is borrowed mutably for as long as both are.
+    // Test: `values_on_the_fast_path_are_those_that_were_inserted`.
+    Some(unsafe { (store.assert_unique().deref_mut(), values.assert_unique().deref_mut()) })
 }
 
 /// [`store_mut`] for hooks and observers.

@@ -97,6 +97,8 @@ pub struct RelationInfo<R> {
     pub default: Option<fn() -> R>,
     /// `R::clone`, if there is one.
     pub clone: Option<fn(&R) -> R>,
+    /// Whether `R::validate` looks at values.
+    pub checks: bool,
 }
 
 /// Finds out at compile time whether a type implements a trait: a method of the type itself is preferred to

@@ -60,7 +60,14 @@ impl<T: Send + Sync + 'static> PairData<T> {
         Some(self.ticks.get(row as usize)?.changed)
     }
 
-    fn insert(&mut self, value: T, tick: Tick) -> u32 {
+    /// The column belongs to this store.
+    #[inline]
+    pub(crate) fn is_of(&self, store: StoreId) -> bool {
+        self.store == Some(store)
+    }
+
+    /// Stores a value and returns its row.
+    pub(crate) fn insert(&mut self, value: T, tick: Tick) -> u32 {
         let row = self.free.pop().unwrap_or_else(|| {
             self.push(tick);
             self.values.len() as u32 - 1
@@ -70,11 +77,23 @@ impl<T: Send + Sync + 'static> PairData<T> {
         row
     }
 
+    /// Stores a value in an existing row and returns the old one, for the caller to drop.
+    pub(crate) fn replace(&mut self, row: u32, value: T, tick: Tick) -> Option<T> {
+        let old = self.values.get_mut(row as usize)?.replace(value);
+        self.ticks[row as usize].changed = tick;
+        old
+    }
+
+    /// Takes the value out of a row, for the caller to drop.
+    pub(crate) fn take(&mut self, row: u32) -> Option<T> {
+        let value = self.values.get_mut(row as usize).and_then(Option::take)?;
+        self.free.push(row);
+        Some(value)
+    }
+
     fn remove(&mut self, row: u32) {
-        if let Some(value) = self.values.get_mut(row as usize).and_then(Option::take) {
-            self.free.push(row);
-            self.removed.push(value);
-        }
+        let value = self.take(row);
+        self.removed.extend(value);
     }
 
     /// An empty column. Rows that pairs still name, from a column that was taken out of the world, are not given out.

@@ -7,7 +7,7 @@ use crate::{
 };
 use bevy_ecs::{entity::Entity, event::EventKey};
 
-/// The changes for which no rule has to be asked, no value be moved and no observer be triggered. Computed when traits,
+/// The changes for which no rule has to be asked, no value be made and no observer be triggered. Computed when traits,
 /// ticks or listeners change, so that a change of pairs only looks at a bit.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct FastPathFlags(u8);
@@ -21,6 +21,10 @@ impl FastPathFlags {
     pub(crate) const MIRROR: Self = Self(1 << 2);
     /// A pair goes with one of its ends, or with the component that keeps it.
     pub(crate) const UNLINK: Self = Self(1 << 3);
+    /// A pair with a value of the relation's own type is inserted, or its value is replaced; no other pair gives way.
+    pub(crate) const INSERT_VALUE: Self = Self(1 << 4);
+    /// A pair with such a value is removed by its name.
+    pub(crate) const REMOVE_VALUE: Self = Self(1 << 5);
 
     #[inline]
     pub(crate) fn contains(self, flag: Self) -> bool {
@@ -47,12 +51,19 @@ impl FastPathFlags {
             || index.reverse.extras.ticks;
         let has_values = entry.data.is_some() || entry.adopted.is_some();
         let is_plain = !has_rules && !has_values && has_entity;
+        let own_values = entry.type_id.is_some()
+            && entry.data.map(|data| data.value_type()) == entry.type_id
+            && entry.adopted.is_none()
+            && entry.validate.is_none();
+        let is_valued = !has_rules && own_values && has_entity && index.reverse.extras.rows;
         let unlink = !index.symmetric && !index.reverse.extras.rows;
         let mut flags = Self::default();
         flags.set(Self::INSERT, is_plain);
         flags.set(Self::REMOVE, is_plain && unlink);
         flags.set(Self::MIRROR, !has_rules);
         flags.set(Self::UNLINK, unlink);
+        flags.set(Self::INSERT_VALUE, is_valued);
+        flags.set(Self::REMOVE_VALUE, is_valued);
         flags
     }
 
@@ -63,6 +74,8 @@ impl FastPathFlags {
         flags.set(Self::REMOVE, removed);
         flags.set(Self::MIRROR, inserted || removed);
         flags.set(Self::UNLINK, removed);
+        flags.set(Self::INSERT_VALUE, inserted);
+        flags.set(Self::REMOVE_VALUE, removed);
         flags
     }
 }
@@ -78,6 +91,8 @@ pub(crate) enum Affected {
     Insertion(Entity, Entity),
     /// Any that are inserted, each in place of another if the relation is exclusive.
     Insertions,
+    /// Any that are removed.
+    Removals,
 }
 
 /// What the store knows of the observers of pairs beside [`RelationIndex::observed`].
@@ -116,6 +131,7 @@ impl ObserverState {
                 }
                 // Each target is looked at when it joins the relation.
                 Affected::Insertions => index.exclusive,
+                Affected::Removals => true,
             }
     }
 }

@@ -380,6 +380,16 @@ impl RelationIndex {
         }
     }
 
+    /// [`set_row`](Self::set_row) for the pair that was linked last, of those with this target.
+    #[inline]
+    pub(crate) fn set_last_row(&mut self, target: Entity, row: u32) {
+        if let Some(list) = self.reverse.list(target)
+            && let Some(last) = self.reverse.extra[list].rows.last_mut()
+        {
+            *last = row;
+        }
+    }
+
     /// Starts to keep ticks; pairs that exist count as inserted at `tick`.
     pub(crate) fn track(&mut self, tick: Tick) {
         if !self.reverse.extras.ticks {

@@ -137,13 +137,23 @@ impl Participants {
     /// Notes that `entity` takes part in the relation with this [`bit`], if it is known to be alive, and is no
     /// data target; no observer is narrowed to it. False if more has to be done for it to have a pair.
     #[inline]
-    pub(crate) fn join_if_ready(&mut self, entity: Entity, bit: u64) -> bool {
+    pub(crate) fn join_if_ready(&mut self, entity: Entity, relation: RelationId, bit: u64) -> bool {
         let Some(record) = self.records.existing_mut(entity.index_u32()) else { return false };
         let ready = record.head & !PLAIN == generation(entity) << 32 | LIVE | MARKED;
         if ready {
             record.relations |= bit;
+            if bit == 0 {
+                self.join_beyond(entity, relation);
+            }
         }
-        ready && bit != 0
+        ready
+    }
+
+    /// Notes that an entity takes part in a relation that has no bit.
+    #[inline(never)]
+    fn join_beyond(&mut self, entity: Entity, relation: RelationId) {
+        self.records.get_mut(entity.index_u32()).relations |= 1 << LAST_BIT;
+        self.overflow.entry(entity).or_default().insert(relation);
     }
 
     /// Whether `entity` is known to be alive and marked.
@@ -314,9 +324,9 @@ impl Participants {
     /// Notes that the entity takes part in a relation.
     #[inline]
     pub(crate) fn join(&mut self, entity: Entity, relation: RelationId) {
-        self.ensure(entity).relations |= 1 << relation.0.min(LAST_BIT);
+        self.ensure(entity).relations |= bit(relation);
         if relation.0 >= LAST_BIT {
-            self.overflow.entry(entity).or_default().insert(relation);
+            self.join_beyond(entity, relation);
         }
     }
 

@@ -78,6 +78,7 @@ mod terms_compose;
 mod terms_up;
 mod threads;
 mod traits;
+mod values;
 mod verbs;
 mod walks;
 mod watched;

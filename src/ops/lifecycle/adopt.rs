@@ -54,7 +54,7 @@ impl<C: Relationship> Relation for C {
     fn info() -> RelationInfo<Self> {
         // One guess for all of them: it is checked, and most worlds have only `ChildOf`.
         static HINT: RelationHint = RelationHint::new();
-        RelationInfo { hint: &HINT, default: None, clone: None }
+        RelationInfo { hint: &HINT, default: None, clone: None, checks: false }
     }
 
     fn register(world: &mut World) -> Result<Entity, TraitsError> {

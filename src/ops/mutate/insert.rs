@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     fetch,
-    id::{PairId, StoredPair, StoredTag},
+    id::{PairId, RelationId, StoredPair, StoredTag},
     ops::register::{
         entity::{relation_id_of, respawn},
         participant,
@@ -18,7 +18,7 @@ use crate::{
         store::ensure_store,
     },
     relation::{Adopted, EntityName, Relation, TraitsError, Value},
-    store::PairStore,
+    store::{Affected, FastPathFlags, PairStore},
 };
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{
@@ -36,8 +36,13 @@ pub(crate) fn insert_typed<R: Relation>(
     value: R,
     target: Entity,
 ) -> Result<(), InsertPairError> {
-    if size_of::<R>() == 0
-        && let Some(store) = fetch::store_mut(world)
+    if size_of::<R>() > 0 {
+        return match try_insert_value(world, source, value, target) {
+            Ok(_) => Ok(()),
+            Err(value) => insert_typed_by_rules(world, source, value, target),
+        };
+    }
+    if let Some(store) = fetch::store_mut(world)
         && let Some(relation) = store.registry.of_type::<R>()
     {
         let pair = StoredPair { source, relation, target };
@@ -49,6 +54,27 @@ pub(crate) fn insert_typed<R: Relation>(
         }
     }
     insert_typed_by_rules(world, source, value, target)
+}
+
+/// Inserts a pair with a value on the fast path, or replaces the value, and returns the old one.
+///
+/// # Errors
+/// The value, if the pair does not take the fast path.
+#[inline]
+fn try_insert_value<R: Relation>(
+    world: &mut World,
+    source: Entity,
+    value: R,
+    target: Entity,
+) -> Result<Option<R>, R> {
+    let tick = world.change_tick();
+    let Some((store, values)) = fetch::store_and_values::<R>(world) else { return Err(value) };
+    let Some(relation) = store.registry.of_type::<R>() else { return Err(value) };
+    let affected = Affected::Target(target);
+    match PairWriter::new(store).fast_values(relation, values, FastPathFlags::INSERT_VALUE, affected) {
+        Some(mut fast) => fast.insert(source, value, target, tick),
+        None => Err(value),
+    }
 }
 
 #[inline(never)]
@@ -415,21 +441,51 @@ pub(crate) fn insert_batch<R: Relation>(
     loop {
         // The rules run users' code, after which the relation may have another number.
         let relation = relation_id::<R>(world);
-        let store = fetch::store_mut(world).filter(|_| size_of::<R>() == 0);
-        // The store is found once for as long a run of pairs as takes the fast path.
-        let declined = match store.and_then(|store| PairWriter::new(store).fast_path(relation)) {
-            Some(mut fast) => {
-                pairs.find(|&(_, (source, _, target))| fast.insert(source, target) != FastPath::Done)
-            }
-            None => pairs.next(),
+        let Some((number, (source, value, target), why)) = insert_run(world, relation, &mut pairs) else {
+            break;
         };
-        let Some((number, (source, value, target))) = declined else { break };
         let pair = StoredPair { source, relation, target };
-        if let Err(error) = insert_slot(world, pair, &mut Some(value)) {
+        let inserted = match why {
+            FastPath::NotReady => insert_when_ready(world, pair),
+            _ => insert_slot(world, pair, &mut Some(value)),
+        };
+        if let Err(error) = inserted {
             refused.push((number, error));
         }
     }
     if refused.is_empty() { Ok(()) } else { Err(InsertPairsError { refused }) }
+}
+
+/// Inserts pairs for as long as they take the fast path: the store is found once for all of them. Returns the first that
+/// does not, and why.
+fn insert_run<R: Relation>(
+    world: &mut World,
+    relation: RelationId,
+    pairs: &mut impl Iterator<Item = (usize, (Entity, R, Entity))>,
+) -> Option<(usize, (Entity, R, Entity), FastPath)> {
+    if size_of::<R>() == 0 {
+        let writer = fetch::store_mut(world).map(PairWriter::new);
+        if let Some(mut fast) = writer.and_then(|writer| writer.fast_path(relation)) {
+            return pairs.find_map(|(number, pair)| match fast.insert(pair.0, pair.2) {
+                FastPath::Done => None,
+                why => Some((number, pair, why)),
+            });
+        }
+    } else {
+        let tick = world.change_tick();
+        let found = fetch::store_and_values::<R>(world);
+        if let Some(mut fast) = found.and_then(|(store, values)| {
+            let (flag, affected) = (FastPathFlags::INSERT_VALUE, Affected::Insertions);
+            PairWriter::new(store).fast_values(relation, values, flag, affected)
+        }) {
+            return pairs.find_map(|(number, (source, value, target))| {
+                let declined = fast.insert(source, value, target, tick).err()?;
+                Some((number, (source, declined, target), FastPath::Declined))
+            });
+        }
+    }
+    let (number, pair) = pairs.next()?;
+    Some((number, pair, FastPath::Declined))
 }
 
 #[cfg(test)]

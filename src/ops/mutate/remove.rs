@@ -6,9 +6,9 @@ use super::{
 };
 use crate::{
     fetch,
-    id::{PairId, Slot, StoredPair, StoredTag},
+    id::{PairId, RelationId, Slot, StoredPair, StoredTag},
     relation::{Adopted, Relation},
-    store::{FastPathFlags, PairStore},
+    store::{Affected, FastPathFlags, PairStore},
     traverse::Relations,
 };
 use alloc::vec::Vec;
@@ -197,6 +197,11 @@ impl Completion {
 /// Removes one pair of relation type `R`. True if it was there.
 #[inline]
 pub(crate) fn remove_typed<R: Relation>(world: &mut World, source: Entity, target: Entity) -> bool {
+    if size_of::<R>() > 0
+        && let Some(removed) = try_remove_value::<R>(world, source, target)
+    {
+        return removed.is_some();
+    }
     let Some(store) = fetch::store_mut(world) else { return false };
     let Some(relation) = store.registry.of_type::<R>() else { return false };
     let pair = StoredPair { source, relation, target };
@@ -204,6 +209,20 @@ pub(crate) fn remove_typed<R: Relation>(world: &mut World, source: Entity, targe
         Some(removed) => removed,
         None => remove_stored(world, pair),
     }
+}
+
+/// Removes a pair with a value on the fast path, and returns the value. `None` if the relation does not have the fast path.
+#[inline]
+fn try_remove_value<R: Relation>(
+    world: &mut World,
+    source: Entity,
+    target: Entity,
+) -> Option<Option<Option<R>>> {
+    let (store, values) = fetch::store_and_values::<R>(world)?;
+    let relation = store.registry.of_type::<R>()?;
+    let (flag, affected) = (FastPathFlags::REMOVE_VALUE, Affected::Target(target));
+    let mut fast = PairWriter::new(store).fast_values(relation, values, flag, affected)?;
+    Some(fast.remove(source, target))
 }
 
 #[inline(never)]
@@ -244,18 +263,39 @@ pub(crate) fn remove_batch<R: Relation>(
         let Some(store) = fetch::store_mut(world) else { return count };
         // Observers of the pair before may have done anything.
         let Some(relation) = store.registry.of_type::<R>() else { return count };
-        let mut writer = PairWriter::new(store);
-        let mut pairs = pairs.by_ref().map(|(source, target)| StoredPair { source, relation, target });
-        let declined = pairs.find(|&pair| match writer.try_remove(pair) {
-            Some(removed) => {
-                count += usize::from(removed);
-                false
-            }
-            None => true,
-        });
-        let Some(pair) = declined else { return count };
-        count += usize::from(remove_stored(world, pair));
+        let Some((source, target)) = remove_run::<R>(world, relation, &mut pairs, &mut count) else {
+            return count;
+        };
+        count += usize::from(remove_stored(world, StoredPair { source, relation, target }));
     }
+}
+
+/// Removes pairs for as long as they take the fast path, and counts those that were there. Returns the first that does not.
+fn remove_run<R: Relation>(
+    world: &mut World,
+    relation: RelationId,
+    pairs: &mut impl Iterator<Item = (Entity, Entity)>,
+    count: &mut usize,
+) -> Option<(Entity, Entity)> {
+    if size_of::<R>() == 0 {
+        let Some(store) = fetch::store_mut(world) else { return pairs.next() };
+        let mut writer = PairWriter::new(store);
+        return pairs.find(|&(source, target)| {
+            let removed = writer.try_remove(StoredPair { source, relation, target });
+            *count += usize::from(removed == Some(true));
+            removed.is_none()
+        });
+    }
+    let found = fetch::store_and_values::<R>(world);
+    if let Some(mut fast) = found.and_then(|(store, values)| {
+        let (flag, affected) = (FastPathFlags::REMOVE_VALUE, Affected::Removals);
+        PairWriter::new(store).fast_values(relation, values, flag, affected)
+    }) {
+        for (source, target) in pairs.by_ref() {
+            *count += usize::from(fast.remove(source, target).is_some());
+        }
+    }
+    pairs.next()
 }
 
 /// The stored pairs and tags that fit `id`, of one source or of all.

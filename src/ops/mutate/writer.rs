@@ -4,7 +4,7 @@ use crate::{
     fetch,
     id::{RelationId, StoredPair, StoredTag},
     relation::{ColumnRef, Value},
-    store::{Affected, FastPathFlags, NO_ROW, PairStore, Participants, RelationIndex},
+    store::{Affected, FastPathFlags, NO_ROW, PairData, PairStore, Participants, RelationIndex},
 };
 use bevy_ecs::{change_detection::Tick, entity::Entity, world::DeferredWorld};
 
@@ -54,7 +54,23 @@ impl<'s> PairWriter<'s> {
     pub(in crate::ops) fn fast_path(self, relation: RelationId) -> Option<FastInsertions<'s>> {
         let (index, participants) =
             self.store.fast_access(relation, FastPathFlags::INSERT, Affected::Insertions)?;
-        Some(FastInsertions { index, participants, last_target: None })
+        Some(FastInsertions { relation, index, participants, last_target: None })
+    }
+
+    /// The fast path for pairs that carry values of their relation's type. `None` if the relation does not have it.
+    #[inline]
+    pub(in crate::ops) fn fast_values<T: Send + Sync + 'static>(
+        self,
+        relation: RelationId,
+        values: &'s mut PairData<T>,
+        flag: FastPathFlags,
+        affected: Affected,
+    ) -> Option<FastValues<'s, T>> {
+        if !values.is_of(self.store.id()) {
+            return None;
+        }
+        let (index, participants) = self.store.fast_access(relation, flag, affected)?;
+        Some(FastValues { relation, index, participants, values, last_target: None })
     }
 
     /// Inserts a pair on the fast path.
@@ -62,9 +78,7 @@ impl<'s> PairWriter<'s> {
     pub(in crate::ops) fn try_insert(self, pair: StoredPair) -> FastPath {
         let affected = Affected::Insertion(pair.source, pair.target);
         match self.store.fast_access(pair.relation, FastPathFlags::INSERT, affected) {
-            Some((index, participants)) => {
-                insert_if_ready(index, participants, pair.source, pair.target, None)
-            }
+            Some((index, participants)) => insert_if_ready(index, participants, pair, None),
             None => self.decline(pair.relation, FastPathFlags::INSERT),
         }
     }
@@ -83,7 +97,7 @@ impl<'s> PairWriter<'s> {
             return Some(false);
         }
         let gives_way = index.is_exclusive() && index.has_any(source);
-        let done = !gives_way && insert_if_ready(index, participants, source, target, None) == FastPath::Done;
+        let done = !gives_way && insert_if_ready(index, participants, pair, None) == FastPath::Done;
         done.then_some(true)
     }
 
@@ -223,6 +237,7 @@ impl<'s> PairWriter<'s> {
 
 /// Insertions of pairs of one relation on the fast path.
 pub(in crate::ops) struct FastInsertions<'s> {
+    relation: RelationId,
     index: &'s mut RelationIndex,
     participants: &'s mut Participants,
     /// The target of the last one, which is ready for the next.
@@ -233,11 +248,65 @@ impl FastInsertions<'_> {
     /// Inserts a pair if its ends are ready.
     #[inline]
     pub(in crate::ops) fn insert(&mut self, source: Entity, target: Entity) -> FastPath {
-        let done = insert_if_ready(self.index, self.participants, source, target, self.last_target);
+        let pair = StoredPair { source, relation: self.relation, target };
+        let done = insert_if_ready(self.index, self.participants, pair, self.last_target);
         if done == FastPath::Done {
             self.last_target = Some(target);
         }
         done
+    }
+}
+
+/// Changes of pairs that carry values of their relation's type, on the fast path.
+pub(in crate::ops) struct FastValues<'s, T: Send + Sync + 'static> {
+    relation: RelationId,
+    index: &'s mut RelationIndex,
+    participants: &'s mut Participants,
+    values: &'s mut PairData<T>,
+    /// The target of the last insertion, which is ready for the next.
+    last_target: Option<Entity>,
+}
+
+impl<T: Send + Sync + 'static> FastValues<'_, T> {
+    /// Inserts a pair, or replaces its value; returns the old one, for the caller to drop.
+    ///
+    /// # Errors
+    /// The value, if its pair does not take the fast path: an end is not ready, another pair has to give way, or there may be
+    /// a cycle.
+    #[inline]
+    pub(in crate::ops) fn insert(
+        &mut self,
+        source: Entity,
+        value: T,
+        target: Entity,
+        tick: Tick,
+    ) -> Result<Option<T>, T> {
+        let pair = StoredPair { source, relation: self.relation, target };
+        if !join_ends(self.index, self.participants, pair, self.last_target)
+            || may_close_cycle(self.index, source, target)
+        {
+            return Err(value);
+        }
+        self.last_target = Some(target);
+        if self.index.has_any(source) {
+            if let Some(row) = self.index.row(source, target) {
+                self.index.note_change();
+                return Ok(self.values.replace(row, value, tick));
+            }
+            if self.index.is_exclusive() || self.index.has(source, target) {
+                return Err(value);
+            }
+        }
+        self.index.link(source, target);
+        self.index.set_last_row(target, self.values.insert(value, tick));
+        Ok(None)
+    }
+
+    /// Removes a pair. Returns its value, for the caller to drop; `None` if there was no such pair.
+    #[inline]
+    pub(in crate::ops) fn remove(&mut self, source: Entity, target: Entity) -> Option<Option<T>> {
+        let row = self.index.unlink(source, target)?;
+        Some(self.values.take(row))
     }
 }
 
@@ -247,13 +316,11 @@ impl FastInsertions<'_> {
 fn insert_if_ready(
     index: &mut RelationIndex,
     participants: &mut Participants,
-    source: Entity,
-    target: Entity,
+    pair: StoredPair,
     known: Option<Entity>,
 ) -> FastPath {
-    let ready = participants.join_if_ready(source, index.bit())
-        && (known == Some(target) || participants.join_if_ready(target, index.bit()));
-    if !ready || may_close_cycle(index, source, target) {
+    let StoredPair { source, target, .. } = pair;
+    if !join_ends(index, participants, pair, known) || may_close_cycle(index, source, target) {
         return FastPath::NotReady;
     }
     if index.is_exclusive()
@@ -265,6 +332,19 @@ fn insert_if_ready(
     }
     index.link(source, target);
     FastPath::Done
+}
+
+/// Notes that both ends of a pair take part in its relation. False if more has to be done for them to have it.
+#[inline]
+fn join_ends(
+    index: &RelationIndex,
+    participants: &mut Participants,
+    pair: StoredPair,
+    known: Option<Entity>,
+) -> bool {
+    let StoredPair { source, relation, target } = pair;
+    participants.join_if_ready(source, relation, index.bit())
+        && (known == Some(target) || participants.join_if_ready(target, relation, index.bit()))
 }
 
 /// Whether an acyclic relation must be searched for a cycle: only an entity that has sources of its own can close one.

@@ -153,6 +153,8 @@ pub(in crate::ops) fn add_type_relation<R: Relation>(world: &mut World) -> Added
     entry.keys.insert(0, key);
     if size_of::<R>() > 0 {
         entry.data = Some(PairData::<R>::OF_RELATION);
+    }
+    if size_of::<R>() > 0 && R::info().checks {
         entry.validate = Some(|value, context| {
             let value = match value {
                 Value::Slot(slot) => {
