@@ -67,10 +67,11 @@ impl FastPathFlags {
         flags
     }
 
-    /// What observers of insertions and of removals stand in the way of. An insertion may remove a pair, too.
-    fn declined_for([inserted, removed]: [bool; 2]) -> Self {
+    /// What observers of insertions and of removals stand in the way of. Where a source has one target, an insertion may remove
+    /// a pair, too.
+    fn declined_for([inserted, removed]: [bool; 2], exclusive: bool) -> Self {
         let mut flags = Self::default();
-        flags.set(Self::INSERT, inserted || removed);
+        flags.set(Self::INSERT, inserted || exclusive && removed);
         flags.set(Self::REMOVE, removed);
         flags.set(Self::MIRROR, inserted || removed);
         flags.set(Self::UNLINK, removed);
@@ -139,7 +140,8 @@ impl ObserverState {
 impl RelationIndex {
     /// Computes what is looked at from what it depends on.
     fn settle_fast_path(&mut self) {
-        self.fast_path = self.allowed.without(FastPathFlags::declined_for(self.observed));
+        let declined = FastPathFlags::declined_for(self.observed, self.exclusive);
+        self.fast_path = self.allowed.without(declined);
     }
 
     /// What changes of pairs need no more than the index, but for observers.
@@ -172,7 +174,7 @@ impl PairStore {
         affected: &[Affected],
     ) -> Option<&mut RelationIndex> {
         let Self { tags, participants, observers, .. } = self;
-        let declined = FastPathFlags::declined_for(tags.observed).contains(flag)
+        let declined = FastPathFlags::declined_for(tags.observed, false).contains(flag)
             || affected.iter().any(|&affected| observers.decline(tags, participants, affected));
         (!declined).then_some(tags)
     }
@@ -207,10 +209,10 @@ impl PairStore {
             && (self.observers.is_adding() || self.participants.is_narrowed(target))
     }
 
-    /// Notes that nothing observes insertions, or removals, of the pairs of a relation, or of tags, but what is narrowed to a
-    /// target. Unless an observer is being added: it may be one of these.
+    /// Notes whether insertions, and removals, of the pairs of a relation, or of tags, have observers, but for those that are
+    /// narrowed to a target. Unless an observer is being added: it may be one of these.
     #[cold]
-    pub(crate) fn set_unobserved(&mut self, event: usize, id: Option<RelationId>) {
+    pub(crate) fn set_observed(&mut self, id: Option<RelationId>, events: [bool; 2]) {
         if self.observers.is_adding() {
             return;
         }
@@ -218,7 +220,7 @@ impl PairStore {
             Some(id) => self.relation_mut(id),
             None => &mut self.tags,
         };
-        index.observed[event] = false;
+        index.observed = events;
         index.settle_fast_path();
     }
 

@@ -13,7 +13,7 @@
 
 use crate::{
     fetch,
-    id::{PairId, Slot, StoredPair, StoredTag},
+    id::{PairId, RelationId, Slot, StoredPair, StoredTag},
     ops::register::{
         entity::relation_id_of,
         keys::{Narrowed, NarrowedKeys, PairInsertedEvent, PairRemovedEvent, RelationKey},
@@ -26,8 +26,8 @@ use bevy_ecs::{
     change_detection::MaybeLocation,
     component::{Component, ComponentDescriptor, ComponentId},
     entity::Entity,
-    event::{EntityComponentsTrigger, EntityEvent, Event, trigger_entity_internal},
-    observer::{IntoObserver, Observer, TriggerContext},
+    event::{EntityComponentsTrigger, EntityEvent, Event, EventKey, Trigger, trigger_entity_internal},
+    observer::{CachedObservers, IntoObserver, Observer, TriggerContext},
     ptr::PtrMut,
     world::{DeferredWorld, World},
 };
@@ -56,16 +56,14 @@ pub(crate) fn is_tag_observed(world: &World, kind: PairEvent, tag: StoredTag) ->
 pub(crate) fn trigger(world: &mut DeferredWorld<'_>, kind: PairEvent, pair: StoredPair, replaced: bool) {
     let StoredPair { source, target, .. } = pair;
     let Some(store) = fetch::store(world) else { return };
+    let Some(event_key) = store.event_key(kind as usize) else { return };
     let entry = store.registry.entry(pair.relation);
-    let own = &entry.keys;
-    let narrowed = narrowed_keys(world, store, [(Some(entry.entity), target), (None, target)]);
+    let own = entry.keys.len();
+    let mut keys: SmallVec<[ComponentId; 3]> = SmallVec::from_slice(&entry.keys);
+    add_narrowed(world, store, [(Some(entry.entity), target), (None, target)], &mut keys);
     let event = PairInsertedEvent { source, relation: entry.entity, target, replaced };
-    let keys: SmallVec<[ComponentId; 3]> = own.iter().copied().chain(narrowed).collect();
-    let own = own.len();
-    if !trigger_keys(world, kind, event, &keys, own)
-        && let Some(store) = fetch::deferred_store(world)
-    {
-        store.set_unobserved(kind as usize, Some(pair.relation));
+    if !trigger_keys(world, kind, event_key, event, &keys, own) {
+        note_unobserved(world, Some(pair.relation), &keys[..own]);
     }
 }
 
@@ -73,16 +71,37 @@ pub(crate) fn trigger(world: &mut DeferredWorld<'_>, kind: PairEvent, pair: Stor
 pub(crate) fn trigger_tag(world: &mut DeferredWorld<'_>, kind: PairEvent, tag: StoredTag) {
     let StoredTag { source, tag } = tag;
     let Some(store) = fetch::store(world) else { return };
+    let Some(event_key) = store.event_key(kind as usize) else { return };
     let Some(relation) = store.registry.tags_entity() else { return };
-    let own = world.component_id::<RelationKey<Tagged>>();
-    let narrowed = narrowed_keys(world, store, [(Some(relation), tag), (None, tag)]);
+    let mut keys: SmallVec<_> = world.component_id::<RelationKey<Tagged>>().into_iter().collect();
+    let own = keys.len();
+    add_narrowed(world, store, [(Some(relation), tag), (None, tag)], &mut keys);
     let event = PairInsertedEvent { source, relation, target: tag, replaced: false };
-    let keys: SmallVec<[ComponentId; 3]> = own.into_iter().chain(narrowed).collect();
-    if !trigger_keys(world, kind, event, &keys, usize::from(own.is_some()))
-        && let Some(store) = fetch::deferred_store(world)
-    {
-        store.set_unobserved(kind as usize, None);
+    if !trigger_keys(world, kind, event_key, event, &keys, own) {
+        note_unobserved(world, None, &keys[..own]);
     }
+}
+
+/// Finds out which of the two events of a relation, or of tags, have observers, of which one has none.
+#[cold]
+fn note_unobserved(world: &mut DeferredWorld<'_>, relation: Option<RelationId>, own: &[ComponentId]) {
+    let Some(store) = fetch::store(world) else { return };
+    let observed = [0, 1].map(|event| {
+        let observers = store.event_key(event).and_then(|key| world.observers().try_get_observers(key));
+        observers.is_some_and(|observers| watches(observers, own))
+    });
+    if let Some(store) = fetch::deferred_store(world) {
+        store.set_observed(relation, observed);
+    }
+}
+
+/// Whether there are observers of all pairs, or of one of `components`.
+#[inline]
+fn watches(observers: &CachedObservers, components: &[ComponentId]) -> bool {
+    let by_component = observers.component_observers();
+    components.iter().any(|component| by_component.contains_key(component))
+        || !observers.global_observers().is_empty()
+        || !observers.entity_observers().is_empty()
 }
 
 /// Runs the observers of an event that watch all pairs, or one of `components`. False if there are none of all pairs or of
@@ -90,49 +109,53 @@ pub(crate) fn trigger_tag(world: &mut DeferredWorld<'_>, kind: PairEvent, tag: S
 fn trigger_keys(
     world: &mut DeferredWorld<'_>,
     kind: PairEvent,
+    event_key: EventKey,
     mut event: PairInsertedEvent,
     components: &[ComponentId],
     own: usize,
 ) -> bool {
-    let Some(key) = fetch::store(world).and_then(|store| store.event_key(kind as usize)) else { return true };
+    let cell = world.as_unsafe_world_cell();
+    // SAFETY: the lists of observers are metadata; a deferred world cannot change them.
+    let Some(observers) = (unsafe { cell.world_metadata() }).observers().try_get_observers(event_key) else {
+        return false;
+    };
     // It is not noticed when an observer goes.
-    let Some(observers) = world.observers().try_get_observers(key) else { return false };
-    let by_component = observers.component_observers();
-    let is_watched = |component: &ComponentId| by_component.contains_key(component);
-    let observed = !observers.global_observers().is_empty()
-        || !observers.entity_observers().is_empty()
-        || components[..own].iter().any(is_watched);
-    if !observed && !components[own..].iter().any(is_watched) {
+    let observed = watches(observers, &components[..own]);
+    if !observed && components.len() == own {
         return false;
     }
     let mut trigger = EntityComponentsTrigger { components, old_archetype: None, new_archetype: None };
+    let context = TriggerContext { event_key, caller: MaybeLocation::caller() };
     match kind {
-        // SAFETY: the key was registered in this world by the type of the event, and the trigger is of the type that
-        // the event asks for. Test: `observers_see_the_fields_of_their_own_event`.
+        // SAFETY: `cell` is that of a deferred world that is borrowed mutably, and nothing of it is in use but the
+        // observers. Those are of this world and of this event, whose key was registered in it by its type, and the
+        // trigger is of the type that the event asks for. Test: `observers_see_the_fields_of_their_own_event`.
         PairEvent::Inserted => unsafe {
-            world.trigger_raw(key, &mut event, &mut trigger, MaybeLocation::caller());
+            trigger.trigger(cell.into_deferred(), observers, &context, &mut event);
         },
         PairEvent::Removed => {
             let PairInsertedEvent { source, relation, target, .. } = event;
             let mut event = PairRemovedEvent { source, relation, target };
             // SAFETY: as above.
-            unsafe { world.trigger_raw(key, &mut event, &mut trigger, MaybeLocation::caller()) };
+            unsafe { trigger.trigger(cell.into_deferred(), observers, &context, &mut event) };
         }
     }
     observed
 }
 
-/// The ids that narrowed observers watch.
+/// Adds the ids that narrowed observers watch.
 #[inline]
-fn narrowed_keys(
+fn add_narrowed(
     world: &World,
     store: &PairStore,
     narrowed: [Narrowed; 2],
-) -> impl Iterator<Item = ComponentId> + use<> {
-    let is_narrowed = store.participants.is_narrowed(narrowed[0].1);
-    let keys = if is_narrowed { world.get_resource::<NarrowedKeys>() } else { None };
-    let found = keys.map_or([None; 2], |keys| narrowed.map(|narrowed| keys.get(narrowed)));
-    found.into_iter().flatten()
+    components: &mut SmallVec<[ComponentId; 3]>,
+) {
+    if store.participants.is_narrowed(narrowed[0].1)
+        && let Some(keys) = world.get_resource::<NarrowedKeys>()
+    {
+        components.extend(narrowed.iter().filter_map(|&narrowed| keys.get(narrowed)));
+    }
 }
 
 /// Runs the observers of an entity event at its target, and no further, whatever its trigger would do on its own.

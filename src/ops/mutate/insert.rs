@@ -49,7 +49,7 @@ pub(crate) fn insert_typed<R: Relation>(
         match PairWriter::new(store).try_insert(pair) {
             FastPath::Done => return Ok(()),
             FastPath::NotReady => return insert_when_ready(world, pair),
-            FastPath::Observed => return insert_observed(world, pair),
+            FastPath::Observed => return insert_observed(world, pair, insert_when_ready),
             FastPath::Declined => {}
         }
     }
@@ -168,7 +168,7 @@ pub(crate) fn insert(
         match PairWriter::new(store).try_insert(pair) {
             FastPath::Done => return Ok(()),
             FastPath::NotReady => return insert_when_ready(world, pair),
-            FastPath::Observed => return insert_observed(world, pair),
+            FastPath::Observed => return insert_observed(world, pair, insert_when_ready),
             FastPath::Declined => {}
         }
     }
@@ -195,16 +195,23 @@ fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(), InsertPa
         };
         match PairWriter::new(store).try_insert(pair) {
             FastPath::Done => return Ok(()),
-            FastPath::Observed => return insert_observed(world, pair),
+            FastPath::Observed => {
+                return insert_observed(world, pair, |world, pair| insert_by_rules(world, pair, None));
+            }
             FastPath::NotReady | FastPath::Declined => {}
         }
     }
     insert_by_rules(world, pair, None)
 }
 
-/// Inserts a pair that only observers keep from the fast path, and triggers its event, unless other pairs have to go.
+/// Inserts a pair that only observers keep from the fast path, and triggers its event; or does `otherwise`, if its ends are not
+/// ready, or another pair has to go.
 #[inline(never)]
-fn insert_observed(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
+fn insert_observed(
+    world: &mut World,
+    pair: StoredPair,
+    otherwise: fn(&mut World, StoredPair) -> Result<(), InsertPairError>,
+) -> Result<(), InsertPairError> {
     let writer = fetch::store_mut(world).map(PairWriter::new);
     match writer.and_then(|writer| writer.insert_observed(pair)) {
         Some(true) => {
@@ -216,7 +223,7 @@ fn insert_observed(world: &mut World, pair: StoredPair) -> Result<(), InsertPair
             Ok(())
         }
         Some(false) => Ok(()),
-        None => insert_by_rules(world, pair, None),
+        None => otherwise(world, pair),
     }
 }
 
@@ -439,14 +446,15 @@ pub(crate) fn insert_batch<R: Relation>(
     let mut refused = Vec::new();
     let mut pairs = pairs.into_iter().enumerate();
     loop {
-        // The rules run users' code, after which the relation may have another number.
-        let relation = relation_id::<R>(world);
+        // Rules and observers run users' code, after which the relation may have another number.
+        let relation = insertable_id::<R>(world);
         let Some((number, (source, value, target), why)) = insert_run(world, relation, &mut pairs) else {
             break;
         };
         let pair = StoredPair { source, relation, target };
         let inserted = match why {
             FastPath::NotReady => insert_when_ready(world, pair),
+            FastPath::Observed => insert_observed(world, pair, insert_when_ready),
             _ => insert_slot(world, pair, &mut Some(value)),
         };
         if let Err(error) = inserted {
@@ -485,7 +493,20 @@ fn insert_run<R: Relation>(
         }
     }
     let (number, pair) = pairs.next()?;
-    Some((number, pair, FastPath::Declined))
+    let allows = |store: &PairStore| store.relation(relation).allows(FastPathFlags::INSERT);
+    let observed = size_of::<R>() == 0 && fetch::store(world).is_some_and(allows);
+    Some((number, pair, if observed { FastPath::Observed } else { FastPath::Declined }))
+}
+
+/// [`relation_id`], with less to look at for a relation whose pairs can be inserted without rules.
+#[inline]
+fn insertable_id<R: Relation>(world: &mut World) -> RelationId {
+    let known =
+        fetch::store(world).filter(|store| !store.participants.has_lost_observers()).and_then(|store| {
+            let id = store.registry.of_type::<R>()?;
+            store.relation(id).allows(FastPathFlags::INSERT).then_some(id)
+        });
+    known.unwrap_or_else(|| relation_id::<R>(world))
 }
 
 #[cfg(test)]

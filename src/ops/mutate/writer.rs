@@ -84,6 +84,8 @@ impl<'s> PairWriter<'s> {
     }
 
     /// Why a change does not take the fast path.
+    #[cold]
+    #[inline(never)]
     fn decline(self, relation: RelationId, flag: FastPathFlags) -> FastPath {
         if self.store.relation(relation).allows(flag) { FastPath::Observed } else { FastPath::Declined }
     }
