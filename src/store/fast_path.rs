@@ -51,8 +51,7 @@ impl FastPathFlags {
             || index.reverse.extras.ticks;
         let has_values = entry.data.is_some() || entry.adopted.is_some();
         let is_plain = !has_rules && !has_values && has_entity;
-        let own_values = entry.type_id.is_some()
-            && entry.data.map(|data| data.value_type()) == entry.type_id
+        let own_values = entry.data.is_some_and(|data| entry.type_id == Some(data.value_type()))
             && entry.adopted.is_none()
             && entry.validate.is_none();
         let is_valued = !has_rules && own_values && has_entity && index.reverse.extras.rows;
