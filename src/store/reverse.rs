@@ -352,10 +352,13 @@ pub(super) fn live_places(tombstones: &Tombstones) -> impl FnMut() -> bool + use
 /// Iterator over the sources of a target. In insertion order if the relation is `Ordered`.
 #[derive(Clone)]
 pub struct SourceIter<'w> {
+    /// What is left of the list.
     sources: &'w [Entity],
     tombstones: Option<&'w Tombstones>,
+    /// The number of the next place, if there are tombstones.
     next: usize,
-    left: usize,
+    /// Number of tombstones among what is left.
+    dead: usize,
 }
 
 impl<'w> SourceIter<'w> {
@@ -364,22 +367,30 @@ impl<'w> SourceIter<'w> {
         Self::new(&[], None, 0)
     }
 
+    /// The `count` sources of a list that are no tombstones.
     #[inline]
-    pub(crate) fn new(sources: &'w [Entity], tombstones: Option<&'w Tombstones>, left: usize) -> Self {
+    pub(crate) fn new(sources: &'w [Entity], tombstones: Option<&'w Tombstones>, count: usize) -> Self {
         let tombstones = tombstones.filter(|tombstones| tombstones.count() > 0);
-        Self { sources, tombstones, next: 0, left }
+        Self { sources, tombstones, next: 0, dead: sources.len() - count }
     }
 
     /// The sources that are left, unless there are tombstones between them.
     pub(crate) fn as_slice(&self) -> Option<&'w [Entity]> {
-        if self.tombstones.is_none() { self.sources.get(self.next..self.next + self.left) } else { None }
+        if self.tombstones.is_none() { Some(self.sources) } else { None }
     }
 
     /// Some of the sources that are left, by their numbers.
     #[cfg(feature = "multi_threaded")]
     pub(crate) fn part(mut self, numbers: Range<usize>) -> Self {
+        if let Some(all) = self.as_slice() {
+            let end = numbers.end.min(all.len());
+            return Self { sources: &all[numbers.start.min(end)..end], ..self };
+        }
         self.by_ref().take(numbers.start).for_each(drop);
-        self.left = self.left.min(numbers.len());
+        let mut rest = self.clone();
+        rest.by_ref().take(numbers.len()).for_each(drop);
+        self.sources = &self.sources[..self.sources.len() - rest.sources.len()];
+        self.dead -= rest.dead;
         self
     }
 }
@@ -389,19 +400,21 @@ impl Iterator for SourceIter<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Entity> {
-        self.left = self.left.checked_sub(1)?;
         if let Some(tombstones) = self.tombstones {
-            while tombstones.is_tombstone(self.next) {
-                self.next += 1;
-            }
+            let live = tombstones.first_live_from(self.next);
+            let skipped = live - self.next;
+            self.sources = self.sources.get(skipped..)?;
+            (self.next, self.dead) = (live + 1, self.dead - skipped);
         }
-        self.next += 1;
-        Some(self.sources[self.next - 1])
+        let (&first, rest) = self.sources.split_first()?;
+        self.sources = rest;
+        Some(first)
     }
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        let left = self.sources.len() - self.dead;
+        (left, Some(left))
     }
 }
 

@@ -24,6 +24,16 @@ impl Tombstones {
         self.places.contains(place)
     }
 
+    /// The first place from this one on that is no tombstone.
+    // By value and apart, so that an iterator over a list without tombstones stays in registers.
+    #[inline(never)]
+    pub(crate) fn first_live_from(&self, mut place: usize) -> usize {
+        while self.is_tombstone(place) {
+            place += 1;
+        }
+        place
+    }
+
     /// The first live place of a list of `len` places.
     #[inline]
     pub(crate) fn first_live(&self, len: usize) -> Option<usize> {

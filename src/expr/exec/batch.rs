@@ -69,8 +69,9 @@ impl Batch {
             if column.is_empty() {
                 continue;
             }
+            let values = &mut **column;
             for (to, &from) in rows.iter().enumerate() {
-                column[to] = column[from as usize];
+                values[to] = values[from as usize];
             }
             column.truncate(rows.len());
         }

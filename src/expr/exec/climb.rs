@@ -3,7 +3,8 @@
 use super::mask::Fit;
 use crate::{
     expr::{eval::View, plan::HolderSearch},
-    store::{ExclusiveReader, RelationIndex},
+    fetch::entity_at,
+    store::{ExclusiveReader, RelationIndex, Upward},
     traverse::{Known, Limits, Memo, OnlyWay, follow},
 };
 use alloc::vec::Vec;
@@ -47,7 +48,7 @@ impl Memo<Option<Entity>> for RoundNotes {
 /// Looks for holders, and remembers the one above the last entity: neighbours often share it.
 pub(super) struct Climber<'a, 'w> {
     view: View<'w>,
-    index: &'w RelationIndex,
+    upward: Upward<'w>,
     reader: ExclusiveReader<'w>,
     search: HolderSearch,
     test: Test<'a, 'w>,
@@ -90,7 +91,7 @@ impl<'a, 'w> Climber<'a, 'w> {
         holders.notes.round = round;
         Some(Self {
             view,
-            index,
+            upward: index.upward()?,
             reader: index.exclusive_reader()?,
             search,
             test,
@@ -123,7 +124,7 @@ impl<'a, 'w> Climber<'a, 'w> {
     /// The holder from another target on.
     #[inline(never)]
     fn next_holder(&mut self, index: u32) -> Option<Entity> {
-        let target = self.reader.target_at(index)?;
+        let target = entity_at(self.view.entities, index)?;
         let limits = Limits { min: self.search.min, max: self.search.max };
         let holder = if limits.matter() { self.within(target, limits) } else { self.above(target) };
         self.last = Some((index, holder));
@@ -135,18 +136,18 @@ impl<'a, 'w> Climber<'a, 'w> {
     /// # Complexity
     /// In one run, a step per entity above those that are asked about: each is entered once.
     fn above(&mut self, from: Entity) -> Option<Entity> {
-        let Self { view, index, test, holders: Holders { notes, path }, steps, .. } = self;
+        let Self { view, upward, test, holders: Holders { notes, path }, steps, .. } = self;
         let visit = |at, _| test.holds(view, at).then_some(Some(at));
         let target = |at| {
             *steps += 1;
-            index.first_target(at)
+            entity_at(view.entities, upward.target_index(at)?)
         };
         follow((from, 1), u32::MAX, target, notes, path, visit).flatten()
     }
 
     /// The nearest holder from an entity on that is neither too near nor too far.
     fn within(&mut self, from: Entity, limits: Limits) -> Option<Entity> {
-        let Self { view, index, test, holders: Holders { path, .. }, steps, left, .. } = self;
+        let Self { view, upward, test, holders: Holders { path, .. }, steps, left, .. } = self;
         let visit = |at, depth| {
             if *steps > *left {
                 // What is found then is of no account.
@@ -155,7 +156,7 @@ impl<'a, 'w> Climber<'a, 'w> {
             *steps += 1;
             (depth >= limits.min && test.holds(view, at)).then_some(Some(at))
         };
-        let target = |at| index.first_target(at);
+        let target = |at| entity_at(view.entities, upward.target_index(at)?);
         follow((from, 1), limits.max, target, &mut OnlyWay, path, visit).flatten()
     }
 }

@@ -5,9 +5,12 @@ use super::{
     climb::{Climber, Test},
     predicate::{select, select_by},
 };
-use crate::expr::{
-    eval::{Datum, Special},
-    plan::{Column, Compute, HolderTest, Operand, Stage},
+use crate::{
+    expr::{
+        eval::{Datum, Special},
+        plan::{Column, Compute, HolderTest, Operand, Stage},
+    },
+    fetch::entity_at,
 };
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
@@ -28,7 +31,9 @@ impl Compute {
                 let index = view.index(*relation);
                 match index.exclusive_reader() {
                     Some(mut reader) => {
-                        write_of(batch, rows, stage, *source, *out, |source| reader.target(source));
+                        let entities = view.entities;
+                        let target = |source| entity_at(entities, reader.target_index(source)?);
+                        write_of(batch, rows, stage, *source, *out, target);
                     }
                     None => write_of(batch, rows, stage, *source, *out, |source| index.first_target(source)),
                 }
@@ -41,7 +46,8 @@ impl Compute {
                 select_by(batch, rows, *source, false, |source| reader.has_any(source));
                 for &row in &*rows {
                     let source = batch.entity(*source, row as usize);
-                    if let Some(target) = source.and_then(|source| reader.target(source)) {
+                    let target = source.and_then(|source| reader.target_index(source));
+                    if let Some(target) = target.and_then(|index| entity_at(view.entities, index)) {
                         batch.column_mut(*out)[row as usize] = Datum::new(target);
                     }
                 }
@@ -120,9 +126,10 @@ fn write_of(
         Operand::Nothing => (&[Datum::UNSET][..], 0),
         Operand::Column(of) => (&batch.columns[of as usize][..batch.len], 1),
     };
+    let found_values = &mut values[..batch.len];
     select(batch.len, rows, |row| {
         let found = entities[row * step].entity().and_then(&mut find);
-        values[row] = found.map_or(Datum::UNSET, Datum::new);
+        found_values[row] = found.map_or(Datum::UNSET, Datum::new);
         found.is_some()
     });
     *batch.column_mut(column) = values;

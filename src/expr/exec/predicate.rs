@@ -155,9 +155,10 @@ impl Predicate {
 #[inline]
 pub(super) fn select(len: usize, rows: &mut Vec<u32>, mut passes: impl FnMut(usize) -> bool) {
     rows.resize(len, 0);
-    let mut passed = 0;
+    // A slice, since a vector's pointer would be read for each row.
+    let (numbers, mut passed) = (&mut rows[..len], 0);
     for row in 0..len {
-        rows[passed] = row as u32;
+        numbers[passed] = row as u32;
         passed += usize::from(passes(row));
     }
     rows.truncate(passed);

@@ -168,7 +168,7 @@ impl CompiledExpr {
         Rows::new(self, WorldAccess::World(world))
     }
 
-    /// Calls a function with each row.
+    /// Calls a function with each row. Terms about components alone are cheaper [by table](Self::for_each_table).
     ///
     /// # Errors
     /// If it cannot be run in this world, or took too many steps; some rows may have been seen then.

@@ -27,7 +27,7 @@ impl CompiledExpr {
     /// Calls a function with each row, through which fields can be written.
     ///
     /// Rows are found in batches: what is written to a component is seen by whatever looks at it later, but no row
-    /// depends on it.
+    /// depends on it. To write many own fields, [`for_each_table_mut`](Self::for_each_table_mut) is cheaper.
     ///
     /// # Errors
     /// As for [`for_each`](Self::for_each).

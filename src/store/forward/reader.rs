@@ -25,19 +25,6 @@ impl ExclusiveReader<'_> {
         self.word(source).checked_sub(1)
     }
 
-    /// The target with an index.
-    #[inline]
-    pub(crate) fn target_at(&self, index: u32) -> Option<Entity> {
-        self.reverse.target_of(self.reverse.list_of_index(index)?)
-    }
-
-    /// The target of a source.
-    #[inline]
-    pub(crate) fn target(&mut self, source: Entity) -> Option<Entity> {
-        let index = self.target_index(source)?;
-        self.target_at(index)
-    }
-
     #[inline]
     pub(crate) fn has_any(&mut self, source: Entity) -> bool {
         self.word(source) != 0

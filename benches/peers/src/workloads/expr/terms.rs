@@ -124,8 +124,34 @@ pub(super) fn plain(size: usize) -> Workload {
         flecs("flecs uncached", &scene, repeats, way(false)),
         bevy(&scene, repeats),
         ours::<DockedTo>(&scene, repeats, "A, B", None).goal("bevy", 1.0 / 1.5),
+        by_table(&scene, repeats, "A, B"),
     ];
     Workload { id: "expr_plain", size, elements: found * repeats, contestants }
+}
+
+/// A table at a time, as it is documented for expressions about components.
+fn by_table(scene: &Scene, repeats: usize, text: &'static str) -> Contestant {
+    let scene = scene.clone();
+    Contestant::new("ours by table", move || {
+        let mut built = OurScene::new::<DockedTo>(&scene);
+        let mut expr = built.compile(text);
+        move |watch: &mut Stopwatch| {
+            let OurScene { world, entities, .. } = &built;
+            let mut sums = (0, 0, 0);
+            watch.time(|| {
+                for _ in 0..repeats {
+                    sums = (0, 0, 0);
+                    let run = expr.for_each_table(world, |table| {
+                        sums.0 += table.len() as u64;
+                        let indices = table.entities().iter().map(|entity| u64::from(entity.index_u32()));
+                        sums.1 += indices.sum::<u64>();
+                    });
+                    run.expect("nothing is in the way");
+                }
+            });
+            super::scene::checksum(sums, u64::from(entities[0].index_u32()), false)
+        }
+    })
 }
 
 fn bevy(scene: &Scene, repeats: usize) -> Contestant {
