@@ -389,7 +389,7 @@ impl Forward {
 
     /// Adds a pair on both sides unless it is there. True if it was added. An exclusive relation must have no
     /// other target for the source.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(&mut self, reverse: &mut Reverse, source: Entity, target: Entity) -> bool {
         match self {
             Self::Exclusive(forward) => {
