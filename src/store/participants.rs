@@ -371,8 +371,11 @@ impl Participants {
             if record.head & VISITED != 0 {
                 return Some((entity, "a visit is left over"));
             }
-            let vouched = record.head & MARKED == 0 || is_marked(entity);
-            (!vouched).then_some((entity, "it is noted as marked, but is not"))
+            if record.head & MARKED != 0 && !is_marked(entity) {
+                return Some((entity, "it is noted as marked, but is not"));
+            }
+            let unnoticed = record.head & (RELATION | TYPE) != 0 && record.head & (MARKED | STRIPPED) == 0;
+            unnoticed.then_some((entity, "it stands for a relation or type, and is not marked"))
         });
         wrong.or_else(|| {
             let mut beyond = self.overflow.keys().copied();

@@ -2,6 +2,7 @@
 
 mod clearing;
 mod spawning;
+mod type_entities;
 
 use crate::common::{take_reported_errors, world_that_records_errors};
 use bevy_ecs::{

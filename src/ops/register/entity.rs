@@ -60,13 +60,15 @@ pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<Relati
     Ok(id)
 }
 
-/// Notes that `entity`, which has the marker, is the relation `id`.
+/// Notes that `entity` is the relation `id`: if it has the marker, else an observer has despawned it.
 pub(super) fn note_relation(store: &mut PairStore, id: RelationId, entity: Entity) {
-    store.participants.set_relation(entity, true);
-    store.participants.join(entity, id);
-    let entry = store.registry.entry(id);
-    if entry.type_id.is_some() && entry.data.is_some() {
-        store.participants.set_data_target(entity);
+    if store.participants.is_marked(entity) {
+        store.participants.set_relation(entity, true);
+        store.participants.join(entity, id);
+        let entry = store.registry.entry(id);
+        if entry.type_id.is_some() && entry.data.is_some() {
+            store.participants.set_data_target(entity);
+        }
     }
     store.refresh_fast_path(id);
 }
@@ -92,15 +94,14 @@ fn has_entity(world: &World, store: &PairStore, id: RelationId) -> bool {
 fn replace_entity(world: &mut World, id: RelationId) {
     let Some(before) = fetch::store(world).map(PairStore::id) else { return };
     let entity = spawn_type_entity(world);
-    // The spawn runs users' code, which may have done the same.
-    let alive = world.entities().contains_spawned(entity);
+    // That runs users' code, which may have done the same, or have taken the marker off.
+    let marked = participant::mark(world, entity);
     let Some(store) = fetch::store(world) else { return };
-    let lost = alive && store.id() == before && !has_entity(world, store, id);
+    let lost = marked && store.id() == before && !has_entity(world, store, id);
     let Some(type_id) = lost.then(|| store.registry.entry(id)).and_then(|entry| entry.type_id) else {
         let _ = world.try_despawn(entity);
         return;
     };
-    participant::note_marker(world, entity);
     let store = ensure_store(world);
     store.registry.set_entity(id, entity);
     note_type_entity(store, entity, type_id);
@@ -153,11 +154,14 @@ pub(super) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
             break entity;
         }
         if let Some(entity) = spare {
-            if !world.entities().contains_spawned(entity) {
-                // An observer despawns such entities. What is done with this one finds out that it is dead.
+            // An observer despawns such entities, or takes the marker off. What is done with this one finds out that it is
+            // dead.
+            if !participant::note_marker(world, entity) {
+                if participant::mark(world, entity) {
+                    continue;
+                }
                 break entity;
             }
-            participant::note_marker(world, entity);
             let store = ensure_store(world);
             let former = store.registry.types.remove(&type_ref.id).and_then(|former| former.name);
             let name = former.or_else(|| type_ref.name.map(short_name));
