@@ -82,6 +82,9 @@ thread_local! {
     /// Whether something was cloned or moved in this history. If observers act meanwhile, Bevy itself is left with components
     /// whose target has not collected them, or with entities in a collection whose component has moved away.
     static CLONED: Cell<bool> = const { Cell::new(false) };
+    /// Whether an entity is being cloned with what is linked to it. Bevy alone does not end if an observer makes a clone a
+    /// child of something below its original: no relationship is written meanwhile.
+    static LINKED_CLONE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Notes a panic that comes from this crate. Bevy has some of its own: it cannot go on cloning an entity that an observer
@@ -177,7 +180,9 @@ impl Operation {
     fn run(self, world: &mut World) {
         let ([a, b, c], run_time) = (self.on, self.run_time);
         CLONED.set(CLONED.get() || (39..=41).contains(&self.kind));
+        let writes_relationship = matches!(self.kind, 15..=16 | 27..=28 | 30 | 39..=42 | 51);
         match self.kind {
+            _ if writes_relationship && LINKED_CLONE.get() => {}
             0..=2 => _ = world.insert_pair(a, Likes, b),
             3..=4 => _ = world.insert_pair(a, Weighs(7), b),
             5..=6 => _ = world.insert_pair(a, DockedTo, b),
@@ -218,7 +223,9 @@ impl Operation {
             39 => _ = world.get_entity_mut(a).map(|mut e| e.clone_and_spawn()),
             40 if world.get_entity(a).is_ok() => {
                 let clone = world.spawn_empty().id();
+                LINKED_CLONE.set(true);
                 EntityCloner::build_opt_out(world).linked_cloning(true).clone_entity(a, clone);
+                LINKED_CLONE.set(false);
             }
             41 if a != b && [a, b].iter().all(|&e| world.get_entity(e).is_ok()) => {
                 _ = world.get_entity_mut(a).map(|mut e| e.move_components::<(Plain, ChildOf)>(b).id());
@@ -379,6 +386,7 @@ fn actors(world: &mut World) -> Vec<Entity> {
 pub(super) fn play(seed: u64, steps: usize) -> Result<(), String> {
     BURNT.set(false);
     CLONED.set(false);
+    LINKED_CLONE.set(false);
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let mut world = world_that_records_errors();
     world.adopt_relationship::<ChildOf>().adopt_relationship::<CrewOf>();
@@ -434,6 +442,7 @@ pub(super) fn play(seed: u64, steps: usize) -> Result<(), String> {
 /// Does something, and what it has left behind in queues. True if something panicked.
 fn guarded(world: &mut World, run: impl FnOnce(&mut World)) -> bool {
     let first = catch_unwind(AssertUnwindSafe(|| run(world)));
+    LINKED_CLONE.set(false);
     let mut panicked = first.is_err();
     while catch_unwind(AssertUnwindSafe(|| world.flush())).is_err() {
         panicked = true;
