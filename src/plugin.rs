@@ -5,7 +5,7 @@ use crate::system_param::{PairsView, refresh_views};
 use crate::{
     expr::ExprNames,
     fetch,
-    ops::{adopt, ensure_store, maintain, needs_mending, relation_id},
+    ops::{adopt, maintain, needs_mending, prepare, relation_id, use_store},
     relation::{Relation, RelationTraits, TraitsError, TraversableRelation, short_name},
     world::WorldPairExt,
 };
@@ -31,14 +31,16 @@ use core::any::{TypeId, type_name};
 
 /// Adds relations to an app.
 ///
-/// A world takes relations into use by itself, on their first use. The plugin does so from the start, so that
-/// parents and children are known as pairs of [`ChildOf`](bevy_ecs::hierarchy::ChildOf) from their first day,
-/// and keeps reads of depths constant by settling them at the beginning of each frame.
+/// A world takes relations into use by itself, on their first use: from then on an index of parents and children, the pairs
+/// of [`ChildOf`](bevy_ecs::hierarchy::ChildOf), is kept, too. The plugin does what is needed once per frame: it keeps reads
+/// of depths constant by settling them at the beginning of each, and it keeps the despawn of deep hierarchies off the stack.
+/// An app that never uses relations pays for neither: what is asked of a shared world about parents and children, before
+/// anything else was, is read from Bevy's components.
 pub struct RelationsPlugin;
 
 impl Plugin for RelationsPlugin {
     fn build(&self, app: &mut App) {
-        ensure_store(app.world_mut());
+        prepare(app.world_mut());
         // A schedule that runs on several threads costs microseconds to start, `Main` does not.
         app.add_systems(Main, maintain_pairs.in_set(RelationsSystems::Maintain).before(Main::run_main));
         #[cfg(feature = "bevy_reflect")]
@@ -130,6 +132,7 @@ impl AdoptRelationshipExt for World {
         &mut self,
         traits: RelationTraits,
     ) -> Result<Entity, TraitsError> {
+        use_store(self);
         adopt::<C>(self, traits)
     }
 }
@@ -178,7 +181,7 @@ pub trait ComponentNameExt: Sized {
 impl ComponentNameExt for World {
     fn register_component_name<C: Component>(&mut self, name: impl Into<String>) -> &mut Self {
         self.register_component::<C>();
-        ensure_store(self);
+        prepare(self);
         self.get_resource_or_init::<ExprNames>().add_component(name.into(), TypeId::of::<C>());
         self
     }
@@ -226,5 +229,28 @@ impl AppRelationExt for App {
     fn propagate_changes<R: TraversableRelation, C: Component>(&mut self) -> &mut Self {
         self.world_mut().propagate_changes::<R, C>();
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::PairStore;
+    use bevy_ecs::hierarchy::ChildOf;
+
+    #[test]
+    fn an_app_that_uses_no_relations_keeps_no_index() {
+        let mut app = App::new();
+        app.add_plugins(RelationsPlugin).register_component_name::<ChildOf>("Child");
+        let root = app.world_mut().spawn_empty().id();
+        let child = app.world_mut().spawn(ChildOf(root)).id();
+        app.update();
+        let is_idle = |app: &App| fetch::store(app.world()).is_some_and(PairStore::is_idle);
+        assert!(app.world().has_pair::<ChildOf>(child, root) && app.world().any_pairs().len() == 1);
+        app.world_mut().despawn(root);
+        app.update();
+        assert!(app.world().get_entity(child).is_err() && is_idle(&app));
+        app.world_mut().entity_of::<ChildOf>();
+        assert!(!is_idle(&app));
     }
 }

@@ -38,7 +38,7 @@ pub(crate) use mutate::{
 pub(crate) use register::entity::{TypeEntity, entity_of_type_id};
 pub(crate) use register::participant::Participant;
 pub(crate) use register::relation::relation_id;
-pub(crate) use register::store::ensure_store;
+pub(crate) use register::store::{end_idleness, prepare, use_store};
 pub(crate) use register::upkeep::{check, despawn_after, maintain, needs_mending};
 pub(crate) use register::{
     entity::entity_of,

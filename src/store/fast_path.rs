@@ -180,7 +180,7 @@ impl PairStore {
 
     /// To be called when what [`FastPathFlags`] are computed from has changed.
     pub(crate) fn refresh_fast_path(&mut self, id: RelationId) {
-        let flags = self.registry.get(id).map(|entry| {
+        let flags = self.registry.get(id).filter(|_| !self.is_idle()).map(|entry| {
             let has_entity = self.participants.is_relation(entry.entity);
             FastPathFlags::of(id, entry, self.relation(id), has_entity)
         });

@@ -88,6 +88,18 @@ pub(crate) struct PairStore {
     removed: SmallVec<[ColumnRef; 1]>,
     /// They are not to be dropped yet.
     keeps_removed: bool,
+    activity: Activity,
+}
+
+/// Whether relations are used in a world.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Activity {
+    /// Nothing uses them yet: there are no pairs, but for parents and children, of which Bevy's components alone tell.
+    Idle,
+    /// What is there of parents and children is being imported.
+    Starting,
+    #[default]
+    InUse,
 }
 
 impl PairStore {
@@ -97,6 +109,24 @@ impl PairStore {
         let relations =
             (0..BUILT_INS).map(|id| RelationIndex::new(&traits, participants::bit(RelationId(id as u32))));
         Self { relations: relations.collect(), ..Self::default() }
+    }
+
+    /// Nothing in the program uses relations yet. What does so ends it.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.activity == Activity::Idle
+    }
+
+    #[inline]
+    pub(crate) fn activity(&self) -> Activity {
+        self.activity
+    }
+
+    /// Nothing takes the fast path while the store is idle.
+    pub(crate) fn set_activity(&mut self, activity: Activity) {
+        self.activity = activity;
+        let ids: Vec<_> = self.registry.ids().collect();
+        ids.into_iter().for_each(|id| self.refresh_fast_path(id));
     }
 
     #[inline]

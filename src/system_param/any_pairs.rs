@@ -4,7 +4,7 @@
 use crate::{
     fetch,
     id::PairId,
-    ops::ensure_store,
+    ops::use_store,
     relation::RelationName,
     store::PairStore,
     traverse::{ChildrenAccess, RelationView, Relations},
@@ -214,7 +214,7 @@ unsafe impl SystemParam for AnyPairs<'_, '_> {
     type Item<'w, 's> = AnyPairs<'w, 's>;
 
     fn init_state(world: &mut World) -> Self::State {
-        ensure_store(world);
+        use_store(world);
         AnyPairsState(Fetched::init_state(world))
     }
 

@@ -12,7 +12,7 @@ use crate::{
 use bevy_ecs::{
     change_detection::{Res, Tick},
     entity::Entity,
-    hierarchy::Children,
+    hierarchy::{ChildOf, Children},
     query::QueryState,
     system::{Query, ReadOnlySystemParam, SystemAccess, SystemMeta, SystemParam, SystemParamValidationError},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
@@ -99,6 +99,10 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
     pub(crate) fn of_world(world: &'w World) -> Self {
         let children = is_child_of::<R>().then_some(ChildrenAccess::World(world));
         let now = world.read_change_tick();
+        if is_child_of::<R>() && fetch::store(world).is_none_or(PairStore::is_idle) {
+            let view = RelationView::of_hierarchy(world);
+            return Self { index: None, view, values: Values::World(world), now };
+        }
         Self::new(fetch::store(world), world.get_resource(), children, Values::World(world), now)
     }
 
@@ -111,6 +115,9 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
         match &self.values {
             Values::Column(column, store, id) => column.get(store.relation(*id).row(source, target)?),
             Values::Component(query) if self.has(source, target) => R::value_in(query.get(source).ok()?),
+            Values::World(world) if is_child_of::<R>() && self.has(source, target) => {
+                (world.get::<ChildOf>(source)? as &dyn Any).downcast_ref()
+            }
             Values::World(world) if self.has(source, target) => {
                 let store = fetch::store(world)?;
                 let adopted = store.registry.entry(store.registry.of_type::<R>()?).adopted?;

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "Bevy's `SystemParam` is an unsafe trait")]
 
 use crate::{
-    ops::{ensure_store, relation_id},
+    ops::{relation_id, use_store},
     relation::Relation,
     store::{Change, Cursor, Journal, PairStore},
 };
@@ -125,7 +125,7 @@ unsafe impl<R: Relation> SystemParam for RemovedPairs<'_, '_, R> {
 
     fn init_state(world: &mut World) -> Self::State {
         let relation = relation_id::<R>(world);
-        ensure_store(world).keep_journal(relation).keep_all();
+        use_store(world).keep_journal(relation).keep_all();
         RemovedPairsState { fetched: Fetched::init_state(world), cursor: Cursor::default() }
     }
 

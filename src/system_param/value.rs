@@ -15,6 +15,10 @@ pub(crate) fn any_pair_value(
     let id = store.registry.of_entity(relation)?;
     match store.registry.entry(id).adopted {
         Some(adopted) if store.relation(id).has(source, target) => (adopted.get)(world, source),
+        // The components are all there is.
+        Some(adopted) if store.is_idle() && (adopted.target)(world, source) == Some(target) => {
+            (adopted.get)(world, source)
+        }
         Some(_) => None,
         None => store.column_of(id, source, target)?.get(world, store.relation(id).row(source, target)?),
     }

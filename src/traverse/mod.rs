@@ -20,7 +20,7 @@ pub(crate) use cycle::{Trail, path_up};
 pub(crate) use depth_first::{DepthFirst, Neighbours};
 pub(crate) use search::{Known, Limits, Memo, Met, OnlyWay, Search, follow};
 pub(crate) use select::Relations;
-pub(crate) use topology::{ChildrenAccess, is_child_of, is_ordered_by_children, ordered_by};
+pub(crate) use topology::{ChildrenAccess, Hierarchy, is_child_of, is_ordered_by_children, ordered_by};
 
 /// Which way to follow pairs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

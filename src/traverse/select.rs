@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     id::{PairId, RelationId, Slot, StoredTag},
+    relation::CHILD_OF,
     store::{self, ListIter, PairStore, SourceIter, TargetIter},
 };
 use alloc::{vec, vec::Vec};
@@ -26,6 +27,12 @@ impl<'w, 's> Relations<'w, 's> {
 
     /// The pairs of one relation.
     pub(crate) fn view(self, id: RelationId) -> RelationView<'w, 's> {
+        if let Some(ChildrenAccess::World(world)) = self.children
+            && self.store.is_idle()
+            && id == CHILD_OF
+        {
+            return RelationView::of_hierarchy(world);
+        }
         RelationView::new(Some(self.store.relation(id)), self.children.filter(|_| is_ordered_by_children(id)))
     }
 
@@ -85,14 +92,15 @@ impl<'w, 's> Relations<'w, 's> {
             });
         }
         Candidates::new(self, Some(source), id).any(|relation| match id.target().entity() {
-            Some(target) => self.store.relation(relation).has(source, target),
-            None => self.store.relation(relation).has_any(source),
+            Some(target) => self.view(relation).has(source, target),
+            None => self.view(relation).has_any(source),
         })
     }
 
     /// The relations in which an entity takes part, or took part once.
     pub(crate) fn relations_of(self, entity: Entity) -> impl Iterator<Item = RelationId> + use<'w, 's> {
-        self.store.participants.relations(entity)
+        let idle = self.store.is_idle().then_some(CHILD_OF);
+        self.store.participants.relations(entity).chain(idle)
     }
 
     /// Every relation.
@@ -104,14 +112,14 @@ impl<'w, 's> Relations<'w, 's> {
     /// target for the target, the first relation for the relation.
     fn counts(self, id: PairId, relation: RelationId, source: Entity, target: Entity) -> bool {
         let any_target = id.target() == Slot::Any;
-        if any_target && self.store.relation(relation).first_target(source) != Some(target) {
+        if any_target && self.view(relation).target(source) != Some(target) {
             return false;
         }
         let earlier = || self.relations_of(source).take_while(|&other| other != relation);
         id.relation() != Slot::Any
             || !earlier().any(|other| match any_target {
-                true => self.store.relation(other).has_any(source),
-                false => self.store.relation(other).has(source, target),
+                true => self.view(other).has_any(source),
+                false => self.view(other).has(source, target),
             })
     }
 }
@@ -131,6 +139,7 @@ impl<'w> Candidates<'w> {
         let Relations { store, .. } = relations;
         match (id.relation().entity(), source.or(id.target().entity())) {
             (Some(relation), _) => Self::Named(store.registry.of_entity(relation)),
+            (None, _) if store.is_idle() => Self::Named(Some(CHILD_OF)),
             (None, Some(end)) => Self::Of(store.participants.relations(end)),
             (None, None) => Self::All(store, 0),
         }
@@ -161,6 +170,8 @@ impl Iterator for Candidates<'_> {
 enum EndPairs<'w> {
     Of(Entity, TargetIter<'w>),
     To(SourceIter<'w>, Entity),
+    /// All of a relation of which no index is kept.
+    All(vec::IntoIter<(Entity, Entity)>),
 }
 
 impl Iterator for EndPairs<'_> {
@@ -171,6 +182,7 @@ impl Iterator for EndPairs<'_> {
         match self {
             Self::Of(source, targets) => targets.next().map(|target| (*source, target)),
             Self::To(sources, target) => sources.next().map(|source| (source, *target)),
+            Self::All(pairs) => pairs.next(),
         }
     }
 }
@@ -217,6 +229,9 @@ impl SelectIter<'_, '_> {
             }
             (Some(source), None) => Some(EndPairs::Of(source, view.targets(source))),
             (None, Some(target)) => Some(EndPairs::To(view.sources(target), target)),
+            (None, None) if self.relations.store.is_idle() => {
+                Some(EndPairs::All(view.iter().collect::<Vec<_>>().into_iter()))
+            }
             (None, None) => None,
         };
         let index = self.relations.store.relation(relation);

@@ -7,6 +7,7 @@ use crate::{
     store::SourceIter,
 };
 use bevy_ecs::{
+    archetype::{Archetype, ArchetypeEntity},
     entity::Entity,
     hierarchy::{ChildOf, Children},
     system::Query,
@@ -49,5 +50,42 @@ impl<'w> ChildrenAccess<'w, '_> {
             Self::World(world) => world.get::<Children>(parent).map(|children| &**children),
             Self::Query(query) => query.get_inner(parent).ok().map(|children| &**children),
         }
+    }
+}
+
+/// Parents and children as Bevy's components tell of them: what there is to read while no index is kept.
+///
+/// Bevy lets a component close a cycle. The index will not have that pair; until there is one, every walk remembers what it
+/// has met.
+#[derive(Clone, Copy)]
+pub(crate) struct Hierarchy<'w>(pub(crate) &'w World);
+
+impl<'w> Hierarchy<'w> {
+    /// The parent, if it is another entity that is alive: what else Bevy's component may name is no pair.
+    pub(crate) fn parent(self, child: Entity) -> Option<Entity> {
+        let parent = self.0.get::<ChildOf>(child)?.parent();
+        (parent != child && self.0.entities().contains_spawned(parent)).then_some(parent)
+    }
+
+    /// The children, in their order.
+    pub(crate) fn children(self, parent: Entity) -> &'w [Entity] {
+        self.0.get::<Children>(parent).map_or(&[], |children| &**children)
+    }
+
+    /// Every child with its parent, parent by parent.
+    pub(super) fn iter(self) -> impl Iterator<Item = (Entity, Entity)> + use<'w> {
+        let children = self.0.component_id::<Children>();
+        let archetypes = self.0.archetypes().iter();
+        let archetypes =
+            archetypes.filter(move |archetype| children.is_some_and(|id| archetype.contains(id)));
+        let parents = archetypes.flat_map(Archetype::entities).map(ArchetypeEntity::id);
+        parents.flat_map(move |parent| self.children(parent).iter().map(move |&child| (child, parent)))
+    }
+
+    /// Number of children. A step per archetype.
+    pub(super) fn len(self) -> usize {
+        let Some(child_of) = self.0.component_id::<ChildOf>() else { return 0 };
+        let archetypes = self.0.archetypes().iter().filter(|archetype| archetype.contains(child_of));
+        archetypes.map(|archetype| archetype.len() as usize).sum()
     }
 }

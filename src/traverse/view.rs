@@ -4,11 +4,13 @@ use super::{
     Direction,
     depth_first::Neighbours,
     search::{self, Limits},
-    topology::{ChildrenAccess, ordered_by},
+    topology::{ChildrenAccess, Hierarchy, ordered_by},
     walk::{AncestorIter, WalkIter},
 };
 use crate::store::{PairTicks, RelationIndex, SourceIter, TargetIter};
-use bevy_ecs::entity::Entity;
+use bevy_ecs::{entity::Entity, world::World};
+use bevy_platform::sync::atomic::{AtomicU64, Ordering};
+use core::iter;
 
 /// The pairs of one relation, of whatever kind it is.
 ///
@@ -26,6 +28,26 @@ impl<'w, 's> RelationView<'w, 's> {
     /// The view of a relation that was never used.
     pub(crate) const NONE: Self = Self { index: None, children: None };
 
+    /// The view of parents and children while no index of them is kept.
+    pub(crate) fn of_hierarchy(world: &'w World) -> Self {
+        Self { index: None, children: Some(ChildrenAccess::World(world)) }
+    }
+
+    /// Bevy's components, if they are what there is to read.
+    #[cold]
+    fn hierarchy(&self) -> Option<Hierarchy<'w>> {
+        match (self.index, self.children) {
+            (None, Some(ChildrenAccess::World(world))) => Some(Hierarchy(world)),
+            _ => None,
+        }
+    }
+
+    /// [`target`](Self::target) without an index.
+    #[cold]
+    fn parent(&self, child: Entity) -> Option<Entity> {
+        self.hierarchy()?.parent(child)
+    }
+
     #[inline]
     pub(crate) fn new(index: Option<&'w RelationIndex>, children: Option<ChildrenAccess<'w, 's>>) -> Self {
         Self { index, children }
@@ -34,25 +56,37 @@ impl<'w, 's> RelationView<'w, 's> {
     /// Whether `source` has the pair with `target`. Constant time.
     #[inline]
     pub fn has(&self, source: Entity, target: Entity) -> bool {
-        self.index.is_some_and(|index| index.has(source, target))
+        match self.index {
+            Some(index) => index.has(source, target),
+            None => self.parent(source) == Some(target),
+        }
     }
 
     /// Whether `source` has a pair with any target: `(R, *)`. Constant time.
     #[inline]
     pub fn has_any(&self, source: Entity) -> bool {
-        self.index.is_some_and(|index| index.has_any(source))
+        match self.index {
+            Some(index) => index.has_any(source),
+            None => self.parent(source).is_some(),
+        }
     }
 
     /// Whether `target` is the target of any pair. Constant time.
     #[inline]
     pub fn is_target(&self, target: Entity) -> bool {
-        self.index.is_some_and(|index| index.is_target(target))
+        match self.index {
+            Some(index) => index.is_target(target),
+            None => self.source_count(target) > 0,
+        }
     }
 
     /// The first target of `source` in insertion order. Constant time.
     #[inline]
     pub fn target(&self, source: Entity) -> Option<Entity> {
-        self.index?.first_target(source)
+        match self.index {
+            Some(index) => index.first_target(source),
+            None => self.parent(source),
+        }
     }
 
     /// The target number `nth` of `source` in insertion order, from 0.
@@ -60,27 +94,39 @@ impl<'w, 's> RelationView<'w, 's> {
     /// # Complexity
     /// Constant. After removals from among more than 16 targets, a step per 64 of them.
     pub fn nth_target(&self, source: Entity, nth: usize) -> Option<Entity> {
-        let index = self.index?;
-        index.nth_target(source, nth)
+        match self.index {
+            Some(index) => index.nth_target(source, nth),
+            None => self.parent(source).filter(|_| nth == 0),
+        }
     }
 
     /// All targets of `source`, in insertion order.
     #[inline]
     pub fn targets(&self, source: Entity) -> TargetIter<'w> {
-        self.index.map_or_else(TargetIter::none, |index| index.targets(source))
+        match self.index {
+            Some(index) => index.targets(source),
+            None => TargetIter::one(self.parent(source)),
+        }
     }
 
     /// Number of targets of `source`. Constant time.
     #[inline]
     pub fn target_count(&self, source: Entity) -> usize {
-        self.index.map_or(0, |index| index.target_count(source))
+        match self.index {
+            Some(index) => index.target_count(source),
+            None => usize::from(self.has_any(source)),
+        }
     }
 
     /// All sources of `target`. In insertion order, or the order given by the user, if the relation is
     /// ordered; in that of [`Children`](bevy_ecs::hierarchy::Children) for `ChildOf`; in any order otherwise.
     #[inline]
     pub fn sources(&self, target: Entity) -> SourceIter<'w> {
-        let stored = self.index.map_or_else(SourceIter::none, |index| index.sources(target));
+        let Some(index) = self.index else {
+            let children = self.hierarchy().map_or(&[][..], |hierarchy| hierarchy.children(target));
+            return SourceIter::new(children, None, children.len());
+        };
+        let stored = index.sources(target);
         match self.children {
             Some(children) => ordered_by(children.get(target), stored),
             None => stored,
@@ -90,12 +136,18 @@ impl<'w, 's> RelationView<'w, 's> {
     /// Number of sources of `target`. Constant time.
     #[inline]
     pub fn source_count(&self, target: Entity) -> usize {
-        self.index.map_or(0, |index| index.source_count(target))
+        match self.index {
+            Some(index) => index.source_count(target),
+            None => self.sources(target).len(),
+        }
     }
 
     /// Number of pairs. Constant time.
     pub fn len(&self) -> usize {
-        self.index.map_or(0, RelationIndex::len)
+        match self.index {
+            Some(index) => index.len(),
+            None => self.hierarchy().map_or(0, Hierarchy::len),
+        }
     }
 
     /// Whether there is no pair at all.
@@ -105,12 +157,19 @@ impl<'w, 's> RelationView<'w, 's> {
 
     /// Every pair as `(source, target)`, target by target.
     pub fn iter(&self) -> impl Iterator<Item = (Entity, Entity)> + use<'w> {
-        self.index.into_iter().flat_map(RelationIndex::iter)
+        let hierarchy = self.hierarchy();
+        let stored = self.index.into_iter().flat_map(RelationIndex::iter);
+        stored.chain(hierarchy.into_iter().flat_map(Hierarchy::iter))
     }
 
     /// Counts changes to the pairs of this relation: two reads that give the same number saw the same pairs.
     pub fn version(&self) -> u64 {
-        self.index.map_or(0, RelationIndex::version)
+        // Nothing counts the changes of components: each read may be of other ones.
+        static READS: AtomicU64 = AtomicU64::new(1 << 63);
+        match self.index {
+            Some(index) => index.version(),
+            None => self.hierarchy().map_or(0, |_| READS.fetch_add(1, Ordering::Relaxed)),
+        }
     }
 
     /// When a pair was inserted and changed, once ticks are
@@ -138,7 +197,7 @@ impl<'w, 's> RelationView<'w, 's> {
     /// # Complexity
     /// At most one step per pair above `entity`.
     pub fn is_ancestor(&self, ancestor: Entity, entity: Entity) -> bool {
-        let Some(index) = self.index else { return false };
+        let Some(index) = self.index else { return self.ancestors(entity).any(|above| above == ancestor) };
         index.targets(entity).any(|target| super::path_up(index, &[], target, ancestor).is_some())
     }
 
@@ -197,7 +256,10 @@ impl<'w, 's> RelationView<'w, 's> {
     /// Constant, unless entities with sources of their own were moved in this frame: then one step per
     /// ancestor.
     pub fn depth(&self, entity: Entity) -> Option<u32> {
-        self.index?.depth_of(entity)
+        match self.index {
+            Some(index) => index.depth_of(entity),
+            None => self.hierarchy().map(|_| self.ancestors(entity).count() as u32),
+        }
     }
 
     /// The entities one step from `entity`.
@@ -216,19 +278,29 @@ impl<'w, 's> RelationView<'w, 's> {
         limits: Limits,
         mut holds: impl FnMut(Entity) -> bool,
     ) -> Option<Entity> {
-        match self.index {
-            Some(index) => search::nearest(index, entity, limits, holds),
-            None => (limits.min == 0 && holds(entity)).then_some(entity),
-        }
+        let Some(index) = self.index else {
+            let above = iter::once(entity).chain(self.ancestors(entity)).zip(0..=limits.max);
+            return above
+                .filter(|&(_, distance)| distance >= limits.min)
+                .map(|(above, _)| above)
+                .find(|&above| holds(above));
+        };
+        search::nearest(index, entity, limits, holds)
     }
 
     /// Whether walks can meet an entity twice.
     pub(crate) fn may_meet_again(&self) -> bool {
-        self.index.is_some_and(|index| !(index.is_exclusive() && index.is_acyclic()))
+        match self.index {
+            Some(index) => !(index.is_exclusive() && index.is_acyclic()),
+            None => self.hierarchy().is_some(),
+        }
     }
 
     /// Whether walks up along first targets can meet an entity twice.
     pub(super) fn may_cycle(&self) -> bool {
-        self.index.is_some_and(|index| !index.is_acyclic())
+        match self.index {
+            Some(index) => !index.is_acyclic(),
+            None => self.hierarchy().is_some(),
+        }
     }
 }

@@ -94,12 +94,14 @@ impl WorldPairExt for World {
     }
 
     fn remove_pairs_by_id(&mut self, source: Entity, pair: impl Into<PairId>) -> usize {
+        ops::end_idleness(self);
         let Some(store) = fetch::store(self) else { return 0 };
         let pairs = ops::select(store, Some(source), pair.into());
         ops::remove_selected(self, pairs)
     }
 
     fn remove_pairs_everywhere(&mut self, pair: impl Into<PairId>) -> usize {
+        ops::end_idleness(self);
         let Some(store) = fetch::store(self) else { return 0 };
         let pairs = ops::select(store, None, pair.into());
         ops::remove_selected(self, pairs)
@@ -159,7 +161,7 @@ impl WorldPairExt for World {
 
     fn order_sources<R: Relation>(&mut self, target: Entity, order: &[Entity]) -> Result<(), ReorderError> {
         let relation = ops::relation_id::<R>(self);
-        let relation = ops::ensure_store(self).registry.entry(relation).entity;
+        let relation = ops::use_store(self).registry.entry(relation).entity;
         self.order_sources_by_id(relation, target, order)
     }
 

@@ -46,6 +46,7 @@ mod expr_semantics_hostile;
 mod expr_semantics_names;
 mod expr_subtypes;
 mod expr_tables;
+mod idle;
 mod lifecycle;
 mod many_relations;
 mod marker;

@@ -19,7 +19,7 @@ pub(super) use query::{
 pub(super) use vars::{Var, VarSet};
 
 use super::text::PairExpr;
-use crate::{ops::ensure_store, relation::Prefab};
+use crate::{ops::use_store, relation::Prefab};
 use alloc::{format, vec::Vec};
 use bevy_ecs::{entity::Entity, entity_disabling::Disabled, resource::IS_RESOURCE};
 use bevy_platform::collections::HashMap;
@@ -35,7 +35,7 @@ use binder::{BindResult, Binder};
 /// If a name is not known or means several things, or a rule of the world's relations and components is broken.
 pub(super) fn bind(expr: &PairExpr, mut context: BindContext<'_>) -> Result<BoundQuery, ExprError> {
     if let Some(world) = context.world_mut() {
-        ensure_store(world);
+        use_store(world);
         // Both are known by their names, whether or not an entity has them yet.
         world.register_component::<Prefab>();
         world.register_component::<Disabled>();

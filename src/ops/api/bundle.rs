@@ -17,7 +17,7 @@ use crate::{
             participant::{Participant, note_marker},
             relation::relation_id,
             report::{report, to_bevy},
-            store::ensure_store,
+            store::use_store,
         },
     },
     relation::Relation,
@@ -241,7 +241,7 @@ impl<L: PairList> DynamicBundle for PairsBundle<L> {
             entity.insert(Participant);
         }
         entity.world_scope(|world| {
-            ensure_store(world);
+            use_store(world);
             note_marker(world, source);
             pairs.0.insert_all(world, source);
         });

@@ -18,15 +18,15 @@ use crate::{
             writer::{FastPath, PairWriter},
         },
         register::{
-            cascade::Cascade, entity::entity_of, participant, relation::add_type_relation, report::to_bevy,
-            store::ensure_store, traits::apply_traits, watch,
+            cascade::Cascade, entity::entity_of_type, participant, relation::add_type_relation,
+            report::to_bevy, store::ensure_store, traits::apply_traits, watch,
         },
     },
     relation::{
         Adopted, CleanupPolicy, ExclusiveRelation, Relation, RelationHint, RelationInfo, RelationTraits,
         TraitConflict, TraitsError, TraversableRelation, Value,
     },
-    store::{PairData, PairStore, unpack},
+    store::{Activity, PairData, PairStore, type_ref, unpack},
 };
 use alloc::{vec, vec::Vec};
 use bevy_ecs::{
@@ -83,7 +83,7 @@ pub(crate) fn adopt<C: Relationship>(
 ) -> Result<Entity, TraitsError> {
     let mut all = RelationTraits::new().exclusive().on_target_despawn(policy::<C>());
     // Here, as the spawn of the entity runs users' code.
-    entity_of::<C>(world);
+    entity_of_type(world, type_ref::<C>());
     let store = ensure_store(world);
     if let Some(id) = store.registry.of_type::<C>() {
         let entry = store.registry.entry(id);
@@ -153,14 +153,19 @@ struct TargetDespawned<C>(PhantomData<C>);
 
 /// Follows the component wherever it is written, and makes the pairs those that the components say.
 fn mirror<C: Relationship>(world: &mut World) -> Vec<Entity> {
-    let observers = vec![
+    let mut observers =
+        vec![event::observe_entity::<DespawnEvent, C::RelationshipTarget, TargetDespawned<C>>(world)];
+    if fetch::store(world).is_some_and(PairStore::is_idle) {
+        return observers;
+    }
+    observers.extend([
         event::observe_entity::<InsertEvent, C, Inserted<C>>(world),
         event::observe_entity::<DiscardEvent, C, Discarded<C>>(world),
-        event::observe_entity::<DespawnEvent, C::RelationshipTarget, TargetDespawned<C>>(world),
-    ];
+    ]);
     world.flush();
     let Some(store) = fetch::store(world) else { return observers };
     let Some(relation) = store.registry.of_type::<C>() else { return observers };
+    let is_starting = store.activity() == Activity::Starting;
     let pairs = store.relation(relation).iter();
     let stale: Vec<StoredPair> = pairs
         .filter(|&(source, target)| world.get::<C>(source).map(Relationship::get) != Some(target))
@@ -172,7 +177,7 @@ fn mirror<C: Relationship>(world: &mut World) -> Vec<Entity> {
         remove::remove(&mut deferred, &[pair]);
     }
     for source in sources {
-        Inserted::<C>::run(&mut deferred, source);
+        import::<C>(&mut deferred, source, !is_starting);
     }
     world.flush();
     observers
@@ -206,25 +211,32 @@ fn pair_of<'a, C: Relationship>(
 }
 
 impl<C: Relationship> ObserveEntity for Inserted<C> {
+    #[inline]
     fn run(world: &mut DeferredWorld<'_>, source: Entity) {
-        let Some((pair, store)) = pair_of::<C>(world, source) else {
-            return refuse_invalid::<C>(world, source);
-        };
-        let StoredPair { relation, target, .. } = pair;
-        if [source, target].iter().any(|&end| store.participants.stripped_before(end).is_some()) {
-            participant::claim(world, source);
-            participant::claim(world, target);
-            return Self::run(world, source);
-        }
-        store.participants.join(source, relation);
-        store.participants.join(target, relation);
-        let is_first = !store.relation(relation).is_target(target);
-        if PairWriter::new(store).try_mirror(pair) != FastPath::Done {
-            inserted_by_rules::<C>(world, pair);
-        }
-        if is_first {
-            notice_despawn::<C>(world, target);
-        }
+        import::<C>(world, source, true);
+    }
+}
+
+/// Makes a pair of a component. Its observers are not triggered if it was there before it was noticed.
+#[inline]
+fn import<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity, is_new: bool) {
+    let Some((pair, store)) = pair_of::<C>(world, source) else {
+        return refuse_invalid::<C>(world, source);
+    };
+    let StoredPair { relation, target, .. } = pair;
+    if [source, target].iter().any(|&end| store.participants.stripped_before(end).is_some()) {
+        participant::claim(world, source);
+        participant::claim(world, target);
+        return import::<C>(world, source, is_new);
+    }
+    store.participants.join(source, relation);
+    store.participants.join(target, relation);
+    let is_first = !store.relation(relation).is_target(target);
+    if PairWriter::new(store).try_mirror(pair) != FastPath::Done {
+        import_by_rules::<C>(world, pair, is_new);
+    }
+    if is_first {
+        notice_despawn::<C>(world, target);
     }
 }
 
@@ -283,8 +295,8 @@ fn refuse_invalid<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity
     });
 }
 
-/// What [`Inserted`] does if there are rules to check or events to trigger.
-fn inserted_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: StoredPair) {
+/// [`import`] if there are rules to check or events to trigger.
+fn import_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: StoredPair, is_new: bool) {
     let StoredPair { source, relation, target } = pair;
     let Some(store) = fetch::store(world) else { return };
     match store.relation(relation).first_target(source) {
@@ -309,7 +321,7 @@ fn inserted_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: Store
     PairWriter::new(store).insert(pair, None, tick);
     let with = &store.registry.entry(relation).with;
     let companions: Vec<Entity> = with.iter().map(|&with| store.registry.entry(with).entity).collect();
-    if event::is_observed(world, PairEvent::Inserted, pair) {
+    if is_new && event::is_observed(world, PairEvent::Inserted, pair) {
         event::trigger(world, PairEvent::Inserted, pair, false);
     }
     for companion in companions {
@@ -361,8 +373,10 @@ impl<C: Relationship> ObserveEntity for Discarded<C> {
 
 impl<C: Relationship> ObserveEntity for TargetDespawned<C> {
     fn run(world: &mut DeferredWorld<'_>, target: Entity) {
-        let relation = fetch::store(world).and_then(|store| store.registry.of_type::<C>());
-        if let Some(relation) = relation {
+        let Some(store) = fetch::store(world) else { return };
+        if store.is_idle() {
+            cleanup::on_parent_despawn(world, target);
+        } else if let Some(relation) = store.registry.of_type::<C>() {
             cleanup::on_target_despawn(world, relation, target);
         }
     }

@@ -4,7 +4,10 @@
 //! with it are put on a list. One command drains the list, leaves first, in a loop: however deep the
 //! relations go, the stack does not grow.
 
-use super::component;
+use super::{
+    component,
+    dependents::{self, relation_of, relation_policy},
+};
 use crate::{
     fetch,
     id::{PairId, RelationId, StoredPair, StoredTag},
@@ -19,14 +22,16 @@ use crate::{
             entity::respawn,
             keys::NarrowedKeys,
             report::{report, to_bevy},
+            store::end_idleness,
         },
     },
     relation::{Adopted, CleanupPolicy, EntityName, RelationName},
     store::PairStore,
+    traverse::Hierarchy,
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
-    entity::{Entity, EntityHashMap, EntityHashSet},
+    entity::{Entity, EntityHashSet},
     world::{DeferredWorld, World},
 };
 
@@ -132,17 +137,19 @@ pub(in crate::ops) fn on_target_despawn(world: &mut DeferredWorld, relation: Rel
     departure.finish(world, entity, false);
 }
 
+/// [`on_target_despawn`] while there is no index of children.
+pub(in crate::ops) fn on_parent_despawn(world: &mut DeferredWorld, parent: Entity) {
+    let children = Hierarchy(world).children(parent).to_vec();
+    if !children.is_empty() {
+        add_to_cascade(world, children);
+    }
+}
+
 /// The entity of a type is being despawned: what that means for a component. Returns what is to be reported.
 #[cold]
 fn leave_as_type(world: &mut DeferredWorld<'_>, entity: Entity) -> Option<DespawnError> {
     let policy = relation_policy(fetch::store(world)?, entity);
     component::leave_as_component(world, entity, policy)
-}
-
-/// The relation that `entity` is.
-#[inline]
-fn relation_of(store: &PairStore, entity: Entity) -> Option<RelationId> {
-    if store.participants.is_relation(entity) { store.registry.of_entity(entity) } else { None }
 }
 
 /// Takes `entity` out of all its pairs: removes those without value or observer at once, lists the others.
@@ -174,7 +181,7 @@ fn has_hidden_dependents(store: &PairStore, entity: Entity) -> bool {
 /// Everything that is despawned with `entity`, leaves first.
 #[cold]
 fn dependents_of_relations(world: &mut DeferredWorld<'_>, entity: Entity) -> Vec<Entity> {
-    let mut dependents = collect_cascade(world, alloc::vec![entity]);
+    let mut dependents = dependents::collect(world, alloc::vec![entity]);
     dependents.retain(|&dependent| dependent != entity);
     dependents
 }
@@ -236,15 +243,6 @@ fn leave_tags(store: &mut PairStore, entity: Entity, departure: &mut Departure) 
         let own = store.tags().targets(entity).filter(|&tag| tag != entity);
         tags.extend(own.map(|tag| StoredTag { source: entity, tag }));
     }
-}
-
-/// What happens to the pairs of a relation, or to those that have a tag, when it goes. An entity that stands for
-/// a Rust type is not meant to go.
-fn relation_policy(store: &PairStore, entity: Entity) -> CleanupPolicy {
-    let registry = &store.registry;
-    let declared = registry.of_entity(entity).and_then(|id| registry.entry(id).traits.relation_policy());
-    let is_type = registry.type_entities.contains_key(&entity);
-    declared.unwrap_or(if is_type { CleanupPolicy::Refuse } else { CleanupPolicy::Remove })
 }
 
 /// The entity of a relation goes, and with it all pairs of the relation. Pairs kept in components stay: the
@@ -322,9 +320,6 @@ fn forget(world: &mut DeferredWorld<'_>, entity: Entity) {
     }
 }
 
-/// Of type entities that are met while a cascade is collected: the entities with the component, which go with it.
-type Holders = EntityHashMap<Vec<Entity>>;
-
 /// Adds entities to those that are to be despawned, and queues the command for it, unless there is one.
 fn add_to_cascade(world: &mut DeferredWorld<'_>, dependents: Vec<Entity>) {
     match world.get_resource_mut::<Cascade>() {
@@ -374,7 +369,7 @@ impl<'w> Drain<'w> {
                 set_running(self.0, false);
                 break;
             }
-            order = collect_cascade(&mut DeferredWorld::from(&mut *self.0), pending);
+            order = dependents::collect(&mut DeferredWorld::from(&mut *self.0), pending);
         }
         rest.run(|| remove::drop_removed(self.0));
         rest.finish();
@@ -397,119 +392,13 @@ fn set_running(world: &mut World, running: bool) {
     }
 }
 
-/// `roots` and everything that goes with them: each entity once, dependents before what they depend on where
-/// they form no cycle, the last source of a target first.
-fn collect_cascade(world: &mut DeferredWorld<'_>, roots: Vec<Entity>) -> Vec<Entity> {
-    let mut holders = Holders::default();
-    let Some(store) = fetch::deferred_store(world) else { return Vec::new() };
-    if !store.registry.relations_take_along {
-        return collect_pairs(store, &holders, roots);
-    }
-    loop {
-        let Some(store) = fetch::deferred_store(world) else { return Vec::new() };
-        let order = collect_pairs(store, &holders, roots.clone());
-        // The store does not know who has a component: that is looked up for each type that is met, once.
-        let is_new = |entity| {
-            store.participants.is_type(entity)
-                && !holders.contains_key(&entity)
-                && relation_policy(store, entity) == CleanupPolicy::Despawn
-        };
-        let types: Vec<Entity> = order.iter().copied().filter(|&entity| is_new(entity)).collect();
-        if types.is_empty() {
-            return order;
-        }
-        for entity in types {
-            holders.insert(entity, component::dependents(world, entity));
-        }
-    }
-}
-
-/// [`collect_cascade`], with the holders of components as far as they are known.
-fn collect_pairs(store: &mut PairStore, holders: &Holders, roots: Vec<Entity>) -> Vec<Entity> {
-    let mut order = roots.clone();
-    // Level by level is the order in which trees tend to be spawned: turned around, it goes through memory in
-    // one direction. It is right as long as no entity depends on two others.
-    let is_forest = collect_levels(store, holders, &mut order);
-    for &entity in &order {
-        store.participants.unvisit(entity);
-    }
-    if is_forest {
-        order.reverse();
-        return order;
-    }
-    collect_post_order(store, holders, roots)
-}
-
-/// Appends everything that goes with `order`, level by level. False if an entity is met twice.
-fn collect_levels(store: &mut PairStore, holders: &Holders, order: &mut Vec<Entity>) -> bool {
-    if !order.iter().all(|&root| store.participants.visit(root)) {
-        return false;
-    }
-    let mut next = 0;
-    while let Some(&entity) = order.get(next) {
-        let first = order.len();
-        for_each_dependent(store, holders, entity, |dependent| order.push(dependent));
-        if !order[first..].iter().all(|&dependent| store.participants.visit(dependent)) {
-            return false;
-        }
-        next += 1;
-    }
-    true
-}
-
-/// [`collect_pairs`] for entities that may depend on several others.
-fn collect_post_order(store: &mut PairStore, holders: &Holders, roots: Vec<Entity>) -> Vec<Entity> {
-    enum Visit {
-        Enter(Entity),
-        Leave(Entity),
-    }
-    let mut order = Vec::with_capacity(roots.len());
-    let mut stack: Vec<Visit> = roots.into_iter().map(Visit::Enter).collect();
-    while let Some(visit) = stack.pop() {
-        match visit {
-            Visit::Enter(entity) => {
-                if store.participants.visit(entity) {
-                    stack.push(Visit::Leave(entity));
-                    for_each_dependent(store, holders, entity, |dependent| {
-                        stack.push(Visit::Enter(dependent));
-                    });
-                }
-            }
-            Visit::Leave(entity) => order.push(entity),
-        }
-    }
-    for &entity in &order {
-        store.participants.unvisit(entity);
-    }
-    order
-}
-
-/// The entities that go when `entity` goes.
-fn for_each_dependent(store: &PairStore, holders: &Holders, entity: Entity, mut f: impl FnMut(Entity)) {
-    if store.has_tags(entity) && relation_policy(store, entity) == CleanupPolicy::Despawn {
-        store.tags().sources(entity).for_each(&mut f);
-    }
-    for relation in store.participants.relations(entity) {
-        if store.relation(relation).is_target(entity)
-            && store.relation(relation).target_policy() == CleanupPolicy::Despawn
-        {
-            store.relation(relation).sources(entity).for_each(&mut f);
-        }
-    }
-    if let Some(relation) = relation_of(store, entity)
-        && relation_policy(store, entity) == CleanupPolicy::Despawn
-    {
-        store.relation(relation).iter().for_each(|(source, _)| f(source));
-        holders.get(&entity).into_iter().flatten().copied().for_each(f);
-    }
-}
-
 /// Despawns `entity` and everything that goes with it, dependents first.
 pub(crate) fn despawn_with_dependents(world: &mut World, entity: Entity) -> Result<(), DespawnError> {
+    end_idleness(world);
     if !world.entities().contains_spawned(entity) {
         return Err(DespawnError::Dead { entity: EntityName::unnamed(entity) });
     }
-    let mut order = collect_cascade(&mut DeferredWorld::from(&mut *world), alloc::vec![entity]);
+    let mut order = dependents::collect(&mut DeferredWorld::from(&mut *world), alloc::vec![entity]);
     if let Some(store) = fetch::store(world) {
         refuse(world, store, entity, &order).map_err(|error| error.named(world))?;
     }
@@ -554,6 +443,7 @@ fn refuse(world: &World, store: &PairStore, entity: Entity, order: &[Entity]) ->
 
 /// Removes every pair, values and all; relations may be declared anew then.
 pub(crate) fn clear_pairs(world: &mut World) {
+    end_idleness(world);
     let Some(store) = fetch::store(world) else { return };
     let all = remove::select(store, None, PairId::ALL);
     remove::remove_selected(world, all);
@@ -575,6 +465,7 @@ pub(crate) fn clear_pairs(world: &mut World) {
 /// # Errors
 /// If a policy `Refuse` stands in the way of one of them: those before it are gone.
 pub(crate) fn despawn_sources(world: &mut World, pair: PairId) -> Result<usize, DespawnError> {
+    end_idleness(world);
     let Some(store) = fetch::store(world) else { return Ok(0) };
     let selection = remove::select(store, None, pair);
     let sources: EntityHashSet = selection.sources().collect();

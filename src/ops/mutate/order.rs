@@ -1,7 +1,7 @@
 //! The order of the sources of a target.
 
 use super::{error::ReorderError, writer::PairWriter};
-use crate::{fetch, id::RelationId, ops::register::store::ensure_store, relation::EntityName};
+use crate::{fetch, id::RelationId, ops::register::store::use_store, relation::EntityName};
 use bevy_ecs::{
     entity::{Entity, EntityHashSet},
     world::World,
@@ -17,9 +17,9 @@ pub(crate) fn order_sources(
     target: Entity,
     order: &[Entity],
 ) -> Result<(), ReorderError> {
-    ensure_store(world);
+    use_store(world);
     let relation = check(world, entity, target, order)?;
-    PairWriter::new(ensure_store(world)).reorder(relation, target, order);
+    PairWriter::new(use_store(world)).reorder(relation, target, order);
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     fetch,
     id::{PairId, RelationId, Slot, StoredPair, StoredTag},
+    ops::register::store::end_idleness,
     relation::{Adopted, Relation},
     store::{Affected, FastPathFlags, PairStore},
     traverse::Relations,
@@ -227,6 +228,7 @@ fn try_remove_value<R: Relation>(
 
 #[inline(never)]
 pub(crate) fn remove_stored(world: &mut World, pair: StoredPair) -> bool {
+    end_idleness(world);
     let Some(store) = fetch::store(world) else { return false };
     let index = store.relation(pair.relation);
     if !index.has(pair.source, pair.target) {

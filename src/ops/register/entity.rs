@@ -1,6 +1,10 @@
 //! The entities that stand for relations and for Rust types.
 
-use super::{participant, store::ensure_store, watch};
+use super::{
+    participant,
+    store::{ensure_store, use_store},
+    watch,
+};
 use crate::{
     fetch,
     id::RelationId,
@@ -20,6 +24,7 @@ pub(crate) struct TypeEntity;
 /// If it is not alive, or names tags.
 pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<RelationId, TraitsError> {
     watch::mend_if_lost(world);
+    use_store(world);
     let data = loop {
         let store = ensure_store(world);
         if let Some(id) = store.registry.of_entity(entity)
@@ -121,15 +126,17 @@ fn note_type_entity(store: &mut PairStore, entity: Entity, type_id: TypeId) {
 
 /// The entity that stands for the type `T`, made if there is none.
 pub(crate) fn entity_of<T: Send + Sync + 'static>(world: &mut World) -> Entity {
+    use_store(world);
     entity_of_type(world, type_ref::<T>())
 }
 
 /// [`entity_of`] for a type of which nothing more is known yet.
 pub(crate) fn entity_of_type_id(world: &mut World, id: TypeId) -> Entity {
+    use_store(world);
     entity_of_type(world, TypeRef::of_id(id))
 }
 
-pub(super) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
+pub(in crate::ops) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
     let data = type_ref.data;
     let (mut spare, mut has_column) = (None, false);
     let entity = loop {

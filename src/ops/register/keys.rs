@@ -107,6 +107,17 @@ pub(in crate::ops) fn key_of_type<R: Relation>(world: &mut World) -> ComponentId
     world.register_component::<RelationKey<R>>()
 }
 
+/// Whether there are observers of pairs.
+pub(in crate::ops) fn are_observed(world: &World) -> bool {
+    let keys = [world.event_key::<PairInsertedEvent>(), world.event_key::<PairRemovedEvent>()];
+    let observers = keys.into_iter().flatten().filter_map(|key| world.observers().try_get_observers(key));
+    observers.into_iter().any(|observers| {
+        !observers.global_observers().is_empty()
+            || !observers.entity_observers().is_empty()
+            || !observers.component_observers().is_empty()
+    })
+}
+
 /// Spawns the observer that notes that there may be observers of pairs: it looks at every observer that is added.
 pub(super) fn spawn_observers(world: &mut World) -> Vec<Entity> {
     let keys =

@@ -3,7 +3,7 @@
 use super::{
     entity::{entity_of_type, note_relation, relation_id_of, respawn},
     keys::key_of_type,
-    store::ensure_store,
+    store::{ensure_store, use_store},
     traits::apply_traits,
     watch,
 };
@@ -22,7 +22,7 @@ use core::any::{Any, TypeId};
 /// If its declared traits are rejected.
 pub(crate) fn try_relation_id<R: Relation>(world: &mut World) -> Result<RelationId, TraitsError> {
     watch::mend_if_lost(world);
-    let id = match ensure_store(world).registry.of_type::<R>() {
+    let id = match use_store(world).registry.of_type::<R>() {
         Some(id) => id,
         None => register_new::<R>(world)?,
     };
@@ -180,7 +180,7 @@ pub(crate) fn spawn_relation(
     name: Cow<'static, str>,
     traits: RelationTraits,
 ) -> Result<Entity, TraitsError> {
-    ensure_store(world);
+    use_store(world);
     let entity = world.spawn(bevy_ecs::name::Name::new(name.clone())).id();
     let id = relation_id_of(world, entity)?;
     ensure_store(world).registry.entry_mut(id).name = Some(name);

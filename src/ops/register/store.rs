@@ -2,7 +2,7 @@
 
 use super::{
     cascade::Cascade,
-    entity::entity_of,
+    entity::entity_of_type,
     keys,
     participant::{Participant, ParticipantLifecycle},
     report::{report, to_bevy},
@@ -12,14 +12,16 @@ use crate::{
     fetch,
     names::NameIndex,
     relation::{CHILD_OF, IS_A, IsA, Relation, SLOT_OF, SlotOf, Tagged},
-    store::PairStore,
+    store::{Activity, PairStore, type_ref},
 };
 use alloc::{vec, vec::Vec};
 use bevy_ecs::{
     change_detection::CheckChangeTicks,
     entity::Entity,
     hierarchy::ChildOf,
-    observer::On,
+    lifecycle::Insert,
+    observer::{Observer, On},
+    system::Commands,
     world::{DeferredWorld, World},
 };
 
@@ -27,7 +29,7 @@ use bevy_ecs::{
 #[inline]
 pub(crate) fn ensure_store(world: &mut World) -> &mut PairStore {
     if fetch::store(world).is_none() {
-        bootstrap(world);
+        bootstrap(world, false);
     }
     match fetch::store_mut(world) {
         Some(store) => store,
@@ -35,19 +37,74 @@ pub(crate) fn ensure_store(world: &mut World) -> &mut PairStore {
     }
 }
 
+/// Makes the store, if there is none, without taking relations into use: until something does, parents and children are
+/// read from Bevy's components, and nothing follows how those change.
+pub(crate) fn prepare(world: &mut World) {
+    if fetch::store(world).is_none() {
+        bootstrap(world, !keys::are_observed(world));
+    }
+}
+
+/// [`ensure_store`] for what uses relations. From then on an index of parents and children is kept, too.
+#[inline]
+pub(crate) fn use_store(world: &mut World) -> &mut PairStore {
+    end_idleness(world);
+    ensure_store(world)
+}
+
+/// Takes relations into use if the store is there and idle.
+#[inline]
+pub(crate) fn end_idleness(world: &mut World) {
+    if fetch::store(world).is_some_and(PairStore::is_idle) {
+        start(world);
+    }
+}
+
+/// Builds the index of parents and children: the observers that keep it import what is there. No pair is inserted by that,
+/// so that no observer of pairs is triggered.
+#[cold]
+fn start(world: &mut World) {
+    let Some(store) = fetch::store_mut(world) else { return };
+    store.set_activity(Activity::Starting);
+    watch::renew(world);
+    if let Some(store) = fetch::store_mut(world) {
+        store.set_activity(Activity::InUse);
+    }
+}
+
+/// While the store is idle, an observer of pairs is the one use of relations that does not come to this crate.
+fn spawn_idle_observer(world: &mut World) -> Vec<Entity> {
+    if !fetch::store(world).is_some_and(PairStore::is_idle) {
+        return Vec::new();
+    }
+    let observer = world.add_observer(|_: On<Insert<Observer>>, mut commands: Commands| {
+        commands.queue(|world: &mut World| {
+            if keys::are_observed(world) {
+                use_store(world);
+            }
+        });
+    });
+    vec![observer.id()]
+}
+
 /// Makes the store, the built-in relations and the observers that keep them going.
 #[cold]
-fn bootstrap(world: &mut World) {
+fn bootstrap(world: &mut World, idle: bool) {
     // From here on observers may use relations, also these: their numbers are taken.
-    world.insert_resource(PairStore::with_built_ins());
+    let mut store = PairStore::with_built_ins();
+    if idle {
+        store.set_activity(Activity::Idle);
+    }
+    world.insert_resource(store);
     world.init_resource::<NameIndex>();
     // Those of a store that is gone go with it.
     world.insert_resource(Watches::default());
     world.init_resource::<Cascade>();
     watch::install(world, keys::spawn_observers);
     watch::install(world, spawn_tick_observer);
+    watch::install(world, spawn_idle_observer);
     watch::install(world, Participant::spawn_observers);
-    entity_of::<Tagged>(world);
+    entity_of_type(world, type_ref::<Tagged>());
     for register in [IsA::register, SlotOf::register, ChildOf::register] {
         if let Err(error) = register(world) {
             // Only if an observer of the store has adopted `ChildOf` with other traits.

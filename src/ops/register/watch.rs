@@ -79,7 +79,18 @@ pub(super) fn mend(world: &mut World) {
         broken[number - 1]
     };
     let broken: Vec<Watch> = watches.0.extract_if(.., is_broken).collect();
-    for watch in broken {
+    respawn(world, broken);
+}
+
+/// Spawns all observers anew.
+pub(super) fn renew(world: &mut World) {
+    let Some(mut watches) = world.get_resource_mut::<Watches>() else { return };
+    let all = core::mem::take(&mut watches.0);
+    respawn(world, all);
+}
+
+fn respawn(world: &mut World, watches: Vec<Watch>) {
+    for watch in watches {
         for observer in watch.observers {
             let _ = world.try_despawn(observer);
         }

@@ -1,0 +1,167 @@
+//! What goes along with entities that are despawned, before any of it is.
+
+use super::component;
+use crate::{fetch, id::RelationId, relation::CleanupPolicy, store::PairStore, traverse::Hierarchy};
+use alloc::vec::Vec;
+use bevy_ecs::{
+    entity::{Entity, EntityHashMap},
+    world::DeferredWorld,
+};
+
+/// Of type entities that are met while a cascade is collected: the entities with the component, which go with it.
+type Holders = EntityHashMap<Vec<Entity>>;
+
+/// `roots` and everything that goes with them: each entity once, dependents before what they depend on where
+/// they form no cycle, the last source of a target first.
+pub(super) fn collect(world: &mut DeferredWorld<'_>, roots: Vec<Entity>) -> Vec<Entity> {
+    let mut holders = Holders::default();
+    let Some(store) = fetch::deferred_store(world) else { return Vec::new() };
+    if store.is_idle() {
+        return collect_children(world, roots);
+    }
+    if !store.registry.relations_take_along {
+        return collect_pairs(store, &holders, roots);
+    }
+    loop {
+        let Some(store) = fetch::deferred_store(world) else { return Vec::new() };
+        let order = collect_pairs(store, &holders, roots.clone());
+        // The store does not know who has a component: that is looked up for each type that is met, once.
+        let is_new = |entity| {
+            store.participants.is_type(entity)
+                && !holders.contains_key(&entity)
+                && relation_policy(store, entity) == CleanupPolicy::Despawn
+        };
+        let types: Vec<Entity> = order.iter().copied().filter(|&entity| is_new(entity)).collect();
+        if types.is_empty() {
+            return order;
+        }
+        for entity in types {
+            holders.insert(entity, component::dependents(world, entity));
+        }
+    }
+}
+
+/// [`collect`] while there is no index of children: level by level, turned around.
+#[cold]
+fn collect_children(world: &mut DeferredWorld<'_>, roots: Vec<Entity>) -> Vec<Entity> {
+    let mut order = roots;
+    order.retain(|&root| world.entities().contains_spawned(root));
+    let mut level = 0;
+    while level < order.len() {
+        let Some(store) = fetch::deferred_store(world) else { return Vec::new() };
+        // Each comes once, also if Bevy's components form a cycle.
+        let mut last = level;
+        for at in level..order.len() {
+            store.participants.note(order[at]);
+            if store.participants.visit(order[at]) {
+                order[last] = order[at];
+                last += 1;
+            }
+        }
+        order.truncate(last);
+        for at in level..last {
+            order.extend(Hierarchy(world).children(order[at]));
+        }
+        level = last;
+    }
+    if let Some(store) = fetch::deferred_store(world) {
+        order.iter().for_each(|&entity| store.participants.unvisit(entity));
+    }
+    order.reverse();
+    order
+}
+
+/// [`collect`], with the holders of components as far as they are known.
+fn collect_pairs(store: &mut PairStore, holders: &Holders, roots: Vec<Entity>) -> Vec<Entity> {
+    let mut order = roots.clone();
+    // Level by level is the order in which trees tend to be spawned: turned around, it goes through memory in
+    // one direction. It is right as long as no entity depends on two others.
+    let is_forest = collect_levels(store, holders, &mut order);
+    for &entity in &order {
+        store.participants.unvisit(entity);
+    }
+    if is_forest {
+        order.reverse();
+        return order;
+    }
+    collect_post_order(store, holders, roots)
+}
+
+/// Appends everything that goes with `order`, level by level. False if an entity is met twice.
+fn collect_levels(store: &mut PairStore, holders: &Holders, order: &mut Vec<Entity>) -> bool {
+    if !order.iter().all(|&root| store.participants.visit(root)) {
+        return false;
+    }
+    let mut next = 0;
+    while let Some(&entity) = order.get(next) {
+        let first = order.len();
+        for_each_dependent(store, holders, entity, |dependent| order.push(dependent));
+        if !order[first..].iter().all(|&dependent| store.participants.visit(dependent)) {
+            return false;
+        }
+        next += 1;
+    }
+    true
+}
+
+/// [`collect_pairs`] for entities that may depend on several others.
+fn collect_post_order(store: &mut PairStore, holders: &Holders, roots: Vec<Entity>) -> Vec<Entity> {
+    enum Visit {
+        Enter(Entity),
+        Leave(Entity),
+    }
+    let mut order = Vec::with_capacity(roots.len());
+    let mut stack: Vec<Visit> = roots.into_iter().map(Visit::Enter).collect();
+    while let Some(visit) = stack.pop() {
+        match visit {
+            Visit::Enter(entity) => {
+                if store.participants.visit(entity) {
+                    stack.push(Visit::Leave(entity));
+                    for_each_dependent(store, holders, entity, |dependent| {
+                        stack.push(Visit::Enter(dependent));
+                    });
+                }
+            }
+            Visit::Leave(entity) => order.push(entity),
+        }
+    }
+    for &entity in &order {
+        store.participants.unvisit(entity);
+    }
+    order
+}
+
+/// The entities that go when `entity` goes.
+fn for_each_dependent(store: &PairStore, holders: &Holders, entity: Entity, mut f: impl FnMut(Entity)) {
+    if store.has_tags(entity) && relation_policy(store, entity) == CleanupPolicy::Despawn {
+        store.tags().sources(entity).for_each(&mut f);
+    }
+    for relation in store.participants.relations(entity) {
+        if store.relation(relation).is_target(entity)
+            && store.relation(relation).target_policy() == CleanupPolicy::Despawn
+        {
+            store.relation(relation).sources(entity).for_each(&mut f);
+        }
+    }
+    if let Some(relation) = relation_of(store, entity)
+        && relation_policy(store, entity) == CleanupPolicy::Despawn
+    {
+        store.relation(relation).iter().for_each(|(source, _)| f(source));
+        holders.get(&entity).into_iter().flatten().copied().for_each(f);
+    }
+}
+
+/// The relation that `entity` is.
+#[inline]
+pub(super) fn relation_of(store: &PairStore, entity: Entity) -> Option<RelationId> {
+    if store.participants.is_relation(entity) { store.registry.of_entity(entity) } else { None }
+}
+
+/// What happens to the pairs of a relation, or to those that have a tag, when it goes. An entity that stands for
+/// a Rust type is not meant to go.
+pub(super) fn relation_policy(store: &PairStore, entity: Entity) -> CleanupPolicy {
+    let registry = &store.registry;
+    let declared = registry.of_entity(entity).and_then(|id| registry.entry(id).traits.relation_policy());
+    let is_type = registry.type_entities.contains_key(&entity);
+    declared.unwrap_or(if is_type { CleanupPolicy::Refuse } else { CleanupPolicy::Remove })
+}
