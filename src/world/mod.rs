@@ -48,8 +48,8 @@ mod sealed {
 /// Verbs that end in `_by_id` take a [`PairId`], or a tuple `(relation, target)` that becomes one. Where several pairs can
 /// be meant, it may have wildcards.
 ///
-/// A relation that was never used has no pairs; a dead entity has none either. A Bevy relationship other than `ChildOf`
-/// counts as used once it was [adopted](crate::AdoptRelationshipExt::adopt_relationship) or named in a system parameter, a
+/// A relation that was never used has no pairs; a dead entity has none either. `ChildOf` is read from Bevy's components until
+/// something uses relations, and from the store's index from then on. Another Bevy relationship counts as used once it was [adopted](crate::AdoptRelationshipExt::adopt_relationship) or named in a system parameter, a
 /// query term or a change of pairs: reading a shared `&World` cannot adopt it. Its components that are there by then are
 /// pairs from then on.
 pub trait WorldPairExt: sealed::Sealed {

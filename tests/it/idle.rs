@@ -1,7 +1,7 @@
 //! Apps with the plugin before anything uses relations: parents and children are there to read, and the first use, of
 //! whatever kind, finds them.
 
-use crate::common::{take_reported_errors, world_that_records_errors};
+use crate::common::{fewer, record_errors_of, take_reported_errors};
 use bevy_app::App;
 use bevy_ecs::{entity::EntityHashSet, prelude::*, system::RunSystemOnce};
 use bevy_relations::{PairQuery, expr::PairExpr, id::Slot, prelude::*, query::Up, relation::Wildcard};
@@ -17,8 +17,8 @@ struct Heard(Vec<Entity>);
 
 /// An app with the plugin whose world records errors.
 fn app() -> App {
-    let mut app = App::empty();
-    *app.world_mut() = world_that_records_errors();
+    let mut app = App::new();
+    record_errors_of(app.world_mut());
     app.add_plugins(RelationsPlugin);
     app
 }
@@ -242,7 +242,7 @@ fn observers_of_pairs_hear_of_children_that_come_after_them_and_of_no_others() {
     ];
     for plugin_first in [true, false] {
         for (what, add) in add {
-            let mut app = App::empty();
+            let mut app = App::new();
             if plugin_first {
                 app.add_plugins(RelationsPlugin);
             }
@@ -302,7 +302,7 @@ fn a_deep_hierarchy_is_despawned_on_a_small_stack_before_relations_are_used() {
         let world = app.world_mut();
         let root = world.spawn_empty().id();
         let mut last = root;
-        for _ in 0..crate::common::fewer(50_000) {
+        for _ in 0..fewer(50_000) {
             last = world.spawn(ChildOf(last)).id();
         }
         world.despawn(root);

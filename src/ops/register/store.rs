@@ -29,7 +29,7 @@ use bevy_ecs::{
 #[inline]
 pub(crate) fn ensure_store(world: &mut World) -> &mut PairStore {
     if fetch::store(world).is_none() {
-        bootstrap(world, false);
+        bootstrap(world, Activity::Starting);
     }
     match fetch::store_mut(world) {
         Some(store) => store,
@@ -41,7 +41,8 @@ pub(crate) fn ensure_store(world: &mut World) -> &mut PairStore {
 /// read from Bevy's components, and nothing follows how those change.
 pub(crate) fn prepare(world: &mut World) {
     if fetch::store(world).is_none() {
-        bootstrap(world, !keys::are_observed(world));
+        let activity = if keys::are_observed(world) { Activity::Starting } else { Activity::Idle };
+        bootstrap(world, activity);
     }
 }
 
@@ -67,7 +68,12 @@ fn start(world: &mut World) {
     let Some(store) = fetch::store_mut(world) else { return };
     store.set_activity(Activity::Starting);
     watch::renew(world);
-    if let Some(store) = fetch::store_mut(world) {
+    started(world);
+}
+
+/// Everything is imported.
+fn started(world: &mut World) {
+    if let Some(store) = fetch::store_mut(world).filter(|store| store.activity() == Activity::Starting) {
         store.set_activity(Activity::InUse);
     }
 }
@@ -89,12 +95,10 @@ fn spawn_idle_observer(world: &mut World) -> Vec<Entity> {
 
 /// Makes the store, the built-in relations and the observers that keep them going.
 #[cold]
-fn bootstrap(world: &mut World, idle: bool) {
+fn bootstrap(world: &mut World, activity: Activity) {
     // From here on observers may use relations, also these: their numbers are taken.
     let mut store = PairStore::with_built_ins();
-    if idle {
-        store.set_activity(Activity::Idle);
-    }
+    store.set_activity(activity);
     world.insert_resource(store);
     world.init_resource::<NameIndex>();
     // Those of a store that is gone go with it.
@@ -111,6 +115,7 @@ fn bootstrap(world: &mut World, idle: bool) {
             report(world.commands(), to_bevy(error));
         }
     }
+    started(world);
     debug_assert!(fetch::store(world).is_none_or(|PairStore { registry, .. }| {
         registry.of_type::<IsA>() == Some(IS_A)
             && registry.of_type::<SlotOf>() == Some(SLOT_OF)
