@@ -49,9 +49,9 @@ mod sealed {
 /// be meant, it may have wildcards.
 ///
 /// A relation that was never used has no pairs; a dead entity has none either. `ChildOf` is read from Bevy's components until
-/// something uses relations, and from the store's index from then on. Another Bevy relationship counts as used once it was [adopted](crate::AdoptRelationshipExt::adopt_relationship) or named in a system parameter, a
-/// query term or a change of pairs: reading a shared `&World` cannot adopt it. Its components that are there by then are
-/// pairs from then on.
+/// something uses relations, and from the store's index from then on. Another Bevy relationship counts as used once it was
+/// [adopted](crate::AdoptRelationshipExt::adopt_relationship) or named in a system parameter, a query term or a change of
+/// pairs: reading a shared `&World` cannot adopt it. Its components that are there by then are pairs from then on.
 pub trait WorldPairExt: sealed::Sealed {
     /// Inserts the pair `(relation, target)` on `source`, with `relation` as its value if it has fields.
     ///
