@@ -120,7 +120,7 @@ mod tests {
             (state >> 8) as usize % limit
         };
         let mut pairs: [(BitSet, BTreeSet<usize>); 2] = Default::default();
-        for step in 0..2000 {
+        for step in 0..if cfg!(miri) { 100 } else { 2000 } {
             let (bits, numbers) = &mut pairs[step % 2];
             let number = below(200);
             if below(3) == 0 {

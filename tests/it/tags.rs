@@ -1,7 +1,7 @@
 //! Tags: entities that serve as a mark without a target. They are no pairs, and yet wildcards remove them.
 
 use bevy_ecs::prelude::*;
-use bevy_relations::{id::Slot, prelude::*, relation::Wildcard};
+use bevy_relations::{expr::PairExpr, id::Slot, prelude::*, relation::Wildcard};
 
 #[derive(Relation)]
 struct Likes;
@@ -151,6 +151,9 @@ fn what_an_event_names_as_the_relation_of_a_tag_stands_for_tags() {
     assert_eq!((tags(&world, b), world.pairs_of(b).len()), (vec![], 1));
     assert!(world.set_traits(tags_of_all, RelationTraits::new().exclusive()).is_err());
     assert!(world.insert_pair_by_id(copy, (Slot::Wildcard, blue)).is_err());
+    let text = format!("(#{}, *)", tags_of_all.to_bits());
+    let error = PairExpr::parse(text).unwrap().compile(&mut world).err().unwrap();
+    assert!(error.message().contains("write the tag alone"), "{error}");
     // It comes back with the next tag.
     world.despawn(tags_of_all);
     assert_eq!(tags(&world, a), [red, big, blue]);

@@ -344,6 +344,12 @@ impl Binder<'_> {
         prerequisites: &mut Prerequisites,
     ) -> BindResult<IdParts> {
         let mut relation = self.element_of(&first.id, None, prerequisites)?;
+        let names_tags =
+            |store: &PairStore| relation.entity().is_some_and(|id| store.registry.names_tags(id));
+        if self.context.access().store().is_some_and(names_tags) {
+            let message = "it stands for tags, which have no relation: write the tag alone";
+            return Err(Diagnostic::rule(first.id.span, message));
+        }
         let scope = relation.entity().and_then(|relation| {
             let registry = &self.context.access().store()?.registry;
             registry.entry(registry.of_entity(relation)?).one_of
