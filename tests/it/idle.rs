@@ -172,7 +172,7 @@ fn first_uses() -> Vec<(&'static str, fn(&mut World, Entity))> {
             world.order_sources_by_id(child_of, root, &[]).unwrap_err();
         }),
         ("observe pairs", |world, _| {
-            _ = world.observe_pairs(PairId::ALL, |_: On<PairInserted<Wildcard>>| {})
+            _ = world.observe_pairs(PairId::ALL, |_: On<PairInserted<Wildcard>>| {});
         }),
         ("Pairs", |world, _| world.run_system_once(|_: Pairs<Likes>| {}).unwrap()),
         ("AnyPairs", |world, _| world.run_system_once(|_: AnyPairs| {}).unwrap()),
@@ -219,12 +219,12 @@ fn observers_of_pairs_hear_of_children_that_come_after_them_and_of_no_others() {
     let add: [(&str, fn(&mut World, Entity)); 4] = [
         ("of a relation", |world, _| {
             world.add_observer(|on: On<PairInserted<ChildOf>>, mut heard: ResMut<Heard>| {
-                heard.0.push(on.source)
+                heard.0.push(on.source);
             });
         }),
         ("of all", |world, _| {
             world.add_observer(|on: On<PairInserted<Wildcard>>, mut heard: ResMut<Heard>| {
-                heard.0.push(on.source)
+                heard.0.push(on.source);
             });
         }),
         ("narrowed", |world, root| {
