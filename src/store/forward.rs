@@ -197,7 +197,7 @@ impl ManyForward {
     }
 
     /// Adds a pair unless it is there. True if it was added.
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, reverse: &mut Reverse, source: Entity, target: Entity) -> bool {
         let slot = self.slots.get_mut(source.index_u32());
         if slot.place == EMPTY {
