@@ -173,7 +173,7 @@ pub trait WorldPairExt: sealed::Sealed {
     /// tag. Returns the number of those that had the pair.
     ///
     /// # Errors
-    /// If a policy `Refuse` stands in the way of one of them: those before it are gone.
+    /// If a policy `Refuse` stands in the way of one of them. Nothing has changed then.
     fn despawn_sources(&mut self, pair: impl Into<PairId>) -> Result<usize, DespawnError>;
 
     /// Despawns `entity` and all that goes with it by the cleanup policies, dependents first.

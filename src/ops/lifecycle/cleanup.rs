@@ -398,12 +398,18 @@ pub(crate) fn despawn_with_dependents(world: &mut World, entity: Entity) -> Resu
     if !world.entities().contains_spawned(entity) {
         return Err(DespawnError::Dead { entity: EntityName::unnamed(entity) });
     }
-    let mut order = dependents::collect(&mut DeferredWorld::from(&mut *world), alloc::vec![entity]);
+    despawn_all(world, alloc::vec![entity])
+}
+
+/// Despawns entities and everything that goes with them, dependents first.
+fn despawn_all(world: &mut World, roots: Vec<Entity>) -> Result<(), DespawnError> {
+    let Some(&first) = roots.first() else { return Ok(()) };
+    let mut order = dependents::collect(&mut DeferredWorld::from(&mut *world), roots.clone());
     if let Some(store) = fetch::store(world) {
-        refuse(world, store, entity, &order).map_err(|error| error.named(world))?;
+        refuse(world, store, first, &order).map_err(|error| error.named(world))?;
     }
-    // It takes part in nothing, or an observer has brought it back into pairs.
-    order.push(entity);
+    // They take part in nothing, or an observer has brought them back into pairs.
+    order.extend(roots);
     Drain::new(world).run(order);
     Ok(())
 }
@@ -463,17 +469,14 @@ pub(crate) fn clear_pairs(world: &mut World) {
 /// Despawns every source of a pair, with its dependents. Returns how many there were.
 ///
 /// # Errors
-/// If a policy `Refuse` stands in the way of one of them: those before it are gone.
+/// If a policy `Refuse` stands in the way of one of them; then nothing has changed.
 pub(crate) fn despawn_sources(world: &mut World, pair: PairId) -> Result<usize, DespawnError> {
     end_idleness(world);
     let Some(store) = fetch::store(world) else { return Ok(0) };
     let selection = remove::select(store, None, pair);
-    let sources: EntityHashSet = selection.sources().collect();
-    let mut ordered = sources.clone();
-    for source in selection.sources() {
-        if ordered.remove(&source) && world.entities().contains_spawned(source) {
-            despawn_with_dependents(world, source)?;
-        }
-    }
-    Ok(sources.len())
+    let mut met = EntityHashSet::default();
+    let sources: Vec<Entity> = selection.sources().filter(|&source| met.insert(source)).collect();
+    let count = sources.len();
+    despawn_all(world, sources)?;
+    Ok(count)
 }

@@ -255,7 +255,8 @@ impl Planner<'_, '_> {
         }
         let is_alive = |entity| self.world.entities().contains_spawned(entity);
         let dead = |dead| InsertPairError::Dead { pair: attempted(self.world, self.store, pair), dead };
-        if !is_alive(entry.entity) {
+        // The store forgets an entity that goes, also if an observer's panic keeps Bevy from finishing the despawn.
+        if !is_alive(entry.entity) || !self.store.participants.is_relation(entry.entity) {
             if entry.type_id.is_none() {
                 return Err(dead(PairRole::Relation));
             }
