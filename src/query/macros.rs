@@ -53,7 +53,7 @@ fn names(conflicts: &AccessConflicts, world: UnsafeWorldCell<'_>) -> String {
 /// If it turns out not to be traversable: that of a Bevy relationship is known only now.
 pub(super) fn require_traversable<R: Relation>(world: &mut World, term: &'static str) {
     let id = relation_id::<R>(world);
-    let entry = use_store(world).registry.entry(id);
+    let entry = use_store(world).registry().entry(id);
     if !entry.traits.is_traversable() {
         let term = short_name(term);
         panic!(

@@ -79,7 +79,7 @@ impl PairsOfItem<'_> {
     /// Goes to the next relation of which there are pairs.
     fn next_relation(&mut self) -> Option<()> {
         let index = self.relations.find_map(|id| {
-            self.relation = self.store.registry.entry(id).entity;
+            self.relation = self.store.registry().entry(id).entity;
             let index = self.store.relation(id);
             index.has_any(self.source).then_some(index)
         })?;
@@ -140,7 +140,7 @@ unsafe fn pairs_of<'w>(
     _: TableRow,
 ) -> Option<PairsOfItem<'w>> {
     let store = fetch.store?;
-    let relations = store.participants.relations(source);
+    let relations = store.participants().relations(source);
     let targets = TargetIter::none();
     let mut item = PairsOfItem { store, source, relations, relation: source, targets };
     item.next_relation()?;

@@ -123,7 +123,7 @@ unsafe impl<R: Relation, const VALUES: bool> WorldQuery for ReadPairs<R, VALUES>
             unsafe { world.get_resource_by_id(state.store).map(|store| store.deref()) };
         // SAFETY: as above.
         let read = |column| unsafe { world.get_resource_by_id(column).map(|column| column.deref()) };
-        let id = store.and_then(|store| store.registry.known::<R>());
+        let id = store.and_then(|store| store.registry().known::<R>());
         let index = store.zip(id).map(|(store, id)| store.relation(id));
         let (column, entities) = (state.column.and_then(read), world.entities());
         ReadPairsFetch { store, index, column, entities, last_run, this_run }

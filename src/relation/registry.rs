@@ -113,23 +113,104 @@ pub(crate) struct TypeEntry {
 /// Every relation of a world.
 #[derive(Default)]
 pub(crate) struct Registry {
-    pub(crate) entries: Vec<RelationEntry>,
+    entries: Vec<RelationEntry>,
     by_entity: EntityHashMap<RelationId>,
     by_type: HashMap<TypeId, RelationId>,
-    pub(crate) types: HashMap<TypeId, TypeEntry>,
-    pub(crate) type_entities: EntityHashMap<TypeId>,
+    types: HashMap<TypeId, TypeEntry>,
+    type_entities: EntityHashMap<TypeId>,
     free: Vec<RelationId>,
-    /// Some relation or tag takes the sources of its pairs along when it goes.
-    pub(crate) relations_take_along: bool,
+    /// See [`takes_along`](Self::takes_along).
+    takes_along: bool,
     /// Keys of relations that are gone: Bevy never frees a `ComponentId`.
-    pub(crate) free_keys: Vec<ComponentId>,
+    free_keys: Vec<ComponentId>,
 }
 
 impl Registry {
+    /// Everything that is known by a number, also what waits for another relation.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &RelationEntry> + use<'_> {
+        self.entries.iter()
+    }
+
+    /// The first relation in use from a number on.
+    #[inline]
+    pub(crate) fn next_from(&self, number: u32) -> Option<RelationId> {
+        let number = number as usize;
+        let found = self.entries.get(number..)?.iter().position(|entry| entry.in_use)?;
+        Some(RelationId((number + found) as u32))
+    }
+
+    /// The type that an entity stands for.
+    #[inline]
+    pub(crate) fn type_of(&self, entity: Entity) -> Option<TypeId> {
+        self.type_entities.get(&entity).copied()
+    }
+
+    /// Whether an entity stands for a type.
+    #[inline]
+    pub(crate) fn is_type(&self, entity: Entity) -> bool {
+        self.type_entities.contains_key(&entity)
+    }
+
+    /// Notes which type an entity stands for.
+    pub(crate) fn set_type(&mut self, entity: Entity, type_id: TypeId) {
+        self.type_entities.insert(entity, type_id);
+    }
+
+    /// Notes that an entity stands for a type no longer.
+    pub(crate) fn forget_type(&mut self, entity: Entity) {
+        self.type_entities.remove(&entity);
+    }
+
+    /// What is known of a type that is no relation.
+    pub(crate) fn type_entry(&self, type_id: TypeId) -> Option<&TypeEntry> {
+        self.types.get(&type_id)
+    }
+
+    /// [`type_entry`](Self::type_entry), to change it.
+    pub(crate) fn type_entry_mut(&mut self, type_id: TypeId) -> Option<&mut TypeEntry> {
+        self.types.get_mut(&type_id)
+    }
+
+    /// Notes what is known of a type that is no relation.
+    pub(crate) fn set_type_entry(&mut self, type_id: TypeId, entry: TypeEntry) {
+        self.types.insert(type_id, entry);
+    }
+
+    /// Forgets what is known of a type that was no relation.
+    pub(crate) fn take_type_entry(&mut self, type_id: TypeId) -> Option<TypeEntry> {
+        self.types.remove(&type_id)
+    }
+
+    /// What is known of each type that is no relation, in no particular order.
+    pub(crate) fn type_entries(&self) -> impl Iterator<Item = &TypeEntry> + use<'_> {
+        self.types.values()
+    }
+
+    /// Some relation or tag takes the sources of its pairs along when it goes.
+    #[inline]
+    pub(crate) fn takes_along(&self) -> bool {
+        self.takes_along
+    }
+
+    /// Notes that a relation or tag takes the sources of its pairs along.
+    pub(crate) fn set_takes_along(&mut self) {
+        self.takes_along = true;
+    }
+
+    /// Adds keys that are free for others.
+    pub(crate) fn add_free_keys(&mut self, keys: impl IntoIterator<Item = ComponentId>) {
+        self.free_keys.extend(keys);
+    }
+
+    /// All free keys: the caller adds those that it does not use again.
+    pub(crate) fn take_free_keys(&mut self) -> Vec<ComponentId> {
+        core::mem::take(&mut self.free_keys)
+    }
+
     /// The columns of every type of values that pairs may carry, some more than once.
     pub(crate) fn columns(&self) -> impl Iterator<Item = ColumnRef> + use<'_> {
         let of_relations = self.entries.iter().filter_map(|entry| entry.data);
-        of_relations.chain(self.types.values().filter_map(|entry| entry.data))
+        of_relations.chain(self.type_entries().filter_map(|entry| entry.data))
     }
 
     #[inline]

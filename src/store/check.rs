@@ -145,7 +145,7 @@ impl PairStore {
     /// What is about no relation in use.
     fn check_rest(&self, is_marked: impl Fn(Entity) -> bool) -> Result<(), PairInvariantError> {
         let fail = |invariant, entity, detail| Err(PairInvariantError::about(invariant, entity, detail));
-        let mut unused = self.registry.entries.iter().zip(&self.relations).filter(|(entry, _)| !entry.in_use);
+        let mut unused = self.registry.entries().zip(&self.relations).filter(|(entry, _)| !entry.in_use);
         if let Some((source, _)) = unused.find_map(|(_, index)| index.iter().next()) {
             return fail(Invariant::Alive, source, "it has pairs of a relation that is gone");
         }
@@ -159,7 +159,7 @@ impl PairStore {
     fn check_columns(&self, world: &World, rows: &ValueRows) -> Result<(), PairInvariantError> {
         let entries = self.registry.ids().map(|id| self.registry.entry(id));
         let of_relations = entries.filter_map(|entry| Some((entry.name(), entry.data?)));
-        let of_targets = self.registry.types.values().filter_map(|entry| {
+        let of_targets = self.registry.type_entries().filter_map(|entry| {
             Some((RelationName { name: Some("*".into()), entity: entry.entity }, entry.data?))
         });
         // The map has no order, and the first that is wrong is reported.

@@ -75,12 +75,12 @@ impl Default for StoreId {
 #[derive(Resource, Default)]
 pub(crate) struct PairStore {
     id: StoreId,
-    pub(crate) registry: Registry,
+    registry: Registry,
     /// By [`RelationId`], in parallel with the registry's entries.
     relations: Vec<RelationIndex>,
     /// See [`tags`](Self::tags).
     tags: RelationIndex,
-    pub(crate) participants: Participants,
+    participants: Participants,
     observers: ObserverState,
     /// The source of a pair kept in a component whose value is being replaced.
     replacing: Option<Entity>,
@@ -129,6 +129,30 @@ impl PairStore {
         ids.into_iter().for_each(|id| self.refresh_fast_path(id));
     }
 
+    /// What is known of the relations, apart from their pairs.
+    #[inline]
+    pub(crate) fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// [`registry`](Self::registry), to change it. The only callers are in `ops`.
+    #[inline]
+    pub(crate) fn registry_mut(&mut self) -> &mut Registry {
+        &mut self.registry
+    }
+
+    /// What is known of the entities that take part.
+    #[inline]
+    pub(crate) fn participants(&self) -> &Participants {
+        &self.participants
+    }
+
+    /// [`participants`](Self::participants), to change it. The only callers are in `ops`.
+    #[inline]
+    pub(crate) fn participants_mut(&mut self) -> &mut Participants {
+        &mut self.participants
+    }
+
     #[inline]
     pub(crate) fn id(&self) -> StoreId {
         self.id
@@ -147,7 +171,7 @@ impl PairStore {
 
     /// What is known of each relation, with its pairs; also of those that are gone.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&RelationEntry, &RelationIndex)> {
-        self.registry.entries.iter().zip(&self.relations)
+        self.registry.entries().zip(&self.relations)
     }
 
     /// Starts to keep ticks of a relation. Pairs that exist count as inserted at `tick`.
@@ -260,7 +284,7 @@ impl PairStore {
 
     /// The number of rows that pairs may name in the column of a type.
     fn rows_of(&self, type_id: TypeId) -> u32 {
-        let entries = self.registry.entries.iter().zip(&self.relations);
+        let entries = self.registry.entries().zip(&self.relations);
         let may_have =
             entries.filter(|(entry, _)| entry.data.is_none_or(|data| data.value_type() == type_id));
         let rows = may_have.flat_map(|(_, index)| index.reverse.extra.iter().flat_map(|extra| &extra.rows));
@@ -272,10 +296,10 @@ impl PairStore {
         if !self.participants.is_data_target(entity) {
             return None;
         }
-        let type_id = self.registry.type_entities.get(&entity)?;
-        match self.registry.of_type_id(*type_id) {
+        let type_id = self.registry.type_of(entity)?;
+        match self.registry.of_type_id(type_id) {
             Some(relation) => self.registry.entry(relation).data,
-            None => self.registry.types.get(type_id)?.data,
+            None => self.registry.type_entry(type_id)?.data,
         }
     }
 

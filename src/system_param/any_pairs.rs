@@ -153,7 +153,7 @@ impl<'w, 's> AnyPairs<'w, 's> {
     /// Every relation, whether it has pairs or not.
     pub fn relations(&self) -> impl Iterator<Item = Entity> + use<'w, 's> {
         self.relations.into_iter().flat_map(|relations| {
-            relations.all().map(move |relation| relations.store.registry.entry(relation).entity)
+            relations.all().map(move |relation| relations.store.registry().entry(relation).entity)
         })
     }
 
@@ -164,7 +164,7 @@ impl<'w, 's> AnyPairs<'w, 's> {
 
     /// The name of a relation for messages: that of its type, or the one given when it was spawned.
     pub fn relation_name(&self, relation: Entity) -> Option<RelationName> {
-        let registry = &self.relations?.store.registry;
+        let registry = &self.relations?.store.registry();
         let is_known = registry.of_entity(relation).is_some() || registry.names_tags(relation);
         is_known.then(|| registry.name_of(relation))
     }
@@ -194,7 +194,7 @@ impl<'w, 's> AnyPairs<'w, 's> {
         let pairs = core::iter::from_fn(move || {
             let (store, pairs) = found.as_mut()?;
             let (relation, source, target) = pairs.next()?;
-            Some((source, store.registry.entry(relation).entity, target))
+            Some((source, store.registry().entry(relation).entity, target))
         });
         pairs.chain(tags.map(|(tag, relation)| (tag.source, relation, tag.tag)))
     }

@@ -83,12 +83,12 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
         adopted: Values<'w, 's, R>,
         now: Tick,
     ) -> Self {
-        let known = store.and_then(|store| Some((store, store.registry.known::<R>()?)));
+        let known = store.and_then(|store| Some((store, store.registry().known::<R>()?)));
         let Some((store, id)) = known else {
             return Self { index: None, view: RelationView::NONE, values: Values::Nowhere, now };
         };
         let values = match column {
-            _ if store.registry.entry(id).adopted.is_some() => adopted,
+            _ if store.registry().entry(id).adopted.is_some() => adopted,
             Some(column) => Values::Column(column, store, id),
             None => Values::Nowhere,
         };
@@ -120,7 +120,7 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
             }
             Values::World(world) if self.has(source, target) => {
                 let store = fetch::store(world)?;
-                let adopted = store.registry.entry(store.registry.of_type::<R>()?).adopted?;
+                let adopted = store.registry().entry(store.registry().of_type::<R>()?).adopted?;
                 ((adopted.get)(world, source)? as &dyn Any).downcast_ref()
             }
             _ => None,

@@ -147,7 +147,7 @@ unsafe impl<R: Relation<Component = ()>> SystemParam for PairsMut<'_, R> {
         // this state, as the caller promises.
         let (store, column) = unsafe { <Fetched<R>>::get_param(&mut state.0, meta, world, tick)? };
         let store = store.map(Res::into_inner);
-        let index = store.and_then(|store| Some(store.relation(store.registry.known::<R>()?)));
+        let index = store.and_then(|store| Some(store.relation(store.registry().known::<R>()?)));
         let view = RelationView::new(index, None);
         Ok(PairsMut { index, view, column, last_run: meta.get_last_run(), this_run: tick })
     }

@@ -144,7 +144,7 @@ unsafe impl<R: Relation> SystemParam for RemovedPairs<'_, '_, R> {
         let store = unsafe { Fetched::get_param(&mut state.fetched, meta, world, tick)? };
         let journal = store
             .map(Res::into_inner)
-            .and_then(|store| store.relation(store.registry.known::<R>()?).journal());
+            .and_then(|store| store.relation(store.registry().known::<R>()?).journal());
         Ok(RemovedPairs { journal, cursor: &mut state.cursor, relation: PhantomData })
     }
 }

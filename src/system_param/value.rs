@@ -12,8 +12,8 @@ pub(crate) fn any_pair_value(
     target: Entity,
 ) -> Option<&(dyn Any + Send + Sync)> {
     let store = fetch::store(world)?;
-    let id = store.registry.of_entity(relation)?;
-    match store.registry.entry(id).adopted {
+    let id = store.registry().of_entity(relation)?;
+    match store.registry().entry(id).adopted {
         Some(adopted) if store.relation(id).has(source, target) => (adopted.get)(world, source),
         // The components are all there is.
         Some(adopted) if store.is_idle() && (adopted.target)(world, source) == Some(target) => {

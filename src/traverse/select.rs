@@ -54,9 +54,9 @@ impl<'w, 's> Relations<'w, 's> {
 
     /// The pairs of the relation that an entity is, or the tags, if it names those.
     pub(crate) fn named(self, relation: Entity) -> Option<RelationView<'w, 's>> {
-        match self.store.registry.of_entity(relation) {
+        match self.store.registry().of_entity(relation) {
             Some(id) => Some(self.view(id)),
-            None if self.store.registry.names_tags(relation) => {
+            None if self.store.registry().names_tags(relation) => {
                 Some(RelationView::new(Some(self.store.tags()), None))
             }
             None => None,
@@ -66,7 +66,7 @@ impl<'w, 's> Relations<'w, 's> {
     /// The tags that fit `id`, of one source or of all: a tag is a target without a relation, so that `(*, tag)` and `(*, *)`
     /// fit. `_` stands for one match at most.
     pub(crate) fn select_tags(self, source: Option<Entity>, id: PairId) -> Vec<StoredTag> {
-        if id.relation().entity().is_some_and(|relation| !self.store.registry.names_tags(relation)) {
+        if id.relation().entity().is_some_and(|relation| !self.store.registry().names_tags(relation)) {
             return Vec::new();
         }
         let tags = self.store.tags();
@@ -100,12 +100,12 @@ impl<'w, 's> Relations<'w, 's> {
     /// The relations in which an entity takes part, or took part once.
     pub(crate) fn relations_of(self, entity: Entity) -> impl Iterator<Item = RelationId> + use<'w, 's> {
         let idle = self.store.is_idle().then_some(CHILD_OF);
-        self.store.participants.relations(entity).chain(idle)
+        self.store.participants().relations(entity).chain(idle)
     }
 
     /// Every relation.
     pub(crate) fn all(self) -> impl Iterator<Item = RelationId> + use<'w, 's> {
-        self.store.registry.ids()
+        self.store.registry().ids()
     }
 
     /// Whether a pair that fits is the one that counts where `_` lets only one of several count: the first
@@ -138,9 +138,9 @@ impl<'w> Candidates<'w> {
     fn new(relations: Relations<'w, '_>, source: Option<Entity>, id: PairId) -> Self {
         let Relations { store, .. } = relations;
         match (id.relation().entity(), source.or(id.target().entity())) {
-            (Some(relation), _) => Self::Named(store.registry.of_entity(relation)),
+            (Some(relation), _) => Self::Named(store.registry().of_entity(relation)),
             (None, _) if store.is_idle() => Self::Named(Some(CHILD_OF)),
-            (None, Some(end)) => Self::Of(store.participants.relations(end)),
+            (None, Some(end)) => Self::Of(store.participants().relations(end)),
             (None, None) => Self::All(store, 0),
         }
     }
@@ -154,14 +154,11 @@ impl Iterator for Candidates<'_> {
         match self {
             Self::Named(relation) => relation.take(),
             Self::Of(relations) => relations.next(),
-            Self::All(store, next) => loop {
-                let relation = RelationId(*next);
-                let entry = store.registry.entries.get(relation.index())?;
-                *next += 1;
-                if entry.in_use {
-                    return Some(relation);
-                }
-            },
+            Self::All(store, next) => {
+                let relation = store.registry().next_from(*next)?;
+                *next = relation.0 + 1;
+                Some(relation)
+            }
         }
     }
 }

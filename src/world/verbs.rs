@@ -86,7 +86,8 @@ impl WorldPairExt for World {
     }
 
     fn remove_pairs<R: Relation>(&mut self, source: Entity) -> usize {
-        let Some(relation) = fetch::store(self).and_then(|store| store.registry.entity_of(TypeId::of::<R>()))
+        let Some(relation) =
+            fetch::store(self).and_then(|store| store.registry().entity_of(TypeId::of::<R>()))
         else {
             return 0;
         };
@@ -161,7 +162,7 @@ impl WorldPairExt for World {
 
     fn order_sources<R: Relation>(&mut self, target: Entity, order: &[Entity]) -> Result<(), ReorderError> {
         let relation = ops::relation_id::<R>(self);
-        let relation = ops::use_store(self).registry.entry(relation).entity;
+        let relation = ops::use_store(self).registry().entry(relation).entity;
         self.order_sources_by_id(relation, target, order)
     }
 
@@ -272,12 +273,12 @@ impl WorldPairExt for World {
     }
 
     fn get_entity_of<T: 'static>(&self) -> Option<Entity> {
-        let entity = fetch::store(self)?.registry.entity_of(TypeId::of::<T>())?;
+        let entity = fetch::store(self)?.registry().entity_of(TypeId::of::<T>())?;
         self.entities().contains_spawned(entity).then_some(entity)
     }
 
     fn traits_of(&self, entity: Entity) -> Option<&RelationTraits> {
-        let registry = &fetch::store(self)?.registry;
+        let registry = &fetch::store(self)?.registry();
         Some(&registry.entry(registry.of_entity(entity)?).traits)
     }
 

@@ -29,9 +29,27 @@ fn check_writes(source: &Source) -> Vec<Complaint> {
     writes.map(|(end, word)| source.complaint(end, format!("`{word}` is for `{WRITER}`"))).collect()
 }
 
+/// Changes of what is known of relations and entities outside of `ops`.
+fn check_roles(source: &Source) -> Vec<Complaint> {
+    if ["store", "relation", "ops"].contains(&source.top()) {
+        return Vec::new();
+    }
+    let writes = ["registry_mut", "participants_mut"].into_iter();
+    let writes = writes.flat_map(|word| source.words(word).map(move |end| (end, word)));
+    writes.map(|(end, word)| source.complaint(end, format!("`{word}` is for `ops`"))).collect()
+}
+
 #[test]
 fn there_is_one_way_into_the_store() {
     assert_none(check_writes);
+}
+
+#[test]
+fn what_is_known_of_relations_and_participants_is_changed_by_ops_alone() {
+    assert_none(check_roles);
+    let text = "store.participants_mut().forget(entity);";
+    assert_eq!(lines(check_roles, "expr/bind/mod", text), [1]);
+    assert_eq!(lines(check_roles, "ops/lifecycle/cleanup", text), []);
 }
 
 #[test]

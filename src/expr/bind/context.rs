@@ -38,7 +38,7 @@ impl BindContext<'_> {
         if let Some(world) = self.world_mut() {
             return Some(entity_of_type_id(world, id));
         }
-        let entity = self.access().store()?.registry.entity_of(id);
+        let entity = self.access().store()?.registry().entity_of(id);
         entity.filter(|&entity| self.access().entities().contains_spawned(entity))
     }
 

@@ -62,8 +62,8 @@ impl Binder<'_> {
         let Some(&span) = self.resources.first() else { return Ok(()) };
         let access = self.context.access();
         let component_of = |entity: Entity| {
-            let type_id = access.store()?.registry.type_entities.get(&entity)?;
-            access.components().get_id(*type_id)
+            let type_id = access.store()?.registry().type_of(entity)?;
+            access.components().get_id(type_id)
         };
         let mut is_named = false;
         let mut named = |component| is_named |= component == IS_RESOURCE;

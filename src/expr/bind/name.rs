@@ -45,8 +45,8 @@ impl Binder<'_> {
         for entity in self.at_path(None, &path.0) {
             // An entity that stands for the type is the same thing.
             let store = self.context.access().store();
-            let type_id = store.and_then(|store| store.registry.type_entities.get(&entity));
-            if type_id.is_none_or(|type_id| !meanings.contains(&Meaning::Type(*type_id))) {
+            let type_id = store.and_then(|store| store.registry().type_of(entity));
+            if type_id.is_none_or(|type_id| !meanings.contains(&Meaning::Type(type_id))) {
                 meanings.push(Meaning::Entity(entity));
             }
         }
@@ -177,7 +177,7 @@ pub(in crate::expr) fn with_relation_types(
     name: &str,
 ) -> Vec<TypeId> {
     let Some(store) = access.store() else { return found };
-    let declared = store.registry.declared().map(|id| store.registry.entry(id));
+    let declared = store.registry().declared().map(|id| store.registry().entry(id));
     let declared = declared.filter(|entry| entry.name.as_deref() == Some(name));
     let components = access.expr_names().map_or(&[][..], |names| names.components(name)).iter();
     for id in declared.filter_map(|entry| entry.type_id).chain(components.copied()) {

@@ -108,7 +108,7 @@ pub(crate) struct IdRule {
 
 impl IdRule {
     fn traits(self, store: &PairStore) -> Option<&RelationTraits> {
-        Some(&store.registry.entry(store.registry.of_entity(self.entity?)?).traits)
+        Some(&store.registry().entry(store.registry().of_entity(self.entity?)?).traits)
     }
 
     /// Whether subtypes count.
@@ -118,7 +118,7 @@ impl IdRule {
             Some(traits) if self.is_final => traits.is_inheritable(),
             Some(traits) => !traits.has_final(),
             // So are types that nothing was declared of.
-            None => !self.is_final && !store.registry.type_entities.contains_key(&entity),
+            None => !self.is_final && !store.registry().is_type(entity),
         }
     }
 
@@ -130,7 +130,7 @@ impl IdRule {
 
 /// Where a shared component is looked for if nothing is said: on the entity, then on what it is a kind of.
 pub(crate) fn shared_walk(store: &PairStore) -> BoundTraversal {
-    let relation = store.registry.entry(IS_A).entity;
+    let relation = store.registry().entry(IS_A).entity;
     BoundTraversal { relation, down: false, all: false, own: true, min: 1, max: u32::MAX }
 }
 

@@ -199,7 +199,7 @@ impl Binder<'_> {
     /// Notes an entity that is named itself, if it stands for a type.
     pub(super) fn pin(&mut self, entity: Entity) {
         let store = self.context.access().store();
-        if store.is_some_and(|store| store.registry.type_entities.contains_key(&entity)) {
+        if store.is_some_and(|store| store.registry().is_type(entity)) {
             self.pinned.push(entity);
         }
     }
@@ -222,7 +222,7 @@ impl Binder<'_> {
     }
 
     fn relation_entity(&self, id: crate::id::RelationId) -> Option<Entity> {
-        Some(self.context.access().store()?.registry.get(id)?.entity)
+        Some(self.context.access().store()?.registry().get(id)?.entity)
     }
 
     /// A walk that is written down. `source` tells whether it starts at the source of a term, whose id may be
@@ -244,9 +244,9 @@ impl Binder<'_> {
         };
         let Some(relation) = relation else { return Ok(None) };
         let store = self.context.access().store();
-        let known = store.and_then(|store| store.registry.of_entity(relation));
+        let known = store.and_then(|store| store.registry().of_entity(relation));
         let traversable =
-            known.zip(store).filter(|(id, store)| store.registry.entry(*id).traits.is_traversable());
+            known.zip(store).filter(|(id, store)| store.registry().entry(*id).traits.is_traversable());
         let Some((id, _)) = traversable else {
             return Err(Diagnostic::new(
                 ExprErrorKind::NotTraversable,
@@ -319,7 +319,7 @@ impl Binder<'_> {
 
     fn id_of_entity(&mut self, entity: Entity) -> IdParts {
         let store = self.context.access().store();
-        let type_id = store.and_then(|store| store.registry.type_entities.get(&entity)).copied();
+        let type_id = store.and_then(|store| store.registry().type_of(entity));
         let component = type_id.and_then(|type_id| Some((self.context.component_of(type_id)?, type_id)));
         match component {
             Some((component, type_id)) => self.id_of_component(component, type_id),
@@ -331,7 +331,7 @@ impl Binder<'_> {
     }
 
     fn id_of_component(&mut self, component: ComponentId, type_id: TypeId) -> IdParts {
-        let entity = self.context.access().store().and_then(|store| store.registry.entity_of(type_id));
+        let entity = self.context.access().store().and_then(|store| store.registry().entity_of(type_id));
         IdParts { id: AtomId::Component(component), entity, final_by_default: true }
     }
 
@@ -345,13 +345,13 @@ impl Binder<'_> {
     ) -> BindResult<IdParts> {
         let mut relation = self.element_of(&first.id, None, prerequisites)?;
         let names_tags =
-            |store: &PairStore| relation.entity().is_some_and(|id| store.registry.names_tags(id));
+            |store: &PairStore| relation.entity().is_some_and(|id| store.registry().names_tags(id));
         if self.context.access().store().is_some_and(names_tags) {
             let message = "it stands for tags, which have no relation: write the tag alone";
             return Err(Diagnostic::rule(first.id.span, message));
         }
         let scope = relation.entity().and_then(|relation| {
-            let registry = &self.context.access().store()?.registry;
+            let registry = &self.context.access().store()?.registry();
             registry.entry(registry.of_entity(relation)?).one_of
         });
         if target.id.kind == IdKind::Bits(0) {

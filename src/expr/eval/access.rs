@@ -185,7 +185,7 @@ impl<'w> WorldAccess<'w> {
             Self::Declared(declared) => declared,
         };
         let store = declared.store?;
-        let id = store.registry.of_entity(relation)?;
+        let id = store.registry().of_entity(relation)?;
         let kind = store.column_of(id, source, target)?;
         let row = store.relation(id).row(source, target)?;
         let column = self.resource_entity(kind.resource(self.components())?)?;

@@ -52,6 +52,6 @@ pub(crate) fn unlisted_components(access: WorldAccess<'_>, internal: &[Component
 /// The components of adopted relationships.
 fn adopted_components(access: WorldAccess<'_>) -> Vec<ComponentId> {
     let Some(store) = access.store() else { return Vec::new() };
-    let adopted = store.registry.entries.iter().filter_map(|entry| entry.adopted);
+    let adopted = store.registry().entries().filter_map(|entry| entry.adopted);
     adopted.filter_map(|adopted| access.components().get_id(adopted.column.value_type())).collect()
 }

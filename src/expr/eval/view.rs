@@ -91,8 +91,8 @@ impl<'w> View<'w> {
 
     /// The component of the type that an entity stands for.
     pub(crate) fn component_of(&self, entity: Entity) -> Option<ComponentId> {
-        let type_id = self.store.registry.type_entities.get(&entity)?;
-        self.access.components().get_id(*type_id)
+        let type_id = self.store.registry().type_of(entity)?;
+        self.access.components().get_id(type_id)
     }
 
     /// Whether an entity has the component that `id` stands for.
@@ -104,7 +104,7 @@ impl<'w> View<'w> {
     pub(crate) fn value_of_component(&self, component: ComponentId) -> Datum {
         let info = self.access.components().get_info(component);
         let type_id = info.and_then(bevy_ecs::component::ComponentInfo::type_id);
-        let entity = type_id.and_then(|type_id| self.store.registry.entity_of(type_id));
+        let entity = type_id.and_then(|type_id| self.store.registry().entity_of(type_id));
         entity.filter(|&entity| self.is_alive(entity)).map_or(Datum::component(component), Datum::new)
     }
 
@@ -134,6 +134,6 @@ impl<'w> View<'w> {
 
     /// Every relation.
     pub(crate) fn relations(&self) -> impl Iterator<Item = RelationId> + use<'w> {
-        self.store.registry.ids()
+        self.store.registry().ids()
     }
 }

@@ -133,7 +133,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
     fn of_some_source_by_subtype(&mut self, emit: &mut dyn FnMut(Found) -> Flow) -> Flow {
         let (view, op) = (self.view, self.op);
         let rank = |first: Datum| {
-            let entity_of = |id| view.store.registry.entry(id).entity;
+            let entity_of = |id| view.store.registry().entry(id).entity;
             let at = match &op.id {
                 IdOp::Components(ids) => ids.iter().position(|&id| view.value_of_component(id) == first),
                 IdOp::Tags(tags) => tags.iter().position(|&tag| Datum::new(tag) == first),
@@ -233,7 +233,12 @@ impl<'a, 'w> Matcher<'a, 'w> {
                 match (relation, first) {
                     (RelationOp::Known(known), _) => known.iter().for_each(|&known| of_relation(known)),
                     (RelationOp::Free(_), Arg::Known(relation)) => {
-                        view.store.registry.of_entity(relation).into_iter().map(stored).for_each(of_relation);
+                        view.store
+                            .registry()
+                            .of_entity(relation)
+                            .into_iter()
+                            .map(stored)
+                            .for_each(of_relation);
                     }
                     (RelationOp::Free(_), Arg::Free | Arg::Any) => {
                         view.relations().map(stored).for_each(of_relation);
@@ -437,7 +442,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
     ) -> Flow {
         let view = self.view;
         match self.first {
-            Arg::Known(relation) => match view.store.registry.of_entity(relation) {
+            Arg::Known(relation) => match view.store.registry().of_entity(relation) {
                 Some(id) => self.pairs_on(way, holder, KnownRelation::stored(id), emit),
                 None => Flow::Continue(()),
             },
@@ -479,7 +484,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
     ) -> Flow {
         let view = self.view;
         let KnownRelation { id, transitive, reflexive } = known;
-        let way = Found { first: Datum::new(view.store.registry.entry(id).entity), ..way };
+        let way = Found { first: Datum::new(view.store.registry().entry(id).entity), ..way };
         match self.second {
             Arg::Known(target) => self.pairs_with(way, holder, known, target, emit),
             Arg::Any if view.index(id).has_any(holder) || reflexive => emit(way),

@@ -87,9 +87,8 @@ fn types_of(query: &mut BoundQuery, access: WorldAccess<'_>) -> Vec<(Entity, Typ
     let mut types: Vec<(Entity, TypeId)> = Vec::new();
     let Some(store) = access.store() else { return types };
     query.each_entity(&mut |&mut entity| {
-        let type_id = store.registry.type_entities.get(&entity);
-        types
-            .extend(type_id.filter(|_| !types.iter().any(|known| known.0 == entity)).map(|&id| (entity, id)));
+        let type_id = store.registry().type_of(entity);
+        types.extend(type_id.filter(|_| !types.iter().any(|known| known.0 == entity)).map(|id| (entity, id)));
     });
     types
 }
@@ -286,7 +285,7 @@ impl Executor {
     fn follow_types(&mut self, view: &View<'_>) {
         let Self { types, query, plans, .. } = self;
         for (known, type_id) in types.iter_mut().filter(|(known, _)| !view.is_alive(*known)) {
-            let entity = view.store.registry.entity_of(*type_id);
+            let entity = view.store.registry().entity_of(*type_id);
             if query.replace_entity(*known, entity) {
                 *plans = Default::default();
             }

@@ -80,8 +80,8 @@ impl View<'_> {
 
     /// Whether an entry is a list: neither a type nor anything with traits, and with ids of its own.
     fn is_nested_list(&self, tag: Entity, unlisted: &[ComponentId]) -> bool {
-        let registry = &self.store.registry;
-        if registry.type_entities.contains_key(&tag) || registry.of_entity(tag).is_some() {
+        let registry = &self.store.registry();
+        if registry.is_type(tag) || registry.of_entity(tag).is_some() {
             return false;
         }
         let mut any = false;
@@ -101,7 +101,7 @@ impl View<'_> {
         }
         self.tags().targets(list).filter(|&tag| self.is_listed(tag)).for_each(|tag| see(Listed::Tag(tag)));
         for relation in self.store.relations_of(list) {
-            if relation != CHILD_OF && self.is_listed(self.store.registry.entry(relation).entity) {
+            if relation != CHILD_OF && self.is_listed(self.store.registry().entry(relation).entity) {
                 self.targets(relation, list).for_each(|target| see(Listed::Pair(relation, target)));
             }
         }
@@ -109,7 +109,7 @@ impl View<'_> {
 
     /// Whether instances get the id, so that it counts as part of what an entity is made of.
     fn is_listed(&self, id: Entity) -> bool {
-        let registry = &self.store.registry;
+        let registry = &self.store.registry();
         let rule = registry.of_entity(id).map(|id| registry.entry(id).traits.instantiate_rule());
         rule != Some(OnInstantiate::DontInherit)
     }

@@ -192,16 +192,16 @@ impl Collector<'_> {
             BoundElement::Awaited => return false,
             BoundElement::Var(_) | BoundElement::Singleton(_) | BoundElement::Any => return true,
         };
-        self.access.store().is_some_and(|store| store.registry.of_entity(relation) == Some(CHILD_OF))
+        self.access.store().is_some_and(|store| store.registry().of_entity(relation) == Some(CHILD_OF))
     }
 
     /// Where the values of a pair lie, if its elements are known.
     fn column(&self, pair: &PairAtom) -> Option<ComponentId> {
         let store = self.access.store()?;
-        let relation = store.registry.of_entity(pair.relation.entity()?)?;
+        let relation = store.registry().of_entity(pair.relation.entity()?)?;
         let kind = match pair.target.entity() {
             Some(target) => store.column_of(relation, target, target)?,
-            None => store.registry.entry(relation).data?,
+            None => store.registry().entry(relation).data?,
         };
         kind.resource(self.access.components())
     }

@@ -119,7 +119,7 @@ impl Estimate<'_, '_> {
         match atom.traversal {
             // Everything below the holders is looked at.
             Some(traversal) if !source => {
-                let relation = self.view.store.registry.of_entity(traversal.relation);
+                let relation = self.view.store.registry().of_entity(traversal.relation);
                 let pairs = relation.map_or(0, |relation| self.view.index(relation).len());
                 (rows * 8.0).max(pairs as f64)
             }
@@ -131,7 +131,7 @@ impl Estimate<'_, '_> {
         let store = self.view.store;
         let target = known(pair.target);
         let relation = match pair.relation {
-            BoundElement::Entity(relation) => match store.registry.of_entity(relation) {
+            BoundElement::Entity(relation) => match store.registry().of_entity(relation) {
                 Some(id) => store.relation(id),
                 None => return 0.0,
             },
@@ -147,8 +147,8 @@ impl Estimate<'_, '_> {
         };
         let len = relation.len() as f64;
         let targets = (relation.list_count() as f64).max(1.0);
-        let traits = pair.relation.entity().and_then(|relation| store.registry.of_entity(relation));
-        let traits = traits.map(|id| &store.registry.entry(id).traits).filter(|_| pair.closed);
+        let traits = pair.relation.entity().and_then(|relation| store.registry().of_entity(relation));
+        let traits = traits.map(|id| &store.registry().entry(id).traits).filter(|_| pair.closed);
         let transitive = traits.is_some_and(RelationTraits::is_transitive);
         let reflexive = traits.is_some_and(RelationTraits::is_reflexive);
         let deep = if transitive { 4.0 } else { 1.0 };

@@ -247,8 +247,8 @@ pub(super) fn is_single(term: &BoundTerm, view: &View<'_>) -> bool {
 /// The number of a relation of which nothing follows for a term but the pairs that are stored.
 pub(super) fn plain_relation(view: &View<'_>, relation: Entity, atom: &Atom) -> Option<RelationId> {
     let AtomId::Pair(pair) = atom.id else { return None };
-    let id = view.store.registry.of_entity(relation)?;
-    let traits = &view.store.registry.entry(id).traits;
+    let id = view.store.registry().of_entity(relation)?;
+    let traits = &view.store.registry().entry(id).traits;
     let follows = pair.closed && (traits.is_transitive() || traits.is_reflexive());
     let subtypes = atom.subtypes && view.index(IS_A).source_count(relation) > 0;
     (!follows && !subtypes && atom.traversal.is_none()).then_some(id)

@@ -84,7 +84,7 @@ impl CompiledExpr {
     pub fn group_by<R: Relation>(&mut self) -> Result<&mut Self, ExprRunError> {
         self.set_group(Groups::Targets, |row| {
             let store = row.access().store()?;
-            store.relation(store.registry.known::<R>()?).first_target(row.this()?).map(Entity::to_bits)
+            store.relation(store.registry().known::<R>()?).first_target(row.this()?).map(Entity::to_bits)
         })
     }
 
@@ -95,7 +95,10 @@ impl CompiledExpr {
     pub fn group_by_id(&mut self, relation: Entity) -> Result<&mut Self, ExprRunError> {
         self.set_group(Groups::Targets, move |row| {
             let store = row.access().store()?;
-            store.relation(store.registry.of_entity(relation)?).first_target(row.this()?).map(Entity::to_bits)
+            store
+                .relation(store.registry().of_entity(relation)?)
+                .first_target(row.this()?)
+                .map(Entity::to_bits)
         })
     }
 

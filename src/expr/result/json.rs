@@ -179,16 +179,16 @@ impl Names<'_> {
 
     fn component(&self, component: ComponentId) -> String {
         let Some(info) = self.access.components().get_info(component) else { return String::new() };
-        let entity = || self.access.store()?.registry.entity_of(info.type_id()?);
+        let entity = || self.access.store()?.registry().entity_of(info.type_id()?);
         let name = info.type_id().and_then(|type_id| self.type_name(type_id));
         name.or_else(|| entity().map(bits)).unwrap_or_else(|| info.name().to_string())
     }
 
     fn entity(&self, entity: Entity) -> String {
         let store = self.access.store();
-        let type_id = store.and_then(|store| store.registry.type_entities.get(&entity));
+        let type_id = store.and_then(|store| store.registry().type_of(entity));
         type_id
-            .and_then(|&type_id| self.type_name(type_id))
+            .and_then(|type_id| self.type_name(type_id))
             .or_else(|| self.path(entity))
             .unwrap_or_else(|| bits(entity))
     }
@@ -213,7 +213,7 @@ impl Names<'_> {
         let short = match registered {
             Some(paths) => paths.short_path().to_string(),
             None => {
-                let registry = &self.access.store()?.registry;
+                let registry = &self.access.store()?.registry();
                 registry.entry(registry.of_type_id(type_id)?).name.as_ref()?.to_string()
             }
         };

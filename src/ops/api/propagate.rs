@@ -147,7 +147,7 @@ struct Above<R, C> {
 
 impl<R: TraversableRelation, C: Component> Above<R, C> {
     fn new(world: &World) -> Option<Self> {
-        let relation = fetch::store(world)?.registry.of_type::<R>()?;
+        let relation = fetch::store(world)?.registry().of_type::<R>()?;
         Some(Self { relation, marker: PhantomData })
     }
 

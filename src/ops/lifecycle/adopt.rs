@@ -85,8 +85,8 @@ pub(crate) fn adopt<C: Relationship>(
     // Here, as the spawn of the entity runs users' code.
     entity_of_type(world, type_ref::<C>());
     let store = ensure_store(world);
-    if let Some(id) = store.registry.of_type::<C>() {
-        let entry = store.registry.entry(id);
+    if let Some(id) = store.registry().of_type::<C>() {
+        let entry = store.registry().entry(id);
         let same = all.merge(traits).is_ok() && all == entry.traits;
         return if same { Ok(entry.entity) } else { Err(TraitsError::Frozen { relation: entry.name() }) };
     }
@@ -124,12 +124,12 @@ pub(crate) fn adopt<C: Relationship>(
         allow_self: C::ALLOW_SELF_REFERENTIAL,
         sync: Inserted::<C>::run,
     };
-    let entry = ensure_store(world).registry.entry_mut(id);
+    let entry = ensure_store(world).registry_mut().entry_mut(id);
     entry.data = None;
     entry.adopted = Some(adopted);
     let entity = added.finish(world, |world, id| {
         if let Some(conflict) = conflict {
-            let relation = ensure_store(world).registry.entry(id).name();
+            let relation = ensure_store(world).registry().entry(id).name();
             return Err(TraitsError::Conflict { relation, conflict });
         }
         apply_traits(world, id, all)?;
@@ -164,7 +164,7 @@ fn mirror<C: Relationship>(world: &mut World) -> Vec<Entity> {
     ]);
     world.flush();
     let Some(store) = fetch::store(world) else { return observers };
-    let Some(relation) = store.registry.of_type::<C>() else { return observers };
+    let Some(relation) = store.registry().of_type::<C>() else { return observers };
     let is_starting = store.activity() == Activity::Starting;
     let pairs = store.relation(relation).iter();
     let stale: Vec<StoredPair> = pairs
@@ -206,7 +206,7 @@ fn pair_of<'a, C: Relationship>(
         return None;
     }
     let store = fetch::deferred_store(world)?;
-    let relation = store.registry.of_type::<C>()?;
+    let relation = store.registry().of_type::<C>()?;
     Some((StoredPair { source, relation, target }, store))
 }
 
@@ -224,13 +224,13 @@ fn import<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity, is_new
         return refuse_invalid::<C>(world, source);
     };
     let StoredPair { relation, target, .. } = pair;
-    if [source, target].iter().any(|&end| store.participants.stripped_before(end).is_some()) {
+    if [source, target].iter().any(|&end| store.participants().stripped_before(end).is_some()) {
         participant::claim(world, source);
         participant::claim(world, target);
         return import::<C>(world, source, is_new);
     }
-    store.participants.join(source, relation);
-    store.participants.join(target, relation);
+    store.participants_mut().join(source, relation);
+    store.participants_mut().join(target, relation);
     let is_first = !store.relation(relation).is_target(target);
     if PairWriter::new(store).try_mirror(pair) != FastPath::Done {
         import_by_rules::<C>(world, pair, is_new);
@@ -244,7 +244,7 @@ fn import<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity, is_new
 /// announces if it has neither collection nor marker: looks after it once Bevy is through.
 #[inline]
 fn notice_despawn<C: Relationship>(world: &mut DeferredWorld<'_>, target: Entity) {
-    if fetch::store(world).is_some_and(|store| !store.participants.is_marked(target)) {
+    if fetch::store(world).is_some_and(|store| !store.participants().is_marked(target)) {
         world.commands().queue(move |world: &mut World| look_after::<C>(world, target));
     }
 }
@@ -255,7 +255,7 @@ fn look_after<C: Relationship>(world: &mut World, target: Entity) {
         return;
     }
     let Some(store) = fetch::store(world) else { return };
-    let Some(relation) = store.registry.of_type::<C>() else { return };
+    let Some(relation) = store.registry().of_type::<C>() else { return };
     if !store.relation(relation).is_target(target) {
         return;
     }
@@ -277,7 +277,7 @@ fn refuse_invalid<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity
         if source != target && world.entities().contains(target) {
             // It was to be spawned; or it will be, as the clone of an entity that comes later. Without a store there are no
             // pairs: it imports the components when it is made.
-            let is_known = |store: &PairStore| store.registry.of_type::<C>().is_some();
+            let is_known = |store: &PairStore| store.registry().of_type::<C>().is_some();
             if world.entities().contains_spawned(target) && fetch::store(world).is_some_and(is_known) {
                 Inserted::<C>::run(&mut DeferredWorld::from(world), source);
             }
@@ -285,7 +285,7 @@ fn refuse_invalid<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity
         }
         world.entity_mut(source).remove::<C>();
         let Some(store) = fetch::store(world) else { return Ok(()) };
-        let Some(relation) = store.registry.of_type::<C>() else { return Ok(()) };
+        let Some(relation) = store.registry().of_type::<C>() else { return Ok(()) };
         let pair = attempted(world, store, StoredPair { source, relation, target });
         Err(to_bevy(if source == target {
             InsertPairError::SelfReference { pair }
@@ -319,8 +319,8 @@ fn import_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: StoredP
     let tick = world.change_tick();
     let Some(store) = fetch::deferred_store(world) else { return };
     PairWriter::new(store).insert(pair, None, tick);
-    let with = &store.registry.entry(relation).with;
-    let companions: Vec<Entity> = with.iter().map(|&with| store.registry.entry(with).entity).collect();
+    let with = &store.registry().entry(relation).with;
+    let companions: Vec<Entity> = with.iter().map(|&with| store.registry().entry(with).entity).collect();
     if is_new && event::is_observed(world, PairEvent::Inserted, pair) {
         event::trigger(world, PairEvent::Inserted, pair, false);
     }
@@ -350,7 +350,7 @@ impl<C: Relationship> ObserveEntity for Discarded<C> {
         // The target may be dead by now.
         let Some(target) = world.get::<C>(source).map(Relationship::get) else { return };
         let Some(store) = fetch::deferred_store(world) else { return };
-        let Some(relation) = store.registry.of_type::<C>().filter(|_| !store.is_replacing(source)) else {
+        let Some(relation) = store.registry().of_type::<C>().filter(|_| !store.is_replacing(source)) else {
             return;
         };
         let pair = StoredPair { source, relation, target };
@@ -376,7 +376,7 @@ impl<C: Relationship> ObserveEntity for TargetDespawned<C> {
         let Some(store) = fetch::store(world) else { return };
         if store.is_idle() {
             cleanup::on_parent_despawn(world, target);
-        } else if let Some(relation) = store.registry.of_type::<C>() {
+        } else if let Some(relation) = store.registry().of_type::<C>() {
             cleanup::on_target_despawn(world, relation, target);
         }
     }

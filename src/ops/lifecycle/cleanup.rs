@@ -89,7 +89,7 @@ impl Departure {
 /// A participant is being despawned by Bevy.
 pub(in crate::ops) fn on_despawn(mut world: DeferredWorld, entity: Entity) {
     let Some(store) = fetch::deferred_store(&mut world) else { return };
-    if store.participants.is_marked(entity) || store.participants.is_stripped(entity) {
+    if store.participants().is_marked(entity) || store.participants().is_stripped(entity) {
         leave_all(&mut world, entity);
     }
 }
@@ -98,9 +98,9 @@ pub(in crate::ops) fn on_despawn(mut world: DeferredWorld, entity: Entity) {
 /// was missing: then the events of pairs name an entity that is dead.
 pub(in crate::ops) fn leave_all(world: &mut DeferredWorld<'_>, entity: Entity) {
     let Some(store) = fetch::deferred_store(world) else { return };
-    store.participants.lose_observer(entity);
+    store.participants_mut().lose_observer(entity);
     let relation = relation_of(store, entity);
-    let is_type = store.participants.is_type(entity);
+    let is_type = store.participants().is_type(entity);
     let mut departure = if has_hidden_dependents(store, entity) {
         let dependents = dependents_of_relations(world, entity);
         let Some(store) = fetch::deferred_store(world) else { return };
@@ -160,7 +160,7 @@ fn leave(store: &mut PairStore, entity: Entity, dependents: Vec<Entity>) -> Depa
         leave_as_relation(store, relation, entity, &mut departure);
     }
     leave_tags(store, entity, &mut departure);
-    for relation in store.participants.detached_relations(entity) {
+    for relation in store.participants().detached_relations(entity) {
         leave_as_target(store, relation, entity, &mut departure);
         leave_as_source(store, relation, entity, &mut departure);
     }
@@ -175,7 +175,7 @@ fn leave(store: &mut PairStore, entity: Entity, dependents: Vec<Entity>) -> Depa
 /// a relation among its dependents takes its source along.
 #[inline]
 fn has_hidden_dependents(store: &PairStore, entity: Entity) -> bool {
-    store.registry.relations_take_along || relation_of(store, entity).is_some()
+    store.registry().takes_along() || relation_of(store, entity).is_some()
 }
 
 /// Everything that is despawned with `entity`, leaves first.
@@ -205,7 +205,7 @@ fn leave_as_target(store: &mut PairStore, relation: RelationId, entity: Entity, 
     }
     match store.relation(relation).target_policy() {
         CleanupPolicy::Remove => {
-            if let Some(adopted) = store.registry.entry(relation).adopted {
+            if let Some(adopted) = store.registry().entry(relation).adopted {
                 let sources = store.relation(relation).sources(entity);
                 departure.adopted.extend(sources.map(|source| (adopted, source)));
             }
@@ -251,7 +251,7 @@ fn leave_as_relation(store: &PairStore, relation: RelationId, entity: Entity, de
     if relation_policy(store, entity) == CleanupPolicy::Refuse {
         departure.refusals.extend(in_use_as_relation(store, relation, entity));
     }
-    if store.registry.entry(relation).adopted.is_some() {
+    if store.registry().entry(relation).adopted.is_some() {
         return;
     }
     let pairs: Vec<_> = store.relation(relation).iter().collect();
@@ -269,18 +269,18 @@ fn in_use_as_target(
     entity: Entity,
 ) -> Option<DespawnError> {
     let source_entity = store.relation(relation).sources(used).next()?;
-    let (relation, pair) = (store.registry.entry(relation).name(), (source_entity, used));
+    let (relation, pair) = (store.registry().entry(relation).name(), (source_entity, used));
     Some(in_use(entity, used, PairRole::Target, relation, pair))
 }
 
 fn in_use_as_tag(store: &PairStore, used: Entity, entity: Entity) -> Option<DespawnError> {
     let source_entity = store.tags().sources(used).next()?;
-    Some(in_use(entity, used, PairRole::Relation, store.registry.name_of(used), (source_entity, used)))
+    Some(in_use(entity, used, PairRole::Relation, store.registry().name_of(used), (source_entity, used)))
 }
 
 fn in_use_as_relation(store: &PairStore, relation: RelationId, entity: Entity) -> Option<DespawnError> {
     let pair = store.relation(relation).iter().next()?;
-    let entry = store.registry.entry(relation);
+    let entry = store.registry().entry(relation);
     Some(in_use(entity, entry.entity, PairRole::Relation, entry.name(), pair))
 }
 
@@ -302,15 +302,15 @@ fn forget(world: &mut DeferredWorld<'_>, entity: Entity) {
     let Some(store) = fetch::deferred_store(world) else { return };
     let relation = relation_of(store, entity);
     if let Some(relation) = relation
-        && store.registry.entry(relation).type_id.is_none()
+        && store.registry().entry(relation).type_id.is_none()
     {
-        store.registry.remove(relation);
+        store.registry_mut().remove(relation);
     }
-    if store.participants.is_type(entity) {
-        store.registry.type_entities.remove(&entity);
+    if store.participants().is_type(entity) {
+        store.registry_mut().forget_type(entity);
     }
-    let narrowed = store.participants.is_narrowed(entity);
-    store.participants.forget(entity);
+    let narrowed = store.participants().is_narrowed(entity);
+    store.participants_mut().forget(entity);
     if let Some(relation) = relation {
         // It is declined until it has an entity again.
         store.refresh_fast_path(relation);
@@ -423,7 +423,7 @@ fn refuse(world: &World, store: &PairStore, entity: Entity, order: &[Entity]) ->
         {
             return Err(error);
         }
-        for relation in store.participants.relations(used) {
+        for relation in store.participants().relations(used) {
             if store.relation(relation).is_target(used)
                 && store.relation(relation).target_policy() == CleanupPolicy::Refuse
                 && let Some(error) = in_use_as_target(store, relation, used, entity)
@@ -437,7 +437,7 @@ fn refuse(world: &World, store: &PairStore, entity: Entity, order: &[Entity]) ->
         {
             return Err(error);
         }
-        if store.participants.is_type(used)
+        if store.participants().is_type(used)
             && relation_policy(store, used) == CleanupPolicy::Refuse
             && let Some(error) = component::in_use(world, store, used, entity)
         {
@@ -454,15 +454,15 @@ pub(crate) fn clear_pairs(world: &mut World) {
     let all = remove::select(store, None, PairId::ALL);
     remove::remove_selected(world, all);
     let Some(store) = fetch::store_mut(world) else { return };
-    let ids: Vec<_> = store.registry.ids().collect();
+    let ids: Vec<_> = store.registry().ids().collect();
     for id in ids {
         // Observers may have inserted pairs again.
         let is_used = store.relation(id).len() > 0;
-        let entry = store.registry.entry_mut(id);
+        let entry = store.registry_mut().entry_mut(id);
         entry.frozen = is_used || entry.adopted.is_some();
         store.refresh_fast_path(id);
     }
-    let columns: Vec<_> = store.registry.columns().collect();
+    let columns: Vec<_> = store.registry().columns().collect();
     columns.into_iter().for_each(|column| column.init(world));
 }
 

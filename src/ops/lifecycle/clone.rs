@@ -27,7 +27,7 @@ pub(in crate::ops) fn clone_pairs(_: &SourceComponent, context: &mut ComponentCl
     if context.moving() {
         context.queue_deferred(move |world, _| {
             if let Some(store) = fetch::store_mut(world) {
-                store.participants.set_moved(original);
+                store.participants_mut().set_moved(original);
             }
         });
         return;
@@ -108,7 +108,7 @@ fn copy(world: &mut World, original: Entity, clone: Entity, mapper: &mut dyn Ent
             && target == of
             && let Some(store) = fetch::store(world)
         {
-            let relation = relation.map(|id| store.registry.entry(id).entity);
+            let relation = relation.map(|id| store.registry().entry(id).entity);
             let copied = UnmappedClone { original, clone, relation, target };
             world.get_resource_or_init::<UnmappedClones>().push(copied, mapper);
         }
@@ -123,7 +123,7 @@ fn retarget_to_clone(world: &mut World, target: Entity, clone: Entity, mapper: &
         let relation = match relation {
             None => None,
             Some(relation) => {
-                match fetch::store(world).and_then(|store| store.registry.of_entity(relation)) {
+                match fetch::store(world).and_then(|store| store.registry().of_entity(relation)) {
                     Some(relation) => Some(relation),
                     None => continue,
                 }
@@ -144,7 +144,7 @@ fn to_copy(world: &World, original: Entity) -> Vec<(Option<RelationId>, Entity)>
     let Some(store) = fetch::store(world) else { return Vec::new() };
     let mut copied: Vec<_> = store.tags().targets(original).map(|tag| (None, tag)).collect();
     for relation in store.relations_of(original) {
-        let entry = store.registry.entry(relation);
+        let entry = store.registry().entry(relation);
         let steals = entry.traits.is_exclusive() && entry.traits.is_symmetric();
         if entry.adopted.is_none() && !steals {
             let targets = store.relation(relation).targets(original);
@@ -179,7 +179,7 @@ fn copy_pair(world: &mut World, from: StoredPair, to: StoredPair) -> Result {
         let Some(value) = value else {
             let error = alloc::format!(
                 "{} of {} was not cloned: `{}` is not `Clone`",
-                store.registry.entry(from.relation).name(),
+                store.registry().entry(from.relation).name(),
                 from.source,
                 kind.value_name()
             );

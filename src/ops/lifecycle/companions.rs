@@ -76,9 +76,9 @@ pub(crate) fn set_traits(
 
 /// The component whose type `entity` stands for, unless it is one of Bevy's relationships.
 fn component_of(world: &World, entity: Entity) -> Option<(TypeId, ComponentId)> {
-    let registry = &fetch::store(world)?.registry;
+    let registry = &fetch::store(world)?.registry();
     let component = component::component_of(registry, world.components(), entity)?;
-    Some((*registry.type_entities.get(&entity)?, component))
+    Some((registry.type_of(entity)?, component))
 }
 
 /// Returns the companions that are new to a component, if `entity` stands for one.
@@ -87,7 +87,7 @@ fn component_of(world: &World, entity: Entity) -> Option<(TypeId, ComponentId)> 
 /// If it is too late for them, or one of them cannot be made.
 fn check(world: &World, entity: Entity, traits: &RelationTraits) -> Result<Vec<Companion>, TraitsError> {
     let Some(store) = fetch::store(world) else { return Ok(Vec::new()) };
-    let registry = &store.registry;
+    let registry = &store.registry();
     let Some(entry) = registry.of_entity(entity).map(|id| registry.entry(id)) else { return Ok(Vec::new()) };
     let known = entry.traits.with_refs();
     let new: Vec<IdRef> = traits.with_refs().iter().copied().filter(|with| !known.contains(with)).collect();
@@ -123,8 +123,8 @@ fn check(world: &World, entity: Entity, traits: &RelationTraits) -> Result<Vec<C
 fn companion_of(registry: &Registry, with: IdRef) -> Companion {
     match with {
         IdRef::Type(with) => Companion::Type(with.id, with.insert_default),
-        IdRef::Entity(with) => match registry.type_entities.get(&with) {
-            Some(&type_id) => Companion::Type(type_id, None),
+        IdRef::Entity(with) => match registry.type_of(with) {
+            Some(type_id) => Companion::Type(type_id, None),
             None => Companion::Tag(with),
         },
     }
@@ -184,8 +184,8 @@ fn spawn_observers(world: &mut World) -> Vec<Entity> {
 
 /// Adds the companions of a component to an entity that got it. Their own come by their own observers.
 fn insert_companions(world: &mut World, of: TypeId, holder: Entity) {
-    let adopted = |id| fetch::store(world).is_some_and(|store| store.registry.entry(id).adopted.is_some());
-    let relation = fetch::store(world).and_then(|store| store.registry.of_type_id(of));
+    let adopted = |id| fetch::store(world).is_some_and(|store| store.registry().entry(id).adopted.is_some());
+    let relation = fetch::store(world).and_then(|store| store.registry().of_type_id(of));
     if relation.is_some_and(adopted) {
         // Its pairs have companions.
         return;
@@ -226,7 +226,7 @@ fn insert_reflected(world: &mut World, of: TypeId, holder: Entity, type_id: Type
     }
     let [of, companion] = [of, type_id].map(|type_id| entity_of_type_id(world, type_id));
     let Some(store) = fetch::store(world) else { return };
-    let [component, companion] = [of, companion].map(|entity| store.registry.name_of(entity));
+    let [component, companion] = [of, companion].map(|entity| store.registry().name_of(entity));
     let error = TraitsError::NoDefault { component, companion: companion.to_string().into() };
     report(world.commands(), to_bevy(error));
 }

@@ -19,7 +19,7 @@ pub(super) fn collect(world: &mut DeferredWorld<'_>, roots: Vec<Entity>) -> Vec<
     if store.is_idle() {
         return collect_children(world, roots);
     }
-    if !store.registry.relations_take_along {
+    if !store.registry().takes_along() {
         return collect_pairs(store, &holders, roots);
     }
     loop {
@@ -27,7 +27,7 @@ pub(super) fn collect(world: &mut DeferredWorld<'_>, roots: Vec<Entity>) -> Vec<
         let order = collect_pairs(store, &holders, roots.clone());
         // The store does not know who has a component: that is looked up for each type that is met, once.
         let is_new = |entity| {
-            store.participants.is_type(entity)
+            store.participants().is_type(entity)
                 && !holders.contains_key(&entity)
                 && relation_policy(store, entity) == CleanupPolicy::Despawn
         };
@@ -52,8 +52,8 @@ fn collect_children(world: &mut DeferredWorld<'_>, roots: Vec<Entity>) -> Vec<En
         // Each comes once, also if Bevy's components form a cycle.
         let mut last = level;
         for at in level..order.len() {
-            store.participants.note(order[at]);
-            if store.participants.visit(order[at]) {
+            store.participants_mut().note(order[at]);
+            if store.participants_mut().visit(order[at]) {
                 order[last] = order[at];
                 last += 1;
             }
@@ -65,7 +65,7 @@ fn collect_children(world: &mut DeferredWorld<'_>, roots: Vec<Entity>) -> Vec<En
         level = last;
     }
     if let Some(store) = fetch::deferred_store(world) {
-        order.iter().for_each(|&entity| store.participants.unvisit(entity));
+        order.iter().for_each(|&entity| store.participants_mut().unvisit(entity));
     }
     order.reverse();
     order
@@ -78,7 +78,7 @@ fn collect_pairs(store: &mut PairStore, holders: &Holders, roots: Vec<Entity>) -
     // one direction. It is right as long as no entity depends on two others.
     let is_forest = collect_levels(store, holders, &mut order);
     for &entity in &order {
-        store.participants.unvisit(entity);
+        store.participants_mut().unvisit(entity);
     }
     if is_forest {
         order.reverse();
@@ -89,14 +89,14 @@ fn collect_pairs(store: &mut PairStore, holders: &Holders, roots: Vec<Entity>) -
 
 /// Appends everything that goes with `order`, level by level. False if an entity is met twice.
 fn collect_levels(store: &mut PairStore, holders: &Holders, order: &mut Vec<Entity>) -> bool {
-    if !order.iter().all(|&root| store.participants.visit(root)) {
+    if !order.iter().all(|&root| store.participants_mut().visit(root)) {
         return false;
     }
     let mut next = 0;
     while let Some(&entity) = order.get(next) {
         let first = order.len();
         for_each_dependent(store, holders, entity, |dependent| order.push(dependent));
-        if !order[first..].iter().all(|&dependent| store.participants.visit(dependent)) {
+        if !order[first..].iter().all(|&dependent| store.participants_mut().visit(dependent)) {
             return false;
         }
         next += 1;
@@ -115,7 +115,7 @@ fn collect_post_order(store: &mut PairStore, holders: &Holders, roots: Vec<Entit
     while let Some(visit) = stack.pop() {
         match visit {
             Visit::Enter(entity) => {
-                if store.participants.visit(entity) {
+                if store.participants_mut().visit(entity) {
                     stack.push(Visit::Leave(entity));
                     for_each_dependent(store, holders, entity, |dependent| {
                         stack.push(Visit::Enter(dependent));
@@ -126,7 +126,7 @@ fn collect_post_order(store: &mut PairStore, holders: &Holders, roots: Vec<Entit
         }
     }
     for &entity in &order {
-        store.participants.unvisit(entity);
+        store.participants_mut().unvisit(entity);
     }
     order
 }
@@ -136,7 +136,7 @@ fn for_each_dependent(store: &PairStore, holders: &Holders, entity: Entity, mut 
     if store.has_tags(entity) && relation_policy(store, entity) == CleanupPolicy::Despawn {
         store.tags().sources(entity).for_each(&mut f);
     }
-    for relation in store.participants.relations(entity) {
+    for relation in store.participants().relations(entity) {
         if store.relation(relation).is_target(entity)
             && store.relation(relation).target_policy() == CleanupPolicy::Despawn
         {
@@ -154,14 +154,14 @@ fn for_each_dependent(store: &PairStore, holders: &Holders, entity: Entity, mut 
 /// The relation that `entity` is.
 #[inline]
 pub(super) fn relation_of(store: &PairStore, entity: Entity) -> Option<RelationId> {
-    if store.participants.is_relation(entity) { store.registry.of_entity(entity) } else { None }
+    if store.participants().is_relation(entity) { store.registry().of_entity(entity) } else { None }
 }
 
 /// What happens to the pairs of a relation, or to those that have a tag, when it goes. An entity that stands for
 /// a Rust type is not meant to go.
 pub(super) fn relation_policy(store: &PairStore, entity: Entity) -> CleanupPolicy {
-    let registry = &store.registry;
+    let registry = &store.registry();
     let declared = registry.of_entity(entity).and_then(|id| registry.entry(id).traits.relation_policy());
-    let is_type = registry.type_entities.contains_key(&entity);
+    let is_type = registry.is_type(entity);
     declared.unwrap_or(if is_type { CleanupPolicy::Refuse } else { CleanupPolicy::Remove })
 }

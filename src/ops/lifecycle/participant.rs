@@ -50,7 +50,7 @@ impl ParticipantLifecycle for Participant {
 
     fn resume(world: &mut World) {
         let Some(store) = fetch::store(world) else { return };
-        for entity in store.participants.all_stripped() {
+        for entity in store.participants().all_stripped() {
             restore(world, entity, None);
         }
         cleanup::resume(world);
@@ -73,16 +73,16 @@ impl ObserveChange for Stripped {
 /// The marker goes now. Usually [`Stripped`] has seen that it will; an observer that panicked after that would have kept
 /// it.
 fn on_remove(mut world: DeferredWorld, context: HookContext) {
-    let marked = |store: &mut PairStore| store.participants.is_marked(context.entity);
+    let marked = |store: &mut PairStore| store.participants().is_marked(context.entity);
     if !fetch::deferred_store(&mut world).is_some_and(marked) {
         // At a despawn, cleanup has forgotten it.
         return;
     }
     strip(&mut world, context.entity, None);
     if let Some(store) = fetch::deferred_store(&mut world)
-        && store.participants.is_marked(context.entity)
+        && store.participants().is_marked(context.entity)
     {
-        store.participants.set_marked(context.entity, false);
+        store.participants_mut().set_marked(context.entity, false);
     }
 }
 
@@ -94,15 +94,15 @@ fn on_remove(mut world: DeferredWorld, context: HookContext) {
 /// `clear`, but for moving. If it is not known, it is found out later, as well as can be.
 fn strip(world: &mut DeferredWorld<'_>, entity: Entity, cleared: Option<bool>) {
     let Some(store) = fetch::deferred_store(world) else { return };
-    if !store.participants.is_marked(entity) || store.participants.is_stripped(entity) {
+    if !store.participants().is_marked(entity) || store.participants().is_stripped(entity) {
         return;
     }
-    let moved = store.participants.take_moved(entity);
+    let moved = store.participants_mut().take_moved(entity);
     if cleared == Some(true) && !moved {
         remove::remove_own(world, entity);
     }
     if let Some(store) = fetch::deferred_store(world) {
-        store.participants.strip(entity);
+        store.participants_mut().strip(entity);
     }
     let before = (cleared.is_none() && !moved).then(|| world.entity(entity).archetype().id());
     world.commands().queue(move |world: &mut World| restore(world, entity, before));
@@ -113,7 +113,7 @@ fn strip(world: &mut DeferredWorld<'_>, entity: Entity, cleared: Option<bool>) {
 fn restore(world: &mut World, entity: Entity, before: Option<ArchetypeId>) {
     let alive = world.entities().contains_spawned(entity);
     let Some(store) = fetch::store_mut(world) else { return };
-    if !store.participants.is_stripped(entity) {
+    if !store.participants().is_stripped(entity) {
         return;
     }
     if !alive {
@@ -122,11 +122,11 @@ fn restore(world: &mut World, entity: Entity, before: Option<ArchetypeId>) {
         return;
     }
     if before.is_none() && !store.needs_marker(entity) {
-        store.participants.forget(entity);
+        store.participants_mut().forget(entity);
         return;
     }
-    store.participants.lose_observer(entity);
-    store.participants.set_marked(entity, true);
+    store.participants_mut().lose_observer(entity);
+    store.participants_mut().set_marked(entity, true);
     let mut participant = world.entity_mut(entity);
     if !participant.contains::<Participant>() {
         participant.insert(Participant);

@@ -57,7 +57,7 @@ pub(crate) fn trigger(world: &mut DeferredWorld<'_>, kind: PairEvent, pair: Stor
     let StoredPair { source, target, .. } = pair;
     let Some(store) = fetch::store(world) else { return };
     let Some(event_key) = store.event_key(kind as usize) else { return };
-    let entry = store.registry.entry(pair.relation);
+    let entry = store.registry().entry(pair.relation);
     let own = entry.keys.len();
     let mut keys: SmallVec<[ComponentId; 3]> = SmallVec::from_slice(&entry.keys);
     add_narrowed(world, store, [(Some(entry.entity), target), (None, target)], &mut keys);
@@ -72,7 +72,7 @@ pub(crate) fn trigger_tag(world: &mut DeferredWorld<'_>, kind: PairEvent, tag: S
     let StoredTag { source, tag } = tag;
     let Some(store) = fetch::store(world) else { return };
     let Some(event_key) = store.event_key(kind as usize) else { return };
-    let Some(relation) = store.registry.tags_entity() else { return };
+    let Some(relation) = store.registry().tags_entity() else { return };
     let mut keys: SmallVec<_> = world.component_id::<RelationKey<Tagged>>().into_iter().collect();
     let own = keys.len();
     add_narrowed(world, store, [(Some(relation), tag), (None, tag)], &mut keys);
@@ -151,7 +151,7 @@ fn add_narrowed(
     narrowed: [Narrowed; 2],
     components: &mut SmallVec<[ComponentId; 3]>,
 ) {
-    if store.participants.is_narrowed(narrowed[0].1)
+    if store.participants().is_narrowed(narrowed[0].1)
         && let Some(keys) = world.get_resource::<NarrowedKeys>()
     {
         components.extend(narrowed.iter().filter_map(|&narrowed| keys.get(narrowed)));
@@ -282,16 +282,16 @@ pub(crate) fn observe<M>(world: &mut World, pair: PairId, observer: impl IntoObs
 
 /// The id that observers of a relation watch.
 fn relation_key(world: &mut World, relation: Entity) -> Option<ComponentId> {
-    if fetch::store(world).is_some_and(|store| store.registry.names_tags(relation)) {
+    if fetch::store(world).is_some_and(|store| store.registry().names_tags(relation)) {
         return Some(world.register_component::<RelationKey<Tagged>>());
     }
     let id = relation_id_of(world, relation).ok()?;
-    if let Some(&key) = ensure_store(world).registry.entry(id).keys.first() {
+    if let Some(&key) = ensure_store(world).registry().entry(id).keys.first() {
         return Some(key);
     }
     let key = free_key(world);
     let store = ensure_store(world);
-    store.registry.entry_mut(id).keys.push(key);
+    store.registry_mut().entry_mut(id).keys.push(key);
     store.set_maybe_observed(id);
     Some(key)
 }
@@ -308,13 +308,13 @@ fn narrow_key(world: &mut World, narrowed: Narrowed) -> ComponentId {
 fn free_key(world: &mut World) -> ComponentId {
     let store = ensure_store(world);
     let keys = [store.event_key(0), store.event_key(1)];
-    let mut free = core::mem::take(&mut ensure_store(world).registry.free_keys);
+    let mut free = ensure_store(world).registry_mut().take_free_keys();
     let watched = |key: &ComponentId| {
         let observers = keys.iter().flatten().filter_map(|&event| world.observers().try_get_observers(event));
         observers.into_iter().any(|observers| observers.component_observers().contains_key(key))
     };
     let unwatched = free.iter().position(|key| !watched(key)).map(|at| free.swap_remove(at));
-    ensure_store(world).registry.free_keys = free;
+    ensure_store(world).registry_mut().add_free_keys(free);
     unwatched.unwrap_or_else(|| new_key(world))
 }
 

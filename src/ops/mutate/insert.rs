@@ -43,7 +43,7 @@ pub(crate) fn insert_typed<R: Relation>(
         };
     }
     if let Some(store) = fetch::store_mut(world)
-        && let Some(relation) = store.registry.of_type::<R>()
+        && let Some(relation) = store.registry().of_type::<R>()
     {
         let pair = StoredPair { source, relation, target };
         match PairWriter::new(store).try_insert(pair) {
@@ -69,7 +69,7 @@ fn try_insert_value<R: Relation>(
 ) -> Result<Option<R>, R> {
     let tick = world.change_tick();
     let Some((store, values)) = fetch::store_and_values::<R>(world) else { return Err(value) };
-    let Some(relation) = store.registry.of_type::<R>() else { return Err(value) };
+    let Some(relation) = store.registry().of_type::<R>() else { return Err(value) };
     let affected = Affected::Target(target);
     match PairWriter::new(store).fast_values(relation, values, FastPathFlags::INSERT_VALUE, affected) {
         Some(mut fast) => fast.insert(source, value, target, tick),
@@ -110,7 +110,7 @@ pub(crate) fn insert_by_id(
         Ok(pair) => insert(world, pair, given),
         Err(error) => {
             let names_tags =
-                |relation| fetch::store(world).is_some_and(|store| store.registry.names_tags(relation));
+                |relation| fetch::store(world).is_some_and(|store| store.registry().names_tags(relation));
             match pair.entities().filter(|&(relation, _)| names_tags(relation)) {
                 Some((_, tag)) => tag::insert_with(world, StoredTag { source, tag }, given.as_deref()),
                 None => Err(error),
@@ -143,7 +143,7 @@ pub(crate) fn resolve_pair(
     };
     let relation = relation_id_of(world, relation).map_err(|error| match error {
         TraitsError::Dead { entity } => {
-            let relation = ensure_store(world).registry.name_of(entity);
+            let relation = ensure_store(world).registry().name_of(entity);
             let [source_entity, target] = [source_entity, target].map(|end| EntityName::new(world, end));
             let pair = AttemptedPair { source_entity, relation, target };
             InsertPairError::Dead { pair, dead: PairRole::Relation }
@@ -181,7 +181,7 @@ fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(), InsertPa
     let Some(store) = fetch::store(world) else { return Err(store_removed(world, pair.source, pair.target)) };
     let mut unmarked = InsertPlan::default();
     for (dead, entity) in [(PairRole::Source, pair.source), (PairRole::Target, pair.target)] {
-        if !store.participants.is_marked(entity) {
+        if !store.participants().is_marked(entity) {
             if !world.entities().contains_spawned(entity) {
                 return Err(InsertPairError::Dead { pair: attempted(world, store, pair), dead });
             }
@@ -255,7 +255,7 @@ fn insert_by_rules(
 /// That runs users' code, after which the relation may be another.
 fn prepare(world: &mut World, pair: StoredPair, plan: &InsertPlan) -> Result<(), InsertPairError> {
     let Some(store) = fetch::store(world) else { return Err(store_removed(world, pair.source, pair.target)) };
-    let (id, entry) = (store.id(), store.registry.entry(pair.relation));
+    let (id, entry) = (store.id(), store.registry().entry(pair.relation));
     let (entity, type_id) = (entry.entity, entry.type_id);
     let named = type_id.is_none().then(|| attempted(world, store, pair));
     for &relation in &plan.lost {
@@ -267,7 +267,7 @@ fn prepare(world: &mut World, pair: StoredPair, plan: &InsertPlan) -> Result<(),
     let Some(store) = fetch::store(world).filter(|store| store.id() == id) else {
         return Err(store_removed(world, pair.source, pair.target));
     };
-    let entry = store.registry.get(pair.relation);
+    let entry = store.registry().get(pair.relation);
     match named {
         // A run-time relation: its number may serve another by now.
         Some(named) if entry.is_none_or(|entry| entry.entity != entity) => {
@@ -502,8 +502,8 @@ fn insert_run<R: Relation>(
 #[inline]
 fn insertable_id<R: Relation>(world: &mut World) -> RelationId {
     let known =
-        fetch::store(world).filter(|store| !store.participants.has_lost_observers()).and_then(|store| {
-            let id = store.registry.of_type::<R>()?;
+        fetch::store(world).filter(|store| !store.participants().has_lost_observers()).and_then(|store| {
+            let id = store.registry().of_type::<R>()?;
             store.relation(id).allows(FastPathFlags::INSERT).then_some(id)
         });
     known.unwrap_or_else(|| relation_id::<R>(world))

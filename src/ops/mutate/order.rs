@@ -31,10 +31,10 @@ fn check(
     order: &[Entity],
 ) -> Result<RelationId, ReorderError> {
     let store = fetch::store(world);
-    let Some((store, id)) = store.and_then(|store| Some((store, store.registry.of_entity(entity)?))) else {
+    let Some((store, id)) = store.and_then(|store| Some((store, store.registry().of_entity(entity)?))) else {
         return Err(ReorderError::NotARelation { entity: EntityName::new(world, entity) });
     };
-    let entry = store.registry.entry(id);
+    let entry = store.registry().entry(id);
     let named = || (entry.name(), EntityName::new(world, target));
     if entry.adopted.is_some() {
         let (relation, target) = named();

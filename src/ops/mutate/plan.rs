@@ -180,7 +180,7 @@ fn validate(
     pair: StoredPair,
     value: &mut Value<'_>,
 ) -> Result<(), InsertPairError> {
-    let entry = store.registry.entry(pair.relation);
+    let entry = store.registry().entry(pair.relation);
     let Some(validate) = entry.validate else { return Ok(()) };
     let StoredPair { source, target, .. } = pair;
     let context = PairContext { world, source, relation: entry.entity, target };
@@ -203,7 +203,7 @@ pub(in crate::ops) fn check_rules(world: &World, pair: StoredPair) -> Result<(),
 pub(crate) fn attempted(world: &World, store: &PairStore, pair: StoredPair) -> AttemptedPair {
     AttemptedPair {
         source_entity: EntityName::new(world, pair.source),
-        relation: store.registry.entry(pair.relation).name(),
+        relation: store.registry().entry(pair.relation).name(),
         target: EntityName::new(world, pair.target),
     }
 }
@@ -225,7 +225,7 @@ impl Planner<'_, '_> {
             return Ok(());
         }
         let insertion = Insertion { pair, value, kind, replaced: there };
-        let entry = self.store.registry.entry(pair.relation);
+        let entry = self.store.registry().entry(pair.relation);
         if let Some(adopted) = entry.adopted {
             self.plan.adopted.push((insertion, adopted));
             if !there {
@@ -249,21 +249,21 @@ impl Planner<'_, '_> {
     /// All three entities must be alive, and what they need to have a pair of the relation.
     fn alive(&mut self, pair: StoredPair) -> Result<(), InsertPairError> {
         let StoredPair { source, relation, target } = pair;
-        let entry = self.store.registry.entry(relation);
+        let entry = self.store.registry().entry(relation);
         if !entry.settled {
             return Err(TraitsError::Unsettled { relation: entry.name() }.into());
         }
         let is_alive = |entity| self.world.entities().contains_spawned(entity);
         let dead = |dead| InsertPairError::Dead { pair: attempted(self.world, self.store, pair), dead };
         // The store forgets an entity that goes, also if an observer's panic keeps Bevy from finishing the despawn.
-        if !is_alive(entry.entity) || !self.store.participants.is_relation(entry.entity) {
+        if !is_alive(entry.entity) || !self.store.participants().is_relation(entry.entity) {
             if entry.type_id.is_none() {
                 return Err(dead(PairRole::Relation));
             }
             self.plan.lost.push(relation);
         }
         for (role, end) in [(PairRole::Source, source), (PairRole::Target, target)] {
-            let is_marked = self.store.participants.is_marked(end);
+            let is_marked = self.store.participants().is_marked(end);
             if !is_alive(end) {
                 return Err(dead(role));
             }
@@ -276,7 +276,7 @@ impl Planner<'_, '_> {
 
     /// Final, one-of and acyclic.
     fn rules(&self, pair: StoredPair) -> Result<(), InsertPairError> {
-        let entry = self.store.registry.entry(pair.relation);
+        let entry = self.store.registry().entry(pair.relation);
         let error = || attempted(self.world, self.store, pair);
         if pair.relation == IS_A && self.is_final(pair.target) {
             return Err(InsertPairError::Final { pair: error() });
@@ -310,13 +310,13 @@ impl Planner<'_, '_> {
     /// Whether nothing may inherit from `entity`: it is declared so, or it stands for a component and was not
     /// made inheritable.
     fn is_final(&self, entity: Entity) -> bool {
-        let registry = &self.store.registry;
+        let registry = &self.store.registry();
         let traits =
             registry.of_entity(entity).map(|id| (&registry.entry(id).traits, registry.entry(id).type_id));
         match traits {
             Some((traits, _)) if traits.has_final() => true,
             Some((traits, type_id)) if type_id.is_some() || traits.is_inheritable() => false,
-            _ => registry.type_entities.contains_key(&entity),
+            _ => registry.is_type(entity),
         }
     }
 
@@ -328,7 +328,7 @@ impl Planner<'_, '_> {
         first: bool,
         there: bool,
     ) -> Result<ValueSource, InsertPairError> {
-        let adopted = self.store.registry.entry(pair.relation).adopted;
+        let adopted = self.store.registry().entry(pair.relation).adopted;
         let error = || attempted(self.world, self.store, pair);
         let given = if first { self.given } else { None };
         match (adopted.map_or(kind, |adopted| Some(adopted.column)), given) {
@@ -358,7 +358,7 @@ impl Planner<'_, '_> {
     /// Lets the target that an exclusive relation already has for `source` go, in both directions if the
     /// relation is symmetric.
     fn make_way(&mut self, source: Entity, new: StoredPair) {
-        let entry = self.store.registry.entry(new.relation);
+        let entry = self.store.registry().entry(new.relation);
         if !entry.traits.is_exclusive() {
             return;
         }
@@ -394,7 +394,7 @@ impl Planner<'_, '_> {
 
     /// Adds the companions of a pair.
     fn add_companions(&mut self, pair: StoredPair) {
-        let with = self.store.registry.entry(pair.relation).with.iter();
+        let with = self.store.registry().entry(pair.relation).with.iter();
         self.queue.extend(with.map(|&relation| StoredPair { relation, ..pair }));
     }
 }

@@ -134,7 +134,7 @@ pub(crate) fn remove_selected(world: &mut World, selection: Selection) -> usize 
     let count = selection.len();
     let Selection { tags, pairs } = selection;
     let Some(store) = fetch::store(world) else { return 0 };
-    let adopted = |pair: &StoredPair| store.registry.entry(pair.relation).adopted;
+    let adopted = |pair: &StoredPair| store.registry().entry(pair.relation).adopted;
     let components: Vec<_> = pairs.iter().filter_map(|&pair| Some((adopted(&pair)?, pair))).collect();
     let own = pairs.into_iter().filter(|pair| adopted(pair).is_none()).collect();
     let own = Selection { tags, pairs: with_mirrors(store, own) };
@@ -204,7 +204,7 @@ pub(crate) fn remove_typed<R: Relation>(world: &mut World, source: Entity, targe
         return removed.is_some();
     }
     let Some(store) = fetch::store_mut(world) else { return false };
-    let Some(relation) = store.registry.of_type::<R>() else { return false };
+    let Some(relation) = store.registry().of_type::<R>() else { return false };
     let pair = StoredPair { source, relation, target };
     match PairWriter::new(store).try_remove(pair) {
         Some(removed) => removed,
@@ -220,7 +220,7 @@ fn try_remove_value<R: Relation>(
     target: Entity,
 ) -> Option<Option<Option<R>>> {
     let (store, values) = fetch::store_and_values::<R>(world)?;
-    let relation = store.registry.of_type::<R>()?;
+    let relation = store.registry().of_type::<R>()?;
     let (flag, affected) = (FastPathFlags::REMOVE_VALUE, Affected::Target(target));
     let mut fast = PairWriter::new(store).fast_values(relation, values, flag, affected)?;
     Some(fast.remove(source, target))
@@ -264,7 +264,7 @@ pub(crate) fn remove_batch<R: Relation>(
     loop {
         let Some(store) = fetch::store_mut(world) else { return count };
         // Observers of the pair before may have done anything.
-        let Some(relation) = store.registry.of_type::<R>() else { return count };
+        let Some(relation) = store.registry().of_type::<R>() else { return count };
         let Some((source, target)) = remove_run::<R>(world, relation, &mut pairs, &mut count) else {
             return count;
         };
@@ -323,7 +323,7 @@ pub(crate) fn remove_own(world: &mut DeferredWorld<'_>, entity: Entity) {
     let tags = store.tags().targets(entity).map(|tag| StoredTag { source: entity, tag }).collect();
     let mut pairs = Vec::new();
     for relation in store.relations_of(entity) {
-        if store.registry.entry(relation).adopted.is_none() {
+        if store.registry().entry(relation).adopted.is_none() {
             let targets = store.relation(relation).targets(entity);
             pairs.extend(targets.map(|target| StoredPair { source: entity, relation, target }));
         }

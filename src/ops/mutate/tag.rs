@@ -56,7 +56,7 @@ pub(crate) fn insert_tag(world: &mut World, tag: StoredTag) -> Result<(), Insert
 
 /// Makes sure that [`Tagged`] has an entity, which events and errors name.
 fn ensure_entity(world: &mut World) {
-    let known = fetch::store(world).and_then(|store| store.registry.tags_entity());
+    let known = fetch::store(world).and_then(|store| store.registry().tags_entity());
     if !known.is_some_and(|entity| world.entities().contains_spawned(entity)) {
         entity_of::<Tagged>(world);
     }
@@ -80,9 +80,9 @@ pub(super) fn insert_with(
 }
 
 fn attempted(world: &World, store: &PairStore, StoredTag { source, tag }: StoredTag) -> AttemptedPair {
-    let tags = store.registry.tags_entity().unwrap_or(tag);
+    let tags = store.registry().tags_entity().unwrap_or(tag);
     let [source_entity, target] = [source, tag].map(|end| EntityName::new(world, end));
-    AttemptedPair { source_entity, relation: store.registry.name_of(tags), target }
+    AttemptedPair { source_entity, relation: store.registry().name_of(tags), target }
 }
 
 fn dead(world: &World, store: &PairStore, tag: StoredTag, dead: PairRole) -> InsertPairError {
@@ -103,7 +103,7 @@ fn plan(world: &World, store: &PairStore, first: StoredTag) -> Result<TagPlan, I
             if !world.entities().contains_spawned(end) {
                 return Err(dead(world, store, StoredTag { source, tag }, role));
             }
-            if !store.participants.is_marked(end) && !plan.newcomers.contains(&end) {
+            if !store.participants().is_marked(end) && !plan.newcomers.contains(&end) {
                 plan.newcomers.push(end);
             }
         }
@@ -111,9 +111,9 @@ fn plan(world: &World, store: &PairStore, first: StoredTag) -> Result<TagPlan, I
             continue;
         }
         plan.tags.push(tag);
-        let with = store.registry.of_entity(tag).map(|id| &store.registry.entry(id).with);
+        let with = store.registry().of_entity(tag).map(|id| &store.registry().entry(id).with);
         for &with in with.into_iter().flatten() {
-            let companion = store.registry.entry(with).entity;
+            let companion = store.registry().entry(with).entity;
             // What has companions may be the companion of several.
             if met.insert(companion) {
                 queue.push(companion);

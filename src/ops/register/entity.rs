@@ -27,18 +27,18 @@ pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<Relati
     use_store(world);
     let data = loop {
         let store = ensure_store(world);
-        if let Some(id) = store.registry.of_entity(entity)
-            && store.registry.entry(id).in_use
+        if let Some(id) = store.registry().of_entity(entity)
+            && store.registry().entry(id).in_use
         {
             return match world.entities().contains_spawned(entity) {
                 true => Ok(id),
                 false => Err(TraitsError::Dead { entity }),
             };
         }
-        if store.registry.names_tags(entity) {
-            return Err(TraitsError::Frozen { relation: store.registry.name_of(entity) });
+        if store.registry().names_tags(entity) {
+            return Err(TraitsError::Frozen { relation: store.registry().name_of(entity) });
         }
-        let (data, marked) = (store.column_of_type_entity(entity), store.participants.is_marked(entity));
+        let (data, marked) = (store.column_of_type_entity(entity), store.participants().is_marked(entity));
         if !world.entities().contains_spawned(entity) {
             return Err(TraitsError::Dead { entity });
         }
@@ -52,13 +52,13 @@ pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<Relati
     };
     let store = ensure_store(world);
     // The pairs of a type with fields carry values of that type, whether it is declared a relation or not.
-    let type_id = store.registry.type_entities.get(&entity).copied();
-    let id = store.registry.add(entity, type_id);
-    let entry = store.registry.entry_mut(id);
+    let type_id = store.registry().type_of(entity);
+    let id = store.registry_mut().add(entity, type_id);
+    let entry = store.registry_mut().entry_mut(id);
     entry.data = data;
     entry.settled = true;
-    if let Some(known) = type_id.and_then(|type_id| store.registry.types.remove(&type_id)) {
-        store.registry.entry_mut(id).name = known.name;
+    if let Some(known) = type_id.and_then(|type_id| store.registry_mut().take_type_entry(type_id)) {
+        store.registry_mut().entry_mut(id).name = known.name;
     }
     store.create_index(id);
     note_relation(store, id, entity);
@@ -67,12 +67,12 @@ pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<Relati
 
 /// Notes that `entity` is the relation `id`: if it has the marker, else an observer has despawned it.
 pub(super) fn note_relation(store: &mut PairStore, id: RelationId, entity: Entity) {
-    if store.participants.is_marked(entity) {
-        store.participants.set_relation(entity, true);
-        store.participants.join(entity, id);
-        let entry = store.registry.entry(id);
+    if store.participants().is_marked(entity) {
+        store.participants_mut().set_relation(entity, true);
+        store.participants_mut().join(entity, id);
+        let entry = store.registry().entry(id);
         if entry.type_id.is_some() && entry.data.is_some() {
-            store.participants.set_data_target(entity);
+            store.participants_mut().set_data_target(entity);
         }
     }
     store.refresh_fast_path(id);
@@ -83,7 +83,7 @@ pub(super) fn note_relation(store: &mut PairStore, id: RelationId, entity: Entit
 #[inline]
 pub(crate) fn respawn(world: &mut World, id: RelationId) {
     let Some(store) = fetch::store(world) else { return };
-    if store.registry.entry(id).type_id.is_some() && !has_entity(world, store, id) {
+    if store.registry().entry(id).type_id.is_some() && !has_entity(world, store, id) {
         replace_entity(world, id);
     }
 }
@@ -91,8 +91,8 @@ pub(crate) fn respawn(world: &mut World, id: RelationId) {
 /// Whether the entity of a relation is alive, and known to be one.
 #[inline]
 fn has_entity(world: &World, store: &PairStore, id: RelationId) -> bool {
-    let entity = store.registry.entry(id).entity;
-    store.participants.is_relation(entity) && world.entities().contains_spawned(entity)
+    let entity = store.registry().entry(id).entity;
+    store.participants().is_relation(entity) && world.entities().contains_spawned(entity)
 }
 
 #[cold]
@@ -103,12 +103,12 @@ fn replace_entity(world: &mut World, id: RelationId) {
     let marked = participant::mark(world, entity);
     let Some(store) = fetch::store(world) else { return };
     let lost = marked && store.id() == before && !has_entity(world, store, id);
-    let Some(type_id) = lost.then(|| store.registry.entry(id)).and_then(|entry| entry.type_id) else {
+    let Some(type_id) = lost.then(|| store.registry().entry(id)).and_then(|entry| entry.type_id) else {
         let _ = world.try_despawn(entity);
         return;
     };
     let store = ensure_store(world);
-    store.registry.set_entity(id, entity);
+    store.registry_mut().set_entity(id, entity);
     note_type_entity(store, entity, type_id);
     note_relation(store, id, entity);
 }
@@ -120,8 +120,8 @@ fn spawn_type_entity(world: &mut World) -> Entity {
 
 /// Notes that a living entity stands for a type.
 fn note_type_entity(store: &mut PairStore, entity: Entity, type_id: TypeId) {
-    store.registry.type_entities.insert(entity, type_id);
-    store.participants.set_type(entity);
+    store.registry_mut().set_type(entity, type_id);
+    store.participants_mut().set_type(entity);
 }
 
 /// The entity that stands for the type `T`, made if there is none.
@@ -141,15 +141,15 @@ pub(in crate::ops) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> En
     let (mut spare, mut has_column) = (None, false);
     let entity = loop {
         let store = ensure_store(world);
-        let registry = &store.registry;
+        let registry = &store.registry();
         if let Some(id) = registry.of_type_id(type_ref.id) {
             respawn(world, id);
-            break ensure_store(world).registry.entry(id).entity;
+            break ensure_store(world).registry().entry(id).entity;
         }
-        let known = registry.types.get(&type_ref.id).map(|entry| entry.entity);
+        let known = registry.type_entry(type_ref.id).map(|entry| entry.entity);
         // Forgotten ones are left to themselves, as in `respawn`.
-        let known = known.filter(|entity| registry.type_entities.contains_key(entity));
-        let learned = known.is_some_and(|entity| store.participants.is_data_target(entity));
+        let known = known.filter(|entity| registry.is_type(*entity));
+        let learned = known.is_some_and(|entity| store.participants().is_data_target(entity));
         if let Some(entity) = known.filter(|&entity| world.entities().contains_spawned(entity)) {
             // Runs users' code, too.
             if let Some(data) = data.filter(|_| !learned && !has_column) {
@@ -170,9 +170,9 @@ pub(in crate::ops) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> En
                 break entity;
             }
             let store = ensure_store(world);
-            let former = store.registry.types.remove(&type_ref.id).and_then(|former| former.name);
+            let former = store.registry_mut().take_type_entry(type_ref.id).and_then(|former| former.name);
             let name = former.or_else(|| type_ref.name.map(short_name));
-            store.registry.types.insert(type_ref.id, TypeEntry { entity, name, data: None });
+            store.registry_mut().set_type_entry(type_ref.id, TypeEntry { entity, name, data: None });
             note_type_entity(store, entity, type_ref.id);
             spare = None;
             continue;
@@ -188,12 +188,13 @@ pub(in crate::ops) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> En
 
 /// Notes the name of the type, and what values pairs with it carry, if that was not known when its entity was made.
 fn learn_type(store: &mut PairStore, entity: Entity, type_ref: TypeRef, data: Option<ColumnRef>) {
-    let Some(entry) = store.registry.types.get_mut(&type_ref.id) else { return };
+    let is_known = store.participants().is_data_target(entity);
+    let Some(entry) = store.registry_mut().type_entry_mut(type_ref.id) else { return };
     if entry.name.is_none() {
         entry.name = type_ref.name.map(short_name);
     }
-    if let Some(data) = data.filter(|_| !store.participants.is_data_target(entity)) {
+    if let Some(data) = data.filter(|_| !is_known) {
         entry.data = Some(data);
-        store.participants.set_data_target(entity);
+        store.participants_mut().set_data_target(entity);
     }
 }

@@ -191,7 +191,7 @@ impl NarrowedKeys {
         };
         let free: Vec<ComponentId> = narrowed.0.extract_if(gone).map(|(_, key)| key).collect();
         if let Some(store) = fetch::deferred_store(world) {
-            store.registry.free_keys.extend(free);
+            store.registry_mut().add_free_keys(free);
         }
     }
 }

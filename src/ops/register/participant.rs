@@ -33,15 +33,15 @@ pub(in crate::ops) fn mark(world: &mut World, entity: Entity) -> bool {
     }
     claim(&mut DeferredWorld::from(&mut *world), entity);
     let Some(store) = fetch::store_mut(world) else { return false };
-    if store.participants.is_marked(entity) {
+    if store.participants().is_marked(entity) {
         return true;
     }
-    store.participants.set_marked(entity, true);
+    store.participants_mut().set_marked(entity, true);
     let mut participant = world.entity_mut(entity);
     if !participant.contains::<Participant>() {
         participant.insert(Participant);
     }
-    fetch::store(world).is_some_and(|store| store.participants.is_marked(entity))
+    fetch::store(world).is_some_and(|store| store.participants().is_marked(entity))
 }
 
 /// Notes that `entity` came with the marker, if it still has it.
@@ -50,7 +50,7 @@ pub(in crate::ops) fn note_marker(world: &mut World, entity: Entity) -> bool {
     if marked {
         claim(&mut DeferredWorld::from(&mut *world), entity);
         if let Some(store) = fetch::store_mut(world) {
-            store.participants.set_marked(entity, true);
+            store.participants_mut().set_marked(entity, true);
         }
     }
     marked
@@ -60,7 +60,7 @@ pub(in crate::ops) fn note_marker(world: &mut World, entity: Entity) -> bool {
 /// written down about `entity`.
 #[inline]
 pub(in crate::ops) fn claim(world: &mut DeferredWorld<'_>, entity: Entity) {
-    let dead = fetch::store(world).and_then(|store| store.participants.stripped_before(entity));
+    let dead = fetch::store(world).and_then(|store| store.participants().stripped_before(entity));
     if let Some(dead) = dead {
         Participant::end_pairs(world, dead);
     }

@@ -22,7 +22,7 @@ use core::any::{Any, TypeId};
 /// If its declared traits are rejected.
 pub(crate) fn try_relation_id<R: Relation>(world: &mut World) -> Result<RelationId, TraitsError> {
     watch::mend_if_lost(world);
-    let id = match use_store(world).registry.of_type::<R>() {
+    let id = match use_store(world).registry().of_type::<R>() {
         Some(id) => id,
         None => register_new::<R>(world)?,
     };
@@ -49,8 +49,8 @@ pub fn register<R: Relation>(world: &mut World) -> Result<Entity, TraitsError> {
     // Here, as the spawn of the entity runs users' code.
     entity_of_type(world, type_ref::<R>());
     let store = ensure_store(world);
-    if let Some(id) = store.registry.of_type::<R>() {
-        return Ok(store.registry.entry(id).entity);
+    if let Some(id) = store.registry().of_type::<R>() {
+        return Ok(store.registry().entry(id).entity);
     }
     let added = add_type_relation::<R>(world);
     added.finish(world, |world, id| apply_traits(world, id, R::traits()))
@@ -74,7 +74,7 @@ impl AddedType {
         let mut declaration = Declaration { world, added: Some(self) };
         declare(declaration.world, id)?;
         declaration.added = None;
-        let entry = ensure_store(declaration.world).registry.entry_mut(id);
+        let entry = ensure_store(declaration.world).registry_mut().entry_mut(id);
         entry.settled = true;
         Ok(entry.entity)
     }
@@ -90,7 +90,7 @@ impl Drop for Declaration<'_> {
     fn drop(&mut self) {
         match self.added.take() {
             Some(AddedType { id, known: true }) => {
-                ensure_store(self.world).registry.entry_mut(id).declared = false;
+                ensure_store(self.world).registry_mut().entry_mut(id).declared = false;
             }
             Some(AddedType { id, known: false }) => forget_type(self.world, id),
             None => {}
@@ -100,18 +100,18 @@ impl Drop for Declaration<'_> {
 
 #[cold]
 fn register_new<R: Relation>(world: &mut World) -> Result<RelationId, TraitsError> {
-    let before: Vec<RelationId> = ensure_store(world).registry.declared().collect();
+    let before: Vec<RelationId> = ensure_store(world).registry().declared().collect();
     if let Err(error) = R::register(world) {
-        let along: Vec<RelationId> = ensure_store(world).registry.declared().collect();
+        let along: Vec<RelationId> = ensure_store(world).registry().declared().collect();
         for id in along.into_iter().filter(|id| !before.contains(id)) {
             // An observer may have used one.
-            if !ensure_store(world).registry.entry(id).frozen {
+            if !ensure_store(world).registry().entry(id).frozen {
                 forget_type(world, id);
             }
         }
         return Err(error);
     }
-    match ensure_store(world).registry.of_type::<R>() {
+    match ensure_store(world).registry().of_type::<R>() {
         Some(id) => Ok(id),
         None => unreachable!("the relation was just registered"),
     }
@@ -120,18 +120,18 @@ fn register_new<R: Relation>(world: &mut World) -> Result<RelationId, TraitsErro
 /// [`register`] from outside, with its companions.
 pub(crate) fn register_relation<R: Relation>(world: &mut World) -> Result<Entity, TraitsError> {
     let id = try_relation_id::<R>(world)?;
-    Ok(ensure_store(world).registry.entry(id).entity)
+    Ok(ensure_store(world).registry().entry(id).entity)
 }
 
 /// A relation type whose traits were rejected: its entity stands for the type, as before, and is no relation.
 fn forget_type(world: &mut World, id: RelationId) {
     let store = ensure_store(world);
-    let entry = store.registry.entry(id);
+    let entry = store.registry().entry(id);
     let (entity, type_id, data, name) = (entry.entity, entry.type_id, entry.data, entry.name.clone());
-    store.registry.remove(id);
-    store.participants.set_relation(entity, false);
+    store.registry_mut().remove(id);
+    store.participants_mut().set_relation(entity, false);
     if let Some(type_id) = type_id {
-        store.registry.types.insert(type_id, TypeEntry { entity, name, data });
+        store.registry_mut().set_type_entry(type_id, TypeEntry { entity, name, data });
     }
 }
 
@@ -144,10 +144,10 @@ pub(in crate::ops) fn add_type_relation<R: Relation>(world: &mut World) -> Added
     let key = key_of_type::<R>(world);
     let entity = entity_of_type(world, type_ref::<R>());
     let store = ensure_store(world);
-    store.registry.types.remove(&type_id);
-    let known = store.registry.of_entity(entity);
-    let id = known.unwrap_or_else(|| store.registry.add(entity, Some(type_id)));
-    let entry = store.registry.entry_mut(id);
+    store.registry_mut().take_type_entry(type_id);
+    let known = store.registry().of_entity(entity);
+    let id = known.unwrap_or_else(|| store.registry_mut().add(entity, Some(type_id)));
+    let entry = store.registry_mut().entry_mut(id);
     entry.declared = true;
     entry.name = Some(short_name(core::any::type_name::<R>()));
     entry.keys.insert(0, key);
@@ -183,7 +183,7 @@ pub(crate) fn spawn_relation(
     use_store(world);
     let entity = world.spawn(bevy_ecs::name::Name::new(name.clone())).id();
     let id = relation_id_of(world, entity)?;
-    ensure_store(world).registry.entry_mut(id).name = Some(name);
+    ensure_store(world).registry_mut().entry_mut(id).name = Some(name);
     match apply_traits(world, id, traits) {
         Ok(()) => Ok(entity),
         Err(error) => {

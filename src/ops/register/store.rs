@@ -116,10 +116,10 @@ fn bootstrap(world: &mut World, activity: Activity) {
         }
     }
     started(world);
-    debug_assert!(fetch::store(world).is_none_or(|PairStore { registry, .. }| {
-        registry.of_type::<IsA>() == Some(IS_A)
-            && registry.of_type::<SlotOf>() == Some(SLOT_OF)
-            && registry.of_type::<ChildOf>() == Some(CHILD_OF)
+    debug_assert!(fetch::store(world).is_none_or(|store| {
+        store.registry().of_type::<IsA>() == Some(IS_A)
+            && store.registry().of_type::<SlotOf>() == Some(SLOT_OF)
+            && store.registry().of_type::<ChildOf>() == Some(CHILD_OF)
     }));
 }
 
@@ -129,7 +129,7 @@ fn spawn_tick_observer(world: &mut World) -> Vec<Entity> {
         let check = *on.event();
         let Some(store) = fetch::deferred_store(&mut world) else { return };
         store.clamp_ticks(check);
-        let columns: Vec<_> = store.registry.columns().collect();
+        let columns: Vec<_> = store.registry().columns().collect();
         columns.into_iter().for_each(|column| column.clamp_ticks(&mut world, check));
     });
     vec![observer.id()]

@@ -33,7 +33,7 @@ pub(in crate::ops) fn apply_traits(
     id: RelationId,
     traits: RelationTraits,
 ) -> Result<(), TraitsError> {
-    let entry = ensure_store(world).registry.entry(id);
+    let entry = ensure_store(world).registry().entry(id);
     let (entity, type_id) = (entry.entity, entry.type_id);
     let mut resolved: Option<(RelationTraits, Vec<Entity>, Option<Entity>)> = None;
     loop {
@@ -58,7 +58,7 @@ pub(in crate::ops) fn apply_traits(
         if let Some(data) = merged.column() {
             data.init(world);
         }
-        let entry = ensure_store(world).registry.get(id);
+        let entry = ensure_store(world).registry().get(id);
         if !entry
             .is_some_and(|entry| entry.type_id == type_id && (type_id.is_some() || entry.entity == entity))
         {
@@ -76,7 +76,7 @@ fn check_component_companions(
 ) -> Result<(), TraitsError> {
     let is_component = |with: &IdRef| matches!(with, IdRef::Type(TypeRef { insert_default: Some(_), .. }));
     let Some(store) = fetch::store(world) else { return Ok(()) };
-    let entry = store.registry.entry(id);
+    let entry = store.registry().entry(id);
     let component = entry.type_id.and_then(|type_id| world.components().get_id(type_id));
     let refused = entry.adopted.is_some() || component.is_none();
     match refused && traits.with_refs().iter().any(is_component) {
@@ -93,7 +93,7 @@ fn merge_traits(
 ) -> Result<Option<RelationTraits>, TraitsError> {
     let alive = world.entities();
     let Some(store) = fetch::store(world) else { return Ok(None) };
-    let entry = store.registry.entry(id);
+    let entry = store.registry().entry(id);
     let relation = entry.name();
     let mut merged = entry.traits.clone();
     // A companion that has gone since is no companion any more.
@@ -124,28 +124,30 @@ fn commit_traits(
     one_of: Option<Entity>,
 ) -> Result<(), TraitsError> {
     let store = ensure_store(world);
-    let relation = store.registry.entry(id).name();
+    let relation = store.registry().entry(id).name();
     let id_of = |&entity: &Entity| {
         let relation = relation.clone();
-        store.registry.of_entity(entity).ok_or(TraitsError::DeadReference { relation, entity })
+        store.registry().of_entity(entity).ok_or(TraitsError::DeadReference { relation, entity })
     };
     let with = with.iter().map(id_of).collect::<Result<Vec<RelationId>, _>>()?;
-    let leads_back = store.registry.entry(id).is_companion || with.contains(&id);
-    if let Some(path) = leads_back.then(|| path_back(&store.registry, id, &with)).flatten() {
-        let names = path.iter().map(|&id| store.registry.entry(id).name()).collect();
+    let leads_back = store.registry().entry(id).is_companion || with.contains(&id);
+    if let Some(path) = leads_back.then(|| path_back(&store.registry(), id, &with)).flatten() {
+        let names = path.iter().map(|&id| store.registry().entry(id).name()).collect();
         return Err(TraitsError::WithCycle { relation, path: RelationPath(names) });
     }
     for &with in &with {
-        store.registry.entry_mut(with).is_companion = true;
+        store.registry_mut().entry_mut(with).is_companion = true;
     }
     let data = merged.column();
     let takes_along = merged.relation_policy() == Some(CleanupPolicy::Despawn);
-    let entry = store.registry.entry_mut(id);
+    let entry = store.registry_mut().entry_mut(id);
     entry.traits = merged;
     entry.with = with;
     entry.one_of = one_of;
     entry.data = entry.data.or(data);
-    store.registry.relations_take_along |= takes_along;
+    if takes_along {
+        store.registry_mut().set_takes_along();
+    }
     store.create_index(id);
     Ok(())
 }
@@ -153,7 +155,7 @@ fn commit_traits(
 /// Whether it is too late for these traits: there have been pairs of the relation, or entities with the tag; or
 /// something inherits from what is to be final.
 fn is_used(store: &PairStore, id: RelationId, traits: &RelationTraits) -> bool {
-    let entry = store.registry.entry(id);
+    let entry = store.registry().entry(id);
     entry.frozen
         || store.relation(id).len() > 0
         || store.tags().is_target(entry.entity)
@@ -165,10 +167,10 @@ fn resolve(world: &mut World, id: RelationId, reference: IdRef) -> Result<Entity
     match reference {
         IdRef::Entity(entity) if world.entities().contains_spawned(entity) => Ok(entity),
         IdRef::Entity(entity) => {
-            let relation = ensure_store(world).registry.entry(id).name();
+            let relation = ensure_store(world).registry().entry(id).name();
             Err(TraitsError::DeadReference { relation, entity })
         }
-        IdRef::Type(type_ref) if ensure_store(world).registry.is_declared(type_ref.id) => {
+        IdRef::Type(type_ref) if ensure_store(world).registry().is_declared(type_ref.id) => {
             Ok(entity_of_type(world, type_ref))
         }
         IdRef::Type(TypeRef { register: Some(register), .. }) => register(world),

@@ -45,7 +45,7 @@ pub(in crate::ops) fn install(world: &mut World, spawn: fn(&mut World) -> Vec<En
         if participant::note_marker(world, observer)
             && let Some(store) = fetch::store_mut(world)
         {
-            store.participants.set_observer(observer);
+            store.participants_mut().set_observer(observer);
         }
     }
     if !observers.is_empty() {
@@ -56,7 +56,7 @@ pub(in crate::ops) fn install(world: &mut World, spawn: fn(&mut World) -> Vec<En
 /// [`mend`], if an observer is known to be gone.
 #[inline]
 pub(in crate::ops) fn mend_if_lost(world: &mut World) {
-    if fetch::store(world).is_some_and(|store| store.participants.has_lost_observers()) {
+    if fetch::store(world).is_some_and(|store| store.participants().has_lost_observers()) {
         mend(world);
     }
 }
@@ -65,7 +65,7 @@ pub(in crate::ops) fn mend_if_lost(world: &mut World) {
 #[cold]
 pub(super) fn mend(world: &mut World) {
     let Some(store) = fetch::store_mut(world) else { return };
-    store.participants.forget_lost_observers();
+    store.participants_mut().forget_lost_observers();
     let Some(watches) = world.get_resource::<Watches>() else { return };
     let is_observer = |entity| world.get::<Observer>(entity).is_some();
     let broken: Vec<bool> = watches.0.iter().map(|watch| watch.lost(is_observer).is_some()).collect();

@@ -201,7 +201,7 @@ where
         let id = relation_id::<R>(world);
         let store = use_store(world);
         assert!(
-            store.registry.entry(id).traits.is_traversable(),
+            store.registry().entry(id).traits.is_traversable(),
             "`{}` cannot be followed by `CascadeQuery`: an entity may point to itself",
             type_name::<R>()
         );
@@ -228,7 +228,7 @@ where
         // SAFETY: declared in `init_access` by the same parameter; the caller promises the rest.
         let store = unsafe { <Option<Res<PairStore>>>::get_param(&mut state.store, meta, world, this_run)? };
         let index =
-            store.map(Res::into_inner).and_then(|store| Some(store.relation(store.registry.known::<R>()?)));
+            store.map(Res::into_inner).and_then(|store| Some(store.relation(store.registry().known::<R>()?)));
         let context = Context { world, last_run: meta.get_last_run(), this_run };
         Ok(CascadeQuery { state, index, context, relation: PhantomData })
     }

@@ -79,7 +79,7 @@ impl Lowering<'_, '_> {
                             SmallVec::from_elem(relation, 1)
                         };
                         let known = relations.iter().filter_map(|&relation| self.relation(relation));
-                        let traits = |id| &self.view.store.registry.entry(id).traits;
+                        let traits = |id| &self.view.store.registry().entry(id).traits;
                         let known = known.map(|id| KnownRelation {
                             id,
                             transitive: pair.closed && traits(id).is_transitive(),

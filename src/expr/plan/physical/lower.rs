@@ -216,7 +216,7 @@ impl Lowering<'_, '_> {
     }
 
     pub(super) fn relation(&self, relation: Entity) -> Option<RelationId> {
-        self.view.store.registry.of_entity(relation)
+        self.view.store.registry().of_entity(relation)
     }
 
     /// Hides what `$this` cannot be, after it was bound.
