@@ -150,6 +150,33 @@ fn despawn_with_pair_takes_the_sources_and_what_depends_on_them() {
 }
 
 #[test]
+fn the_sources_of_a_pair_go_as_one_cascade_even_if_the_relation_is_one_of_them() {
+    let mut world = world_that_records_errors();
+    let bound = world.spawn_relation("bound", RelationTraits::new().symmetric()).unwrap();
+    world.set_traits(bound, RelationTraits::new().on_target_despawn(CleanupPolicy::Despawn)).unwrap();
+    let [a, b] = [(); 2].map(|()| world.spawn_empty().id());
+    world.insert_pair_by_id(a, (bound, b)).unwrap();
+    world.insert_pair(bound, Likes, a).unwrap();
+    // `bound` and `b` have a pair with `a`, and `a` goes with `b`.
+    assert_eq!(world.despawn_sources(PairId::with_target(a)), Ok(2));
+    assert!([a, b, bound].iter().all(|&entity| world.get_entity(entity).is_err()));
+    world.check_pairs().unwrap();
+}
+
+#[test]
+fn a_policy_in_the_way_of_one_source_keeps_all_of_them() {
+    let mut world = world_that_records_errors();
+    let [liked, free, needed, user] = [(); 4].map(|()| world.spawn_empty().id());
+    world.insert_pair_batch([(free, Likes, liked), (needed, Likes, liked)]).unwrap();
+    world.insert_pair(user, NeededBy, needed).unwrap();
+    let error = world.despawn_sources(PairId::with_target(liked)).unwrap_err();
+    assert!(matches!(error, DespawnError::InUse { used, .. } if used.entity() == needed), "{error}");
+    assert_eq!(world.pairs::<Likes>().source_count(liked), 2);
+    assert!(world.get_entity(free).is_ok());
+    world.check_pairs().unwrap();
+}
+
+#[test]
 fn a_panic_deep_in_the_cascade_refuses_with_nothing_changed() {
     let mut world = world_that_logs_despawns();
     let [root, a, b, c] = mounted(&mut world);
