@@ -27,6 +27,7 @@ impl Bed {
         let (mut world, mut store) = (World::new(), PairStore::with_built_ins());
         let entity = world.spawn_empty().id();
         let id = store.registry.add(entity, None);
+        store.participants.set_marked(entity, true);
         store.participants.set_relation(entity, true);
         store.registry.entry_mut(id).traits = traits;
         store.create_index(id);
@@ -313,12 +314,20 @@ fn entities_that_are_not_known_as_what_they_are_are_named() {
     assert!(bed.store.participants.visit(entity));
     assert_eq!(bed.broken(), Some(Invariant::Roles), "a visit was not taken back");
 
-    let mut bed = linked(RelationTraits::new());
+    let mut bed = Bed::new(RelationTraits::new());
     let relation = bed.store.registry.entry(bed.id).entity;
     bed.store.participants.set_relation(relation, false);
     assert_eq!(bed.broken(), Some(Invariant::Roles), "the relation is not known to be one");
 
     let mut bed = linked(RelationTraits::new());
+    bed.store.participants.set_relation(relation, false);
+    assert_eq!(bed.broken(), Some(Invariant::Alive), "nor is that of pairs");
+
+    let mut bed = linked(RelationTraits::new());
+    bed.store.participants.set_marked(relation, false);
+    assert_eq!(bed.broken(), Some(Invariant::Roles), "the despawn of the relation would not be noticed");
+
+    let mut bed = Bed::new(RelationTraits::new());
     let other = bed.entities[30];
     let id = bed.id;
     bed.store.registry.entry_mut(id).entity = other;
