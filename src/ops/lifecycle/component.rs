@@ -52,7 +52,7 @@ pub(in crate::ops) fn in_use(
     used: Entity,
     entity: Entity,
 ) -> Option<DespawnError> {
-    let component = component_of(&store.registry(), world.components(), used)?;
+    let component = component_of(store.registry(), world.components(), used)?;
     let source_entity = holders(world, component, used).next()?;
     let name = store.registry().name_of(used);
     let [entity, source_entity] = [entity, source_entity].map(EntityName::unnamed);
@@ -67,7 +67,7 @@ pub(in crate::ops) fn leave_as_component(
     policy: CleanupPolicy,
 ) -> Option<DespawnError> {
     let store = fetch::store(world)?;
-    let component = component_of(&store.registry(), world.components(), entity)?;
+    let component = component_of(store.registry(), world.components(), entity)?;
     let refusal = if policy == CleanupPolicy::Refuse { in_use(world, store, entity, entity) } else { None };
     let holders: Vec<Entity> = match policy {
         CleanupPolicy::Despawn => Vec::new(),
@@ -91,7 +91,7 @@ pub(in crate::ops) fn leave_as_component(
 /// The holders of the component that `entity` stands for, which go with it.
 pub(in crate::ops) fn dependents(world: &mut DeferredWorld<'_>, entity: Entity) -> Vec<Entity> {
     let Some(store) = fetch::store(world) else { return Vec::new() };
-    let component = component_of(&store.registry(), world.components(), entity);
+    let component = component_of(store.registry(), world.components(), entity);
     let holders: Vec<Entity> =
         component.into_iter().flat_map(|component| holders(world, component, entity)).collect();
     for &holder in &holders {

@@ -131,7 +131,7 @@ fn commit_traits(
     };
     let with = with.iter().map(id_of).collect::<Result<Vec<RelationId>, _>>()?;
     let leads_back = store.registry().entry(id).is_companion || with.contains(&id);
-    if let Some(path) = leads_back.then(|| path_back(&store.registry(), id, &with)).flatten() {
+    if let Some(path) = leads_back.then(|| path_back(store.registry(), id, &with)).flatten() {
         let names = path.iter().map(|&id| store.registry().entry(id).name()).collect();
         return Err(TraitsError::WithCycle { relation, path: RelationPath(names) });
     }
