@@ -180,7 +180,7 @@ impl Operation {
     fn run(self, world: &mut World) {
         let ([a, b, c], run_time) = (self.on, self.run_time);
         CLONED.set(CLONED.get() || (39..=41).contains(&self.kind));
-        let writes_relationship = matches!(self.kind, 15..=16 | 27..=28 | 30 | 39..=42 | 51);
+        let writes_relationship = matches!(self.kind, 15..=18 | 27..=28 | 30 | 39..=42 | 51);
         match self.kind {
             _ if writes_relationship && LINKED_CLONE.get() => {}
             0..=2 => _ = world.insert_pair(a, Likes, b),
