@@ -170,7 +170,7 @@ fn a_policy_in_the_way_of_one_source_keeps_all_of_them() {
     world.insert_pair_batch([(free, Likes, liked), (needed, Likes, liked)]).unwrap();
     world.insert_pair(user, NeededBy, needed).unwrap();
     let error = world.despawn_sources(PairId::with_target(liked)).unwrap_err();
-    assert!(matches!(error, DespawnError::InUse { used, .. } if used.entity() == needed), "{error}");
+    assert!(matches!(error, DespawnError::InUse { ref used, .. } if used.entity() == needed), "{error}");
     assert_eq!(world.pairs::<Likes>().source_count(liked), 2);
     assert!(world.get_entity(free).is_ok());
     world.check_pairs().unwrap();
