@@ -405,8 +405,13 @@ pub(crate) fn despawn_with_dependents(world: &mut World, entity: Entity) -> Resu
 fn despawn_all(world: &mut World, roots: Vec<Entity>) -> Result<(), DespawnError> {
     let Some(&first) = roots.first() else { return Ok(()) };
     let mut order = dependents::collect(&mut DeferredWorld::from(&mut *world), roots.clone());
-    if let Some(store) = fetch::store(world) {
-        refuse(world, store, first, &order).map_err(|error| error.named(world))?;
+    if let Err(error) = refuse(world, first, &order) {
+        // The error names the one that cannot go.
+        let own = roots.iter().find_map(|&root| {
+            let order = dependents::collect(&mut DeferredWorld::from(&mut *world), alloc::vec![root]);
+            refuse(world, root, &order).err()
+        });
+        return Err(own.unwrap_or(error).named(world));
     }
     // They take part in nothing, or an observer has brought them back into pairs.
     order.extend(roots);
@@ -415,7 +420,8 @@ fn despawn_all(world: &mut World, roots: Vec<Entity>) -> Result<(), DespawnError
 }
 
 /// Whether a policy stands in the way of despawning `order`.
-fn refuse(world: &World, store: &PairStore, entity: Entity, order: &[Entity]) -> Result<(), DespawnError> {
+fn refuse(world: &World, entity: Entity, order: &[Entity]) -> Result<(), DespawnError> {
+    let Some(store) = fetch::store(world) else { return Ok(()) };
     for &used in order {
         if store.has_tags(used)
             && relation_policy(store, used) == CleanupPolicy::Refuse
