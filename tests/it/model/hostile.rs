@@ -150,8 +150,7 @@ fn act(world: &mut DeferredWorld, subject: Entity) {
     world.commands().queue(move |world: &mut World| {
         let Some(mut mischief) = world.remove_resource::<Mischief>() else { return };
         let mut operation = Operation::new(&mut mischief, about_subject.then_some(subject));
-        // In the middle of another operation Bevy's collections may be such that a linked clone does not end, also with Bevy
-        // alone.
+        // In the middle of another operation Bevy's collections may be such that a linked clone does not end.
         if operation.kind == 40 {
             operation.kind = 39;
         }
