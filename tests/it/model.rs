@@ -6,7 +6,7 @@
 //! tells both. So many as are played before a release:
 //!
 //! ```sh
-//! PAIR_MODEL_CASES=100000 cargo test --profile bench --test it -- model::
+//! PAIR_MODEL_CASES=50000 cargo test --profile histories --test histories
 //! ```
 //!
 //! # What a program can do while the crate is at work
