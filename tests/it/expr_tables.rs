@@ -1,6 +1,6 @@
 //! Rows a table at a time and on several threads, against the same rows one by one.
 
-use crate::oracle::random::Random;
+use crate::{common::size, oracle::random::Random};
 use bevy_ecs::{change_detection::ContiguousRef, prelude::*, system::SystemParamBuilder};
 use bevy_relations::{
     expr::{AnyExpression, CompiledExpr, ExprParam, PairExpr, Row, RowMut, WriteFieldError},
@@ -54,7 +54,7 @@ fn fleet(seed: u64) -> World {
     world.register_component::<Ship>();
     world.register_component::<Burning>();
     let mut ships = Vec::new();
-    for number in 0..80 {
+    for number in 0..size(80, 30) as u32 {
         let mut ship = world.spawn((Ship, Fuel(number)));
         // In stretches, so that there are tables with something in them.
         if number / 8 % 3 == 0 || random.chance(5) {
@@ -267,7 +267,9 @@ const WRITTEN: [(&str, &[usize], &[usize]); 7] = [
 
 #[test]
 fn fields_of_entities_in_several_tables_are_written() {
-    for (seed, (text, marked, whole)) in (0..4).flat_map(|seed| WRITTEN.map(|written| (seed, written))) {
+    for (seed, (text, marked, whole)) in
+        (0..size(4, 1) as u64).flat_map(|seed| WRITTEN.map(|written| (seed, written)))
+    {
         for (in_system, fields) in [(false, whole), (true, marked)] {
             let mut world = fleet(seed);
             let mut expr = compile(&mut world, text);
