@@ -266,6 +266,11 @@ impl Participants {
         self.observers_lost
     }
 
+    /// Notes that observers that the store depends on are to be spawned again.
+    pub(crate) fn note_lost_observers(&mut self) {
+        self.observers_lost = true;
+    }
+
     /// Forgets that observers are gone: they are about to come back.
     pub(crate) fn forget_lost_observers(&mut self) {
         self.observers_lost = false;

@@ -1,9 +1,9 @@
 //! Apps with the plugin before anything uses relations: parents and children are there to read, and the first use, of
 //! whatever kind, finds them.
 
-use crate::common::{fewer, record_errors_of, take_reported_errors};
+use crate::common::{fewer, panic_message, record_errors_of, take_reported_errors};
 use bevy_app::App;
-use bevy_ecs::{entity::EntityHashSet, prelude::*, system::RunSystemOnce};
+use bevy_ecs::{entity::EntityHashSet, lifecycle::Insert, prelude::*, system::RunSystemOnce};
 use bevy_relations::{PairQuery, expr::PairExpr, id::Slot, prelude::*, query::Up, relation::Wildcard};
 
 #[derive(Relation)]
@@ -310,4 +310,33 @@ fn a_deep_hierarchy_is_despawned_on_a_small_stack_before_relations_are_used() {
         assert_eq!(world.pairs::<ChildOf>().len(), 0);
     };
     std::thread::Builder::new().stack_size(512 << 10).spawn(despawn).unwrap().join().unwrap();
+}
+
+#[derive(Resource, Default)]
+struct PanicsLeft(u32);
+
+#[test]
+fn a_panic_at_the_first_use_is_made_up_for_at_the_next() {
+    for panics in 1..8 {
+        let mut app = app();
+        app.init_resource::<Heard>().init_resource::<PanicsLeft>();
+        let world = app.world_mut();
+        let root = world.spawn_empty().id();
+        let child = world.spawn(ChildOf(root)).id();
+        world.add_observer(|_: On<Insert<Observer>>, mut left: ResMut<PanicsLeft>| {
+            left.0 = left.0.saturating_sub(1);
+            assert!(left.0 != 1, "on purpose");
+        });
+        // The observers that relations need are spawned one after the other: one of them panics.
+        world.resource_mut::<PanicsLeft>().0 = panics + 1;
+        _ = panic_message(|| world.register_relation::<Likes>().is_ok());
+        world.resource_mut::<PanicsLeft>().0 = 0;
+        world.maintain_pairs();
+        world.add_observer(|on: On<PairInserted<ChildOf>>, mut heard: ResMut<Heard>| heard.0.push(on.source));
+        let later = world.spawn(ChildOf(root)).id();
+        assert_eq!(world.resource::<Heard>().0, [later], "panic {panics}");
+        assert!(children(world, root).contains(&child) && children(world, root).contains(&later));
+        assert_eq!(world.pairs::<ChildOf>().len(), 2);
+        world.check_pairs().unwrap();
+    }
 }

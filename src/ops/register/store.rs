@@ -67,14 +67,17 @@ pub(crate) fn end_idleness(world: &mut World) {
 fn start(world: &mut World) {
     let Some(store) = fetch::store_mut(world) else { return };
     store.set_activity(Activity::Starting);
-    watch::renew(world);
-    started(world);
+    let start = Start(world);
+    watch::renew(start.0);
 }
 
-/// Everything is imported.
-fn started(world: &mut World) {
-    if let Some(store) = fetch::store_mut(world).filter(|store| store.activity() == Activity::Starting) {
-        store.set_activity(Activity::InUse);
+/// What is there is being imported. That ends when this is dropped, also by a panic in a user's observer.
+struct Start<'w>(&'w mut World);
+
+impl Drop for Start<'_> {
+    fn drop(&mut self) {
+        let store = fetch::store_mut(self.0).filter(|store| store.activity() == Activity::Starting);
+        store.into_iter().for_each(|store| store.set_activity(Activity::InUse));
     }
 }
 
@@ -96,6 +99,8 @@ fn spawn_idle_observer(world: &mut World) -> Vec<Entity> {
 /// Makes the store, the built-in relations and the observers that keep them going.
 #[cold]
 fn bootstrap(world: &mut World, activity: Activity) {
+    let start = Start(world);
+    let world = &mut *start.0;
     // From here on observers may use relations, also these: their numbers are taken.
     let mut store = PairStore::with_built_ins();
     store.set_activity(activity);
@@ -115,7 +120,6 @@ fn bootstrap(world: &mut World, activity: Activity) {
             report(world.commands(), to_bevy(error));
         }
     }
-    started(world);
     debug_assert!(fetch::store(world).is_none_or(|store| {
         store.registry().of_type::<IsA>() == Some(IS_A)
             && store.registry().of_type::<SlotOf>() == Some(SLOT_OF)

@@ -14,12 +14,14 @@ use bevy_ecs::{entity::Entity, observer::Observer, resource::Resource, world::Wo
 struct Watch {
     observers: Vec<Entity>,
     spawn: fn(&mut World) -> Vec<Entity>,
+    /// They are there, but others are needed by now.
+    is_stale: bool,
 }
 
 impl Watch {
-    /// An observer that is gone, as far as `is_observer` knows.
+    /// An observer that is gone, as far as `is_observer` knows, or stale.
     fn lost(&self, is_observer: impl Fn(Entity) -> bool) -> Option<Entity> {
-        self.observers.iter().copied().find(|&observer| !is_observer(observer))
+        self.observers.iter().copied().find(|&observer| self.is_stale || !is_observer(observer))
     }
 }
 
@@ -49,7 +51,7 @@ pub(in crate::ops) fn install(world: &mut World, spawn: fn(&mut World) -> Vec<En
         }
     }
     if !observers.is_empty() {
-        world.get_resource_or_init::<Watches>().0.push(Watch { observers, spawn });
+        world.get_resource_or_init::<Watches>().0.push(Watch { observers, spawn, is_stale: false });
     }
 }
 
@@ -85,15 +87,36 @@ pub(super) fn mend(world: &mut World) {
 /// Spawns all observers anew.
 pub(super) fn renew(world: &mut World) {
     let Some(mut watches) = world.get_resource_mut::<Watches>() else { return };
-    let all = core::mem::take(&mut watches.0);
-    respawn(world, all);
+    watches.0.iter_mut().for_each(|watch| watch.is_stale = true);
+    mend(world);
 }
 
 fn respawn(world: &mut World, watches: Vec<Watch>) {
-    for watch in watches {
-        for observer in watch.observers {
-            let _ = world.try_despawn(observer);
+    let mut respawn = Respawn { world, left: watches };
+    while let Some(Watch { observers, spawn, .. }) = respawn.left.first() {
+        let (observers, spawn) = (observers.clone(), *spawn);
+        for observer in observers {
+            let _ = respawn.world.try_despawn(observer);
         }
-        install(world, watch.spawn);
+        install(respawn.world, spawn);
+        respawn.left.remove(0);
+    }
+}
+
+/// What is still to be spawned anew. If a user's observer panics, that is done at the next use or maintenance.
+struct Respawn<'w> {
+    world: &'w mut World,
+    left: Vec<Watch>,
+}
+
+impl Drop for Respawn<'_> {
+    fn drop(&mut self) {
+        if self.left.is_empty() {
+            return;
+        }
+        self.world.get_resource_or_init::<Watches>().0.append(&mut self.left);
+        if let Some(store) = fetch::store_mut(self.world) {
+            store.participants_mut().note_lost_observers();
+        }
     }
 }
