@@ -34,7 +34,7 @@ use core::any::{TypeId, type_name};
 /// A world takes relations into use by itself, on their first use: from then on an index of parents and children, the pairs
 /// of [`ChildOf`](bevy_ecs::hierarchy::ChildOf), is kept, too. The plugin does what is needed once per frame: it keeps reads
 /// of depths constant by settling them at the beginning of each, and it keeps the despawn of deep hierarchies off the stack.
-/// An app that never uses relations pays for neither: what is asked of a shared world about parents and children, before
+/// An app that never uses relations pays little: what is asked of a shared world about parents and children, before
 /// anything else was, is read from Bevy's components.
 pub struct RelationsPlugin;
 

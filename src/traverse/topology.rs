@@ -6,6 +6,7 @@ use crate::{
     relation::{CHILD_OF, Relation},
     store::SourceIter,
 };
+use alloc::vec::Vec;
 use bevy_ecs::{
     archetype::{Archetype, ArchetypeEntity},
     entity::Entity,
@@ -72,20 +73,21 @@ impl<'w> Hierarchy<'w> {
         self.0.get::<Children>(parent).map_or(&[], |children| &**children)
     }
 
-    /// Every child with its parent, parent by parent.
+    /// Every child with its parent, in no particular order; also children that the collection of the parent lacks, since
+    /// hooks were skipped.
     pub(super) fn iter(self) -> impl Iterator<Item = (Entity, Entity)> + use<'w> {
-        let children = self.0.component_id::<Children>();
+        let child_of = self.0.component_id::<ChildOf>();
         let archetypes = self.0.archetypes().iter();
         let archetypes =
-            archetypes.filter(move |archetype| children.is_some_and(|id| archetype.contains(id)));
-        let parents = archetypes.flat_map(Archetype::entities).map(ArchetypeEntity::id);
-        parents.flat_map(move |parent| self.children(parent).iter().map(move |&child| (child, parent)))
+            archetypes.filter(move |archetype| child_of.is_some_and(|id| archetype.contains(id)));
+        let children = archetypes.flat_map(Archetype::entities).map(ArchetypeEntity::id);
+        children.filter_map(move |child| Some((child, self.parent(child)?)))
     }
 
-    /// Number of children. A step per archetype.
-    pub(super) fn len(self) -> usize {
-        let Some(child_of) = self.0.component_id::<ChildOf>() else { return 0 };
-        let archetypes = self.0.archetypes().iter().filter(|archetype| archetype.contains(child_of));
-        archetypes.map(|archetype| archetype.len() as usize).sum()
+    /// [`iter`](Self::iter), parent by parent.
+    pub(super) fn by_parent(self) -> impl Iterator<Item = (Entity, Entity)> + use<'w> {
+        let mut pairs: Vec<_> = self.iter().collect();
+        pairs.sort_by_key(|&(_, parent)| parent);
+        pairs.into_iter()
     }
 }

@@ -142,11 +142,11 @@ impl<'w, 's> RelationView<'w, 's> {
         }
     }
 
-    /// Number of pairs. Constant time.
+    /// Number of pairs. Constant time, once [relations are in use](crate::RelationsPlugin).
     pub fn len(&self) -> usize {
         match self.index {
             Some(index) => index.len(),
-            None => self.hierarchy().map_or(0, Hierarchy::len),
+            None => self.hierarchy().map_or(0, |hierarchy| hierarchy.iter().count()),
         }
     }
 
@@ -159,7 +159,7 @@ impl<'w, 's> RelationView<'w, 's> {
     pub fn iter(&self) -> impl Iterator<Item = (Entity, Entity)> + use<'w> {
         let hierarchy = self.hierarchy();
         let stored = self.index.into_iter().flat_map(RelationIndex::iter);
-        stored.chain(hierarchy.into_iter().flat_map(Hierarchy::iter))
+        stored.chain(hierarchy.into_iter().flat_map(Hierarchy::by_parent))
     }
 
     /// Counts changes to the pairs of this relation: two reads that give the same number saw the same pairs.

@@ -3,7 +3,10 @@
 
 use crate::common::{fewer, panic_message, record_errors_of, take_reported_errors};
 use bevy_app::App;
-use bevy_ecs::{entity::EntityHashSet, lifecycle::Insert, prelude::*, system::RunSystemOnce};
+use bevy_ecs::{
+    entity::EntityHashSet, entity_disabling::Disabled, lifecycle::Insert, prelude::*,
+    relationship::RelationshipHookMode, system::RunSystemOnce,
+};
 use bevy_relations::{PairQuery, expr::PairExpr, id::Slot, prelude::*, query::Up, relation::Wildcard};
 
 #[derive(Relation)]
@@ -32,6 +35,7 @@ fn forest(world: &mut World) -> Vec<Entity> {
     world.entity_mut(all[5]).insert(ChildOf(all[4]));
     world.entity_mut(all[0]).insert_child(0, all[6]);
     world.entity_mut(all[3]).insert(Ship);
+    world.entity_mut(all[2]).insert(Disabled);
     world.despawn(all[9]);
     world.flush();
     all
@@ -339,4 +343,50 @@ fn a_panic_at_the_first_use_is_made_up_for_at_the_next() {
         assert_eq!(world.pairs::<ChildOf>().len(), 2);
         world.check_pairs().unwrap();
     }
+}
+
+#[test]
+fn children_whose_hooks_were_skipped_and_entities_that_are_dead_are_read_as_what_they_are() {
+    let mut app = app();
+    let world = app.world_mut();
+    let [root, skipped, orphan, dead] = [(); 4].map(|()| world.spawn_empty().id());
+    world.despawn(dead);
+    for (child, parent) in [(skipped, root), (orphan, dead)] {
+        let skip = RelationshipHookMode::Skip;
+        world.entity_mut(child).insert_with_relationship_hook_mode(ChildOf(parent), skip);
+    }
+    let all = [root, skipped, orphan, dead];
+    let say = |world: &World| {
+        let view = world.pairs::<ChildOf>();
+        let has: Vec<_> = all.iter().flat_map(|&a| all.map(|b| world.has_pair::<ChildOf>(a, b))).collect();
+        (has, view.len(), view.iter().collect::<Vec<_>>(), all.map(|a| (view.target(a), view.depth(a))))
+    };
+    let before = say(world);
+    assert_eq!((before.1, &before.2[..]), (1, &[(skipped, root)][..]));
+    world.register_relation::<Likes>().unwrap();
+    assert_eq!(say(world), before);
+    assert_eq!(take_reported_errors().len(), 1, "the parent that is dead");
+    world.check_pairs().unwrap();
+}
+
+#[test]
+fn an_idle_app_that_loses_all_observers_gets_those_back_that_it_needs() {
+    let mut app = app();
+    let world = app.world_mut();
+    let root = world.spawn_empty().id();
+    let child = world.spawn(ChildOf(root)).id();
+    let observers: Vec<_> = world.query_filtered::<Entity, With<Observer>>().iter(world).collect();
+    assert!(observers.len() > 3);
+    observers.into_iter().for_each(|observer| _ = world.try_despawn(observer));
+    app.update();
+    let world = app.world_mut();
+    let later = world.spawn(ChildOf(root)).id();
+    assert_eq!(children(world, root), [child, later].into_iter().collect());
+    let latest = world.spawn(ChildOf(root)).id();
+    assert!(children(world, root).contains(&latest));
+    world.check_pairs().unwrap();
+    // Nothing fits, or everything.
+    assert_eq!(world.despawn_sources(PairId::with_target(child)), Ok(0));
+    assert_eq!(world.despawn_sources(PairId::ALL), Ok(3));
+    assert!(world.get_entity(root).is_ok() && world.get_entity(latest).is_err());
 }

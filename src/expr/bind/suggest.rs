@@ -38,7 +38,7 @@ impl Binder<'_> {
         // Types and relations have no other names before theirs.
         let alone = path.0.len() == 1;
         if alone && let Some(store) = access.store() {
-            let registry = &store.registry();
+            let registry = store.registry();
             let relations = registry.declared().filter_map(|id| registry.entry(id).name.as_deref());
             relations.for_each(|name| best.consider(name, || Some(type_text(name))));
         }

@@ -197,7 +197,7 @@ pub(crate) fn stored_target(
     relation: Entity,
     target: Entity,
 ) -> Option<Entity> {
-    let registry = &view.store.registry();
+    let registry = view.store.registry();
     let relation = registry.of_entity(relation)?;
     if !registry.entry(relation).traits.is_transitive() {
         return None;

@@ -80,7 +80,7 @@ impl View<'_> {
 
     /// Whether an entry is a list: neither a type nor anything with traits, and with ids of its own.
     fn is_nested_list(&self, tag: Entity, unlisted: &[ComponentId]) -> bool {
-        let registry = &self.store.registry();
+        let registry = self.store.registry();
         if registry.is_type(tag) || registry.of_entity(tag).is_some() {
             return false;
         }
@@ -109,7 +109,7 @@ impl View<'_> {
 
     /// Whether instances get the id, so that it counts as part of what an entity is made of.
     fn is_listed(&self, id: Entity) -> bool {
-        let registry = &self.store.registry();
+        let registry = self.store.registry();
         let rule = registry.of_entity(id).map(|id| registry.entry(id).traits.instantiate_rule());
         rule != Some(OnInstantiate::DontInherit)
     }

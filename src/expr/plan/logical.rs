@@ -74,7 +74,7 @@ pub(super) fn leaf<'q>(term: &'q BoundTerm, view: &View<'_>) -> Logical<'q> {
         Condition::Match(atom) => atom,
     };
     let follows = |relation: BoundElement| {
-        let registry = &view.store.registry();
+        let registry = view.store.registry();
         let traits = |id| &registry.entry(id).traits;
         let known = relation.entity().and_then(|relation| registry.of_entity(relation));
         known.is_some_and(|id| traits(id).is_transitive() || traits(id).is_reflexive())

@@ -113,7 +113,7 @@ pub(crate) fn trigger_by_id(
     event: &mut impl PropagatedEvent,
     towards: Direction,
 ) -> Result<(), NotTraversableError> {
-    let registry = &use_store(world).registry();
+    let registry = use_store(world).registry();
     let traversable = |&id: &RelationId| registry.entry(id).traits.is_traversable();
     let Some(id) = registry.of_entity(relation).filter(traversable) else {
         return Err(NotTraversableError { relation: registry.name_of(relation) });

@@ -87,7 +87,7 @@ fn component_of(world: &World, entity: Entity) -> Option<(TypeId, ComponentId)> 
 /// If it is too late for them, or one of them cannot be made.
 fn check(world: &World, entity: Entity, traits: &RelationTraits) -> Result<Vec<Companion>, TraitsError> {
     let Some(store) = fetch::store(world) else { return Ok(Vec::new()) };
-    let registry = &store.registry();
+    let registry = store.registry();
     let Some(entry) = registry.of_entity(entity).map(|id| registry.entry(id)) else { return Ok(Vec::new()) };
     let known = entry.traits.with_refs();
     let new: Vec<IdRef> = traits.with_refs().iter().copied().filter(|with| !known.contains(with)).collect();

@@ -160,7 +160,7 @@ pub(super) fn relation_of(store: &PairStore, entity: Entity) -> Option<RelationI
 /// What happens to the pairs of a relation, or to those that have a tag, when it goes. An entity that stands for
 /// a Rust type is not meant to go.
 pub(super) fn relation_policy(store: &PairStore, entity: Entity) -> CleanupPolicy {
-    let registry = &store.registry();
+    let registry = store.registry();
     let declared = registry.of_entity(entity).and_then(|id| registry.entry(id).traits.relation_policy());
     let is_type = registry.is_type(entity);
     declared.unwrap_or(if is_type { CleanupPolicy::Refuse } else { CleanupPolicy::Remove })

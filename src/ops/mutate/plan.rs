@@ -310,7 +310,7 @@ impl Planner<'_, '_> {
     /// Whether nothing may inherit from `entity`: it is declared so, or it stands for a component and was not
     /// made inheritable.
     fn is_final(&self, entity: Entity) -> bool {
-        let registry = &self.store.registry();
+        let registry = self.store.registry();
         let traits =
             registry.of_entity(entity).map(|id| (&registry.entry(id).traits, registry.entry(id).type_id));
         match traits {

@@ -141,7 +141,7 @@ pub(in crate::ops) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> En
     let (mut spare, mut has_column) = (None, false);
     let entity = loop {
         let store = ensure_store(world);
-        let registry = &store.registry();
+        let registry = store.registry();
         if let Some(id) = registry.of_type_id(type_ref.id) {
             respawn(world, id);
             break ensure_store(world).registry().entry(id).entity;
