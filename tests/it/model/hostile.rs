@@ -225,7 +225,9 @@ impl Operation {
             // Each doubles what is below: some in turn would fill the memory.
             40 if world.entities().count_spawned() > 600 => {}
             39 => _ = world.get_entity_mut(a).map(|mut e| e.clone_and_spawn()),
-            40 if world.get_entity(a).is_ok() => {
+            // Nor does Bevy alone end where a collection has an entity whose component names another target, which is so when
+            // an observer of `Add` gives an entity another parent before the first one has collected it.
+            40 if world.get_entity(a).is_ok() && collections_agree::<ChildOf>(world) => {
                 let clone = world.spawn_empty().id();
                 LINKED_CLONE.set(true);
                 EntityCloner::build_opt_out(world).linked_cloning(true).clone_entity(a, clone);
