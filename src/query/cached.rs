@@ -8,12 +8,12 @@ use crate::{
     fetch::RowHint,
     ops::{despawn_after, relation_id, use_store},
     relation::Relation,
-    store::{Cursor, Pages, RelationIndex},
+    store::{Cursor, HashIndex, Pages, RelationIndex},
 };
 use alloc::{collections::VecDeque, vec::Vec};
 use bevy_ecs::{
     component::ComponentId,
-    entity::{Entity, EntityHashMap},
+    entity::Entity,
     lifecycle::{Add, Remove},
     observer::{Observer, On},
     query::FilteredAccess,
@@ -31,11 +31,17 @@ pub(super) struct CachedIndex {
     /// By entity index: the number of the holder plus one, or 0 if there is none.
     above: Pages<u32>,
     holders: Vec<(Entity, RowHint)>,
-    numbers: EntityHashMap<u32>,
+    /// Of the holders.
+    numbers: HashIndex,
     /// Up to where the journal has been read.
     cursor: Cursor,
     /// A holder was not where it was last.
     moved: AtomicBool,
+}
+
+/// The keys of [`CachedIndex::numbers`].
+fn keys(holders: &[(Entity, RowHint)]) -> impl Fn(usize) -> u64 {
+    |at| holders[at].0.to_bits()
 }
 
 impl CachedIndex {
@@ -63,7 +69,10 @@ impl CachedIndex {
             }
         }
         let holders = memo.holders;
-        let numbers = holders.iter().zip(0..).map(|(&(holder, _), number)| (holder, number)).collect();
+        let mut numbers = HashIndex::default();
+        for number in 0..holders.len() {
+            numbers.insert(number, keys(&holders));
+        }
         Self { above, holders, numbers, cursor, moved: AtomicBool::new(false) }
     }
 
@@ -106,12 +115,13 @@ impl CachedIndex {
 
     /// The number of a holder plus one.
     fn number_of(&mut self, holder: Entity, place: RowHint) -> u32 {
-        let new = self.holders.len() as u32;
-        let number = *self.numbers.entry(holder).or_insert(new);
-        if number == new {
+        let number = self.numbers.get(holder.to_bits(), keys(&self.holders)).unwrap_or_else(|| {
             self.holders.push((holder, place));
-        }
-        number + 1
+            let number = self.holders.len() - 1;
+            self.numbers.insert(number, keys(&self.holders));
+            number
+        });
+        number as u32 + 1
     }
 }
 

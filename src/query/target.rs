@@ -172,8 +172,14 @@ impl<R: Relation> Iterator for TargetsItem<'_, R> {
         self.targets.next()
     }
 
+    #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.targets.size_hint()
+    }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, Entity) -> B>(self, init: B, f: F) -> B {
+        self.targets.fold(init, f)
     }
 }
 

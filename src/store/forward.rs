@@ -11,12 +11,13 @@ mod reader;
 pub(crate) use reader::{ExclusiveReader, Reader, Upward};
 
 use super::{
+    HashIndex,
     pages::Pages,
     reverse::{Moved, Reverse, live_places},
-    tombstones::Tombstones,
+    tombstones::{LiveIter, Tombstones},
 };
 use alloc::{boxed::Box, vec::Vec};
-use bevy_ecs::entity::{Entity, EntityGeneration, EntityHashMap, EntityIndex};
+use bevy_ecs::entity::{Entity, EntityGeneration, EntityIndex};
 
 /// Lists longer than this find a target by hash.
 const LINEAR: usize = 16;
@@ -44,14 +45,29 @@ pub(crate) struct TargetList {
 /// What only long lists have.
 #[derive(Default)]
 struct LongList {
-    by_target: EntityHashMap<u32>,
+    by_target: HashIndex,
     tombstones: Tombstones,
+}
+
+/// The keys of [`LongList::by_target`].
+fn keys(edges: &[Edge]) -> impl Fn(usize) -> u64 {
+    |at| edges[at].target.to_bits()
+}
+
+impl LongList {
+    /// Indexes a list without tombstones anew.
+    fn index(&mut self, edges: &[Edge]) {
+        self.by_target.clear();
+        for at in 0..edges.len() {
+            self.by_target.insert(at, keys(edges));
+        }
+    }
 }
 
 impl TargetList {
     fn find(&self, target: Entity) -> Option<usize> {
         match &self.long {
-            Some(long) => long.by_target.get(&target).map(|&at| at as usize),
+            Some(long) => long.by_target.get(target.to_bits(), keys(&self.edges)),
             None => self.edges.iter().position(|edge| edge.target == target),
         }
     }
@@ -65,20 +81,11 @@ impl TargetList {
     }
 
     fn push(&mut self, edge: Edge) {
-        if let Some(long) = &mut self.long {
-            long.by_target.insert(edge.target, self.edges.len() as u32);
-        }
         self.edges.push(edge);
-        if self.long.is_none() && self.edges.len() > LINEAR {
-            self.long = Some(Box::default());
-            self.index();
-        }
-    }
-
-    fn index(&mut self) {
         if let Some(long) = &mut self.long {
-            long.by_target.clear();
-            long.by_target.extend(self.edges.iter().enumerate().map(|(at, edge)| (edge.target, at as u32)));
+            long.by_target.insert(self.edges.len() - 1, keys(&self.edges));
+        } else if self.edges.len() > LINEAR {
+            self.long.insert(Box::default()).index(&self.edges);
         }
     }
 
@@ -96,7 +103,7 @@ impl TargetList {
             self.edges.remove(at);
             return edge.place;
         };
-        long.by_target.remove(&edge.target);
+        long.by_target.remove(edge.target.to_bits(), keys(&self.edges));
         let len = self.edges.len() - long.tombstones.bury(at, self.edges.len());
         self.edges.truncate(len);
         if len == 0 {
@@ -106,7 +113,7 @@ impl TargetList {
             self.edges.retain(|_| live());
             drop(live);
             long.tombstones.clear();
-            self.index();
+            long.index(&self.edges);
         }
         edge.place
     }
@@ -127,6 +134,14 @@ struct ManySlot {
 const LIST: u32 = u32::MAX;
 /// The source has no pair.
 const EMPTY: u32 = u32::MAX - 1;
+
+impl ManySlot {
+    /// Whether it is in use, and that of this source.
+    #[inline]
+    fn is_of(self, source: Entity) -> bool {
+        self.place != EMPTY && self.generation == generation(source)
+    }
+}
 
 impl Default for ManySlot {
     fn default() -> Self {
@@ -187,12 +202,13 @@ impl ManyForward {
     /// What a slot says, if it is that of `source`.
     #[inline]
     fn held_in(&self, slot: ManySlot, source: Entity) -> Held<'_> {
-        if slot.place == EMPTY || slot.generation != generation(source) {
+        if !slot.is_of(source) {
             Held::None
         } else if slot.place == LIST {
             Held::List(&self.lists[slot.word as usize])
         } else {
-            Held::One(Entity::from_bits(slot.word), slot.place)
+            // A slot in use has an entity; asking instead of asserting costs less.
+            Entity::try_from_bits(slot.word).map_or(Held::None, |target| Held::One(target, slot.place))
         }
     }
 
@@ -235,7 +251,7 @@ impl ManyForward {
     #[inline]
     fn remove(&mut self, source: Entity, target: Entity) -> Option<u32> {
         let slot = self.slots.existing_mut(source.index_u32())?;
-        if slot.place == EMPTY || slot.generation != generation(source) {
+        if !slot.is_of(source) {
             return None;
         }
         if slot.place != LIST {
@@ -317,7 +333,7 @@ impl Forward {
     pub(crate) fn has_any(&self, source: Entity) -> bool {
         match self {
             Self::Exclusive(forward) => forward.target_index(source).is_some(),
-            Self::Many(forward) => !matches!(forward.held(source), Held::None),
+            Self::Many(forward) => forward.slots.get(source.index_u32()).is_of(source),
         }
     }
 
@@ -376,13 +392,7 @@ impl Forward {
             Self::Many(forward) => match forward.held(source) {
                 Held::None => TargetIter::none(),
                 Held::One(target, _) => TargetIter::one(Some(target)),
-                Held::List(list) => TargetIter {
-                    one: None,
-                    edges: &list.edges,
-                    tombstones: list.tombstones(),
-                    next: 0,
-                    left: list.len(),
-                },
+                Held::List(list) => TargetIter::list(list),
             },
         }
     }
@@ -487,13 +497,10 @@ impl Forward {
 #[derive(Clone)]
 pub struct TargetIter<'w> {
     one: Option<Entity>,
-    edges: &'w [Edge],
-    tombstones: Option<&'w Tombstones>,
-    next: usize,
-    left: usize,
+    list: LiveIter<'w, Edge>,
 }
 
-impl TargetIter<'_> {
+impl<'w> TargetIter<'w> {
     #[inline]
     pub(crate) fn none() -> Self {
         Self::one(None)
@@ -501,7 +508,12 @@ impl TargetIter<'_> {
 
     #[inline]
     pub(crate) fn one(target: Option<Entity>) -> Self {
-        TargetIter { one: target, edges: &[], tombstones: None, next: 0, left: usize::from(target.is_some()) }
+        Self { one: target, list: LiveIter::new(&[], None) }
+    }
+
+    #[inline]
+    fn list(list: &'w TargetList) -> Self {
+        Self { one: None, list: LiveIter::new(&list.edges, list.tombstones()) }
     }
 }
 
@@ -510,21 +522,22 @@ impl Iterator for TargetIter<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Entity> {
-        self.left = self.left.checked_sub(1)?;
-        if let Some(one) = self.one {
-            return Some(one);
-        }
-        if let Some(tombstones) = self.tombstones {
-            while tombstones.is_tombstone(self.next) {
-                self.next += 1;
-            }
-        }
-        self.next += 1;
-        Some(self.edges[self.next - 1].target)
+        self.one.take().or_else(|| self.list.next().map(|edge| edge.target))
     }
 
+    #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        let left = usize::from(self.one.is_some()) + self.list.len();
+        (left, Some(left))
+    }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, Entity) -> B>(self, init: B, mut f: F) -> B {
+        let folded = match self.one {
+            Some(one) => f(init, one),
+            None => init,
+        };
+        self.list.fold(folded, |folded, edge| f(folded, edge.target))
     }
 }
 

@@ -20,6 +20,7 @@ mod column;
 mod depth;
 mod fast_path;
 mod forward;
+mod hash_index;
 mod index;
 mod journal;
 mod pages;
@@ -38,6 +39,7 @@ pub(crate) use bits::{BitSet, ones};
 pub(crate) use column::{PairData, type_ref, unpack};
 pub(crate) use fast_path::{Affected, FastPathFlags, ObserverState};
 pub(crate) use forward::{ExclusiveReader, Reader, Upward};
+pub(crate) use hash_index::HashIndex;
 pub(crate) use index::RelationIndex;
 pub(crate) use journal::{Change, Cursor, Journal};
 pub(crate) use pages::Pages;
@@ -46,7 +48,7 @@ pub(crate) use reverse::{ListIter, NO_ROW};
 
 use crate::{
     id::RelationId,
-    relation::{BUILT_INS, ColumnRef, Registry, RelationEntry, RelationTraits},
+    relation::{BUILT_INS, CleanupPolicy, ColumnRef, Registry, RelationEntry, RelationTraits},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -82,6 +84,8 @@ pub(crate) struct PairStore {
     tags: RelationIndex,
     participants: Participants,
     observers: ObserverState,
+    /// Some relation refuses the despawn of its targets.
+    targets_refuse: bool,
     /// The source of a pair kept in a component whose value is being replaced.
     replacing: Option<Entity>,
     /// The columns with values that were removed and are still to be dropped.
@@ -210,6 +214,7 @@ impl PairStore {
     /// before has no pairs; what was asked of it still holds.
     pub(crate) fn create_index(&mut self, id: RelationId) {
         let mut index = RelationIndex::new(&self.registry.entry(id).traits, participants::bit(id));
+        self.targets_refuse |= index.target_policy() == CleanupPolicy::Refuse;
         match self.relations.get_mut(id.index()) {
             Some(old) => {
                 index.version = old.version + 1;
@@ -313,6 +318,13 @@ impl PairStore {
                 depths.settle(&index.forward, &index.reverse);
             }
         }
+    }
+
+    /// Whether a cleanup policy may stand in the way of a despawn of `entity`.
+    #[inline]
+    pub(crate) fn may_refuse(&self, entity: Entity) -> bool {
+        let participants = &self.participants;
+        self.targets_refuse || participants.has_role(entity) || participants.is_tagged(entity)
     }
 
     /// Whether the despawn of `entity` must be noticed.

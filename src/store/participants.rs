@@ -1,10 +1,9 @@
 //! Who takes part in pairs, and in which relations.
 
-use super::pages::Pages;
+use super::{HashIndex, pages::Pages};
 use crate::id::RelationId;
 use alloc::vec::Vec;
 use bevy_ecs::entity::{Entity, EntityGeneration, EntityHashMap, EntityIndex};
-use bevy_platform::collections::HashSet;
 use core::{iter::Copied, slice};
 use smallvec::SmallVec;
 
@@ -102,23 +101,26 @@ pub(crate) struct Participants {
 #[derive(Default)]
 struct Overflow {
     list: SmallVec<[RelationId; 4]>,
-    /// The same, once they are many.
-    set: HashSet<RelationId>,
+    /// Of the list, once it is long.
+    index: HashIndex,
 }
 
 impl Overflow {
     fn insert(&mut self, relation: RelationId) {
-        if self.list.len() < MAX_LISTED {
-            if !self.list.contains(&relation) {
-                self.list.push(relation);
-            }
+        let key = |relation: RelationId| u64::from(relation.0);
+        let known = if self.list.len() > MAX_LISTED {
+            self.index.get(key(relation), |at| key(self.list[at])).is_some()
+        } else {
+            self.list.contains(&relation)
+        };
+        if known {
             return;
         }
-        if self.set.is_empty() {
-            self.set.extend(self.list.iter().copied());
-        }
-        if self.set.insert(relation) {
-            self.list.push(relation);
+        self.list.push(relation);
+        if self.list.len() > MAX_LISTED {
+            for at in self.index.len()..self.list.len() {
+                self.index.insert(at, |at| key(self.list[at]));
+            }
         }
     }
 }
@@ -130,6 +132,7 @@ impl Participants {
         record.is_of(entity).then_some(record)
     }
 
+    #[inline]
     fn has(&self, entity: Entity, flag: u64) -> bool {
         self.record(entity).is_some_and(|record| record.head & flag != 0)
     }

@@ -1,6 +1,10 @@
 //! The reverse index of a relation: from a target to its sources.
 
-use super::{pages::Pages, ticks::PairTicks, tombstones::Tombstones};
+use super::{
+    pages::Pages,
+    ticks::PairTicks,
+    tombstones::{LiveIter, Tombstones},
+};
 use alloc::{format, string::String, vec::Vec};
 use bevy_ecs::entity::Entity;
 #[cfg(feature = "multi_threaded")]
@@ -114,7 +118,7 @@ impl Reverse {
     /// The sources in a list.
     #[inline]
     pub(crate) fn sources_in(&self, list: usize) -> SourceIter<'_> {
-        SourceIter::new(&self.lists[list].sources, self.tombstones(list), self.len(list))
+        SourceIter::new(&self.lists[list].sources, self.tombstones(list))
     }
 
     /// Appends a source to the list of `target` and returns its place.
@@ -351,47 +355,30 @@ pub(super) fn live_places(tombstones: &Tombstones) -> impl FnMut() -> bool + use
 
 /// Iterator over the sources of a target. In insertion order if the relation is `Ordered`.
 #[derive(Clone)]
-pub struct SourceIter<'w> {
-    /// What is left of the list.
-    sources: &'w [Entity],
-    tombstones: Option<&'w Tombstones>,
-    /// The number of the next place, if there are tombstones.
-    next: usize,
-    /// Number of tombstones among what is left.
-    dead: usize,
-}
+pub struct SourceIter<'w>(LiveIter<'w, Entity>);
 
 impl<'w> SourceIter<'w> {
     #[inline]
     pub(crate) fn none() -> Self {
-        Self::new(&[], None, 0)
+        Self::new(&[], None)
     }
 
-    /// The `count` sources of a list that are no tombstones.
+    /// The sources of a list that are no tombstones.
     #[inline]
-    pub(crate) fn new(sources: &'w [Entity], tombstones: Option<&'w Tombstones>, count: usize) -> Self {
-        let tombstones = tombstones.filter(|tombstones| tombstones.count() > 0);
-        Self { sources, tombstones, next: 0, dead: sources.len() - count }
+    pub(crate) fn new(sources: &'w [Entity], tombstones: Option<&'w Tombstones>) -> Self {
+        Self(LiveIter::new(sources, tombstones))
     }
 
     /// The sources that are left, unless there are tombstones between them.
+    #[inline]
     pub(crate) fn as_slice(&self) -> Option<&'w [Entity]> {
-        if self.tombstones.is_none() { Some(self.sources) } else { None }
+        self.0.as_slice()
     }
 
     /// Some of the sources that are left, by their numbers.
     #[cfg(feature = "multi_threaded")]
-    pub(crate) fn part(mut self, numbers: Range<usize>) -> Self {
-        if let Some(all) = self.as_slice() {
-            let end = numbers.end.min(all.len());
-            return Self { sources: &all[numbers.start.min(end)..end], ..self };
-        }
-        self.by_ref().take(numbers.start).for_each(drop);
-        let mut rest = self.clone();
-        rest.by_ref().take(numbers.len()).for_each(drop);
-        self.sources = &self.sources[..self.sources.len() - rest.sources.len()];
-        self.dead -= rest.dead;
-        self
+    pub(crate) fn part(self, numbers: Range<usize>) -> Self {
+        Self(self.0.part(numbers))
     }
 }
 
@@ -400,21 +387,17 @@ impl Iterator for SourceIter<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Entity> {
-        if let Some(tombstones) = self.tombstones {
-            let live = tombstones.first_live_from(self.next);
-            let skipped = live - self.next;
-            self.sources = self.sources.get(skipped..)?;
-            (self.next, self.dead) = (live + 1, self.dead - skipped);
-        }
-        let (&first, rest) = self.sources.split_first()?;
-        self.sources = rest;
-        Some(first)
+        self.0.next().copied()
     }
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.sources.len() - self.dead;
-        (left, Some(left))
+        self.0.size_hint()
+    }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, Entity) -> B>(self, init: B, mut f: F) -> B {
+        self.0.fold(init, |folded, &source| f(folded, source))
     }
 }
 

@@ -1,7 +1,9 @@
-//! Removal from the middle of a list that keeps its order, in amortised constant time.
+//! Removal from the middle of a list that keeps its order, in amortised constant time; and reading what is left.
 
 use super::{BitSet, ones};
 use alloc::{format, string::String};
+#[cfg(feature = "multi_threaded")]
+use core::ops::Range;
 
 /// Which places of a list are empty. A list with tombstones is closed up once half of it is tombstones, so that a
 /// removal costs a constant on average, and the order of what is left never changes.
@@ -106,6 +108,89 @@ impl Tombstones {
             start += 64;
         }
         None
+    }
+}
+
+/// Iterator over what stands in a list, in its order, apart from tombstones.
+#[derive(Clone)]
+pub(super) struct LiveIter<'w, T> {
+    /// What is left of the list.
+    left: &'w [T],
+    tombstones: Option<&'w Tombstones>,
+    /// The number of the next place, if there are tombstones.
+    next: usize,
+    /// Number of tombstones among what is left.
+    dead: usize,
+}
+
+impl<'w, T> LiveIter<'w, T> {
+    #[inline]
+    pub(super) fn new(list: &'w [T], tombstones: Option<&'w Tombstones>) -> Self {
+        let tombstones = tombstones.filter(|tombstones| tombstones.count() > 0);
+        Self { left: list, tombstones, next: 0, dead: tombstones.map_or(0, Tombstones::count) }
+    }
+
+    /// What is left, unless there are tombstones in between.
+    #[inline]
+    pub(super) fn as_slice(&self) -> Option<&'w [T]> {
+        if self.tombstones.is_none() { Some(self.left) } else { None }
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.left.len() - self.dead
+    }
+}
+
+#[cfg(feature = "multi_threaded")]
+impl<T: Clone> LiveIter<'_, T> {
+    /// Some of what is left, by number.
+    pub(super) fn part(mut self, numbers: Range<usize>) -> Self {
+        if let Some(all) = self.as_slice() {
+            let end = numbers.end.min(all.len());
+            return Self { left: &all[numbers.start.min(end)..end], ..self };
+        }
+        self.by_ref().take(numbers.start).for_each(drop);
+        let mut rest = self.clone();
+        rest.by_ref().take(numbers.len()).for_each(drop);
+        self.left = &self.left[..self.left.len() - rest.left.len()];
+        self.dead -= rest.dead;
+        self
+    }
+}
+
+impl<'w, T> Iterator for LiveIter<'w, T> {
+    type Item = &'w T;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'w T> {
+        if let Some(tombstones) = self.tombstones {
+            let live = tombstones.first_live_from(self.next);
+            let skipped = live - self.next;
+            self.left = self.left.get(skipped..)?;
+            (self.next, self.dead) = (live + 1, self.dead - skipped);
+        }
+        let (first, rest) = self.left.split_first()?;
+        self.left = rest;
+        Some(first)
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.len(), Some(self.len()))
+    }
+
+    /// What adaptors go through: most lists are no more than a slice.
+    #[inline]
+    fn fold<B, F: FnMut(B, &'w T) -> B>(self, init: B, mut f: F) -> B {
+        if let Some(all) = self.as_slice() {
+            return all.iter().fold(init, f);
+        }
+        let mut folded = init;
+        for live in self {
+            folded = f(folded, live);
+        }
+        folded
     }
 }
 

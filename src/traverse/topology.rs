@@ -33,7 +33,7 @@ pub(crate) fn is_child_of<R: Relation>() -> bool {
 pub(crate) fn ordered_by<'w>(children: Option<&'w [Entity]>, stored: SourceIter<'w>) -> SourceIter<'w> {
     match children {
         // While a parent is being despawned, or a link is in the making, the two sides differ.
-        Some(children) if children.len() == stored.len() => SourceIter::new(children, None, children.len()),
+        Some(children) if children.len() == stored.len() => SourceIter::new(children, None),
         _ => stored,
     }
 }

@@ -48,6 +48,13 @@ impl<'w, 's> RelationView<'w, 's> {
         self.hierarchy()?.parent(child)
     }
 
+    /// [`sources`](Self::sources) without an index.
+    #[cold]
+    fn children_of(&self, parent: Entity) -> SourceIter<'w> {
+        let children = self.hierarchy().map_or(&[][..], |hierarchy| hierarchy.children(parent));
+        SourceIter::new(children, None)
+    }
+
     #[inline]
     pub(crate) fn new(index: Option<&'w RelationIndex>, children: Option<ChildrenAccess<'w, 's>>) -> Self {
         Self { index, children }
@@ -122,10 +129,7 @@ impl<'w, 's> RelationView<'w, 's> {
     /// ordered; in that of [`Children`](bevy_ecs::hierarchy::Children) for `ChildOf`; in any order otherwise.
     #[inline]
     pub fn sources(&self, target: Entity) -> SourceIter<'w> {
-        let Some(index) = self.index else {
-            let children = self.hierarchy().map_or(&[][..], |hierarchy| hierarchy.children(target));
-            return SourceIter::new(children, None, children.len());
-        };
+        let Some(index) = self.index else { return self.children_of(target) };
         let stored = index.sources(target);
         match self.children {
             Some(children) => ordered_by(children.get(target), stored),

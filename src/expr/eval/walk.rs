@@ -139,13 +139,13 @@ impl Descendants {
         let mut at = 0;
         while let Some(&entity) = self.entities.get(at) {
             at += 1;
-            let sources = index.sources(entity);
-            if tree {
-                self.entities.extend(sources);
-            } else {
-                let met = &mut self.met;
-                self.entities.extend(sources.filter(|&source| met.insert(source)));
-            }
+            // `extend` would take them one by one, and most lists are a slice.
+            let (entities, met) = (&mut self.entities, &mut self.met);
+            index.sources(entity).for_each(|source| {
+                if tree || met.insert(source) {
+                    entities.push(source);
+                }
+            });
         }
     }
 

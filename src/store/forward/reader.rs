@@ -69,7 +69,7 @@ impl ManyReader<'_> {
 
     #[inline]
     pub(crate) fn has_any(&mut self, source: Entity) -> bool {
-        !matches!(self.held(source), Held::None)
+        self.page.get(&self.forward.slots, source.index_u32()).is_of(source)
     }
 
     #[inline]
