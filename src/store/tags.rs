@@ -22,6 +22,11 @@ impl PairStore {
     /// Whether the entity has a tag, or serves as one.
     #[inline]
     pub(crate) fn has_tags(&self, entity: Entity) -> bool {
-        self.participants.is_tagged(entity) && (self.tags.has_any(entity) || self.tags.is_target(entity))
+        self.participants.is_tagged(entity) && self.is_in_tags(entity)
+    }
+
+    #[cold]
+    fn is_in_tags(&self, entity: Entity) -> bool {
+        self.tags.has_any(entity) || self.tags.is_target(entity)
     }
 }

@@ -98,9 +98,12 @@ pub(in crate::ops) fn on_despawn(mut world: DeferredWorld, entity: Entity) {
 /// was missing: then the events of pairs name an entity that is dead.
 pub(in crate::ops) fn leave_all(world: &mut DeferredWorld<'_>, entity: Entity) {
     let Some(store) = fetch::deferred_store(world) else { return };
-    store.participants_mut().lose_observer(entity);
-    let relation = relation_of(store, entity);
-    let is_type = store.participants().is_type(entity);
+    let has_role = store.participants().has_role(entity);
+    if has_role {
+        store.participants_mut().lose_observer(entity);
+    }
+    let relation = if has_role { relation_of(store, entity) } else { None };
+    let is_type = has_role && store.participants().is_type(entity);
     let mut departure = if has_hidden_dependents(store, entity) {
         let dependents = dependents_of_relations(world, entity);
         let Some(store) = fetch::deferred_store(world) else { return };
@@ -300,6 +303,17 @@ fn in_use(
 #[inline]
 fn forget(world: &mut DeferredWorld<'_>, entity: Entity) {
     let Some(store) = fetch::deferred_store(world) else { return };
+    if store.participants().has_role(entity) {
+        forget_roles(world, entity);
+    } else {
+        store.participants_mut().forget(entity);
+    }
+}
+
+/// [`forget`] for an entity that means something to the store beside its pairs.
+#[cold]
+fn forget_roles(world: &mut DeferredWorld<'_>, entity: Entity) {
+    let Some(store) = fetch::deferred_store(world) else { return };
     let relation = relation_of(store, entity);
     if let Some(relation) = relation
         && store.registry().entry(relation).type_id.is_none()
@@ -423,6 +437,9 @@ fn despawn_all(world: &mut World, roots: Vec<Entity>) -> Result<(), DespawnError
 fn refuse(world: &World, entity: Entity, order: &[Entity]) -> Result<(), DespawnError> {
     let Some(store) = fetch::store(world) else { return Ok(()) };
     for &used in order {
+        if !store.may_refuse(used) {
+            continue;
+        }
         if store.has_tags(used)
             && relation_policy(store, used) == CleanupPolicy::Refuse
             && let Some(error) = in_use_as_tag(store, used, entity)
