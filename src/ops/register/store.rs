@@ -31,6 +31,11 @@ pub(crate) fn ensure_store(world: &mut World) -> &mut PairStore {
     if fetch::store(world).is_none() {
         bootstrap(world, Activity::Starting);
     }
+    existing_store(world)
+}
+
+#[inline]
+fn existing_store(world: &mut World) -> &mut PairStore {
     match fetch::store_mut(world) {
         Some(store) => store,
         None => unreachable!("the store was just inserted"),
@@ -49,8 +54,11 @@ pub(crate) fn prepare(world: &mut World) {
 /// [`ensure_store`] for what uses relations. From then on an index of parents and children is kept, too.
 #[inline]
 pub(crate) fn use_store(world: &mut World) -> &mut PairStore {
-    end_idleness(world);
-    ensure_store(world)
+    if fetch::store(world).is_none_or(PairStore::is_idle) {
+        end_idleness(world);
+        ensure_store(world);
+    }
+    existing_store(world)
 }
 
 /// Takes relations into use if the store is there and idle.
