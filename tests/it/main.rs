@@ -48,6 +48,7 @@ mod expr_subtypes;
 mod expr_tables;
 mod idle;
 mod lifecycle;
+mod long_lists;
 mod many_relations;
 mod marker;
 mod model;
