@@ -80,9 +80,13 @@ pub mod __private {
         ops::{Propagation, register},
         relation::{
             CleanupPolicy, ExclusiveRelation, OnInstantiate, PairContext, PairRefusal, Probe, ProbeClone,
-            ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, RelationHint, RelationInfo, TraitsError,
-            TraversableRelation,
+            ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, RelationHint, RelationInfo,
+            RelationIsNotAComponent, StoredRelation, TraitsError, TraversableRelation,
         },
     };
-    pub use bevy_ecs::{entity::Entity, world::World};
+    pub use bevy_ecs::{
+        component::{Component, Mutable, StorageType},
+        entity::Entity,
+        world::World,
+    };
 }

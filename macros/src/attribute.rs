@@ -11,7 +11,7 @@ pub(crate) struct Attribute {
 /// What follows the name of an attribute.
 #[derive(Clone, Copy)]
 pub(crate) enum Takes {
-    /// Nothing: the attribute is a flag.
+    /// Nothing: the attribute is a flag of the relation.
     Nothing,
     /// Nothing, or `= Type`.
     OptionalType,
@@ -65,6 +65,7 @@ pub(crate) const ATTRIBUTES: &[Attribute] = &[
     Attribute { name: "on_relation_despawn", takes: Takes::Variant(&POLICY) },
     Attribute { name: "on_target_despawn", takes: Takes::Variant(&POLICY) },
     Attribute { name: "validate", takes: Takes::Function },
+    flag("component"),
 ];
 
 const fn flag(name: &'static str) -> Attribute {

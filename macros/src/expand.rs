@@ -11,7 +11,10 @@ pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream
     let ident = &input.ident;
     let generics = bounded(input.generics.clone());
     let (parameters, arguments, bounds) = generics.split_for_impl();
-    let facts = items.iter().map(fact);
+    // `component` is about the type, not a fact about the relation.
+    let is_component = items.iter().any(|item| item.name() == "component");
+    let facts = items.iter().filter(|item| item.name() != "component").map(fact);
+    let not_a_component = (!is_component).then(|| not_a_component(input));
     let validate = items.iter().find_map(|item| match &item.value {
         Value::Function(path) => Some(validate(path)),
         _ => None,
@@ -47,8 +50,32 @@ pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream
                 ::bevy_relations::__private::register::<Self>(world)
             }
         }
+        #[automatically_derived]
+        impl #parameters ::bevy_relations::__private::StoredRelation for #ident #arguments #bounds {}
         #exclusive
         #traversable
+        #not_a_component
+    }
+}
+
+/// An implementation of `Component` that never holds. Its bound has a message that says what to write for a relation in
+/// place of a component, and the compiler shows that one: it shows a bound's own message, not that of the trait it belongs to,
+/// if the bound's type names a lifetime of its own.
+fn not_a_component(input: &DeriveInput) -> TokenStream {
+    let ident = &input.ident;
+    let mut generics = bounded(input.generics.clone());
+    generics.make_where_clause().predicates.push(parse_quote!(
+        for<'never> &'never Self: ::bevy_relations::__private::RelationIsNotAComponent<Self>
+    ));
+    let (parameters, arguments, bounds) = generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        #[doc(hidden)]
+        impl #parameters ::bevy_relations::__private::Component for #ident #arguments #bounds {
+            const STORAGE_TYPE: ::bevy_relations::__private::StorageType =
+                ::bevy_relations::__private::StorageType::Table;
+            type Mutability = ::bevy_relations::__private::Mutable;
+        }
     }
 }
 

@@ -6,11 +6,11 @@ use super::{
     view::{Links, NameView, Roots, Source},
 };
 use alloc::string::String;
-use bevy_ecs::{change_detection::Res, entity::Entity, system::SystemParam, world::World};
+use bevy_ecs::{change_detection::Res, entity::Entity, name::Name, system::SystemParam, world::World};
 
 /// Looks entities up by the path of their names: a system parameter.
 ///
-/// It reads [`Name`](bevy_ecs::name::Name), `ChildOf` and `Children`. It sees disabled entities and prefabs, but none
+/// It reads [`Name`], `ChildOf` and `Children`. It sees disabled entities and prefabs, but none
 /// that are disabled by a component of another crate; [`WorldNameExt`] sees all entities.
 ///
 /// ```
@@ -38,6 +38,11 @@ pub struct NamePaths<'w, 's> {
 }
 
 impl NamePaths<'_, '_> {
+    /// The name of an entity that this sees.
+    pub(crate) fn name(&self, entity: Entity) -> Option<&Name> {
+        self.links.get(entity).ok()?.0
+    }
+
     fn view(&self) -> NameView<'_, '_> {
         NameView { source: Source::Queries(&self.links, &self.roots), index: self.index.as_deref() }
     }
@@ -82,7 +87,7 @@ impl NamePaths<'_, '_> {
 
 /// Looking entities up by the path of their names, directly on the [`World`].
 ///
-/// A path is made of [`Name`](bevy_ecs::name::Name)s with dots between them. Each is that of a child
+/// A path is made of [`Name`]s with dots between them. Each is that of a child
 /// ([`ChildOf`](bevy_ecs::hierarchy::ChildOf)) of the entity before it; the first one belongs to an entity without a
 /// parent, or to a child of the given one. A backslash makes a dot, or another backslash, part of a name.
 ///

@@ -4,8 +4,13 @@
 use crate::{
     ops::{relation_id, use_store},
     relation::{Relation, short_name},
+    store::component_label,
 };
-use alloc::{format, string::String, vec::Vec};
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
 use bevy_ecs::{
     query::{AccessConflicts, FilteredAccessSet},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
@@ -44,7 +49,7 @@ fn names(conflicts: &AccessConflicts, world: UnsafeWorldCell<'_>) -> String {
         return "components of other entities".into();
     };
     let infos = components.iter().filter_map(|id| world.components().get_name(id));
-    infos.map(|name| format!("`{}`", name.shortname())).collect::<Vec<_>>().join(", ")
+    infos.map(|name| component_label(&name.shortname().to_string())).collect::<Vec<_>>().join(", ")
 }
 
 /// Registers `R` for a term that follows it.

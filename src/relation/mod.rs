@@ -69,6 +69,7 @@ use bevy_ecs::{entity::Entity, query::ReadOnlyQueryData, world::World};
 /// | `on_relation_despawn = Remove \| Despawn \| Refuse` | [`CleanupPolicy`] when the relation goes |
 /// | `on_target_despawn = Remove \| Despawn \| Refuse` | [`CleanupPolicy`] when a target goes |
 /// | `validate = function` | [`Relation::validate`] |
+/// | `component` | the type is a [`Component`](bevy_ecs::component::Component) too, which has no bearing on its pairs; one that derives both and does not say so is refused with `type annotations needed` |
 ///
 /// Every Bevy [`Relationship`](bevy_ecs::relationship::Relationship) component is a `Relation` too, so that
 /// it can be named in the same places; it takes part once it is
@@ -119,8 +120,38 @@ pub trait Relation: Send + Sync + Sized + 'static {
     }
 }
 
+/// What the derive macro asks of a relation before it is a component. No type has it, so that the compiler says this where a
+/// relation stands in the place of a component.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{R}` is a relation, not a component",
+    label = "`{R}` is a relation",
+    note = "in a query, write `Targets<{R}>` for `&{R}`, and `Related<{R}>` for `With<{R}>`",
+    note = "to insert a pair, write `Pair({R}, target)` in a bundle, or `entity.insert_pair({R}, target)`; to remove pairs, \
+            `entity.remove_pair::<{R}>(target)` or `entity.remove_pairs::<{R}>()`",
+    note = "a type that is meant to be both a relation and a component says so: `#[relation(component)]`"
+)]
+pub trait RelationIsNotAComponent<R> {}
+
+/// A [`Relation`] whose pairs are in the store, with their values: every one but Bevy's relationships, which are components.
+/// Implemented by the derive macro.
+#[diagnostic::on_unimplemented(
+    message = "the pairs of `{Self}` cannot be written in place",
+    label = "not stored as pairs, or no relation",
+    note = "`PairsMut` is for relations with `#[derive(Relation)]`; the pairs of a Bevy relationship are components: insert \
+            the component again to change its target, or write its other fields with `Query<&mut {Self}>`"
+)]
+pub trait StoredRelation: Relation<Component = ()> {}
+
 /// A [`Relation`] of which a source has at most one target. Implemented by the derive macro for relations
 /// declared `exclusive` or `union`, and by every Bevy relationship.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not declared exclusive",
+    label = "a source may have several targets",
+    note = "several pairs may share a source, so that its data can be written for one pair at a time only: use \
+            `iter_lending` or `for_each`",
+    note = "consider adding `#[relation(exclusive)]` to `{Self}` if a source has one target at most"
+)]
 pub trait ExclusiveRelation: Relation {}
 
 /// A [`Relation`] that may be followed by `Up`, `Ancestors` and `CascadeQuery`. Implemented by the derive macro

@@ -8,7 +8,7 @@ use crate::relation::{
     BoxedValue, ColumnRef, ErasedColumn, IdRef, InsertDefault, OneOf, Relation, RelationTraits, TypeRef,
     Value,
 };
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{boxed::Box, format, string::String, vec::Vec};
 use bevy_ecs::{
     change_detection::{CheckChangeTicks, ComponentTicks, DetectChangesMut, MaybeLocation, Mut, Tick},
     component::{Component, ComponentId, Components},
@@ -22,6 +22,17 @@ use core::{
     panic::Location,
 };
 use smallvec::SmallVec;
+
+/// What a component is called in messages, by the short name of its type: the two resources of this crate that systems access
+/// are no types that users see.
+pub(crate) fn component_label(name: &str) -> String {
+    let relation = name.strip_prefix("PairData<").and_then(|rest| rest.strip_suffix('>'));
+    match relation {
+        Some(relation) => format!("the values of the pairs of `{relation}`"),
+        None if name == "PairStore" => "the pairs".into(),
+        None => format!("`{name}`"),
+    }
+}
 
 /// The values of type `T` of all pairs. A row keeps its number while its pair lives.
 #[derive(Resource)]
@@ -399,5 +410,16 @@ impl RelationTraits {
     pub fn reflected_data(mut self) -> Self {
         self.set_data(&TypedColumn::<ReflectedData, Reflected>::NEW);
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::component_label;
+
+    #[test]
+    fn what_users_do_not_see_is_called_by_what_they_know() {
+        let labels = ["PairData<Owes<u8>>", "PairStore", "Armor"].map(component_label);
+        assert_eq!(labels, ["the values of the pairs of `Owes<u8>`", "the pairs", "`Armor`"]);
     }
 }

@@ -36,7 +36,7 @@ pub use reverse::SourceIter;
 pub use ticks::PairTicks;
 
 pub(crate) use bits::{BitSet, ones};
-pub(crate) use column::{PairData, type_ref, unpack};
+pub(crate) use column::{PairData, component_label, type_ref, unpack};
 pub(crate) use fast_path::{Affected, FastPathFlags, ObserverState};
 pub(crate) use forward::{ExclusiveReader, Reader, Upward};
 pub(crate) use hash_index::HashIndex;

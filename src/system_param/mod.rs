@@ -3,6 +3,7 @@
 mod any_pairs;
 mod cascade;
 mod conditions;
+mod conflict;
 mod pair_query;
 mod pairs;
 mod pairs_mut;

@@ -1,9 +1,10 @@
 //! The system parameter [`PairsMut`].
 #![expect(unsafe_code, reason = "Bevy's `SystemParam` is an unsafe trait")]
 
+use super::conflict::ValueAccess;
 use crate::{
     ops::relation_id,
-    relation::Relation,
+    relation::StoredRelation,
     store::{PairData, PairStore, RelationIndex},
     traverse::RelationView,
 };
@@ -45,7 +46,7 @@ use core::ops::Deref;
 /// # schedule.add_systems(forget).run(&mut world);
 /// # assert_eq!(world.pair_value::<Trusts>(bob, alice).unwrap().much, 0.99);
 /// ```
-pub struct PairsMut<'w, R: Relation<Component = ()>> {
+pub struct PairsMut<'w, R: StoredRelation> {
     index: Option<&'w RelationIndex>,
     view: RelationView<'w, 'w>,
     column: Option<ResMut<'w, PairData<R>>>,
@@ -53,7 +54,7 @@ pub struct PairsMut<'w, R: Relation<Component = ()>> {
     this_run: Tick,
 }
 
-impl<R: Relation<Component = ()>> PairsMut<'_, R> {
+impl<R: StoredRelation> PairsMut<'_, R> {
     /// The value of a pair. `None` if there is no such pair, or no value that can be written.
     ///
     /// # Complexity
@@ -106,7 +107,7 @@ impl<R: Relation<Component = ()>> PairsMut<'_, R> {
     }
 }
 
-impl<'w, R: Relation<Component = ()>> Deref for PairsMut<'w, R> {
+impl<'w, R: StoredRelation> Deref for PairsMut<'w, R> {
     type Target = RelationView<'w, 'w>;
 
     #[inline]
@@ -120,11 +121,11 @@ type Fetched<R> = (Option<Res<'static, PairStore>>, Option<ResMut<'static, PairD
 
 /// State of [`PairsMut`].
 #[doc(hidden)]
-pub struct PairsMutState<R: Relation<Component = ()>>(<Fetched<R> as SystemParam>::State);
+pub struct PairsMutState<R: StoredRelation>(<Fetched<R> as SystemParam>::State);
 
 // SAFETY: every access goes through `Fetched`, whose own implementation declares it in `init_access` and performs
 // it in `get_param`. Test: `pairs_mut_conflicts_with_readers_of_its_values_only`.
-unsafe impl<R: Relation<Component = ()>> SystemParam for PairsMut<'_, R> {
+unsafe impl<R: StoredRelation> SystemParam for PairsMut<'_, R> {
     type State = PairsMutState<R>;
     type Item<'w, 's> = PairsMut<'w, R>;
 
@@ -134,6 +135,15 @@ unsafe impl<R: Relation<Component = ()>> SystemParam for PairsMut<'_, R> {
     }
 
     fn init_access(state: &Self::State, meta: &mut SystemMeta, access: &mut SystemAccess, world: &mut World) {
+        let mut own = SystemAccess::default();
+        <Fetched<R>>::init_access(&state.0, meta, &mut own, world);
+        let writes = ValueAccess {
+            parameter: "PairsMut",
+            verb: "writes",
+            previous: "or one of its query terms reads or writes",
+            hint: "Consider reading through `PairsMut`, which reads all that `Pairs` does",
+        };
+        writes.refuse_conflict::<R>(&own, access, meta, world);
         <Fetched<R>>::init_access(&state.0, meta, access, world);
     }
 

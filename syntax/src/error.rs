@@ -58,6 +58,7 @@ struct Inner {
     found: String,
     message: Cow<'static, str>,
     suggestion: Option<String>,
+    help: Option<&'static str>,
     excerpt: Excerpt,
 }
 
@@ -106,11 +107,16 @@ impl ExprError {
     pub fn suggestion(&self) -> Option<&str> {
         self.0.suggestion.as_deref()
     }
+
+    /// What else to do about it, in a sentence, if there is something to do outside of the text.
+    pub fn help(&self) -> Option<&'static str> {
+        self.0.help
+    }
 }
 
 impl fmt::Display for ExprError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { kind, line, column, found, message, suggestion, excerpt, .. } = &*self.0;
+        let Inner { kind, line, column, found, message, suggestion, help, excerpt, .. } = &*self.0;
         write!(f, "{line}:{column}: {message}")?;
         match (kind, &**found) {
             (ExprErrorKind::Syntax, "") => f.write_str(", found the end")?,
@@ -123,7 +129,11 @@ impl fmt::Display for ExprError {
         let margin = line.ilog10() as usize + 1;
         let Excerpt { line: shown, marked } = excerpt;
         write!(f, "\n{0:margin$} |\n{line} | {shown}\n{0:margin$} | ", "")?;
-        write!(f, "{0:1$}{0:^>2$}", "", marked.start, marked.len())
+        write!(f, "{0:1$}{0:^>2$}", "", marked.start, marked.len())?;
+        match help {
+            Some(help) => write!(f, "\n{0:margin$} = help: {help}", ""),
+            None => Ok(()),
+        }
     }
 }
 
@@ -142,12 +152,13 @@ pub struct Diagnostic {
     span: Span,
     message: Cow<'static, str>,
     suggestion: Option<String>,
+    help: Option<&'static str>,
 }
 
 impl Diagnostic {
     /// A mistake of a kind.
     pub fn new(kind: ExprErrorKind, span: Span, message: impl Into<Cow<'static, str>>) -> Box<Self> {
-        Box::new(Self { kind, span, message: message.into(), suggestion: None })
+        Box::new(Self { kind, span, message: message.into(), suggestion: None, help: None })
     }
 
     /// The text does not go on as the grammar wants it: something else is `expected`.
@@ -181,9 +192,15 @@ impl Diagnostic {
         self
     }
 
+    /// Says what else to do.
+    pub fn help(mut self: Box<Self>, help: &'static str) -> Box<Self> {
+        self.help = Some(help);
+        self
+    }
+
     /// The error, now that the text is at hand.
     pub fn in_text(self, text: &str) -> ExprError {
-        let Self { kind, span, message, suggestion } = self;
+        let Self { kind, span, message, suggestion, help } = self;
         let range = span.range();
         let before = &text[..range.start];
         let start_of_line = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -196,6 +213,7 @@ impl Diagnostic {
             range,
             message,
             suggestion,
+            help,
         }))
     }
 }

@@ -29,6 +29,7 @@ struct Light {
 struct Glowing;
 
 #[derive(Component, Relation)]
+#[relation(component)]
 struct Heats;
 
 #[derive(Component)]

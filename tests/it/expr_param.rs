@@ -422,6 +422,14 @@ fn names_that_mean_nothing_are_shown_in_the_text() {
     let error = scene.world.run_system_once(|_: ExprQuery<AtEarth>| ()).map_err(message).unwrap_err();
     assert!(error.contains("1:23: no component, relation or entity has this name"), "{error}");
     assert!(error.contains("1 | SpaceShip, (DockedTo, Earth)\n  |                       ^^^^^"), "{error}");
+    assert!(
+        error.contains("\n  = help: a component is known by it after `register_component_name`"),
+        "{error}"
+    );
+    let almost = scene.world.spawn(Name::new("Eart")).id();
+    let error = scene.world.run_system_once(|_: ExprQuery<AtEarth>| ()).map_err(message).unwrap_err();
+    assert!(error.contains("1:23: no component, relation or entity has this name; write `Eart`"), "{error}");
+    scene.world.despawn(almost);
     let [p, q] = scene.planets;
     for planet in [p, q] {
         scene.world.entity_mut(planet).insert(Name::new("Earth"));

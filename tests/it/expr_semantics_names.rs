@@ -96,6 +96,8 @@ fn an_unknown_name_is_an_error_with_the_nearest_one() {
             (ExprErrorKind::UnknownName, line, column, found, suggestion)
         );
         assert_eq!(error.message(), "no component, relation or entity has this name");
+        // It may be the name of a type that was not registered.
+        assert_eq!(error.help().is_some(), text == "Tag, Zyxwvut");
     }
 }
 

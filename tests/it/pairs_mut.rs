@@ -149,9 +149,42 @@ fn pairs_mut_conflicts_with_readers_of_its_values_only() {
     fn twice(_: PairsMut<Owes>, _: PairsMut<Owes>) {}
     fn beside(_: PairsMut<Owes>, _: Pairs<Likes>, _: PairsMut<Trade>, _: Query<&Name>) {}
     let initialise = |system: fn(&mut World)| panic_message(|| system(&mut World::new()));
-    let refused = initialise(|world| drop(IntoSystem::into_system(values_twice).initialize(world)));
-    assert!(refused.is_some_and(|message| message.contains("B000")));
-    assert!(initialise(|world| drop(IntoSystem::into_system(twice).initialize(world))).is_some());
+    fn values_first(_: Pairs<Owes>, _: PairsMut<Owes>) {}
+    fn term_after(_: PairsMut<Owes>, _: Query<Targets<Owes>>) {}
+    fn term_before(_: Query<Targets<Owes>>, _: PairsMut<Owes>) {}
+    let expected = [
+        (
+            initialise(|world| drop(IntoSystem::into_system(values_twice).initialize(world))),
+            [
+                "`Pairs<Owes>` in system",
+                "reads the values of the pairs of `Owes`, which a previous parameter writes.",
+            ],
+        ),
+        (
+            initialise(|world| drop(IntoSystem::into_system(values_first).initialize(world))),
+            [
+                "`PairsMut<Owes>` in system",
+                "writes the values of the pairs of `Owes`, which a previous parameter or one of its query terms reads or \
+                 writes.",
+            ],
+        ),
+        (
+            initialise(|world| drop(IntoSystem::into_system(twice).initialize(world))),
+            ["`PairsMut<Owes>` in system", "writes the values of the pairs of `Owes`"],
+        ),
+        (
+            initialise(|world| drop(IntoSystem::into_system(term_after).initialize(world))),
+            ["`Targets<Owes>` in system", "which the same query or a previous system parameter writes"],
+        ),
+        (
+            initialise(|world| drop(IntoSystem::into_system(term_before).initialize(world))),
+            ["`PairsMut<Owes>` in system", "writes the values of the pairs of `Owes`"],
+        ),
+    ];
+    for (refused, expected) in expected {
+        let message = refused.unwrap_or_default();
+        assert!(expected.iter().all(|part| message.contains(part)), "{message}, not {expected:?}");
+    }
     assert_eq!(initialise(|world| drop(IntoSystem::into_system(beside).initialize(world))), None);
 }
 

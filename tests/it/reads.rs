@@ -26,6 +26,7 @@ struct Marks;
 
 /// A component that is a relation as well.
 #[derive(Component, Relation, Clone, Copy, Debug, PartialEq)]
+#[relation(component)]
 struct Position {
     x: i32,
 }

@@ -28,6 +28,10 @@ impl Binder<'_> {
         );
         match self.nearest(path) {
             Some(near) => fault.suggest(near),
+            // What looks like a type may be one that the world does not know yet.
+            None if path.0.len() == 1 && path.0[0].starts_with(char::is_uppercase) => fault.help(
+                "a component is known by it after `register_component_name`, a relation after `register_relation`",
+            ),
             None => fault,
         }
     }
@@ -58,7 +62,7 @@ impl Binder<'_> {
         }
         let entities = access.archetypes().iter().flat_map(Archetype::entities).map(ArchetypeEntity::id);
         for entity in entities.take(MOST) {
-            if let Some(name) = access.name(entity) {
+            if let Some(name) = access.name_to_suggest(entity) {
                 best.consider(name, || access.path_of(entity).map(|path| written(&path)));
             }
         }

@@ -166,6 +166,15 @@ impl<'w> WorldAccess<'w> {
         self.get(entity)
     }
 
+    /// The name of an entity that may be meant by a name that no entity has. A system looks names up by other means than
+    /// those by which it reads the components that an expression is about.
+    pub(crate) fn name_to_suggest(self, entity: Entity) -> Option<&'w Name> {
+        match self {
+            Self::World(world) => world.get(entity),
+            Self::Declared(declared) => declared.names.as_ref()?.name(entity),
+        }
+    }
+
     pub(crate) fn children(self, entity: Entity) -> Option<&'w Children> {
         match self {
             Self::World(world) => world.get(entity),
