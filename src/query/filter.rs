@@ -8,36 +8,6 @@ use crate::{ops::track_pair_changes, relation::Relation, store::PairTicks};
 use bevy_ecs::{change_detection::Tick, entity::Entity};
 use core::marker::PhantomData;
 
-/// Query filter: entities that have a pair `(R, *)`.
-///
-/// ```
-/// use bevy_ecs::prelude::*;
-/// use bevy_relations::prelude::*;
-///
-/// #[derive(Relation)]
-/// #[relation(exclusive)]
-/// struct DockedTo;
-///
-/// #[derive(Component)]
-/// struct Fuel(f32);
-///
-/// fn refuel(mut ships: Query<&mut Fuel, Related<DockedTo>>) {
-///     for mut fuel in &mut ships {
-///         fuel.0 += 1.0;
-///     }
-/// }
-/// # let mut world = World::new();
-/// # world.run_system_cached(refuel).unwrap();
-/// ```
-///
-/// # Complexity
-/// Constant per entity that is looked at, as for the other filters here. A filter cannot drive the iteration: if
-/// few of many entities have pairs, go through [`Pairs`](crate::Pairs) instead.
-pub struct Related<R: Relation>(PhantomData<fn() -> R>);
-
-/// Query filter: entities that are the target of a pair of `R`.
-pub struct TargetOf<R: Relation>(PhantomData<fn() -> R>);
-
 /// Query filter: the roots of `R`: entities that are the target of a pair and have no target themselves.
 pub struct RootOf<R: Relation>(PhantomData<fn() -> R>);
 
@@ -62,12 +32,12 @@ pub struct ChangedPair<R: Relation>(PhantomData<fn() -> R>);
 
 impl<R: Relation> ReadPairsFetch<'_, R> {
     #[inline]
-    fn is_source(&self, entity: Entity) -> bool {
+    pub(super) fn is_source(&self, entity: Entity) -> bool {
         self.index.is_some_and(|index| index.has_any(entity))
     }
 
     #[inline]
-    fn is_target(&self, entity: Entity) -> bool {
+    pub(super) fn is_target(&self, entity: Entity) -> bool {
         self.index.is_some_and(|index| index.is_target(entity))
     }
 
@@ -94,16 +64,6 @@ impl<R: Relation> ReadPairsFetch<'_, R> {
         })
     }
 }
-
-query_filter!(
-    [R: Relation] Related<R>, reads ReadPairs<R, false>, prepare |_| (),
-    matches |fetch: &mut ReadPairsFetch<'_, R>, entity| fetch.is_source(entity)
-);
-
-query_filter!(
-    [R: Relation] TargetOf<R>, reads ReadPairs<R, false>, prepare |_| (),
-    matches |fetch: &mut ReadPairsFetch<'_, R>, entity| fetch.is_target(entity)
-);
 
 query_filter!(
     [R: Relation] RootOf<R>, reads ReadPairs<R, false>, prepare |_| (),

@@ -32,7 +32,7 @@ pub(super) fn declare(
     declare_reads(&mut own);
     let conflicts = declared.get_conflicts(&own);
     if !conflicts.is_empty() {
-        let term = short_name(term);
+        let term = term_name(term);
         let system = system.map_or_else(String::new, |system| format!(" in system {system}"));
         panic!(
             "error[B0001]: `{term}`{system} reads {}, which the same query or a previous system parameter \
@@ -42,6 +42,11 @@ pub(super) fn declare(
         );
     }
     declared.extend(own);
+}
+
+/// The name of a term as it is written: without the filter that it has by default.
+fn term_name(term: &'static str) -> String {
+    short_name(term).replace(", ()>", ">")
 }
 
 fn names(conflicts: &AccessConflicts, world: UnsafeWorldCell<'_>) -> String {
@@ -60,7 +65,7 @@ pub(super) fn require_traversable<R: Relation>(world: &mut World, term: &'static
     let id = relation_id::<R>(world);
     let entry = use_store(world).registry().entry(id);
     if !entry.traits.is_traversable() {
-        let term = short_name(term);
+        let term = term_name(term);
         panic!(
             "`{term}` follows `{}`, which is not traversable: its entities may point to themselves",
             entry.name()
@@ -217,7 +222,8 @@ macro_rules! release_state {
     };
 }
 
-/// Makes a term a filter: `$matches` is a function of the fetch and the entity.
+/// Makes a term a filter: `$matches` is a function of the fetch and the entity, or `$fetch` an unsafe one of state, fetch
+/// and entity, with the contract of `QueryFilter::filter_fetch`.
 macro_rules! query_filter {
     ([$($generics:tt)*] $term:ty, reads $reads:ty, prepare $prepare:expr, matches $matches:expr) => {
         $crate::query::macros::world_query!([$($generics)*] $term, reads $reads, prepare $prepare);
@@ -234,6 +240,25 @@ macro_rules! query_filter {
                 _: bevy_ecs::storage::TableRow,
             ) -> bool {
                 $matches(fetch, entity)
+            }
+        }
+    };
+    ([$($generics:tt)*] $term:ty, reads $reads:ty, prepare $prepare:expr, fetch $fetch:expr) => {
+        $crate::query::macros::world_query!([$($generics)*] $term, reads $reads, prepare $prepare);
+
+        // SAFETY: it only reads what `$reads` declare.
+        unsafe impl<$($generics)*> bevy_ecs::query::QueryFilter for $term {
+            const IS_ARCHETYPAL: bool = false;
+
+            #[inline(always)]
+            unsafe fn filter_fetch(
+                state: &Self::State,
+                fetch: &mut Self::Fetch<'_>,
+                entity: bevy_ecs::entity::Entity,
+                _: bevy_ecs::storage::TableRow,
+            ) -> bool {
+                // SAFETY: it has the same contract.
+                unsafe { $fetch(state, fetch, entity) }
             }
         }
     };

@@ -3,16 +3,22 @@
 
 mod cached;
 mod climb;
+mod entities;
 mod filter;
 mod macros;
 mod position;
 mod read;
+mod related;
 mod source;
 mod target;
 mod up;
+mod with;
 
-pub use filter::{AddedPair, ChangedPair, LeafOf, Related, RootOf, TargetOf};
+pub use entities::DataIter;
+pub use filter::{AddedPair, ChangedPair, LeafOf, RootOf};
 pub use position::{Ancestors, Depth, PairsOf, PairsOfItem};
+pub use related::{Related, TargetOf};
 pub use source::{Sources, SourcesItem};
 pub use target::{Target, TargetItem, Targets, TargetsItem};
 pub use up::{Cached, SelfUp, Up};
+pub use with::{SourcesWith, TargetsWith};

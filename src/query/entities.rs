@@ -1,0 +1,257 @@
+//! What terms read of other entities than the one at hand: data of those that match a filter.
+
+use crate::fetch::{CursorFetch, CursorState, FetchCursor};
+use bevy_ecs::{
+    archetype::Archetype,
+    change_detection::Tick,
+    component::{ComponentId, Components},
+    entity::Entity,
+    query::{FilteredAccess, FilteredAccessSet, QueryFilter, ReadOnlyQueryData, WorldQuery},
+    storage::Table,
+    world::{World, unsafe_world_cell::UnsafeWorldCell},
+};
+use core::{any::TypeId, fmt, iter::FusedIterator, marker::PhantomData};
+
+/// Reads `D` of entities that match `F`, as a `Query<D, F>` sees them. With `OPTIONAL`, nothing is asked of any entity if `F`
+/// is `()`, and nothing is kept for it.
+pub struct ReadEntities<D, F, const OPTIONAL: bool>(PhantomData<fn() -> (D, F)>);
+
+pub struct EntitiesState<D: ReadOnlyQueryData, F: QueryFilter>(CursorState<D, F>);
+
+pub struct EntitiesFetch<'w, D: ReadOnlyQueryData, F: QueryFilter>(CursorFetch<'w, D, F>);
+
+impl<D: ReadOnlyQueryData, F: QueryFilter> EntitiesState<D, F> {
+    /// Calls a function with each entity that matches.
+    ///
+    /// # Safety
+    /// `world` must be that of the state, which must be up to date, and must give the right to what it declares.
+    pub(super) unsafe fn for_each(
+        &self,
+        world: UnsafeWorldCell<'_>,
+        last_run: Tick,
+        this_run: Tick,
+        mut visit: impl FnMut(Entity),
+    ) {
+        // SAFETY: as the caller promises.
+        let mut cursor = unsafe { FetchCursor::new(&self.0, world, last_run, this_run) };
+        for &storage in cursor.storages() {
+            let rows = cursor.enter(storage);
+            for (entity, row) in (0..rows.len()).filter_map(|at| rows.get(at)) {
+                // SAFETY: the entity is in this row of the storage that was entered, and matches. Items that only read
+                // do not conflict.
+                if unsafe { cursor.fetch_here(entity, row) }.is_some() {
+                    visit(entity);
+                }
+            }
+        }
+    }
+}
+
+impl<D: ReadOnlyQueryData, F: QueryFilter> Clone for EntitiesFetch<'_, D, F> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
+    /// As Bevy's `shrink_fetch`.
+    pub(super) fn shrink<'short>(self) -> EntitiesFetch<'short, D, F>
+    where
+        'w: 'short,
+    {
+        EntitiesFetch(self.0.shrink())
+    }
+
+    /// The data of an entity. `None` if it is dead or does not match.
+    ///
+    /// # Safety
+    /// `state` must be the one that this was made with, and the world must still give the right to what it declares.
+    #[inline]
+    pub(super) unsafe fn get<'s>(
+        &mut self,
+        state: &'s EntitiesState<D, F>,
+        entity: Entity,
+    ) -> Option<D::Item<'w, 's>> {
+        // SAFETY: as the caller promises. Items that only read do not conflict.
+        unsafe { self.0.get(&state.0, entity) }
+    }
+
+    /// Whether there is data of an entity.
+    ///
+    /// # Safety
+    /// As for [`get`](Self::get).
+    #[inline]
+    pub(super) unsafe fn matches(&mut self, state: &EntitiesState<D, F>, entity: Entity) -> bool {
+        // SAFETY: as the caller promises. Items that only read do not conflict.
+        unsafe { self.0.find(&state.0, entity) }.is_some()
+    }
+}
+
+/// Whether a filter lets everything pass.
+#[inline]
+pub(super) fn is_unit<F: 'static>() -> bool {
+    TypeId::of::<F>() == TypeId::of::<()>()
+}
+
+// SAFETY: no component of the entity at hand is accessed as such. The cursor declares what it reads in
+// `init_nested_access`, unless it is never asked, and is made with the rights that the caller has by that. Test:
+// `terms_refuse_what_writes_beside_them`.
+unsafe impl<D, F, const OPTIONAL: bool> WorldQuery for ReadEntities<D, F, OPTIONAL>
+where
+    D: ReadOnlyQueryData,
+    F: QueryFilter + 'static,
+{
+    type Fetch<'w> = EntitiesFetch<'w, D, F>;
+    type State = EntitiesState<D, F>;
+
+    const IS_DENSE: bool = true;
+
+    fn shrink_fetch<'long: 'short, 'short>(fetch: Self::Fetch<'long>) -> Self::Fetch<'short> {
+        fetch.shrink()
+    }
+
+    #[inline]
+    unsafe fn init_fetch<'w>(
+        world: UnsafeWorldCell<'w>,
+        state: &Self::State,
+        last_run: Tick,
+        this_run: Tick,
+    ) -> EntitiesFetch<'w, D, F> {
+        // SAFETY: what is read was declared, and the caller has the right to it.
+        EntitiesFetch(unsafe { CursorFetch::new(&state.0, world, last_run, this_run) })
+    }
+
+    #[inline]
+    unsafe fn set_archetype<'w>(_: &mut Self::Fetch<'w>, _: &Self::State, _: &'w Archetype, _: &'w Table) {}
+
+    #[inline]
+    unsafe fn set_table<'w>(_: &mut Self::Fetch<'w>, _: &Self::State, _: &'w Table) {}
+
+    fn update_component_access(_: &Self::State, _: &mut FilteredAccess) {}
+
+    fn init_nested_access(
+        state: &Self::State,
+        system: Option<&str>,
+        declared: &mut FilteredAccessSet,
+        world: UnsafeWorldCell<'_>,
+    ) {
+        if !(OPTIONAL && is_unit::<F>()) {
+            state.0.init_access(system, declared, world);
+        }
+    }
+
+    fn init_state(world: &mut World) -> Self::State {
+        // SAFETY: what only reads cannot conflict with itself; `init_nested_access` looks for conflicts with others
+        // before anything is fetched.
+        EntitiesState(unsafe { CursorState::new(world) })
+    }
+
+    fn get_state(_: &Components) -> Option<Self::State> {
+        None
+    }
+
+    fn matches_component_set(_: &Self::State, _: &impl Fn(ComponentId) -> bool) -> bool {
+        true
+    }
+
+    #[inline]
+    fn update_archetypes(state: &mut Self::State, world: UnsafeWorldCell<'_>) {
+        if !(OPTIONAL && is_unit::<F>()) {
+            state.0.update(world);
+        }
+    }
+}
+
+/// What terms with data of several entities return: an iterator over the data of those that match. There is at least one.
+///
+/// # Complexity
+/// `O(1)` per entity that is looked at, also per one that does not match.
+pub struct DataIter<'w, 's, I, D: ReadOnlyQueryData, F: QueryFilter> {
+    /// Was looked at to know that there is one.
+    first: Option<D::Item<'w, 's>>,
+    rest: I,
+    state: &'s EntitiesState<D, F>,
+    fetch: EntitiesFetch<'w, D, F>,
+}
+
+impl<'w, 's, I: Iterator<Item = Entity>, D: ReadOnlyQueryData, F: QueryFilter> DataIter<'w, 's, I, D, F> {
+    /// The data of `entities`. `None` if there is none.
+    ///
+    /// # Safety
+    /// As for [`EntitiesFetch::get`], for as long as this lives.
+    #[inline]
+    pub(super) unsafe fn new(
+        entities: I,
+        state: &'s EntitiesState<D, F>,
+        fetch: &mut EntitiesFetch<'w, D, F>,
+    ) -> Option<Self> {
+        let mut rest = entities;
+        // SAFETY: as the caller promises.
+        let first = rest.find_map(|entity| unsafe { fetch.get(state, entity) })?;
+        Some(Self { first: Some(first), rest, state, fetch: fetch.clone() })
+    }
+
+    /// As Bevy's `shrink`.
+    pub(super) fn shrink<'short>(self) -> DataIter<'short, 's, I, D, F>
+    where
+        'w: 'short,
+    {
+        let Self { first, rest, state, fetch } = self;
+        DataIter { first: first.map(D::shrink), rest, state, fetch: fetch.shrink() }
+    }
+}
+
+impl<'w, 's, I, D, F> Clone for DataIter<'w, 's, I, D, F>
+where
+    I: Clone,
+    D: ReadOnlyQueryData,
+    D::Item<'w, 's>: Clone,
+    F: QueryFilter,
+{
+    fn clone(&self) -> Self {
+        let Self { first, rest, state, fetch } = self;
+        Self { first: first.clone(), rest: rest.clone(), state, fetch: fetch.clone() }
+    }
+}
+
+impl<'w, 's, I, D, F> Iterator for DataIter<'w, 's, I, D, F>
+where
+    I: Iterator<Item = Entity>,
+    D: ReadOnlyQueryData,
+    F: QueryFilter,
+{
+    type Item = D::Item<'w, 's>;
+
+    #[inline]
+    fn next(&mut self) -> Option<D::Item<'w, 's>> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        let Self { rest, state, fetch, .. } = self;
+        // SAFETY: the state is the one the fetch was made with, and the right to read lasts as `new` was promised.
+        rest.find_map(|entity| unsafe { fetch.get(state, entity) })
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let first = usize::from(self.first.is_some());
+        (first, self.rest.size_hint().1.and_then(|rest| rest.checked_add(first)))
+    }
+}
+
+impl<I, D, F> FusedIterator for DataIter<'_, '_, I, D, F>
+where
+    I: FusedIterator<Item = Entity>,
+    D: ReadOnlyQueryData,
+    F: QueryFilter,
+{
+}
+
+impl<I, D: ReadOnlyQueryData, F: QueryFilter> fmt::Debug for DataIter<'_, '_, I, D, F>
+where
+    I: Clone + Iterator<Item = Entity> + fmt::Debug,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DataIter").field("rest", &self.rest).finish_non_exhaustive()
+    }
+}
