@@ -5,7 +5,7 @@ use crate::{
     ops::relation_id,
     relation::Relation,
     store::{PairData, PairStore, RelationIndex},
-    traverse::is_child_of,
+    traverse::{ChildrenAccess, RelationView, is_child_of},
 };
 use bevy_ecs::{
     archetype::Archetype,
@@ -13,7 +13,7 @@ use bevy_ecs::{
     component::{ComponentId, Components},
     entity::{Entities, Entity},
     hierarchy::Children,
-    query::{FilteredAccess, FilteredAccessSet, QueryData, WorldQuery},
+    query::{FilteredAccess, FilteredAccessSet, NestedQuery, QueryData, WorldQuery},
     storage::{Table, TableRow},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
@@ -167,11 +167,14 @@ unsafe impl<R: Relation, const VALUES: bool> WorldQuery for ReadPairs<R, VALUES>
     fn update_archetypes(_: &mut Self::State, _: UnsafeWorldCell<'_>) {}
 }
 
-/// Reads the [`Children`] of the entity at hand, whose order the user may change without telling anyone, if `R` is
-/// `ChildOf`.
-pub struct ReadOrder<R>(PhantomData<fn() -> R>);
+/// Reads the [`Children`], whose order the user may change without telling anyone, if `R` is `ChildOf`: by way of `C`, those
+/// of the entity at hand or of any entity.
+pub struct ReadOrder<R, C = OwnChildren>(PhantomData<fn() -> (R, C)>);
 
 type OwnChildren = Option<&'static Children>;
+
+/// The [`Children`] of any entity.
+pub(super) type AllChildren = NestedQuery<&'static Children>;
 
 impl<R: Relation> ReadOrder<R> {
     /// # Safety
@@ -191,16 +194,38 @@ impl<R: Relation> ReadOrder<R> {
     }
 }
 
-// SAFETY: either nothing is accessed, or everything is passed on to `OwnChildren`. Test:
-// `children_are_read_only_by_terms_of_child_of`.
-unsafe impl<R: Relation> WorldQuery for ReadOrder<R> {
-    type Fetch<'w> = <OwnChildren as WorldQuery>::Fetch<'w>;
-    type State = <OwnChildren as WorldQuery>::State;
+impl<R: Relation> ReadOrder<R, AllChildren> {
+    /// The pairs of an index, with their order.
+    ///
+    /// # Safety
+    /// As for [`QueryData::fetch`].
+    #[inline]
+    pub(super) unsafe fn view<'w, 's>(
+        index: Option<&'w RelationIndex>,
+        state: &'s <Self as WorldQuery>::State,
+        fetch: &mut <Self as WorldQuery>::Fetch<'w>,
+        entity: Entity,
+        row: TableRow,
+    ) -> RelationView<'w, 's> {
+        let children = if is_child_of::<R>() {
+            // SAFETY: as the caller promises; access was declared by `AllChildren`.
+            unsafe { AllChildren::fetch(state, fetch, entity, row) }
+        } else {
+            None
+        };
+        RelationView::new(index, children.map(ChildrenAccess::Query))
+    }
+}
 
-    const IS_DENSE: bool = OwnChildren::IS_DENSE;
+// SAFETY: either nothing is accessed, or everything is passed on to `C`. Test: `children_are_read_only_by_terms_of_child_of`.
+unsafe impl<R: Relation, C: WorldQuery> WorldQuery for ReadOrder<R, C> {
+    type Fetch<'w> = C::Fetch<'w>;
+    type State = C::State;
+
+    const IS_DENSE: bool = C::IS_DENSE;
 
     fn shrink_fetch<'long: 'short, 'short>(fetch: Self::Fetch<'long>) -> Self::Fetch<'short> {
-        OwnChildren::shrink_fetch(fetch)
+        C::shrink_fetch(fetch)
     }
 
     #[inline]
@@ -211,7 +236,7 @@ unsafe impl<R: Relation> WorldQuery for ReadOrder<R> {
         this_run: Tick,
     ) -> Self::Fetch<'w> {
         // SAFETY: passed on.
-        unsafe { OwnChildren::init_fetch(world, state, last_run, this_run) }
+        unsafe { C::init_fetch(world, state, last_run, this_run) }
     }
 
     #[inline]
@@ -223,7 +248,7 @@ unsafe impl<R: Relation> WorldQuery for ReadOrder<R> {
     ) {
         if is_child_of::<R>() {
             // SAFETY: passed on.
-            unsafe { OwnChildren::set_archetype(fetch, state, archetype, table) }
+            unsafe { C::set_archetype(fetch, state, archetype, table) }
         }
     }
 
@@ -231,35 +256,42 @@ unsafe impl<R: Relation> WorldQuery for ReadOrder<R> {
     unsafe fn set_table<'w>(fetch: &mut Self::Fetch<'w>, state: &Self::State, table: &'w Table) {
         if is_child_of::<R>() {
             // SAFETY: passed on.
-            unsafe { OwnChildren::set_table(fetch, state, table) }
+            unsafe { C::set_table(fetch, state, table) }
         }
     }
 
     fn update_component_access(state: &Self::State, access: &mut FilteredAccess) {
         if is_child_of::<R>() {
-            OwnChildren::update_component_access(state, access);
+            C::update_component_access(state, access);
         }
     }
 
     fn init_nested_access(
-        _: &Self::State,
-        _: Option<&str>,
-        _: &mut FilteredAccessSet,
-        _: UnsafeWorldCell<'_>,
+        state: &Self::State,
+        system: Option<&str>,
+        declared: &mut FilteredAccessSet,
+        world: UnsafeWorldCell<'_>,
     ) {
+        if is_child_of::<R>() {
+            C::init_nested_access(state, system, declared, world);
+        }
     }
 
     fn init_state(world: &mut World) -> Self::State {
-        OwnChildren::init_state(world)
+        C::init_state(world)
     }
 
     fn get_state(_: &Components) -> Option<Self::State> {
         None
     }
 
-    fn matches_component_set(_: &Self::State, _: &impl Fn(ComponentId) -> bool) -> bool {
-        true
+    fn matches_component_set(state: &Self::State, contains: &impl Fn(ComponentId) -> bool) -> bool {
+        !is_child_of::<R>() || C::matches_component_set(state, contains)
     }
 
-    fn update_archetypes(_: &mut Self::State, _: UnsafeWorldCell<'_>) {}
+    fn update_archetypes(state: &mut Self::State, world: UnsafeWorldCell<'_>) {
+        if is_child_of::<R>() {
+            C::update_archetypes(state, world);
+        }
+    }
 }
