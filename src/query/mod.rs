@@ -3,18 +3,23 @@
 
 mod cached;
 mod climb;
+mod descendants;
+mod down;
 mod entities;
 mod filter;
 mod macros;
 mod position;
 mod read;
 mod related;
+mod scratch;
 mod siblings;
 mod source;
 mod target;
 mod up;
 mod with;
 
+pub use descendants::{Descendants, DescendantsItem};
+pub use down::{Down, SelfDown};
 pub use entities::DataIter;
 pub use filter::{AddedPair, ChangedPair, LeafOf, RootOf};
 pub use position::{Ancestors, Depth, PairsOf, PairsOfItem};

@@ -1,0 +1,68 @@
+//! Memory that a term uses from one row to the next.
+
+use bevy_ecs::{
+    archetype::Archetype,
+    change_detection::Tick,
+    component::{ComponentId, Components},
+    query::{FilteredAccess, FilteredAccessSet, WorldQuery},
+    storage::Table,
+    world::{World, unsafe_world_cell::UnsafeWorldCell},
+};
+use core::marker::PhantomData;
+
+/// What is remembered while a query is iterated.
+pub trait Remembered {
+    /// The same while the world is borrowed. Empty at first; to lose it costs time, nothing else.
+    type Of<'w>: Default;
+}
+
+/// Keeps an `M` in the fetch of a term. Reads nothing.
+pub struct Scratch<M>(PhantomData<fn() -> M>);
+
+pub struct ScratchFetch<T>(pub(super) T);
+
+/// Memory is not shared: a copy starts without.
+impl<T: Default> Clone for ScratchFetch<T> {
+    fn clone(&self) -> Self {
+        Self(T::default())
+    }
+}
+
+// SAFETY: nothing is accessed, and every entity matches.
+unsafe impl<M: Remembered> WorldQuery for Scratch<M> {
+    type Fetch<'w> = ScratchFetch<M::Of<'w>>;
+    type State = ();
+
+    const IS_DENSE: bool = true;
+
+    fn shrink_fetch<'long: 'short, 'short>(_: Self::Fetch<'long>) -> Self::Fetch<'short> {
+        ScratchFetch(M::Of::default())
+    }
+
+    #[inline]
+    unsafe fn init_fetch<'w>(_: UnsafeWorldCell<'w>, (): &(), _: Tick, _: Tick) -> Self::Fetch<'w> {
+        ScratchFetch(M::Of::default())
+    }
+
+    #[inline]
+    unsafe fn set_archetype<'w>(_: &mut Self::Fetch<'w>, (): &(), _: &'w Archetype, _: &'w Table) {}
+
+    #[inline]
+    unsafe fn set_table<'w>(_: &mut Self::Fetch<'w>, (): &(), _: &'w Table) {}
+
+    fn update_component_access((): &(), _: &mut FilteredAccess) {}
+
+    fn init_nested_access((): &(), _: Option<&str>, _: &mut FilteredAccessSet, _: UnsafeWorldCell<'_>) {}
+
+    fn init_state(_: &mut World) {}
+
+    fn get_state(_: &Components) -> Option<()> {
+        Some(())
+    }
+
+    fn matches_component_set((): &(), _: &impl Fn(ComponentId) -> bool) -> bool {
+        true
+    }
+
+    fn update_archetypes((): &mut (), _: UnsafeWorldCell<'_>) {}
+}
