@@ -142,7 +142,7 @@ impl Touched {
 }
 
 /// A panic under the lock leaves nothing half done that is not done anew.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

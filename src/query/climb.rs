@@ -16,33 +16,35 @@ use bevy_ecs::{
     change_detection::Tick,
     component::{ComponentId, Components},
     entity::{Entities, Entity},
-    query::{FilteredAccess, FilteredAccessSet, ReadOnlyQueryData, WorldQuery},
+    query::{FilteredAccess, FilteredAccessSet, QueryFilter, ReadOnlyQueryData, WorldQuery},
     storage::Table,
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
 use bevy_platform::sync::Arc;
 use core::{marker::PhantomData, option};
 
-/// Reads `D` of the entities up `R`, from `MIN` to `MAX` steps away; with `CACHED` it keeps what it has found for the
-/// next time.
-pub struct Climb<R, D, const MIN: u32, const MAX: u32, const CACHED: bool>(PhantomData<fn() -> (R, D)>);
+/// Reads `D` of the entities up `R` that match `F`, from `MIN` to `MAX` steps away; with `CACHED` it keeps what it has found
+/// for the next time.
+pub struct Climb<R, D, const MIN: u32, const MAX: u32, const CACHED: bool, F = ()>(
+    PhantomData<fn() -> (R, D, F)>,
+);
 
-pub struct ClimbState<D: ReadOnlyQueryData> {
+pub struct ClimbState<D: ReadOnlyQueryData, F: QueryFilter = ()> {
     pairs: ReadPairsState,
-    cursor: CursorState<D>,
+    cursor: CursorState<D, F>,
     kept: Option<CacheUpdater>,
 }
 
-pub struct ClimbFetch<'w, R: TraversableRelation, D: ReadOnlyQueryData> {
+pub struct ClimbFetch<'w, R: TraversableRelation, D: ReadOnlyQueryData, F: QueryFilter = ()> {
     pairs: ReadPairsFetch<'w, R>,
     /// For the entities at hand, which are in other tables than those above them.
-    own: CursorFetch<'w, D>,
-    above: CursorFetch<'w, D>,
+    own: CursorFetch<'w, D, F>,
+    above: CursorFetch<'w, D, F>,
     memo: ClimbMemo<'w>,
     kept: Option<Arc<CachedIndex>>,
 }
 
-impl<R: TraversableRelation, D: ReadOnlyQueryData> Clone for ClimbFetch<'_, R, D> {
+impl<R: TraversableRelation, D: ReadOnlyQueryData, F: QueryFilter> Clone for ClimbFetch<'_, R, D, F> {
     fn clone(&self) -> Self {
         let (own, above) = (self.own.clone(), self.above.clone());
         Self { own, above, memo: ClimbMemo::default(), kept: self.kept.clone(), ..*self }
@@ -68,11 +70,11 @@ pub(super) struct ClimbMemo<'w> {
 /// By entity index, what is found from there, the entity itself first: [`UNKNOWN`], [`NOTHING`], or the number of a
 /// holder plus [`HOLDER`].
 #[derive(Default)]
-struct HolderNotes(Pages<u32>);
+pub(super) struct HolderNotes(Pages<u32>);
 
 const UNKNOWN: u32 = 0;
 const NOTHING: u32 = 1;
-const HOLDER: u32 = 2;
+pub(super) const HOLDER: u32 = 2;
 
 /// So many entities with one source each may be entered again by each of the searches that come by.
 const MAX_PLAIN: u32 = 16;
@@ -261,10 +263,11 @@ fn holder(found: u32) -> Option<usize> {
     found.checked_sub(HOLDER).map(|number| number as usize)
 }
 
-impl<R, D, const MIN: u32, const MAX: u32, const CACHED: bool> Climb<R, D, MIN, MAX, CACHED>
+impl<R, D, const MIN: u32, const MAX: u32, const CACHED: bool, F> Climb<R, D, MIN, MAX, CACHED, F>
 where
     R: TraversableRelation,
     D: ReadOnlyQueryData,
+    F: QueryFilter,
 {
     const LIMITED: bool = MIN > 1 || MAX < u32::MAX;
 
@@ -281,8 +284,8 @@ where
     /// As for [`QueryData::fetch`](bevy_ecs::query::QueryData::fetch).
     #[inline(always)]
     pub(super) unsafe fn fetch<'w, 's>(
-        state: &'s ClimbState<D>,
-        fetch: &mut ClimbFetch<'w, R, D>,
+        state: &'s ClimbState<D, F>,
+        fetch: &mut ClimbFetch<'w, R, D, F>,
         entity: Entity,
     ) -> Option<D::Item<'w, 's>> {
         let cursor = &state.cursor;
@@ -318,8 +321,8 @@ where
     /// As for [`fetch`](Self::fetch).
     #[inline(never)]
     unsafe fn search<'w, 's>(
-        state: &'s ClimbState<D>,
-        fetch: &mut ClimbFetch<'w, R, D>,
+        state: &'s ClimbState<D, F>,
+        fetch: &mut ClimbFetch<'w, R, D, F>,
         entity: Entity,
     ) -> Option<D::Item<'w, 's>> {
         let ClimbFetch { pairs, above, memo, .. } = fetch;
@@ -340,14 +343,15 @@ where
 // SAFETY: no component of the entity at hand is accessed as such. Pairs and cursor declare what they read in
 // `init_nested_access`, and are fetched with the rights that the caller has by that. Test:
 // `terms_refuse_what_writes_beside_them`.
-unsafe impl<R, D, const MIN: u32, const MAX: u32, const CACHED: bool> WorldQuery
-    for Climb<R, D, MIN, MAX, CACHED>
+unsafe impl<R, D, const MIN: u32, const MAX: u32, const CACHED: bool, F> WorldQuery
+    for Climb<R, D, MIN, MAX, CACHED, F>
 where
     R: TraversableRelation,
     D: ReadOnlyQueryData,
+    F: QueryFilter,
 {
-    type Fetch<'w> = ClimbFetch<'w, R, D>;
-    type State = ClimbState<D>;
+    type Fetch<'w> = ClimbFetch<'w, R, D, F>;
+    type State = ClimbState<D, F>;
 
     const IS_DENSE: bool = true;
 
@@ -359,10 +363,10 @@ where
     #[inline]
     unsafe fn init_fetch<'w>(
         world: UnsafeWorldCell<'w>,
-        state: &ClimbState<D>,
+        state: &ClimbState<D, F>,
         last_run: Tick,
         this_run: Tick,
-    ) -> ClimbFetch<'w, R, D> {
+    ) -> ClimbFetch<'w, R, D, F> {
         // SAFETY: both have declared what they read, and the caller has the right to it.
         let (mut pairs, mut above) = unsafe {
             (
@@ -396,7 +400,7 @@ where
         state.cursor.init_access(system, declared, world);
     }
 
-    fn init_state(world: &mut World) -> ClimbState<D> {
+    fn init_state(world: &mut World) -> ClimbState<D, F> {
         let () = Self::CHECK;
         let pairs = ReadPairs::<R, false>::init_state(world);
         // SAFETY: what only reads cannot conflict with itself; `init_nested_access` looks for conflicts with others
@@ -406,7 +410,7 @@ where
         ClimbState { pairs, cursor, kept }
     }
 
-    fn get_state(_: &Components) -> Option<ClimbState<D>> {
+    fn get_state(_: &Components) -> Option<ClimbState<D, F>> {
         None
     }
 

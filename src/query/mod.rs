@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "Bevy's `WorldQuery`, `QueryData` and `QueryFilter` are unsafe traits")]
 
 mod cached;
+mod changed_below;
 mod climb;
 mod descendants;
 mod down;
@@ -9,6 +10,7 @@ mod entities;
 mod filter;
 mod macros;
 mod position;
+mod reach;
 mod read;
 mod related;
 mod scratch;
@@ -18,11 +20,13 @@ mod target;
 mod up;
 mod with;
 
+pub use changed_below::ChangedBelow;
 pub use descendants::{Descendants, DescendantsItem};
 pub use down::{Down, SelfDown};
 pub use entities::DataIter;
 pub use filter::{AddedPair, ChangedPair, LeafOf, RootOf};
 pub use position::{Ancestors, Depth, PairsOf, PairsOfItem};
+pub use reach::{ChangedAbove, WithAncestor, WithDescendant};
 pub use related::{Related, TargetOf};
 pub use siblings::{SiblingIter, Siblings};
 pub use source::{Sources, SourcesItem};

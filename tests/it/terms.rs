@@ -14,34 +14,34 @@ use bevy_relations::{
 use std::{collections::BTreeMap, fmt::Debug};
 
 #[derive(Relation, Default)]
-struct Likes;
+pub(crate) struct Likes;
 
 #[derive(Relation, Default)]
-struct Eats(#[expect(dead_code, reason = "compared by address")] u32);
+pub(crate) struct Eats(#[expect(dead_code, reason = "compared by address")] u32);
 
 #[derive(Relation, Default)]
 #[relation(exclusive)]
-struct DockedTo(#[expect(dead_code, reason = "compared by address")] u32);
+pub(crate) struct DockedTo(#[expect(dead_code, reason = "compared by address")] u32);
 
 #[derive(Relation, Default)]
 #[relation(symmetric)]
-struct AlliedWith;
+pub(crate) struct AlliedWith;
 
 #[derive(Relation, Default)]
 #[relation(ordered)]
-struct Loves;
+pub(crate) struct Loves;
 
 #[derive(Relation, Default)]
 #[relation(traversable)]
-struct PartOf;
+pub(crate) struct PartOf;
 
 #[derive(Relation, Default)]
 #[relation(traversable, exclusive)]
-struct MountedOn;
+pub(crate) struct MountedOn;
 
 #[derive(Component, Clone)]
 #[relationship(relationship_target = Crew)]
-struct CrewOf {
+pub(crate) struct CrewOf {
     #[relationship]
     ship: Entity,
     #[expect(dead_code, reason = "compared by address")]
@@ -50,24 +50,24 @@ struct CrewOf {
 
 #[derive(Component)]
 #[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
+pub(crate) struct Crew(Vec<Entity>);
 
 /// Knows whose it is.
 #[derive(Component, Clone, Copy, PartialEq, Debug)]
-struct Armor(Entity);
+pub(crate) struct Armor(pub(crate) Entity);
 
 /// Everything about one relation, by the way of `World`.
 #[derive(Clone)]
-struct Model {
-    entities: Vec<Entity>,
+pub(crate) struct Model {
+    pub(crate) entities: Vec<Entity>,
     targets: BTreeMap<Entity, Vec<Entity>>,
     sources: BTreeMap<Entity, Vec<Entity>>,
     /// Who has armor that queries see.
-    armored: Vec<Entity>,
+    pub(crate) armored: Vec<Entity>,
 }
 
 impl Model {
-    fn new(world: &mut World, relation: Entity) -> Self {
+    pub(crate) fn new(world: &mut World, relation: Entity) -> Self {
         let entities = all_entities(world);
         let (mut targets, mut sources) = (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());
         for &source in &entities {
@@ -85,11 +85,11 @@ impl Model {
         Self { armored: entities.iter().copied().filter(armored).collect(), entities, targets, sources }
     }
 
-    fn targets(&self, entity: Entity) -> &[Entity] {
+    pub(crate) fn targets(&self, entity: Entity) -> &[Entity] {
         self.targets.get(&entity).map_or(&[], Vec::as_slice)
     }
 
-    fn sources(&self, entity: Entity) -> &[Entity] {
+    pub(crate) fn sources(&self, entity: Entity) -> &[Entity] {
         self.sources.get(&entity).map_or(&[], Vec::as_slice)
     }
 
@@ -115,7 +115,7 @@ impl Model {
 
 /// Compares what a query finds, disabled entities included, with what should be found for each entity.
 #[track_caller]
-fn assert_rows<D, F, T>(
+pub(crate) fn assert_rows<D, F, T>(
     world: &World,
     query: &mut QueryState<(Entity, D), (F, Allow<Disabled>)>,
     model: &Model,
@@ -138,9 +138,9 @@ fn assert_rows<D, F, T>(
     }
 }
 
-type Rows<D, F = ()> = QueryState<(Entity, D), (F, Allow<Disabled>)>;
+pub(crate) type Rows<D, F = ()> = QueryState<(Entity, D), (F, Allow<Disabled>)>;
 
-fn query<D: QueryData, F: QueryFilter>(world: &mut World) -> Rows<D, F> {
+pub(crate) fn query<D: QueryData, F: QueryFilter>(world: &mut World) -> Rows<D, F> {
     QueryState::new(world)
 }
 
@@ -316,7 +316,7 @@ impl<R: TraversableRelation> Climbing<R> {
 }
 
 /// Something happens to the world.
-fn step(world: &mut World, random: &mut Random, entities: &mut [Entity]) {
+pub(crate) fn step(world: &mut World, random: &mut Random, entities: &mut [Entity]) {
     let at = random.below(entities.len());
     let (source, target) = (entities[at], random.pick(entities));
     // What the rules do not allow is refused.

@@ -4,7 +4,11 @@ use crate::common::spawn;
 use bevy_ecs::{prelude::*, resource::IsResource, system::assert_system_does_not_conflict};
 use bevy_relations::{
     prelude::*,
-    query::{AddedPair, Ancestors, Cached, ChangedPair, Depth, PairsOf, RootOf, SelfUp, Target, Up},
+    query::{
+        AddedPair, Ancestors, Cached, ChangedAbove, ChangedBelow, ChangedPair, Depth, Descendants, Down,
+        PairsOf, RootOf, SelfDown, SelfUp, Siblings, SourcesWith, Target, TargetOf, TargetsWith, Up,
+        WithAncestor, WithDescendant,
+    },
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -83,6 +87,100 @@ fn terms_refuse_what_writes_beside_them() {
 }
 
 #[test]
+fn terms_refuse_what_writes_data_of_other_entities_that_they_read() {
+    let refused = [
+        (refusal(|_: Query<(&mut Armor, SourcesWith<Likes, &Armor>)>| ()), "`SourcesWith<Likes, &Armor>`"),
+        (
+            refusal(|_: Query<&mut Armor>, _: Query<Option<TargetsWith<Likes, &Armor>>>| ()),
+            "`TargetsWith<Likes, &Armor>`",
+        ),
+        (
+            refusal(|_: Query<&mut Armor>, _: Query<SourcesWith<Likes, Entity, Changed<Armor>>>| ()),
+            "`SourcesWith<Likes, Entity, Changed<Armor>>`",
+        ),
+        (
+            refusal(|_: Query<EntityMut>, _: Query<SourcesWith<Likes, Entity>>| ()),
+            "`SourcesWith<Likes, Entity>`",
+        ),
+        (
+            refusal(|_: Query<&mut Armor, Related<Likes, Changed<Armor>>>| ()),
+            "`Related<Likes, Changed<Armor>>`",
+        ),
+        (
+            refusal(
+                |_: Query<&mut Armor>, _: Query<(), Or<(With<Position>, TargetOf<Likes, Added<Armor>>)>>| (),
+            ),
+            "`TargetOf<Likes, Added<Armor>>`",
+        ),
+        (
+            refusal(|_: Query<&mut Armor, Related<Likes, Related<Likes, Changed<Armor>>>>| ()),
+            "`Related<Likes, Related<Likes, Changed<Armor>>>`",
+        ),
+        (
+            refusal(|_: Query<EntityMut>, _: Query<(), Related<Likes, With<Armor>>>| ()),
+            "`Related<Likes, With<Armor>>`",
+        ),
+        (refusal(|_: Query<(&mut Armor, Siblings<Likes, &Armor>)>| ()), "`Siblings<Likes, &Armor>`"),
+        (refusal(|_: Query<(&mut Armor, Down<MountedOn, &Armor>)>| ()), "`Down<MountedOn, &Armor, 1, MAX>`"),
+        (
+            refusal(|_: Query<&mut Armor>, _: Query<SelfDown<MountedOn, &Armor>>| ()),
+            "`Down<MountedOn, &Armor, 0, MAX>`",
+        ),
+        (
+            refusal(|_: Query<(&mut Armor, Descendants<MountedOn, &Armor>)>| ()),
+            "`Descendants<MountedOn, &Armor>`",
+        ),
+        (
+            refusal(|_: Query<(&mut Armor, Descendants<MountedOn, Entity, Changed<Armor>>)>| ()),
+            "`Descendants<MountedOn, Entity, Changed<Armor>>`",
+        ),
+        (
+            refusal(|_: Query<&mut Armor, ChangedAbove<MountedOn, Armor>>| ()),
+            "`WithAncestor<MountedOn, Changed<Armor>>`",
+        ),
+        (
+            refusal(|_: Query<&mut Armor>, _: Query<(), ChangedBelow<MountedOn, Armor>>| ()),
+            "`ChangedBelow<MountedOn, Armor>`",
+        ),
+        (
+            refusal(|_: Query<&mut Armor>, _: Query<(), WithDescendant<MountedOn, Added<Armor>>>| ()),
+            "`WithDescendant<MountedOn, Added<Armor>>`",
+        ),
+    ];
+    for (message, term) in refused {
+        assert!(
+            message.contains(term) && message.contains("B0001") && message.contains("in system"),
+            "{message}"
+        );
+    }
+    // The other way round it is the other parameter that complains.
+    refusal(|_: Query<SourcesWith<Likes, &Armor>>, _: Query<&mut Armor>| ());
+    refusal(|_: Query<(), Related<Likes, Changed<Armor>>>, _: Query<&mut Armor>| ());
+    refusal(|_: Query<Siblings<Likes, &Armor>>, _: Query<&mut Armor>| ());
+    refusal(|_: Query<Down<MountedOn, &Armor>>, _: Query<&mut Armor>| ());
+    refusal(|_: Query<Descendants<MountedOn, &Armor>>, _: Query<&mut Armor>| ());
+    refusal(|_: Query<(), WithDescendant<MountedOn, Changed<Armor>>>, _: Query<&mut Armor>| ());
+}
+
+#[test]
+fn terms_with_filters_go_with_what_writes_components_that_these_do_not_read() {
+    assert_system_does_not_conflict(
+        |_: Query<(&mut Armor, TargetsWith<Likes, Entity, With<Armor>>), Related<Likes, With<Armor>>>| (),
+    );
+    assert_system_does_not_conflict(|_: Query<(&mut Position, Siblings<Likes, &Armor>)>| ());
+    assert_system_does_not_conflict(
+        |_: Query<
+            (&mut Armor, Descendants<MountedOn, &Position, Without<Armor>>),
+            WithAncestor<MountedOn, With<Armor>>,
+        >| (),
+    );
+    // What cannot be the same entity does not conflict.
+    assert_system_does_not_conflict(
+        |_: Query<(&mut Armor, SourcesWith<Likes, &Armor, With<Position>>), Without<Position>>| (),
+    );
+}
+
+#[test]
 fn terms_go_with_what_writes_something_else() {
     assert_system_does_not_conflict(|_: Query<(&mut Position, Targets<Likes>, Up<MountedOn, &Armor>)>| ());
     assert_system_does_not_conflict(
@@ -103,6 +201,16 @@ fn terms_go_with_what_writes_something_else() {
 fn children_are_read_only_by_terms_of_child_of() {
     assert_system_does_not_conflict(|_: Query<(Sources<Likes>, EntityRef)>| ());
     assert_system_does_not_conflict(|_: Query<(Sources<ChildOf>, &Children)>| ());
+    assert_system_does_not_conflict(
+        |_: Query<EntityMut, Without<IsResource>>, _: Query<(Siblings<Likes, ()>, Down<MountedOn, ()>)>| (),
+    );
+    let message = refusal(|_: Query<EntityMut, Without<IsResource>>, _: Query<Siblings<ChildOf, ()>>| ());
+    assert!(
+        message.contains("`Siblings<ChildOf, ()>` in system") && message.contains("`Children`"),
+        "{message}"
+    );
+    refusal(|_: Query<EntityMut, Without<IsResource>>, _: Query<Down<ChildOf, ()>>| ());
+    refusal(|_: Query<EntityMut, Without<IsResource>>, _: Query<Descendants<ChildOf, ()>>| ());
     let mut world = World::new();
     // What is declared for the entity at hand shows in the access of the query.
     let children = world.register_component::<Children>();
@@ -119,6 +227,16 @@ fn a_relation_that_turns_out_not_to_be_traversable_is_refused_when_it_is_to_be_f
         (refusal(|_: Query<Cached<Up<LooksAt, &Armor>>>| ()), "`Cached<Up<LooksAt, &Armor, 1, MAX>>`"),
         (refusal(|_: Query<Depth<LooksAt>>| ()), "`Depth<LooksAt>`"),
         (refusal(|_: Query<Ancestors<LooksAt>>| ()), "`Ancestors<LooksAt>`"),
+        (refusal(|_: Query<Down<LooksAt, &Armor>>| ()), "`Down<LooksAt, &Armor, 1, MAX>`"),
+        (refusal(|_: Query<Descendants<LooksAt, &Armor>>| ()), "`Descendants<LooksAt, &Armor>`"),
+        (
+            refusal(|_: Query<(), WithAncestor<LooksAt, With<Armor>>>| ()),
+            "`WithAncestor<LooksAt, With<Armor>>`",
+        ),
+        (
+            refusal(|_: Query<(), WithDescendant<LooksAt, With<Armor>>>| ()),
+            "`WithDescendant<LooksAt, With<Armor>>`",
+        ),
     ];
     for (message, term) in refused {
         assert!(message.contains(term) && message.contains("not traversable"), "{message}");
@@ -140,7 +258,13 @@ fn no_lens_reaches_undeclared_pairs() {
     let lens =
         catch_unwind(AssertUnwindSafe(|| drop(all.transmute_filtered::<Entity, AddedPair<Likes>>(&world))));
     assert!(lens.is_err());
+    let lens = catch_unwind(AssertUnwindSafe(|| {
+        drop(all.transmute_filtered::<Entity, Related<Likes, With<Armor>>>(&world));
+    }));
+    assert!(lens.is_err());
     assert!(QueryState::<Targets<Likes>>::try_new(&world).is_none());
+    assert!(QueryState::<SourcesWith<Likes, &Armor>>::try_new(&world).is_none());
+    assert!(QueryState::<Down<MountedOn, &Armor>>::try_new(&world).is_none());
     assert!(QueryState::<Up<MountedOn, &Armor>>::try_new(&world).is_none());
     // A lens of a query with terms drops them and keeps the rest.
     world.entity_mut(a).insert(Armor(3));

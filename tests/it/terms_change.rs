@@ -3,11 +3,12 @@
 use crate::common::spawn;
 use bevy_ecs::{
     prelude::*,
+    query::QueryFilter,
     system::{RunSystemOnce, SystemId},
 };
 use bevy_relations::{
     prelude::*,
-    query::{AddedPair, ChangedPair},
+    query::{AddedPair, ChangedAbove, ChangedBelow, ChangedPair, TargetOf, WithDescendant},
 };
 
 #[derive(Relation)]
@@ -15,6 +16,13 @@ struct Likes;
 
 #[derive(Relation)]
 struct Eats(u32);
+
+#[derive(Relation)]
+#[relation(exclusive, traversable)]
+struct MountedOn;
+
+#[derive(Component)]
+struct Health(u32);
 
 #[derive(Component)]
 #[relationship(relationship_target = Crew)]
@@ -132,4 +140,108 @@ fn a_system_that_did_not_run_for_a_while_sees_all_that_happened_meanwhile() {
     }
     assert_found(&mut world, seldom, [&[a, b], &[a, b]]);
     assert_found(&mut world, seldom, [&[], &[]]);
+}
+
+fn matching<F: QueryFilter + 'static>(world: &mut World) -> SystemId<(), Vec<Entity>> {
+    world.register_system(|query: Query<Entity, F>| {
+        let mut found: Vec<_> = query.iter().collect();
+        found.sort_unstable();
+        found
+    })
+}
+
+#[test]
+fn filters_within_filters_see_what_was_added_or_changed_at_the_other_end() {
+    let mut world = World::new();
+    let [a, b, c] = spawn(&mut world);
+    for (source, target) in [(a, b), (b, c)] {
+        world.insert_pair(source, Likes, target).unwrap();
+    }
+    let changed = matching::<Related<Likes, Changed<Health>>>(&mut world);
+    let added = matching::<TargetOf<Likes, Added<Health>>>(&mut world);
+    let assert_found = |world: &mut World, expected: [&[Entity]; 2]| {
+        let found = [changed, added].map(|system| world.run_system(system).unwrap());
+        assert_eq!(found.each_ref().map(Vec::as_slice), expected);
+    };
+    assert_found(&mut world, [&[], &[]]);
+    world.entity_mut(b).insert(Health(1));
+    // It is the target of a, and a source of c.
+    assert_found(&mut world, [&[a], &[c]]);
+    assert_found(&mut world, [&[], &[]]);
+    world.get_mut::<Health>(b).unwrap().0 += 1;
+    assert_found(&mut world, [&[a], &[]]);
+    // What changed with a pair to it that is new counts, what changed before does not.
+    world.insert_pair(c, Likes, b).unwrap();
+    assert_found(&mut world, [&[], &[]]);
+    world.get_mut::<Health>(b).unwrap().0 += 1;
+    assert_found(&mut world, [&[a, c], &[]]);
+}
+
+#[test]
+fn changes_are_seen_from_below_and_from_above() {
+    let mut world = World::new();
+    let [ship, turret, gun, boat] = spawn(&mut world);
+    for (source, target) in [(turret, ship), (gun, turret)] {
+        world.insert_pair(source, MountedOn, target).unwrap();
+    }
+    for entity in [ship, turret, gun, boat] {
+        world.entity_mut(entity).insert(Health(1));
+    }
+    let above = matching::<ChangedAbove<MountedOn, Health>>(&mut world);
+    let below = matching::<WithDescendant<MountedOn, Changed<Health>>>(&mut world);
+    let assert_found = |world: &mut World, expected: [&[Entity]; 2]| {
+        let found = [above, below].map(|system| world.run_system(system).unwrap());
+        assert_eq!(found.each_ref().map(Vec::as_slice), expected);
+    };
+    // To a new system everything is new.
+    assert_found(&mut world, [&[turret, gun], &[ship, turret]]);
+    assert_found(&mut world, [&[], &[]]);
+    world.get_mut::<Health>(turret).unwrap().0 += 1;
+    assert_found(&mut world, [&[gun], &[ship]]);
+    world.get_mut::<Health>(boat).unwrap().0 += 1;
+    assert_found(&mut world, [&[], &[]]);
+}
+
+#[test]
+fn changes_below_are_seen_although_the_query_was_asked_before_in_the_same_run() {
+    let mut world = World::new();
+    let [ship, turret, gun] = spawn(&mut world);
+    for (source, target) in [(turret, ship), (gun, turret)] {
+        world.insert_pair(source, MountedOn, target).unwrap();
+    }
+    world.entity_mut(gun).insert(Health(1));
+    type Below<'w, 's> = Query<'w, 's, (), ChangedBelow<MountedOn, Health>>;
+    let count = move |In(write): In<bool>, mut set: ParamSet<(Query<&mut Health>, Below)>| {
+        let before = set.p1().iter().count();
+        if write {
+            set.p0().get_mut(gun).unwrap().0 += 1;
+        }
+        (before, set.p1().iter().count(), set.p1().contains(ship))
+    };
+    let system = world.register_system(count);
+    assert_eq!(world.run_system_with(system, false).unwrap(), (2, 2, true));
+    assert_eq!(world.run_system_with(system, true).unwrap(), (0, 2, true));
+    // What a system writes itself it sees once more.
+    assert_eq!(world.run_system_with(system, false).unwrap(), (0, 0, false));
+}
+
+#[test]
+fn changes_below_are_seen_by_a_query_state_that_is_not_updated() {
+    let mut world = World::new();
+    let [ship, turret, gun, boat] = spawn(&mut world);
+    for (source, target) in [(turret, ship), (gun, turret)] {
+        world.insert_pair(source, MountedOn, target).unwrap();
+    }
+    world.entity_mut(boat).insert(Health(1));
+    world.entity_mut(gun).insert(Health(1));
+    world.clear_trackers();
+    let query = world.query_filtered::<Entity, ChangedBelow<MountedOn, Health>>();
+    assert_eq!(query.iter_manual(&world).count(), 0);
+    world.get_mut::<Health>(gun).unwrap().0 += 1;
+    assert_eq!(query.iter_manual(&world).count(), 2);
+    assert!(query.get_manual(&world, ship).is_ok() && query.get_manual(&world, boat).is_err());
+    world.remove_pair::<MountedOn>(turret, ship);
+    assert_eq!(query.iter_manual(&world).collect::<Vec<_>>(), [turret]);
+    world.entity_mut(gun).remove::<Health>();
+    assert_eq!(query.iter_manual(&world).count(), 0);
 }

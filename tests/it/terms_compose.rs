@@ -9,7 +9,11 @@ use bevy_ecs::{
 };
 use bevy_relations::{
     prelude::*,
-    query::{AddedPair, Ancestors, Cached, ChangedPair, Depth, LeafOf, PairsOf, RootOf, SelfUp, Target, Up},
+    query::{
+        AddedPair, Ancestors, Cached, ChangedPair, Depth, Descendants, Down, LeafOf, PairsOf, RootOf,
+        SelfDown, SelfUp, Siblings, SourcesWith, Target, TargetOf, TargetsWith, Up, WithAncestor,
+        WithDescendant,
+    },
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -240,4 +244,169 @@ fn terms_of_a_world_that_lost_its_store_find_nothing() {
     assert_eq!(targets.get(&world, gun).map(|target| *target), Ok(other));
     assert_eq!(up.get(&world, gun), Ok(&Armor(1)));
     assert_eq!((pairs.get(&world, gun).unwrap().count(), depth.get(&world, gun).unwrap()), (1, 1));
+}
+
+#[test]
+fn terms_of_other_entities_combine_with_those_of_bevy() {
+    let (mut world, [ship, turret, gun]) = world();
+    let check =
+        move |docked: Query<Entity, Related<MountedOn, With<Armor>>>,
+              neither: Query<
+            Entity,
+            (Without<Armor>, Or<(With<Armor>, TargetOf<MountedOn, With<Marker>>)>),
+        >,
+              nested: Query<Entity, Related<MountedOn, Related<MountedOn, With<Armor>>>>,
+              food: Query<(Entity, Option<TargetsWith<Eats, (Entity, Has<Armor>)>>), With<Position>>,
+              below: Query<(Entity, SourcesWith<MountedOn, &Position>, Down<MountedOn, &Position>)>,
+              any: Query<AnyOf<(&Armor, SelfDown<MountedOn, &Armor>)>>| {
+            assert_eq!(docked.single().unwrap(), turret);
+            assert_eq!(neither.single().unwrap(), turret);
+            assert_eq!(nested.single().unwrap(), gun);
+            let rows: Vec<_> =
+                food.iter().map(|(entity, food)| (entity, food.map(Iterator::collect::<Vec<_>>))).collect();
+            assert_eq!(rows.len(), 2);
+            assert!(
+                rows.contains(&(gun, Some(vec![(ship, true), (turret, false)])))
+                    && rows.contains(&(turret, None))
+            );
+            assert_eq!((below.iter().count(), below.contains(gun)), (2, false));
+            let (_, mut sources, nearest) = below.get(ship).unwrap();
+            assert_eq!((sources.next().map(|position| position.0), nearest.0), (Some(2), 2));
+            assert!(sources.next().is_none() && sources.next().is_none());
+            assert_eq!(any.get(ship).unwrap().1, Some(&Armor(7)));
+        };
+    world.run_system_once(check).unwrap();
+}
+
+#[test]
+fn terms_of_other_entities_go_beside_mutable_data() {
+    let (mut world, [ship, ..]) = world();
+    let write = |mut query: Query<(
+        &mut Armor,
+        Descendants<MountedOn, &Position>,
+        SourcesWith<MountedOn, Entity>,
+    )>| {
+        for (mut armor, below, sources) in &mut query {
+            armor.0 += below.map(|position| position.0).sum::<u32>() + sources.count() as u32;
+        }
+    };
+    world.run_system_once(write).unwrap();
+    assert_eq!(world.get(ship), Some(&Armor(11)));
+}
+
+#[test]
+fn parallel_iteration_of_terms_of_other_entities_finds_the_same() {
+    let (mut world, [ship, ..]) = world();
+    for number in 0..size(3_000, 60) as u32 {
+        let part = world.spawn(Position(number)).id();
+        world.insert_pair(part, MountedOn, ship).unwrap();
+        let bolt = world.spawn(Position(1)).id();
+        world.insert_pair(bolt, MountedOn, part).unwrap();
+    }
+    #[derive(Resource)]
+    struct Sum(usize);
+    type Row<'a> = (SourcesWith<MountedOn, &'static Position>, Down<MountedOn, &'a Position>);
+    type Found = (WithAncestor<MountedOn, With<Armor>>, WithDescendant<MountedOn, With<Position>>);
+    let sum = |query: Query<Row, Found>, siblings: Query<Siblings<MountedOn, ()>>, mut commands: Commands| {
+        let parallel = AtomicUsize::new(0);
+        query.par_iter().for_each(|(sources, below)| {
+            let sum = sources.map(|position| position.0 as usize).sum::<usize>() + below.0 as usize;
+            parallel.fetch_add(sum, Ordering::Relaxed);
+        });
+        let mut sequential = 0;
+        for (sources, below) in &query {
+            sequential += sources.map(|position| position.0 as usize).sum::<usize>() + below.0 as usize;
+        }
+        assert_eq!(parallel.into_inner(), sequential);
+        // The turret and the parts are siblings of each other.
+        let most = siblings.iter().map(Iterator::count).max();
+        assert_eq!(most, Some(size(3_000, 60)));
+        commands.insert_resource(Sum(sequential));
+    };
+    let mut schedule = Schedule::default();
+    schedule.add_systems(sum).run(&mut world);
+    // Every part with its bolt, and the turret with the gun.
+    assert_eq!(world.resource::<Sum>().0, 2 * size(3_000, 60) + 2);
+}
+
+#[derive(QueryData)]
+struct Whole {
+    entity: Entity,
+    parts: Descendants<MountedOn, (Entity, &'static Position)>,
+    next: Option<SourcesWith<MountedOn, Entity>>,
+    beside: Option<Siblings<MountedOn, Entity>>,
+    camera: Down<MountedOn, Entity, 2>,
+}
+
+#[derive(QueryFilter)]
+struct IsCarrier {
+    armored: With<Armor>,
+    carries: TargetOf<MountedOn, TargetOf<MountedOn, With<Marker>>>,
+    below: WithDescendant<MountedOn, With<Marker>>,
+}
+
+#[test]
+fn terms_of_other_entities_can_be_fields_of_derived_query_data_and_filters() {
+    let (mut world, [ship, turret, gun]) = world();
+    let check = move |carriers: Query<Whole, IsCarrier>| {
+        let whole = carriers.single().unwrap();
+        assert_eq!((whole.entity, whole.camera, whole.beside.is_none()), (ship, gun, true));
+        assert_eq!(whole.parts.map(|(part, _)| part).collect::<Vec<_>>(), [turret, gun]);
+        assert_eq!(whole.next.unwrap().collect::<Vec<_>>(), [turret]);
+    };
+    world.run_system_once(check).unwrap();
+}
+
+#[test]
+fn disabled_entities_are_passed_over_by_filters_and_data_of_other_entities() {
+    let (mut world, [ship, turret, gun]) = world();
+    world.entity_mut(turret).insert((Disabled, Armor(3)));
+    let check = move |carriers: Query<Entity, TargetOf<MountedOn>>,
+                      seen: Query<Entity, TargetOf<MountedOn, With<Position>>>,
+                      disabled: Query<Entity, TargetOf<MountedOn, (With<Position>, With<Disabled>)>>,
+                      down: Query<Down<MountedOn, &Position>>,
+                      parts: Query<Descendants<MountedOn, Entity>>,
+                      pruned: Query<Descendants<MountedOn, Entity, With<Position>>>,
+                      above: Query<Entity, WithAncestor<MountedOn, With<Armor>>>| {
+        assert_eq!(carriers.single().unwrap(), ship);
+        assert!(seen.is_empty());
+        assert_eq!(disabled.single().unwrap(), ship);
+        assert_eq!(down.get(ship).unwrap().0, 1);
+        assert_eq!(parts.get(ship).unwrap().collect::<Vec<_>>(), [gun]);
+        assert_eq!(pruned.get(ship).unwrap().count(), 0);
+        assert_eq!(above.single().unwrap(), gun);
+    };
+    world.run_system_once(check).unwrap();
+}
+
+#[test]
+fn terms_of_other_entities_find_nothing_in_a_world_that_lost_its_store() {
+    let (mut world, [ship, turret, _]) = world();
+    let mut sources = world.query::<SourcesWith<MountedOn, Entity>>();
+    let mut down = world.query::<Down<MountedOn, Entity>>();
+    let mut parts = world.query::<Descendants<MountedOn, Entity>>();
+    let mut below = world.query_filtered::<(), WithDescendant<MountedOn, With<Position>>>();
+    let mut docked = world.query_filtered::<(), Related<MountedOn, With<Armor>>>();
+    assert!(docked.get(&world, turret).is_ok() && below.get(&world, ship).is_ok());
+    world.clear_resources();
+    assert!(sources.get(&world, ship).is_err() && down.get(&world, ship).is_err());
+    assert!(below.get(&world, ship).is_err() && docked.get(&world, turret).is_err());
+    assert_eq!(parts.get(&world, ship).unwrap().count(), 0);
+}
+
+#[test]
+fn queries_with_terms_of_other_entities_share_a_param_set_with_what_writes_their_data() {
+    let (mut world, [ship, turret, _]) = world();
+    let system =
+        move |mut set: ParamSet<(Query<&mut Armor>, Query<(Entity, TargetsWith<MountedOn, &Armor>)>)>| {
+            for mut armor in &mut set.p0() {
+                armor.0 += 1;
+            }
+            let query = set.p1();
+            let rows: Vec<_> =
+                query.iter().map(|(entity, mut armor)| (entity, armor.next().copied())).collect();
+            assert_eq!(rows, [(turret, Some(Armor(8)))]);
+        };
+    world.run_system_once(system).unwrap();
+    assert_eq!(world.get(ship), Some(&Armor(8)));
 }

@@ -1,0 +1,269 @@
+//! Query terms that look at other entities over random worlds, compared with what plain loops over all pairs find.
+
+use crate::{
+    common::{Random, fewer, spawn},
+    terms::{
+        AlliedWith, Armor, CrewOf, DockedTo, Eats, Likes, Loves, Model, MountedOn, PartOf, Rows, assert_rows,
+        query, step,
+    },
+};
+use bevy_ecs::{entity_disabling::Disabled, prelude::*, system::SystemState};
+use bevy_relations::{
+    prelude::*,
+    query::{Siblings, SourcesWith, TargetOf, TargetsWith},
+};
+use std::collections::BTreeMap;
+
+type Armored = (Entity, &'static Armor);
+type AnyArmored = Or<(With<Armor>, With<Disabled>)>;
+
+/// What filters see of each entity, and the sources of each in the order in which a system reads them.
+struct Others {
+    model: Model,
+    sources: BTreeMap<Entity, Vec<Entity>>,
+    /// Who has no armor and is not disabled.
+    bare: Vec<Entity>,
+    /// Who is disabled.
+    disabled: Vec<Entity>,
+}
+
+impl Others {
+    fn new<R: Relation>(world: &mut World, relation: Entity) -> Self {
+        let model = Model::new(world, relation);
+        let mut state = SystemState::<Pairs<R>>::new(world);
+        let pairs = state.get(world).unwrap();
+        let sources =
+            model.entities.iter().map(|&entity| (entity, pairs.sources(entity).collect())).collect();
+        let disabled = |entity: &Entity| world.get::<Disabled>(*entity).is_some();
+        let bare = |entity: &Entity| world.get::<Armor>(*entity).is_none() && !disabled(entity);
+        let all = model.entities.clone();
+        let (bare, disabled) =
+            (all.iter().copied().filter(bare).collect(), all.iter().copied().filter(disabled).collect());
+        Self { model, sources, bare, disabled }
+    }
+
+    fn is_armored(&self, entity: Entity) -> bool {
+        self.model.armored.contains(&entity)
+    }
+
+    /// Who matches [`AnyArmored`]: a filter that names `Disabled` sees all entities.
+    fn is_any_armored(&self, world: &World, entity: Entity) -> bool {
+        world.get::<Armor>(entity).is_some() || self.disabled.contains(&entity)
+    }
+
+    /// The other sources of the targets of an entity, each once.
+    fn siblings(&self, entity: Entity) -> Vec<Entity> {
+        let mut siblings = Vec::new();
+        for target in self.model.targets(entity) {
+            for &source in &self.sources[target] {
+                if source != entity && !siblings.contains(&source) {
+                    siblings.push(source);
+                }
+            }
+        }
+        siblings
+    }
+}
+
+/// The entities of which a condition is true, unless there are none.
+fn those(entities: &[Entity], condition: impl Fn(Entity) -> bool) -> Option<Vec<Entity>> {
+    let those: Vec<_> = entities.iter().copied().filter(|&entity| condition(entity)).collect();
+    (!those.is_empty()).then_some(those)
+}
+
+/// Checks that the armor is that of the entity.
+fn entities<'a>(items: impl Iterator<Item = (Entity, &'a Armor)>) -> Vec<Entity> {
+    let checked = |(entity, armor): (Entity, &Armor)| {
+        assert_eq!(entity, armor.0);
+        entity
+    };
+    items.map(checked).collect()
+}
+
+/// The terms for any relation.
+struct Terms<R: Relation> {
+    relation: Entity,
+    related: Rows<(), Related<R, With<Armor>>>,
+    related_bare: Rows<(), Related<R, Without<Armor>>>,
+    related_any: Rows<(), Related<R, AnyArmored>>,
+    related_twice: Rows<(), Related<R, Related<R, With<Armor>>>>,
+    target_of: Rows<(), TargetOf<R, With<Armor>>>,
+    target_of_target: Rows<(), TargetOf<R, Or<(TargetOf<R>, With<Armor>)>>>,
+    targets: Rows<TargetsWith<R, Armored>>,
+    bare_targets: Rows<Option<TargetsWith<R, Entity, Without<Armor>>>>,
+    sources: Rows<SourcesWith<R, Armored>>,
+    bare_sources: Rows<SourcesWith<R, Entity, Without<Armor>>>,
+}
+
+impl<R: Relation> Terms<R> {
+    fn new(world: &mut World) -> Self {
+        Self {
+            relation: world.register_relation::<R>().unwrap(),
+            related: query(world),
+            related_bare: query(world),
+            related_any: query(world),
+            related_twice: query(world),
+            target_of: query(world),
+            target_of_target: query(world),
+            targets: query(world),
+            bare_targets: query(world),
+            sources: query(world),
+            bare_sources: query(world),
+        }
+    }
+
+    fn check(&mut self, world: &mut World) {
+        let others = &Others::new::<R>(world, self.relation);
+        self.check_filters(world, others);
+        let model = &others.model;
+        assert_rows(
+            world,
+            &mut self.targets,
+            model,
+            |_, items| entities(items),
+            |e| those(model.targets(e), |target| others.is_armored(target)),
+        );
+        assert_rows(
+            world,
+            &mut self.bare_targets,
+            model,
+            |_, items| items.map(Iterator::collect),
+            |e| Some(those(model.targets(e), |target| others.bare.contains(&target))),
+        );
+        // Rows are read with their own children, also those of disabled entities, as by `Sources`.
+        let sources = |e| world.pairs::<R>().sources(e).collect::<Vec<_>>();
+        assert_rows(
+            world,
+            &mut self.sources,
+            model,
+            |_, items| entities(items),
+            |e| those(&sources(e), |source| others.is_armored(source)),
+        );
+        assert_rows(
+            world,
+            &mut self.bare_sources,
+            model,
+            |_, items| items.clone().collect(),
+            |e| those(&sources(e), |source| others.bare.contains(&source)),
+        );
+    }
+
+    fn check_filters(&mut self, world: &World, others: &Others) {
+        let model = &others.model;
+        let has = |condition: bool| condition.then_some(());
+        let is_armored = |entity: &Entity| others.is_armored(*entity);
+        let is_bare = |entity: &Entity| others.bare.contains(entity);
+        let is_disabled = |entity: &Entity| others.disabled.contains(entity);
+        let is_any = |entity: &Entity| others.is_any_armored(world, *entity);
+        let (targets, sources) = (|e| model.targets(e).iter(), |e| model.sources(e).iter());
+        assert_rows(world, &mut self.related, model, |_, ()| (), |e| has(targets(e).any(is_armored)));
+        assert_rows(world, &mut self.related_bare, model, |_, ()| (), |e| has(targets(e).any(is_bare)));
+        assert_rows(world, &mut self.related_any, model, |_, ()| (), |e| has(targets(e).any(is_any)));
+        let armored_target = |target: &Entity| !is_disabled(target) && targets(*target).any(is_armored);
+        assert_rows(
+            world,
+            &mut self.related_twice,
+            model,
+            |_, ()| (),
+            |e| has(targets(e).any(armored_target)),
+        );
+        assert_rows(world, &mut self.target_of, model, |_, ()| (), |e| has(sources(e).any(is_armored)));
+        let either = |source: &Entity| {
+            !is_disabled(source) && (!model.sources(*source).is_empty() || is_armored(source))
+        };
+        assert_rows(world, &mut self.target_of_target, model, |_, ()| (), |e| has(sources(e).any(either)));
+    }
+}
+
+/// [`Siblings`], of any relation.
+struct SiblingTerms<R: Relation> {
+    relation: Entity,
+    siblings: Rows<Siblings<R, Armored>>,
+    bare: Rows<Option<Siblings<R, Entity, Without<Armor>>>>,
+}
+
+impl<R: Relation> SiblingTerms<R> {
+    fn new(world: &mut World) -> Self {
+        let relation = world.register_relation::<R>().unwrap();
+        Self { relation, siblings: query(world), bare: query(world) }
+    }
+
+    fn check(&mut self, world: &mut World) {
+        let others = &Others::new::<R>(world, self.relation);
+        let model = &others.model;
+        assert_rows(
+            world,
+            &mut self.siblings,
+            model,
+            |_, items| entities(items),
+            |e| those(&others.siblings(e), |sibling| others.is_armored(sibling)),
+        );
+        assert_rows(
+            world,
+            &mut self.bare,
+            model,
+            |_, items| items.map(Iterator::collect),
+            |e| Some(those(&others.siblings(e), |sibling| others.bare.contains(&sibling))),
+        );
+    }
+}
+
+/// Lets things happen to a random world, and checks it after each few.
+fn run_of(seed: u64, mut checks: Vec<Check>) {
+    let mut world = World::new();
+    let mut random = Random(seed * 7907 + 1);
+    let mut entities = spawn::<9>(&mut world);
+    let mut checks: Vec<_> = checks.drain(..).map(|check| check(&mut world)).collect();
+    for round in 0..fewer(24).max(7) {
+        for _ in 0..1 + round % 7 {
+            step(&mut world, &mut random, &mut entities);
+        }
+        checks.iter_mut().for_each(|check| check(&mut world));
+    }
+    world.check_pairs().unwrap();
+}
+
+/// Makes terms, and what checks them.
+type Check = fn(&mut World) -> Box<dyn FnMut(&mut World)>;
+
+fn terms<R: Relation>(world: &mut World) -> Box<dyn FnMut(&mut World)> {
+    let mut terms = Terms::<R>::new(world);
+    Box::new(move |world| terms.check(world))
+}
+
+fn siblings<R: Relation>(world: &mut World) -> Box<dyn FnMut(&mut World)> {
+    let mut terms = SiblingTerms::<R>::new(world);
+    Box::new(move |world| terms.check(world))
+}
+
+const SEEDS: u64 = 12;
+
+#[test]
+fn filters_and_data_of_the_other_ends_are_those_that_a_loop_finds() {
+    let checks: [Check; 9] = [
+        terms::<Likes>,
+        terms::<Eats>,
+        terms::<DockedTo>,
+        terms::<AlliedWith>,
+        terms::<Loves>,
+        terms::<PartOf>,
+        terms::<MountedOn>,
+        terms::<ChildOf>,
+        terms::<CrewOf>,
+    ];
+    (0..SEEDS).for_each(|seed| run_of(seed, checks.to_vec()));
+}
+
+#[test]
+fn siblings_are_those_that_a_loop_finds() {
+    let checks: [Check; 7] = [
+        siblings::<Likes>,
+        siblings::<DockedTo>,
+        siblings::<AlliedWith>,
+        siblings::<Loves>,
+        siblings::<PartOf>,
+        siblings::<ChildOf>,
+        siblings::<CrewOf>,
+    ];
+    (0..SEEDS).for_each(|seed| run_of(seed, checks.to_vec()));
+}
