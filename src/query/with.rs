@@ -37,7 +37,7 @@ use core::marker::PhantomData;
 /// #[derive(Component)]
 /// struct Bank;
 ///
-/// // The richest bank that somebody owes money to.
+/// // Each debtor, with the money of the richest bank among its creditors.
 /// fn richest(debtors: Query<(Entity, TargetsWith<Owes, &Money, With<Bank>>)>) -> Vec<(Entity, u32)> {
 ///     debtors.iter().map(|(debtor, banks)| (debtor, banks.map(|money| money.0).max().unwrap())).collect()
 /// }
