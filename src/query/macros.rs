@@ -32,7 +32,7 @@ pub(super) fn declare(
     declare_reads(&mut own);
     let conflicts = declared.get_conflicts(&own);
     if !conflicts.is_empty() {
-        let term = term_name(term);
+        let term = short_name(term);
         let system = system.map_or_else(String::new, |system| format!(" in system {system}"));
         panic!(
             "error[B0001]: `{term}`{system} reads {}, which the same query or a previous system parameter \
@@ -42,11 +42,6 @@ pub(super) fn declare(
         );
     }
     declared.extend(own);
-}
-
-/// The name of a term as it is written: without the filter that it has by default.
-fn term_name(term: &'static str) -> String {
-    short_name(term).replace(", ()>", ">")
 }
 
 fn names(conflicts: &AccessConflicts, world: UnsafeWorldCell<'_>) -> String {
@@ -65,7 +60,7 @@ pub(super) fn require_traversable<R: Relation>(world: &mut World, term: &'static
     let id = relation_id::<R>(world);
     let entry = use_store(world).registry().entry(id);
     if !entry.traits.is_traversable() {
-        let term = term_name(term);
+        let term = short_name(term);
         panic!(
             "`{term}` follows `{}`, which is not traversable: its entities may point to themselves",
             entry.name()

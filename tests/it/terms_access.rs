@@ -205,10 +205,7 @@ fn children_are_read_only_by_terms_of_child_of() {
         |_: Query<EntityMut, Without<IsResource>>, _: Query<(Siblings<Likes, ()>, Down<MountedOn, ()>)>| (),
     );
     let message = refusal(|_: Query<EntityMut, Without<IsResource>>, _: Query<Siblings<ChildOf, ()>>| ());
-    assert!(
-        message.contains("`Siblings<ChildOf, ()>` in system") && message.contains("`Children`"),
-        "{message}"
-    );
+    assert!(message.contains("`Siblings<ChildOf, ()>` in system"), "{message}");
     refusal(|_: Query<EntityMut, Without<IsResource>>, _: Query<Down<ChildOf, ()>>| ());
     refusal(|_: Query<EntityMut, Without<IsResource>>, _: Query<Descendants<ChildOf, ()>>| ());
     let mut world = World::new();

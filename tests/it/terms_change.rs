@@ -145,7 +145,7 @@ fn a_system_that_did_not_run_for_a_while_sees_all_that_happened_meanwhile() {
 fn matching<F: QueryFilter + 'static>(world: &mut World) -> SystemId<(), Vec<Entity>> {
     world.register_system(|query: Query<Entity, F>| {
         let mut found: Vec<_> = query.iter().collect();
-        found.sort_unstable();
+        found.sort_unstable_by_key(|entity| entity.index_u32());
         found
     })
 }
