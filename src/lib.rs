@@ -13,6 +13,8 @@ mod plugin;
 mod store;
 
 pub mod expr;
+#[cfg(feature = "petgraph")]
+pub mod graph;
 pub mod id;
 pub mod names;
 pub mod query;

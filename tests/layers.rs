@@ -21,7 +21,7 @@ const LAYERS: &[&[&str]] = &[
     &["relation"],
     &["store"],
     &["traverse", "fetch", "names"],
-    &["ops"],
+    &["ops", "graph"],
     &["query", "system_param"],
     &["world"],
     &["expr"],
