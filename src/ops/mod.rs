@@ -26,7 +26,7 @@ pub(crate) use api::{
     trigger::{trigger_along, trigger_by_id},
 };
 pub(crate) use lifecycle::adopt::adopt;
-pub(crate) use lifecycle::cleanup::{clear_pairs, despawn_sources, despawn_with_dependents};
+pub(crate) use lifecycle::cleanup::{clear_pairs, despawn_sources, despawn_with_dependents, would_despawn};
 pub(crate) use lifecycle::companions::set_traits;
 pub(crate) use mutate::{
     event::observe,

@@ -185,6 +185,29 @@ pub trait WorldPairExt: sealed::Sealed {
     /// If the entity is dead, or a policy stands in the way. Nothing has changed then.
     fn despawn_with_dependents(&mut self, entity: Entity) -> Result<(), DespawnError>;
 
+    /// The entities that [`despawn_with_dependents`](Self::despawn_with_dependents) would despawn, in its order: dependents
+    /// first, `entity` last. Changes nothing.
+    ///
+    /// What observers and hooks would despawn is not listed, nor what goes by a Bevy relationship that takes no part.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # let mut world = World::new();
+    /// let ship = world.spawn_empty().id();
+    /// let hull = world.spawn(ChildOf(ship)).id();
+    /// let door = world.spawn(ChildOf(hull)).id();
+    /// assert_eq!(world.would_despawn(ship).unwrap(), [door, hull, ship]);
+    /// ```
+    ///
+    /// # Errors
+    /// If the entity is dead, or a policy stands in the way: what `despawn_with_dependents` would return.
+    ///
+    /// # Complexity
+    /// A step for each entity that would go and each pair of it. It needs the world for itself since entities that were met
+    /// are marked meanwhile.
+    fn would_despawn(&mut self, entity: Entity) -> Result<Vec<Entity>, DespawnError>;
+
     /// Spawns entities, each with a bundle and a pair, like Bevy's `spawn_batch`, which accepts no pairs.
     ///
     /// A pair that is refused goes to Bevy's error handler, also because an observer of the bundle has despawned the

@@ -124,6 +124,10 @@ impl WorldPairExt for World {
         ops::despawn_with_dependents(self, entity)
     }
 
+    fn would_despawn(&mut self, entity: Entity) -> Result<Vec<Entity>, DespawnError> {
+        ops::would_despawn(self, entity)
+    }
+
     fn spawn_batch_with_pair<B, R>(&mut self, batch: impl IntoIterator<Item = (B, R, Entity)>) -> Vec<Entity>
     where
         B: Bundle<Effect: NoBundleEffect>,

@@ -415,10 +415,32 @@ pub(crate) fn despawn_with_dependents(world: &mut World, entity: Entity) -> Resu
     despawn_all(world, alloc::vec![entity])
 }
 
+/// What [`despawn_with_dependents`] would despawn, in its order.
+pub(crate) fn would_despawn(world: &mut World, entity: Entity) -> Result<Vec<Entity>, DespawnError> {
+    if !world.entities().contains_spawned(entity) {
+        return Err(DespawnError::Dead { entity: EntityName::unnamed(entity) });
+    }
+    let mut order = plan_despawn(world, &[entity])?;
+    // One that takes part in nothing is unknown here.
+    if order.last() != Some(&entity) {
+        order.push(entity);
+    }
+    Ok(order)
+}
+
 /// Despawns entities and everything that goes with them, dependents first.
 fn despawn_all(world: &mut World, roots: Vec<Entity>) -> Result<(), DespawnError> {
-    let Some(&first) = roots.first() else { return Ok(()) };
-    let mut order = dependents::collect(&mut DeferredWorld::from(&mut *world), roots.clone());
+    let mut order = plan_despawn(world, &roots)?;
+    // They take part in nothing, or an observer has brought them back into pairs.
+    order.extend(roots);
+    Drain::new(world).run(order);
+    Ok(())
+}
+
+/// Entities that are known here and everything that goes with them, dependents first, if no policy stands in the way.
+fn plan_despawn(world: &mut World, roots: &[Entity]) -> Result<Vec<Entity>, DespawnError> {
+    let Some(&first) = roots.first() else { return Ok(Vec::new()) };
+    let order = dependents::collect(&mut DeferredWorld::from(&mut *world), roots.to_vec());
     if let Err(error) = refuse(world, first, &order) {
         // The error names the one that cannot go.
         let own = roots.iter().find_map(|&root| {
@@ -427,10 +449,7 @@ fn despawn_all(world: &mut World, roots: Vec<Entity>) -> Result<(), DespawnError
         });
         return Err(own.unwrap_or(error).named(world));
     }
-    // They take part in nothing, or an observer has brought them back into pairs.
-    order.extend(roots);
-    Drain::new(world).run(order);
-    Ok(())
+    Ok(order)
 }
 
 /// Whether a policy stands in the way of despawning `order`.

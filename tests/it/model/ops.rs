@@ -368,6 +368,12 @@ impl Run {
         let gone = self.reference.cascade(id);
         let panics = self.reference.panics(&gone);
         let in_the_way = if panics { Heard::Whatever } else { Heard::Nothing };
+        let mut foretold = self.world.would_despawn(entity).ok();
+        same("the root goes last", foretold.as_ref().is_none_or(|all| all.last() == Some(&entity)), true)?;
+        let mut expected: Vec<Entity> = gone.iter().map(|&id| self.entities[id]).collect();
+        expected.sort();
+        foretold.iter_mut().for_each(|all| all.sort());
+        same("would be despawned", foretold, (!panics).then_some(expected))?;
         match how {
             How::Bevy => {
                 same("despawned", self.world.despawn(entity), true)?;
