@@ -35,7 +35,7 @@ pub mod bundle {
 pub mod event {
     pub use crate::ops::{
         InsertedAbove, PairInserted, PairInsertedEvent, PairPattern, PairRemoved, PairRemovedEvent,
-        PropagatedEvent, RemovedAbove,
+        PropagatedEvent, RemovalCause, RemovedAbove,
     };
 }
 

@@ -17,7 +17,9 @@ pub use api::trigger::{NotTraversableError, PropagatedEvent, Propagation};
 pub use mutate::error::{
     AttemptedPair, DespawnError, InsertPairError, InsertPairsError, PairRole, ReorderError,
 };
-pub use register::keys::{PairInserted, PairInsertedEvent, PairPattern, PairRemoved, PairRemovedEvent};
+pub use register::keys::{
+    PairInserted, PairInsertedEvent, PairPattern, PairRemoved, PairRemovedEvent, RemovalCause,
+};
 pub use register::relation::register;
 
 pub(crate) use api::{
@@ -29,7 +31,7 @@ pub(crate) use lifecycle::adopt::adopt;
 pub(crate) use lifecycle::cleanup::{clear_pairs, despawn_sources, despawn_with_dependents, would_despawn};
 pub(crate) use lifecycle::companions::set_traits;
 pub(crate) use mutate::{
-    event::observe,
+    event::{Removal, observe},
     insert::{insert_batch, insert_by_id, insert_typed, insert_value_by_id},
     order::order_sources,
     remove::{remove_batch, remove_selected, remove_tag, remove_typed, select},

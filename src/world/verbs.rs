@@ -6,7 +6,7 @@ use crate::{
     id::{PairId, StoredTag},
     ops::{
         self, DespawnError, InsertPairError, InsertPairsError, NotTraversableError, Participant,
-        PropagatedEvent, ReorderError,
+        PropagatedEvent, Removal, ReorderError,
     },
     relation::{Relation, RelationName, RelationTraits, TraitsError, TraversableRelation},
     store::{PairInvariantError, TargetIter},
@@ -98,14 +98,14 @@ impl WorldPairExt for World {
         ops::end_idleness(self);
         let Some(store) = fetch::store(self) else { return 0 };
         let pairs = ops::select(store, Some(source), pair.into());
-        ops::remove_selected(self, pairs)
+        ops::remove_selected(self, pairs, Removal::REMOVED)
     }
 
     fn remove_pairs_everywhere(&mut self, pair: impl Into<PairId>) -> usize {
         ops::end_idleness(self);
         let Some(store) = fetch::store(self) else { return 0 };
         let pairs = ops::select(store, None, pair.into());
-        ops::remove_selected(self, pairs)
+        ops::remove_selected(self, pairs, Removal::REMOVED)
     }
 
     fn remove_pair_batch<R: Relation>(&mut self, pairs: impl IntoIterator<Item = (Entity, Entity)>) -> usize {
@@ -141,7 +141,7 @@ impl WorldPairExt for World {
     }
 
     fn remove_tag(&mut self, source: Entity, tag: Entity) -> bool {
-        ops::remove_tag(self, StoredTag { source, tag })
+        ops::remove_tag(self, StoredTag { source, tag }, Removal::REMOVED)
     }
 
     fn register_relation<R: Relation>(&mut self) -> Result<Entity, TraitsError> {

@@ -66,6 +66,7 @@ mod pairs_view;
 mod panics;
 mod propagate;
 mod reads;
+mod removal_causes;
 mod removed_pairs;
 mod scale;
 mod search;

@@ -11,15 +11,15 @@ use crate::{
     ops::{
         mutate::{
             error::{InsertPairError, PairRole},
-            event::{self, ObserveEntity, PairEvent},
+            event::{self, ObserveChange, ObserveEntity, PairChange, PairEvent, Removal},
             insert,
             plan::{attempted, check_rules},
             remove,
             writer::{FastPath, PairWriter},
         },
         register::{
-            cascade::Cascade, entity::entity_of_type, participant, relation::add_type_relation,
-            report::to_bevy, store::ensure_store, traits::apply_traits, watch,
+            cascade::Cascade, entity::entity_of_type, keys::RemovalCause, participant,
+            relation::add_type_relation, report::to_bevy, store::ensure_store, traits::apply_traits, watch,
         },
     },
     relation::{
@@ -33,6 +33,7 @@ use bevy_ecs::{
     entity::{Entity, EntityHashSet},
     entity_disabling::Disabled,
     error::BevyError,
+    event::EntityComponentsTrigger,
     hierarchy::ChildOf,
     lifecycle::{DespawnEvent, DiscardEvent, InsertEvent},
     query::{Allow, QueryData, With},
@@ -160,7 +161,7 @@ fn mirror<C: Relationship>(world: &mut World) -> Vec<Entity> {
     }
     observers.extend([
         event::observe_entity::<InsertEvent, C, Inserted<C>>(world),
-        event::observe_entity::<DiscardEvent, C, Discarded<C>>(world),
+        event::observe_change::<DiscardEvent, C, Discarded<C>>(world),
     ]);
     world.flush();
     let Some(store) = fetch::store(world) else { return observers };
@@ -174,13 +175,32 @@ fn mirror<C: Relationship>(world: &mut World) -> Vec<Entity> {
     let sources = sources_in_order::<C>(world);
     let mut deferred = DeferredWorld::from(&mut *world);
     for pair in stale {
-        remove::remove(&mut deferred, &[pair]);
+        let cause = cause_of_stale::<C>(&deferred, pair);
+        remove::remove(&mut deferred, &[pair], Removal::Because(cause));
     }
     for source in sources {
         import::<C>(&mut deferred, source, !is_starting);
     }
     world.flush();
     observers
+}
+
+/// Why a pair goes that its component has not said for some time, which was not noticed.
+fn cause_of_stale<C: Relationship>(world: &World, pair: StoredPair) -> RemovalCause {
+    match world.get_entity(pair.source) {
+        Err(_) => RemovalCause::SourceDespawned,
+        Ok(source) if source.contains::<C>() => RemovalCause::Replaced,
+        Ok(_) => removed_or_despawned(world, pair.target),
+    }
+}
+
+/// Why a component was removed that pointed to `target`: Bevy removes it when that is despawned.
+fn removed_or_despawned(world: &World, target: Entity) -> RemovalCause {
+    if world.entities().contains_spawned(target) {
+        RemovalCause::Removed
+    } else {
+        RemovalCause::TargetDespawned
+    }
 }
 
 /// The entities with the component, in the order of Bevy's collections; last those that are in none, because hooks
@@ -303,7 +323,7 @@ fn import_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: StoredP
         Some(old) if old == target => return replaced(world, pair),
         // Hooks and observers of the old component were skipped.
         Some(old) => {
-            remove::remove(world, &[StoredPair { target: old, ..pair }]);
+            remove::remove(world, &[StoredPair { target: old, ..pair }], Removal::REPLACED);
         }
         None => {}
     }
@@ -322,7 +342,7 @@ fn import_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: StoredP
     let with = &store.registry().entry(relation).with;
     let companions: Vec<Entity> = with.iter().map(|&with| store.registry().entry(with).entity).collect();
     if is_new && event::is_observed(world, PairEvent::Inserted, pair) {
-        event::trigger(world, PairEvent::Inserted, pair, false);
+        event::trigger(world, PairChange::Inserted { replaced: false }, pair);
     }
     for companion in companions {
         world.commands().queue(move |world: &mut World| -> Result<(), BevyError> {
@@ -340,13 +360,13 @@ fn replaced(world: &mut DeferredWorld<'_>, pair: StoredPair) {
         store.set_replacing(None);
         PairWriter::new(store).replace(pair, None, tick);
         if event::is_observed(world, PairEvent::Inserted, pair) {
-            event::trigger(world, PairEvent::Inserted, pair, true);
+            event::trigger(world, PairChange::Inserted { replaced: true }, pair);
         }
     }
 }
 
-impl<C: Relationship> ObserveEntity for Discarded<C> {
-    fn run(world: &mut DeferredWorld<'_>, source: Entity) {
+impl<C: Relationship> ObserveChange for Discarded<C> {
+    fn run(world: &mut DeferredWorld<'_>, source: Entity, change: &EntityComponentsTrigger<'_>) {
         // The target may be dead by now.
         let Some(target) = world.get::<C>(source).map(Relationship::get) else { return };
         let Some(store) = fetch::deferred_store(world) else { return };
@@ -357,7 +377,13 @@ impl<C: Relationship> ObserveEntity for Discarded<C> {
         if PairWriter::new(store).try_unlink(pair) != FastPath::Done
             && store.relation(relation).has(source, target)
         {
-            remove::remove(world, &[pair]);
+            let kept = change.new_archetype.zip(world.component_id::<C>()).map(|(new, id)| new.contains(id));
+            let cause = match kept {
+                Some(true) => RemovalCause::Replaced,
+                None => RemovalCause::SourceDespawned,
+                Some(false) => removed_or_despawned(world, target),
+            };
+            remove::remove(world, &[pair], Removal::Because(cause));
         }
         let Some(store) = fetch::store(world) else { return };
         let is_target = store.relation(relation).is_target(target);

@@ -14,6 +14,7 @@ use crate::{
     ops::{
         mutate::{
             error::{DespawnError, PairRole},
+            event::Removal,
             remove::{self, Completion, Selection},
             writer::{FastPath, PairWriter},
         },
@@ -59,7 +60,7 @@ impl Departure {
     /// that panics leaves none on it.
     fn finish(self, world: &mut DeferredWorld, entity: Entity, is_gone: bool) {
         if !self.removals.is_empty() {
-            remove::remove_all(world, &self.removals);
+            remove::remove_all(world, &self.removals, Removal::DespawnOf(entity));
         }
         if !self.adopted.is_empty() {
             // Bevy removes those only that its collection of the target has by now.
@@ -494,7 +495,7 @@ pub(crate) fn clear_pairs(world: &mut World) {
     end_idleness(world);
     let Some(store) = fetch::store(world) else { return };
     let all = remove::select(store, None, PairId::ALL);
-    remove::remove_selected(world, all);
+    remove::remove_selected(world, all, Removal::REMOVED);
     let Some(store) = fetch::store_mut(world) else { return };
     let ids: Vec<_> = store.registry().ids().collect();
     for id in ids {

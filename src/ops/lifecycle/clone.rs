@@ -4,7 +4,7 @@ use crate::{
     fetch,
     id::{RelationId, StoredPair, StoredTag},
     ops::{
-        mutate::{insert, plan::Given, remove, tag::insert_tag},
+        mutate::{event::Removal, insert, plan::Given, remove, tag::insert_tag},
         register::report::{report, to_bevy},
     },
     relation::Value,
@@ -130,8 +130,11 @@ fn retarget_to_clone(world: &mut World, target: Entity, clone: Entity, mapper: &
             }
         };
         match relation {
-            Some(relation) => remove::remove_stored(world, StoredPair { source, relation, target }),
-            None => remove::remove_tag(world, StoredTag { source, tag: target }),
+            Some(relation) => {
+                let pair = StoredPair { source, relation, target };
+                remove::remove_stored(world, pair, Removal::REPLACED)
+            }
+            None => remove::remove_tag(world, StoredTag { source, tag: target }, Removal::REPLACED),
         };
         if let Err(error) = copy_one(world, relation, (original, target), (source, clone)) {
             report(world.commands(), error);

@@ -16,7 +16,7 @@ use crate::{
     id::{PairId, RelationId, Slot, StoredPair, StoredTag},
     ops::register::{
         entity::relation_id_of,
-        keys::{Narrowed, NarrowedKeys, PairInsertedEvent, PairRemovedEvent, RelationKey},
+        keys::{Narrowed, NarrowedKeys, PairInsertedEvent, PairRemovedEvent, RelationKey, RemovalCause},
         store::{end_idleness, ensure_store},
     },
     relation::Tagged,
@@ -40,6 +40,54 @@ pub(crate) enum PairEvent {
     Removed,
 }
 
+/// An event, with what it says beside its pair.
+#[derive(Clone, Copy)]
+pub(crate) enum PairChange {
+    Inserted { replaced: bool },
+    Removed(Removal),
+}
+
+impl PairChange {
+    fn event(self) -> PairEvent {
+        match self {
+            Self::Inserted { .. } => PairEvent::Inserted,
+            Self::Removed(_) => PairEvent::Removed,
+        }
+    }
+}
+
+/// Why pairs are removed together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Removal {
+    /// For one cause.
+    Because(RemovalCause),
+    /// An entity is being despawned, which is the source of one and the target of another.
+    DespawnOf(Entity),
+}
+
+impl Removal {
+    pub(crate) const REMOVED: Self = Self::Because(RemovalCause::Removed);
+    pub(crate) const REPLACED: Self = Self::Because(RemovalCause::Replaced);
+
+    /// The cause of one of the pairs.
+    fn cause(self, source: Entity, relation: Entity) -> RemovalCause {
+        match self {
+            Self::Because(cause) => cause,
+            Self::DespawnOf(entity) if entity == relation => RemovalCause::RelationDespawned,
+            Self::DespawnOf(entity) if entity == source => RemovalCause::SourceDespawned,
+            Self::DespawnOf(_) => RemovalCause::TargetDespawned,
+        }
+    }
+
+    /// Why the other direction of a symmetric pair is removed.
+    pub(super) fn of_mirror(self) -> Self {
+        match self {
+            Self::Because(_) => Self::Because(RemovalCause::Mirror),
+            Self::DespawnOf(_) => self,
+        }
+    }
+}
+
 /// Whether there may be observers of an event.
 #[inline]
 pub(crate) fn is_observed(world: &World, kind: PairEvent, pair: StoredPair) -> bool {
@@ -53,31 +101,30 @@ pub(crate) fn is_tag_observed(world: &World, kind: PairEvent, tag: StoredTag) ->
 }
 
 /// Triggers an event of a pair that may have observers.
-pub(crate) fn trigger(world: &mut DeferredWorld<'_>, kind: PairEvent, pair: StoredPair, replaced: bool) {
+pub(crate) fn trigger(world: &mut DeferredWorld<'_>, change: PairChange, pair: StoredPair) {
     let StoredPair { source, target, .. } = pair;
     let Some(store) = fetch::store(world) else { return };
-    let Some(event_key) = store.event_key(kind as usize) else { return };
+    let Some(event_key) = store.event_key(change.event() as usize) else { return };
     let entry = store.registry().entry(pair.relation);
     let own = entry.keys.len();
     let mut keys: SmallVec<[ComponentId; 3]> = SmallVec::from_slice(&entry.keys);
     add_narrowed(world, store, [(Some(entry.entity), target), (None, target)], &mut keys);
-    let event = PairInsertedEvent { source, relation: entry.entity, target, replaced };
-    if !trigger_keys(world, kind, event_key, event, &keys, own) {
+    let pair_entities = (source, entry.entity, target);
+    if !trigger_keys(world, change, event_key, pair_entities, &keys, own) {
         note_unobserved(world, Some(pair.relation), &keys[..own]);
     }
 }
 
 /// Triggers an event of a tag that may have observers. A tag has no relation: [`Tagged`] stands for it.
-pub(crate) fn trigger_tag(world: &mut DeferredWorld<'_>, kind: PairEvent, tag: StoredTag) {
+pub(crate) fn trigger_tag(world: &mut DeferredWorld<'_>, change: PairChange, tag: StoredTag) {
     let StoredTag { source, tag } = tag;
     let Some(store) = fetch::store(world) else { return };
-    let Some(event_key) = store.event_key(kind as usize) else { return };
+    let Some(event_key) = store.event_key(change.event() as usize) else { return };
     let Some(relation) = store.registry().tags_entity() else { return };
     let mut keys: SmallVec<_> = world.component_id::<RelationKey<Tagged>>().into_iter().collect();
     let own = keys.len();
     add_narrowed(world, store, [(Some(relation), tag), (None, tag)], &mut keys);
-    let event = PairInsertedEvent { source, relation, target: tag, replaced: false };
-    if !trigger_keys(world, kind, event_key, event, &keys, own) {
+    if !trigger_keys(world, change, event_key, (source, relation, tag), &keys, own) {
         note_unobserved(world, None, &keys[..own]);
     }
 }
@@ -108,9 +155,9 @@ fn watches(observers: &CachedObservers, components: &[ComponentId]) -> bool {
 /// the first `own` of the components, which are the relation's.
 fn trigger_keys(
     world: &mut DeferredWorld<'_>,
-    kind: PairEvent,
+    change: PairChange,
     event_key: EventKey,
-    mut event: PairInsertedEvent,
+    (source, relation, target): (Entity, Entity, Entity),
     components: &[ComponentId],
     own: usize,
 ) -> bool {
@@ -126,16 +173,17 @@ fn trigger_keys(
     }
     let mut trigger = EntityComponentsTrigger { components, old_archetype: None, new_archetype: None };
     let context = TriggerContext { event_key, caller: MaybeLocation::caller() };
-    match kind {
+    match change {
         // SAFETY: `cell` is that of a deferred world that is borrowed mutably, and nothing of it is in use but the
         // observers. Those are of this world and of this event, whose key was registered in it by its type, and the
         // trigger is of the type that the event asks for. Test: `observers_see_the_fields_of_their_own_event`.
-        PairEvent::Inserted => unsafe {
+        PairChange::Inserted { replaced } => unsafe {
+            let mut event = PairInsertedEvent { source, relation, target, replaced };
             trigger.trigger(cell.into_deferred(), observers, &context, &mut event);
         },
-        PairEvent::Removed => {
-            let PairInsertedEvent { source, relation, target, .. } = event;
-            let mut event = PairRemovedEvent { source, relation, target };
+        PairChange::Removed(removal) => {
+            let cause = removal.cause(source, relation);
+            let mut event = PairRemovedEvent { source, relation, target, cause };
             // SAFETY: as above.
             unsafe { trigger.trigger(cell.into_deferred(), observers, &context, &mut event) };
         }

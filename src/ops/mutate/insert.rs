@@ -2,7 +2,7 @@
 
 use super::{
     error::{AttemptedPair, InsertPairError, InsertPairsError, PairRole, store_removed},
-    event::{self, PairEvent},
+    event::{self, PairChange, PairEvent, Removal},
     plan::{Given, InsertPlan, Insertion, MAX_ROUNDS, ValueSource, attempted, make_values, plan},
     remove::{self, Completion},
     tag,
@@ -217,7 +217,7 @@ fn insert_observed(
         Some(true) => {
             let mut rest = Completion::default();
             let deferred = &mut DeferredWorld::from(&mut *world);
-            rest.run(|| event::trigger(deferred, PairEvent::Inserted, pair, false));
+            rest.run(|| event::trigger(deferred, PairChange::Inserted { replaced: false }, pair));
             rest.run(|| world.flush());
             rest.finish();
             Ok(())
@@ -293,7 +293,7 @@ fn apply(
     let InsertPlan { removals, mut insertions, adopted, .. } = plan;
     let mut deferred = DeferredWorld::from(&mut *world);
     // The last that may panic with everything as it was.
-    let mut observed = remove::trigger_removed(&mut deferred, &removals);
+    let mut observed = remove::trigger_removed(&mut deferred, &removals, Removal::REPLACED);
     if fetch::store(&deferred).is_none() {
         return Err(store_removed(world, pair.source, pair.target));
     }
@@ -304,7 +304,7 @@ fn apply(
     for &Insertion { pair, replaced, .. } in &insertions {
         if event::is_observed(world, PairEvent::Inserted, pair) {
             let world = &mut DeferredWorld::from(&mut *world);
-            rest.run(|| event::trigger(world, PairEvent::Inserted, pair, replaced));
+            rest.run(|| event::trigger(world, PairChange::Inserted { replaced }, pair));
             observed = true;
         }
     }
@@ -562,7 +562,7 @@ mod tests {
         assert!(matches!(error, InsertPairError::ValuesRemoved { .. }), "{error}");
         assert_eq!(Arc::strong_count(&value), 1);
         let pairs = remove::select(fetch::store(&world).unwrap(), None, PairId::ALL);
-        assert_eq!(remove::remove_selected(&mut world, pairs), 2);
+        assert_eq!(remove::remove_selected(&mut world, pairs, Removal::REMOVED), 2);
         check(&world);
     }
 

@@ -1,7 +1,7 @@
 //! Removing pairs.
 
 use super::{
-    event::{self, PairEvent},
+    event::{self, PairChange, PairEvent, Removal},
     writer::{PairWriter, take_value},
 };
 use crate::{
@@ -44,15 +44,15 @@ impl Selection {
 }
 
 /// [`remove`] for pairs and tags.
-pub(crate) fn remove_all(world: &mut DeferredWorld<'_>, selection: &Selection) -> bool {
+pub(crate) fn remove_all(world: &mut DeferredWorld<'_>, selection: &Selection, removal: Removal) -> bool {
     let mut observed = false;
     for &tag in &selection.tags {
         if event::is_tag_observed(world, PairEvent::Removed, tag) {
-            event::trigger_tag(world, PairEvent::Removed, tag);
+            event::trigger_tag(world, PairChange::Removed(removal), tag);
             observed = true;
         }
     }
-    observed |= trigger_removed(world, &selection.pairs);
+    observed |= trigger_removed(world, &selection.pairs, removal);
     if let Some(store) = fetch::deferred_store(world) {
         let mut writer = PairWriter::new(store);
         selection.tags.iter().for_each(|&tag| writer.remove_tag(tag));
@@ -66,22 +66,31 @@ pub(crate) fn remove_all(world: &mut DeferredWorld<'_>, selection: &Selection) -
 /// The pairs are removed as they are: the caller has added the other directions of symmetric ones, and takes care of the
 /// components of adopted ones. The values are dropped by [`drop_removed`], when the operation is complete: their `Drop`
 /// may panic.
-pub(crate) fn remove(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) -> bool {
-    let triggered = trigger_removed(world, pairs);
+pub(crate) fn remove(world: &mut DeferredWorld<'_>, pairs: &[StoredPair], removal: Removal) -> bool {
+    let triggered = trigger_removed(world, pairs, removal);
     unlink(world, pairs);
     triggered
 }
 
 /// Triggers the events of pairs that are about to be removed. True if there may be observers.
-pub(super) fn trigger_removed(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) -> bool {
+pub(super) fn trigger_removed(world: &mut DeferredWorld<'_>, pairs: &[StoredPair], removal: Removal) -> bool {
     let mut observed = false;
-    for &pair in pairs {
+    for (at, &pair) in pairs.iter().enumerate() {
         if event::is_observed(world, PairEvent::Removed, pair) {
-            event::trigger(world, PairEvent::Removed, pair, false);
+            let before = at.checked_sub(1).map(|before| pairs[before]);
+            let removal = if is_mirror_of(world, pair, before) { removal.of_mirror() } else { removal };
+            event::trigger(world, PairChange::Removed(removal), pair);
             observed = true;
         }
     }
     observed
+}
+
+/// Whether a pair is the other direction of the pair listed before it: the two stand next to each other.
+fn is_mirror_of(world: &World, pair: StoredPair, before: Option<StoredPair>) -> bool {
+    let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
+    before == Some(mirror)
+        && fetch::store(world).is_some_and(|store| store.relation(pair.relation).is_symmetric())
 }
 
 /// Removes pairs whose events were triggered, with their values.
@@ -129,8 +138,9 @@ pub(crate) fn with_mirrors(store: &PairStore, pairs: Vec<StoredPair>) -> Vec<Sto
     all
 }
 
-/// Removes pairs, and the other directions of symmetric ones, and tags. Returns the number of those that were there.
-pub(crate) fn remove_selected(world: &mut World, selection: Selection) -> usize {
+/// Removes pairs, and the other directions of symmetric ones, and tags. Returns the number of those that were there. The
+/// cause of adopted pairs is what happens to their components.
+pub(crate) fn remove_selected(world: &mut World, selection: Selection, removal: Removal) -> usize {
     let count = selection.len();
     let Selection { tags, pairs } = selection;
     let Some(store) = fetch::store(world) else { return 0 };
@@ -139,7 +149,7 @@ pub(crate) fn remove_selected(world: &mut World, selection: Selection) -> usize 
     let own = pairs.into_iter().filter(|pair| adopted(pair).is_none()).collect();
     let own = Selection { tags, pairs: with_mirrors(store, own) };
     let mut rest = Completion::default();
-    let observed = remove_all(&mut DeferredWorld::from(&mut *world), &own);
+    let observed = remove_all(&mut DeferredWorld::from(&mut *world), &own, removal);
     for (adopted, pair) in components {
         // The removal of another component may have changed this one.
         let still_there = |store: &PairStore| store.relation(pair.relation).has(pair.source, pair.target);
@@ -208,7 +218,7 @@ pub(crate) fn remove_typed<R: Relation>(world: &mut World, source: Entity, targe
     let pair = StoredPair { source, relation, target };
     match PairWriter::new(store).try_remove(pair) {
         Some(removed) => removed,
-        None => remove_stored(world, pair),
+        None => remove_stored(world, pair, Removal::REMOVED),
     }
 }
 
@@ -227,7 +237,7 @@ fn try_remove_value<R: Relation>(
 }
 
 #[inline(never)]
-pub(crate) fn remove_stored(world: &mut World, pair: StoredPair) -> bool {
+pub(crate) fn remove_stored(world: &mut World, pair: StoredPair, removal: Removal) -> bool {
     end_idleness(world);
     let Some(store) = fetch::store(world) else { return false };
     let index = store.relation(pair.relation);
@@ -235,23 +245,27 @@ pub(crate) fn remove_stored(world: &mut World, pair: StoredPair) -> bool {
         return false;
     }
     if !index.allows(FastPathFlags::REMOVE) {
-        return remove_selected(world, Selection { tags: Vec::new(), pairs: alloc::vec![pair] }) > 0;
+        let selection = Selection { tags: Vec::new(), pairs: alloc::vec![pair] };
+        return remove_selected(world, selection, removal) > 0;
     }
     // It has no value, no component and no other direction.
-    if remove(&mut DeferredWorld::from(&mut *world), &[pair]) {
+    if remove(&mut DeferredWorld::from(&mut *world), &[pair], removal) {
         world.flush();
     }
     true
 }
 
 /// Removes a tag. True if it was there.
-pub(crate) fn remove_tag(world: &mut World, tag: StoredTag) -> bool {
+pub(crate) fn remove_tag(world: &mut World, tag: StoredTag, removal: Removal) -> bool {
     let Some(store) = fetch::store_mut(world) else { return false };
     if let Some(removed) = PairWriter::new(store).try_remove_tag(tag) {
         return removed;
     }
-    let there = store.tags().has(tag.source, tag.tag);
-    there && remove_selected(world, Selection { tags: alloc::vec![tag], pairs: Vec::new() }) > 0
+    if !store.tags().has(tag.source, tag.tag) {
+        return false;
+    }
+    let selection = Selection { tags: alloc::vec![tag], pairs: Vec::new() };
+    remove_selected(world, selection, removal) > 0
 }
 
 /// Removes many pairs of one relation, in order. Returns the number of those that were there.
@@ -268,7 +282,8 @@ pub(crate) fn remove_batch<R: Relation>(
         let Some((source, target)) = remove_run::<R>(world, relation, &mut pairs, &mut count) else {
             return count;
         };
-        count += usize::from(remove_stored(world, StoredPair { source, relation, target }));
+        let pair = StoredPair { source, relation, target };
+        count += usize::from(remove_stored(world, pair, Removal::REMOVED));
     }
 }
 
@@ -329,6 +344,6 @@ pub(crate) fn remove_own(world: &mut DeferredWorld<'_>, entity: Entity) {
         }
     }
     let pairs = with_mirrors(store, pairs);
-    remove_all(world, &Selection { tags, pairs });
+    remove_all(world, &Selection { tags, pairs }, Removal::REMOVED);
     queue_drop_removed(world);
 }

@@ -2,7 +2,7 @@
 
 use super::{
     error::{AttemptedPair, InsertPairError, PairRole, store_removed},
-    event::{self, PairEvent},
+    event::{self, PairChange, PairEvent},
     plan::{Given, MAX_ROUNDS},
     remove::Completion,
     writer::PairWriter,
@@ -137,7 +137,7 @@ fn write(world: &mut World, source: Entity, tags: &[Entity]) {
         let tag = StoredTag { source, tag };
         if event::is_tag_observed(world, PairEvent::Inserted, tag) {
             let world = &mut DeferredWorld::from(&mut *world);
-            rest.run(|| event::trigger_tag(world, PairEvent::Inserted, tag));
+            rest.run(|| event::trigger_tag(world, PairChange::Inserted { replaced: false }, tag));
             observed = true;
         }
     }

@@ -47,6 +47,33 @@ pub struct PairRemovedEvent {
     pub relation: Entity,
     /// The target.
     pub target: Entity,
+    /// Why it is removed.
+    pub cause: RemovalCause,
+}
+
+/// Why a pair is removed.
+///
+/// When an entity is despawned, the cause of each of its pairs is what the entity is in that pair, whoever despawned it. Of
+/// several that fit, the first in this order counts: relation, source, target. Of the two ends of a pair that are despawned
+/// together, the one that goes first counts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum RemovalCause {
+    /// It was asked for: by a verb of this crate, by clearing the entity, or by removing the component in which a Bevy
+    /// relationship keeps the pair.
+    Removed,
+    /// Another pair takes its place, because the relation is exclusive. If a Bevy relationship component is inserted again with
+    /// the same target, that is the same pair.
+    Replaced,
+    /// It is the other direction of a symmetric pair that was removed or replaced, which the event before is about. When an
+    /// end or the relation is despawned, each direction has its own cause.
+    Mirror,
+    /// The source is being despawned.
+    SourceDespawned,
+    /// The target is being despawned; or the tag, if the pair is a tag.
+    TargetDespawned,
+    /// The relation is being despawned.
+    RelationDespawned,
 }
 
 /// What an observer of pairs listens to: a [`Relation`] type, or [`Wildcard`] for every relation.
@@ -89,7 +116,34 @@ impl<P: PairPattern> EventPattern for PairInserted<P> {
     type Components = P::Key;
 }
 
-/// `On<PairRemoved<R>>`: before a pair of `R` goes, while it and its value are readable.
+/// `On<PairRemoved<R>>`: before a pair of `R` is removed, while it and its value are readable. The event says why:
+/// [`RemovalCause`].
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{event::RemovalCause, prelude::*};
+///
+/// #[derive(Relation)]
+/// #[relation(exclusive)]
+/// struct DockedTo;
+///
+/// #[derive(Component)]
+/// struct Adrift;
+///
+/// let mut world = World::new();
+/// world.add_observer(|on: On<PairRemoved<DockedTo>>, mut commands: Commands| {
+///     if on.cause == RemovalCause::TargetDespawned {
+///         commands.entity(on.source).insert(Adrift);
+///     }
+/// });
+/// let [earth, mars] = [(); 2].map(|()| world.spawn_empty().id());
+/// let ship = world.spawn(Pair(DockedTo, earth)).id();
+/// world.insert_pair(ship, DockedTo, mars)?;
+/// assert!(!world.entity(ship).contains::<Adrift>());
+/// world.despawn(mars);
+/// assert!(world.entity(ship).contains::<Adrift>());
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
 pub struct PairRemoved<P>(PhantomData<fn() -> P>);
 
 impl<P: PairPattern> EventPattern for PairRemoved<P> {
