@@ -8,6 +8,36 @@ use crate::{ops::track_pair_changes, relation::Relation, store::PairTicks};
 use bevy_ecs::{change_detection::Tick, entity::Entity};
 use core::marker::PhantomData;
 
+/// Query filter: entities that have no pair `(R, *)`: the opposite of [`Related`](super::Related).
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{prelude::*, query::Unrelated};
+///
+/// #[derive(Relation)]
+/// #[relation(exclusive)]
+/// struct DockedTo;
+///
+/// #[derive(Component)]
+/// struct Ship;
+///
+/// #[derive(Component)]
+/// struct Adrift;
+///
+/// fn drift(ships: Query<Entity, (With<Ship>, Unrelated<DockedTo>)>, mut commands: Commands) {
+///     for ship in &ships {
+///         commands.entity(ship).insert(Adrift);
+///     }
+/// }
+/// # let mut world = World::new();
+/// # let station = world.spawn_empty().id();
+/// # let docked = world.spawn((Ship, Pair(DockedTo, station))).id();
+/// # let lost = world.spawn(Ship).id();
+/// # world.run_system_cached(drift).unwrap();
+/// # assert!(world.entity(lost).contains::<Adrift>() && !world.entity(docked).contains::<Adrift>());
+/// ```
+pub struct Unrelated<R: Relation>(PhantomData<fn() -> R>);
+
 /// Query filter: the roots of `R`: entities that are the target of a pair and have no target themselves.
 pub struct RootOf<R: Relation>(PhantomData<fn() -> R>);
 
@@ -64,6 +94,11 @@ impl<R: Relation> ReadPairsFetch<'_, R> {
         })
     }
 }
+
+query_filter!(
+    [R: Relation] Unrelated<R>, reads ReadPairs<R, false>, prepare |_| (),
+    matches |fetch: &mut ReadPairsFetch<'_, R>, entity| !fetch.is_source(entity)
+);
 
 query_filter!(
     [R: Relation] RootOf<R>, reads ReadPairs<R, false>, prepare |_| (),

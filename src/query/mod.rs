@@ -24,7 +24,7 @@ pub use changed_below::ChangedBelow;
 pub use descendants::{Descendants, DescendantsItem};
 pub use down::{Down, SelfDown};
 pub use entities::DataIter;
-pub use filter::{AddedPair, ChangedPair, LeafOf, RootOf};
+pub use filter::{AddedPair, ChangedPair, LeafOf, RootOf, Unrelated};
 pub use position::{Ancestors, Depth, PairsOf, PairsOfItem};
 pub use reach::{ChangedAbove, WithAncestor, WithDescendant};
 pub use related::{Related, TargetOf};

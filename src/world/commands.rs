@@ -97,6 +97,17 @@ pub trait EntityCommandsPairExt: sealed::Sealed {
     #[track_caller]
     fn remove_pairs_by_id(&mut self, pair: impl Into<PairId>) -> &mut Self;
 
+    /// See [`WorldPairExt::replace_targets`]. It is an error if the source is gone when the command is applied.
+    #[track_caller]
+    fn replace_targets<R: Relation>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (R, Entity)> + Send + 'static,
+    ) -> &mut Self;
+
+    /// See [`WorldPairExt::move_sources`]: the sources of this entity get the target `to` instead.
+    #[track_caller]
+    fn move_sources<R: Relation>(&mut self, to: Entity) -> &mut Self;
+
     /// See [`WorldPairExt::insert_tag`].
     #[track_caller]
     fn insert_tag(&mut self, tag: Entity) -> &mut Self;
@@ -188,6 +199,25 @@ impl EntityCommandsPairExt for EntityCommands<'_> {
         let pair = pair.into();
         queue_removal(self, move |world, source| {
             world.remove_pairs_by_id(source, pair);
+        })
+    }
+
+    fn replace_targets<R: Relation>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (R, Entity)> + Send + 'static,
+    ) -> &mut Self {
+        let source = self.id();
+        queue(self, move |world| {
+            world.entities().get_spawned(source).map_err(to_bevy)?;
+            world.replace_targets(source, pairs).map_err(to_bevy)
+        })
+    }
+
+    fn move_sources<R: Relation>(&mut self, to: Entity) -> &mut Self {
+        let from = self.id();
+        queue(self, move |world| {
+            world.move_sources::<R>(from, to).map_err(to_bevy)?;
+            Ok(())
         })
     }
 
@@ -292,6 +322,10 @@ pub trait CommandsPairExt: sealed::Sealed {
         pairs: impl IntoIterator<Item = (Entity, Entity)> + Send + 'static,
     );
 
+    /// See [`WorldPairExt::move_sources`]. What is refused goes to Bevy's error handler.
+    #[track_caller]
+    fn move_sources<R: Relation>(&mut self, from: Entity, to: Entity);
+
     /// See [`WorldPairExt::remove_pairs_everywhere`].
     #[track_caller]
     fn remove_pairs_everywhere(&mut self, pair: impl Into<PairId>);
@@ -327,6 +361,13 @@ impl<'w> CommandsPairExt for Commands<'w, '_> {
     ) {
         self.queue(move |world: &mut World| {
             world.remove_pair_batch::<R>(pairs);
+        });
+    }
+
+    fn move_sources<R: Relation>(&mut self, from: Entity, to: Entity) {
+        queue_at(self, Location::caller(), move |world| {
+            world.move_sources::<R>(from, to).map_err(to_bevy)?;
+            Ok(())
         });
     }
 

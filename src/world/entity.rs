@@ -5,10 +5,33 @@ use crate::{
     id::PairId,
     ops::{DespawnError, InsertPairError, InsertPairsError},
     relation::Relation,
+    store::{SourceIter, TargetIter},
 };
 use bevy_ecs::{entity::Entity, relationship::Relationship, world::EntityWorldMut};
 
-/// Changing the pairs of one entity. See [`WorldPairExt`] for what each verb does.
+/// Changing and reading the pairs of one entity. See [`WorldPairExt`] for what each verb does.
+///
+/// Bevy's `EntityRef` and `EntityMut` cannot reach pairs, as they have access to the components of one entity only: read with
+/// [`Pairs`](crate::Pairs) or [`WorldPairExt`], and the id of the entity.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Relation)]
+/// struct Owes {
+///     gold: u32,
+/// }
+///
+/// # let mut world = World::new();
+/// # let [bank, bob] = [(); 2].map(|()| world.spawn_empty().id());
+/// let mut bob = world.entity_mut(bob);
+/// bob.insert_pair(Owes { gold: 3 }, bank)?;
+/// assert!(bob.has_pair::<Owes>(bank));
+/// assert_eq!(bob.pair_value::<Owes>(bank).unwrap().gold, 3);
+/// assert!(bob.targets::<Owes>().eq([bank]));
+/// # Ok::<(), BevyError>(())
+/// ```
 pub trait EntityWorldMutPairExt: sealed::Sealed + Sized {
     /// See [`WorldPairExt::insert_pair`].
     ///
@@ -60,6 +83,21 @@ pub trait EntityWorldMutPairExt: sealed::Sealed + Sized {
         relationship: C,
     ) -> Result<&mut Self, InsertPairError>;
 
+    /// See [`WorldPairExt::replace_targets`].
+    ///
+    /// # Errors
+    /// See [`InsertPairError`].
+    fn replace_targets<R: Relation>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (R, Entity)>,
+    ) -> Result<&mut Self, InsertPairError>;
+
+    /// See [`WorldPairExt::move_sources`]: the sources of this entity get the target `to` instead.
+    ///
+    /// # Errors
+    /// See [`InsertPairError`].
+    fn move_sources<R: Relation>(&mut self, to: Entity) -> Result<&mut Self, InsertPairError>;
+
     /// See [`WorldPairExt::remove_pair`].
     fn remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self;
 
@@ -83,6 +121,29 @@ pub trait EntityWorldMutPairExt: sealed::Sealed + Sized {
     /// # Errors
     /// See [`DespawnError`].
     fn despawn_with_dependents(self) -> Result<(), DespawnError>;
+
+    // Reading.
+
+    /// See [`WorldPairExt::has_pair`].
+    fn has_pair<R: Relation>(&self, target: Entity) -> bool;
+
+    /// See [`WorldPairExt::has_pair_by_id`].
+    fn has_pair_by_id(&self, pair: impl Into<PairId>) -> bool;
+
+    /// See [`WorldPairExt::pair_value`].
+    fn pair_value<R: Relation>(&self, target: Entity) -> Option<&R>;
+
+    /// The targets of this entity, in insertion order.
+    fn targets<R: Relation>(&self) -> TargetIter<'_>;
+
+    /// The first target of this entity in insertion order: the only one, if the relation is exclusive.
+    fn target<R: Relation>(&self) -> Option<Entity>;
+
+    /// The sources of which this entity is the target, in the order of [`sources`](crate::traverse::RelationView::sources).
+    fn sources<R: Relation>(&self) -> SourceIter<'_>;
+
+    /// See [`WorldPairExt::has_tag`].
+    fn has_tag(&self, tag: Entity) -> bool;
 }
 
 /// Does something to the world for an entity, and returns the entity.
@@ -141,6 +202,19 @@ impl EntityWorldMutPairExt for EntityWorldMut<'_> {
         Ok(self)
     }
 
+    fn replace_targets<R: Relation>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (R, Entity)>,
+    ) -> Result<&mut Self, InsertPairError> {
+        on_world!(self, source, world => world.replace_targets(source, pairs))?;
+        Ok(self)
+    }
+
+    fn move_sources<R: Relation>(&mut self, to: Entity) -> Result<&mut Self, InsertPairError> {
+        on_world!(self, from, world => world.move_sources::<R>(from, to))?;
+        Ok(self)
+    }
+
     fn remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self {
         on_world!(self, source, world => world.remove_pair::<R>(source, target));
         self
@@ -169,5 +243,33 @@ impl EntityWorldMutPairExt for EntityWorldMut<'_> {
     fn despawn_with_dependents(self) -> Result<(), DespawnError> {
         let entity = self.id();
         self.into_world_mut().despawn_with_dependents(entity)
+    }
+
+    fn has_pair<R: Relation>(&self, target: Entity) -> bool {
+        self.world().has_pair::<R>(self.id(), target)
+    }
+
+    fn has_pair_by_id(&self, pair: impl Into<PairId>) -> bool {
+        self.world().has_pair_by_id(self.id(), pair)
+    }
+
+    fn pair_value<R: Relation>(&self, target: Entity) -> Option<&R> {
+        self.world().pair_value::<R>(self.id(), target)
+    }
+
+    fn targets<R: Relation>(&self) -> TargetIter<'_> {
+        self.world().pairs::<R>().targets(self.id())
+    }
+
+    fn target<R: Relation>(&self) -> Option<Entity> {
+        self.world().pairs::<R>().target(self.id())
+    }
+
+    fn sources<R: Relation>(&self) -> SourceIter<'_> {
+        self.world().pairs::<R>().sources(self.id())
+    }
+
+    fn has_tag(&self, tag: Entity) -> bool {
+        self.world().has_tag(self.id(), tag)
     }
 }

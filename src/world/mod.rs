@@ -149,6 +149,73 @@ pub trait WorldPairExt: sealed::Sealed {
     /// Constant on average, whatever the number of sources or targets.
     fn remove_pair<R: Relation>(&mut self, source: Entity, target: Entity) -> bool;
 
+    /// Makes the targets of `source` exactly those of `pairs`, all at once.
+    ///
+    /// Pairs that are there already stay as they are, with their values and their places in the order of targets, and
+    /// trigger no events. The new ones follow in the given order. If a target is named twice, the last value counts.
+    ///
+    /// ```
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_relations::prelude::*;
+    ///
+    /// #[derive(Relation)]
+    /// struct Patrols;
+    ///
+    /// # let mut world = World::new();
+    /// # let [guard, gate, wall, tower] = [(); 4].map(|()| world.spawn_empty().id());
+    /// world.insert_pairs(guard, [(Patrols, gate), (Patrols, wall)])?;
+    /// world.replace_targets(guard, [(Patrols, wall), (Patrols, tower)])?;
+    /// assert!(world.pairs::<Patrols>().targets(guard).eq([wall, tower]));
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If one of the new pairs is refused, see [`InsertPairError`], or there is more than one target and the relation is
+    /// exclusive. Nothing has changed then.
+    ///
+    /// # Complexity
+    /// A step per old and new target.
+    fn replace_targets<R: Relation>(
+        &mut self,
+        source: Entity,
+        pairs: impl IntoIterator<Item = (R, Entity)>,
+    ) -> Result<(), InsertPairError>;
+
+    /// Gives every source of `from` the target `to` instead, all at once, and returns their number.
+    ///
+    /// The values go with them; so do the other fields of a Bevy relationship. They come after the sources that `to` has,
+    /// in the order in which they were. A source that has both targets keeps the pair with `to` as it is. The pairs with
+    /// `from` are [replaced](crate::event::RemovalCause::Replaced).
+    ///
+    /// If the relation has [`validate`](Relation::validate), that is asked about a copy of each value: such values must be
+    /// `Clone`.
+    ///
+    /// ```
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_relations::prelude::*;
+    ///
+    /// #[derive(Relation)]
+    /// #[relation(exclusive)]
+    /// struct DockedTo {
+    ///     bay: u32,
+    /// }
+    ///
+    /// # let mut world = World::new();
+    /// # let [ship, ruin, station] = [(); 3].map(|()| world.spawn_empty().id());
+    /// world.insert_pair(ship, DockedTo { bay: 3 }, ruin)?;
+    /// assert_eq!(world.move_sources::<DockedTo>(ruin, station)?, 1);
+    /// assert_eq!(world.pair_value::<DockedTo>(ship, station).unwrap().bay, 3);
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If one of the new pairs is refused, see [`InsertPairError`]; a source below `to` would close a cycle of an acyclic
+    /// relation. Nothing has changed then.
+    ///
+    /// # Complexity
+    /// A step per source, beside the search for cycles.
+    fn move_sources<R: Relation>(&mut self, from: Entity, to: Entity) -> Result<usize, InsertPairError>;
+
     /// Removes all pairs of the relation from `source` and returns their number.
     fn remove_pairs<R: Relation>(&mut self, source: Entity) -> usize;
 

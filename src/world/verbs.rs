@@ -85,6 +85,18 @@ impl WorldPairExt for World {
         ops::remove_typed::<R>(self, source, target)
     }
 
+    fn replace_targets<R: Relation>(
+        &mut self,
+        source: Entity,
+        pairs: impl IntoIterator<Item = (R, Entity)>,
+    ) -> Result<(), InsertPairError> {
+        ops::replace_targets(self, source, pairs)
+    }
+
+    fn move_sources<R: Relation>(&mut self, from: Entity, to: Entity) -> Result<usize, InsertPairError> {
+        ops::move_sources::<R>(self, from, to)
+    }
+
     fn remove_pairs<R: Relation>(&mut self, source: Entity) -> usize {
         let Some(relation) =
             fetch::store(self).and_then(|store| store.registry().entity_of(TypeId::of::<R>()))

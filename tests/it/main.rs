@@ -68,6 +68,7 @@ mod propagate;
 mod reads;
 mod removal_causes;
 mod removed_pairs;
+mod replacing;
 mod scale;
 mod search;
 mod smoke;

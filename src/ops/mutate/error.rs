@@ -127,6 +127,14 @@ pub enum InsertPairError {
         /// Its reason.
         reason: PairRefusal,
     },
+    /// Several pairs were to be inserted at once, of which a source of an exclusive relation can have only one.
+    #[error("cannot insert {pair}: the relation is exclusive, and {other} is to be the target as well")]
+    Exclusive {
+        /// The pair.
+        pair: AttemptedPair,
+        /// The target of another of the pairs.
+        other: EntityName,
+    },
     /// The source is its own target, and the relation, a Bevy relationship, does not allow that.
     #[error("cannot insert {pair}: the relationship may not point to its own entity")]
     SelfReference {

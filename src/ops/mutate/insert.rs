@@ -3,7 +3,7 @@
 use super::{
     error::{AttemptedPair, InsertPairError, InsertPairsError, PairRole, store_removed},
     event::{self, PairChange, PairEvent, Removal},
-    plan::{Given, InsertPlan, Insertion, MAX_ROUNDS, ValueSource, attempted, make_values, plan},
+    plan::{Given, InsertPlan, Insertion, MAX_ROUNDS, ValueSource, attempted, make_values, plan, take_given},
     remove::{self, Completion},
     tag,
     writer::{self, FastPath, PairWriter},
@@ -20,7 +20,7 @@ use crate::{
     relation::{Adopted, EntityName, Relation, TraitsError, Value},
     store::{Affected, FastPathFlags, PairStore},
 };
-use alloc::{boxed::Box, vec::Vec};
+use alloc::vec::Vec;
 use bevy_ecs::{
     entity::Entity,
     world::{DeferredWorld, World},
@@ -253,7 +253,7 @@ fn insert_by_rules(
 
 /// Does what a plan needs before it holds: entities get the marker, relation types that lost their entity another one.
 /// That runs users' code, after which the relation may be another.
-fn prepare(world: &mut World, pair: StoredPair, plan: &InsertPlan) -> Result<(), InsertPairError> {
+pub(super) fn prepare(world: &mut World, pair: StoredPair, plan: &InsertPlan) -> Result<(), InsertPairError> {
     let Some(store) = fetch::store(world) else { return Err(store_removed(world, pair.source, pair.target)) };
     let (id, entry) = (store.id(), store.registry().entry(pair.relation));
     let (entity, type_id) = (entry.entity, entry.type_id);
@@ -284,20 +284,23 @@ fn prepare(world: &mut World, pair: StoredPair, plan: &InsertPlan) -> Result<(),
 ///
 /// # Errors
 /// If the store or a column is gone; then nothing has changed.
-fn apply(
+pub(super) fn apply(
     world: &mut World,
     pair: StoredPair,
     plan: InsertPlan,
     mut given: Option<&mut Given<'_>>,
 ) -> Result<(), InsertPairError> {
-    let InsertPlan { removals, mut insertions, adopted, .. } = plan;
+    let InsertPlan { mut removals, dropped, mut insertions, adopted, .. } = plan;
     let mut deferred = DeferredWorld::from(&mut *world);
     // The last that may panic with everything as it was.
     let mut observed = remove::trigger_removed(&mut deferred, &removals, Removal::REPLACED);
+    observed |= remove::trigger_removed(&mut deferred, &dropped, Removal::REMOVED);
     if fetch::store(&deferred).is_none() {
         return Err(store_removed(world, pair.source, pair.target));
     }
     let rows = store_values(&mut deferred, &mut insertions, given.as_deref_mut())?;
+    removals.extend(dropped);
+    writer::detach_moved(&mut deferred, &insertions);
     remove::unlink(&mut deferred, &removals);
     write(&mut deferred, &insertions, &rows, &adopted);
     let mut rest = Completion::default();
@@ -357,6 +360,12 @@ fn store_values(
     let mut rows: SmallVec<[Option<u32>; 2]> = SmallVec::new();
     for at in 0..insertions.len() {
         let Insertion { pair, value, kind, replaced } = &mut insertions[at];
+        if let ValueSource::Moved(from) = *value {
+            rows.push(
+                fetch::store(world).and_then(|store| store.relation(pair.relation).row(pair.source, from)),
+            );
+            continue;
+        }
         let Some(kind) = *kind else {
             rows.push(None);
             continue;
@@ -370,7 +379,8 @@ fn store_values(
                 let row = writer::store_value(world, kind, value, old);
                 if row.is_none() {
                     let pair = *pair;
-                    take_back(world, &insertions[..at], &rows);
+                    writer::take_back(world, &insertions[..at], &rows);
+                    remove::queue_drop_removed(world);
                     return Err(match fetch::store(world) {
                         Some(store) => InsertPairError::ValuesRemoved {
                             pair: attempted(world, store, pair),
@@ -385,17 +395,6 @@ fn store_values(
         rows.push(row);
     }
     Ok(rows)
-}
-
-/// Takes the values of pairs that are not inserted after all out of their rows.
-#[cold]
-fn take_back(world: &mut DeferredWorld<'_>, insertions: &[Insertion], rows: &[Option<u32>]) {
-    for (insertion, &row) in insertions.iter().zip(rows) {
-        if let (Some(kind), Some(row), false) = (insertion.kind, row, insertion.replaced) {
-            writer::take_value(world, kind, row);
-        }
-    }
-    remove::queue_drop_removed(world);
 }
 
 /// Inserts the component that keeps the pair; its observer writes the pair down.
@@ -423,18 +422,6 @@ impl Drop for Replacing<'_> {
         if let Some(store) = fetch::store_mut(self.0) {
             store.set_replacing(None);
         }
-    }
-}
-
-/// The value that goes with a planned pair, if it brings one.
-fn take_given<'a>(source: ValueSource, given: Option<&'a mut Given<'_>>) -> Option<Value<'a>> {
-    match source {
-        ValueSource::Nothing | ValueSource::Missing | ValueSource::Shared => None,
-        ValueSource::Default(value) => Some(Value::Boxed(value)),
-        ValueSource::Given => given.map(|given| match &mut given.value {
-            Value::Slot(slot) => Value::Slot(&mut **slot),
-            Value::Boxed(value) => Value::Boxed(core::mem::replace(value, Box::new(()))),
-        }),
     }
 }
 
@@ -517,7 +504,7 @@ mod tests {
         relation::{BoxedValue, ColumnRef},
         store::PairData,
     };
-    use alloc::{string::ToString, sync::Arc};
+    use alloc::{boxed::Box, string::ToString, sync::Arc};
     use bevy_relations_macros::Relation;
 
     #[derive(Relation)]

@@ -1,5 +1,6 @@
 //! Floor 2: planning, inserting and removing pairs, and their events.
 
+pub(in crate::ops) mod change;
 pub(in crate::ops) mod error;
 pub(in crate::ops) mod event;
 pub(in crate::ops) mod insert;

@@ -13,20 +13,36 @@ use crate::{
     store::PairStore,
     traverse::{EntityPath, path_up},
 };
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{entity::Entity, world::World};
-use bevy_platform::collections::HashSet;
+use bevy_platform::collections::{HashMap, HashSet};
 use core::any::TypeId;
 use smallvec::SmallVec;
 
 /// How often an insertion prepares the world for its plan, before it takes observers to undo that each time.
 pub(super) const MAX_ROUNDS: usize = 8;
 
+/// A list of more entities than this is not searched for one of them.
+const MAX_SEARCHED: usize = 8;
+
 /// A value given by the caller.
 pub(crate) struct Given<'a> {
     pub(crate) type_id: TypeId,
     pub(crate) name: &'static str,
     pub(crate) value: Value<'a>,
+}
+
+/// What is known of a value before it is taken.
+#[derive(Clone, Copy)]
+pub(crate) struct ValueType {
+    pub(crate) type_id: TypeId,
+    pub(crate) name: &'static str,
+}
+
+impl Given<'_> {
+    pub(super) fn value_type(&self) -> ValueType {
+        ValueType { type_id: self.type_id, name: self.name }
+    }
 }
 
 /// Where the value of a planned pair comes from.
@@ -40,6 +56,20 @@ pub(crate) enum ValueSource {
     Default(BoxedValue),
     /// It is that of the planned pair before: the other direction of a symmetric pair.
     Shared,
+    /// It is that of the pair of the same source with this target, which is removed.
+    Moved(Entity),
+}
+
+/// The value that goes with a planned pair, if it brings one.
+pub(super) fn take_given<'a>(source: ValueSource, given: Option<&'a mut Given<'_>>) -> Option<Value<'a>> {
+    match source {
+        ValueSource::Nothing | ValueSource::Missing | ValueSource::Shared | ValueSource::Moved(_) => None,
+        ValueSource::Default(value) => Some(Value::Boxed(value)),
+        ValueSource::Given => given.map(|given| match &mut given.value {
+            Value::Slot(slot) => Value::Slot(&mut **slot),
+            Value::Boxed(value) => Value::Boxed(core::mem::replace(value, Box::new(()))),
+        }),
+    }
 }
 
 /// A pair that is to be inserted.
@@ -56,6 +86,8 @@ pub(crate) struct Insertion {
 pub(crate) struct InsertPlan {
     /// Pairs that give way.
     pub(crate) removals: SmallVec<[StoredPair; 4]>,
+    /// Pairs that are to be removed for their own sake.
+    pub(crate) dropped: Vec<StoredPair>,
     pub(crate) insertions: SmallVec<[Insertion; 2]>,
     /// Pairs that are kept in a Bevy component of their source.
     pub(crate) adopted: Vec<(Insertion, Adopted)>,
@@ -93,12 +125,14 @@ impl PlannedPairs {
 }
 
 /// Builds a plan pair by pair.
-struct Planner<'a, 'v> {
+struct Planner<'a> {
     world: &'a World,
     store: &'a PairStore,
-    given: Option<&'a Given<'v>>,
+    given: Option<ValueType>,
     plan: InsertPlan,
     met: PlannedPairs,
+    /// Pairs that give way.
+    gone: PlannedPairs,
     /// Companions that are still to be looked at.
     queue: SmallVec<[StoredPair; 2]>,
 }
@@ -116,21 +150,42 @@ pub(crate) fn plan(
     pair: StoredPair,
     given: Option<&Given<'_>>,
 ) -> Result<InsertPlan, InsertPairError> {
-    let mut planner = Planner {
-        world,
-        store,
-        given,
-        plan: InsertPlan::default(),
-        met: PlannedPairs::default(),
-        queue: SmallVec::new(),
-    };
+    let mut planner = Planner::new(world, store);
+    planner.given = given.map(Given::value_type);
     planner.add(pair, true)?;
-    let mut next = 0;
-    while let Some(&pair) = planner.queue.get(next) {
-        planner.add(pair, false)?;
-        next += 1;
+    planner.finish()
+}
+
+/// [`plan`] for several pairs of one relation, each with what is known of its value.
+///
+/// # Errors
+/// The first rule that is broken, by one of the pairs or by a companion: also if two of them need the only target that a source
+/// of an exclusive relation can have.
+pub(super) fn plan_all(
+    world: &World,
+    store: &PairStore,
+    pairs: impl IntoIterator<Item = (StoredPair, Option<ValueType>)>,
+) -> Result<InsertPlan, InsertPairError> {
+    let mut planner = Planner::new(world, store);
+    for (pair, given) in pairs {
+        planner.given = given;
+        planner.add(pair, true)?;
     }
-    Ok(planner.plan)
+    let plan = planner.finish()?;
+    let mut targets = HashMap::<(RelationId, Entity), Entity>::default();
+    let adopted = plan.adopted.iter().map(|(insertion, _)| insertion);
+    for insertion in plan.insertions.iter().chain(adopted).filter(|insertion| !insertion.replaced) {
+        let StoredPair { source, relation, target } = insertion.pair;
+        if store.relation(relation).is_exclusive()
+            && let Some(other) = targets.insert((relation, source), target)
+        {
+            return Err(InsertPairError::Exclusive {
+                pair: attempted(world, store, insertion.pair),
+                other: EntityName::new(world, other),
+            });
+        }
+    }
+    Ok(plan)
 }
 
 /// Makes the values that are missing, and lets relations look at their values. Both run users' code, which sees the
@@ -165,11 +220,24 @@ fn make_default(
 ) -> Result<BoxedValue, InsertPairError> {
     let missing =
         || InsertPairError::MissingValue { pair: attempted(world, store, pair), expected: kind.value_name() };
-    let mut value = Value::Boxed(kind.default_value(world).ok_or_else(missing)?);
+    validated(world, store, pair, kind.default_value(world).ok_or_else(missing)?)
+}
+
+/// A value that its relation has looked at.
+///
+/// # Errors
+/// If it is refused.
+pub(super) fn validated(
+    world: &World,
+    store: &PairStore,
+    pair: StoredPair,
+    value: BoxedValue,
+) -> Result<BoxedValue, InsertPairError> {
+    let mut value = Value::Boxed(value);
     validate(world, store, pair, &mut value)?;
     match value {
         Value::Boxed(value) => Ok(value),
-        Value::Slot(_) => Err(missing()),
+        Value::Slot(_) => unreachable!("it was boxed above"),
     }
 }
 
@@ -194,9 +262,7 @@ fn validate(
 /// The first rule that is broken.
 pub(in crate::ops) fn check_rules(world: &World, pair: StoredPair) -> Result<(), InsertPairError> {
     let Some(store) = fetch::store(world) else { return Ok(()) };
-    let (plan, met) = (InsertPlan::default(), PlannedPairs::default());
-    let planner = Planner { world, store, given: None, plan, met, queue: SmallVec::new() };
-    planner.rules(pair)
+    Planner::new(world, store).rules(pair)
 }
 
 /// The names of a pair, for an error.
@@ -208,7 +274,29 @@ pub(crate) fn attempted(world: &World, store: &PairStore, pair: StoredPair) -> A
     }
 }
 
-impl Planner<'_, '_> {
+impl<'a> Planner<'a> {
+    fn new(world: &'a World, store: &'a PairStore) -> Self {
+        Self {
+            world,
+            store,
+            given: None,
+            plan: InsertPlan::default(),
+            met: PlannedPairs::default(),
+            gone: PlannedPairs::default(),
+            queue: SmallVec::new(),
+        }
+    }
+
+    /// Adds the companions of what was added, and theirs.
+    fn finish(mut self) -> Result<InsertPlan, InsertPairError> {
+        let mut next = 0;
+        while let Some(&pair) = self.queue.get(next) {
+            self.add(pair, false)?;
+            next += 1;
+        }
+        Ok(self.plan)
+    }
+
     fn add(&mut self, pair: StoredPair, first: bool) -> Result<(), InsertPairError> {
         if !self.met.insert(pair) {
             return Ok(());
@@ -267,7 +355,9 @@ impl Planner<'_, '_> {
             if !is_alive(end) {
                 return Err(dead(role));
             }
-            if !is_marked && !self.plan.newcomers.contains(&end) {
+            // One that is listed twice among many is marked once all the same.
+            let newcomers = &self.plan.newcomers;
+            if !is_marked && (newcomers.len() > MAX_SEARCHED || !newcomers.contains(&end)) {
                 self.plan.newcomers.push(end);
             }
         }
@@ -364,7 +454,7 @@ impl Planner<'_, '_> {
         }
         let Some(old) = self.store.relation(new.relation).first_target(source) else { return };
         let mut remove = |pair: StoredPair| {
-            if !self.plan.removals.contains(&pair) {
+            if self.gone.insert(pair) {
                 self.plan.removals.push(pair);
             }
         };

@@ -1,5 +1,6 @@
 //! The way into the store: nothing else links, unlinks or orders pairs, or stores the values that they carry.
 
+use super::plan::{Insertion, ValueSource};
 use crate::{
     fetch,
     id::{RelationId, StoredPair, StoredTag},
@@ -192,6 +193,15 @@ impl<'s> PairWriter<'s> {
         }
     }
 
+    /// Takes the row of its value from a pair, and from its other direction, which are about to be removed.
+    fn detach(&mut self, pair: StoredPair) {
+        let index = self.index(pair.relation);
+        index.set_row(pair.source, pair.target, NO_ROW);
+        if index.is_symmetric() {
+            index.set_row(pair.target, pair.source, NO_ROW);
+        }
+    }
+
     /// Removes a pair. Returns the row of its value, which is still to be [taken out](take_value).
     pub(in crate::ops) fn remove(&mut self, pair: StoredPair) -> Option<(ColumnRef, u32)> {
         let StoredPair { source, relation, target } = pair;
@@ -368,6 +378,36 @@ pub(in crate::ops) fn store_value(
         store.note_removed(column);
     }
     replaced.then_some(row)
+}
+
+/// Takes the values of pairs that are not inserted after all out of their rows.
+#[cold]
+pub(in crate::ops) fn take_back(
+    world: &mut DeferredWorld<'_>,
+    insertions: &[Insertion],
+    rows: &[Option<u32>],
+) {
+    let mut moved = None;
+    for (Insertion { pair, value, kind, replaced }, &row) in insertions.iter().zip(rows) {
+        let (Some(kind), Some(row)) = (*kind, row) else { continue };
+        // It stays with the pair that has it. The other direction, which is next, has the same.
+        if matches!(value, ValueSource::Moved(_)) {
+            moved = Some((pair.relation, row));
+        } else if !replaced && moved != Some((pair.relation, row)) {
+            take_value(world, kind, row);
+        }
+    }
+}
+
+/// Takes the rows that move from the pairs that had them, so that the values do not go with those.
+pub(in crate::ops) fn detach_moved(world: &mut DeferredWorld<'_>, insertions: &[Insertion]) {
+    for Insertion { pair, value, .. } in insertions {
+        if let ValueSource::Moved(from) = *value
+            && let Some(store) = fetch::deferred_store(world)
+        {
+            PairWriter::new(store).detach(StoredPair { target: from, ..*pair });
+        }
+    }
 }
 
 /// Takes a value out of its row. It is dropped when the operation is complete.

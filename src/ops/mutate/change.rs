@@ -1,0 +1,243 @@
+//! Changing several pairs at once: all of them, or none.
+
+use super::{
+    error::{InsertPairError, PairRole, store_removed},
+    event::Removal,
+    insert::{apply, prepare},
+    plan::{InsertPlan, MAX_ROUNDS, ValueSource, ValueType, attempted, make_values, plan_all, validated},
+    remove::{Selection, remove_selected, with_mirrors},
+};
+use crate::{
+    fetch,
+    id::{RelationId, StoredPair},
+    ops::register::relation::try_relation_id,
+    relation::{BoxedValue, EntityName, PairRefusal, Relation},
+    store::PairStore,
+};
+use alloc::{boxed::Box, format, vec::Vec};
+use bevy_ecs::{
+    entity::{Entity, EntityHashMap},
+    world::World,
+};
+use core::any::{TypeId, type_name};
+
+/// What is to be changed.
+trait Request {
+    /// A plan without the values that the request brings.
+    fn plan(&self, world: &World, store: &PairStore) -> Result<InsertPlan, InsertPairError>;
+
+    /// The value that the request brings for a pair.
+    fn value(
+        &mut self,
+        world: &World,
+        store: &PairStore,
+        pair: StoredPair,
+    ) -> Result<ValueSource, InsertPairError>;
+}
+
+/// Plans a request and carries it out. `pair` stands for it in an error that concerns all of it.
+fn carry_out(world: &mut World, pair: StoredPair, request: &mut impl Request) -> Result<(), InsertPairError> {
+    for round in 0.. {
+        let Some(store) = fetch::store(world) else {
+            return Err(store_removed(world, pair.source, pair.target));
+        };
+        let mut plan = request.plan(world, store)?;
+        if round > MAX_ROUNDS {
+            let dead = if plan.lost.is_empty() { PairRole::Target } else { PairRole::Relation };
+            return Err(InsertPairError::Dead { pair: attempted(world, store, pair), dead });
+        }
+        if plan.newcomers.is_empty() && plan.lost.is_empty() {
+            let adopted = plan.adopted.iter_mut().map(|(insertion, _)| insertion);
+            for insertion in plan.insertions.iter_mut().chain(adopted) {
+                if matches!(insertion.value, ValueSource::Given) {
+                    insertion.value = request.value(world, store, insertion.pair)?;
+                }
+            }
+            make_values(world, store, &mut plan, None)?;
+            return apply(world, pair, plan, None);
+        }
+        prepare(world, pair, &plan)?;
+    }
+    Ok(())
+}
+
+/// Makes the targets that `source` has in `R` exactly those of `pairs`. Pairs that are there already stay as they are.
+///
+/// # Errors
+/// The first rule that is broken by one of the pairs; then nothing has changed.
+pub(crate) fn replace_targets<R: Relation>(
+    world: &mut World,
+    source: Entity,
+    pairs: impl IntoIterator<Item = (R, Entity)>,
+) -> Result<(), InsertPairError> {
+    let relation = try_relation_id::<R>(world)?;
+    let mut request = NewTargets { relation, source, targets: Vec::new(), numbers: EntityHashMap::default() };
+    for (value, target) in pairs {
+        request.push(value, target);
+    }
+    match request.targets.first() {
+        Some(&(target, _)) => carry_out(world, StoredPair { source, relation, target }, &mut request),
+        None => {
+            let Some(store) = fetch::store(world) else { return Ok(()) };
+            let targets = store.relation(relation).targets(source);
+            let pairs = targets.map(|target| StoredPair { source, relation, target }).collect();
+            remove_selected(world, Selection { tags: Vec::new(), pairs }, Removal::REMOVED);
+            Ok(())
+        }
+    }
+}
+
+/// The targets that a source is to have, at least one.
+struct NewTargets<R> {
+    relation: RelationId,
+    source: Entity,
+    /// With the values, until they are taken.
+    targets: Vec<(Entity, Option<R>)>,
+    /// The numbers of the targets in that list.
+    numbers: EntityHashMap<usize>,
+}
+
+impl<R> NewTargets<R> {
+    /// Adds a target. The value is that of the last pair with it, as if they were inserted one after the other.
+    fn push(&mut self, value: R, target: Entity) {
+        match self.numbers.get(&target) {
+            Some(&number) => self.targets[number].1 = Some(value),
+            None => {
+                self.numbers.insert(target, self.targets.len());
+                self.targets.push((target, Some(value)));
+            }
+        }
+    }
+
+    fn pair_with(&self, target: Entity) -> StoredPair {
+        StoredPair { source: self.source, relation: self.relation, target }
+    }
+}
+
+impl<R: Relation> Request for NewTargets<R> {
+    fn plan(&self, world: &World, store: &PairStore) -> Result<InsertPlan, InsertPairError> {
+        let index = store.relation(self.relation);
+        if let [(other, _), (target, _), ..] = *self.targets
+            && index.is_exclusive()
+        {
+            let pair = attempted(world, store, self.pair_with(target));
+            return Err(InsertPairError::Exclusive { pair, other: EntityName::new(world, other) });
+        }
+        let value_type = ValueType { type_id: TypeId::of::<R>(), name: type_name::<R>() };
+        let given = (size_of::<R>() > 0).then_some(value_type);
+        let new = self.targets.iter().map(|&(target, _)| self.pair_with(target));
+        let new = new.filter(|pair| !index.has(pair.source, pair.target));
+        let mut plan = plan_all(world, store, new.map(|pair| (pair, given)))?;
+        // The pair of an exclusive relation gives way in the plan.
+        if !index.is_exclusive() {
+            let old = index.targets(self.source).filter(|target| !self.numbers.contains_key(target));
+            plan.dropped = with_mirrors(store, old.map(|target| self.pair_with(target)).collect());
+        }
+        Ok(plan)
+    }
+
+    fn value(
+        &mut self,
+        world: &World,
+        store: &PairStore,
+        pair: StoredPair,
+    ) -> Result<ValueSource, InsertPairError> {
+        let number = self.numbers.get(&pair.target);
+        let value = number.and_then(|&number| self.targets[number].1.take());
+        match value {
+            Some(value) => Ok(ValueSource::Default(validated(world, store, pair, Box::new(value))?)),
+            None => unreachable!("a value is asked for once per pair that is new"),
+        }
+    }
+}
+
+/// Gives every source of `from` the target `to` instead, with the value that the pair has. Returns their number.
+///
+/// # Errors
+/// The first rule that is broken by one of the pairs; then nothing has changed.
+pub(crate) fn move_sources<R: Relation>(
+    world: &mut World,
+    from: Entity,
+    to: Entity,
+) -> Result<usize, InsertPairError> {
+    let relation = try_relation_id::<R>(world)?;
+    let Some(store) = fetch::store(world) else { return Ok(0) };
+    let index = store.relation(relation);
+    let (count, first) = (index.source_count(from), index.sources(from).next());
+    match first {
+        Some(source) if from != to => {
+            let pair = StoredPair { source, relation, target: to };
+            carry_out(world, pair, &mut NewTarget { relation, from, to })?;
+            Ok(count)
+        }
+        _ => Ok(0),
+    }
+}
+
+/// The target that the sources of another are to have.
+struct NewTarget {
+    relation: RelationId,
+    from: Entity,
+    to: Entity,
+}
+
+impl NewTarget {
+    /// The pair that a source has.
+    fn old(&self, source: Entity) -> StoredPair {
+        StoredPair { source, relation: self.relation, target: self.from }
+    }
+
+    /// A copy of the value of a pair, if its relation looks at values: it may adjust this one for the new target.
+    fn to_validate(
+        &self,
+        world: &World,
+        store: &PairStore,
+        pair: StoredPair,
+    ) -> Result<Option<BoxedValue>, InsertPairError> {
+        if store.registry().entry(self.relation).validate.is_none() {
+            return Ok(None);
+        }
+        let old = self.old(pair.source);
+        let row = store.relation(self.relation).row(old.source, old.target);
+        let column = store.column_of(self.relation, old.source, old.target);
+        let Some((row, column)) = row.zip(column) else { return Ok(None) };
+        let copy = column.get(world, row).and_then(|value| column.copy_value(value));
+        copy.map(Some).ok_or_else(|| {
+            let reason =
+                format!("`validate` needs a copy of its value, and `{}` is not `Clone`", column.value_name());
+            InsertPairError::Refused { pair: attempted(world, store, pair), reason: PairRefusal::new(reason) }
+        })
+    }
+}
+
+impl Request for NewTarget {
+    fn plan(&self, world: &World, store: &PairStore) -> Result<InsertPlan, InsertPairError> {
+        let Self { relation, from, to } = *self;
+        let index = store.relation(relation);
+        let new = index.sources(from).filter(|&source| !index.has(source, to)).map(|source| {
+            let column = index.row(source, from).and_then(|_| store.column_of(relation, source, from));
+            let value_type =
+                column.map(|column| ValueType { type_id: column.value_type(), name: column.value_name() });
+            (StoredPair { source, relation, target: to }, value_type)
+        });
+        let mut plan = plan_all(world, store, new)?;
+        // The pairs of an exclusive relation give way in the plan.
+        if !index.is_exclusive() {
+            let old = index.sources(from).map(|source| self.old(source)).collect();
+            plan.removals.extend(with_mirrors(store, old));
+        }
+        Ok(plan)
+    }
+
+    fn value(
+        &mut self,
+        world: &World,
+        store: &PairStore,
+        pair: StoredPair,
+    ) -> Result<ValueSource, InsertPairError> {
+        match self.to_validate(world, store, pair)? {
+            Some(copy) => Ok(ValueSource::Default(validated(world, store, pair, copy)?)),
+            None => Ok(ValueSource::Moved(self.from)),
+        }
+    }
+}
