@@ -46,7 +46,7 @@ pub mod error {
             AttemptedPair, DespawnError, InsertPairError, InsertPairsError, NotTraversableError, PairRole,
             ReorderError,
         },
-        relation::{EntityName, PairRefusal, TraitConflict, TraitsError},
+        relation::{EntityName, PairRefusal, ParseTraitsError, TraitConflict, TraitsError},
         store::{Invariant, PairInvariantError},
         traverse::DepthError,
     };

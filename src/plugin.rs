@@ -46,6 +46,7 @@ impl Plugin for RelationsPlugin {
         #[cfg(feature = "bevy_reflect")]
         app.init_resource::<AppTypeRegistry>()
             .register_type::<PairsView>()
+            .register_type::<RelationTraits>()
             .add_systems(Main, start_views.after(Main::run_main));
     }
 }

@@ -1,6 +1,6 @@
 //! The attributes that `#[relation(..)]` knows, and what each of them takes.
 
-use crate::spelling;
+use bevy_relations_syntax::spelling;
 
 /// An attribute inside `#[relation(..)]`.
 pub(crate) struct Attribute {

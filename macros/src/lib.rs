@@ -17,7 +17,6 @@ mod errors;
 mod expand;
 mod expression;
 mod parse;
-mod spelling;
 
 use errors::Errors;
 use proc_macro2::TokenStream;

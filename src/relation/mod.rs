@@ -14,6 +14,7 @@ mod data;
 mod error;
 mod name;
 mod registry;
+mod text;
 mod traits;
 
 pub(crate) use builtin::{AllEntities, BUILT_INS, CHILD_OF, IS_A, SLOT_OF, Tagged};
@@ -23,6 +24,7 @@ pub use data::ReflectedData;
 pub use data::{PairContext, PairRefusal};
 pub use error::{RelationPath, TraitConflict, TraitsError};
 pub use name::{EntityName, RelationName};
+pub use text::ParseTraitsError;
 pub use traits::{CleanupPolicy, OnInstantiate, RelationTraits};
 
 pub(crate) use column::{ColumnRef, ErasedColumn, Value};

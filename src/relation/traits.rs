@@ -6,12 +6,16 @@ use bevy_ecs::{
     entity::Entity,
     world::{EntityWorldMut, World},
 };
+#[cfg(feature = "bevy_reflect")]
+use bevy_reflect::std_traits::ReflectDefault;
+#[cfg(feature = "serialize")]
+use bevy_reflect::{ReflectDeserialize, ReflectSerialize};
 use core::any::TypeId;
-use core::fmt;
 use smallvec::SmallVec;
 
 /// What happens to pairs when an entity they mention is despawned.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "bevy_reflect", derive(bevy_reflect::Reflect), reflect(Clone, PartialEq, Hash, Debug))]
 pub enum CleanupPolicy {
     /// The pairs are removed; their sources live on. The default.
     Remove,
@@ -27,6 +31,11 @@ pub enum CleanupPolicy {
 /// Only `Inherit` has an effect so far: expressions find what is shared through [`IsA`](super::IsA). Instances cannot be
 /// made yet, so that nothing is ever copied.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[cfg_attr(
+    feature = "bevy_reflect",
+    derive(bevy_reflect::Reflect),
+    reflect(Clone, PartialEq, Hash, Debug, Default)
+)]
 pub enum OnInstantiate {
     /// A copy of its own, once instances can be made. The default. Until then an entity with a pair of
     /// [`IsA`](super::IsA) gets nothing.
@@ -123,16 +132,42 @@ const INHERITABLE: u16 = 1 << 11;
 /// assert!(world.has_pair_by_id(juliet, PairId::new(married_to, romeo)));
 /// # Ok::<(), bevy_ecs::error::BevyError>(())
 /// ```
+///
+/// They are also read from text, and written, with the words of `#[relation(..)]`: see their
+/// [`FromStr`](core::str::FromStr). With the feature `serialize` that is how serde reads and writes them.
+///
+/// ```
+/// # use bevy_relations::prelude::*;
+/// # let mut world = bevy_ecs::world::World::new();
+/// let file = "
+///     MarriedTo: exclusive, symmetric
+///     PartOf: traversable, on_target_despawn = Despawn
+/// ";
+/// for line in file.lines() {
+///     if let Some((name, traits)) = line.split_once(':') {
+///         world.spawn_relation(name.trim().to_owned(), traits.parse()?)?;
+///     }
+/// }
+/// let error = "exlusive".parse::<RelationTraits>().unwrap_err();
+/// assert_eq!(error.to_string(), "`exlusive` is no relation trait; did you mean `exclusive`?");
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
 #[derive(Clone, Default, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "bevy_reflect",
+    derive(bevy_reflect::Reflect),
+    reflect(opaque, Clone, Debug, Default, PartialEq)
+)]
+#[cfg_attr(feature = "serialize", reflect(Serialize, Deserialize))]
 pub struct RelationTraits {
-    flags: u16,
-    with: SmallVec<[IdRef; 1]>,
-    one_of: Option<OneOf>,
-    on_instantiate: Option<OnInstantiate>,
-    on_relation_despawn: Option<CleanupPolicy>,
-    on_target_despawn: Option<CleanupPolicy>,
+    pub(super) flags: u16,
+    pub(super) with: SmallVec<[IdRef; 1]>,
+    pub(super) one_of: Option<OneOf>,
+    pub(super) on_instantiate: Option<OnInstantiate>,
+    pub(super) on_relation_despawn: Option<CleanupPolicy>,
+    pub(super) on_target_despawn: Option<CleanupPolicy>,
     /// The type of the values that pairs of a run-time relation carry.
-    data: Option<ColumnRef>,
+    pub(super) data: Option<ColumnRef>,
     conflict: Option<TraitConflict>,
 }
 
@@ -360,12 +395,6 @@ impl RelationTraits {
             (self.data.is_some(), "data"),
         ];
         flags.into_iter().filter_map(|(set, name)| set.then_some(name)).collect()
-    }
-}
-
-impl fmt::Display for RelationTraits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.names().join(", "))
     }
 }
 

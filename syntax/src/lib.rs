@@ -17,3 +17,4 @@ mod lex;
 pub mod parse;
 pub mod path;
 mod print;
+pub mod spelling;

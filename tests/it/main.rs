@@ -84,6 +84,7 @@ mod terms_of_others;
 mod terms_up;
 mod threads;
 mod traits;
+mod traits_text;
 mod values;
 mod verbs;
 mod walks;

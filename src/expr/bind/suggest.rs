@@ -11,6 +11,7 @@ use bevy_ecs::archetype::{Archetype, ArchetypeEntity};
 use bevy_relations_syntax::{
     ast::{Path, Span},
     error::{Diagnostic, ExprErrorKind},
+    spelling::distance,
 };
 
 /// Entities that are looked at.
@@ -86,9 +87,9 @@ impl Nearest {
     }
 
     pub(super) fn consider(&mut self, name: &str, spelling: impl FnOnce() -> Option<String>) {
-        let distance = distance(&self.wanted, &letters(name));
-        if distance < self.distance {
-            (self.distance, self.name) = (distance, spelling());
+        let edits = distance(&self.wanted, &letters(name));
+        if edits < self.distance {
+            (self.distance, self.name) = (edits, spelling());
         }
     }
 }
@@ -100,19 +101,4 @@ fn type_text(name: &str) -> String {
 
 fn letters(name: &str) -> Vec<char> {
     name.chars().flat_map(char::to_lowercase).take(LONGEST).collect()
-}
-
-/// How many letters have to be put in, left out or replaced to make the one of the other.
-fn distance(left: &[char], right: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (at, letter) in left.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = at + 1;
-        for (column, other) in right.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != other);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[right.len()]
 }

@@ -1,7 +1,9 @@
 //! Guesses which known name a misspelled one was meant to be.
 
+use alloc::vec::Vec;
+
 /// The known name nearest to `name`, if one is near.
-pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let name = folded(name);
     let (edits, nearest) = known.iter().map(|known| (distance(&name, &folded(known)), *known)).min()?;
     (edits <= allowed(nearest)).then_some(nearest)
@@ -19,7 +21,7 @@ fn folded(name: &str) -> Vec<char> {
 }
 
 /// Insertions, removals and replacements of a letter that turn `a` into `b` (Levenshtein's distance).
-fn distance(a: &[char], b: &[char]) -> usize {
+pub fn distance(a: &[char], b: &[char]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.iter().enumerate() {
         let mut diagonal = i;

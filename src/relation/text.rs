@@ -1,0 +1,308 @@
+//! Relation traits as text: the words of `#[relation(..)]`.
+
+use super::{
+    CleanupPolicy, OnInstantiate, RelationTraits, TraitConflict, short_name,
+    traits::{IdRef, OneOf},
+};
+use alloc::{
+    borrow::ToOwned,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use bevy_relations_syntax::spelling;
+use core::{fmt, str::FromStr};
+use thiserror::Error;
+
+/// Why a text was not read as [`RelationTraits`].
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum ParseTraitsError {
+    /// A word is no relation trait.
+    #[error("`{word}` is no relation trait{}", did_you_mean(*.nearest))]
+    UnknownTrait {
+        /// The word.
+        word: String,
+        /// The relation trait that may be meant.
+        nearest: Option<&'static str>,
+    },
+    /// There is nothing before a comma.
+    #[error("a relation trait is missing before `,`")]
+    MissingTrait,
+    /// A trait cannot have this value.
+    #[error("`{word}` is no value of `{name}`, which is one of {}{}", list(.values), did_you_mean(*.nearest))]
+    UnknownValue {
+        /// The trait.
+        name: &'static str,
+        /// What was given as its value.
+        word: String,
+        /// The values that it can have.
+        values: &'static [&'static str],
+        /// The value that may be meant.
+        nearest: Option<&'static str>,
+    },
+    /// A trait that needs a value has none.
+    #[error("`{name}` needs a value: one of {}", list(.values))]
+    MissingValue {
+        /// The trait.
+        name: &'static str,
+        /// The values that it can have.
+        values: &'static [&'static str],
+    },
+    /// A trait has a value and takes none.
+    #[error("`{name}` takes no value, but `{word}` was given")]
+    UnexpectedValue {
+        /// The trait.
+        name: &'static str,
+        /// What was given as its value.
+        word: String,
+    },
+    /// A trait is given twice.
+    #[error("`{name}` is given twice")]
+    Twice {
+        /// The trait.
+        name: &'static str,
+    },
+    /// The trait names a type, an entity or a function, which a text cannot.
+    #[error("`{name}` cannot be read from text, where `{text}` names something of the program: {instead}")]
+    NotText {
+        /// The trait.
+        name: &'static str,
+        /// As it was written.
+        text: String,
+        /// What can be written instead.
+        instead: &'static str,
+    },
+    /// Two traits contradict.
+    #[error(transparent)]
+    Conflict(#[from] TraitConflict),
+}
+
+fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default()
+}
+
+fn list(words: &[&str]) -> String {
+    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// Sets a trait that takes no value.
+type Flag = fn(RelationTraits) -> RelationTraits;
+
+const FLAGS: &[(&str, Flag)] = &[
+    ("exclusive", RelationTraits::exclusive),
+    ("union", RelationTraits::union),
+    ("symmetric", RelationTraits::symmetric),
+    ("transitive", RelationTraits::transitive),
+    ("reflexive", RelationTraits::reflexive),
+    ("acyclic", RelationTraits::acyclic),
+    ("traversable", RelationTraits::traversable),
+    ("tag", RelationTraits::tag),
+    ("final", RelationTraits::is_final),
+    ("ordered", RelationTraits::ordered),
+    ("transient", RelationTraits::transient),
+    ("inheritable", RelationTraits::inheritable),
+    ("one_of", RelationTraits::one_of),
+];
+
+/// Traits that take a value, with the values that they take.
+const CHOICES: &[(&str, &[&str])] = &[
+    ("on_instantiate", &["Override", "Inherit", "DontInherit"]),
+    ("on_relation_despawn", POLICIES),
+    ("on_target_despawn", POLICIES),
+];
+
+const POLICIES: &[&str] = &["Remove", "Despawn", "Refuse"];
+
+/// Traits that name something of the program, with what to write instead.
+const OF_PROGRAM: &[(&str, &str)] = &[
+    ("one_of", "add it with `one_of_id`"),
+    ("with", "add it with `with_id`"),
+    ("data", "add it with `data`"),
+    ("validate", "only a relation type has it"),
+];
+
+/// Reads what stands inside of `#[relation(..)]`, for example `exclusive, acyclic, on_target_despawn = Despawn`. The empty
+/// text stands for no traits.
+///
+/// Left to the program is what names a type, an entity or a function: `with`, `one_of = Parent`, `data` and `validate`.
+///
+/// # Errors
+/// A [`ParseTraitsError`] that names the trait or the word.
+impl FromStr for RelationTraits {
+    type Err = ParseTraitsError;
+
+    fn from_str(text: &str) -> Result<Self, ParseTraitsError> {
+        let mut traits = Self::new();
+        let mut given: Vec<&str> = Vec::new();
+        let mut parts: Vec<&str> = text.split(',').map(str::trim).collect();
+        // There may be a comma at the end.
+        if parts.last() == Some(&"") {
+            parts.pop();
+        }
+        for part in parts {
+            let (name, value) = match part.split_once('=') {
+                Some((name, value)) => (name.trim(), Some(value.trim())),
+                None => (part, None),
+            };
+            let name = find(name, value, part)?;
+            if given.contains(&name) {
+                return Err(ParseTraitsError::Twice { name });
+            }
+            given.push(name);
+            traits = set(traits, name, value)?;
+        }
+        traits.check()?;
+        Ok(traits)
+    }
+}
+
+/// The trait that a word names.
+fn find(word: &str, value: Option<&str>, part: &str) -> Result<&'static str, ParseTraitsError> {
+    // A list of types in parentheses may have been cut at a comma.
+    let of_program = OF_PROGRAM.iter().find(|(name, _)| word.split('(').next().map(str::trim) == Some(*name));
+    let flags = FLAGS.iter().map(|&(name, _)| name);
+    let mut known = flags.chain(CHOICES.iter().map(|&(name, _)| name));
+    match (known.clone().find(|&name| name == word), of_program) {
+        (Some(name), None) => Ok(name),
+        // It is a flag, too.
+        (Some(name), Some(_)) if value.is_none() => Ok(name),
+        (_, Some(&(name, instead))) => {
+            Err(ParseTraitsError::NotText { name, text: part.to_owned(), instead })
+        }
+        (None, None) if part.is_empty() => Err(ParseTraitsError::MissingTrait),
+        (None, None) => {
+            let known: Vec<&'static str> = known.by_ref().collect();
+            let nearest = spelling::nearest(word, &known);
+            Err(ParseTraitsError::UnknownTrait { word: word.to_owned(), nearest })
+        }
+    }
+}
+
+/// Sets a trait.
+fn set(
+    traits: RelationTraits,
+    name: &'static str,
+    value: Option<&str>,
+) -> Result<RelationTraits, ParseTraitsError> {
+    if let Some((_, flag)) = FLAGS.iter().find(|&&(flag, _)| flag == name) {
+        return match value {
+            None => Ok(flag(traits)),
+            Some(word) => Err(ParseTraitsError::UnexpectedValue { name, word: word.to_owned() }),
+        };
+    }
+    let values = CHOICES.iter().find(|&&(choice, _)| choice == name).map_or(&[][..], |&(_, values)| values);
+    let Some(word) = value else { return Err(ParseTraitsError::MissingValue { name, values }) };
+    match (name, word) {
+        ("on_instantiate", "Override") => Ok(traits.on_instantiate(OnInstantiate::Override)),
+        ("on_instantiate", "Inherit") => Ok(traits.on_instantiate(OnInstantiate::Inherit)),
+        ("on_instantiate", "DontInherit") => Ok(traits.on_instantiate(OnInstantiate::DontInherit)),
+        ("on_relation_despawn", word) if let Some(policy) = policy(word) => {
+            Ok(traits.on_relation_despawn(policy))
+        }
+        ("on_target_despawn", word) if let Some(policy) = policy(word) => {
+            Ok(traits.on_target_despawn(policy))
+        }
+        _ => {
+            let nearest = spelling::nearest(word, values);
+            Err(ParseTraitsError::UnknownValue { name, word: word.to_owned(), values, nearest })
+        }
+    }
+}
+
+fn policy(word: &str) -> Option<CleanupPolicy> {
+    let policies = [CleanupPolicy::Remove, CleanupPolicy::Despawn, CleanupPolicy::Refuse];
+    policies.into_iter().find(|policy| format!("{policy:?}") == word)
+}
+
+/// Writes what stands inside of `#[relation(..)]`. Reading it gives the same traits, but for those that name a type or an
+/// entity, which are written and not read.
+impl fmt::Display for RelationTraits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, name) in self.names().into_iter().enumerate() {
+            f.write_str(if at == 0 { "" } else { ", " })?;
+            match name {
+                "one_of" => match self.one_of {
+                    Some(OneOf::Parent(parent)) => write!(f, "one_of = {}", id_text(parent))?,
+                    Some(OneOf::Relation) | None => f.write_str(name)?,
+                },
+                "with" => {
+                    let with: Vec<String> = self.with.iter().map(|&with| id_text(with)).collect();
+                    write!(f, "with({})", with.join(", "))?;
+                }
+                "on_instantiate" => write!(f, "on_instantiate = {:?}", self.instantiate_rule())?,
+                "on_relation_despawn" => {
+                    write!(
+                        f,
+                        "on_relation_despawn = {:?}",
+                        self.relation_policy().unwrap_or(CleanupPolicy::Remove)
+                    )?;
+                }
+                "on_target_despawn" => write!(f, "on_target_despawn = {:?}", self.target_policy())?,
+                "data" => match self.data {
+                    Some(data) => write!(f, "data = {}", short_name(data.value_name()))?,
+                    None => f.write_str(name)?,
+                },
+                _ => f.write_str(name)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn id_text(id: IdRef) -> String {
+    match id {
+        IdRef::Entity(entity) => entity.to_string(),
+        IdRef::Type(named) => named.name.map_or_else(|| "_".into(), |name| short_name(name).into_owned()),
+    }
+}
+
+#[cfg(feature = "serialize")]
+mod serialize {
+    use super::{OneOf, RelationTraits};
+    use core::fmt;
+    use serde::{
+        de::{self, Deserialize, Deserializer, Visitor},
+        ser::{self, Serialize, Serializer},
+    };
+
+    /// As text.
+    ///
+    /// # Errors
+    /// If there is a trait that names a type or an entity: what is read later would lack it.
+    impl Serialize for RelationTraits {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let of_program = [
+                (!self.with.is_empty(), "with"),
+                (matches!(self.one_of, Some(OneOf::Parent(_))), "one_of"),
+                (self.data.is_some(), "data"),
+            ];
+            match of_program.into_iter().find(|&(is_set, _)| is_set) {
+                Some((_, name)) => Err(ser::Error::custom(format_args!(
+                    "relation traits `{self}` cannot be written: `{name}` names something of the program"
+                ))),
+                None => serializer.collect_str(self),
+            }
+        }
+    }
+
+    impl<'de> Deserialize<'de> for RelationTraits {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Text;
+
+            impl Visitor<'_> for Text {
+                type Value = RelationTraits;
+
+                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.write_str("relation traits, like `exclusive, on_target_despawn = Despawn`")
+                }
+
+                fn visit_str<E: de::Error>(self, text: &str) -> Result<RelationTraits, E> {
+                    text.parse().map_err(E::custom)
+                }
+            }
+
+            deserializer.deserialize_str(Text)
+        }
+    }
+}

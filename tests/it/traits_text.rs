@@ -1,0 +1,246 @@
+//! Relation traits as text: read, written, by serde and by reflection.
+
+use bevy_ecs::prelude::*;
+use bevy_relations::{
+    error::{InsertPairError, ParseTraitsError},
+    prelude::*,
+    relation::OnInstantiate,
+};
+
+fn read(text: &str) -> RelationTraits {
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn message(text: &str) -> String {
+    text.parse::<RelationTraits>().expect_err(text).to_string()
+}
+
+#[derive(Relation)]
+#[relation(exclusive, traversable, reflexive, tag, final, ordered, transient, on_instantiate = DontInherit)]
+#[relation(on_relation_despawn = Refuse, on_target_despawn = Despawn)]
+struct Many;
+
+#[derive(Relation)]
+#[relation(union, symmetric, one_of, on_instantiate = Inherit, on_target_despawn = Refuse)]
+struct Others;
+
+#[derive(Relation)]
+#[relation(transitive, on_relation_despawn = Remove)]
+struct Few;
+
+#[derive(Relation)]
+#[relation(acyclic, with = Few)]
+struct WithFew;
+
+#[test]
+fn the_words_of_the_attribute_mean_the_same_as_text() {
+    let many = "exclusive, traversable, reflexive, tag, final, ordered, transient, on_instantiate = DontInherit, \
+                on_relation_despawn = Refuse, on_target_despawn = Despawn";
+    assert_eq!(read(many), Many::traits());
+    let others = "union, symmetric, one_of, on_instantiate=Inherit,\n\ton_target_despawn =Refuse,\n";
+    assert_eq!(read(others), Others::traits());
+    assert_eq!(read("transitive,on_relation_despawn = Remove"), Few::traits());
+    assert_eq!(read("acyclic").with::<Few>(), WithFew::traits());
+    assert_eq!(read("inheritable"), RelationTraits::new().inheritable());
+    for nothing in ["", "  ", "\n"] {
+        assert_eq!(read(nothing), RelationTraits::new());
+    }
+}
+
+#[test]
+fn traits_are_read_as_they_were_written() {
+    let flags: [fn(RelationTraits) -> RelationTraits; 13] = [
+        RelationTraits::exclusive,
+        RelationTraits::union,
+        RelationTraits::symmetric,
+        RelationTraits::transitive,
+        RelationTraits::reflexive,
+        RelationTraits::acyclic,
+        RelationTraits::traversable,
+        RelationTraits::tag,
+        RelationTraits::is_final,
+        RelationTraits::ordered,
+        RelationTraits::transient,
+        RelationTraits::inheritable,
+        RelationTraits::one_of,
+    ];
+    let policies =
+        [None, Some(CleanupPolicy::Remove), Some(CleanupPolicy::Despawn), Some(CleanupPolicy::Refuse)];
+    let rules =
+        [None, Some(OnInstantiate::Override), Some(OnInstantiate::Inherit), Some(OnInstantiate::DontInherit)];
+    let mut contradictions = 0;
+    for set in 0..1_usize << flags.len() {
+        let chosen = flags.iter().enumerate().filter(|(bit, _)| set >> bit & 1 == 1);
+        let mut traits = chosen.fold(RelationTraits::new(), |traits, (_, flag)| flag(traits));
+        if let Some(policy) = policies[set % 4] {
+            traits = traits.on_target_despawn(policy);
+        }
+        if let Some(policy) = policies[set / 5 % 4] {
+            traits = traits.on_relation_despawn(policy);
+        }
+        if let Some(rule) = rules[set / 3 % 4] {
+            traits = traits.on_instantiate(rule);
+        }
+        match traits.to_string().parse::<RelationTraits>() {
+            Ok(read) => assert_eq!(read, traits),
+            Err(ParseTraitsError::Conflict(_)) => contradictions += 1,
+            Err(error) => panic!("{traits}: {error}"),
+        }
+    }
+    assert!(contradictions > 0 && contradictions < 1 << 12);
+    assert_eq!(
+        Many::traits().to_string(),
+        "exclusive, reflexive, acyclic, traversable, tag, final, ordered, transient, on_instantiate = DontInherit, \
+         on_relation_despawn = Refuse, on_target_despawn = Despawn"
+    );
+}
+
+#[test]
+fn an_error_names_the_trait_and_the_word_that_offends() {
+    let texts = [
+        ("exclusive, exlusive", "`exlusive` is no relation trait; did you mean `exclusive`?"),
+        (
+            "OnTargetDespawn = Despawn",
+            "`OnTargetDespawn` is no relation trait; did you mean `on_target_despawn`?",
+        ),
+        ("fast", "`fast` is no relation trait"),
+        ("exclusive symmetric", "`exclusive symmetric` is no relation trait"),
+        ("exclusive,, tag", "a relation trait is missing before `,`"),
+        (",", "a relation trait is missing before `,`"),
+        (
+            "on_target_despawn = Despwan",
+            "`Despwan` is no value of `on_target_despawn`, which is one of `Remove`, `Despawn`, `Refuse`; did you mean `Despawn`?",
+        ),
+        (
+            "on_instantiate = Despawn",
+            "`Despawn` is no value of `on_instantiate`, which is one of `Override`, `Inherit`, `DontInherit`",
+        ),
+        ("on_relation_despawn", "`on_relation_despawn` needs a value: one of `Remove`, `Despawn`, `Refuse`"),
+        ("exclusive = yes", "`exclusive` takes no value, but `yes` was given"),
+        ("exclusive =", "`exclusive` takes no value, but `` was given"),
+        ("tag, exclusive, tag", "`tag` is given twice"),
+        ("on_target_despawn = Remove, on_target_despawn = Despawn", "`on_target_despawn` is given twice"),
+        (
+            "tag, with = Few",
+            "`with` cannot be read from text, where `with = Few` names something of the program: add it with `with_id`",
+        ),
+        (
+            "with(Few, Many)",
+            "`with` cannot be read from text, where `with(Few` names something of the program: add it with `with_id`",
+        ),
+        (
+            "one_of = Few",
+            "`one_of` cannot be read from text, where `one_of = Few` names something of the program: add it with `one_of_id`",
+        ),
+        (
+            "data = u32",
+            "`data` cannot be read from text, where `data = u32` names something of the program: add it with `data`",
+        ),
+        (
+            "validate = check",
+            "`validate` cannot be read from text, where `validate = check` names something of the program: only a \
+             relation type has it",
+        ),
+        ("symmetric, transitive", "`symmetric` contradicts `transitive`"),
+        ("final, inheritable", "`final` contradicts `inheritable`"),
+    ];
+    for (text, expected) in texts {
+        assert_eq!(message(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn no_text_is_read_with_a_panic() {
+    let words = [
+        "exclusive",
+        "on_target_despawn",
+        "=",
+        "Despawn",
+        ",",
+        " ",
+        "with",
+        "(",
+        ")",
+        "\u{e9}",
+        "one_of",
+        "==",
+    ];
+    let mut random = crate::common::Random(3);
+    for _ in 0..crate::common::fewer(3000) {
+        let text: String = (0..random.below(7)).map(|_| words[random.below(words.len())]).collect();
+        if let Ok(traits) = text.parse::<RelationTraits>() {
+            assert_eq!(read(&traits.to_string()), traits, "{text}");
+        }
+    }
+}
+
+#[test]
+fn what_names_something_of_the_program_is_written_by_its_name() {
+    let mut world = World::new();
+    let parent = world.spawn_empty().id();
+    let traits = WithFew::traits().with_id(parent).one_of_id(parent).data::<u32>();
+    assert_eq!(traits.to_string(), format!("acyclic, one_of = {parent}, with(Few, {parent}), data = u32"));
+}
+
+#[test]
+fn a_relation_made_from_text_follows_its_rules() {
+    let mut world = World::new();
+    let part_of = world.spawn_relation("PartOf", read("traversable, on_target_despawn = Despawn")).unwrap();
+    let [a, b] = [(); 2].map(|()| world.spawn_empty().id());
+    world.insert_pair_by_id(a, (part_of, b)).unwrap();
+    assert!(matches!(world.insert_pair_by_id(b, (part_of, a)), Err(InsertPairError::Cycle { .. })));
+    world.despawn(b);
+    assert!(world.get_entity(a).is_err());
+    assert_eq!(
+        world.traits_of(part_of).unwrap().to_string(),
+        "acyclic, traversable, on_target_despawn = Despawn"
+    );
+    world.check_pairs().unwrap();
+}
+
+#[cfg(feature = "serialize")]
+#[test]
+fn serde_reads_and_writes_traits_as_text() {
+    use std::collections::BTreeMap;
+
+    let file = r#"{ "Likes": "symmetric", "PartOf": "traversable, on_target_despawn = Despawn" }"#;
+    let relations: BTreeMap<String, RelationTraits> = serde_json::from_str(file).unwrap();
+    assert_eq!(relations["Likes"], RelationTraits::new().symmetric());
+    let written = serde_json::to_string(&relations).unwrap();
+    assert_eq!(
+        written,
+        r#"{"Likes":"symmetric","PartOf":"acyclic, traversable, on_target_despawn = Despawn"}"#
+    );
+    assert_eq!(serde_json::from_str::<BTreeMap<String, RelationTraits>>(&written).unwrap(), relations);
+    let error = serde_json::from_str::<RelationTraits>(r#""symetric""#).unwrap_err().to_string();
+    assert!(error.contains("`symetric` is no relation trait; did you mean `symmetric`?"), "{error}");
+    let error = serde_json::from_str::<RelationTraits>("3").unwrap_err().to_string();
+    assert!(error.contains("expected relation traits, like"), "{error}");
+    for traits in [WithFew::traits(), RelationTraits::new().data::<u32>()] {
+        let error = serde_json::to_string(&traits).unwrap_err().to_string();
+        assert!(error.contains("names something of the program"), "{error}");
+    }
+}
+
+#[cfg(feature = "serialize")]
+#[test]
+fn reflection_knows_traits_and_reads_and_writes_them() {
+    use bevy_app::App;
+    use bevy_ecs::reflect::AppTypeRegistry;
+    use bevy_reflect::{
+        FromReflect,
+        serde::{TypedReflectDeserializer, TypedReflectSerializer},
+    };
+    use serde::de::DeserializeSeed;
+
+    let mut app = App::new();
+    app.add_plugins(RelationsPlugin);
+    let types = app.world().resource::<AppTypeRegistry>().read();
+    let registration = types.get(core::any::TypeId::of::<RelationTraits>()).unwrap();
+    let traits = Many::traits();
+    let json = serde_json::to_string(&TypedReflectSerializer::new(&traits, &types)).unwrap();
+    let mut reader = serde_json::Deserializer::from_str(&json);
+    let read = TypedReflectDeserializer::new(registration, &types).deserialize(&mut reader).unwrap();
+    assert_eq!(read.reflect_partial_eq(&traits), Some(true));
+    assert_eq!(RelationTraits::from_reflect(&*read), Some(traits));
+}
