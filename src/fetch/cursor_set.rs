@@ -5,7 +5,7 @@ use super::{FetchCursor, origin::Origin};
 use alloc::vec::Vec;
 use bevy_ecs::{
     entity::EntityLocation,
-    query::{QueryFilter, ReadOnlyQueryData},
+    query::{QueryData, QueryFilter, ReadOnlyQueryData},
     storage::TableRow,
 };
 
@@ -15,19 +15,21 @@ const UNKNOWN: u32 = u32::MAX;
 const NO_MATCH: u32 = u32::MAX - 1;
 
 /// A cursor for each storage that was met: each is set once, however often one goes from one storage to another.
-pub(crate) struct CursorSet<'w, 's, D: ReadOnlyQueryData, F: QueryFilter> {
+pub(crate) struct CursorSet<'w, 's, D: QueryData, F: QueryFilter> {
     origin: Origin<'w, 's, D, F>,
     /// The numbers of cursors, by storage.
     numbers: Vec<u32>,
     cursors: Vec<FetchCursor<'w, 's, D, F>>,
 }
 
-impl<'w, 's, D: ReadOnlyQueryData, F: QueryFilter> CursorSet<'w, 's, D, F> {
+impl<'w, 's, D: QueryData, F: QueryFilter> CursorSet<'w, 's, D, F> {
     /// For the same as a cursor. Does not allocate.
     pub(crate) fn new(cursor: &FetchCursor<'w, 's, D, F>) -> Self {
         Self { origin: cursor.origin(), numbers: Vec::new(), cursors: Vec::new() }
     }
+}
 
+impl<'w, 's, D: ReadOnlyQueryData, F: QueryFilter> CursorSet<'w, 's, D, F> {
     /// The cursor that is set to a location, with the row there. `None` if its storage does not match.
     #[inline]
     pub(crate) fn at(

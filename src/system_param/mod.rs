@@ -15,7 +15,7 @@ mod view;
 pub use any_pairs::AnyPairs;
 pub use cascade::{CascadeItems, CascadeIter, CascadeQuery};
 pub use conditions::{any_pair, any_pair_removed, pairs_changed};
-pub use pair_query::{PairEdge, PairIter, PairIterMut, PairQuery};
+pub use pair_query::{PairEdge, PairIter, PairIterMut, PairQuery, PairTargetIter, TargetSources};
 pub use pairs::Pairs;
 pub use pairs_mut::PairsMut;
 pub use removed::{RemovedPairIter, RemovedPairs};

@@ -60,6 +60,7 @@ mod ours;
 mod pair_query;
 mod pair_query_access;
 mod pair_query_lists;
+mod pair_query_targets;
 mod pairs_mut;
 #[cfg(feature = "bevy_reflect")]
 mod pairs_view;

@@ -7,6 +7,16 @@ struct Likes;
 #[derive(Component)]
 struct Mood;
 
-fn system(_query: PairQuery<Likes, (), &mut Mood>) {}
+fn each_pair(mut query: PairQuery<Likes, (), &mut Mood>) {
+    query.for_each(|(), _, _| {});
+}
+
+fn iterator(query: PairQuery<Likes, (), &mut Mood>) {
+    query.iter().count();
+}
+
+fn sources(mut query: PairQuery<Likes, &mut Mood>) {
+    query.for_each_target(|(), _| {});
+}
 
 fn main() {}

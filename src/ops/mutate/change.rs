@@ -241,3 +241,47 @@ impl Request for NewTarget {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        ops::mutate::{insert::insert_typed, plan::Insertion, writer},
+        store::PairData,
+    };
+    use alloc::sync::Arc;
+    use bevy_ecs::world::DeferredWorld;
+    use bevy_relations_macros::Relation;
+
+    #[derive(Relation)]
+    #[relation(symmetric)]
+    struct Knows(#[expect(dead_code, reason = "its references are counted")] Arc<()>);
+
+    #[test]
+    fn a_value_that_was_to_be_moved_stays_where_it_is_if_another_cannot_be_stored() {
+        let (mut world, value, other) = (World::new(), Arc::new(()), Arc::new(()));
+        let [a, from, to] = [(); 3].map(|()| world.spawn_empty().id());
+        insert_typed(&mut world, a, Knows(value.clone()), from).unwrap();
+        let relation = try_relation_id::<Knows>(&mut world).unwrap();
+        let mut deferred = DeferredWorld::from(&mut world);
+        let column = PairData::<Knows>::COLUMN;
+        let new =
+            column.insert_value(&mut deferred, crate::relation::Value::Boxed(Box::new(Knows(other.clone()))));
+        let row = fetch::store(&deferred).unwrap().relation(relation).row(a, from);
+        let insertion = |source, target, value| Insertion {
+            pair: StoredPair { source, relation, target },
+            value,
+            kind: Some(column),
+            replaced: false,
+        };
+        let insertions = [
+            insertion(a, to, ValueSource::Moved(from)),
+            insertion(to, a, ValueSource::Nothing),
+            insertion(from, to, ValueSource::Nothing),
+        ];
+        writer::take_back(&mut deferred, &insertions, &[row, row, new]);
+        column.drop_removed(&mut deferred);
+        assert_eq!((Arc::strong_count(&value), Arc::strong_count(&other)), (2, 1));
+        assert!(column.get(&world, row.unwrap()).is_some());
+    }
+}

@@ -25,7 +25,7 @@ const ROWS_PER_LOOKUP: usize = 4;
 pub(super) struct Ends<'w, 's, S, T, F, TF>
 where
     S: QueryData,
-    T: ReadOnlyQueryData,
+    T: QueryData,
     F: QueryFilter,
     TF: QueryFilter,
 {
@@ -33,20 +33,15 @@ where
     pub(super) targets: FetchCursor<'w, 's, T, TF>,
     /// For targets that are met in any order.
     target_set: CursorSet<'w, 's, T, TF>,
-    /// `S` writes what `T` or `TF` reads: the two ends of a pair must not be one entity, and of two rows only one
+    /// One end writes what is read of the other: the two ends of a pair must not be one entity, and of two rows only one
     /// may be alive.
     pub(super) overlap: bool,
 }
 
-// The safety of each row rests on the same facts. *Access*: `state` has declared what `S`, `F`, `T` and `TF` access,
-// and refused what they read of third entities if `S` writes it. *One at a time*: `each` cannot keep what it is
-// given, since it must take items of any lifetime; so no row is alive when the next one is fetched. *No self*: where
-// `S` writes what `T` reads, the two are of different entities.
-// Test: `no_row_is_given_while_another_one_lives`.
 impl<'w, 's, S, T, F, TF> Ends<'w, 's, S, T, F, TF>
 where
     S: QueryData,
-    T: ReadOnlyQueryData,
+    T: QueryData,
     F: QueryFilter,
     TF: QueryFilter,
 {
@@ -63,7 +58,20 @@ where
     pub(super) fn shorter(&self) -> Ends<'_, 's, S, T, F, TF> {
         Ends::new(self.sources.shorter(), self.targets.shorter(), self.overlap)
     }
+}
 
+// The safety of each row rests on the same facts. *Access*: `state` has declared what `S`, `F`, `T` and `TF` access,
+// and refused what they read of third entities if `S` writes it. *One at a time*: `each` cannot keep what it is
+// given, since it must take items of any lifetime; so no row is alive when the next one is fetched. *No self*: where
+// `S` writes what `T` reads, the two are of different entities.
+// Test: `no_row_is_given_while_another_one_lives`.
+impl<'w, 's, S, T, F, TF> Ends<'w, 's, S, T, F, TF>
+where
+    S: QueryData,
+    T: ReadOnlyQueryData,
+    F: QueryFilter,
+    TF: QueryFilter,
+{
     /// The data of both ends of a pair. `None` if one of them does not match.
     ///
     /// # Safety

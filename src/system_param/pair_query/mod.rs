@@ -2,14 +2,17 @@
 //!
 //! [`state`] declares the access and decides what may overlap, [`ends`] gives the data of both ends of pairs in
 //! loops over whole tables and lists, [`iter`] does the same one pair at a time, [`parallel`] on several threads.
+//! [`targets`] gives each target with the data of its sources.
 #![expect(unsafe_code, reason = "a mutable iterator relies on what only its maker can check")]
 
 mod ends;
 mod iter;
 mod parallel;
 mod state;
+mod targets;
 
 pub use iter::{PairIter, PairIterMut};
+pub use targets::{PairTargetIter, TargetSources};
 
 use super::Pairs;
 use crate::{
@@ -26,8 +29,8 @@ use ends::{Ends, Places};
 /// Iterates over pairs of relation type `R` with data of both ends: a system parameter.
 ///
 /// There is one row per pair: the data `S` of its source, which may be mutable, a [`PairEdge`] with source, target
-/// and value of the pair, and the read-only data `T` of its target. `F` filters sources, `TF` targets. As in a
-/// `Query`, disabled entities are left out, on both sides.
+/// and value of the pair, and the data `T` of its target. `F` filters sources, `TF` targets. As in a `Query`, disabled
+/// entities are left out, on both sides. If `T` is mutable, the rows come [target by target](Self::for_each_target).
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
@@ -70,6 +73,7 @@ use ends::{Ends, Places};
 /// | [`iter`](Self::iter), `in &query` | read-only `S` |
 /// | [`iter_mut`](Self::iter_mut), `in &mut query` | exclusive relations, no overlap |
 /// | [`par_for_each`](Self::par_for_each) | no overlap |
+/// | [`for_each_target`](Self::for_each_target), [`iter_targets_lending`](Self::iter_targets_lending) | read-only `S`, any `T`: each target with its sources |
 ///
 /// A source with several pairs comes once per pair. An iterator could then give out the same `&mut` twice, which is
 /// why mutable iterators are for exclusive relations, and other forms take back one row before they give the next.
@@ -80,9 +84,9 @@ use ends::{Ends, Places};
 /// # Overlap
 ///
 /// `S` may write a component that `T` reads: `PairQuery<Drains, &mut Fuel, &Fuel>`. Such a query leaves out pairs
-/// of an entity with itself, and has neither a mutable iterator nor a parallel form. What `S`, `T` and the filters
-/// read of third entities must not be written by `S`; that is refused when the system is initialised, as conflicting
-/// parameters are.
+/// of an entity with itself, and has neither a mutable iterator nor a parallel form. So does one in which `T` writes
+/// what `S` reads. What `S`, `T` and the filters read of third entities must not be written by `S` or `T`; that is
+/// refused when the system is initialised, as conflicting parameters are.
 ///
 /// # Order
 ///
@@ -98,7 +102,7 @@ pub struct PairQuery<'w, 's, R, S, T = (), F = (), TF = ()>
 where
     R: Relation,
     S: QueryData,
-    T: ReadOnlyQueryData,
+    T: QueryData,
     F: QueryFilter,
     TF: QueryFilter,
 {
@@ -150,7 +154,7 @@ impl<'w, 's, R, S, T, F, TF> PairQuery<'w, 's, R, S, T, F, TF>
 where
     R: Relation,
     S: QueryData,
-    T: ReadOnlyQueryData,
+    T: QueryData,
     F: QueryFilter,
     TF: QueryFilter,
 {
@@ -194,6 +198,24 @@ where
         PairQuery { pairs: self.pairs, ends: self.ends.shorter(), places: self.places, scope }
     }
 
+    /// Several rows cannot be alive at once if one may write what another reads.
+    fn refuse_overlap(&self, form: &str) {
+        assert!(
+            !self.ends.overlap,
+            "`{form}` is not for `{}`: the data of sources writes what is read of targets. Use `for_each` or `iter_lending`",
+            type_name::<Self>(),
+        );
+    }
+}
+
+impl<'s, R, S, T, F, TF> PairQuery<'_, 's, R, S, T, F, TF>
+where
+    R: Relation,
+    S: QueryData,
+    T: ReadOnlyQueryData,
+    F: QueryFilter,
+    TF: QueryFilter,
+{
     /// Calls `each` with every pair and the data of its ends.
     pub fn for_each(&mut self, mut each: impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>)) {
         self.ends.shorter().visit(&self.pairs, self.scope, self.places, &mut each);
@@ -251,15 +273,6 @@ where
         );
         // SAFETY: both was checked above.
         unsafe { PairIterMut::new(&self.pairs, self.ends.shorter(), self.scope) }
-    }
-
-    /// Several rows cannot be alive at once if one may write what another reads.
-    fn refuse_overlap(&self, form: &str) {
-        assert!(
-            !self.ends.overlap,
-            "`{form}` is not for `{}`: the data of sources writes what is read of targets. Use `for_each` or `iter_lending`",
-            type_name::<Self>(),
-        );
     }
 }
 

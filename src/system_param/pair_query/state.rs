@@ -23,7 +23,7 @@ pub struct PairQueryState<R, S, T, F, TF>
 where
     R: Relation,
     S: QueryData,
-    T: ReadOnlyQueryData,
+    T: QueryData,
     F: QueryFilter,
     TF: QueryFilter,
 {
@@ -37,13 +37,14 @@ where
 // SAFETY: the pairs are accessed through `Pairs`, which declares and performs its access itself. Of entities, what
 // `S` and `F` access of sources and `T` and `TF` of targets is declared in `init_access` below, with what they read
 // elsewhere, and everything is refused that conflicts with other parameters, with the pairs, or with each other,
-// but for one case: `S` may write of a source what `T` or `TF` reads of a target. `overlap` says so, and `Ends`
-// handles it. Tests: `pair_query_conflicts` and `what_is_read_of_third_entities_must_not_be_written`.
+// but for one case: `S` and `F` may access of a source what `T` and `TF` access of a target, though one of them
+// writes it. `overlap` says so, and `Ends` and `PairTargetIter` handle it. Tests: `pair_query_conflicts`,
+// `what_is_read_of_third_entities_must_not_be_written` and `what_is_written_of_targets_conflicts_with_other_parameters`.
 unsafe impl<R, S, T, F, TF> SystemParam for PairQuery<'_, '_, R, S, T, F, TF>
 where
     R: Relation,
     S: QueryData + 'static,
-    T: ReadOnlyQueryData + 'static,
+    T: QueryData + 'static,
     F: QueryFilter + 'static,
     TF: QueryFilter + 'static,
 {
