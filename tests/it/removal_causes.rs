@@ -270,7 +270,7 @@ fn of_a_despawned_subtree_the_end_that_goes_first_is_the_cause() {
     world.entity_mut(b).insert(ChildOf(a));
     world.entity_mut(c).insert(ChildOf(b));
     world.despawn(a);
-    assert_eq!(heard(&mut world), [(b, a, TargetDespawned), (c, b, TargetDespawned)]);
+    assert_eq!(heard(&mut world), [(b, a, TargetDespawned), (c, b, SourceDespawned)]);
 }
 
 #[test]
@@ -362,11 +362,13 @@ fn a_clone_whose_target_is_cloned_later_has_its_pair_replaced() {
     let (mut world, [root]) = listening_world();
     let first = world.spawn(ChildOf(root)).id();
     let second = world.spawn(ChildOf(root)).id();
-    world.insert_pair(first, Likes, second).unwrap();
+    let third = world.spawn(ChildOf(second)).id();
+    world.insert_pair(first, Likes, third).unwrap();
     let clone = world.entity_mut(root).clone_and_spawn_with_opt_out(|builder| {
         builder.linked_cloning(true);
     });
     let clones: Vec<Entity> = world.get::<Children>(clone).unwrap().iter().collect();
-    assert!(world.has_pair::<Likes>(clones[0], clones[1]));
-    assert_eq!(heard(&mut world), [(clones[0], second, Replaced)]);
+    let below = world.get::<Children>(clones[1]).unwrap()[0];
+    assert!(world.has_pair::<Likes>(clones[0], below));
+    assert_eq!(heard(&mut world), [(clones[0], third, Replaced)]);
 }

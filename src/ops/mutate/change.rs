@@ -247,6 +247,7 @@ mod tests {
     use super::*;
     use crate::{
         ops::mutate::{insert::insert_typed, plan::Insertion, writer},
+        relation::Value,
         store::PairData,
     };
     use alloc::sync::Arc;
@@ -265,8 +266,8 @@ mod tests {
         let relation = try_relation_id::<Knows>(&mut world).unwrap();
         let mut deferred = DeferredWorld::from(&mut world);
         let column = PairData::<Knows>::COLUMN;
-        let new =
-            column.insert_value(&mut deferred, crate::relation::Value::Boxed(Box::new(Knows(other.clone()))));
+        let boxed = Value::Boxed(Box::new(Knows(other.clone())));
+        let new = writer::store_value(&mut deferred, column, boxed, None);
         let row = fetch::store(&deferred).unwrap().relation(relation).row(a, from);
         let insertion = |source, target, value| Insertion {
             pair: StoredPair { source, relation, target },
