@@ -113,6 +113,7 @@ fn check<R: Relation>(value: fn(u32) -> R, number: fn(&R) -> u32) {
             groups.sort_unstable_by_key(|group| group.0);
             groups
         };
+        let expected = sorted(expected);
         type Fields<'w, 's, R> =
             PairQuery<'w, 's, R, &'static Fuel, (Entity, &'static mut Sum), With<SparseMark>>;
         let found = world.run_system_once(move |mut query: Fields<R>| {
