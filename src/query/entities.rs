@@ -18,7 +18,8 @@ pub struct ReadEntities<D, F, const OPTIONAL: bool>(PhantomData<fn() -> (D, F)>)
 
 pub struct EntitiesState<D: ReadOnlyQueryData, F: QueryFilter>(CursorState<D, F>);
 
-pub struct EntitiesFetch<'w, D: ReadOnlyQueryData, F: QueryFilter>(CursorFetch<'w, D, F>);
+/// Nothing if no entity is asked about.
+pub struct EntitiesFetch<'w, D: ReadOnlyQueryData, F: QueryFilter>(Option<CursorFetch<'w, D, F>>);
 
 impl<D: ReadOnlyQueryData, F: QueryFilter> EntitiesState<D, F> {
     /// Calls a function with each entity that matches.
@@ -59,7 +60,7 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
     where
         'w: 'short,
     {
-        EntitiesFetch(self.0.shrink())
+        EntitiesFetch(self.0.map(CursorFetch::shrink))
     }
 
     /// The data of an entity. `None` if it is dead or does not match.
@@ -73,7 +74,7 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
         entity: Entity,
     ) -> Option<D::Item<'w, 's>> {
         // SAFETY: as the caller promises. Items that only read do not conflict.
-        unsafe { self.0.get(&state.0, entity) }
+        unsafe { self.0.as_mut()?.get(&state.0, entity) }
     }
 
     /// Whether there is data of an entity.
@@ -83,7 +84,7 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
     #[inline]
     pub(super) unsafe fn matches(&mut self, state: &EntitiesState<D, F>, entity: Entity) -> bool {
         // SAFETY: as the caller promises. Items that only read do not conflict.
-        unsafe { self.0.find(&state.0, entity) }.is_some()
+        self.0.as_mut().is_some_and(|cursor| unsafe { cursor.find(&state.0, entity) }.is_some())
     }
 }
 
@@ -117,8 +118,11 @@ where
         last_run: Tick,
         this_run: Tick,
     ) -> EntitiesFetch<'w, D, F> {
+        if OPTIONAL && is_unit::<F>() {
+            return EntitiesFetch(None);
+        }
         // SAFETY: what is read was declared, and the caller has the right to it.
-        EntitiesFetch(unsafe { CursorFetch::new(&state.0, world, last_run, this_run) })
+        EntitiesFetch(Some(unsafe { CursorFetch::new(&state.0, world, last_run, this_run) }))
     }
 
     #[inline]
