@@ -169,7 +169,7 @@ struct Operation {
 }
 
 /// Kinds of operations, in [`Operation::run`].
-const KINDS: usize = 52;
+const KINDS: usize = 63;
 
 impl Operation {
     fn new(mischief: &mut Mischief, subject: Option<Entity>) -> Self {
@@ -184,7 +184,7 @@ impl Operation {
     fn run(self, world: &mut World) {
         let ([a, b, c], run_time) = (self.on, self.run_time);
         CLONED.set(CLONED.get() || (39..=41).contains(&self.kind));
-        let writes_relationship = matches!(self.kind, 15..=18 | 27..=28 | 30 | 39..=42 | 51);
+        let writes_relationship = matches!(self.kind, 15..=18 | 27..=28 | 30 | 39..=42 | 51 | 61);
         match self.kind {
             _ if writes_relationship && LINKED_CLONE.get() => {}
             0..=2 => _ = world.insert_pair(a, Likes, b),
@@ -256,6 +256,16 @@ impl Operation {
             51 if world.get_entity(b).is_ok() => {
                 _ = world.get_entity_mut(a).map(|mut e| e.detach_all_children().add_child(b).id());
             }
+            52 => _ = world.replace_targets(a, [(Likes, b), (Likes, c)]),
+            53 => _ = world.replace_targets(a, [(Weighs(7), b), (Weighs(7), c)]),
+            54 => _ = world.replace_targets(a, [(DockedTo, b)]),
+            55 => _ = world.replace_targets(a, [(MountedOn, b)]),
+            56 => _ = world.replace_targets(a, [(MarriedTo, b)]),
+            57 => _ = world.move_sources::<Likes>(a, b),
+            58 => _ = world.move_sources::<Weighs>(a, b),
+            59 => _ = world.move_sources::<BoundTo>(a, b),
+            60 => _ = world.move_sources::<MountedOn>(a, b),
+            61 => _ = world.move_sources::<CrewOf>(a, b),
             _ => _ = world.get_entity_mut(a).map(|mut e| e.despawn_children().id()),
         }
         world.flush();
