@@ -308,7 +308,7 @@ impl<W> GetAdjacencyMatrix for RelationGraph<'_, W> {
     }
 }
 
-impl<'a, 'g, W> IntoNeighbors for &'a RelationGraph<'g, W> {
+impl<'g, W> IntoNeighbors for &RelationGraph<'g, W> {
     type Neighbors = Neighbours<'g>;
 
     fn neighbors(self, node: Entity) -> Neighbours<'g> {
@@ -316,7 +316,7 @@ impl<'a, 'g, W> IntoNeighbors for &'a RelationGraph<'g, W> {
     }
 }
 
-impl<'a, 'g, W> IntoNeighborsDirected for &'a RelationGraph<'g, W> {
+impl<'g, W> IntoNeighborsDirected for &RelationGraph<'g, W> {
     type NeighborsDirected = Neighbours<'g>;
 
     fn neighbors_directed(self, node: Entity, direction: Direction) -> Neighbours<'g> {
