@@ -262,7 +262,7 @@ mod tests {
     fn an_unknown_attribute_is_answered_with_the_known_ones() {
         let message = only_message(parse_quote! { #[relation(exlusive)] struct MountedOn; });
         assert!(message.starts_with("unknown attribute `exlusive`; did you mean `exclusive`?"), "{message}");
-        assert!(message.ends_with("`on_target_despawn` and `validate`"), "{message}");
+        assert!(message.ends_with("`validate` and `component`"), "{message}");
     }
 
     #[test]
