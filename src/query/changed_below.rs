@@ -11,7 +11,7 @@
 use super::{
     cached::lock,
     entities::{EntitiesState, ReadEntities},
-    macros::{query_filter, require_traversable},
+    macros::{any_entity, query_filter, require_traversable},
     reach::BelowNotes,
     read::ReadPairs,
     scratch::Scratch,
@@ -22,12 +22,10 @@ use crate::{
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
-    archetype::Archetype,
     change_detection::Tick,
-    component::{Component, ComponentId, Components},
+    component::Component,
     entity::Entity,
-    query::{Changed, FilteredAccess, FilteredAccessSet, WorldQuery},
-    storage::Table,
+    query::{Changed, FilteredAccessSet, WorldQuery},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
 use bevy_platform::sync::{Arc, Mutex};
@@ -139,7 +137,7 @@ unsafe impl WorldQuery for Marks {
     type Fetch<'w> = MarksFetch<'w>;
     type State = MarksState;
 
-    const IS_DENSE: bool = true;
+    any_entity!();
 
     fn shrink_fetch<'long: 'short, 'short>(fetch: Self::Fetch<'long>) -> Self::Fetch<'short> {
         fetch
@@ -155,14 +153,6 @@ unsafe impl WorldQuery for Marks {
         MarksFetch { world, last_run, this_run, marks: None }
     }
 
-    #[inline]
-    unsafe fn set_archetype<'w>(_: &mut Self::Fetch<'w>, _: &MarksState, _: &'w Archetype, _: &'w Table) {}
-
-    #[inline]
-    unsafe fn set_table<'w>(_: &mut Self::Fetch<'w>, _: &MarksState, _: &'w Table) {}
-
-    fn update_component_access(_: &MarksState, _: &mut FilteredAccess) {}
-
     fn init_nested_access(
         _: &MarksState,
         _: Option<&str>,
@@ -173,14 +163,6 @@ unsafe impl WorldQuery for Marks {
 
     fn init_state(_: &mut World) -> MarksState {
         MarksState::default()
-    }
-
-    fn get_state(_: &Components) -> Option<MarksState> {
-        None
-    }
-
-    fn matches_component_set(_: &MarksState, _: &impl Fn(ComponentId) -> bool) -> bool {
-        true
     }
 
     /// The query is about to be borrowed: what happened since it was borrowed last is not known.

@@ -2,6 +2,7 @@
 
 use super::{
     cached::{CacheUpdater, CachedIndex},
+    macros::any_entity,
     read::{ReadPairs, ReadPairsFetch, ReadPairsState},
 };
 use crate::{
@@ -12,12 +13,9 @@ use crate::{
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
-    archetype::Archetype,
     change_detection::Tick,
-    component::{ComponentId, Components},
     entity::{Entities, Entity},
-    query::{FilteredAccess, FilteredAccessSet, QueryFilter, ReadOnlyQueryData, WorldQuery},
-    storage::Table,
+    query::{FilteredAccessSet, QueryFilter, ReadOnlyQueryData, WorldQuery},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
 use bevy_platform::sync::Arc;
@@ -353,7 +351,7 @@ where
     type Fetch<'w> = ClimbFetch<'w, R, D, F>;
     type State = ClimbState<D, F>;
 
-    const IS_DENSE: bool = true;
+    any_entity!();
 
     fn shrink_fetch<'long: 'short, 'short>(fetch: Self::Fetch<'long>) -> Self::Fetch<'short> {
         let ClimbFetch { pairs, own, above, memo, kept } = fetch;
@@ -382,14 +380,6 @@ where
         ClimbFetch { pairs, own: above.clone(), above, memo: ClimbMemo::default(), kept }
     }
 
-    #[inline]
-    unsafe fn set_archetype<'w>(_: &mut Self::Fetch<'w>, _: &Self::State, _: &'w Archetype, _: &'w Table) {}
-
-    #[inline]
-    unsafe fn set_table<'w>(_: &mut Self::Fetch<'w>, _: &Self::State, _: &'w Table) {}
-
-    fn update_component_access(_: &Self::State, _: &mut FilteredAccess) {}
-
     fn init_nested_access(
         state: &Self::State,
         system: Option<&str>,
@@ -408,14 +398,6 @@ where
         let cursor = unsafe { CursorState::new(world) };
         let kept = CACHED.then(|| CacheUpdater::new::<R>(world, cursor.access()));
         ClimbState { pairs, cursor, kept }
-    }
-
-    fn get_state(_: &Components) -> Option<ClimbState<D, F>> {
-        None
-    }
-
-    fn matches_component_set(_: &Self::State, _: &impl Fn(ComponentId) -> bool) -> bool {
-        true
     }
 
     fn update_archetypes(state: &mut Self::State, world: UnsafeWorldCell<'_>) {

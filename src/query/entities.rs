@@ -1,13 +1,11 @@
 //! What terms read of other entities than the one at hand: data of those that match a filter.
 
+use super::macros::any_entity;
 use crate::fetch::{CursorFetch, CursorState, FetchCursor};
 use bevy_ecs::{
-    archetype::Archetype,
     change_detection::Tick,
-    component::{ComponentId, Components},
     entity::Entity,
-    query::{FilteredAccess, FilteredAccessSet, QueryFilter, ReadOnlyQueryData, WorldQuery},
-    storage::Table,
+    query::{FilteredAccessSet, QueryFilter, ReadOnlyQueryData, WorldQuery},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
 use core::{any::TypeId, fmt, iter::FusedIterator, marker::PhantomData};
@@ -105,7 +103,7 @@ where
     type Fetch<'w> = EntitiesFetch<'w, D, F>;
     type State = EntitiesState<D, F>;
 
-    const IS_DENSE: bool = true;
+    any_entity!();
 
     fn shrink_fetch<'long: 'short, 'short>(fetch: Self::Fetch<'long>) -> Self::Fetch<'short> {
         fetch.shrink()
@@ -125,14 +123,6 @@ where
         EntitiesFetch(Some(unsafe { CursorFetch::new(&state.0, world, last_run, this_run) }))
     }
 
-    #[inline]
-    unsafe fn set_archetype<'w>(_: &mut Self::Fetch<'w>, _: &Self::State, _: &'w Archetype, _: &'w Table) {}
-
-    #[inline]
-    unsafe fn set_table<'w>(_: &mut Self::Fetch<'w>, _: &Self::State, _: &'w Table) {}
-
-    fn update_component_access(_: &Self::State, _: &mut FilteredAccess) {}
-
     fn init_nested_access(
         state: &Self::State,
         system: Option<&str>,
@@ -148,14 +138,6 @@ where
         // SAFETY: what only reads cannot conflict with itself; `init_nested_access` looks for conflicts with others
         // before anything is fetched.
         EntitiesState(unsafe { CursorState::new(world) })
-    }
-
-    fn get_state(_: &Components) -> Option<Self::State> {
-        None
-    }
-
-    fn matches_component_set(_: &Self::State, _: &impl Fn(ComponentId) -> bool) -> bool {
-        true
     }
 
     #[inline]

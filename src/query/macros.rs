@@ -68,6 +68,39 @@ pub(super) fn require_traversable<R: Relation>(world: &mut World, term: &'static
     }
 }
 
+/// The items of a [`WorldQuery`](bevy_ecs::query::WorldQuery) that matches every entity, accesses no component of the entity at
+/// hand, and has no state that could be taken from a world that is not to be changed.
+macro_rules! any_entity {
+    () => {
+        const IS_DENSE: bool = true;
+
+        #[inline]
+        unsafe fn set_archetype<'w>(
+            _: &mut Self::Fetch<'w>,
+            _: &Self::State,
+            _: &'w bevy_ecs::archetype::Archetype,
+            _: &'w bevy_ecs::storage::Table,
+        ) {
+        }
+
+        #[inline]
+        unsafe fn set_table<'w>(_: &mut Self::Fetch<'w>, _: &Self::State, _: &'w bevy_ecs::storage::Table) {}
+
+        fn update_component_access(_: &Self::State, _: &mut bevy_ecs::query::FilteredAccess) {}
+
+        fn get_state(_: &bevy_ecs::component::Components) -> Option<Self::State> {
+            None
+        }
+
+        fn matches_component_set(
+            _: &Self::State,
+            _: &impl Fn(bevy_ecs::component::ComponentId) -> bool,
+        ) -> bool {
+            true
+        }
+    };
+}
+
 /// Implements [`WorldQuery`](bevy_ecs::query::WorldQuery) for a term by what it reads. `$prepare` is a function of
 /// the world that is called before the first use.
 macro_rules! world_query {
@@ -259,4 +292,4 @@ macro_rules! query_filter {
     };
 }
 
-pub(super) use {query_data, query_filter, release_state, world_query};
+pub(super) use {any_entity, query_data, query_filter, release_state, world_query};

@@ -1,5 +1,6 @@
 //! What terms read: the pairs of a relation and their values.
 
+use super::macros::any_entity;
 use crate::{
     fetch::entity_at,
     ops::relation_id,
@@ -105,7 +106,7 @@ unsafe impl<R: Relation, const VALUES: bool> WorldQuery for ReadPairs<R, VALUES>
     type Fetch<'w> = ReadPairsFetch<'w, R>;
     type State = ReadPairsState;
 
-    const IS_DENSE: bool = true;
+    any_entity!();
 
     fn shrink_fetch<'long: 'short, 'short>(fetch: Self::Fetch<'long>) -> Self::Fetch<'short> {
         fetch
@@ -129,14 +130,6 @@ unsafe impl<R: Relation, const VALUES: bool> WorldQuery for ReadPairs<R, VALUES>
         ReadPairsFetch { store, index, column, entities, last_run, this_run }
     }
 
-    #[inline]
-    unsafe fn set_archetype<'w>(_: &mut Self::Fetch<'w>, _: &Self::State, _: &'w Archetype, _: &'w Table) {}
-
-    #[inline]
-    unsafe fn set_table<'w>(_: &mut Self::Fetch<'w>, _: &Self::State, _: &'w Table) {}
-
-    fn update_component_access(_: &Self::State, _: &mut FilteredAccess) {}
-
     fn init_nested_access(
         state: &Self::State,
         _: Option<&str>,
@@ -154,14 +147,6 @@ unsafe impl<R: Relation, const VALUES: bool> WorldQuery for ReadPairs<R, VALUES>
         let store = world.register_component::<PairStore>();
         let column = (VALUES && has_column::<R>()).then(|| world.register_component::<PairData<R>>());
         ReadPairsState { store, column }
-    }
-
-    fn get_state(_: &Components) -> Option<ReadPairsState> {
-        None
-    }
-
-    fn matches_component_set(_: &Self::State, _: &impl Fn(ComponentId) -> bool) -> bool {
-        true
     }
 
     fn update_archetypes(_: &mut Self::State, _: UnsafeWorldCell<'_>) {}

@@ -1,11 +1,9 @@
 //! Memory that a term uses from one row to the next.
 
+use super::macros::any_entity;
 use bevy_ecs::{
-    archetype::Archetype,
     change_detection::Tick,
-    component::{ComponentId, Components},
-    query::{FilteredAccess, FilteredAccessSet, WorldQuery},
-    storage::Table,
+    query::{FilteredAccessSet, WorldQuery},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
 use core::marker::PhantomData;
@@ -33,7 +31,7 @@ unsafe impl<M: Remembered> WorldQuery for Scratch<M> {
     type Fetch<'w> = ScratchFetch<M::Of<'w>>;
     type State = ();
 
-    const IS_DENSE: bool = true;
+    any_entity!();
 
     fn shrink_fetch<'long: 'short, 'short>(_: Self::Fetch<'long>) -> Self::Fetch<'short> {
         ScratchFetch(M::Of::default())
@@ -44,25 +42,9 @@ unsafe impl<M: Remembered> WorldQuery for Scratch<M> {
         ScratchFetch(M::Of::default())
     }
 
-    #[inline]
-    unsafe fn set_archetype<'w>(_: &mut Self::Fetch<'w>, (): &(), _: &'w Archetype, _: &'w Table) {}
-
-    #[inline]
-    unsafe fn set_table<'w>(_: &mut Self::Fetch<'w>, (): &(), _: &'w Table) {}
-
-    fn update_component_access((): &(), _: &mut FilteredAccess) {}
-
     fn init_nested_access((): &(), _: Option<&str>, _: &mut FilteredAccessSet, _: UnsafeWorldCell<'_>) {}
 
     fn init_state(_: &mut World) {}
-
-    fn get_state(_: &Components) -> Option<()> {
-        Some(())
-    }
-
-    fn matches_component_set((): &(), _: &impl Fn(ComponentId) -> bool) -> bool {
-        true
-    }
 
     fn update_archetypes((): &mut (), _: UnsafeWorldCell<'_>) {}
 }
