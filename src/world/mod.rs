@@ -152,7 +152,8 @@ pub trait WorldPairExt: sealed::Sealed {
     /// Makes the targets of `source` exactly those of `pairs`, all at once.
     ///
     /// Pairs that are there already stay as they are, with their values and their places in the order of targets, and
-    /// trigger no events. The new ones follow in the given order. If a target is named twice, the last value counts.
+    /// trigger no events. The new ones follow in the given order. If a target is named twice, the last value counts. Without
+    /// any, it does what [`remove_pairs`](Self::remove_pairs) does, also for an entity that is not alive: nothing.
     ///
     /// ```
     /// use bevy_ecs::prelude::*;
@@ -181,7 +182,8 @@ pub trait WorldPairExt: sealed::Sealed {
         pairs: impl IntoIterator<Item = (R, Entity)>,
     ) -> Result<(), InsertPairError>;
 
-    /// Gives every source of `from` the target `to` instead, all at once, and returns their number.
+    /// Gives every source of `from` the target `to` instead, all at once, and returns their number. That is 0 if `from` is
+    /// not alive; then there is no pair for which `to` is looked at.
     ///
     /// The values go with them; so do the other fields of a Bevy relationship. They come after the sources that `to` has,
     /// in the order in which they were. A source that has both targets keeps the pair with `to` as it is. The pairs with
@@ -253,7 +255,7 @@ pub trait WorldPairExt: sealed::Sealed {
     fn despawn_with_dependents(&mut self, entity: Entity) -> Result<(), DespawnError>;
 
     /// The entities that [`despawn_with_dependents`](Self::despawn_with_dependents) would despawn, in its order: dependents
-    /// first, `entity` last. Changes nothing.
+    /// first, `entity` last. No entity and no pair is changed.
     ///
     /// What observers and hooks would despawn is not listed, nor what goes by a Bevy relationship that takes no part.
     ///

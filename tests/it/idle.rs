@@ -266,6 +266,32 @@ fn observers_of_pairs_hear_of_children_that_come_after_them_and_of_no_others() {
     }
 }
 
+/// Asks what despawns would take, and then despawns.
+fn check_would_despawn(world: &mut World) {
+    let all = forest(world);
+    for root in [all[7], all[2], all[0]] {
+        let mut expected: EntityHashSet =
+            world.pairs::<ChildOf>().descendants(root).map(|(entity, _)| entity).collect();
+        expected.insert(root);
+        let order = world.would_despawn(root).unwrap();
+        assert_eq!(order.iter().copied().collect::<EntityHashSet>(), expected);
+        assert_eq!((order.len(), order.last()), (expected.len(), Some(&root)));
+        let place = |entity: Entity| order.iter().position(|&other| other == entity).unwrap();
+        for &entity in order.iter().filter(|&&entity| entity != root) {
+            assert!(place(entity) < place(world.get::<ChildOf>(entity).unwrap().parent()));
+        }
+        assert!(order.iter().all(|&entity| world.entities().contains_spawned(entity)));
+        world.despawn_with_dependents(root).unwrap();
+        assert!(order.iter().all(|&entity| !world.entities().contains_spawned(entity)));
+    }
+}
+
+#[test]
+fn what_a_despawn_would_take_is_told_before_relations_are_used() {
+    check_would_despawn(app().world_mut());
+    check_would_despawn(&mut World::new());
+}
+
 #[test]
 fn a_cycle_that_bevy_lets_in_is_removed_and_reported_when_relations_are_used() {
     let mut app = app();

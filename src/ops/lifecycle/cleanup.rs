@@ -23,7 +23,7 @@ use crate::{
             entity::respawn,
             keys::NarrowedKeys,
             report::{report, to_bevy},
-            store::{end_idleness, use_store},
+            store::{end_idleness, prepare},
         },
     },
     relation::{Adopted, CleanupPolicy, EntityName, RelationName},
@@ -421,8 +421,8 @@ pub(crate) fn would_despawn(world: &mut World, entity: Entity) -> Result<Vec<Ent
     if !world.entities().contains_spawned(entity) {
         return Err(DespawnError::Dead { entity: EntityName::unnamed(entity) });
     }
-    // `ChildOf` takes part in every world, also in one that has used no relation yet.
-    use_store(world);
+    // `ChildOf` takes part in every world. Bevy's components tell what lies below as long as nothing else is in use.
+    prepare(world);
     let mut order = plan_despawn(world, &[entity])?;
     // One that takes part in nothing is unknown here.
     if order.last() != Some(&entity) {
