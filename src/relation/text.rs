@@ -5,12 +5,11 @@ use super::{
     traits::{IdRef, OneOf},
 };
 use alloc::{
-    borrow::ToOwned,
     format,
     string::{String, ToString},
     vec::Vec,
 };
-use bevy_relations_syntax::spelling;
+use bevy_relations_syntax::spelling::{self, shorten};
 use core::{fmt, str::FromStr};
 use thiserror::Error;
 
@@ -120,12 +119,14 @@ const OF_PROGRAM: &[(&str, &str)] = &[
     ("with", "add it with `with_id`"),
     ("data", "add it with `data`"),
     ("validate", "only a relation type has it"),
+    ("component", "only a relation type has it"),
 ];
 
 /// Reads what stands inside of `#[relation(..)]`, for example `exclusive, acyclic, on_target_despawn = Despawn`. The empty
 /// text stands for no traits.
 ///
-/// Left to the program is what names a type, an entity or a function: `with`, `one_of = Parent`, `data` and `validate`.
+/// Left to the program is what names a type, an entity or a function: `with`, `one_of = Parent`, `data`,
+/// `validate` and `component`.
 ///
 /// # Errors
 /// A [`ParseTraitsError`] that names the trait or the word.
@@ -167,14 +168,12 @@ fn find(word: &str, value: Option<&str>, part: &str) -> Result<&'static str, Par
         (Some(name), None) => Ok(name),
         // It is a flag, too.
         (Some(name), Some(_)) if value.is_none() => Ok(name),
-        (_, Some(&(name, instead))) => {
-            Err(ParseTraitsError::NotText { name, text: part.to_owned(), instead })
-        }
+        (_, Some(&(name, instead))) => Err(ParseTraitsError::NotText { name, text: shorten(part), instead }),
         (None, None) if part.is_empty() => Err(ParseTraitsError::MissingTrait),
         (None, None) => {
             let known: Vec<&'static str> = known.by_ref().collect();
             let nearest = spelling::nearest(word, &known);
-            Err(ParseTraitsError::UnknownTrait { word: word.to_owned(), nearest })
+            Err(ParseTraitsError::UnknownTrait { word: shorten(word), nearest })
         }
     }
 }
@@ -188,7 +187,7 @@ fn set(
     if let Some((_, flag)) = FLAGS.iter().find(|&&(flag, _)| flag == name) {
         return match value {
             None => Ok(flag(traits)),
-            Some(word) => Err(ParseTraitsError::UnexpectedValue { name, word: word.to_owned() }),
+            Some(word) => Err(ParseTraitsError::UnexpectedValue { name, word: shorten(word) }),
         };
     }
     let values = CHOICES.iter().find(|&&(choice, _)| choice == name).map_or(&[][..], |&(_, values)| values);
@@ -205,7 +204,7 @@ fn set(
         }
         _ => {
             let nearest = spelling::nearest(word, values);
-            Err(ParseTraitsError::UnknownValue { name, word: word.to_owned(), values, nearest })
+            Err(ParseTraitsError::UnknownValue { name, word: shorten(word), values, nearest })
         }
     }
 }

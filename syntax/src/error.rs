@@ -1,12 +1,10 @@
 //! Why an expression was not accepted, and where.
 
-use super::ast::Span;
-use alloc::{
-    borrow::{Cow, ToOwned},
-    boxed::Box,
-    format,
-    string::String,
+use super::{
+    ast::Span,
+    spelling::{SHOWN, shorten},
 };
+use alloc::{borrow::Cow, boxed::Box, format, string::String};
 use core::{fmt, ops::Range};
 
 /// What kind of mistake an [`ExprError`] is about.
@@ -68,9 +66,6 @@ struct Excerpt {
     line: String,
     marked: Range<usize>,
 }
-
-/// Characters of a line that are shown around the place.
-const SHOWN: usize = 60;
 
 impl ExprError {
     /// The kind of mistake.
@@ -229,12 +224,5 @@ impl Excerpt {
         let shown = line.chars().skip(left_out).take(marked - left_out + length + SHOWN);
         let line = shown.map(|c| if c.is_control() { ' ' } else { c }).collect();
         Self { line, marked: marked - left_out..marked - left_out + length }
-    }
-}
-
-fn shorten(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => text[..end].to_owned() + "…",
-        None => text.to_owned(),
     }
 }

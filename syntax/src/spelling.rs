@@ -1,6 +1,17 @@
-//! Guesses which known name a misspelled one was meant to be.
+//! What messages do with words that were not understood: they shorten them, and guess which known one was meant.
 
-use alloc::vec::Vec;
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
+
+/// Characters of a word that are shown, and of a line around the place of a mistake.
+pub(crate) const SHOWN: usize = 60;
+
+/// The text as a message shows it: what comes after its first characters is left out.
+pub fn shorten(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => text[..end].to_owned() + "…",
+        None => text.to_owned(),
+    }
+}
 
 /// The known name nearest to `name`, if one is near.
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {

@@ -141,11 +141,20 @@ fn an_error_names_the_trait_and_the_word_that_offends() {
             "`validate` cannot be read from text, where `validate = check` names something of the program: only a \
              relation type has it",
         ),
+        (
+            "component",
+            "`component` cannot be read from text, where `component` names something of the program: only a relation \
+             type has it",
+        ),
         ("symmetric, transitive", "`symmetric` contradicts `transitive`"),
         ("final, inheritable", "`final` contradicts `inheritable`"),
     ];
     for (text, expected) in texts {
         assert_eq!(message(text), expected, "{text}");
+    }
+    // Hostile text is not repeated whole.
+    for text in ["x".repeat(100_000), format!("on_target_despawn = {}", "x".repeat(100_000))] {
+        assert!(message(&text).len() < 200, "{}", message(&text));
     }
 }
 
