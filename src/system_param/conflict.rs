@@ -4,7 +4,6 @@ use crate::{
     relation::{Relation, short_name},
     store::PairData,
 };
-use alloc::string::String;
 use bevy_ecs::{
     query::AccessConflicts,
     system::{SystemAccess, SystemMeta},
@@ -12,45 +11,27 @@ use bevy_ecs::{
 };
 use core::any::type_name;
 
-/// What a parameter does with the values of a relation's pairs.
-pub(super) struct ValueAccess {
-    /// The parameter without its relation.
-    pub(super) parameter: &'static str,
-    pub(super) verb: &'static str,
-    /// What else the previous parameter may do with them.
-    pub(super) previous: &'static str,
-    pub(super) hint: &'static str,
-}
-
-impl ValueAccess {
-    /// Refuses a parameter whose access, `own`, to the values of the pairs of `R` conflicts with that of a previous one.
-    /// Bevy would name the resource that they are kept in, which no user has seen.
-    ///
-    /// # Panics
-    /// If there is such a conflict, naming the parameter, the system and the relation.
-    pub(super) fn refuse_conflict<R: Relation>(
-        &self,
-        own: &SystemAccess,
-        access: &SystemAccess,
-        meta: &SystemMeta,
-        world: &World,
-    ) {
-        let values = world.component_id::<PairData<R>>();
-        let conflicts = match access.get_conflicts(own) {
-            AccessConflicts::Individual(components) => {
-                values.is_some_and(|values| components.contains(values))
-            }
-            AccessConflicts::All => false,
-        };
-        if conflicts {
-            let Self { parameter, verb, previous, hint } = self;
-            let relation: String = short_name(type_name::<R>()).into();
-            panic!(
-                "error[B0002]: `{parameter}<{relation}>` in system {} {verb} the values of the pairs of `{relation}`, \
-                 which a previous parameter {previous}. {hint}, or merge conflicting parameters into a `ParamSet`. \
-                 See: https://bevy.org/learn/errors/b0002",
-                meta.name(),
-            );
-        }
+/// Refuses the parameter `name<R>` whose access, `own`, to the values of the pairs of `R` conflicts with what was declared before.
+/// Bevy would name the resource that they are kept in, which no user has seen. `verb` is what the parameter does with the
+/// values, `previous` what one before it does.
+///
+/// # Panics
+/// If there is such a conflict, naming the parameter, the system and the relation.
+pub(super) fn refuse_conflict<R: Relation>(
+    [name, verb, previous]: [&str; 3],
+    own: &SystemAccess,
+    declared: &SystemAccess,
+    meta: &SystemMeta,
+    world: &World,
+) {
+    let AccessConflicts::Individual(components) = declared.get_conflicts(own) else { return };
+    if world.component_id::<PairData<R>>().is_some_and(|values| components.contains(values)) {
+        let relation = short_name(type_name::<R>());
+        panic!(
+            "error[B0002]: `{name}<{relation}>` in system {} {verb} the values of the pairs of `{relation}`, which a previous \
+             parameter {previous}. Consider reading through `PairsMut`, which reads all that `Pairs` does, or merging \
+             conflicting parameters into a `ParamSet`. See: https://bevy.org/learn/errors/b0002",
+            meta.name(),
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! The system parameter [`Pairs`].
 #![expect(unsafe_code, reason = "Bevy's `SystemParam` is an unsafe trait")]
 
-use super::conflict::ValueAccess;
+use super::conflict::refuse_conflict;
 use crate::{
     fetch,
     id::RelationId,
@@ -222,13 +222,7 @@ unsafe impl<R: Relation> SystemParam for Pairs<'_, '_, R> {
     fn init_access(state: &Self::State, meta: &mut SystemMeta, access: &mut SystemAccess, world: &mut World) {
         let mut own = SystemAccess::default();
         <Fetched<R>>::init_access(&state.fetched, meta, &mut own, world);
-        let reads = ValueAccess {
-            parameter: "Pairs",
-            verb: "reads",
-            previous: "writes",
-            hint: "Consider reading through that `PairsMut`, which reads all that `Pairs` does",
-        };
-        reads.refuse_conflict::<R>(&own, access, meta, world);
+        refuse_conflict::<R>(["Pairs", "reads", "writes"], &own, access, meta, world);
         <Fetched<R>>::init_access(&state.fetched, meta, access, world);
         if let Some(children) = &state.children {
             <Query<&'static Children>>::init_access(children, meta, access, world);

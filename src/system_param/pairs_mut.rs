@@ -1,7 +1,7 @@
 //! The system parameter [`PairsMut`].
 #![expect(unsafe_code, reason = "Bevy's `SystemParam` is an unsafe trait")]
 
-use super::conflict::ValueAccess;
+use super::conflict::refuse_conflict;
 use crate::{
     ops::relation_id,
     relation::StoredRelation,
@@ -137,13 +137,8 @@ unsafe impl<R: StoredRelation> SystemParam for PairsMut<'_, R> {
     fn init_access(state: &Self::State, meta: &mut SystemMeta, access: &mut SystemAccess, world: &mut World) {
         let mut own = SystemAccess::default();
         <Fetched<R>>::init_access(&state.0, meta, &mut own, world);
-        let writes = ValueAccess {
-            parameter: "PairsMut",
-            verb: "writes",
-            previous: "or one of its query terms reads or writes",
-            hint: "Consider reading through `PairsMut`, which reads all that `Pairs` does",
-        };
-        writes.refuse_conflict::<R>(&own, access, meta, world);
+        let what = ["PairsMut", "writes", "or one of its query terms reads or writes"];
+        refuse_conflict::<R>(what, &own, access, meta, world);
         <Fetched<R>>::init_access(&state.0, meta, access, world);
     }
 
