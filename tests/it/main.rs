@@ -82,6 +82,7 @@ mod terms_below;
 mod terms_change;
 mod terms_compose;
 mod terms_of_others;
+mod terms_seen;
 mod terms_up;
 mod threads;
 mod traits;

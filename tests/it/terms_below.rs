@@ -1,49 +1,20 @@
 //! Query terms that follow a relation down and up over random worlds, compared with what plain recursion finds.
 
 use crate::{
-    common::{Random, fewer, spawn},
-    terms::{Armor, CrewOf, Model, MountedOn, PartOf, Rows, assert_rows, query, step},
+    terms::{Armor, CrewOf, MountedOn, PartOf, Rows, assert_rows, query},
+    terms_seen::{Seen, entities, run_of},
 };
-use bevy_ecs::{
-    entity_disabling::Disabled,
-    prelude::*,
-    query::Allow,
-    system::{SystemId, SystemState},
-};
+use bevy_ecs::{entity_disabling::Disabled, prelude::*, query::Allow, system::SystemId};
 use bevy_relations::{
     prelude::*,
     query::{ChangedBelow, Descendants, Down, SelfDown, WithAncestor, WithDescendant},
     relation::TraversableRelation,
 };
-use std::collections::BTreeMap;
 
 type Holder = &'static Armor;
 type Armored = (Entity, &'static Armor);
 
-/// A relation as a system reads it.
-struct Tree {
-    model: Model,
-    /// In order.
-    sources: BTreeMap<Entity, Vec<Entity>>,
-    disabled: Vec<Entity>,
-}
-
-impl Tree {
-    fn new<R: Relation>(world: &mut World, relation: Entity) -> Self {
-        let model = Model::new(world, relation);
-        let mut state = SystemState::<Pairs<R>>::new(world);
-        let pairs = state.get(world).unwrap();
-        let sources =
-            model.entities.iter().map(|&entity| (entity, pairs.sources(entity).collect())).collect();
-        let disabled = |entity: &Entity| world.get::<Disabled>(*entity).is_some();
-        let disabled = model.entities.iter().copied().filter(disabled).collect();
-        Self { model, sources, disabled }
-    }
-
-    fn is_armored(&self, entity: Entity) -> bool {
-        self.model.armored.contains(&entity)
-    }
-
+impl Seen {
     /// The first holder of armor of the nearest level that has one. An entity is in a level once per way that leads to it.
     fn down(&self, entity: Entity, min: u32, max: u32) -> Option<Entity> {
         let mut level = vec![entity];
@@ -101,15 +72,6 @@ impl Tree {
     }
 }
 
-/// Checks that the armor is that of the entity.
-fn entities<'a>(items: impl Iterator<Item = (Entity, &'a Armor)>) -> Vec<Entity> {
-    let checked = |(entity, armor): (Entity, &Armor)| {
-        assert_eq!(entity, armor.0);
-        entity
-    };
-    items.map(checked).collect()
-}
-
 struct Downs<R: TraversableRelation> {
     relation: Entity,
     down: Rows<Down<R, Holder>>,
@@ -140,7 +102,7 @@ impl<R: TraversableRelation> Downs<R> {
     }
 
     fn check(&mut self, world: &mut World) {
-        let tree = &Tree::new::<R>(world, self.relation);
+        let tree = &Seen::new::<R>(world, self.relation);
         let model = &tree.model;
         let down = |min, max| move |entity| tree.down(entity, min, max);
         assert_rows(world, &mut self.down, model, |_, armor| armor.0, down(1, u32::MAX));
@@ -175,7 +137,7 @@ impl<R: TraversableRelation> Belows<R> {
     }
 
     fn check(&mut self, world: &mut World) {
-        let tree = &Tree::new::<R>(world, self.relation);
+        let tree = &Seen::new::<R>(world, self.relation);
         let model = &tree.model;
         let below = |entity, enters: &dyn Fn(Entity) -> bool| {
             let mut met = Vec::new();
@@ -235,7 +197,7 @@ impl<R: TraversableRelation> Belows<R> {
     }
 }
 
-fn prune_at_holders(tree: &Tree, entity: Entity, met: &mut Vec<Entity>) {
+fn prune_at_holders(tree: &Seen, entity: Entity, met: &mut Vec<Entity>) {
     for &source in &tree.sources[&entity] {
         if !met.contains(&source) {
             met.push(source);
@@ -270,7 +232,7 @@ impl<R: TraversableRelation> Reaches<R> {
     }
 
     fn check(&mut self, world: &mut World) {
-        let tree = &Tree::new::<R>(world, self.relation);
+        let tree = &Seen::new::<R>(world, self.relation);
         let model = &tree.model;
         let has = |condition: bool| condition.then_some(());
         let armored = |entity| tree.is_armored(entity);
@@ -317,7 +279,7 @@ impl<R: TraversableRelation> Changes<R> {
     }
 
     fn check(&mut self, world: &mut World) {
-        let tree = &Tree::new::<R>(world, self.relation);
+        let tree = &Seen::new::<R>(world, self.relation);
         self.runs += 1;
         let systems = [Some(self.system), self.runs.is_multiple_of(3).then_some(self.seldom)];
         for system in systems.into_iter().flatten() {
@@ -328,26 +290,6 @@ impl<R: TraversableRelation> Changes<R> {
             let expected: Vec<_> = tree.model.entities.iter().copied().filter(is_below).collect();
             assert_eq!((&below, &searched), (&expected, &expected));
         }
-    }
-}
-
-/// Makes terms, and what checks them.
-type Check = fn(&mut World) -> Box<dyn FnMut(&mut World)>;
-
-/// Lets things happen to random worlds, and checks them after each few.
-fn run_of(checks: &[Check]) {
-    for seed in 0..16 {
-        let mut world = World::new();
-        let mut random = Random(seed * 7901 + 1);
-        let mut entities = spawn::<9>(&mut world);
-        let mut checks: Vec<_> = checks.iter().map(|check| check(&mut world)).collect();
-        for round in 0..fewer(24).max(7) {
-            for _ in 0..1 + round % 7 {
-                step(&mut world, &mut random, &mut entities);
-            }
-            checks.iter_mut().for_each(|check| check(&mut world));
-        }
-        world.check_pairs().unwrap();
     }
 }
 
