@@ -188,6 +188,10 @@ fn if_one_of_the_new_targets_is_refused_nothing_is_replaced() {
             "cannot insert (Heeds, {c}) on {a}: the relation is exclusive, and {b} is to be the target as well"
         )
     );
+    // Without a pair there is nothing to refuse.
+    world.replace_targets::<Likes>(gone, []).unwrap();
+    assert_eq!(world.move_sources::<Likes>(gone, a), Ok(0));
+    assert_eq!(world.move_sources::<Likes>(c, gone), Ok(0));
     assert_eq!(heard(&mut world), []);
 }
 
