@@ -2,24 +2,27 @@
 
 use alloc::{boxed::Box, vec::Vec};
 
-const BITS: u32 = 10;
-const LEN: usize = 1 << BITS;
-
-/// A sparse array of small values; everything that was never written is `T::default()`.
-pub(crate) struct Pages<T> {
+/// A sparse array of small values; everything that was never written is `T::default()`. The number of values on a page is a
+/// power of two.
+pub(crate) struct Pages<T, const LEN: usize = 1024> {
     pages: Vec<Option<Box<[T; LEN]>>>,
 }
 
-impl<T> Default for Pages<T> {
+impl<T, const LEN: usize> Default for Pages<T, LEN> {
     fn default() -> Self {
         Self { pages: Vec::new() }
     }
 }
 
-impl<T: Copy + Default> Pages<T> {
+impl<T: Copy + Default, const LEN: usize> Pages<T, LEN> {
+    const BITS: u32 = {
+        assert!(LEN.is_power_of_two());
+        LEN.ilog2()
+    };
+
     #[inline]
     pub(crate) fn get(&self, index: u32) -> T {
-        match self.pages.get((index >> BITS) as usize) {
+        match self.pages.get((index >> Self::BITS) as usize) {
             Some(Some(page)) => page[index as usize & (LEN - 1)],
             _ => T::default(),
         }
@@ -28,7 +31,7 @@ impl<T: Copy + Default> Pages<T> {
     /// The value to write to, making its page if there is none.
     #[inline]
     pub(crate) fn get_mut(&mut self, index: u32) -> &mut T {
-        let page = (index >> BITS) as usize;
+        let page = (index >> Self::BITS) as usize;
         if !matches!(self.pages.get(page), Some(Some(_))) {
             self.make(page);
         }
@@ -41,7 +44,7 @@ impl<T: Copy + Default> Pages<T> {
     /// The value to write to, if its page exists.
     #[inline]
     pub(crate) fn existing_mut(&mut self, index: u32) -> Option<&mut T> {
-        let page = self.pages.get_mut((index >> BITS) as usize)?.as_mut()?;
+        let page = self.pages.get_mut((index >> Self::BITS) as usize)?.as_mut()?;
         Some(&mut page[index as usize & (LEN - 1)])
     }
 
@@ -54,31 +57,31 @@ impl<T: Copy + Default> Pages<T> {
     }
 
     /// The page with the value of this index, to read many values that are mostly on the same one.
-    pub(crate) fn page(&self, index: u32) -> Page<'_, T> {
-        let number = index >> BITS;
+    pub(crate) fn page(&self, index: u32) -> Page<'_, T, LEN> {
+        let number = index >> Self::BITS;
         Page { number, values: self.pages.get(number as usize).and_then(Option::as_deref) }
     }
 
     /// Every value that may have been written, by index.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, T)> + use<'_, T> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, T)> + use<'_, T, LEN> {
         self.pages.iter().enumerate().flat_map(|(number, page)| {
             let values = page.iter().flat_map(|page| page.iter().copied());
-            values.enumerate().map(move |(offset, value)| ((number << BITS | offset) as u32, value))
+            values.enumerate().map(move |(offset, value)| ((number << Self::BITS | offset) as u32, value))
         })
     }
 }
 
 /// One page. See [`Pages::page`].
-pub(crate) struct Page<'a, T> {
+pub(crate) struct Page<'a, T, const LEN: usize = 1024> {
     number: u32,
     values: Option<&'a [T; LEN]>,
 }
 
-impl<'a, T: Copy + Default> Page<'a, T> {
+impl<'a, T: Copy + Default, const LEN: usize> Page<'a, T, LEN> {
     /// The value of an index, turning to its page.
     #[inline]
-    pub(crate) fn get(&mut self, pages: &'a Pages<T>, index: u32) -> T {
-        if index >> BITS != self.number {
+    pub(crate) fn get(&mut self, pages: &'a Pages<T, LEN>, index: u32) -> T {
+        if index >> Pages::<T, LEN>::BITS != self.number {
             *self = pages.page(index);
         }
         self.values.map_or_else(T::default, |values| values[index as usize & (LEN - 1)])

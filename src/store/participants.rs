@@ -1,17 +1,14 @@
 //! Who takes part in pairs, and in which relations.
 
-use super::{HashIndex, pages::Pages};
+use super::{ones, pages::Pages};
 use crate::id::RelationId;
-use alloc::vec::Vec;
+use alloc::{collections::BTreeSet, vec::Vec};
 use bevy_ecs::entity::{Entity, EntityGeneration, EntityHashMap, EntityIndex};
 use core::{iter::Copied, slice};
 use smallvec::SmallVec;
 
 /// Relations from this number on share the last bit and are listed apart.
 const LAST_BIT: u32 = 63;
-
-/// From how many relations on a list is not searched from end to end.
-const MAX_LISTED: usize = 16;
 
 /// What is known of an entity that takes part.
 #[derive(Clone, Copy, Default)]
@@ -89,38 +86,69 @@ const PLAIN: u64 = RELATION | VISITED | TYPE | OBSERVER | TAGGED;
 #[derive(Default)]
 pub(crate) struct Participants {
     records: Pages<Record>,
-    /// Relations beyond the bits.
-    overflow: EntityHashMap<Overflow>,
+    beyond: Beyond,
     /// How many entities wait for their marker.
     stripped: u32,
     /// An observer that the store depends on is gone.
     observers_lost: bool,
 }
 
-/// Relations of one entity, in the order in which it joined them.
+/// Who takes part in the relations beyond the bits of the records.
 #[derive(Default)]
-struct Overflow {
-    list: SmallVec<[RelationId; 4]>,
-    /// Of the list, once it is long.
-    index: HashIndex,
+struct Beyond {
+    /// Relations of each entity, in the order in which it joined them.
+    of: EntityHashMap<SmallVec<[RelationId; 4]>>,
+    /// A bit per entity index for each relation: tells without a look-up that an entity is listed. Pages are small, since there
+    /// may be thousands of relations with few entities each.
+    joined: Vec<Pages<u64, 16>>,
 }
 
-impl Overflow {
-    fn insert(&mut self, relation: RelationId) {
-        let key = |relation: RelationId| u64::from(relation.0);
-        let known = if self.list.len() > MAX_LISTED {
-            self.index.get(key(relation), |at| key(self.list[at])).is_some()
-        } else {
-            self.list.contains(&relation)
-        };
-        if known {
-            return;
+impl Beyond {
+    /// The number among [`Self::joined`], the word and the bit for an entity.
+    #[inline]
+    fn place(entity: Entity, relation: RelationId) -> (usize, u32, u64) {
+        let index = entity.index_u32();
+        ((relation.0 - LAST_BIT) as usize, index / 64, 1 << (index % 64))
+    }
+
+    #[inline]
+    fn contains(&self, entity: Entity, relation: RelationId) -> bool {
+        let (number, word, bit) = Self::place(entity, relation);
+        self.joined.get(number).is_some_and(|joined| joined.get(word) & bit != 0)
+    }
+
+    /// Lists a relation that is not listed for the entity.
+    fn insert(&mut self, entity: Entity, relation: RelationId) {
+        let (number, word, bit) = Self::place(entity, relation);
+        if number >= self.joined.len() {
+            self.joined.resize_with(number + 1, Pages::default);
         }
-        self.list.push(relation);
-        if self.list.len() > MAX_LISTED {
-            for at in self.index.len()..self.list.len() {
-                self.index.insert(at, |at| key(self.list[at]));
-            }
+        *self.joined[number].get_mut(word) |= bit;
+        self.of.entry(entity).or_default().push(relation);
+    }
+
+    /// Every relation that is listed, with the index of its entity.
+    fn listed(&self) -> BTreeSet<(u32, u32)> {
+        let listed =
+            self.of.iter().flat_map(|(entity, list)| list.iter().map(|of| (of.0, entity.index_u32())));
+        listed.collect()
+    }
+
+    /// The same, by the bits.
+    fn set(&self) -> BTreeSet<(u32, u32)> {
+        let pages = (LAST_BIT..).zip(&self.joined);
+        let words =
+            pages.flat_map(|(relation, page)| page.iter().map(move |(word, bits)| (relation, word, bits)));
+        words
+            .flat_map(|(relation, word, bits)| ones(bits).map(move |bit| (relation, word * 64 + bit)))
+            .collect()
+    }
+
+    /// Forgets an entity.
+    fn remove(&mut self, entity: Entity) {
+        for relation in self.of.remove(&entity).into_iter().flatten() {
+            let (number, word, bit) = Self::place(entity, relation);
+            *self.joined[number].get_mut(word) &= !bit;
         }
     }
 }
@@ -135,6 +163,15 @@ impl Participants {
     #[inline]
     fn has(&self, entity: Entity, flag: u64) -> bool {
         self.record(entity).is_some_and(|record| record.head & flag != 0)
+    }
+
+    /// The relations of an entity that is marked, means nothing to the store beside the pairs that it has, and takes part in
+    /// no relation beyond the bits.
+    #[inline]
+    pub(crate) fn plain_relations(&self, entity: Entity) -> Option<impl Iterator<Item = RelationId> + use<>> {
+        let record = self.records.get(entity.index_u32());
+        let plain = record.head & !VISITED == generation(entity) << 32 | LIVE | MARKED && !record.is_beyond();
+        plain.then(|| ones(record.relations).map(RelationId))
     }
 
     /// Notes that `entity` takes part in the relation with this [`bit`], if it is known to be alive, and is no
@@ -155,8 +192,10 @@ impl Participants {
     /// Notes that an entity takes part in a relation that has no bit.
     #[inline(never)]
     fn join_beyond(&mut self, entity: Entity, relation: RelationId) {
-        self.records.get_mut(entity.index_u32()).relations |= 1 << LAST_BIT;
-        self.overflow.entry(entity).or_default().insert(relation);
+        if !self.beyond.contains(entity, relation) {
+            self.records.get_mut(entity.index_u32()).relations |= 1 << LAST_BIT;
+            self.beyond.insert(entity, relation);
+        }
     }
 
     /// Whether `entity` is known to be alive and marked.
@@ -187,7 +226,7 @@ impl Participants {
             if record.is_beyond()
                 && let Some(old) = record.entity(entity.index_u32())
             {
-                self.overflow.remove(&old);
+                self.beyond.remove(old);
             }
             *record = Record { head: generation(entity) << 32 | LIVE, relations: 0 };
         }
@@ -342,9 +381,9 @@ impl Participants {
     #[inline]
     pub(crate) fn relations(&self, entity: Entity) -> RelationsOf<'_> {
         let bits = self.record(entity).map_or(0, |record| record.relations);
-        let overflow = if bits >> LAST_BIT & 1 == 1 { self.overflow.get(&entity) } else { None };
-        let overflow = overflow.map_or(&[][..], |overflow| &overflow.list);
-        RelationIter { bits: bits & !(1 << LAST_BIT), overflow: overflow.iter().copied() }
+        let beyond = if bits >> LAST_BIT & 1 == 1 { self.beyond.of.get(&entity) } else { None };
+        let beyond = beyond.map_or(&[][..], |relations| relations);
+        RelationIter { bits: bits & !(1 << LAST_BIT), beyond: beyond.iter().copied() }
     }
 
     /// [`relations`](Self::relations) for callers that change the store meanwhile.
@@ -353,8 +392,8 @@ impl Participants {
         &self,
         entity: Entity,
     ) -> RelationIter<impl Iterator<Item = RelationId> + use<>> {
-        let RelationIter { bits, overflow } = self.relations(entity);
-        RelationIter { bits, overflow: overflow.collect::<SmallVec<[RelationId; 4]>>().into_iter() }
+        let RelationIter { bits, beyond } = self.relations(entity);
+        RelationIter { bits, beyond: beyond.collect::<SmallVec<[RelationId; 4]>>().into_iter() }
     }
 
     /// Forgets an entity that goes.
@@ -364,7 +403,7 @@ impl Participants {
             && record.is_of(entity)
         {
             if record.is_beyond() {
-                self.overflow.remove(&entity);
+                self.beyond.remove(entity);
             }
             self.stripped -= u32::from(record.head & STRIPPED != 0);
             *record = Record::default();
@@ -386,9 +425,14 @@ impl Participants {
             unnoticed.then_some((entity, "it stands for a relation or type, and is not marked"))
         });
         wrong.or_else(|| {
-            let mut beyond = self.overflow.keys().copied();
             let known = |entity| self.record(entity).is_some_and(Record::is_beyond);
+            let mut beyond = self.beyond.of.keys().copied();
             Some((beyond.find(|&entity| !known(entity))?, "its relations are left over"))
+        });
+        wrong.or_else(|| {
+            let differing = self.beyond.listed().symmetric_difference(&self.beyond.set()).next().copied();
+            let index = EntityIndex::from_raw_u32(differing?.1)?;
+            Some((Entity::from_index(index), "its relations are not those of its bits"))
         })
     }
 
@@ -419,7 +463,7 @@ pub(crate) type RelationsOf<'w> = RelationIter<Copied<slice::Iter<'w, RelationId
 #[derive(Clone)]
 pub(crate) struct RelationIter<I> {
     bits: u64,
-    overflow: I,
+    beyond: I,
 }
 
 impl<I: Iterator<Item = RelationId>> Iterator for RelationIter<I> {
@@ -428,7 +472,7 @@ impl<I: Iterator<Item = RelationId>> Iterator for RelationIter<I> {
     #[inline]
     fn next(&mut self) -> Option<RelationId> {
         if self.bits == 0 {
-            return self.overflow.next();
+            return self.beyond.next();
         }
         let bit = self.bits.trailing_zeros();
         self.bits &= self.bits - 1;
