@@ -35,6 +35,7 @@ use bevy_ecs::{
 };
 use core::{
     any::TypeId,
+    ptr::NonNull,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
@@ -79,6 +80,22 @@ pub(crate) fn store_mut(world: &mut World) -> Option<&mut PairStore> {
     // SAFETY: of the right type, as in `store`. The world is borrowed mutably for as long as the store is, so that
     // nothing else reaches it.
     find(world).map(|store| unsafe { store.assert_unique().deref_mut() })
+}
+
+/// [`store_mut`] if there is one that meets a condition.
+///
+/// # Errors
+/// The world, if there is none.
+#[inline]
+pub(crate) fn store_mut_if(
+    world: &mut World,
+    condition: impl FnOnce(&PairStore) -> bool,
+) -> Result<&mut PairStore, &mut World> {
+    let found = store_mut(world).filter(|store| condition(store)).map(NonNull::from);
+    // SAFETY: it was borrowed from the world above, which is borrowed mutably for as long as the store is, and nothing else is
+    // handed out with it. The pointer is what the borrow checker cannot see: that the world is free where there is no store.
+    // Test: `two_worlds_that_registered_in_another_order_do_not_mix`.
+    found.map(|mut store| unsafe { store.as_mut() }).ok_or(world)
 }
 
 /// The store and the values of one type, to change both. `None` if the world does not have both.

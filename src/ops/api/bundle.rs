@@ -14,10 +14,10 @@ use crate::{
         },
         register::{
             entity::entity_of,
-            participant::{Participant, note_marker},
+            participant::{Participant, note_markers},
             relation::relation_id,
             report::{report, to_bevy},
-            store::use_store,
+            store::mark_living,
         },
     },
     relation::Relation,
@@ -236,13 +236,9 @@ impl<L: PairList> DynamicBundle for PairsBundle<L> {
             return;
         }
         let source = entity.id();
-        // One marker for all of them.
-        if !entity.contains::<Participant>() {
-            entity.insert(Participant);
-        }
         entity.world_scope(|world| {
-            use_store(world);
-            note_marker(world, source);
+            // Once for all of them.
+            mark_living(world, source);
             pairs.0.insert_all(world, source);
         });
     }
@@ -355,9 +351,7 @@ where
         batch.into_iter().map(|(bundle, value, target)| ((bundle, Participant), (value, target))).unzip();
     let sources: Vec<Entity> = world.spawn_batch(bundles).collect();
     // Observers of the bundles may have despawned or cleared some.
-    for &source in &sources {
-        note_marker(world, source);
-    }
+    note_markers(world, &sources);
     let triples = sources.iter().zip(pairs).map(|(&source, (value, target))| (source, value, target));
     if let Err(error) = insert_batch(world, triples) {
         for (_, error) in error.refused {

@@ -90,9 +90,39 @@ impl Departure {
 /// A participant is being despawned by Bevy.
 pub(in crate::ops) fn on_despawn(mut world: DeferredWorld, entity: Entity) {
     let Some(store) = fetch::deferred_store(&mut world) else { return };
+    if try_leave(store, entity) {
+        return;
+    }
     if store.participants().is_marked(entity) || store.participants().is_stripped(entity) {
         leave_all(&mut world, entity);
     }
+}
+
+/// The fast path of [`leave_all`]: for an entity that is nothing but an end of pairs, which may go without event or dependent.
+/// False if something is left to do; some of its pairs may be gone then.
+#[inline]
+fn try_leave(store: &mut PairStore, entity: Entity) -> bool {
+    if store.registry().takes_along() {
+        return false;
+    }
+    let Some(relations) = store.participants().plain_relations(entity) else { return false };
+    for relation in relations {
+        let index = store.relation(relation);
+        if index.is_target(entity) {
+            let stays = index.target_policy() == CleanupPolicy::Remove
+                && store.registry().entry(relation).adopted.is_none();
+            if !stays || PairWriter::new(store).try_unlink_target(relation, entity) != FastPath::Done {
+                return false;
+            }
+        }
+        if store.relation(relation).has_any(entity)
+            && PairWriter::new(store).try_unlink_source(relation, entity) != FastPath::Done
+        {
+            return false;
+        }
+    }
+    store.participants_mut().forget(entity);
+    true
 }
 
 /// Ends everything that the store knows of an entity that is being despawned, or that was despawned while its marker

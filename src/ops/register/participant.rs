@@ -1,8 +1,9 @@
 //! Participants: the marker of entities that take part in pairs.
 
-use crate::fetch;
+use crate::{fetch, store::PairStore};
 use alloc::vec::Vec;
 use bevy_ecs::{
+    component::ComponentId,
     entity::Entity,
     world::{DeferredWorld, World},
 };
@@ -31,29 +32,63 @@ pub(in crate::ops) fn mark(world: &mut World, entity: Entity) -> bool {
     if !world.entities().contains_spawned(entity) {
         return false;
     }
-    claim(&mut DeferredWorld::from(&mut *world), entity);
-    let Some(store) = fetch::store_mut(world) else { return false };
+    let Some(store) = claimed_store(world, entity) else { return false };
     if store.participants().is_marked(entity) {
         return true;
     }
     store.participants_mut().set_marked(entity, true);
-    let mut participant = world.entity_mut(entity);
-    if !participant.contains::<Participant>() {
-        participant.insert(Participant);
-    }
+    insert_marker(world, entity);
     fetch::store(world).is_some_and(|store| store.participants().is_marked(entity))
+}
+
+/// Inserts the marker into an entity that is alive. It may have come with it.
+pub(super) fn insert_marker(world: &mut World, entity: Entity) {
+    world.entity_mut(entity).insert_if_new(Participant);
 }
 
 /// Notes that `entity` came with the marker, if it still has it.
 pub(in crate::ops) fn note_marker(world: &mut World, entity: Entity) -> bool {
-    let marked = world.get_entity(entity).is_ok_and(|entity| entity.contains::<Participant>());
-    if marked {
-        claim(&mut DeferredWorld::from(&mut *world), entity);
-        if let Some(store) = fetch::store_mut(world) {
+    let marker = world.component_id::<Participant>();
+    let marked = marker.is_some_and(|marker| has_marker(world, marker, entity));
+    if marked && let Some(store) = claimed_store(world, entity) {
+        store.participants_mut().set_marked(entity, true);
+    }
+    marked
+}
+
+/// [`note_marker`] for many entities.
+pub(in crate::ops) fn note_markers(world: &mut World, entities: &[Entity]) {
+    let Some(marker) = world.component_id::<Participant>() else { return };
+    if fetch::store(world).is_some_and(|store| store.participants().any_stripped()) {
+        for &entity in entities {
+            note_marker(world, entity);
+        }
+        return;
+    }
+    let marked: Vec<Entity> =
+        entities.iter().copied().filter(|&entity| has_marker(world, marker, entity)).collect();
+    if let Some(store) = fetch::store_mut(world) {
+        for entity in marked {
             store.participants_mut().set_marked(entity, true);
         }
     }
-    marked
+}
+
+fn has_marker(world: &World, marker: ComponentId, entity: Entity) -> bool {
+    world.get_entity(entity).is_ok_and(|entity| entity.contains_id(marker))
+}
+
+/// The store, after [`claim`].
+#[inline]
+fn claimed_store(world: &mut World, entity: Entity) -> Option<&mut PairStore> {
+    let is_claimed = |store: &PairStore| store.participants().stripped_before(entity).is_none();
+    match fetch::store_mut_if(world, is_claimed) {
+        Ok(store) => Some(store),
+        Err(world) => {
+            claim(&mut DeferredWorld::from(&mut *world), entity);
+            fetch::store_mut(world)
+        }
+    }
 }
 
 /// Ends the pairs of an entity that had the index of `entity` and whose despawn went unnoticed, before anything is

@@ -4,7 +4,7 @@ use super::{
     cascade::Cascade,
     entity::entity_of_type,
     keys,
-    participant::{Participant, ParticipantLifecycle},
+    participant::{self, Participant, ParticipantLifecycle},
     report::{report, to_bevy},
     watch::{self, Watches},
 };
@@ -28,13 +28,12 @@ use bevy_ecs::{
 /// The store, made on first use.
 #[inline]
 pub(crate) fn ensure_store(world: &mut World) -> &mut PairStore {
-    if fetch::store(world).is_none() {
+    fetch::store_mut_if(world, |_| true).unwrap_or_else(|world| {
         bootstrap(world, Activity::Starting);
-    }
-    existing_store(world)
+        existing_store(world)
+    })
 }
 
-#[inline]
 fn existing_store(world: &mut World) -> &mut PairStore {
     match fetch::store_mut(world) {
         Some(store) => store,
@@ -54,11 +53,28 @@ pub(crate) fn prepare(world: &mut World) {
 /// [`ensure_store`] for what uses relations. From then on an index of parents and children is kept, too.
 #[inline]
 pub(crate) fn use_store(world: &mut World) -> &mut PairStore {
-    if fetch::store(world).is_none_or(PairStore::is_idle) {
+    fetch::store_mut_if(world, |store| !store.is_idle()).unwrap_or_else(|world| {
         end_idleness(world);
-        ensure_store(world);
+        ensure_store(world)
+    })
+}
+
+/// Marks an entity that is alive, and takes relations into use.
+#[inline]
+pub(in crate::ops) fn mark_living(world: &mut World, entity: Entity) {
+    let is_ready =
+        |store: &PairStore| !store.is_idle() && store.participants().stripped_before(entity).is_none();
+    match fetch::store_mut_if(world, is_ready) {
+        Ok(store) if store.participants().is_marked(entity) => {}
+        Ok(store) => {
+            store.participants_mut().set_marked(entity, true);
+            participant::insert_marker(world, entity);
+        }
+        Err(world) => {
+            use_store(world);
+            participant::mark(world, entity);
+        }
     }
-    existing_store(world)
 }
 
 /// Takes relations into use if the store is there and idle.

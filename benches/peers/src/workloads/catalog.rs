@@ -90,6 +90,7 @@ pub const CATALOG: &[Entry] = &[
     Entry::new("despawn", "despawn_tree", "despawn a tree, five children per node, from its root").headline(),
     Entry::new("despawn", "despawn_child_of", "despawn a tree of `ChildOf` with Bevy's verb"),
     Entry::new("despawn", "despawn_target", "despawn the target of all pairs; the sources stay").headline(),
+    Entry::new("despawn", "despawn_former", "despawn entities that had a pair once").headline(),
     Entry::new("despawn", "despawn_hub", "despawn random sources of one target").headline(),
     Entry::new("despawn", "unlink_hub", "remove the pair of random sources of one target"),
     Entry::new("children", "children_10", "visit the sources of each target, 10 per target").headline(),

@@ -2,7 +2,7 @@
 
 use super::{repeats, round_robin, shuffled_sources};
 use crate::{
-    bevy::{Bevy, LikesInSet},
+    bevy::{Bevy, LikesInList, LikesInSet},
     flecs::{Flecs, Kind},
     harness::{Contestant, Stopwatch, Workload},
     ours::{self, Likes, MountedOn, Ours},
@@ -49,6 +49,16 @@ pub(super) fn target(size: usize) -> Workload {
     Workload { id: "despawn_target", size, elements: size * repeats(size), contestants }
 }
 
+/// Sources that had a pair once: what a despawn costs for what is over.
+pub(super) fn former(size: usize) -> Workload {
+    let contestants = vec![
+        outlive("flecs", size, || Flecs::new(Kind::Fragmenting, Way::Direct)),
+        outlive("bevy", size, || Bevy::<LikesInList>::new(Way::Direct)),
+        outlive("ours", size, || Ours::<Likes>::new(Way::Direct)),
+    ];
+    Workload { id: "despawn_former", size, elements: size * repeats(size), contestants }
+}
+
 /// The goals are set for large numbers of entities.
 fn demanding(size: usize, contestant: Contestant, goals: &[(&'static str, f64)]) -> Contestant {
     let goals = if size < 100_000 { &[] } else { goals };
@@ -85,6 +95,27 @@ fn fell<S: Side>(name: &'static str, size: usize, new: fn() -> S) -> Contestant 
                 }
                 watch.time(|| side.despawn_tree(nodes[0]));
                 alive += nodes.iter().filter(|&&node| side.is_alive(node)).count() as u64;
+                side.end_frame();
+            }
+            alive
+        }
+    })
+}
+
+/// Links every source to a target and takes the pair away, then despawns the sources.
+fn outlive<S: Side>(name: &'static str, size: usize, new: fn() -> S) -> Contestant {
+    Contestant::new(name, move || {
+        let mut side = new();
+        let target = side.spawn_target();
+        move |watch: &mut Stopwatch| {
+            let mut alive = 0;
+            for _ in 0..repeats(size) {
+                let sources = shuffled_sources(&mut side, size, 6);
+                let links = round_robin(&sources, &[target]);
+                side.insert_all(&links);
+                side.remove_all(&links);
+                watch.time(|| sources.iter().for_each(|&source| side.despawn(source)));
+                alive += sources.iter().filter(|&&source| side.is_alive(source)).count() as u64;
                 side.end_frame();
             }
             alive

@@ -75,6 +75,7 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
             spawn::commands,
             spawn::batch,
             despawn::target,
+            despawn::former,
             |size| inherit::chain(size, 1),
             |size| inherit::chain(size, 2),
             |size| inherit::chain(size, 16),
