@@ -4,6 +4,7 @@ mod adoption;
 mod adoption_despawn;
 mod aliasing;
 mod any_pairs;
+mod bevy_relational_queries;
 mod bundles;
 mod cascade;
 mod cascade_access;
