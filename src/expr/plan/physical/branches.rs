@@ -1,7 +1,7 @@
 //! Operations for terms by how they count: those that must hold, and what is negated, optional or alternative.
 
 use super::{
-    AtomOp, Branch, BranchKind, Column, Compute, FieldShape, MaskSpec, Operand, Pipeline, Position,
+    AtomOp, Branch, BranchKind, Column, Columns, Compute, FieldShape, MaskSpec, Operand, Pipeline, Position,
     Predicate, Produce, ShapeId, SubPlan, lower::Lowering,
 };
 use crate::expr::{
@@ -15,7 +15,7 @@ use crate::expr::{
         reorder::{Bound, Ordered, is_single, plain_relation},
     },
 };
-use alloc::{collections::BTreeSet, vec::Vec};
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 impl Lowering<'_, '_> {
@@ -80,7 +80,7 @@ impl Lowering<'_, '_> {
         defaults.extend(vars.map(|var| (var.0, Special::Skipped)));
         let written = pipeline.written();
         let further =
-            written.into_iter().filter(|&column| column >= first.max(self.query.variables.len() as Column));
+            written.iter().filter(|&column| column >= first.max(self.query.variables.len() as Column));
         for column in further {
             if !defaults.iter().any(|fill| fill.0 == column) {
                 defaults.push((column, Special::Unset));
@@ -330,7 +330,7 @@ impl Lowering<'_, '_> {
             self.ordered(&mut own, branch, &mut inner);
             self.only_in_branch(&fields, chain.field, set, number);
             // A term that is skipped holds, and leaves the field unset.
-            let flagged = own.written().contains(&set);
+            let flagged = own.written().contains(set);
             if unwritten {
                 self.exclude(&mut own, &branches[..number], bound, &inner);
             }
@@ -340,22 +340,23 @@ impl Lowering<'_, '_> {
             }
             sub_plans.push((sub_plan, inner));
         }
-        let mut all: BTreeSet<Column> = BTreeSet::new();
+        let mut all = Columns::default();
         for (sub_plan, _) in &sub_plans {
-            all.append(&mut sub_plan.pipeline.written());
+            all.append(&sub_plan.pipeline.written());
         }
         let known = bound.clone();
         let inners: Vec<Bound> = sub_plans.iter().map(|(_, inner)| inner.clone()).collect();
         bound.bind_one_of(&inners);
         for (sub_plan, _) in &mut sub_plans {
             let written = sub_plan.pipeline.written();
-            let lacking = all.difference(&written).filter(|&&column| {
+            let lacking = all.difference(&written);
+            let lacking = lacking.iter().filter(|&column| {
                 !known.set.contains(Var(column))
                     && !sub_plan.defaults.iter().any(|&(filled, _)| filled == column)
             });
             let is_var = |column| usize::from(column) < self.query.variables.len();
             let none = |column| if is_var(column) { Special::Skipped } else { Special::Unset };
-            let lacking: Vec<_> = lacking.map(|&column| (column, none(column))).collect();
+            let lacking: Vec<_> = lacking.map(|column| (column, none(column))).collect();
             sub_plan.defaults.extend(lacking);
         }
         let kind = if unwritten { BranchKind::Every } else { BranchKind::First };

@@ -63,7 +63,7 @@ pub(crate) fn lower(query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: 
         wanted.extend(named.map(|(var, _)| var as Column).filter(|&var| bound.set.contains(Var(var))));
         wanted.extend(columns..lowering.columns);
         let written = pipeline.written();
-        wanted.retain(|column| written.contains(column) || preset.contains(Var(*column)));
+        wanted.retain(|&column| written.contains(column) || preset.contains(Var(column)));
     }
     pipeline.finish(&wanted);
     let mut stages = 0;

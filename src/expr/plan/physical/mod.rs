@@ -6,6 +6,7 @@
 
 mod atoms;
 mod branches;
+mod columns;
 mod explain;
 mod lower;
 mod operators;
@@ -16,18 +17,18 @@ pub(crate) use lower::lower;
 pub(crate) use operators::{Compute, Predicate, Produce, Side};
 pub(crate) use pipeline::{Branch, BranchKind, Pipeline, Stage, Step, SubPlan};
 
+use columns::Columns;
+
 use crate::{
     id::RelationId,
     traverse::{Direction, Limits},
 };
-use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
+use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{component::ComponentId, entity::Entity};
 use smallvec::SmallVec;
 
 /// Number of a column. Those of variables come first.
 pub(crate) type Column = u16;
-
-type Columns = BTreeSet<Column>;
 
 fn read(operand: Operand, columns: &mut Columns) {
     if let Operand::Column(column) = operand {

@@ -99,7 +99,7 @@ impl Produce {
             Self::Member(member) => columns.extend(member.value.out()),
             Self::Branch(branch) => {
                 for sub_plan in &branch.sub_plans {
-                    columns.append(&mut sub_plan.pipeline.written());
+                    columns.append(&sub_plan.pipeline.written());
                     columns.extend(sub_plan.defaults.iter().map(|default| default.0));
                 }
                 columns.extend(branch.defaults.iter().map(|default| default.0));

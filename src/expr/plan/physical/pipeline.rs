@@ -157,12 +157,12 @@ impl Pipeline {
         for stage in self.stages.iter_mut().rev() {
             live = stage.finish(live);
         }
-        live.into_iter().collect()
+        live.to_vec()
     }
 
     /// Every column that some stage writes.
     pub(super) fn written(&self) -> Columns {
-        let mut written = Columns::new();
+        let mut written = Columns::default();
         for stage in &self.stages {
             stage.produce.writes(&mut written);
             stage.steps.iter().for_each(|step| step.writes(&mut written));
@@ -214,20 +214,20 @@ impl Stage {
         let mut produced = wanted;
         let mut kept = Vec::new();
         for mut step in self.steps.drain(..).rev() {
-            let mut writes = Columns::new();
+            let mut writes = Columns::default();
             step.writes(&mut writes);
             if step.keeps_all() && writes.is_disjoint(&produced) {
                 continue;
             }
-            produced.retain(|column| !writes.contains(column));
+            produced.subtract(&writes);
             step.reads(&mut produced);
-            all.extend(&produced);
+            all.append(&produced);
             kept.push(step);
         }
         self.steps.extend(kept.into_iter().rev());
-        self.columns = all.into_iter().collect();
-        let mut needed = Columns::new();
-        let mut writes = Columns::new();
+        self.columns = all.to_vec();
+        let mut needed = Columns::default();
+        let mut writes = Columns::default();
         match &mut self.produce {
             Produce::Branch(branch) => {
                 branch.finish(&produced, &mut needed);
@@ -239,10 +239,10 @@ impl Stage {
             }
             produce => produce.writes(&mut writes),
         }
-        self.passthrough = produced.difference(&writes).copied().collect();
+        self.passthrough = produced.difference(&writes).to_vec();
         needed.extend(&self.passthrough);
         self.produce.reads(&mut needed);
-        self.produced = produced.into_iter().collect();
+        self.produced = produced.to_vec();
         needed
     }
 }
@@ -251,7 +251,7 @@ impl Branch {
     fn finish(&mut self, produced: &Columns, needed: &mut Columns) {
         for sub_plan in &mut self.sub_plans {
             let filled: Columns = sub_plan.defaults.iter().map(|default| default.0).collect();
-            sub_plan.finish(produced.difference(&filled).copied().collect());
+            sub_plan.finish(produced.difference(&filled).to_vec());
             needed.extend(&sub_plan.inputs);
         }
     }
