@@ -16,6 +16,7 @@ pub mod expr;
 #[cfg(feature = "petgraph")]
 pub mod graph;
 pub mod id;
+pub mod islands;
 pub mod names;
 pub mod query;
 pub mod relation;
@@ -42,6 +43,7 @@ pub mod event {
 /// Every error, but those of expressions and names.
 pub mod error {
     pub use crate::{
+        islands::IslandsError,
         ops::{
             AttemptedPair, DespawnError, InsertPairError, InsertPairsError, NotTraversableError, PairRole,
             ReorderError,

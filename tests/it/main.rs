@@ -47,6 +47,8 @@ mod expr_semantics_names;
 mod expr_subtypes;
 mod expr_tables;
 mod idle;
+mod islands;
+mod islands_model;
 mod lifecycle;
 mod long_lists;
 mod many_relations;
