@@ -12,6 +12,7 @@ mod ops;
 mod plugin;
 mod store;
 
+pub mod disabling;
 pub mod expr;
 #[cfg(feature = "petgraph")]
 pub mod graph;
@@ -43,6 +44,7 @@ pub mod event {
 /// Every error, but those of expressions and names.
 pub mod error {
     pub use crate::{
+        disabling::DisablingError,
         islands::IslandsError,
         ops::{
             AttemptedPair, DespawnError, InsertPairError, InsertPairsError, NotTraversableError, PairRole,

@@ -3,6 +3,7 @@
 #[cfg(feature = "bevy_reflect")]
 use crate::system_param::{PairsView, refresh_views};
 use crate::{
+    disabling,
     expr::ExprNames,
     fetch,
     islands::{self, WorldIslandsExt},
@@ -68,6 +69,7 @@ fn maintain_pairs(world: &mut World) {
         maintain(world);
     }
     islands::update_all(world);
+    disabling::update_all(world);
     if let Some(store) = fetch::store_mut(world) {
         store.maintain();
     }

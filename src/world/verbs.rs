@@ -2,7 +2,7 @@
 
 use super::WorldPairExt;
 use crate::{
-    fetch,
+    disabling, fetch,
     id::{PairId, StoredTag},
     islands,
     ops::{
@@ -220,6 +220,7 @@ impl WorldPairExt for World {
     fn maintain_pairs(&mut self) {
         ops::maintain(self);
         islands::update_all(self);
+        disabling::update_all(self);
         if let Some(store) = fetch::store_mut(self) {
             store.maintain();
         }
