@@ -12,10 +12,12 @@ mod ops;
 mod plugin;
 mod store;
 
+pub mod disabling;
 pub mod expr;
 #[cfg(feature = "petgraph")]
 pub mod graph;
 pub mod id;
+pub mod islands;
 pub mod names;
 pub mod query;
 pub mod relation;
@@ -42,6 +44,8 @@ pub mod event {
 /// Every error, but those of expressions and names.
 pub mod error {
     pub use crate::{
+        disabling::DisablingError,
+        islands::IslandsError,
         ops::{
             AttemptedPair, DespawnError, InsertPairError, InsertPairsError, NotTraversableError, PairRole,
             ReorderError,

@@ -3,8 +3,10 @@
 #[cfg(feature = "bevy_reflect")]
 use crate::system_param::{PairsView, refresh_views};
 use crate::{
+    disabling,
     expr::ExprNames,
     fetch,
+    islands::{self, WorldIslandsExt},
     ops::{adopt, maintain, needs_mending, prepare, relation_id, use_store},
     relation::{Relation, RelationTraits, TraitsError, TraversableRelation, short_name},
     world::WorldPairExt,
@@ -55,7 +57,7 @@ impl Plugin for RelationsPlugin {
 #[derive(SystemSet, Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RelationsSystems {
     /// In [`Main`], before [`First`](bevy_app::First): settles depths, forgets old changes, spawns observers again that
-    /// were despawned.
+    /// were despawned, brings [islands](crate::islands) up to date.
     Maintain,
     /// In [`Last`](bevy_app::Last): brings [`PairsView`](crate::system_param::PairsView)s up to date. Only with the feature
     /// `bevy_reflect`, and once there has been such a view.
@@ -66,6 +68,8 @@ fn maintain_pairs(world: &mut World) {
     if needs_mending(world) {
         maintain(world);
     }
+    islands::update_all(world);
+    disabling::update_all(world);
     if let Some(store) = fetch::store_mut(world) {
         store.maintain();
     }
@@ -217,6 +221,12 @@ pub trait AppRelationExt {
 
     /// See [`WorldPairExt::propagate_changes`].
     fn propagate_changes<R: TraversableRelation, C: Component>(&mut self) -> &mut Self;
+
+    /// See [`WorldIslandsExt::track_islands`].
+    ///
+    /// # Panics
+    /// If the traits of `R` are rejected.
+    fn track_islands<R: Relation>(&mut self) -> &mut Self;
 }
 
 impl AppRelationExt for App {
@@ -229,6 +239,13 @@ impl AppRelationExt for App {
 
     fn propagate_changes<R: TraversableRelation, C: Component>(&mut self) -> &mut Self {
         self.world_mut().propagate_changes::<R, C>();
+        self
+    }
+
+    fn track_islands<R: Relation>(&mut self) -> &mut Self {
+        if let Err(error) = self.world_mut().track_islands::<R>() {
+            panic!("{error}");
+        }
         self
     }
 }

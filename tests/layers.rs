@@ -22,7 +22,7 @@ const LAYERS: &[&[&str]] = &[
     &["store"],
     &["traverse", "fetch", "names"],
     &["ops", "graph"],
-    &["query", "system_param"],
+    &["query", "system_param", "islands", "disabling"],
     &["world"],
     &["expr"],
     &["prefab", "persist", "debug"],

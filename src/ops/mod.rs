@@ -24,6 +24,7 @@ pub use register::relation::register;
 
 pub(crate) use api::{
     bundle::{insert_to, spawn_batch},
+    follow::{Followed, Followers},
     propagate::propagate_changes,
     trigger::{trigger_along, trigger_by_id},
 };
@@ -38,7 +39,7 @@ pub(crate) use mutate::{
     remove::{remove_batch, remove_selected, remove_tag, remove_typed, select},
     tag::insert_tag,
 };
-pub(crate) use register::entity::{TypeEntity, entity_of_type_id};
+pub(crate) use register::entity::{TypeEntity, entity_of_type_id, relation_id_of};
 pub(crate) use register::participant::Participant;
 pub(crate) use register::relation::relation_id;
 pub(crate) use register::store::{end_idleness, prepare, use_store};

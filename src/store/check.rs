@@ -49,6 +49,8 @@ pub enum Invariant {
     /// The observers that the store depends on are there. If not, a user has despawned them, which is no bug: they come
     /// back with [`maintain_pairs`](crate::WorldPairExt::maintain_pairs).
     Watched,
+    /// Tracked islands are the entities that pairs connect.
+    Islands,
 }
 
 impl fmt::Display for Invariant {

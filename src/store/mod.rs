@@ -12,7 +12,8 @@
 //! # Invariants
 //!
 //! [`PairStore::check`] verifies, by name: *Mirror*, *Exclusive*, *Symmetric*, *Alive*, *Acyclic*, *Depth*,
-//! *Data*, *Roles*, *Lists*, *Journal*, *Adopted*. What belongs to `ops` is checked there: *Cascade*, *Watched*.
+//! *Data*, *Roles*, *Lists*, *Journal*, *Adopted*. What belongs to `ops` is checked there: *Cascade*, *Watched*; *Islands* in
+//! `islands`.
 
 mod bits;
 mod check;

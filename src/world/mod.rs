@@ -433,7 +433,8 @@ pub trait WorldPairExt: sealed::Sealed {
     /// The upkeep that [`RelationsPlugin`](crate::RelationsPlugin) does once per frame; call it in a world
     /// without the plugin. Depths of all traversable relations become constant to read again, after entities
     /// with sources of their own were moved; pairs that were removed before the last call are forgotten. Observers that
-    /// this crate depends on come back if they were despawned, and import what they have missed.
+    /// this crate depends on come back if they were despawned, and import what they have missed; [islands](crate::islands) and what is
+    /// [disabled along relations](crate::disabling) are brought up to date.
     /// When a command panics, Bevy forgets what it had queued, also what this crate had: that is done as well.
     fn maintain_pairs(&mut self);
 

@@ -2,8 +2,9 @@
 
 use super::WorldPairExt;
 use crate::{
-    fetch,
+    disabling, fetch,
     id::{PairId, StoredTag},
+    islands,
     ops::{
         self, DespawnError, InsertPairError, InsertPairsError, NotTraversableError, Participant,
         PropagatedEvent, Removal, ReorderError,
@@ -218,6 +219,8 @@ impl WorldPairExt for World {
 
     fn maintain_pairs(&mut self) {
         ops::maintain(self);
+        islands::update_all(self);
+        disabling::update_all(self);
         if let Some(store) = fetch::store_mut(self) {
             store.maintain();
         }
@@ -227,7 +230,10 @@ impl WorldPairExt for World {
         match fetch::store(self) {
             Some(store) => {
                 let is_marked = |entity| self.get::<Participant>(entity).is_some();
-                store.check(self, is_marked).and_then(|()| ops::check(self))
+                store
+                    .check(self, is_marked)
+                    .and_then(|()| ops::check(self))
+                    .and_then(|()| islands::check(self))
             }
             None => Ok(()),
         }

@@ -18,6 +18,7 @@ mod component_traits;
 mod component_with;
 #[cfg(not(miri))]
 mod determinism;
+mod disabling;
 mod error_names;
 mod errors;
 mod event_adopted;
@@ -48,6 +49,8 @@ mod expr_semantics_names;
 mod expr_subtypes;
 mod expr_tables;
 mod idle;
+mod islands;
+mod islands_model;
 mod lifecycle;
 mod long_lists;
 mod many_relations;

@@ -2,6 +2,7 @@
 
 use super::WorldAccess;
 use crate::{
+    disabling::DisabledBelow,
     ops::{Participant, TypeEntity},
     relation::Prefab,
 };
@@ -37,6 +38,7 @@ pub(crate) fn internal_components(access: WorldAccess<'_>) -> Vec<ComponentId> {
     let own = [
         components.component_id::<Participant>(),
         components.component_id::<TypeEntity>(),
+        components.component_id::<DisabledBelow>(),
         components.component_id::<Children>(),
     ];
     own.into_iter().flatten().chain(adopted_components(access)).collect()

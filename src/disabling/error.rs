@@ -1,0 +1,34 @@
+//! Errors about disabling.
+
+use crate::{
+    ops::NotTraversableError,
+    relation::{EntityName, RelationName, TraitsError},
+};
+use bevy_ecs::entity::Entity;
+use thiserror::Error;
+
+/// Why something below an entity was not disabled or enabled. Nothing has changed.
+#[derive(Clone, PartialEq, Debug, Error)]
+#[non_exhaustive]
+pub enum DisablingError {
+    /// The relation cannot be followed.
+    #[error(transparent)]
+    NotTraversable(#[from] NotTraversableError),
+    /// The entity is not alive.
+    #[error("nothing is below {root}: it is not alive")]
+    Dead {
+        /// The entity.
+        root: Entity,
+    },
+    /// There is no cause that could be taken back.
+    #[error("what is below {root} along {relation} was not disabled, or was enabled already")]
+    NotDisabled {
+        /// The entity.
+        root: EntityName,
+        /// The relation.
+        relation: RelationName,
+    },
+    /// The traits of the relation were rejected.
+    #[error(transparent)]
+    Traits(#[from] TraitsError),
+}

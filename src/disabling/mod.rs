@@ -1,0 +1,164 @@
+//! Disabling everything below an entity, along any traversable relation.
+//!
+//! [`disable_below`](WorldDisablingExt::disable_below) disables what reaches an entity along the relation (its sources, their
+//! sources, and so on), not the entity itself, with Bevy's [`Disabled`](bevy_ecs::entity_disabling::Disabled). An entity is
+//! disabled as long as there is a cause:
+//!
+//! - Each call counts as a cause of its own, and is taken back by one call of
+//!   [`enable_below`](WorldDisablingExt::enable_below). So do calls for other entities and other relations.
+//! - What comes to lie below is disabled by the same verb, and what no longer does, along no path, is enabled if there is no other
+//!   cause.
+//! - `Disabled` that was inserted by hand is a cause, too: it stays until it is removed by hand. If it is removed while there
+//!   are other causes, it is back at once.
+//! - When the entity above is despawned, what was below it no longer is.
+//! - A clone is disabled by what it lies below itself, and by hand if the original was.
+//!
+//! Nothing is paid before the first call. From then on the pairs of the relation are followed by observers.
+
+mod cover;
+mod error;
+mod state;
+
+pub use error::DisablingError;
+
+pub(crate) use state::{DisabledBelow, update_all};
+
+use crate::{
+    ops::{Followed, register_relation, to_bevy},
+    relation::{Relation, TraversableRelation},
+};
+use alloc::{string::ToString, vec::Vec};
+use bevy_ecs::{
+    entity::Entity,
+    error::{ContextExt, Result},
+    system::Commands,
+    world::World,
+};
+use core::panic::Location;
+
+mod sealed {
+    pub trait Sealed {}
+
+    impl Sealed for bevy_ecs::world::World {}
+    impl Sealed for bevy_ecs::system::Commands<'_, '_> {}
+}
+
+/// Disabling along relations, directly on the [`World`].
+///
+/// ```
+/// use bevy_ecs::{entity_disabling::Disabled, prelude::*};
+/// use bevy_relations::{disabling::WorldDisablingExt, prelude::*};
+///
+/// #[derive(Relation)]
+/// #[relation(exclusive, traversable)]
+/// struct PoweredBy;
+///
+/// let mut world = World::new();
+/// let [plant, mast, lamp] = [(); 3].map(|()| world.spawn_empty().id());
+/// world.insert_pair(mast, PoweredBy, plant)?;
+/// // A storm, and maintenance: two causes.
+/// world.disable_below::<PoweredBy>(plant)?;
+/// world.disable_below::<PoweredBy>(mast)?;
+/// world.insert_pair(lamp, PoweredBy, mast)?;
+/// let disabled = |world: &World| [plant, mast, lamp].map(|entity| world.entity(entity).contains::<Disabled>());
+/// assert_eq!(disabled(&world), [false, true, true]);
+///
+/// world.enable_below::<PoweredBy>(plant)?;
+/// assert_eq!(disabled(&world), [false, false, true]);
+/// world.enable_below::<PoweredBy>(mast)?;
+/// assert_eq!(disabled(&world), [false, false, false]);
+/// # Ok::<(), BevyError>(())
+/// ```
+pub trait WorldDisablingExt: sealed::Sealed {
+    /// Adds a cause for which everything below `root` along `R` is disabled, without `root` itself.
+    ///
+    /// # Errors
+    /// If `root` is not alive, or the relation is a Bevy relationship that is not traversable. Nothing has changed then.
+    ///
+    /// # Complexity
+    /// A step per pair below `root`, up to entities that are disabled along `R` already.
+    fn disable_below<R: TraversableRelation>(&mut self, root: Entity) -> Result<(), DisablingError>;
+
+    /// [`disable_below`](Self::disable_below) along any relation.
+    ///
+    /// # Errors
+    /// If `root` is not alive, or the relation is not traversable.
+    fn disable_below_by_id(&mut self, relation: Entity, root: Entity) -> Result<(), DisablingError>;
+
+    /// Takes back one call of [`disable_below`](Self::disable_below). What has no other cause is enabled.
+    ///
+    /// # Errors
+    /// If there was no such call that was not taken back yet, or `root` is not alive, which has released everything below it.
+    fn enable_below<R: TraversableRelation>(&mut self, root: Entity) -> Result<(), DisablingError>;
+
+    /// [`enable_below`](Self::enable_below) along any relation.
+    ///
+    /// # Errors
+    /// As `enable_below`; also if the relation is not traversable.
+    fn enable_below_by_id(&mut self, relation: Entity, root: Entity) -> Result<(), DisablingError>;
+
+    /// How many calls of [`disable_below`](Self::disable_below) with `root` were not taken back. Constant time.
+    fn causes_below<R: Relation>(&self, root: Entity) -> u32;
+
+    /// Why an entity is disabled: the relations and roots. None if it is not, or by hand only.
+    ///
+    /// # Complexity
+    /// A step per pair above the entity.
+    fn disabling_roots(&self, entity: Entity) -> Vec<(Entity, Entity)>;
+}
+
+impl WorldDisablingExt for World {
+    fn disable_below<R: TraversableRelation>(&mut self, root: Entity) -> Result<(), DisablingError> {
+        let relation = register_relation::<R>(self)?;
+        state::disable(self, relation, root)
+    }
+
+    fn disable_below_by_id(&mut self, relation: Entity, root: Entity) -> Result<(), DisablingError> {
+        state::disable(self, relation, root)
+    }
+
+    fn enable_below<R: TraversableRelation>(&mut self, root: Entity) -> Result<(), DisablingError> {
+        let relation = register_relation::<R>(self)?;
+        state::enable(self, relation, root)
+    }
+
+    fn enable_below_by_id(&mut self, relation: Entity, root: Entity) -> Result<(), DisablingError> {
+        state::enable(self, relation, root)
+    }
+
+    fn causes_below<R: Relation>(&self, root: Entity) -> u32 {
+        state::causes(self, Followed::of::<R>(), root)
+    }
+
+    fn disabling_roots(&self, entity: Entity) -> Vec<(Entity, Entity)> {
+        state::roots_of(self, entity)
+    }
+}
+
+/// Disabling along relations, deferred. What is refused when the commands are applied goes to Bevy's error handler, with severity
+/// `Error` and the place in the source where the command was queued.
+pub trait CommandsDisablingExt: sealed::Sealed {
+    /// See [`WorldDisablingExt::disable_below`].
+    #[track_caller]
+    fn disable_below<R: TraversableRelation>(&mut self, root: Entity);
+
+    /// See [`WorldDisablingExt::enable_below`].
+    #[track_caller]
+    fn enable_below<R: TraversableRelation>(&mut self, root: Entity);
+}
+
+impl CommandsDisablingExt for Commands<'_, '_> {
+    fn disable_below<R: TraversableRelation>(&mut self, root: Entity) {
+        let place = Location::caller();
+        self.queue(move |world: &mut World| -> Result {
+            world.disable_below::<R>(root).map_err(to_bevy).with_context(|| place.to_string())
+        });
+    }
+
+    fn enable_below<R: TraversableRelation>(&mut self, root: Entity) {
+        let place = Location::caller();
+        self.queue(move |world: &mut World| -> Result {
+            world.enable_below::<R>(root).map_err(to_bevy).with_context(|| place.to_string())
+        });
+    }
+}

@@ -1,0 +1,328 @@
+//! What is disabled, and adding and removing [`Disabled`].
+
+use super::{cover::Cover, error::DisablingError};
+use crate::{
+    fetch,
+    id::RelationId,
+    ops::{Followed, Followers, NotTraversableError, relation_id_of, use_store},
+    relation::EntityName,
+    store::{Cursor, PairStore, RelationIndex},
+    traverse::RelationView,
+};
+use alloc::vec::Vec;
+use bevy_ecs::{
+    component::{Component, ComponentId},
+    entity::Entity,
+    entity_disabling::Disabled,
+    lifecycle::{HookContext, Insert, Remove},
+    observer::{Observer, On},
+    resource::Resource,
+    world::{DeferredWorld, World},
+};
+use core::mem::take;
+
+/// On every entity that is disabled because it lies below another.
+///
+/// It comes and goes together with [`Disabled`]: what happens to [`Disabled`] alone was done by others. A clone has both.
+#[derive(Component, Clone)]
+#[component(on_insert = changed, on_remove = changed)]
+pub(crate) struct DisabledBelow {
+    /// It would be disabled without that, too.
+    by_hand: bool,
+}
+
+/// A clone may lie elsewhere, and what is cleared may still lie there.
+fn changed(mut world: DeferredWorld<'_>, context: HookContext) {
+    let entity = context.entity;
+    world.commands().queue(move |world: &mut World| settle(world, entity));
+}
+
+/// A relation along which something is disabled, or was.
+struct Disabling {
+    key: Followed,
+    cover: Cover,
+    /// How far the journal of the relation was read.
+    cursor: Cursor,
+    observers: Followers,
+}
+
+/// Everything that is disabled along relations.
+#[derive(Resource)]
+pub(crate) struct DisabledAlong {
+    relations: Vec<Disabling>,
+    /// They note what others do to [`Disabled`].
+    observers: [Entity; 2],
+}
+
+impl DisabledAlong {
+    fn get(&self, key: Followed) -> Option<&Disabling> {
+        self.relations.iter().find(|disabling| disabling.key == key)
+    }
+}
+
+fn with<T>(world: &mut World, key: Followed, run: impl FnOnce(&mut Disabling) -> T) -> Option<T> {
+    let mut along = world.get_resource_mut::<DisabledAlong>()?;
+    along.relations.iter_mut().find(|disabling| disabling.key == key).map(run)
+}
+
+/// Whether an entity lies below another below which everything is disabled.
+pub(super) fn is_below(world: &World, entity: Entity) -> bool {
+    let along = world.get_resource::<DisabledAlong>();
+    along.is_some_and(|along| along.relations.iter().any(|disabling| disabling.cover.below.contains(&entity)))
+}
+
+/// How often everything below `root` was disabled along a relation.
+pub(super) fn causes(world: &World, key: Followed, root: Entity) -> u32 {
+    let disabling = world.get_resource::<DisabledAlong>().and_then(|along| along.get(key));
+    disabling.and_then(|disabling| disabling.cover.roots.get(&root)).copied().unwrap_or(0)
+}
+
+/// The pairs `(relation, root)` for which an entity is disabled.
+pub(super) fn roots_of(world: &World, entity: Entity) -> Vec<(Entity, Entity)> {
+    let (Some(along), Some(store)) = (world.get_resource::<DisabledAlong>(), fetch::store(world)) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for disabling in &along.relations {
+        let Some(id) = disabling.key.relation(store) else { continue };
+        if disabling.cover.below.contains(&entity) {
+            let view = RelationView::new(Some(store.relation(id)), None);
+            let roots = view.all_ancestors(entity).map(|(above, _)| above);
+            let roots = roots.filter(|above| disabling.cover.roots.contains_key(above));
+            found.extend(roots.map(|root| (store.registry().entry(id).entity, root)));
+        }
+    }
+    found
+}
+
+/// Adds a cause for which everything below `root` is disabled.
+pub(super) fn disable(world: &mut World, relation: Entity, root: Entity) -> Result<(), DisablingError> {
+    let key = follow(world, relation)?;
+    if !world.entities().contains_spawned(root) {
+        return Err(DisablingError::Dead { root });
+    }
+    update(world, key);
+    let is_first = with(world, key, |disabling| {
+        let causes = disabling.cover.roots.entry(root).or_default();
+        *causes = causes.saturating_add(1);
+        *causes == 1
+    });
+    if is_first == Some(true) {
+        update_from(world, key, Some(root));
+    }
+    Ok(())
+}
+
+/// Takes a cause away for which everything below `root` is disabled.
+pub(super) fn enable(world: &mut World, relation: Entity, root: Entity) -> Result<(), DisablingError> {
+    let (key, _) = traversable(use_store(world), relation)?;
+    if !world.entities().contains_spawned(root) {
+        return Err(DisablingError::Dead { root });
+    }
+    update(world, key);
+    let was_last = with(world, key, |disabling| {
+        let causes = disabling.cover.roots.get_mut(&root)?;
+        *causes -= 1;
+        let was_last = *causes == 0;
+        if was_last {
+            disabling.cover.roots.remove(&root);
+        }
+        Some(was_last)
+    });
+    match was_last.flatten() {
+        Some(true) => update_from(world, key, Some(root)),
+        Some(false) => {}
+        None => {
+            let relation = use_store(world).registry().name_of(relation);
+            return Err(DisablingError::NotDisabled { root: EntityName::new(world, root), relation });
+        }
+    }
+    Ok(())
+}
+
+/// The relation that an entity is, which must be traversable.
+fn traversable(store: &PairStore, relation: Entity) -> Result<(Followed, RelationId), DisablingError> {
+    let registry = store.registry();
+    let id = registry.of_entity(relation).filter(|&id| registry.entry(id).traits.is_traversable());
+    match id {
+        Some(id) => Ok((Followed::of_entity(store, relation), id)),
+        None => Err(NotTraversableError { relation: registry.name_of(relation) }.into()),
+    }
+}
+
+/// Follows the pairs of a relation from now on.
+fn follow(world: &mut World, relation: Entity) -> Result<Followed, DisablingError> {
+    let (key, _) = traversable(use_store(world), relation)?;
+    // Its traits may not change any more.
+    relation_id_of(world, relation)?;
+    if world.get_resource::<DisabledAlong>().is_none() {
+        let observers = spawn_observers(world);
+        // That runs users' code, which may have done the same.
+        if world.get_resource::<DisabledAlong>().is_some() {
+            despawn(world, observers);
+        } else {
+            world.insert_resource(DisabledAlong { relations: Vec::new(), observers });
+        }
+    }
+    if with(world, key, |_| ()).is_none() {
+        let observers = Followers::spawn(world, key, relation, update);
+        let (cover, cursor) = (Cover::default(), Cursor::default());
+        let Some(mut along) = world.get_resource_mut::<DisabledAlong>() else { return Ok(key) };
+        if along.get(key).is_some() {
+            observers.despawn(world);
+        } else {
+            along.relations.push(Disabling { key, cover, cursor, observers });
+        }
+    }
+    Ok(key)
+}
+
+/// Disables and enables what the changes of the pairs of a relation ask for.
+fn update(world: &mut World, key: Followed) {
+    update_from(world, key, None);
+}
+
+/// [`update`], after an entity has become a root, or is one no longer.
+fn update_from(world: &mut World, key: Followed, root: Option<Entity>) {
+    for entity in refresh(world, key, root) {
+        settle_now(world, entity);
+    }
+}
+
+/// Makes what is known of a relation right. Returns the entities that came to lie below a root, or do no longer.
+fn refresh(world: &mut World, key: Followed, root: Option<Entity>) -> Vec<Entity> {
+    let Some(disabling) = world.get_resource::<DisabledAlong>().and_then(|along| along.get(key)) else {
+        return Vec::new();
+    };
+    let cursor = disabling.cursor;
+    if root.is_none() && fetch::store(world).is_some_and(|store| key.is_current(store, cursor)) {
+        return Vec::new();
+    }
+    // Nothing else runs until it is put back.
+    let Some(mut cover) = with(world, key, |disabling| take(&mut disabling.cover)) else { return Vec::new() };
+    let mut known = None;
+    if let Some(store) = fetch::store_mut(world)
+        && let Some(id) = key.relation(store)
+    {
+        let end = store.keep_journal(id).cursor();
+        let told = key.read(store, cursor).and_then(|(_, told)| told);
+        known = Some((cover.update(store.relation(id), told, root), end));
+    }
+    // A relation that is gone has no pairs.
+    let (changed, end) = match known {
+        Some(known) => known,
+        None => (cover.update(&RelationIndex::default(), None, None), Cursor::default()),
+    };
+    with(world, key, |disabling| {
+        disabling.cover = cover;
+        disabling.cursor = end;
+    });
+    changed
+}
+
+/// [`settle_now`], once what is known is right.
+fn settle(world: &mut World, entity: Entity) {
+    let Some(along) = world.get_resource::<DisabledAlong>() else { return };
+    let keys: Vec<Followed> = along.relations.iter().map(|disabling| disabling.key).collect();
+    keys.into_iter().for_each(|key| update(world, key));
+    settle_now(world, entity);
+}
+
+/// Adds or removes [`Disabled`], as what is known asks for.
+fn settle_now(world: &mut World, entity: Entity) {
+    let is_below = is_below(world, entity);
+    let Ok(mut entity) = world.get_entity_mut(entity) else { return };
+    let by_hand = entity.get::<DisabledBelow>().map(|below| below.by_hand);
+    let is_disabled = entity.contains::<Disabled>();
+    match (is_below, by_hand) {
+        (true, None) if is_disabled => _ = entity.insert(DisabledBelow { by_hand: true }),
+        (true, None) => _ = entity.insert((DisabledBelow { by_hand: false }, Disabled)),
+        (true, Some(by_hand)) if !is_disabled => _ = entity.insert((DisabledBelow { by_hand }, Disabled)),
+        (false, Some(false)) => _ = entity.remove::<(DisabledBelow, Disabled)>(),
+        (false, Some(true)) => _ = entity.remove::<DisabledBelow>(),
+        (true, Some(_)) | (false, None) => {}
+    }
+}
+
+/// What is inserted and removed together with the marker is no cause of its own.
+fn is_ours(world: &World, components: &[ComponentId]) -> bool {
+    world.component_id::<DisabledBelow>().is_some_and(|marker| components.contains(&marker))
+}
+
+/// Spawns the observers that note what others do to [`Disabled`].
+fn spawn_observers(world: &mut World) -> [Entity; 2] {
+    let inserted = world.add_observer(|on: On<Insert<Disabled>>, mut world: DeferredWorld| {
+        let is_ours = is_ours(&world, on.trigger().components);
+        if let Some(mut below) = world.get_mut::<DisabledBelow>(on.entity)
+            && !is_ours
+        {
+            below.by_hand = true;
+        }
+    });
+    let inserted = inserted.id();
+    let removed = world.add_observer(|on: On<Remove<Disabled>>, mut world: DeferredWorld| {
+        let (entity, is_ours) = (on.entity, is_ours(&world, on.trigger().components));
+        if let Some(mut below) = world.get_mut::<DisabledBelow>(entity)
+            && !is_ours
+        {
+            below.by_hand = false;
+            world.commands().queue(move |world: &mut World| settle(world, entity));
+        }
+    });
+    let removed = removed.id();
+    world.flush();
+    [inserted, removed]
+}
+
+fn despawn(world: &mut World, observers: [Entity; 2]) {
+    for observer in observers {
+        let _ = world.try_despawn(observer);
+    }
+}
+
+/// Brings everything up to date, forgets roots that are gone, and spawns observers again that were despawned.
+pub(crate) fn update_all(world: &mut World) {
+    let Some(along) = world.get_resource::<DisabledAlong>() else { return };
+    let observers = along.observers;
+    let keys: Vec<Followed> = along.relations.iter().map(|disabling| disabling.key).collect();
+    if !observers.iter().all(|&observer| world.get::<Observer>(observer).is_some()) {
+        despawn(world, observers);
+        let observers = spawn_observers(world);
+        match world.get_resource_mut::<DisabledAlong>() {
+            Some(mut along) => along.observers = observers,
+            None => despawn(world, observers),
+        }
+    }
+    for key in keys {
+        update(world, key);
+        mend(world, key);
+        forget_dead_roots(world, key);
+    }
+}
+
+/// Spawns the observers of a relation again if one was despawned; despawns them if the relation is gone.
+fn mend(world: &mut World, key: Followed) {
+    let Some(along) = world.get_resource::<DisabledAlong>() else { return };
+    let Some(observers) = along.get(key).map(|disabling| disabling.observers) else { return };
+    if matches!(key, Followed::Entity(_)) && key.entity(world).is_none() {
+        observers.despawn(world);
+        if let Some(mut along) = world.get_resource_mut::<DisabledAlong>() {
+            along.relations.retain(|disabling| disabling.key != key);
+        }
+        return;
+    }
+    let observers = observers.mend(world, key, update);
+    if with(world, key, |disabling| disabling.observers = observers).is_none() {
+        observers.despawn(world);
+    }
+}
+
+fn forget_dead_roots(world: &mut World, key: Followed) {
+    let Some(along) = world.get_resource::<DisabledAlong>() else { return };
+    let Some(disabling) = along.get(key) else { return };
+    let is_dead = |root: &Entity| !world.entities().contains_spawned(*root);
+    let dead: Vec<Entity> = disabling.cover.roots.keys().copied().filter(is_dead).collect();
+    if !dead.is_empty() {
+        with(world, key, |disabling| disabling.cover.roots.retain(|root, _| !dead.contains(root)));
+    }
+}

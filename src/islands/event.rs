@@ -1,0 +1,130 @@
+//! Events of islands.
+
+use super::{id::IslandId, partition::IslandChange};
+use crate::ops::PairPattern;
+use bevy_ecs::{entity::Entity, event::Event, world::World};
+use core::{fmt, marker::PhantomData};
+
+/// Triggers the event for a change of the islands of a relation.
+pub(super) type Trigger = fn(&mut World, Entity, IslandChange);
+
+pub(super) fn trigger<P: PairPattern>(world: &mut World, relation: Entity, change: IslandChange) {
+    let pattern = PhantomData;
+    match change {
+        IslandChange::Split { kept, new } => {
+            world.trigger(IslandSplit::<P> { relation, kept, new, pattern });
+        }
+        IslandChange::Merged { kept, gone } => {
+            world.trigger(IslandsMerged::<P> { relation, kept, gone, pattern });
+        }
+        IslandChange::Removed(island) => world.trigger(IslandRemoved::<P> { relation, island, pattern }),
+        IslandChange::Created(island) => world.trigger(IslandCreated::<P> { relation, island, pattern }),
+        IslandChange::Changed(island) => world.trigger(IslandChanged::<P> { relation, island, pattern }),
+    }
+}
+
+/// Defines an event of islands.
+macro_rules! island_event {
+    ($(#[$doc:meta])* $event:ident { $($(#[$field_doc:meta])* $field:ident),* }) => {
+        $(#[$doc])*
+        #[derive(Event)]
+        pub struct $event<P: PairPattern> {
+            /// The relation.
+            pub relation: Entity,
+            $($(#[$field_doc])* pub $field: IslandId,)*
+            pattern: PhantomData<fn() -> P>,
+        }
+
+        impl<P: PairPattern> Clone for $event<P> {
+            fn clone(&self) -> Self {
+                Self { relation: self.relation, $($field: self.$field,)* pattern: PhantomData }
+            }
+        }
+
+        impl<P: PairPattern> fmt::Debug for $event<P> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let mut event = f.debug_struct(stringify!($event));
+                event.field("relation", &self.relation);
+                $(event.field(stringify!($field), &self.$field);)*
+                event.finish()
+            }
+        }
+    };
+}
+
+island_event! {
+    /// An island fell into two: `On<IslandSplit<R>>`, or `On<IslandSplit<Wildcard>>` for every relation whose islands are
+    /// tracked.
+    ///
+    /// The larger part keeps the id. The events of one change come in this order: splits, merges, [`IslandRemoved`],
+    /// [`IslandCreated`], [`IslandChanged`]; all of them after the islands are right for the pairs that there are.
+    ///
+    /// ```
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_relations::{islands::*, prelude::*};
+    ///
+    /// #[derive(Relation)]
+    /// struct WiredTo;
+    ///
+    /// #[derive(Component)]
+    /// struct Dark;
+    ///
+    /// let mut world = World::new();
+    /// world.track_islands::<WiredTo>()?;
+    /// world.add_observer(|on: On<IslandSplit<WiredTo>>, grid: Islands<WiredTo>, mut commands: Commands| {
+    ///     for &device in grid.members(on.new) {
+    ///         commands.entity(device).insert(Dark);
+    ///     }
+    /// });
+    /// let [plant, mast, barn, house, lamp] = [(); 5].map(|()| world.spawn_empty().id());
+    /// for (from, to) in [(mast, plant), (barn, mast), (house, mast), (lamp, house)] {
+    ///     world.insert_pair(from, WiredTo, to)?;
+    /// }
+    /// world.remove_pair::<WiredTo>(house, mast);
+    /// let dark = [plant, mast, barn, house, lamp].map(|device| world.entity(device).contains::<Dark>());
+    /// assert_eq!(dark, [false, false, false, true, true]);
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    IslandSplit {
+        /// The island, with the part that keeps its id. If it became part of another at the same time, an event about that
+        /// follows.
+        kept,
+        /// The island of the other part.
+        new
+    }
+}
+
+island_event! {
+    /// Two islands became one: `On<IslandsMerged<R>>`, or `On<IslandsMerged<Wildcard>>`. The larger one keeps its id.
+    IslandsMerged {
+        /// The island that has the members of both.
+        kept,
+        /// The island that is no more.
+        gone
+    }
+}
+
+island_event! {
+    /// None of the members of an island has a pair any more: `On<IslandRemoved<R>>`, or `On<IslandRemoved<Wildcard>>`.
+    IslandRemoved {
+        /// The island that is no more.
+        island
+    }
+}
+
+island_event! {
+    /// Entities without pairs became an island: `On<IslandCreated<R>>`, or `On<IslandCreated<Wildcard>>`.
+    IslandCreated {
+        /// The new island.
+        island
+    }
+}
+
+island_event! {
+    /// An island that was there before has other members than before: `On<IslandChanged<R>>`, or
+    /// `On<IslandChanged<Wildcard>>`. It has merged or split, or single entities came or went.
+    IslandChanged {
+        /// The island.
+        island
+    }
+}

@@ -1,0 +1,314 @@
+//! Islands: the entities that hang together by pairs of one relation, directly or over others, whatever the direction of the
+//! pairs. Power grids, jointed bodies, groups that are replicated together.
+//!
+//! Islands are tracked for a relation once that is [asked for](WorldIslandsExt::track_islands), or a system has the parameter
+//! [`Islands`]; other relations pay nothing. They follow each change of pairs when its verb returns, and [events](IslandSplit)
+//! tell what that means. While observers of pairs run, the islands are still those from before the change, unless
+//! [`update_islands`](WorldIslandsExt::update_islands) is called.
+//!
+//! # Which island keeps its id
+//!
+//! An id is never given again, and an island keeps it as long as it lives. What a change does to the islands is decided in two
+//! steps. A verb or the despawn of an entity is one change, a batch is one for each of its pairs:
+//!
+//! 1. Each island falls into the parts that hang together by the pairs that there are now between its members. The largest part
+//!    keeps the id; of several as large, that with the entity of the lowest [index](Entity::index).
+//! 2. Parts, other islands and entities that were in none are joined along the other pairs. Of the islands from before that
+//!    become one, the largest keeps its id, without counting entities that were in none; of several as large, the oldest.
+//!
+//! # Complexity
+//!
+//! Finding the island of an entity takes constant time, and its members are a slice. Inserting a pair takes constant time; if it
+//! joins two islands, the members of the smaller one move, which makes `O(log n)` per entity over any number of insertions.
+//! Removing one searches from both ends in turns, until the searches meet or one of them has seen all of its part: cutting off a
+//! small part of a large island takes steps in proportion to the pairs of the small part.
+
+mod error;
+mod event;
+mod id;
+mod partition;
+mod search;
+mod tracking;
+
+pub use error::IslandsError;
+pub use event::{IslandChanged, IslandCreated, IslandRemoved, IslandSplit, IslandsMerged};
+pub use id::IslandId;
+
+pub(crate) use tracking::{check, update_all};
+
+use crate::{
+    fetch,
+    ops::Followed,
+    relation::{EntityName, Relation, TraitsError, short_name},
+};
+use alloc::string::ToString;
+use bevy_ecs::{
+    change_detection::Res,
+    entity::Entity,
+    system::{Local, SystemParam},
+    world::{FromWorld, World},
+};
+use core::{any::type_name, fmt, marker::PhantomData};
+use partition::Partition;
+use tracking::TrackedIslands;
+
+/// The islands of one relation.
+///
+/// [`Islands`] reads them in a system, [`WorldIslandsExt::islands`] and [`islands_by_id`](WorldIslandsExt::islands_by_id) on a
+/// world.
+#[derive(Clone, Copy)]
+pub struct IslandsView<'w> {
+    /// `None` in a system, once the resource that holds what is tracked was removed.
+    partition: Option<&'w Partition>,
+}
+
+impl<'w> IslandsView<'w> {
+    /// The island of an entity: `None` if it has no pair of the relation, neither as source nor as target. Constant time.
+    pub fn island(&self, entity: Entity) -> Option<IslandId> {
+        self.partition?.island(entity)
+    }
+
+    /// Whether both entities are in one island. Constant time.
+    pub fn same(&self, a: Entity, b: Entity) -> bool {
+        self.island(a).is_some_and(|island| self.island(b) == Some(island))
+    }
+
+    /// The entities of an island, in any order: none if it is no more, since an island has members. A step per doubling of the
+    /// number of islands.
+    pub fn members(&self, island: IslandId) -> &'w [Entity] {
+        self.partition.and_then(|partition| partition.members(island)).unwrap_or_default()
+    }
+
+    /// The number of [`members`](Self::members).
+    pub fn size(&self, island: IslandId) -> usize {
+        self.members(island).len()
+    }
+
+    /// Whether there is an island of this id.
+    pub fn contains(&self, island: IslandId) -> bool {
+        self.size(island) > 0
+    }
+
+    /// Every island with its members, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = (IslandId, &'w [Entity])> + use<'w> {
+        self.partition.into_iter().flat_map(Partition::islands)
+    }
+
+    /// The number of islands. Constant time.
+    pub fn len(&self) -> usize {
+        self.partition.map_or(0, |partition| partition.islands().len())
+    }
+
+    /// Whether there is no island: the relation has no pairs.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl fmt::Debug for IslandsView<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+/// Reads the islands of relation type `R`: a system parameter. A system that has it makes them
+/// [tracked](WorldIslandsExt::track_islands).
+///
+/// Systems that read islands run side by side. Disabled entities are in islands too.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{islands::Islands, prelude::*};
+///
+/// #[derive(Relation)]
+/// struct WiredTo;
+///
+/// #[derive(Component)]
+/// struct Output(f32);
+///
+/// fn report(grids: Islands<WiredTo>, output: Query<&Output>) {
+///     for (grid, devices) in grids.iter() {
+///         let sum: f32 = output.iter_many(devices).flatten().map(|output| output.0).sum();
+///         println!("{grid}: {} devices, {sum} W", devices.len());
+///     }
+/// }
+/// # let mut world = World::new();
+/// # world.run_system_cached(report).unwrap();
+/// ```
+///
+/// # Panics
+/// When the system is initialised, if the traits of `R` are rejected.
+#[derive(SystemParam)]
+pub struct Islands<'w, 's, R: Relation> {
+    tracking: Local<'s, Tracking<R>>,
+    tracked: Option<Res<'w, TrackedIslands>>,
+}
+
+/// Tracks the islands of a relation when it is made.
+struct Tracking<R>(PhantomData<fn() -> R>);
+
+impl<R: Relation> FromWorld for Tracking<R> {
+    fn from_world(world: &mut World) -> Self {
+        match tracking::track::<R>(world) {
+            Ok(()) => Self(PhantomData),
+            // As for every parameter that names a relation: a mistake in the program, not in its data.
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+impl<R: Relation> Tracking<R> {
+    fn key(&self) -> Followed {
+        Followed::of::<R>()
+    }
+}
+
+impl<R: Relation> Islands<'_, '_, R> {
+    /// The islands, to be handed on.
+    pub fn view(&self) -> IslandsView<'_> {
+        let tracked = self.tracked.as_deref();
+        IslandsView { partition: tracked.and_then(|tracked| tracked.partition(self.tracking.key())) }
+    }
+
+    /// See [`IslandsView::island`].
+    pub fn island(&self, entity: Entity) -> Option<IslandId> {
+        self.view().island(entity)
+    }
+
+    /// See [`IslandsView::same`].
+    pub fn same(&self, a: Entity, b: Entity) -> bool {
+        self.view().same(a, b)
+    }
+
+    /// See [`IslandsView::members`].
+    pub fn members(&self, island: IslandId) -> &[Entity] {
+        self.view().members(island)
+    }
+
+    /// See [`IslandsView::size`].
+    pub fn size(&self, island: IslandId) -> usize {
+        self.view().size(island)
+    }
+
+    /// See [`IslandsView::contains`].
+    pub fn contains(&self, island: IslandId) -> bool {
+        self.view().contains(island)
+    }
+
+    /// See [`IslandsView::iter`].
+    pub fn iter(&self) -> impl Iterator<Item = (IslandId, &[Entity])> {
+        self.view().iter()
+    }
+
+    /// See [`IslandsView::len`].
+    pub fn len(&self) -> usize {
+        self.view().len()
+    }
+
+    /// See [`IslandsView::is_empty`].
+    pub fn is_empty(&self) -> bool {
+        self.view().is_empty()
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+
+    impl Sealed for bevy_ecs::world::World {}
+}
+
+/// Tracking and reading islands, directly on the [`World`].
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{islands::*, prelude::*};
+///
+/// #[derive(Relation)]
+/// struct JointTo;
+///
+/// let mut world = World::new();
+/// world.track_islands::<JointTo>()?;
+/// let [head, body, arm, rock] = [(); 4].map(|()| world.spawn_empty().id());
+/// world.insert_pair(head, JointTo, body)?;
+/// world.insert_pair(arm, JointTo, body)?;
+///
+/// let islands = world.islands::<JointTo>()?;
+/// let doll = islands.island(head).unwrap();
+/// assert!(islands.same(head, arm) && islands.size(doll) == 3 && islands.len() == 1);
+/// assert_eq!(islands.island(rock), None);
+/// # Ok::<(), BevyError>(())
+/// ```
+pub trait WorldIslandsExt: sealed::Sealed {
+    /// Tracks the islands of relation type `R` from now on. Of those that there are now no event tells. Does nothing if they are
+    /// tracked.
+    ///
+    /// Two observers of its pairs are spawned for that. If they are despawned, the islands are brought up to date by
+    /// [`update_islands`](Self::update_islands), which spawns them again.
+    ///
+    /// # Errors
+    /// If the traits of `R` are rejected.
+    ///
+    /// # Complexity
+    /// A step per pair that there is.
+    fn track_islands<R: Relation>(&mut self) -> Result<(), TraitsError>;
+
+    /// [`track_islands`](Self::track_islands) for any relation, which is made one if it is none. Events about a run-time relation
+    /// are those of [`Wildcard`](crate::relation::Wildcard). Its islands go with it.
+    ///
+    /// # Errors
+    /// If it is not alive, or names tags.
+    fn track_islands_by_id(&mut self, relation: Entity) -> Result<(), IslandsError>;
+
+    /// Brings the islands of every relation up to date. That is done after every change of pairs, and, with
+    /// [`RelationsPlugin`](crate::RelationsPlugin), in every frame: call it if observers were despawned, or to read the
+    /// islands while observers of pairs run.
+    fn update_islands(&mut self);
+
+    /// The islands of relation type `R`.
+    ///
+    /// # Errors
+    /// If they are not tracked.
+    fn islands<R: Relation>(&self) -> Result<IslandsView<'_>, IslandsError>;
+
+    /// The islands of any relation.
+    ///
+    /// # Errors
+    /// If they are not tracked.
+    fn islands_by_id(&self, relation: Entity) -> Result<IslandsView<'_>, IslandsError>;
+}
+
+impl WorldIslandsExt for World {
+    fn track_islands<R: Relation>(&mut self) -> Result<(), TraitsError> {
+        tracking::track::<R>(self)
+    }
+
+    fn track_islands_by_id(&mut self, relation: Entity) -> Result<(), IslandsError> {
+        tracking::track_by_id(self, relation)
+    }
+
+    fn update_islands(&mut self) {
+        update_all(self);
+    }
+
+    fn islands<R: Relation>(&self) -> Result<IslandsView<'_>, IslandsError> {
+        let not_tracked = || IslandsError::NotTracked { relation: short_name(type_name::<R>()).into_owned() };
+        read(self, Followed::of::<R>()).ok_or_else(not_tracked)
+    }
+
+    fn islands_by_id(&self, relation: Entity) -> Result<IslandsView<'_>, IslandsError> {
+        let store = fetch::store(self);
+        let key = store.map_or(Followed::Entity(relation), |store| Followed::of_entity(store, relation));
+        read(self, key).ok_or_else(|| {
+            let name =
+                store.map(|store| store.registry().name_of(relation)).filter(|name| name.name.is_some());
+            let name =
+                name.map_or_else(|| EntityName::new(self, relation).to_string(), |name| name.to_string());
+            IslandsError::NotTracked { relation: name }
+        })
+    }
+}
+
+fn read(world: &World, key: Followed) -> Option<IslandsView<'_>> {
+    let partition = world.get_resource::<TrackedIslands>()?.partition(key)?;
+    Some(IslandsView { partition: Some(partition) })
+}
