@@ -81,8 +81,8 @@ pub mod __private {
         expr::{PairExpr, ReadFields, WriteFields, parsed},
         ops::{Propagation, register},
         relation::{
-            CleanupPolicy, ExclusiveRelation, OnInstantiate, PairContext, PairRefusal, Probe, ProbeClone,
-            ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, RelationHint, RelationInfo,
+            CleanupPolicy, ExclusiveRelation, OnInstantiate, OnLastSource, OnSourceDespawn, PairContext,
+            PairRefusal, Probe, ProbeClone, ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, RelationHint, RelationInfo,
             RelationIsNotAComponent, StoredRelation, TraitsError, TraversableRelation,
         },
     };

@@ -46,6 +46,16 @@ const INSTANTIATION: Choice = Choice {
     variants: &["Override", "Inherit", "DontInherit"],
 };
 
+const SOURCE_DESPAWN: Choice = Choice {
+    noun: "rule",
+    plural: "rules",
+    path: "OnSourceDespawn",
+    variants: &["Keep", "DespawnTarget"],
+};
+
+const LAST_SOURCE: Choice =
+    Choice { noun: "rule", plural: "rules", path: "OnLastSource", variants: &["Keep", "Despawn"] };
+
 /// Every attribute, in the order of the table at the `Relation` trait.
 pub(crate) const ATTRIBUTES: &[Attribute] = &[
     flag("exclusive"),
@@ -64,6 +74,8 @@ pub(crate) const ATTRIBUTES: &[Attribute] = &[
     Attribute { name: "on_instantiate", takes: Takes::Variant(&INSTANTIATION) },
     Attribute { name: "on_relation_despawn", takes: Takes::Variant(&POLICY) },
     Attribute { name: "on_target_despawn", takes: Takes::Variant(&POLICY) },
+    Attribute { name: "on_source_despawn", takes: Takes::Variant(&SOURCE_DESPAWN) },
+    Attribute { name: "on_last_source", takes: Takes::Variant(&LAST_SOURCE) },
     Attribute { name: "validate", takes: Takes::Function },
     flag("component"),
 ];

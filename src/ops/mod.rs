@@ -31,9 +31,11 @@ pub(crate) use lifecycle::adopt::adopt;
 pub(crate) use lifecycle::cleanup::{clear_pairs, despawn_sources, despawn_with_dependents, would_despawn};
 pub(crate) use lifecycle::companions::set_traits;
 pub(crate) use mutate::{
+    batch::insert_batch,
     change::{move_sources, replace_targets},
     event::{Removal, observe},
-    insert::{insert_batch, insert_by_id, insert_typed, insert_value_by_id},
+    insert::{insert_by_id, insert_typed, insert_value_by_id},
+    operation::Operation,
     order::order_sources,
     remove::{remove_batch, remove_selected, remove_tag, remove_typed, select},
     tag::insert_tag,

@@ -106,6 +106,14 @@ pub enum TraitsError {
         /// The type.
         relation: RelationName,
     },
+    /// The relation is a Bevy relationship, whose pairs follow its component: it cannot have this trait.
+    #[error("traits of {relation} were rejected: `{name}` is not for Bevy relationships")]
+    NotForRelationships {
+        /// The relation.
+        relation: RelationName,
+        /// The trait, as spelled in `#[relation(..)]`.
+        name: &'static str,
+    },
     /// The entity is not alive.
     #[error("traits were given to {entity}, which is not alive")]
     Dead {

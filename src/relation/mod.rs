@@ -25,7 +25,7 @@ pub use data::{PairContext, PairRefusal};
 pub use error::{RelationPath, TraitConflict, TraitsError};
 pub use name::{EntityName, RelationName};
 pub use text::ParseTraitsError;
-pub use traits::{CleanupPolicy, OnInstantiate, RelationTraits};
+pub use traits::{CleanupPolicy, OnInstantiate, OnLastSource, OnSourceDespawn, RelationTraits};
 
 pub(crate) use column::{ColumnRef, ErasedColumn, Value};
 pub(crate) use data::BoxedValue;
@@ -70,6 +70,8 @@ use bevy_ecs::{entity::Entity, query::ReadOnlyQueryData, world::World};
 /// | `on_instantiate = Override \| Inherit \| DontInherit` | what instances of a prefab get: only `Inherit` has an effect so far |
 /// | `on_relation_despawn = Remove \| Despawn \| Refuse` | [`CleanupPolicy`] when the relation goes |
 /// | `on_target_despawn = Remove \| Despawn \| Refuse` | [`CleanupPolicy`] when a target goes |
+/// | `on_source_despawn = Keep \| DespawnTarget` | [`OnSourceDespawn`]: what happens to targets when their source goes |
+/// | `on_last_source = Keep \| Despawn` | [`OnLastSource`]: what happens to a target that loses its last source |
 /// | `validate = function` | [`Relation::validate`] |
 /// | `component` | the type is a [`Component`](bevy_ecs::component::Component) too, which has no bearing on its pairs; one that derives both and does not say so is refused with `type annotations needed` |
 ///

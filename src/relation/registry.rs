@@ -121,6 +121,10 @@ pub(crate) struct Registry {
     free: Vec<RelationId>,
     /// See [`takes_along`](Self::takes_along).
     takes_along: bool,
+    /// See [`counts_sources`](Self::counts_sources).
+    counts_sources: bool,
+    /// See [`despawns_targets`](Self::despawns_targets).
+    despawns_targets: bool,
     /// Keys of relations that are gone: Bevy never frees a `ComponentId`.
     free_keys: Vec<ComponentId>,
 }
@@ -195,6 +199,24 @@ impl Registry {
     /// Notes that a relation or tag takes the sources of its pairs along.
     pub(crate) fn set_takes_along(&mut self) {
         self.takes_along = true;
+    }
+
+    /// Some relation despawns a target that loses its last source.
+    #[inline]
+    pub(crate) fn counts_sources(&self) -> bool {
+        self.counts_sources
+    }
+
+    /// Some relation despawns the targets of a source that goes.
+    #[inline]
+    pub(crate) fn despawns_targets(&self) -> bool {
+        self.despawns_targets
+    }
+
+    /// Notes what the traits of a relation say about its targets.
+    pub(crate) fn note_rules_of_targets(&mut self, traits: &RelationTraits) {
+        self.counts_sources |= traits.counts_sources();
+        self.despawns_targets |= traits.despawns_targets();
     }
 
     /// Adds keys that are free for others.

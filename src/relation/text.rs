@@ -1,7 +1,7 @@
 //! Relation traits as text: the words of `#[relation(..)]`.
 
 use super::{
-    CleanupPolicy, OnInstantiate, RelationTraits, TraitConflict, short_name,
+    CleanupPolicy, OnInstantiate, OnLastSource, OnSourceDespawn, RelationTraits, TraitConflict, short_name,
     traits::{IdRef, OneOf},
 };
 use alloc::{
@@ -109,6 +109,8 @@ const CHOICES: &[(&str, &[&str])] = &[
     ("on_instantiate", &["Override", "Inherit", "DontInherit"]),
     ("on_relation_despawn", POLICIES),
     ("on_target_despawn", POLICIES),
+    ("on_source_despawn", &["Keep", "DespawnTarget"]),
+    ("on_last_source", &["Keep", "Despawn"]),
 ];
 
 const POLICIES: &[&str] = &["Remove", "Despawn", "Refuse"];
@@ -202,6 +204,12 @@ fn set(
         ("on_target_despawn", word) if let Some(policy) = policy(word) => {
             Ok(traits.on_target_despawn(policy))
         }
+        ("on_source_despawn", "Keep") => Ok(traits.on_source_despawn(OnSourceDespawn::Keep)),
+        ("on_source_despawn", "DespawnTarget") => {
+            Ok(traits.on_source_despawn(OnSourceDespawn::DespawnTarget))
+        }
+        ("on_last_source", "Keep") => Ok(traits.on_last_source(OnLastSource::Keep)),
+        ("on_last_source", "Despawn") => Ok(traits.on_last_source(OnLastSource::Despawn)),
         _ => {
             let nearest = spelling::nearest(word, values);
             Err(ParseTraitsError::UnknownValue { name, word: shorten(word), values, nearest })
@@ -238,6 +246,12 @@ impl fmt::Display for RelationTraits {
                     )?;
                 }
                 "on_target_despawn" => write!(f, "on_target_despawn = {:?}", self.target_policy())?,
+                "on_source_despawn" => {
+                    write!(f, "on_source_despawn = {:?}", self.on_source_despawn.unwrap_or_default())?;
+                }
+                "on_last_source" => {
+                    write!(f, "on_last_source = {:?}", self.on_last_source.unwrap_or_default())?;
+                }
                 "data" => match self.data {
                     Some(data) => write!(f, "data = {}", short_name(data.value_name()))?,
                     None => f.write_str(name)?,

@@ -47,6 +47,40 @@ pub enum OnInstantiate {
     DontInherit,
 }
 
+/// What happens to a target when its last pair of the relation goes, in whatever way: it was removed or replaced, or its
+/// source or the relation was despawned.
+///
+/// A target that never had a source stays; and so does one that has another source of the relation when the operation is
+/// done. As with counted references, entities that are sources of each other keep each other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[cfg_attr(
+    feature = "bevy_reflect",
+    derive(bevy_reflect::Reflect),
+    reflect(Clone, PartialEq, Hash, Debug, Default)
+)]
+pub enum OnLastSource {
+    /// It stays. The default.
+    #[default]
+    Keep,
+    /// It is despawned, with its dependents.
+    Despawn,
+}
+
+/// What happens to the targets of a source when the source is despawned.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[cfg_attr(
+    feature = "bevy_reflect",
+    derive(bevy_reflect::Reflect),
+    reflect(Clone, PartialEq, Hash, Debug, Default)
+)]
+pub enum OnSourceDespawn {
+    /// They stay; the pairs are removed. The default.
+    #[default]
+    Keep,
+    /// They are despawned as well, whatever other sources they have.
+    DespawnTarget,
+}
+
 /// Registers a relation type and returns its entity.
 type RegisterFn = fn(&mut World) -> Result<Entity, TraitsError>;
 
@@ -166,6 +200,8 @@ pub struct RelationTraits {
     pub(super) on_instantiate: Option<OnInstantiate>,
     pub(super) on_relation_despawn: Option<CleanupPolicy>,
     pub(super) on_target_despawn: Option<CleanupPolicy>,
+    pub(super) on_source_despawn: Option<OnSourceDespawn>,
+    pub(super) on_last_source: Option<OnLastSource>,
     /// The type of the values that pairs of a run-time relation carry.
     pub(super) data: Option<ColumnRef>,
     conflict: Option<TraitConflict>,
@@ -286,6 +322,40 @@ impl RelationTraits {
         self
     }
 
+    /// What happens to the targets of a source when the source is despawned.
+    ///
+    /// A symmetric relation takes [`on_target_despawn`](Self::on_target_despawn) instead.
+    #[must_use]
+    pub fn on_source_despawn(mut self, rule: OnSourceDespawn) -> Self {
+        merge(&mut self.on_source_despawn, Some(rule), "on_source_despawn", &mut self.conflict);
+        self
+    }
+
+    /// What happens to a target that loses its last source of this relation.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// #[relation(exclusive, on_last_source = Despawn)]
+    /// struct Uses;
+    ///
+    /// # let mut world = World::new();
+    /// # let [a, b, texture] = [(); 3].map(|()| world.spawn_empty().id());
+    /// world.insert_pair(a, Uses, texture)?;
+    /// world.insert_pair(b, Uses, texture)?;
+    /// world.remove_pair::<Uses>(a, texture);
+    /// assert!(world.get_entity(texture).is_ok());
+    /// world.despawn(b);
+    /// assert!(world.get_entity(texture).is_err());
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    #[must_use]
+    pub fn on_last_source(mut self, rule: OnLastSource) -> Self {
+        merge(&mut self.on_last_source, Some(rule), "on_last_source", &mut self.conflict);
+        self
+    }
+
     pub(crate) fn set_data(&mut self, data: ColumnRef) {
         merge(&mut self.data, Some(data), "data", &mut self.conflict);
     }
@@ -309,6 +379,8 @@ impl RelationTraits {
         merge(&mut self.on_instantiate, other.on_instantiate, "on_instantiate", conflict);
         merge(&mut self.on_relation_despawn, other.on_relation_despawn, "on_relation_despawn", conflict);
         merge(&mut self.on_target_despawn, other.on_target_despawn, "on_target_despawn", conflict);
+        merge(&mut self.on_source_despawn, other.on_source_despawn, "on_source_despawn", conflict);
+        merge(&mut self.on_last_source, other.on_last_source, "on_last_source", conflict);
         merge(&mut self.data, other.data, "data", conflict);
         self.check()
     }
@@ -329,6 +401,16 @@ impl RelationTraits {
             if self.is_acyclic() {
                 return clash("symmetric", "acyclic");
             }
+            // Both ends of its pairs are sources.
+            if self.despawns_targets() {
+                return clash("symmetric", "on_source_despawn = DespawnTarget");
+            }
+            if self.counts_sources() {
+                return clash("symmetric", "on_last_source = Despawn");
+            }
+        }
+        if self.despawns_targets() && self.target_policy() == CleanupPolicy::Refuse {
+            return clash("on_source_despawn = DespawnTarget", "on_target_despawn = Refuse");
         }
         if self.is_tag() && self.data.is_some() {
             return clash("tag", "data");
@@ -372,6 +454,25 @@ impl RelationTraits {
         self.on_target_despawn.unwrap_or(CleanupPolicy::Remove)
     }
 
+    /// Whether the targets of a source go with it.
+    pub(crate) fn despawns_targets(&self) -> bool {
+        self.on_source_despawn == Some(OnSourceDespawn::DespawnTarget)
+    }
+
+    /// Whether a target goes that loses its last source.
+    pub(crate) fn counts_sources(&self) -> bool {
+        self.on_last_source == Some(OnLastSource::Despawn)
+    }
+
+    /// A rule that despawns targets for what happens to their sources, if there is one.
+    pub(crate) fn source_rule(&self) -> Option<&'static str> {
+        let rules = [
+            (self.despawns_targets(), "on_source_despawn = DespawnTarget"),
+            (self.counts_sources(), "on_last_source = Despawn"),
+        ];
+        rules.into_iter().find_map(|(is_set, name)| is_set.then_some(name))
+    }
+
     /// The declared facts, spelled as in `#[relation(..)]`.
     pub fn names(&self) -> Vec<&'static str> {
         let flags = [
@@ -392,6 +493,8 @@ impl RelationTraits {
             (self.on_instantiate.is_some(), "on_instantiate"),
             (self.on_relation_despawn.is_some(), "on_relation_despawn"),
             (self.on_target_despawn.is_some(), "on_target_despawn"),
+            (self.on_source_despawn.is_some(), "on_source_despawn"),
+            (self.on_last_source.is_some(), "on_last_source"),
             (self.data.is_some(), "data"),
         ];
         flags.into_iter().filter_map(|(set, name)| set.then_some(name)).collect()

@@ -73,6 +73,7 @@ mod replacing;
 mod scale;
 mod search;
 mod smoke;
+mod source_rules;
 mod stale_plans;
 mod storm;
 mod tags;

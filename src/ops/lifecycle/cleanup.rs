@@ -6,7 +6,7 @@
 
 use super::{
     component,
-    dependents::{self, relation_of, relation_policy},
+    dependents::{self, DespawnPlan, relation_of, relation_policy},
 };
 use crate::{
     fetch,
@@ -15,6 +15,7 @@ use crate::{
         mutate::{
             error::{DespawnError, PairRole},
             event::Removal,
+            operation::{Operation, queue_despawn_of_orphans},
             remove::{self, Completion, Selection},
             writer::{FastPath, PairWriter},
         },
@@ -60,7 +61,10 @@ impl Departure {
     /// that panics leaves none on it.
     fn finish(self, world: &mut DeferredWorld, entity: Entity, is_gone: bool) {
         if !self.removals.is_empty() {
-            remove::remove_all(world, &self.removals, Removal::DespawnOf(entity));
+            let removed = remove::remove_all(world, &self.removals, Removal::DespawnOf(entity));
+            if removed.orphans {
+                queue_despawn_of_orphans(world);
+            }
         }
         if !self.adopted.is_empty() {
             // Bevy removes those only that its collection of the target has by now.
@@ -193,7 +197,11 @@ fn dependents_of_relations(world: &mut DeferredWorld<'_>, entity: Entity) -> Vec
 #[inline]
 fn leave_as_source(store: &mut PairStore, relation: RelationId, entity: Entity, departure: &mut Departure) {
     if PairWriter::new(store).try_unlink_source(relation, entity) != FastPath::Done {
-        let targets = store.relation(relation).targets(entity);
+        let index = store.relation(relation);
+        if index.despawns_targets() {
+            departure.dependents.extend(index.targets(entity));
+        }
+        let targets = index.targets(entity);
         departure.removals.pairs.extend(targets.map(|target| StoredPair {
             source: entity,
             relation,
@@ -354,9 +362,47 @@ fn add_to_cascade(world: &mut DeferredWorld<'_>, dependents: Vec<Entity>) {
 
 /// Despawns the dependents whose command was lost.
 pub(super) fn resume(world: &mut World) {
+    if let Some(store) = fetch::store_mut(world) {
+        store.release_all_orphans();
+    }
     if world.get_resource::<Cascade>().is_some_and(Cascade::is_due) {
         Drain::new(world).run(Vec::new());
     }
+    despawn_orphans(world);
+}
+
+/// Despawns targets that have lost their last source. While others are being despawned, that is done at the end.
+pub(super) fn despawn_orphans(world: &mut World) {
+    if fetch::store(world).is_some_and(PairStore::has_orphans) && !Cascade::is_running(world) {
+        Drain::new(world).run(Vec::new());
+    }
+}
+
+/// What goes next because it has lost its last source, dependents first. What a policy keeps is reported.
+#[cold]
+fn next_orphans(world: &mut World) -> Vec<Entity> {
+    let Some(store) = fetch::store_mut(world).filter(|store| store.has_orphans()) else { return Vec::new() };
+    let mut orphans = store.take_orphans();
+    orphans.retain(|&orphan| world.entities().contains_spawned(orphan));
+    let plan = |world: &mut World, orphans: Vec<Entity>| {
+        let order = dependents::collect(&mut DeferredWorld::from(&mut *world), orphans);
+        DespawnPlan { order, direct: 0 }
+    };
+    let all = plan(world, orphans.clone());
+    if orphans.first().is_none_or(|&first| refuse(world, first, &all).is_ok()) {
+        return all.order;
+    }
+    orphans.retain(|&orphan| {
+        let own = plan(world, alloc::vec![orphan]);
+        let refused = refuse(world, orphan, &own);
+        let is_free = refused.is_ok();
+        if let Err(error) = refused {
+            let error = to_bevy(error.named(world));
+            report(world.commands(), error);
+        }
+        is_free
+    });
+    plan(world, orphans).order
 }
 
 /// Drains the list of dependents. Lets go of the list when dropped, also by a panic in a user's observer.
@@ -381,10 +427,14 @@ impl<'w> Drain<'w> {
             let pending =
                 cascade.map(|mut cascade| core::mem::take(&mut cascade.pending)).unwrap_or_default();
             if pending.is_empty() {
-                set_running(self.0, false);
-                break;
+                order = next_orphans(self.0);
+                if order.is_empty() {
+                    set_running(self.0, false);
+                    break;
+                }
+            } else {
+                order = dependents::collect(&mut DeferredWorld::from(&mut *self.0), pending);
             }
-            order = dependents::collect(&mut DeferredWorld::from(&mut *self.0), pending);
         }
         rest.run(|| remove::drop_removed(self.0));
         rest.finish();
@@ -423,17 +473,19 @@ pub(crate) fn would_despawn(world: &mut World, entity: Entity) -> Result<Vec<Ent
     }
     // `ChildOf` takes part in every world. Bevy's components tell what lies below as long as nothing else is in use.
     prepare(world);
-    let mut order = plan_despawn(world, &[entity])?;
+    let DespawnPlan { mut order, direct } = plan_despawn(world, &[entity])?;
     // One that takes part in nothing is unknown here.
-    if order.last() != Some(&entity) {
-        order.push(entity);
+    if order[..direct].last() != Some(&entity) {
+        order.insert(direct, entity);
     }
     Ok(order)
 }
 
 /// Despawns entities and everything that goes with them, dependents first.
 fn despawn_all(world: &mut World, roots: Vec<Entity>) -> Result<(), DespawnError> {
-    let mut order = plan_despawn(world, &roots)?;
+    let DespawnPlan { mut order, direct } = plan_despawn(world, &roots)?;
+    // Targets that lose their last source go when they have lost it: an observer may give them another.
+    order.truncate(direct);
     // They take part in nothing, or an observer has brought them back into pairs.
     order.extend(roots);
     Drain::new(world).run(order);
@@ -441,24 +493,25 @@ fn despawn_all(world: &mut World, roots: Vec<Entity>) -> Result<(), DespawnError
 }
 
 /// Entities that are known here and everything that goes with them, dependents first, if no policy stands in the way.
-fn plan_despawn(world: &mut World, roots: &[Entity]) -> Result<Vec<Entity>, DespawnError> {
-    let Some(&first) = roots.first() else { return Ok(Vec::new()) };
-    let order = dependents::collect(&mut DeferredWorld::from(&mut *world), roots.to_vec());
-    if let Err(error) = refuse(world, first, &order) {
+fn plan_despawn(world: &mut World, roots: &[Entity]) -> Result<DespawnPlan, DespawnError> {
+    let Some(&first) = roots.first() else { return Ok(DespawnPlan::default()) };
+    let plan = dependents::plan(&mut DeferredWorld::from(&mut *world), roots.to_vec());
+    if let Err(error) = refuse(world, first, &plan) {
         // The error names the one that cannot go.
         let own = roots.iter().find_map(|&root| {
-            let order = dependents::collect(&mut DeferredWorld::from(&mut *world), alloc::vec![root]);
-            refuse(world, root, &order).err()
+            let plan = dependents::plan(&mut DeferredWorld::from(&mut *world), alloc::vec![root]);
+            refuse(world, root, &plan).err()
         });
         return Err(own.unwrap_or(error).named(world));
     }
-    Ok(order)
+    Ok(plan)
 }
 
-/// Whether a policy stands in the way of despawning `order`.
-fn refuse(world: &World, entity: Entity, order: &[Entity]) -> Result<(), DespawnError> {
+/// Whether a policy stands in the way of a despawn.
+fn refuse(world: &World, entity: Entity, plan: &DespawnPlan) -> Result<(), DespawnError> {
     let Some(store) = fetch::store(world) else { return Ok(()) };
-    for &used in order {
+    let gone = plan.gone();
+    for (at, &used) in plan.order.iter().enumerate() {
         if !store.may_refuse(used) {
             continue;
         }
@@ -471,6 +524,7 @@ fn refuse(world: &World, entity: Entity, order: &[Entity]) -> Result<(), Despawn
         for relation in store.participants().relations(used) {
             if store.relation(relation).is_target(used)
                 && store.relation(relation).target_policy() == CleanupPolicy::Refuse
+                && !(at >= plan.direct && loses_all_sources(store, relation, used, &gone))
                 && let Some(error) = in_use_as_target(store, relation, used, entity)
             {
                 return Err(error);
@@ -492,12 +546,25 @@ fn refuse(world: &World, entity: Entity, order: &[Entity]) -> Result<(), Despawn
     Ok(())
 }
 
-/// Removes every pair, values and all; relations may be declared anew then.
+/// Whether `target` is in use no longer by the time it goes: it has lost the sources that the relation counts.
+fn loses_all_sources(store: &PairStore, relation: RelationId, target: Entity, gone: &EntityHashSet) -> bool {
+    let index = store.relation(relation);
+    index.counts_sources() && index.sources(target).all(|source| gone.contains(&source))
+}
+
+/// Removes every pair, values and all; relations may be declared anew then. No target is despawned for it.
 pub(crate) fn clear_pairs(world: &mut World) {
     end_idleness(world);
     let Some(store) = fetch::store(world) else { return };
     let all = remove::select(store, None, PairId::ALL);
-    remove::remove_selected(world, all, Removal::REMOVED);
+    let mut rest = Completion::default();
+    let mut operation = Operation::begin(world);
+    rest.run(|| _ = remove::remove_selected(operation.world(), all, Removal::REMOVED));
+    if let Some(store) = fetch::store_mut(operation.world()) {
+        store.forget_orphans();
+    }
+    operation.finish();
+    rest.finish();
     let Some(store) = fetch::store_mut(world) else { return };
     let ids: Vec<_> = store.registry().ids().collect();
     for id in ids {

@@ -48,6 +48,10 @@ impl ParticipantLifecycle for Participant {
         cleanup::leave_all(world, entity);
     }
 
+    fn despawn_orphans(world: &mut World) {
+        cleanup::despawn_orphans(world);
+    }
+
     fn resume(world: &mut World) {
         let Some(store) = fetch::store(world) else { return };
         for entity in store.participants().all_stripped() {

@@ -21,6 +21,10 @@ pub(in crate::ops) trait ParticipantLifecycle {
     /// Ends the pairs of an entity whose despawn went unnoticed.
     fn end_pairs(world: &mut DeferredWorld<'_>, entity: Entity);
 
+    /// Despawns targets that have lost their last source, of relations that ask for that, unless they have another by now.
+    /// Does nothing while an operation goes on that may give them one.
+    fn despawn_orphans(world: &mut World);
+
     /// Does what queued commands were to do and have not done.
     fn resume(world: &mut World);
 }
