@@ -15,7 +15,8 @@ pub use api::bundle::{BundleList, Pair, PairList, PairTarget, PairsBundle, Sourc
 pub use api::propagate::{InsertedAbove, RemovedAbove};
 pub use api::trigger::{NotTraversableError, PropagatedEvent, Propagation};
 pub use mutate::error::{
-    AttemptedPair, DespawnError, InsertPairError, InsertPairsError, PairRole, ReorderError,
+    AttemptedPair, BrokenConstraint, ConstraintError, DespawnError, InsertPairError, InsertPairsError,
+    PairRole, ReorderError,
 };
 pub use register::keys::{
     PairInserted, PairInsertedEvent, PairPattern, PairRemoved, PairRemovedEvent, RemovalCause,

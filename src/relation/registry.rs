@@ -1,7 +1,7 @@
 //! The relations of a world: by type, by entity, by name.
 
 use super::{
-    ColumnRef, PairContext, PairRefusal, Relation, RelationName, RelationTraits, Value,
+    ColumnRef, PairContext, PairRefusal, Relation, RelationName, RelationTraits, ResolvedConstraint, Value,
     builtin::{BUILT_INS, Tagged, built_in},
 };
 use crate::id::RelationId;
@@ -67,6 +67,8 @@ pub(crate) struct RelationEntry {
     pub(crate) is_companion: bool,
     /// Whose children the targets must be.
     pub(crate) one_of: Option<Entity>,
+    /// What the ends of its pairs must be.
+    pub(crate) constraints: Vec<ResolvedConstraint>,
     /// Its traits are known: those of a type are declared while it is being registered.
     pub(crate) settled: bool,
     /// Pairs have been inserted, or it is built in: traits cannot change any more.
@@ -94,6 +96,7 @@ impl RelationEntry {
             with: Vec::new(),
             is_companion: false,
             one_of: None,
+            constraints: Vec::new(),
             settled: false,
             frozen: false,
             keys: SmallVec::new(),

@@ -1,6 +1,9 @@
 //! Relation traits: the facts that can be declared about a relation, and which of them contradict.
 
-use super::{ColumnRef, Relation, TraitConflict, TraitsError};
+use super::{
+    CleanupPolicy, ColumnRef, EndConstraint, OnInstantiate, OnLastSource, OnMissing, OnSourceDespawn,
+    Relation, TraitConflict, TraitsError,
+};
 use alloc::vec::Vec;
 use bevy_ecs::{
     entity::Entity,
@@ -12,74 +15,6 @@ use bevy_reflect::std_traits::ReflectDefault;
 use bevy_reflect::{ReflectDeserialize, ReflectSerialize};
 use core::any::TypeId;
 use smallvec::SmallVec;
-
-/// What happens to pairs when an entity they mention is despawned.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[cfg_attr(feature = "bevy_reflect", derive(bevy_reflect::Reflect), reflect(Clone, PartialEq, Hash, Debug))]
-pub enum CleanupPolicy {
-    /// The pairs are removed; their sources live on. The default.
-    Remove,
-    /// The sources of the pairs are despawned as well.
-    Despawn,
-    /// The despawn is refused by [`despawn_with_dependents`](crate::WorldPairExt::despawn_with_dependents).
-    /// Bevy's own despawn cannot be refused: it completes as `Remove` and reports an error. Flecs calls this policy `Panic`.
-    Refuse,
-}
-
-/// What an instance of a prefab gets of a component or pair of the prefab.
-///
-/// Only `Inherit` has an effect so far: expressions find what is shared through [`IsA`](super::IsA). Instances cannot be
-/// made yet, so that nothing is ever copied.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-#[cfg_attr(
-    feature = "bevy_reflect",
-    derive(bevy_reflect::Reflect),
-    reflect(Clone, PartialEq, Hash, Debug, Default)
-)]
-pub enum OnInstantiate {
-    /// A copy of its own, once instances can be made. The default. Until then an entity with a pair of
-    /// [`IsA`](super::IsA) gets nothing.
-    #[default]
-    Override,
-    /// The prefab's, shared through [`IsA`](super::IsA).
-    Inherit,
-    /// Nothing.
-    DontInherit,
-}
-
-/// What happens to a target when its last pair of the relation goes, in whatever way: it was removed or replaced, or its
-/// source or the relation was despawned.
-///
-/// A target that never had a source stays; and so does one that has another source of the relation when the operation is
-/// done. As with counted references, entities that are sources of each other keep each other.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-#[cfg_attr(
-    feature = "bevy_reflect",
-    derive(bevy_reflect::Reflect),
-    reflect(Clone, PartialEq, Hash, Debug, Default)
-)]
-pub enum OnLastSource {
-    /// It stays. The default.
-    #[default]
-    Keep,
-    /// It is despawned, with its dependents.
-    Despawn,
-}
-
-/// What happens to the targets of a source when the source is despawned.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-#[cfg_attr(
-    feature = "bevy_reflect",
-    derive(bevy_reflect::Reflect),
-    reflect(Clone, PartialEq, Hash, Debug, Default)
-)]
-pub enum OnSourceDespawn {
-    /// They stay; the pairs are removed. The default.
-    #[default]
-    Keep,
-    /// They are despawned as well, whatever other sources they have.
-    DespawnTarget,
-}
 
 /// Registers a relation type and returns its entity.
 type RegisterFn = fn(&mut World) -> Result<Entity, TraitsError>;
@@ -197,6 +132,9 @@ pub struct RelationTraits {
     pub(super) flags: u16,
     pub(super) with: SmallVec<[IdRef; 1]>,
     pub(super) one_of: Option<OneOf>,
+    pub(super) source: Vec<EndConstraint>,
+    pub(super) target: Vec<EndConstraint>,
+    pub(super) on_missing: Option<OnMissing>,
     pub(super) on_instantiate: Option<OnInstantiate>,
     pub(super) on_relation_despawn: Option<CleanupPolicy>,
     pub(super) on_target_despawn: Option<CleanupPolicy>,
@@ -300,6 +238,60 @@ impl RelationTraits {
         self.one_of = Some(one_of);
     }
 
+    /// Sources must have a component, or must not have it. Several add up.
+    ///
+    /// A verb is checked as a whole before it changes anything. In a bundle the components come before the pairs, wherever they
+    /// stand in it. Commands are applied one by one: the component must have been inserted by a command before. When the
+    /// component goes later, or comes although the source must not have it, the pairs are removed, and that is reported to
+    /// Bevy's error handler; what else is possible says [`on_missing`](Self::on_missing). A Bevy relationship
+    /// cannot have constraints.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Component)]
+    /// struct Person;
+    /// #[derive(Component)]
+    /// struct City;
+    /// #[derive(Component)]
+    /// struct Ruin;
+    ///
+    /// #[derive(Relation)]
+    /// #[relation(source(Person), target(City, !Ruin))]
+    /// struct LivesIn;
+    ///
+    /// # let mut world = World::new();
+    /// let rome = world.spawn(City).id();
+    /// let troy = world.spawn((City, Ruin)).id();
+    /// let ann = world.spawn((Pair(LivesIn, rome), Person)).id();
+    /// assert!(world.has_pair::<LivesIn>(ann, rome));
+    /// let error = world.insert_pair(ann, LivesIn, troy).unwrap_err();
+    /// assert!(error.to_string().ends_with("the target must not have `Ruin`"));
+    /// ```
+    #[must_use]
+    pub fn source(mut self, constraint: EndConstraint) -> Self {
+        if !self.source.contains(&constraint) {
+            self.source.push(constraint);
+        }
+        self
+    }
+
+    /// Targets must have a component, or must not have it. See [`source`](Self::source).
+    #[must_use]
+    pub fn target(mut self, constraint: EndConstraint) -> Self {
+        if !self.target.contains(&constraint) {
+            self.target.push(constraint);
+        }
+        self
+    }
+
+    /// What happens to a pair of which an end is not what [`source`](Self::source) and [`target`](Self::target) ask for.
+    #[must_use]
+    pub fn on_missing(mut self, rule: OnMissing) -> Self {
+        merge(&mut self.on_missing, Some(rule), "on_missing", &mut self.conflict);
+        self
+    }
+
     /// What instances of a prefab get. Only [`Inherit`](OnInstantiate::Inherit) has an effect so far.
     #[must_use]
     pub fn on_instantiate(mut self, rule: OnInstantiate) -> Self {
@@ -374,8 +366,16 @@ impl RelationTraits {
         if let Some(one_of) = other.one_of {
             self.set_one_of(one_of);
         }
+        for (own, other) in [(&mut self.source, other.source), (&mut self.target, other.target)] {
+            for constraint in other {
+                if !own.contains(&constraint) {
+                    own.push(constraint);
+                }
+            }
+        }
         self.conflict = self.conflict.or(other.conflict);
         let conflict = &mut self.conflict;
+        merge(&mut self.on_missing, other.on_missing, "on_missing", conflict);
         merge(&mut self.on_instantiate, other.on_instantiate, "on_instantiate", conflict);
         merge(&mut self.on_relation_despawn, other.on_relation_despawn, "on_relation_despawn", conflict);
         merge(&mut self.on_target_despawn, other.on_target_despawn, "on_target_despawn", conflict);
@@ -418,6 +418,14 @@ impl RelationTraits {
         if self.has_final() && self.is_inheritable() {
             return clash("final", "inheritable");
         }
+        for (name, constraints) in [("source", &self.source), ("target", &self.target)] {
+            let excluded = |required: &EndConstraint| {
+                constraints.iter().any(|other| !other.is_required() && other.is_about_same(required))
+            };
+            if constraints.iter().any(|constraint| constraint.is_required() && excluded(constraint)) {
+                return clash(name, name);
+            }
+        }
         Ok(())
     }
 
@@ -439,6 +447,18 @@ impl RelationTraits {
 
     pub(crate) fn column(&self) -> Option<ColumnRef> {
         self.data
+    }
+
+    pub(crate) fn source_constraints(&self) -> &[EndConstraint] {
+        &self.source
+    }
+
+    pub(crate) fn target_constraints(&self) -> &[EndConstraint] {
+        &self.target
+    }
+
+    pub(crate) fn missing_rule(&self) -> OnMissing {
+        self.on_missing.unwrap_or_default()
     }
 
     /// What instances of a prefab get: of this component, or of pairs of this relation.
@@ -464,9 +484,11 @@ impl RelationTraits {
         self.on_last_source == Some(OnLastSource::Despawn)
     }
 
-    /// A rule that despawns targets for what happens to their sources, if there is one.
-    pub(crate) fn source_rule(&self) -> Option<&'static str> {
+    /// A trait that needs every change of pairs to go through this crate, if there is one.
+    pub(crate) fn not_for_relationships(&self) -> Option<&'static str> {
         let rules = [
+            (!self.source.is_empty(), "source"),
+            (!self.target.is_empty(), "target"),
             (self.despawns_targets(), "on_source_despawn = DespawnTarget"),
             (self.counts_sources(), "on_last_source = Despawn"),
         ];
@@ -490,6 +512,9 @@ impl RelationTraits {
             (self.is_inheritable(), "inheritable"),
             (self.one_of.is_some(), "one_of"),
             (!self.with.is_empty(), "with"),
+            (!self.source.is_empty(), "source"),
+            (!self.target.is_empty(), "target"),
+            (self.on_missing.is_some(), "on_missing"),
             (self.on_instantiate.is_some(), "on_instantiate"),
             (self.on_relation_despawn.is_some(), "on_relation_despawn"),
             (self.on_target_despawn.is_some(), "on_target_despawn"),

@@ -46,6 +46,7 @@ impl FastPathFlags {
         let has_rules = !entry.frozen
             || !entry.with.is_empty()
             || entry.traits.one_of_rule().is_some()
+            || !entry.constraints.is_empty()
             || entry.traits.is_symmetric()
             || id == IS_A
             || index.reverse.extras.ticks;

@@ -17,6 +17,7 @@ mod component_traits;
 mod component_with;
 #[cfg(not(miri))]
 mod determinism;
+mod end_constraints;
 mod error_names;
 mod errors;
 mod event_adopted;

@@ -407,9 +407,14 @@ fn rules_that_contradict_are_rejected() {
     }
     let error = world.adopt_relationship_with::<CrewOf>(last()).unwrap_err();
     assert!(matches!(error, TraitsError::NotForRelationships { .. }), "{error}");
-    assert!(error.to_string().contains("`on_last_source = Despawn` is not for Bevy relationships"), "{error}");
+    assert!(
+        error.to_string().contains("`on_last_source = Despawn` is not for Bevy relationships"),
+        "{error}"
+    );
     assert!(world.adopt_relationship_with::<CrewOf>(along()).is_err());
-    world.adopt_relationship_with::<CrewOf>(RelationTraits::new().on_last_source(OnLastSource::Keep)).unwrap();
+    world
+        .adopt_relationship_with::<CrewOf>(RelationTraits::new().on_last_source(OnLastSource::Keep))
+        .unwrap();
     world.check_pairs().unwrap();
 }
 

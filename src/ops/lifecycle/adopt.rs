@@ -133,7 +133,7 @@ pub(crate) fn adopt<C: Relationship>(
         if let Some(conflict) = conflict {
             return Err(TraitsError::Conflict { relation, conflict });
         }
-        if let Some(name) = traits.source_rule() {
+        if let Some(name) = traits.not_for_relationships() {
             return Err(TraitsError::NotForRelationships { relation, name });
         }
         apply_traits(world, id, all)?;

@@ -378,10 +378,12 @@ pub(super) fn despawn_orphans(world: &mut World) {
     }
 }
 
-/// What goes next because it has lost its last source, dependents first. What a policy keeps is reported.
+/// What goes next because it has lost its last source, dependents first. Returns also whether a policy keeps some, which a
+/// queued command reports.
 #[cold]
-fn next_orphans(world: &mut World) -> Vec<Entity> {
-    let Some(store) = fetch::store_mut(world).filter(|store| store.has_orphans()) else { return Vec::new() };
+fn next_orphans(world: &mut World) -> (Vec<Entity>, bool) {
+    let store = fetch::store_mut(world).filter(|store| store.has_orphans());
+    let Some(store) = store else { return (Vec::new(), false) };
     let mut orphans = store.take_orphans();
     orphans.retain(|&orphan| world.entities().contains_spawned(orphan));
     let plan = |world: &mut World, orphans: Vec<Entity>| {
@@ -390,7 +392,7 @@ fn next_orphans(world: &mut World) -> Vec<Entity> {
     };
     let all = plan(world, orphans.clone());
     if orphans.first().is_none_or(|&first| refuse(world, first, &all).is_ok()) {
-        return all.order;
+        return (all.order, false);
     }
     orphans.retain(|&orphan| {
         let own = plan(world, alloc::vec![orphan]);
@@ -402,7 +404,7 @@ fn next_orphans(world: &mut World) -> Vec<Entity> {
         }
         is_free
     });
-    plan(world, orphans).order
+    (plan(world, orphans).order, true)
 }
 
 /// Drains the list of dependents. Lets go of the list when dropped, also by a panic in a user's observer.
@@ -427,8 +429,11 @@ impl<'w> Drain<'w> {
             let pending =
                 cascade.map(|mut cascade| core::mem::take(&mut cascade.pending)).unwrap_or_default();
             if pending.is_empty() {
-                order = next_orphans(self.0);
-                if order.is_empty() {
+                let is_reported;
+                (order, is_reported) = next_orphans(self.0);
+                if is_reported {
+                    rest.run(|| self.0.flush());
+                } else if order.is_empty() {
                     set_running(self.0, false);
                     break;
                 }

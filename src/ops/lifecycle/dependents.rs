@@ -23,7 +23,11 @@ pub(super) struct DespawnPlan {
 impl DespawnPlan {
     /// All of them, if some lose their last source with others of them.
     pub(super) fn gone(&self) -> EntityHashSet {
-        if self.direct < self.order.len() { self.order.iter().copied().collect() } else { EntityHashSet::default() }
+        if self.direct < self.order.len() {
+            self.order.iter().copied().collect()
+        } else {
+            EntityHashSet::default()
+        }
     }
 }
 

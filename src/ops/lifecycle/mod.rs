@@ -5,5 +5,6 @@ pub(in crate::ops) mod cleanup;
 pub(in crate::ops) mod clone;
 pub(in crate::ops) mod companions;
 pub(in crate::ops) mod component;
+mod constraints;
 mod dependents;
 pub(in crate::ops) mod participant;

@@ -1,6 +1,6 @@
 //! The life of a participant: hooks and an observer of the marker.
 
-use super::{cleanup, clone};
+use super::{cleanup, clone, constraints};
 use crate::{
     fetch,
     ops::{
@@ -42,6 +42,10 @@ impl Component for Participant {
 impl ParticipantLifecycle for Participant {
     fn spawn_observers(world: &mut World) -> Vec<Entity> {
         vec![event::observe_change::<DiscardEvent, Self, Stripped>(world)]
+    }
+
+    fn spawn_constraint_observers(world: &mut World) -> Vec<Entity> {
+        constraints::spawn_observers(world)
     }
 
     fn end_pairs(world: &mut DeferredWorld<'_>, entity: Entity) {

@@ -1,7 +1,7 @@
 //! Inserting pairs.
 
 use super::{
-    error::{AttemptedPair, InsertPairError, PairRole, store_removed},
+    error::{AttemptedPair, BrokenConstraint, ConstraintError, InsertPairError, PairRole, store_removed},
     event::{self, PairChange, PairEvent, Removal},
     operation::despawn_orphans,
     plan::{Given, InsertPlan, Insertion, MAX_ROUNDS, ValueSource, attempted, make_values, plan, take_given},
@@ -11,16 +11,18 @@ use super::{
 };
 use crate::{
     fetch,
-    id::{PairId, RelationId, StoredPair, StoredTag},
+    id::{PairId, StoredPair, StoredTag},
     ops::register::{
         entity::{relation_id_of, respawn},
         participant,
         relation::try_relation_id,
+        report::report_warning,
         store::ensure_store,
     },
-    relation::{Adopted, EntityName, Relation, TraitsError, Value},
+    relation::{Adopted, EntityName, InsertDefault, Relation, TraitsError, Value},
     store::{Affected, FastPathFlags, PairStore},
 };
+use alloc::vec::Vec;
 use bevy_ecs::{
     entity::Entity,
     world::{DeferredWorld, World},
@@ -175,6 +177,22 @@ pub(crate) fn insert(
     insert_by_rules(world, pair, given)
 }
 
+/// [`insert`] for a clone that has not got its components yet: the caller looks later at those of the ends.
+///
+/// # Errors
+/// As there.
+pub(in crate::ops) fn insert_for_clone(
+    world: &mut World,
+    pair: StoredPair,
+    given: Option<&mut Given<'_>>,
+) -> Result<(), InsertPairError> {
+    let is_constrained = |store: &PairStore| !store.registry().entry(pair.relation).constraints.is_empty();
+    match fetch::store(world).is_some_and(is_constrained) {
+        true => insert_by_plan(world, pair, given, false),
+        false => insert(world, pair, given),
+    }
+}
+
 /// Marks the ends of a pair that was not ready for the fast path, which is taken then, unless the pair may close a cycle.
 #[inline(never)]
 pub(super) fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
@@ -231,13 +249,22 @@ pub(super) fn insert_observed(
 fn insert_by_rules(
     world: &mut World,
     pair: StoredPair,
+    given: Option<&mut Given<'_>>,
+) -> Result<(), InsertPairError> {
+    insert_by_plan(world, pair, given, true)
+}
+
+fn insert_by_plan(
+    world: &mut World,
+    pair: StoredPair,
     mut given: Option<&mut Given<'_>>,
+    checks_ends: bool,
 ) -> Result<(), InsertPairError> {
     for round in 0.. {
         let Some(store) = fetch::store(world) else {
             return Err(store_removed(world, pair.source, pair.target));
         };
-        let mut plan = plan(world, store, pair, given.as_deref())?;
+        let mut plan = plan(world, store, pair, given.as_deref(), checks_ends)?;
         if round > MAX_ROUNDS {
             let dead = if plan.lost.is_empty() { PairRole::Target } else { PairRole::Relation };
             return Err(InsertPairError::Dead { pair: attempted(world, store, pair), dead });
@@ -290,7 +317,7 @@ pub(super) fn apply(
     plan: InsertPlan,
     mut given: Option<&mut Given<'_>>,
 ) -> Result<(), InsertPairError> {
-    let InsertPlan { mut removals, dropped, mut insertions, adopted, .. } = plan;
+    let InsertPlan { mut removals, dropped, mut insertions, adopted, defaults, warnings, .. } = plan;
     let mut deferred = DeferredWorld::from(&mut *world);
     // The last that may panic with everything as it was.
     let mut observed = remove::trigger_removed(&mut deferred, &removals, Removal::REPLACED);
@@ -304,6 +331,10 @@ pub(super) fn apply(
     let orphans = remove::unlink(&mut deferred, &removals);
     write(&mut deferred, &insertions, &rows, &adopted);
     let mut rest = Completion::default();
+    if !defaults.is_empty() || !warnings.is_empty() {
+        complete_ends(world, &mut rest, defaults, warnings);
+        observed = true;
+    }
     for &Insertion { pair, replaced, .. } in &insertions {
         if event::is_observed(world, PairEvent::Inserted, pair) {
             let world = &mut DeferredWorld::from(&mut *world);
@@ -328,6 +359,27 @@ pub(super) fn apply(
     }
     rest.finish();
     Ok(())
+}
+
+/// Inserts the components that ends of new pairs lack, and reports what they should be and are not.
+#[cold]
+fn complete_ends(
+    world: &mut World,
+    rest: &mut Completion,
+    defaults: Vec<(Entity, InsertDefault)>,
+    warnings: Vec<BrokenConstraint>,
+) {
+    for (end, insert_default) in defaults {
+        rest.run(|| {
+            // Hooks and observers of the component before may have despawned it.
+            if let Ok(mut end) = world.get_entity_mut(end) {
+                insert_default(&mut end);
+            }
+        });
+    }
+    for warning in warnings {
+        report_warning(world.commands(), ConstraintError::Kept(warning));
+    }
 }
 
 /// Writes the pairs of a plan to the store, with the rows of their values.
@@ -463,7 +515,7 @@ mod tests {
             value: Value::Slot(&mut slot),
         };
         let store = fetch::store(&world).unwrap();
-        let plan = plan(&world, store, pair, Some(&given)).unwrap();
+        let plan = plan(&world, store, pair, Some(&given), true).unwrap();
         assert_eq!((plan.removals.len(), plan.insertions.len(), plan.newcomers.len()), (1, 1, 0));
         lose(&mut world);
         let error = apply(&mut world, pair, plan, Some(&mut given)).unwrap_err();

@@ -18,6 +18,9 @@ pub(in crate::ops) trait ParticipantLifecycle {
     /// Spawns the observers of the marker.
     fn spawn_observers(world: &mut World) -> Vec<Entity>;
 
+    /// Spawns the observers of components that the ends of pairs must have or must not have.
+    fn spawn_constraint_observers(world: &mut World) -> Vec<Entity>;
+
     /// Ends the pairs of an entity whose despawn went unnoticed.
     fn end_pairs(world: &mut DeferredWorld<'_>, entity: Entity);
 
