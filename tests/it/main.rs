@@ -75,6 +75,7 @@ mod scale;
 mod search;
 mod smoke;
 mod source_rules;
+mod source_rules_model;
 mod stale_plans;
 mod storm;
 mod tags;
