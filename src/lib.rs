@@ -47,8 +47,8 @@ pub mod error {
         disabling::DisablingError,
         islands::IslandsError,
         ops::{
-            AttemptedPair, DespawnError, InsertPairError, InsertPairsError, NotTraversableError, PairRole,
-            ReorderError,
+            AttemptedPair, BrokenConstraint, ConstraintError, DespawnError, InsertPairError,
+            InsertPairsError, NotTraversableError, PairRole, ReorderError,
         },
         relation::{EntityName, PairRefusal, ParseTraitsError, TraitConflict, TraitsError},
         store::{Invariant, PairInvariantError},
@@ -85,9 +85,10 @@ pub mod __private {
         expr::{PairExpr, ReadFields, WriteFields, parsed},
         ops::{Propagation, register},
         relation::{
-            CleanupPolicy, ExclusiveRelation, OnInstantiate, PairContext, PairRefusal, Probe, ProbeClone,
-            ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, RelationHint, RelationInfo,
-            RelationIsNotAComponent, StoredRelation, TraitsError, TraversableRelation,
+            CleanupPolicy, EndConstraint, ExclusiveRelation, OnInstantiate, OnLastSource, OnMissing,
+            OnSourceDespawn, PairContext, PairRefusal, Probe, ProbeClone, ProbeCloneFallback, ProbeDefault,
+            ProbeDefaultFallback, RelationHint, RelationInfo, RelationIsNotAComponent, StoredRelation,
+            TraitsError, TraversableRelation,
         },
     };
     pub use bevy_ecs::{

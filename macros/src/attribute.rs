@@ -17,6 +17,8 @@ pub(crate) enum Takes {
     OptionalType,
     /// `= Type` or `(Type, Type)`.
     Types,
+    /// `= Component` or `(Component, !Component)`.
+    Components,
     /// `= Variant`, one of a fixed choice.
     Variant(&'static Choice),
     /// `= path::to::function`.
@@ -46,6 +48,15 @@ const INSTANTIATION: Choice = Choice {
     variants: &["Override", "Inherit", "DontInherit"],
 };
 
+const MISSING: Choice =
+    Choice { noun: "rule", plural: "rules", path: "OnMissing", variants: &["Refuse", "Insert", "Warn"] };
+
+const SOURCE_DESPAWN: Choice =
+    Choice { noun: "rule", plural: "rules", path: "OnSourceDespawn", variants: &["Keep", "DespawnTarget"] };
+
+const LAST_SOURCE: Choice =
+    Choice { noun: "rule", plural: "rules", path: "OnLastSource", variants: &["Keep", "Despawn"] };
+
 /// Every attribute, in the order of the table at the `Relation` trait.
 pub(crate) const ATTRIBUTES: &[Attribute] = &[
     flag("exclusive"),
@@ -61,9 +72,14 @@ pub(crate) const ATTRIBUTES: &[Attribute] = &[
     flag("transient"),
     Attribute { name: "one_of", takes: Takes::OptionalType },
     Attribute { name: "with", takes: Takes::Types },
+    Attribute { name: "source", takes: Takes::Components },
+    Attribute { name: "target", takes: Takes::Components },
+    Attribute { name: "on_missing", takes: Takes::Variant(&MISSING) },
     Attribute { name: "on_instantiate", takes: Takes::Variant(&INSTANTIATION) },
     Attribute { name: "on_relation_despawn", takes: Takes::Variant(&POLICY) },
     Attribute { name: "on_target_despawn", takes: Takes::Variant(&POLICY) },
+    Attribute { name: "on_source_despawn", takes: Takes::Variant(&SOURCE_DESPAWN) },
+    Attribute { name: "on_last_source", takes: Takes::Variant(&LAST_SOURCE) },
     Attribute { name: "validate", takes: Takes::Function },
     flag("component"),
 ];
@@ -91,6 +107,9 @@ impl Attribute {
                 format!("`{name}` needs a type, or nothing; write `{name}` or `{name} = Parent`")
             }
             Takes::Types => format!("`{name}` needs a relation; write `{name} = Other` or `{name}(A, B)`"),
+            Takes::Components => {
+                format!("`{name}` needs a component; write `{name} = Present` or `{name}(Present, !Absent)`")
+            }
             Takes::Variant(choice) => {
                 let spelled = choice.variants.iter().map(|variant| format!("{name} = {variant}"));
                 format!("`{name}` needs a {}; write {}", choice.noun, list(spelled, "or"))
@@ -107,6 +126,9 @@ impl Attribute {
                 format!("two policies for one condition: `{name}` is given twice; keep one of them")
             }
             Takes::Types => format!("`{name}` is given twice; name all its relations in one `{name}(A, B)`"),
+            Takes::Components => {
+                format!("`{name}` is given twice; name all its components in one `{name}(Present, !Absent)`")
+            }
             _ => format!("`{name}` is given twice; keep one of them"),
         }
     }

@@ -17,6 +17,9 @@ pub(crate) fn declaration(input: &DeriveInput, items: &[Item], errors: &mut Erro
         if let Some(message) = contradicts_symmetric(item, items) {
             errors.at(item, message);
         }
+        if let Some(message) = contradicts_sides(item, items) {
+            errors.at(item, message);
+        }
         if let Some(message) = contradicts_data(item, input) {
             errors.at(item, message);
         }
@@ -65,6 +68,29 @@ fn contradicts_symmetric(item: &Item, items: &[Item]) -> Option<String> {
     };
     items.iter().any(|item| item.name() == "symmetric").then(|| {
         format!("`{name}` {contradicts} `symmetric`: a pair and its mirror are a cycle; keep one of the two")
+    })
+}
+
+/// Both ends of a symmetric pair are sources: nothing that tells targets from sources goes with it. A source that goes takes
+/// along no target that may not go.
+fn contradicts_sides(item: &Item, items: &[Item]) -> Option<String> {
+    let is = |item: &Item, name: &str, value: &str| {
+        item.name() == name && matches!(&item.value, Value::Variant(_, variant) if variant == value)
+    };
+    let despawns_targets = is(item, "on_source_despawn", "DespawnTarget");
+    if !despawns_targets && !is(item, "on_last_source", "Despawn") {
+        return None;
+    }
+    if items.iter().any(|item| item.name() == "symmetric") {
+        let name = item.name();
+        return Some(format!(
+            "`{name}` contradicts `symmetric`: both ends of a symmetric pair are sources; use `on_target_despawn`, or keep \
+             one of the two"
+        ));
+    }
+    (despawns_targets && items.iter().any(|item| is(item, "on_target_despawn", "Refuse"))).then(|| {
+        "`on_source_despawn = DespawnTarget` contradicts `on_target_despawn = Refuse`: a source could never be despawned"
+            .to_owned()
     })
 }
 
@@ -135,6 +161,36 @@ mod tests {
         let messages = messages(input);
         assert_eq!(messages.len(), 3, "{messages:?}");
         assert!(messages.iter().all(|message| message.contains("contradicts `symmetric`")), "{messages:?}");
+    }
+
+    #[test]
+    fn what_tells_targets_from_sources_contradicts_symmetric() {
+        let input = parse_quote! {
+            #[relation(symmetric, on_source_despawn = DespawnTarget, on_last_source = Despawn)]
+            struct MarriedTo;
+        };
+        let messages = messages(input);
+        assert_eq!(messages.len(), 2, "{messages:?}");
+        assert!(messages.iter().all(|message| message.contains("contradicts `symmetric`")), "{messages:?}");
+    }
+
+    #[test]
+    fn a_source_takes_no_target_along_that_may_not_go() {
+        let input = parse_quote! {
+            #[relation(on_source_despawn = DespawnTarget, on_target_despawn = Refuse)]
+            struct Owns;
+        };
+        assert_eq!(messages(input).len(), 1);
+        let input = parse_quote! {
+            #[relation(symmetric, on_source_despawn = Keep, on_last_source = Keep)]
+            struct MarriedTo;
+        };
+        assert_eq!(messages(input), Vec::<String>::new());
+        let input = parse_quote! {
+            #[relation(on_last_source = Despawn, on_target_despawn = Refuse)]
+            struct Uses;
+        };
+        assert_eq!(messages(input), Vec::<String>::new());
     }
 
     #[test]

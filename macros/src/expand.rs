@@ -1,6 +1,6 @@
 //! Writes the implementation of `Relation`.
 
-use crate::parse::{Item, Value};
+use crate::parse::{ComponentItem, Item, Value};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -13,7 +13,10 @@ pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream
     let (parameters, arguments, bounds) = generics.split_for_impl();
     // `component` is about the type, not a fact about the relation.
     let is_component = items.iter().any(|item| item.name() == "component");
-    let facts = items.iter().filter(|item| item.name() != "component").map(fact);
+    let inserts = items.iter().any(|item| {
+        item.name() == "on_missing" && matches!(&item.value, Value::Variant(_, rule) if rule == "Insert")
+    });
+    let facts = items.iter().filter(|item| item.name() != "component").map(|item| fact(item, inserts));
     let not_a_component = (!is_component).then(|| not_a_component(input));
     let validate = items.iter().find_map(|item| match &item.value {
         Value::Function(path) => Some(validate(path)),
@@ -89,8 +92,8 @@ pub(crate) fn bounded(mut generics: Generics) -> Generics {
 }
 
 /// The call of the `RelationTraits` builder that declares the item. Points at the item, where a type that is
-/// not a relation will be reported.
-fn fact(item: &Item) -> TokenStream {
+/// not a relation will be reported. If components that are missing are inserted, they must have a default.
+fn fact(item: &Item, inserts: bool) -> TokenStream {
     let span = Span::call_site().located_at(item.span());
     match &item.value {
         Value::Nothing => {
@@ -99,6 +102,18 @@ fn fact(item: &Item) -> TokenStream {
         }
         Value::Type(parent) => quote_spanned!(span=> .one_of_type::<#parent>()),
         Value::Types(relations) => quote_spanned!(span=> #(.with::<#relations>())*),
+        Value::Components(components) => {
+            let end = format_ident!("{}", item.name());
+            let calls = components.iter().map(|ComponentItem { is_required, path }| {
+                let constraint = match (is_required, inserts) {
+                    (false, _) => format_ident!("without"),
+                    (true, false) => format_ident!("with"),
+                    (true, true) => format_ident!("with_default"),
+                };
+                quote_spanned!(span=> .#end(::bevy_relations::__private::EndConstraint::#constraint::<#path>()))
+            });
+            quote!(#(#calls)*)
+        }
         Value::Variant(choice, variant) => {
             let method = format_ident!("{}", item.name());
             let choice = format_ident!("{}", choice.path);

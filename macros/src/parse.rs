@@ -23,8 +23,31 @@ pub(crate) enum Value {
     Nothing,
     Type(TypePath),
     Types(Vec<TypePath>),
+    Components(Vec<ComponentItem>),
     Variant(&'static Choice, Ident),
     Function(ExprPath),
+}
+
+/// A component that must be there, or with `!` must not.
+pub(crate) struct ComponentItem {
+    pub(crate) is_required: bool,
+    pub(crate) path: TypePath,
+}
+
+impl Parse for ComponentItem {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let absent: Option<Token![!]> = input.parse()?;
+        Ok(Self { is_required: absent.is_none(), path: input.parse()? })
+    }
+}
+
+impl ToTokens for ComponentItem {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        if !self.is_required {
+            <Token![!]>::default().to_tokens(tokens);
+        }
+        self.path.to_tokens(tokens);
+    }
 }
 
 impl Item {
@@ -119,9 +142,9 @@ fn parse_value(
     name: &Ident,
 ) -> syn::Result<(Value, TokenStream)> {
     let assigned = input.peek(Token![=]);
-    let listed = input.peek(token::Paren);
+    let has_list = input.peek(token::Paren);
     match attribute.takes {
-        Takes::Nothing | Takes::OptionalType if !assigned && !listed => {
+        Takes::Nothing | Takes::OptionalType if !assigned && !has_list => {
             Ok((Value::Nothing, TokenStream::new()))
         }
         Takes::OptionalType if assigned => {
@@ -134,7 +157,19 @@ fn parse_value(
             let written = quote!(= #path);
             Ok((Value::Types(vec![path]), written))
         }
-        Takes::Types if listed => listed_types(input, attribute, name),
+        Takes::Types if has_list => {
+            let (types, written) = listed(input, attribute, name)?;
+            Ok((Value::Types(types), written))
+        }
+        Takes::Components if assigned => {
+            let component: ComponentItem = assigned_value(input, attribute, name)?;
+            let written = quote!(= #component);
+            Ok((Value::Components(vec![component]), written))
+        }
+        Takes::Components if has_list => {
+            let (components, written) = listed(input, attribute, name)?;
+            Ok((Value::Components(components), written))
+        }
         Takes::Function if assigned => match ungrouped(assigned_value(input, attribute, name)?) {
             Expr::Path(path) => {
                 let written = quote!(= #path);
@@ -166,20 +201,20 @@ fn assigned_value<T: Parse>(input: ParseStream<'_>, attribute: &Attribute, name:
     input.parse().map_err(|error| Error::new(error.span(), attribute.needs()))
 }
 
-fn listed_types(
+fn listed<T: Parse>(
     input: ParseStream<'_>,
     attribute: &Attribute,
     name: &Ident,
-) -> syn::Result<(Value, TokenStream)> {
+) -> syn::Result<(Vec<T>, TokenStream)> {
     // Not `parenthesized!`: what it leaves unread after a mistake would be one more error.
     let list: Group = input.parse()?;
-    let types = Punctuated::<TypePath, Token![,]>::parse_terminated
+    let types = Punctuated::<T, Token![,]>::parse_terminated
         .parse2(list.stream())
         .map_err(|error| Error::new(error.span(), attribute.needs()))?;
     if types.is_empty() {
         return Err(Error::new_spanned(quote!(#name #list), attribute.needs()));
     }
-    Ok((Value::Types(types.into_iter().collect()), list.into_token_stream()))
+    Ok((types.into_iter().collect(), list.into_token_stream()))
 }
 
 fn assigned_variant(

@@ -15,7 +15,8 @@ pub use api::bundle::{BundleList, Pair, PairList, PairTarget, PairsBundle, Sourc
 pub use api::propagate::{InsertedAbove, RemovedAbove};
 pub use api::trigger::{NotTraversableError, PropagatedEvent, Propagation};
 pub use mutate::error::{
-    AttemptedPair, DespawnError, InsertPairError, InsertPairsError, PairRole, ReorderError,
+    AttemptedPair, BrokenConstraint, ConstraintError, DespawnError, InsertPairError, InsertPairsError,
+    PairRole, ReorderError,
 };
 pub use register::keys::{
     PairInserted, PairInsertedEvent, PairPattern, PairRemoved, PairRemovedEvent, RemovalCause,
@@ -32,9 +33,11 @@ pub(crate) use lifecycle::adopt::adopt;
 pub(crate) use lifecycle::cleanup::{clear_pairs, despawn_sources, despawn_with_dependents, would_despawn};
 pub(crate) use lifecycle::companions::set_traits;
 pub(crate) use mutate::{
+    batch::insert_batch,
     change::{move_sources, replace_targets},
     event::{Removal, observe},
-    insert::{insert_batch, insert_by_id, insert_typed, insert_value_by_id},
+    insert::{insert_by_id, insert_typed, insert_value_by_id},
+    operation::Operation,
     order::order_sources,
     remove::{remove_batch, remove_selected, remove_tag, remove_typed, select},
     tag::insert_tag,

@@ -106,6 +106,33 @@ pub enum TraitsError {
         /// The type.
         relation: RelationName,
     },
+    /// A component that the ends of pairs must have, or must not have, is not registered in this world.
+    #[error("traits of {relation} were rejected: {component} is not registered")]
+    UnknownComponent {
+        /// The relation.
+        relation: RelationName,
+        /// The component.
+        component: Cow<'static, str>,
+    },
+    /// A component that is to be inserted where it is missing has no default that is known: name it by
+    /// [`EndConstraint::with_default`](crate::relation::EndConstraint::with_default).
+    #[error(
+        "traits of {relation} were rejected: no default of {component} is known, for `on_missing = Insert`"
+    )]
+    NoDefaultToInsert {
+        /// The relation.
+        relation: RelationName,
+        /// The component.
+        component: Cow<'static, str>,
+    },
+    /// The relation is a Bevy relationship, whose pairs follow its component: it cannot have this trait.
+    #[error("traits of {relation} were rejected: `{name}` is not for Bevy relationships")]
+    NotForRelationships {
+        /// The relation.
+        relation: RelationName,
+        /// The trait, as spelled in `#[relation(..)]`.
+        name: &'static str,
+    },
     /// The entity is not alive.
     #[error("traits were given to {entity}, which is not alive")]
     Dead {

@@ -10,24 +10,29 @@
 
 mod builtin;
 mod column;
+mod constraint;
 mod data;
 mod error;
 mod name;
+mod policy;
 mod registry;
 mod text;
 mod traits;
 
 pub(crate) use builtin::{AllEntities, BUILT_INS, CHILD_OF, IS_A, SLOT_OF, Tagged};
 pub use builtin::{IsA, Prefab, SlotOf, Wildcard};
+pub use constraint::{EndConstraint, OnMissing};
 #[cfg(feature = "bevy_reflect")]
 pub use data::ReflectedData;
 pub use data::{PairContext, PairRefusal};
 pub use error::{RelationPath, TraitConflict, TraitsError};
 pub use name::{EntityName, RelationName};
+pub use policy::{CleanupPolicy, OnInstantiate, OnLastSource, OnSourceDespawn};
 pub use text::ParseTraitsError;
-pub use traits::{CleanupPolicy, OnInstantiate, RelationTraits};
+pub use traits::RelationTraits;
 
 pub(crate) use column::{ColumnRef, ErasedColumn, Value};
+pub(crate) use constraint::{PairEnd, ResolvedConstraint};
 pub(crate) use data::BoxedValue;
 pub(crate) use name::short_name;
 pub(crate) use registry::{Adopted, Registry, RelationEntry, TypeEntry};
@@ -67,9 +72,13 @@ use bevy_ecs::{entity::Entity, query::ReadOnlyQueryData, world::World};
 /// | `transient` | has no effect yet: there are no snapshots |
 /// | `one_of`, `one_of = Parent` | targets must be children of the relation, or of `Parent`'s entity |
 /// | `with = Other`, `with(A, B)` | companions: relations inserted with the same target |
+/// | `source(Person, !Ghost)`, `target(City)` | components that an end must have, or with `!` must not have: [`RelationTraits::source`] |
+/// | `on_missing = Refuse \| Insert \| Warn` | what happens to a pair of which an end does not: [`OnMissing`] |
 /// | `on_instantiate = Override \| Inherit \| DontInherit` | what instances of a prefab get: only `Inherit` has an effect so far |
 /// | `on_relation_despawn = Remove \| Despawn \| Refuse` | [`CleanupPolicy`] when the relation goes |
 /// | `on_target_despawn = Remove \| Despawn \| Refuse` | [`CleanupPolicy`] when a target goes |
+/// | `on_source_despawn = Keep \| DespawnTarget` | [`OnSourceDespawn`]: what happens to targets when their source goes |
+/// | `on_last_source = Keep \| Despawn` | [`OnLastSource`]: what happens to a target that loses its last source |
 /// | `validate = function` | [`Relation::validate`] |
 /// | `component` | the type is a [`Component`](bevy_ecs::component::Component) too, which has no bearing on its pairs; one that derives both and does not say so is refused with `type annotations needed` |
 ///

@@ -1,7 +1,7 @@
 //! The relations of a world: by type, by entity, by name.
 
 use super::{
-    ColumnRef, PairContext, PairRefusal, Relation, RelationName, RelationTraits, Value,
+    ColumnRef, PairContext, PairRefusal, Relation, RelationName, RelationTraits, ResolvedConstraint, Value,
     builtin::{BUILT_INS, Tagged, built_in},
 };
 use crate::id::RelationId;
@@ -67,6 +67,8 @@ pub(crate) struct RelationEntry {
     pub(crate) is_companion: bool,
     /// Whose children the targets must be.
     pub(crate) one_of: Option<Entity>,
+    /// What the ends of its pairs must be.
+    pub(crate) constraints: Vec<ResolvedConstraint>,
     /// Its traits are known: those of a type are declared while it is being registered.
     pub(crate) settled: bool,
     /// Pairs have been inserted, or it is built in: traits cannot change any more.
@@ -94,6 +96,7 @@ impl RelationEntry {
             with: Vec::new(),
             is_companion: false,
             one_of: None,
+            constraints: Vec::new(),
             settled: false,
             frozen: false,
             keys: SmallVec::new(),
@@ -121,6 +124,10 @@ pub(crate) struct Registry {
     free: Vec<RelationId>,
     /// See [`takes_along`](Self::takes_along).
     takes_along: bool,
+    /// See [`counts_sources`](Self::counts_sources).
+    counts_sources: bool,
+    /// See [`despawns_targets`](Self::despawns_targets).
+    despawns_targets: bool,
     /// Keys of relations that are gone: Bevy never frees a `ComponentId`.
     free_keys: Vec<ComponentId>,
 }
@@ -195,6 +202,24 @@ impl Registry {
     /// Notes that a relation or tag takes the sources of its pairs along.
     pub(crate) fn set_takes_along(&mut self) {
         self.takes_along = true;
+    }
+
+    /// Some relation despawns a target that loses its last source.
+    #[inline]
+    pub(crate) fn counts_sources(&self) -> bool {
+        self.counts_sources
+    }
+
+    /// Some relation despawns the targets of a source that goes.
+    #[inline]
+    pub(crate) fn despawns_targets(&self) -> bool {
+        self.despawns_targets
+    }
+
+    /// Notes what the traits of a relation say about its targets.
+    pub(crate) fn note_rules_of_targets(&mut self, traits: &RelationTraits) {
+        self.counts_sources |= traits.counts_sources();
+        self.despawns_targets |= traits.despawns_targets();
     }
 
     /// Adds keys that are free for others.

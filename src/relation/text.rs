@@ -1,7 +1,8 @@
 //! Relation traits as text: the words of `#[relation(..)]`.
 
 use super::{
-    CleanupPolicy, OnInstantiate, RelationTraits, TraitConflict, short_name,
+    CleanupPolicy, EndConstraint, OnInstantiate, OnLastSource, OnMissing, OnSourceDespawn, RelationTraits,
+    TraitConflict, short_name,
     traits::{IdRef, OneOf},
 };
 use alloc::{
@@ -106,9 +107,12 @@ const FLAGS: &[(&str, Flag)] = &[
 
 /// Traits that take a value, with the values that they take.
 const CHOICES: &[(&str, &[&str])] = &[
+    ("on_missing", &["Refuse", "Insert", "Warn"]),
     ("on_instantiate", &["Override", "Inherit", "DontInherit"]),
     ("on_relation_despawn", POLICIES),
     ("on_target_despawn", POLICIES),
+    ("on_source_despawn", &["Keep", "DespawnTarget"]),
+    ("on_last_source", &["Keep", "Despawn"]),
 ];
 
 const POLICIES: &[&str] = &["Remove", "Despawn", "Refuse"];
@@ -117,6 +121,8 @@ const POLICIES: &[&str] = &["Remove", "Despawn", "Refuse"];
 const OF_PROGRAM: &[(&str, &str)] = &[
     ("one_of", "add it with `one_of_id`"),
     ("with", "add it with `with_id`"),
+    ("source", "add it with `source`"),
+    ("target", "add it with `target`"),
     ("data", "add it with `data`"),
     ("validate", "only a relation type has it"),
     ("component", "only a relation type has it"),
@@ -125,8 +131,8 @@ const OF_PROGRAM: &[(&str, &str)] = &[
 /// Reads what stands inside of `#[relation(..)]`, for example `exclusive, acyclic, on_target_despawn = Despawn`. The empty
 /// text stands for no traits.
 ///
-/// Left to the program is what names a type, an entity or a function: `with`, `one_of = Parent`, `data`,
-/// `validate` and `component`.
+/// Left to the program is what names a type, an entity or a function: `with`, `one_of = Parent`, `source`, `target`,
+/// `data`, `validate` and `component`.
 ///
 /// # Errors
 /// A [`ParseTraitsError`] that names the trait or the word.
@@ -193,6 +199,9 @@ fn set(
     let values = CHOICES.iter().find(|&&(choice, _)| choice == name).map_or(&[][..], |&(_, values)| values);
     let Some(word) = value else { return Err(ParseTraitsError::MissingValue { name, values }) };
     match (name, word) {
+        ("on_missing", "Refuse") => Ok(traits.on_missing(OnMissing::Refuse)),
+        ("on_missing", "Insert") => Ok(traits.on_missing(OnMissing::Insert)),
+        ("on_missing", "Warn") => Ok(traits.on_missing(OnMissing::Warn)),
         ("on_instantiate", "Override") => Ok(traits.on_instantiate(OnInstantiate::Override)),
         ("on_instantiate", "Inherit") => Ok(traits.on_instantiate(OnInstantiate::Inherit)),
         ("on_instantiate", "DontInherit") => Ok(traits.on_instantiate(OnInstantiate::DontInherit)),
@@ -202,6 +211,12 @@ fn set(
         ("on_target_despawn", word) if let Some(policy) = policy(word) => {
             Ok(traits.on_target_despawn(policy))
         }
+        ("on_source_despawn", "Keep") => Ok(traits.on_source_despawn(OnSourceDespawn::Keep)),
+        ("on_source_despawn", "DespawnTarget") => {
+            Ok(traits.on_source_despawn(OnSourceDespawn::DespawnTarget))
+        }
+        ("on_last_source", "Keep") => Ok(traits.on_last_source(OnLastSource::Keep)),
+        ("on_last_source", "Despawn") => Ok(traits.on_last_source(OnLastSource::Despawn)),
         _ => {
             let nearest = spelling::nearest(word, values);
             Err(ParseTraitsError::UnknownValue { name, word: shorten(word), values, nearest })
@@ -229,6 +244,9 @@ impl fmt::Display for RelationTraits {
                     let with: Vec<String> = self.with.iter().map(|&with| id_text(with)).collect();
                     write!(f, "with({})", with.join(", "))?;
                 }
+                "source" => write!(f, "source({})", constraints_text(&self.source))?,
+                "target" => write!(f, "target({})", constraints_text(&self.target))?,
+                "on_missing" => write!(f, "on_missing = {:?}", self.missing_rule())?,
                 "on_instantiate" => write!(f, "on_instantiate = {:?}", self.instantiate_rule())?,
                 "on_relation_despawn" => {
                     write!(
@@ -238,6 +256,12 @@ impl fmt::Display for RelationTraits {
                     )?;
                 }
                 "on_target_despawn" => write!(f, "on_target_despawn = {:?}", self.target_policy())?,
+                "on_source_despawn" => {
+                    write!(f, "on_source_despawn = {:?}", self.on_source_despawn.unwrap_or_default())?;
+                }
+                "on_last_source" => {
+                    write!(f, "on_last_source = {:?}", self.on_last_source.unwrap_or_default())?;
+                }
                 "data" => match self.data {
                     Some(data) => write!(f, "data = {}", short_name(data.value_name()))?,
                     None => f.write_str(name)?,
@@ -247,6 +271,11 @@ impl fmt::Display for RelationTraits {
         }
         Ok(())
     }
+}
+
+fn constraints_text(constraints: &[EndConstraint]) -> String {
+    let constraints: Vec<String> = constraints.iter().map(ToString::to_string).collect();
+    constraints.join(", ")
 }
 
 fn id_text(id: IdRef) -> String {
@@ -274,6 +303,8 @@ mod serialize {
             let of_program = [
                 (!self.with.is_empty(), "with"),
                 (matches!(self.one_of, Some(OneOf::Parent(_))), "one_of"),
+                (!self.source.is_empty(), "source"),
+                (!self.target.is_empty(), "target"),
                 (self.data.is_some(), "data"),
             ];
             match of_program.into_iter().find(|&(is_set, _)| is_set) {

@@ -1,6 +1,9 @@
 //! Relation traits: the facts that can be declared about a relation, and which of them contradict.
 
-use super::{ColumnRef, Relation, TraitConflict, TraitsError};
+use super::{
+    CleanupPolicy, ColumnRef, EndConstraint, OnInstantiate, OnLastSource, OnMissing, OnSourceDespawn,
+    Relation, TraitConflict, TraitsError,
+};
 use alloc::vec::Vec;
 use bevy_ecs::{
     entity::Entity,
@@ -12,40 +15,6 @@ use bevy_reflect::std_traits::ReflectDefault;
 use bevy_reflect::{ReflectDeserialize, ReflectSerialize};
 use core::any::TypeId;
 use smallvec::SmallVec;
-
-/// What happens to pairs when an entity they mention is despawned.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[cfg_attr(feature = "bevy_reflect", derive(bevy_reflect::Reflect), reflect(Clone, PartialEq, Hash, Debug))]
-pub enum CleanupPolicy {
-    /// The pairs are removed; their sources live on. The default.
-    Remove,
-    /// The sources of the pairs are despawned as well.
-    Despawn,
-    /// The despawn is refused by [`despawn_with_dependents`](crate::WorldPairExt::despawn_with_dependents).
-    /// Bevy's own despawn cannot be refused: it completes as `Remove` and reports an error. Flecs calls this policy `Panic`.
-    Refuse,
-}
-
-/// What an instance of a prefab gets of a component or pair of the prefab.
-///
-/// Only `Inherit` has an effect so far: expressions find what is shared through [`IsA`](super::IsA). Instances cannot be
-/// made yet, so that nothing is ever copied.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-#[cfg_attr(
-    feature = "bevy_reflect",
-    derive(bevy_reflect::Reflect),
-    reflect(Clone, PartialEq, Hash, Debug, Default)
-)]
-pub enum OnInstantiate {
-    /// A copy of its own, once instances can be made. The default. Until then an entity with a pair of
-    /// [`IsA`](super::IsA) gets nothing.
-    #[default]
-    Override,
-    /// The prefab's, shared through [`IsA`](super::IsA).
-    Inherit,
-    /// Nothing.
-    DontInherit,
-}
 
 /// Registers a relation type and returns its entity.
 type RegisterFn = fn(&mut World) -> Result<Entity, TraitsError>;
@@ -163,9 +132,14 @@ pub struct RelationTraits {
     pub(super) flags: u16,
     pub(super) with: SmallVec<[IdRef; 1]>,
     pub(super) one_of: Option<OneOf>,
+    pub(super) source: Vec<EndConstraint>,
+    pub(super) target: Vec<EndConstraint>,
+    pub(super) on_missing: Option<OnMissing>,
     pub(super) on_instantiate: Option<OnInstantiate>,
     pub(super) on_relation_despawn: Option<CleanupPolicy>,
     pub(super) on_target_despawn: Option<CleanupPolicy>,
+    pub(super) on_source_despawn: Option<OnSourceDespawn>,
+    pub(super) on_last_source: Option<OnLastSource>,
     /// The type of the values that pairs of a run-time relation carry.
     pub(super) data: Option<ColumnRef>,
     conflict: Option<TraitConflict>,
@@ -264,6 +238,60 @@ impl RelationTraits {
         self.one_of = Some(one_of);
     }
 
+    /// Sources must have a component, or must not have it. Several add up.
+    ///
+    /// A verb is checked as a whole before it changes anything. In a bundle the components come before the pairs, wherever they
+    /// stand in it. Commands are applied one by one: the component must have been inserted by a command before. When the
+    /// component goes later, or comes although the source must not have it, the pairs are removed, and that is reported to
+    /// Bevy's error handler; what else is possible says [`on_missing`](Self::on_missing). A Bevy relationship
+    /// cannot have constraints.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Component)]
+    /// struct Person;
+    /// #[derive(Component)]
+    /// struct City;
+    /// #[derive(Component)]
+    /// struct Ruin;
+    ///
+    /// #[derive(Relation)]
+    /// #[relation(source(Person), target(City, !Ruin))]
+    /// struct LivesIn;
+    ///
+    /// # let mut world = World::new();
+    /// let rome = world.spawn(City).id();
+    /// let troy = world.spawn((City, Ruin)).id();
+    /// let ann = world.spawn((Pair(LivesIn, rome), Person)).id();
+    /// assert!(world.has_pair::<LivesIn>(ann, rome));
+    /// let error = world.insert_pair(ann, LivesIn, troy).unwrap_err();
+    /// assert!(error.to_string().ends_with("the target must not have `Ruin`"));
+    /// ```
+    #[must_use]
+    pub fn source(mut self, constraint: EndConstraint) -> Self {
+        if !self.source.contains(&constraint) {
+            self.source.push(constraint);
+        }
+        self
+    }
+
+    /// Targets must have a component, or must not have it. See [`source`](Self::source).
+    #[must_use]
+    pub fn target(mut self, constraint: EndConstraint) -> Self {
+        if !self.target.contains(&constraint) {
+            self.target.push(constraint);
+        }
+        self
+    }
+
+    /// What happens to a pair of which an end is not what [`source`](Self::source) and [`target`](Self::target) ask for.
+    #[must_use]
+    pub fn on_missing(mut self, rule: OnMissing) -> Self {
+        merge(&mut self.on_missing, Some(rule), "on_missing", &mut self.conflict);
+        self
+    }
+
     /// What instances of a prefab get. Only [`Inherit`](OnInstantiate::Inherit) has an effect so far.
     #[must_use]
     pub fn on_instantiate(mut self, rule: OnInstantiate) -> Self {
@@ -286,6 +314,40 @@ impl RelationTraits {
         self
     }
 
+    /// What happens to the targets of a source when the source is despawned.
+    ///
+    /// A symmetric relation takes [`on_target_despawn`](Self::on_target_despawn) instead.
+    #[must_use]
+    pub fn on_source_despawn(mut self, rule: OnSourceDespawn) -> Self {
+        merge(&mut self.on_source_despawn, Some(rule), "on_source_despawn", &mut self.conflict);
+        self
+    }
+
+    /// What happens to a target that loses its last source of this relation.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// #[relation(exclusive, on_last_source = Despawn)]
+    /// struct Uses;
+    ///
+    /// # let mut world = World::new();
+    /// # let [a, b, texture] = [(); 3].map(|()| world.spawn_empty().id());
+    /// world.insert_pair(a, Uses, texture)?;
+    /// world.insert_pair(b, Uses, texture)?;
+    /// world.remove_pair::<Uses>(a, texture);
+    /// assert!(world.get_entity(texture).is_ok());
+    /// world.despawn(b);
+    /// assert!(world.get_entity(texture).is_err());
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    #[must_use]
+    pub fn on_last_source(mut self, rule: OnLastSource) -> Self {
+        merge(&mut self.on_last_source, Some(rule), "on_last_source", &mut self.conflict);
+        self
+    }
+
     pub(crate) fn set_data(&mut self, data: ColumnRef) {
         merge(&mut self.data, Some(data), "data", &mut self.conflict);
     }
@@ -304,11 +366,21 @@ impl RelationTraits {
         if let Some(one_of) = other.one_of {
             self.set_one_of(one_of);
         }
+        for (own, other) in [(&mut self.source, other.source), (&mut self.target, other.target)] {
+            for constraint in other {
+                if !own.contains(&constraint) {
+                    own.push(constraint);
+                }
+            }
+        }
         self.conflict = self.conflict.or(other.conflict);
         let conflict = &mut self.conflict;
+        merge(&mut self.on_missing, other.on_missing, "on_missing", conflict);
         merge(&mut self.on_instantiate, other.on_instantiate, "on_instantiate", conflict);
         merge(&mut self.on_relation_despawn, other.on_relation_despawn, "on_relation_despawn", conflict);
         merge(&mut self.on_target_despawn, other.on_target_despawn, "on_target_despawn", conflict);
+        merge(&mut self.on_source_despawn, other.on_source_despawn, "on_source_despawn", conflict);
+        merge(&mut self.on_last_source, other.on_last_source, "on_last_source", conflict);
         merge(&mut self.data, other.data, "data", conflict);
         self.check()
     }
@@ -329,12 +401,30 @@ impl RelationTraits {
             if self.is_acyclic() {
                 return clash("symmetric", "acyclic");
             }
+            // Both ends of its pairs are sources.
+            if self.despawns_targets() {
+                return clash("symmetric", "on_source_despawn = DespawnTarget");
+            }
+            if self.counts_sources() {
+                return clash("symmetric", "on_last_source = Despawn");
+            }
+        }
+        if self.despawns_targets() && self.target_policy() == CleanupPolicy::Refuse {
+            return clash("on_source_despawn = DespawnTarget", "on_target_despawn = Refuse");
         }
         if self.is_tag() && self.data.is_some() {
             return clash("tag", "data");
         }
         if self.has_final() && self.is_inheritable() {
             return clash("final", "inheritable");
+        }
+        for (name, constraints) in [("source", &self.source), ("target", &self.target)] {
+            let excluded = |required: &EndConstraint| {
+                constraints.iter().any(|other| !other.is_required() && other.is_about_same(required))
+            };
+            if constraints.iter().any(|constraint| constraint.is_required() && excluded(constraint)) {
+                return clash(name, name);
+            }
         }
         Ok(())
     }
@@ -359,6 +449,18 @@ impl RelationTraits {
         self.data
     }
 
+    pub(crate) fn source_constraints(&self) -> &[EndConstraint] {
+        &self.source
+    }
+
+    pub(crate) fn target_constraints(&self) -> &[EndConstraint] {
+        &self.target
+    }
+
+    pub(crate) fn missing_rule(&self) -> OnMissing {
+        self.on_missing.unwrap_or_default()
+    }
+
     /// What instances of a prefab get: of this component, or of pairs of this relation.
     pub fn instantiate_rule(&self) -> OnInstantiate {
         self.on_instantiate.unwrap_or_default()
@@ -370,6 +472,27 @@ impl RelationTraits {
 
     pub(crate) fn target_policy(&self) -> CleanupPolicy {
         self.on_target_despawn.unwrap_or(CleanupPolicy::Remove)
+    }
+
+    /// Whether the targets of a source go with it.
+    pub(crate) fn despawns_targets(&self) -> bool {
+        self.on_source_despawn == Some(OnSourceDespawn::DespawnTarget)
+    }
+
+    /// Whether a target goes that loses its last source.
+    pub(crate) fn counts_sources(&self) -> bool {
+        self.on_last_source == Some(OnLastSource::Despawn)
+    }
+
+    /// A trait that needs every change of pairs to go through this crate, if there is one.
+    pub(crate) fn not_for_relationships(&self) -> Option<&'static str> {
+        let rules = [
+            (!self.source.is_empty(), "source"),
+            (!self.target.is_empty(), "target"),
+            (self.despawns_targets(), "on_source_despawn = DespawnTarget"),
+            (self.counts_sources(), "on_last_source = Despawn"),
+        ];
+        rules.into_iter().find_map(|(is_set, name)| is_set.then_some(name))
     }
 
     /// The declared facts, spelled as in `#[relation(..)]`.
@@ -389,9 +512,14 @@ impl RelationTraits {
             (self.is_inheritable(), "inheritable"),
             (self.one_of.is_some(), "one_of"),
             (!self.with.is_empty(), "with"),
+            (!self.source.is_empty(), "source"),
+            (!self.target.is_empty(), "target"),
+            (self.on_missing.is_some(), "on_missing"),
             (self.on_instantiate.is_some(), "on_instantiate"),
             (self.on_relation_despawn.is_some(), "on_relation_despawn"),
             (self.on_target_despawn.is_some(), "on_target_despawn"),
+            (self.on_source_despawn.is_some(), "on_source_despawn"),
+            (self.on_last_source.is_some(), "on_last_source"),
             (self.data.is_some(), "data"),
         ];
         flags.into_iter().filter_map(|(set, name)| set.then_some(name)).collect()

@@ -46,6 +46,7 @@ impl FastPathFlags {
         let has_rules = !entry.frozen
             || !entry.with.is_empty()
             || entry.traits.one_of_rule().is_some()
+            || !entry.constraints.is_empty()
             || entry.traits.is_symmetric()
             || id == IS_A
             || index.reverse.extras.ticks;
@@ -55,14 +56,17 @@ impl FastPathFlags {
             && entry.adopted.is_none()
             && entry.validate.is_none();
         let is_valued = !has_rules && own_values && has_entity && index.reverse.extras.rows;
-        let unlink = !index.symmetric && !index.reverse.extras.rows;
+        // What a pair leaves behind has to be looked at.
+        let counts_sources = index.counts_sources;
+        let unlink =
+            !index.symmetric && !index.reverse.extras.rows && !counts_sources && !index.despawns_targets;
         let mut flags = Self::default();
-        flags.set(Self::INSERT, is_plain);
+        flags.set(Self::INSERT, is_plain && !(counts_sources && index.exclusive));
         flags.set(Self::REMOVE, is_plain && unlink);
         flags.set(Self::MIRROR, !has_rules);
         flags.set(Self::UNLINK, unlink);
         flags.set(Self::INSERT_VALUE, is_valued);
-        flags.set(Self::REMOVE_VALUE, is_valued);
+        flags.set(Self::REMOVE_VALUE, is_valued && !counts_sources);
         flags
     }
 

@@ -42,6 +42,10 @@ pub(crate) struct RelationIndex {
     pub(super) symmetric: bool,
     /// What happens to the sources of a target that goes.
     pub(super) on_target_despawn: CleanupPolicy,
+    /// The targets of a source go with it.
+    pub(super) despawns_targets: bool,
+    /// A target goes that loses its last source.
+    pub(super) counts_sources: bool,
 }
 
 impl Default for RelationIndex {
@@ -70,6 +74,8 @@ impl RelationIndex {
             acyclic: traits.is_acyclic(),
             symmetric: traits.is_symmetric(),
             on_target_despawn: traits.target_policy(),
+            despawns_targets: traits.despawns_targets(),
+            counts_sources: traits.counts_sources(),
         }
     }
 
@@ -99,6 +105,18 @@ impl RelationIndex {
     #[inline]
     pub(crate) fn target_policy(&self) -> CleanupPolicy {
         self.on_target_despawn
+    }
+
+    /// The targets of a source go with it.
+    #[inline]
+    pub(crate) fn despawns_targets(&self) -> bool {
+        self.despawns_targets
+    }
+
+    /// A target goes that loses its last source.
+    #[inline]
+    pub(crate) fn counts_sources(&self) -> bool {
+        self.counts_sources
     }
 
     /// Number of pairs.

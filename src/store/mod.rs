@@ -24,6 +24,7 @@ mod forward;
 mod hash_index;
 mod index;
 mod journal;
+mod orphans;
 mod pages;
 mod participants;
 mod reverse;
@@ -93,6 +94,8 @@ pub(crate) struct PairStore {
     removed: SmallVec<[ColumnRef; 1]>,
     /// They are not to be dropped yet.
     keeps_removed: bool,
+    /// Targets that have lost their last source.
+    orphans: orphans::Orphans,
     activity: Activity,
 }
 

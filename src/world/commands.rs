@@ -2,6 +2,7 @@
 
 use super::{WorldPairExt, sealed};
 use crate::{
+    fetch,
     id::PairId,
     ops::{self, InsertPairError, InsertPairsError, PairRole, PropagatedEvent, to_bevy},
     relation::{Relation, TraversableRelation},
@@ -436,6 +437,18 @@ impl<R: Relation> Drop for PairBatch<'_, '_, R> {
 
 /// Applies runs of insertions and runs of removals as batches.
 fn apply<R: Relation>(world: &mut World, changes: Vec<BatchChange<R>>) -> Result {
+    // A target that loses a source in one run may get another in the next.
+    let counts_sources = fetch::store(world).is_some_and(|store| store.registry().counts_sources());
+    if counts_sources {
+        let mut operation = ops::Operation::begin(world);
+        let applied = apply_runs(operation.world(), changes);
+        operation.finish();
+        return applied;
+    }
+    apply_runs(world, changes)
+}
+
+fn apply_runs<R: Relation>(world: &mut World, changes: Vec<BatchChange<R>>) -> Result {
     let mut refused = Vec::new();
     let mut done = 0;
     let mut changes = changes.into_iter().peekable();

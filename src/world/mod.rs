@@ -235,7 +235,7 @@ pub trait WorldPairExt: sealed::Sealed {
     fn remove_pair_batch<R: Relation>(&mut self, pairs: impl IntoIterator<Item = (Entity, Entity)>) -> usize;
 
     /// Removes every pair. Pairs kept in Bevy's relationship components go with the components. The relations
-    /// stay registered, and their traits can be set again.
+    /// stay registered, and their traits can be set again. No entity is despawned for it.
     fn clear_pairs(&mut self);
 
     /// Despawns every entity that has a pair that fits `pair`, with what depends on it; `(*, tag)` fits what has the
@@ -245,7 +245,8 @@ pub trait WorldPairExt: sealed::Sealed {
     /// If a policy `Refuse` stands in the way of one of them. Nothing has changed then.
     fn despawn_sources(&mut self, pair: impl Into<PairId>) -> Result<usize, DespawnError>;
 
-    /// Despawns `entity` and all that goes with it by the cleanup policies, dependents first.
+    /// Despawns `entity` and all that goes with it by the cleanup policies, dependents first. A target that loses its last
+    /// source of a relation with [`on_last_source`](RelationTraits::on_last_source) follows when it has lost it.
     ///
     /// In contrast to Bevy's `despawn` it looks at the whole cascade before it starts, so that a policy
     /// `Refuse` can refuse it, and the root goes last.
@@ -255,7 +256,9 @@ pub trait WorldPairExt: sealed::Sealed {
     fn despawn_with_dependents(&mut self, entity: Entity) -> Result<(), DespawnError>;
 
     /// The entities that [`despawn_with_dependents`](Self::despawn_with_dependents) would despawn, in its order: dependents
-    /// first, `entity` last. No entity and no pair is changed.
+    /// first, then `entity`, then targets that lose their last source of a relation with
+    /// [`on_last_source`](RelationTraits::on_last_source), with their dependents; of those, entities that do not depend on each
+    /// other may come in another order. No entity and no pair is changed.
     ///
     /// What observers and hooks would despawn is not listed, nor what goes by a Bevy relationship that takes no part.
     ///

@@ -19,6 +19,7 @@ mod component_with;
 #[cfg(not(miri))]
 mod determinism;
 mod disabling;
+mod end_constraints;
 mod error_names;
 mod errors;
 mod event_adopted;
@@ -77,6 +78,8 @@ mod replacing;
 mod scale;
 mod search;
 mod smoke;
+mod source_rules;
+mod source_rules_model;
 mod stale_plans;
 mod storm;
 mod tags;

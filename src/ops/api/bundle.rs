@@ -9,8 +9,9 @@ use crate::{
     id::StoredPair,
     ops::{
         mutate::{
+            batch::insert_batch,
             error::InsertPairError,
-            insert::{insert, insert_batch, insert_slot, insert_typed},
+            insert::{insert, insert_slot, insert_typed},
         },
         register::{
             entity::entity_of,

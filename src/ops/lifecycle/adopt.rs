@@ -129,9 +129,12 @@ pub(crate) fn adopt<C: Relationship>(
     entry.data = None;
     entry.adopted = Some(adopted);
     let entity = added.finish(world, |world, id| {
+        let relation = ensure_store(world).registry().entry(id).name();
         if let Some(conflict) = conflict {
-            let relation = ensure_store(world).registry().entry(id).name();
             return Err(TraitsError::Conflict { relation, conflict });
+        }
+        if let Some(name) = traits.not_for_relationships() {
+            return Err(TraitsError::NotForRelationships { relation, name });
         }
         apply_traits(world, id, all)?;
         apply_traits(world, id, traits)

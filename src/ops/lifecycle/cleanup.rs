@@ -6,17 +6,20 @@
 
 use super::{
     component,
-    dependents::{self, relation_of, relation_policy},
+    dependents::{self, DespawnPlan, relation_of, relation_policy},
+    leave::{
+        Departure, in_use_as_relation, in_use_as_tag, in_use_as_target, leave, leave_as_target, try_leave,
+    },
 };
 use crate::{
     fetch,
-    id::{PairId, RelationId, StoredPair, StoredTag},
+    id::{PairId, RelationId},
     ops::{
         mutate::{
-            error::{DespawnError, PairRole},
+            error::DespawnError,
             event::Removal,
-            remove::{self, Completion, Selection},
-            writer::{FastPath, PairWriter},
+            operation::{Operation, queue_despawn_of_orphans},
+            remove::{self, Completion},
         },
         register::{
             cascade::Cascade,
@@ -26,7 +29,7 @@ use crate::{
             store::{end_idleness, prepare},
         },
     },
-    relation::{Adopted, CleanupPolicy, EntityName, RelationName},
+    relation::{CleanupPolicy, EntityName},
     store::PairStore,
     traverse::Hierarchy,
 };
@@ -36,55 +39,37 @@ use bevy_ecs::{
     world::{DeferredWorld, World},
 };
 
-/// What [`leave`] found that the fast path cannot do.
-#[derive(Default)]
-struct Departure {
-    removals: Selection,
-    dependents: Vec<Entity>,
-    refusals: Vec<DespawnError>,
-    /// Sources whose component points to the entity that goes.
-    adopted: Vec<(Adopted, Entity)>,
-}
-
-impl Departure {
-    /// Nothing is left to do.
-    #[inline]
-    fn is_done(&self) -> bool {
-        self.removals.is_empty()
-            && self.dependents.is_empty()
-            && self.refusals.is_empty()
-            && self.adopted.is_empty()
-    }
-
-    /// Removes pairs and tags and forgets the entity if it `is_gone`, then puts the dependents on the list: an observer
-    /// that panics leaves none on it.
-    fn finish(self, world: &mut DeferredWorld, entity: Entity, is_gone: bool) {
-        if !self.removals.is_empty() {
-            remove::remove_all(world, &self.removals, Removal::DespawnOf(entity));
+/// Removes pairs and tags and forgets the entity if it `is_gone`, then puts the dependents on the list: an observer
+/// that panics leaves none on it.
+fn finish(departure: Departure, world: &mut DeferredWorld, entity: Entity, is_gone: bool) {
+    if !departure.removals.is_empty() {
+        let removed = remove::remove_all(world, &departure.removals, Removal::DespawnOf(entity));
+        if removed.orphans {
+            queue_despawn_of_orphans(world);
         }
-        if !self.adopted.is_empty() {
-            // Bevy removes those only that its collection of the target has by now.
-            world.commands().queue(move |world: &mut World| {
-                for (adopted, source) in self.adopted {
-                    if (adopted.target)(world, source) == Some(entity) {
-                        (adopted.remove)(world, source);
-                    }
+    }
+    if !departure.adopted.is_empty() {
+        // Bevy removes those only that its collection of the target has by now.
+        world.commands().queue(move |world: &mut World| {
+            for (adopted, source) in departure.adopted {
+                if (adopted.target)(world, source) == Some(entity) {
+                    (adopted.remove)(world, source);
                 }
-            });
-        }
-        if is_gone {
-            forget(world, entity);
-        }
-        if !self.dependents.is_empty() {
-            add_to_cascade(world, self.dependents);
-        }
-        // Bevy's own despawn cannot be refused: it is reported.
-        for error in self.refusals {
-            let error = to_bevy(error.named(world));
-            report(world.commands(), error);
-        }
-        remove::queue_drop_removed(world);
+            }
+        });
     }
+    if is_gone {
+        forget(world, entity);
+    }
+    if !departure.dependents.is_empty() {
+        add_to_cascade(world, departure.dependents);
+    }
+    // Bevy's own despawn cannot be refused: it is reported.
+    for error in departure.refusals {
+        let error = to_bevy(error.named(world));
+        report(world.commands(), error);
+    }
+    remove::queue_drop_removed(world);
 }
 
 /// A participant is being despawned by Bevy.
@@ -96,33 +81,6 @@ pub(in crate::ops) fn on_despawn(mut world: DeferredWorld, entity: Entity) {
     if store.participants().is_marked(entity) || store.participants().is_stripped(entity) {
         leave_all(&mut world, entity);
     }
-}
-
-/// The fast path of [`leave_all`]: for an entity that is nothing but an end of pairs, which may go without event or dependent.
-/// False if something is left to do; some of its pairs may be gone then.
-#[inline]
-fn try_leave(store: &mut PairStore, entity: Entity) -> bool {
-    if store.registry().takes_along() {
-        return false;
-    }
-    let Some(relations) = store.participants().plain_relations(entity) else { return false };
-    for relation in relations {
-        let index = store.relation(relation);
-        if index.is_target(entity) {
-            let stays = index.target_policy() == CleanupPolicy::Remove
-                && store.registry().entry(relation).adopted.is_none();
-            if !stays || PairWriter::new(store).try_unlink_target(relation, entity) != FastPath::Done {
-                return false;
-            }
-        }
-        if store.relation(relation).has_any(entity)
-            && PairWriter::new(store).try_unlink_source(relation, entity) != FastPath::Done
-        {
-            return false;
-        }
-    }
-    store.participants_mut().forget(entity);
-    true
 }
 
 /// Ends everything that the store knows of an entity that is being despawned, or that was despawned while its marker
@@ -148,7 +106,7 @@ pub(in crate::ops) fn leave_all(world: &mut DeferredWorld<'_>, entity: Entity) {
     if departure.is_done() {
         forget(world, entity);
     } else {
-        departure.finish(world, entity, true);
+        finish(departure, world, entity, true);
     }
     if let Some(relation) = relation {
         // A type gets another entity at once; a run-time relation is forgotten by now.
@@ -168,7 +126,7 @@ pub(in crate::ops) fn on_target_despawn(world: &mut DeferredWorld, relation: Rel
     let Some(store) = fetch::deferred_store(world) else { return };
     let mut departure = Departure { dependents, ..Departure::default() };
     leave_as_target(store, relation, entity, &mut departure);
-    departure.finish(world, entity, false);
+    finish(departure, world, entity, false);
 }
 
 /// [`on_target_despawn`] while there is no index of children.
@@ -186,24 +144,6 @@ fn leave_as_type(world: &mut DeferredWorld<'_>, entity: Entity) -> Option<Despaw
     component::leave_as_component(world, entity, policy)
 }
 
-/// Takes `entity` out of all its pairs: removes those without value or observer at once, lists the others.
-fn leave(store: &mut PairStore, entity: Entity, dependents: Vec<Entity>) -> Departure {
-    let mut departure = Departure { dependents, ..Departure::default() };
-    let relation = relation_of(store, entity);
-    if let Some(relation) = relation {
-        leave_as_relation(store, relation, entity, &mut departure);
-    }
-    leave_tags(store, entity, &mut departure);
-    for relation in store.participants().detached_relations(entity) {
-        leave_as_target(store, relation, entity, &mut departure);
-        leave_as_source(store, relation, entity, &mut departure);
-    }
-    if !departure.removals.pairs.is_empty() {
-        departure.removals.pairs = remove::with_mirrors(store, departure.removals.pairs);
-    }
-    departure
-}
-
 /// Whether what is despawned with `entity` must be known before its pairs are removed. With a relation go all its pairs,
 /// also those along which others depend on its own dependents; and a pair of any entity may be the one for which
 /// a relation among its dependents takes its source along.
@@ -218,116 +158,6 @@ fn dependents_of_relations(world: &mut DeferredWorld<'_>, entity: Entity) -> Vec
     let mut dependents = dependents::collect(world, alloc::vec![entity]);
     dependents.retain(|&dependent| dependent != entity);
     dependents
-}
-
-#[inline]
-fn leave_as_source(store: &mut PairStore, relation: RelationId, entity: Entity, departure: &mut Departure) {
-    if PairWriter::new(store).try_unlink_source(relation, entity) != FastPath::Done {
-        let targets = store.relation(relation).targets(entity);
-        departure.removals.pairs.extend(targets.map(|target| StoredPair {
-            source: entity,
-            relation,
-            target,
-        }));
-    }
-}
-
-#[inline]
-fn leave_as_target(store: &mut PairStore, relation: RelationId, entity: Entity, departure: &mut Departure) {
-    if !store.relation(relation).is_target(entity) {
-        return;
-    }
-    match store.relation(relation).target_policy() {
-        CleanupPolicy::Remove => {
-            if let Some(adopted) = store.registry().entry(relation).adopted {
-                let sources = store.relation(relation).sources(entity);
-                departure.adopted.extend(sources.map(|source| (adopted, source)));
-            }
-        }
-        CleanupPolicy::Despawn => departure.dependents.extend(store.relation(relation).sources(entity)),
-        CleanupPolicy::Refuse => departure.refusals.extend(in_use_as_target(store, relation, entity, entity)),
-    }
-    if PairWriter::new(store).try_unlink_target(relation, entity) != FastPath::Done {
-        let sources = store.relation(relation).sources(entity);
-        departure.removals.pairs.extend(sources.map(|source| StoredPair {
-            source,
-            relation,
-            target: entity,
-        }));
-    }
-}
-
-/// Takes the tags of `entity` off it, and `entity` off all that have it as a tag. A tag decides for itself what happens to
-/// those.
-#[inline]
-fn leave_tags(store: &mut PairStore, entity: Entity, departure: &mut Departure) {
-    if !store.has_tags(entity) {
-        return;
-    }
-    if store.tags().is_target(entity) {
-        match relation_policy(store, entity) {
-            CleanupPolicy::Remove => {}
-            CleanupPolicy::Despawn => departure.dependents.extend(store.tags().sources(entity)),
-            CleanupPolicy::Refuse => departure.refusals.extend(in_use_as_tag(store, entity, entity)),
-        }
-    }
-    if PairWriter::new(store).try_remove_tags(entity) != FastPath::Done {
-        let tags = &mut departure.removals.tags;
-        tags.extend(store.tags().sources(entity).map(|source| StoredTag { source, tag: entity }));
-        let own = store.tags().targets(entity).filter(|&tag| tag != entity);
-        tags.extend(own.map(|tag| StoredTag { source: entity, tag }));
-    }
-}
-
-/// The entity of a relation goes, and with it all pairs of the relation. Pairs kept in components stay: the
-/// relation gets another entity on its next use, as every relation type does.
-fn leave_as_relation(store: &PairStore, relation: RelationId, entity: Entity, departure: &mut Departure) {
-    if relation_policy(store, entity) == CleanupPolicy::Refuse {
-        departure.refusals.extend(in_use_as_relation(store, relation, entity));
-    }
-    if store.registry().entry(relation).adopted.is_some() {
-        return;
-    }
-    let pairs: Vec<_> = store.relation(relation).iter().collect();
-    departure.removals.pairs.extend(pairs.into_iter().map(|(source, target)| StoredPair {
-        source,
-        relation,
-        target,
-    }));
-}
-
-fn in_use_as_target(
-    store: &PairStore,
-    relation: RelationId,
-    used: Entity,
-    entity: Entity,
-) -> Option<DespawnError> {
-    let source_entity = store.relation(relation).sources(used).next()?;
-    let (relation, pair) = (store.registry().entry(relation).name(), (source_entity, used));
-    Some(in_use(entity, used, PairRole::Target, relation, pair))
-}
-
-fn in_use_as_tag(store: &PairStore, used: Entity, entity: Entity) -> Option<DespawnError> {
-    let source_entity = store.tags().sources(used).next()?;
-    Some(in_use(entity, used, PairRole::Relation, store.registry().name_of(used), (source_entity, used)))
-}
-
-fn in_use_as_relation(store: &PairStore, relation: RelationId, entity: Entity) -> Option<DespawnError> {
-    let pair = store.relation(relation).iter().next()?;
-    let entry = store.registry().entry(relation);
-    Some(in_use(entity, entry.entity, PairRole::Relation, entry.name(), pair))
-}
-
-/// The error that `used` is in use in a pair, given as source and target.
-fn in_use(
-    entity: Entity,
-    used: Entity,
-    role: PairRole,
-    relation: RelationName,
-    (source, target): (Entity, Entity),
-) -> DespawnError {
-    let [entity, used, source_entity, target] = [entity, used, source, target].map(EntityName::unnamed);
-    DespawnError::InUse { entity, used, role, relation, target, source_entity }
 }
 
 /// Forgets an entity that has left all its pairs.
@@ -384,9 +214,49 @@ fn add_to_cascade(world: &mut DeferredWorld<'_>, dependents: Vec<Entity>) {
 
 /// Despawns the dependents whose command was lost.
 pub(super) fn resume(world: &mut World) {
+    if let Some(store) = fetch::store_mut(world) {
+        store.release_all_orphans();
+    }
     if world.get_resource::<Cascade>().is_some_and(Cascade::is_due) {
         Drain::new(world).run(Vec::new());
     }
+    despawn_orphans(world);
+}
+
+/// Despawns targets that have lost their last source. While others are being despawned, that is done at the end.
+pub(super) fn despawn_orphans(world: &mut World) {
+    if fetch::store(world).is_some_and(PairStore::has_orphans) && !Cascade::is_running(world) {
+        Drain::new(world).run(Vec::new());
+    }
+}
+
+/// What goes next because it has lost its last source, dependents first. Returns also whether a policy keeps some, which a
+/// queued command reports.
+#[cold]
+fn next_orphans(world: &mut World) -> (Vec<Entity>, bool) {
+    let store = fetch::store_mut(world).filter(|store| store.has_orphans());
+    let Some(store) = store else { return (Vec::new(), false) };
+    let mut orphans = store.take_orphans();
+    orphans.retain(|&orphan| world.entities().contains_spawned(orphan));
+    let plan = |world: &mut World, orphans: Vec<Entity>| {
+        let order = dependents::collect(&mut DeferredWorld::from(&mut *world), orphans);
+        DespawnPlan { order, direct: 0 }
+    };
+    let all = plan(world, orphans.clone());
+    if orphans.first().is_none_or(|&first| refuse(world, first, &all).is_ok()) {
+        return (all.order, false);
+    }
+    orphans.retain(|&orphan| {
+        let own = plan(world, alloc::vec![orphan]);
+        let refused = refuse(world, orphan, &own);
+        let is_free = refused.is_ok();
+        if let Err(error) = refused {
+            let error = to_bevy(error.named(world));
+            report(world.commands(), error);
+        }
+        is_free
+    });
+    (plan(world, orphans).order, true)
 }
 
 /// Drains the list of dependents. Lets go of the list when dropped, also by a panic in a user's observer.
@@ -411,10 +281,17 @@ impl<'w> Drain<'w> {
             let pending =
                 cascade.map(|mut cascade| core::mem::take(&mut cascade.pending)).unwrap_or_default();
             if pending.is_empty() {
-                set_running(self.0, false);
-                break;
+                let is_reported;
+                (order, is_reported) = next_orphans(self.0);
+                if is_reported {
+                    rest.run(|| self.0.flush());
+                } else if order.is_empty() {
+                    set_running(self.0, false);
+                    break;
+                }
+            } else {
+                order = dependents::collect(&mut DeferredWorld::from(&mut *self.0), pending);
             }
-            order = dependents::collect(&mut DeferredWorld::from(&mut *self.0), pending);
         }
         rest.run(|| remove::drop_removed(self.0));
         rest.finish();
@@ -453,17 +330,19 @@ pub(crate) fn would_despawn(world: &mut World, entity: Entity) -> Result<Vec<Ent
     }
     // `ChildOf` takes part in every world. Bevy's components tell what lies below as long as nothing else is in use.
     prepare(world);
-    let mut order = plan_despawn(world, &[entity])?;
+    let DespawnPlan { mut order, direct } = plan_despawn(world, &[entity])?;
     // One that takes part in nothing is unknown here.
-    if order.last() != Some(&entity) {
-        order.push(entity);
+    if order[..direct].last() != Some(&entity) {
+        order.insert(direct, entity);
     }
     Ok(order)
 }
 
 /// Despawns entities and everything that goes with them, dependents first.
 fn despawn_all(world: &mut World, roots: Vec<Entity>) -> Result<(), DespawnError> {
-    let mut order = plan_despawn(world, &roots)?;
+    let DespawnPlan { mut order, direct } = plan_despawn(world, &roots)?;
+    // Targets that lose their last source go when they have lost it: an observer may give them another.
+    order.truncate(direct);
     // They take part in nothing, or an observer has brought them back into pairs.
     order.extend(roots);
     Drain::new(world).run(order);
@@ -471,24 +350,25 @@ fn despawn_all(world: &mut World, roots: Vec<Entity>) -> Result<(), DespawnError
 }
 
 /// Entities that are known here and everything that goes with them, dependents first, if no policy stands in the way.
-fn plan_despawn(world: &mut World, roots: &[Entity]) -> Result<Vec<Entity>, DespawnError> {
-    let Some(&first) = roots.first() else { return Ok(Vec::new()) };
-    let order = dependents::collect(&mut DeferredWorld::from(&mut *world), roots.to_vec());
-    if let Err(error) = refuse(world, first, &order) {
+fn plan_despawn(world: &mut World, roots: &[Entity]) -> Result<DespawnPlan, DespawnError> {
+    let Some(&first) = roots.first() else { return Ok(DespawnPlan::default()) };
+    let plan = dependents::plan(&mut DeferredWorld::from(&mut *world), roots.to_vec());
+    if let Err(error) = refuse(world, first, &plan) {
         // The error names the one that cannot go.
         let own = roots.iter().find_map(|&root| {
-            let order = dependents::collect(&mut DeferredWorld::from(&mut *world), alloc::vec![root]);
-            refuse(world, root, &order).err()
+            let plan = dependents::plan(&mut DeferredWorld::from(&mut *world), alloc::vec![root]);
+            refuse(world, root, &plan).err()
         });
         return Err(own.unwrap_or(error).named(world));
     }
-    Ok(order)
+    Ok(plan)
 }
 
-/// Whether a policy stands in the way of despawning `order`.
-fn refuse(world: &World, entity: Entity, order: &[Entity]) -> Result<(), DespawnError> {
+/// Whether a policy stands in the way of a despawn.
+fn refuse(world: &World, entity: Entity, plan: &DespawnPlan) -> Result<(), DespawnError> {
     let Some(store) = fetch::store(world) else { return Ok(()) };
-    for &used in order {
+    let gone = plan.gone();
+    for (at, &used) in plan.order.iter().enumerate() {
         if !store.may_refuse(used) {
             continue;
         }
@@ -501,6 +381,7 @@ fn refuse(world: &World, entity: Entity, order: &[Entity]) -> Result<(), Despawn
         for relation in store.participants().relations(used) {
             if store.relation(relation).is_target(used)
                 && store.relation(relation).target_policy() == CleanupPolicy::Refuse
+                && !(at >= plan.direct && loses_all_sources(store, relation, used, &gone))
                 && let Some(error) = in_use_as_target(store, relation, used, entity)
             {
                 return Err(error);
@@ -522,12 +403,25 @@ fn refuse(world: &World, entity: Entity, order: &[Entity]) -> Result<(), Despawn
     Ok(())
 }
 
-/// Removes every pair, values and all; relations may be declared anew then.
+/// Whether `target` is in use no longer by the time it goes: it has lost the sources that the relation counts.
+fn loses_all_sources(store: &PairStore, relation: RelationId, target: Entity, gone: &EntityHashSet) -> bool {
+    let index = store.relation(relation);
+    index.counts_sources() && index.sources(target).all(|source| gone.contains(&source))
+}
+
+/// Removes every pair, values and all; relations may be declared anew then. No target is despawned for it.
 pub(crate) fn clear_pairs(world: &mut World) {
     end_idleness(world);
     let Some(store) = fetch::store(world) else { return };
     let all = remove::select(store, None, PairId::ALL);
-    remove::remove_selected(world, all, Removal::REMOVED);
+    let mut rest = Completion::default();
+    let mut operation = Operation::begin(world);
+    rest.run(|| _ = remove::remove_selected(operation.world(), all, Removal::REMOVED));
+    if let Some(store) = fetch::store_mut(operation.world()) {
+        store.forget_orphans();
+    }
+    operation.finish();
+    rest.finish();
     let Some(store) = fetch::store_mut(world) else { return };
     let ids: Vec<_> = store.registry().ids().collect();
     for id in ids {

@@ -1,5 +1,6 @@
 //! Cloning entities with their pairs.
 
+use super::constraints;
 use crate::{
     fetch,
     id::{RelationId, StoredPair, StoredTag},
@@ -14,7 +15,7 @@ use bevy_ecs::{
     entity::{ComponentCloneCtx, Entity, EntityHashMap, EntityMapper, SourceComponent},
     error::Result,
     resource::Resource,
-    world::World,
+    world::{DeferredWorld, World},
 };
 
 /// The clone of an entity gets its pairs: with clones as targets where targets are cloned as well, with copies
@@ -38,6 +39,8 @@ pub(in crate::ops) fn clone_pairs(_: &SourceComponent, context: &mut ComponentCl
             retarget_to_clone(world, original, clone, mapper);
         }
         copy(world, original, clone, mapper, linked);
+        // The clone gets its components when this is done.
+        constraints::note_change(&mut DeferredWorld::from(&mut *world), clone);
     });
 }
 
@@ -191,5 +194,5 @@ fn copy_pair(world: &mut World, from: StoredPair, to: StoredPair) -> Result {
         given =
             Some(Given { type_id: kind.value_type(), name: kind.value_name(), value: Value::Boxed(value) });
     }
-    insert::insert(world, to, given.as_mut()).map_err(to_bevy)
+    insert::insert_for_clone(world, to, given.as_mut()).map_err(to_bevy)
 }

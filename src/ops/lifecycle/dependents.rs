@@ -4,27 +4,115 @@ use super::component;
 use crate::{fetch, id::RelationId, relation::CleanupPolicy, store::PairStore, traverse::Hierarchy};
 use alloc::vec::Vec;
 use bevy_ecs::{
-    entity::{Entity, EntityHashMap},
+    entity::{Entity, EntityHashMap, EntityHashSet},
     world::DeferredWorld,
 };
+use bevy_platform::collections::HashMap;
 
 /// Of type entities that are met while a cascade is collected: the entities with the component, which go with it.
 type Holders = EntityHashMap<Vec<Entity>>;
 
+/// Entities that are to be despawned, in order.
+#[derive(Default)]
+pub(super) struct DespawnPlan {
+    pub(super) order: Vec<Entity>,
+    /// How many of them go at once. The others follow because they lose their last source.
+    pub(super) direct: usize,
+}
+
+impl DespawnPlan {
+    /// All of them, if some lose their last source with others of them.
+    pub(super) fn gone(&self) -> EntityHashSet {
+        if self.direct < self.order.len() {
+            self.order.iter().copied().collect()
+        } else {
+            EntityHashSet::default()
+        }
+    }
+}
+
+/// `roots` and everything that goes with them; then what loses its last source with those, and what goes with that, and
+/// so on.
+pub(super) fn plan(world: &mut DeferredWorld<'_>, roots: Vec<Entity>) -> DespawnPlan {
+    let mut order = collect(world, roots);
+    let direct = order.len();
+    if fetch::store(world).is_some_and(|store| store.registry().counts_sources()) {
+        add_orphans(world, &mut order);
+    }
+    DespawnPlan { order, direct }
+}
+
+/// Appends what loses its last source with `order`.
+///
+/// # Complexity
+/// `O(pairs)` of what goes.
+#[cold]
+fn add_orphans(world: &mut DeferredWorld<'_>, order: &mut Vec<Entity>) {
+    let mut gone: EntityHashSet = order.iter().copied().collect();
+    let mut lost = HashMap::<(RelationId, Entity), usize>::default();
+    let mut next = 0;
+    while next < order.len() {
+        let Some(store) = fetch::store(world) else { return };
+        let mut orphans = Vec::new();
+        for &entity in &order[next..] {
+            for_each_orphan(store, entity, &mut lost, |orphan| orphans.push(orphan));
+        }
+        next = order.len();
+        let mut met = EntityHashSet::default();
+        orphans.retain(|&orphan| !gone.contains(&orphan) && met.insert(orphan));
+        order.extend(collect_but(world, orphans, |entity| gone.contains(&entity)));
+        gone.extend(&order[next..]);
+    }
+}
+
+/// The targets that have no source left once `entity` is gone, too. `lost` counts the sources that are gone.
+fn for_each_orphan(
+    store: &PairStore,
+    entity: Entity,
+    lost: &mut HashMap<(RelationId, Entity), usize>,
+    mut f: impl FnMut(Entity),
+) {
+    if let Some(relation) = relation_of(store, entity).filter(|&id| store.relation(id).counts_sources()) {
+        store.relation(relation).targets_with_sources().for_each(|(target, _)| f(target));
+    }
+    for relation in store.participants().relations(entity) {
+        let index = store.relation(relation);
+        if !index.counts_sources() {
+            continue;
+        }
+        for target in index.targets(entity) {
+            let lost = lost.entry((relation, target)).or_default();
+            *lost += 1;
+            if *lost == index.source_count(target) {
+                f(target);
+            }
+        }
+    }
+}
+
 /// `roots` and everything that goes with them: each entity once, dependents before what they depend on where
 /// they form no cycle, the last source of a target first.
 pub(super) fn collect(world: &mut DeferredWorld<'_>, roots: Vec<Entity>) -> Vec<Entity> {
+    collect_but(world, roots, |_| false)
+}
+
+/// [`collect`] without entities of which `gone` is true, and what goes with them alone. No root is one.
+fn collect_but(
+    world: &mut DeferredWorld<'_>,
+    roots: Vec<Entity>,
+    gone: impl Fn(Entity) -> bool + Copy,
+) -> Vec<Entity> {
     let mut holders = Holders::default();
     let Some(store) = fetch::deferred_store(world) else { return Vec::new() };
     if store.is_idle() {
         return collect_children(world, roots);
     }
     if !store.registry().takes_along() {
-        return collect_pairs(store, &holders, roots);
+        return collect_pairs(store, &holders, roots, gone);
     }
     loop {
         let Some(store) = fetch::deferred_store(world) else { return Vec::new() };
-        let order = collect_pairs(store, &holders, roots.clone());
+        let order = collect_pairs(store, &holders, roots.clone(), gone);
         // The store does not know who has a component: that is looked up for each type that is met, once.
         let is_new = |entity| {
             store.participants().is_type(entity)
@@ -72,11 +160,16 @@ fn collect_children(world: &mut DeferredWorld<'_>, roots: Vec<Entity>) -> Vec<En
 }
 
 /// [`collect`], with the holders of components as far as they are known.
-fn collect_pairs(store: &mut PairStore, holders: &Holders, roots: Vec<Entity>) -> Vec<Entity> {
+fn collect_pairs(
+    store: &mut PairStore,
+    holders: &Holders,
+    roots: Vec<Entity>,
+    gone: impl Fn(Entity) -> bool + Copy,
+) -> Vec<Entity> {
     let mut order = roots.clone();
     // Level by level is the order in which trees tend to be spawned: turned around, it goes through memory in
     // one direction. It is right as long as no entity depends on two others.
-    let is_forest = collect_levels(store, holders, &mut order);
+    let is_forest = collect_levels(store, holders, &mut order, gone);
     for &entity in &order {
         store.participants_mut().unvisit(entity);
     }
@@ -84,18 +177,27 @@ fn collect_pairs(store: &mut PairStore, holders: &Holders, roots: Vec<Entity>) -
         order.reverse();
         return order;
     }
-    collect_post_order(store, holders, roots)
+    collect_post_order(store, holders, roots, gone)
 }
 
 /// Appends everything that goes with `order`, level by level. False if an entity is met twice.
-fn collect_levels(store: &mut PairStore, holders: &Holders, order: &mut Vec<Entity>) -> bool {
+fn collect_levels(
+    store: &mut PairStore,
+    holders: &Holders,
+    order: &mut Vec<Entity>,
+    gone: impl Fn(Entity) -> bool,
+) -> bool {
     if !order.iter().all(|&root| store.participants_mut().visit(root)) {
         return false;
     }
     let mut next = 0;
     while let Some(&entity) = order.get(next) {
         let first = order.len();
-        for_each_dependent(store, holders, entity, |dependent| order.push(dependent));
+        for_each_dependent(store, holders, entity, |dependent| {
+            if !gone(dependent) {
+                order.push(dependent);
+            }
+        });
         if !order[first..].iter().all(|&dependent| store.participants_mut().visit(dependent)) {
             return false;
         }
@@ -105,7 +207,12 @@ fn collect_levels(store: &mut PairStore, holders: &Holders, order: &mut Vec<Enti
 }
 
 /// [`collect_pairs`] for entities that may depend on several others.
-fn collect_post_order(store: &mut PairStore, holders: &Holders, roots: Vec<Entity>) -> Vec<Entity> {
+fn collect_post_order(
+    store: &mut PairStore,
+    holders: &Holders,
+    roots: Vec<Entity>,
+    gone: impl Fn(Entity) -> bool,
+) -> Vec<Entity> {
     enum Visit {
         Enter(Entity),
         Leave(Entity),
@@ -118,7 +225,9 @@ fn collect_post_order(store: &mut PairStore, holders: &Holders, roots: Vec<Entit
                 if store.participants_mut().visit(entity) {
                     stack.push(Visit::Leave(entity));
                     for_each_dependent(store, holders, entity, |dependent| {
-                        stack.push(Visit::Enter(dependent));
+                        if !gone(dependent) {
+                            stack.push(Visit::Enter(dependent));
+                        }
                     });
                 }
             }
@@ -143,11 +252,24 @@ fn for_each_dependent(store: &PairStore, holders: &Holders, entity: Entity, mut 
             store.relation(relation).sources(entity).for_each(&mut f);
         }
     }
+    if store.registry().despawns_targets() {
+        for_each_target_along(store, entity, &mut f);
+    }
     if let Some(relation) = relation_of(store, entity)
         && relation_policy(store, entity) == CleanupPolicy::Despawn
     {
         store.relation(relation).iter().for_each(|(source, _)| f(source));
         holders.get(&entity).into_iter().flatten().copied().for_each(f);
+    }
+}
+
+/// The targets that go when their source `entity` goes.
+#[cold]
+fn for_each_target_along(store: &PairStore, entity: Entity, mut f: impl FnMut(Entity)) {
+    for relation in store.participants().relations(entity) {
+        if store.relation(relation).despawns_targets() {
+            store.relation(relation).targets(entity).for_each(&mut f);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The life of a participant: hooks and an observer of the marker.
 
-use super::{cleanup, clone};
+use super::{cleanup, clone, constraints};
 use crate::{
     fetch,
     ops::{
@@ -44,8 +44,16 @@ impl ParticipantLifecycle for Participant {
         vec![event::observe_change::<DiscardEvent, Self, Stripped>(world)]
     }
 
+    fn spawn_constraint_observers(world: &mut World) -> Vec<Entity> {
+        constraints::spawn_observers(world)
+    }
+
     fn end_pairs(world: &mut DeferredWorld<'_>, entity: Entity) {
         cleanup::leave_all(world, entity);
+    }
+
+    fn despawn_orphans(world: &mut World) {
+        cleanup::despawn_orphans(world);
     }
 
     fn resume(world: &mut World) {

@@ -1,11 +1,12 @@
 //! Why an operation was refused.
 
 use crate::{
-    id::PairId,
-    relation::{EntityName, PairRefusal, RelationName, TraitsError},
+    id::{PairId, StoredPair},
+    relation::{EntityName, PairEnd, PairRefusal, RelationName, ResolvedConstraint, TraitsError},
+    store::PairStore,
     traverse::EntityPath,
 };
-use alloc::vec::Vec;
+use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::{entity::Entity, world::World};
 use core::fmt;
 use smallvec::SmallVec;
@@ -47,6 +48,59 @@ impl fmt::Display for AttemptedPair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "({}, {}) on {}", self.relation, self.target, self.source_entity)
     }
+}
+
+/// An end of a pair lacks a component that it must have, or has one that it must not have.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct BrokenConstraint {
+    /// The pair.
+    pub pair: AttemptedPair,
+    /// Which of its ends.
+    pub end: PairRole,
+    /// The name of the component.
+    pub component: Cow<'static, str>,
+    /// The end must have the component; else it must not have it.
+    pub required: bool,
+}
+
+impl BrokenConstraint {
+    pub(in crate::ops) fn new(
+        world: &World,
+        store: &PairStore,
+        pair: StoredPair,
+        constraint: &ResolvedConstraint,
+    ) -> Self {
+        let end = match constraint.end {
+            PairEnd::Source => PairRole::Source,
+            PairEnd::Target => PairRole::Target,
+        };
+        let pair = AttemptedPair {
+            source_entity: EntityName::new(world, pair.source),
+            relation: store.registry().entry(pair.relation).name(),
+            target: EntityName::new(world, pair.target),
+        };
+        Self { pair, end, component: constraint.name.clone(), required: constraint.is_required }
+    }
+}
+
+impl fmt::Display for BrokenConstraint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let must = if self.required { "must have" } else { "must not have" };
+        write!(f, "{}: the {} {must} `{}`", self.pair, self.end, self.component)
+    }
+}
+
+/// What happened to a pair that breaks a constraint, as Bevy's error handler hears it.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum ConstraintError {
+    /// It was removed.
+    #[error("removed {0}")]
+    Removed(BrokenConstraint),
+    /// It was inserted, or stays: [`OnMissing::Warn`](crate::relation::OnMissing::Warn).
+    #[error("{0}")]
+    Kept(BrokenConstraint),
 }
 
 /// Why a pair was not inserted. Nothing has changed.
@@ -135,6 +189,10 @@ pub enum InsertPairError {
         /// The target of another of the pairs.
         other: EntityName,
     },
+    /// An end lacks a component that it must have, or has one that it must not have: see
+    /// [`RelationTraits::source`](crate::RelationTraits::source).
+    #[error("cannot insert {0}")]
+    Constraint(BrokenConstraint),
     /// The source is its own target, and the relation, a Bevy relationship, does not allow that.
     #[error("cannot insert {pair}: the relationship may not point to its own entity")]
     SelfReference {

@@ -1,8 +1,9 @@
 //! Inserting pairs.
 
 use super::{
-    error::{AttemptedPair, InsertPairError, InsertPairsError, PairRole, store_removed},
+    error::{AttemptedPair, BrokenConstraint, ConstraintError, InsertPairError, PairRole, store_removed},
     event::{self, PairChange, PairEvent, Removal},
+    operation::despawn_orphans,
     plan::{Given, InsertPlan, Insertion, MAX_ROUNDS, ValueSource, attempted, make_values, plan, take_given},
     remove::{self, Completion},
     tag,
@@ -10,14 +11,15 @@ use super::{
 };
 use crate::{
     fetch,
-    id::{PairId, RelationId, StoredPair, StoredTag},
+    id::{PairId, StoredPair, StoredTag},
     ops::register::{
         entity::{relation_id_of, respawn},
         participant,
-        relation::{relation_id, try_relation_id},
+        relation::try_relation_id,
+        report::report_warning,
         store::ensure_store,
     },
-    relation::{Adopted, EntityName, Relation, TraitsError, Value},
+    relation::{Adopted, EntityName, InsertDefault, Relation, TraitsError, Value},
     store::{Affected, FastPathFlags, PairStore},
 };
 use alloc::vec::Vec;
@@ -175,9 +177,25 @@ pub(crate) fn insert(
     insert_by_rules(world, pair, given)
 }
 
+/// [`insert`] for a clone that has not got its components yet: the caller looks later at those of the ends.
+///
+/// # Errors
+/// As there.
+pub(in crate::ops) fn insert_for_clone(
+    world: &mut World,
+    pair: StoredPair,
+    given: Option<&mut Given<'_>>,
+) -> Result<(), InsertPairError> {
+    let is_constrained = |store: &PairStore| !store.registry().entry(pair.relation).constraints.is_empty();
+    match fetch::store(world).is_some_and(is_constrained) {
+        true => insert_by_plan(world, pair, given, false),
+        false => insert(world, pair, given),
+    }
+}
+
 /// Marks the ends of a pair that was not ready for the fast path, which is taken then, unless the pair may close a cycle.
 #[inline(never)]
-fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
+pub(super) fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
     let Some(store) = fetch::store(world) else { return Err(store_removed(world, pair.source, pair.target)) };
     let mut unmarked = InsertPlan::default();
     for (dead, entity) in [(PairRole::Source, pair.source), (PairRole::Target, pair.target)] {
@@ -207,7 +225,7 @@ fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(), InsertPa
 /// Inserts a pair that only observers keep from the fast path, and triggers its event; or does `otherwise`, if its ends are not
 /// ready, or another pair has to go.
 #[inline(never)]
-fn insert_observed(
+pub(super) fn insert_observed(
     world: &mut World,
     pair: StoredPair,
     otherwise: fn(&mut World, StoredPair) -> Result<(), InsertPairError>,
@@ -231,13 +249,22 @@ fn insert_observed(
 fn insert_by_rules(
     world: &mut World,
     pair: StoredPair,
+    given: Option<&mut Given<'_>>,
+) -> Result<(), InsertPairError> {
+    insert_by_plan(world, pair, given, true)
+}
+
+fn insert_by_plan(
+    world: &mut World,
+    pair: StoredPair,
     mut given: Option<&mut Given<'_>>,
+    checks_ends: bool,
 ) -> Result<(), InsertPairError> {
     for round in 0.. {
         let Some(store) = fetch::store(world) else {
             return Err(store_removed(world, pair.source, pair.target));
         };
-        let mut plan = plan(world, store, pair, given.as_deref())?;
+        let mut plan = plan(world, store, pair, given.as_deref(), checks_ends)?;
         if round > MAX_ROUNDS {
             let dead = if plan.lost.is_empty() { PairRole::Target } else { PairRole::Relation };
             return Err(InsertPairError::Dead { pair: attempted(world, store, pair), dead });
@@ -290,7 +317,7 @@ pub(super) fn apply(
     plan: InsertPlan,
     mut given: Option<&mut Given<'_>>,
 ) -> Result<(), InsertPairError> {
-    let InsertPlan { mut removals, dropped, mut insertions, adopted, .. } = plan;
+    let InsertPlan { mut removals, dropped, mut insertions, adopted, defaults, warnings, .. } = plan;
     let mut deferred = DeferredWorld::from(&mut *world);
     // The last that may panic with everything as it was.
     let mut observed = remove::trigger_removed(&mut deferred, &removals, Removal::REPLACED);
@@ -301,9 +328,13 @@ pub(super) fn apply(
     let rows = store_values(&mut deferred, &mut insertions, given.as_deref_mut())?;
     removals.extend(dropped);
     writer::detach_moved(&mut deferred, &insertions);
-    remove::unlink(&mut deferred, &removals);
+    let orphans = remove::unlink(&mut deferred, &removals);
     write(&mut deferred, &insertions, &rows, &adopted);
     let mut rest = Completion::default();
+    if !defaults.is_empty() || !warnings.is_empty() {
+        complete_ends(world, &mut rest, defaults, warnings);
+        observed = true;
+    }
     for &Insertion { pair, replaced, .. } in &insertions {
         if event::is_observed(world, PairEvent::Inserted, pair) {
             let world = &mut DeferredWorld::from(&mut *world);
@@ -323,8 +354,32 @@ pub(super) fn apply(
     if fetch::store(world).is_some_and(PairStore::has_removed_values) {
         rest.run(|| remove::drop_removed(world));
     }
+    if orphans {
+        rest.run(|| despawn_orphans(world));
+    }
     rest.finish();
     Ok(())
+}
+
+/// Inserts the components that ends of new pairs lack, and reports what they should be and are not.
+#[cold]
+fn complete_ends(
+    world: &mut World,
+    rest: &mut Completion,
+    defaults: Vec<(Entity, InsertDefault)>,
+    warnings: Vec<BrokenConstraint>,
+) {
+    for (end, insert_default) in defaults {
+        rest.run(|| {
+            // Hooks and observers of the component before may have despawned it.
+            if let Ok(mut end) = world.get_entity_mut(end) {
+                insert_default(&mut end);
+            }
+        });
+    }
+    for warning in warnings {
+        report_warning(world.commands(), ConstraintError::Kept(warning));
+    }
 }
 
 /// Writes the pairs of a plan to the store, with the rows of their values.
@@ -425,82 +480,11 @@ impl Drop for Replacing<'_> {
     }
 }
 
-/// Inserts many pairs of one relation, in order. Those that are refused do not keep the others out.
-pub(crate) fn insert_batch<R: Relation>(
-    world: &mut World,
-    pairs: impl IntoIterator<Item = (Entity, R, Entity)>,
-) -> Result<(), InsertPairsError> {
-    let mut refused = Vec::new();
-    let mut pairs = pairs.into_iter().enumerate();
-    loop {
-        // Rules and observers run users' code, after which the relation may have another number.
-        let relation = insertable_id::<R>(world);
-        let Some((number, (source, value, target), why)) = insert_run(world, relation, &mut pairs) else {
-            break;
-        };
-        let pair = StoredPair { source, relation, target };
-        let inserted = match why {
-            FastPath::NotReady => insert_when_ready(world, pair),
-            FastPath::Observed => insert_observed(world, pair, insert_when_ready),
-            _ => insert_slot(world, pair, &mut Some(value)),
-        };
-        if let Err(error) = inserted {
-            refused.push((number, error));
-        }
-    }
-    if refused.is_empty() { Ok(()) } else { Err(InsertPairsError { refused }) }
-}
-
-/// Inserts pairs for as long as they take the fast path: the store is found once for all of them. Returns the first that
-/// does not, and why.
-fn insert_run<R: Relation>(
-    world: &mut World,
-    relation: RelationId,
-    pairs: &mut impl Iterator<Item = (usize, (Entity, R, Entity))>,
-) -> Option<(usize, (Entity, R, Entity), FastPath)> {
-    if size_of::<R>() == 0 {
-        let writer = fetch::store_mut(world).map(PairWriter::new);
-        if let Some(mut fast) = writer.and_then(|writer| writer.fast_path(relation)) {
-            return pairs.find_map(|(number, pair)| match fast.insert(pair.0, pair.2) {
-                FastPath::Done => None,
-                why => Some((number, pair, why)),
-            });
-        }
-    } else {
-        let tick = world.change_tick();
-        let found = fetch::store_and_values::<R>(world);
-        if let Some(mut fast) = found.and_then(|(store, values)| {
-            let (flag, affected) = (FastPathFlags::INSERT_VALUE, Affected::Insertions);
-            PairWriter::new(store).fast_values(relation, values, flag, affected)
-        }) {
-            return pairs.find_map(|(number, (source, value, target))| {
-                let declined = fast.insert(source, value, target, tick).err()?;
-                Some((number, (source, declined, target), FastPath::Declined))
-            });
-        }
-    }
-    let (number, pair) = pairs.next()?;
-    let allows = |store: &PairStore| store.relation(relation).allows(FastPathFlags::INSERT);
-    let observed = size_of::<R>() == 0 && fetch::store(world).is_some_and(allows);
-    Some((number, pair, if observed { FastPath::Observed } else { FastPath::Declined }))
-}
-
-/// [`relation_id`], with less to look at for a relation whose pairs can be inserted without rules.
-#[inline]
-fn insertable_id<R: Relation>(world: &mut World) -> RelationId {
-    let known =
-        fetch::store(world).filter(|store| !store.participants().has_lost_observers()).and_then(|store| {
-            let id = store.registry().of_type::<R>()?;
-            store.relation(id).allows(FastPathFlags::INSERT).then_some(id)
-        });
-    known.unwrap_or_else(|| relation_id::<R>(world))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        ops::register::participant::Participant,
+        ops::register::{participant::Participant, relation::relation_id},
         relation::{BoxedValue, ColumnRef},
         store::PairData,
     };
@@ -531,7 +515,7 @@ mod tests {
             value: Value::Slot(&mut slot),
         };
         let store = fetch::store(&world).unwrap();
-        let plan = plan(&world, store, pair, Some(&given)).unwrap();
+        let plan = plan(&world, store, pair, Some(&given), true).unwrap();
         assert_eq!((plan.removals.len(), plan.insertions.len(), plan.newcomers.len()), (1, 1, 0));
         lose(&mut world);
         let error = apply(&mut world, pair, plan, Some(&mut given)).unwrap_err();

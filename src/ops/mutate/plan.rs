@@ -5,11 +5,14 @@
 //! it was made for: it names the entities that must get the marker first, which runs code of the user, and then it has
 //! to be made anew. Between the last plan and the store lies nothing that can change the world.
 
-use super::error::{AttemptedPair, InsertPairError, PairRole};
+use super::error::{AttemptedPair, BrokenConstraint, InsertPairError, PairRole};
 use crate::{
     fetch,
     id::{RelationId, StoredPair},
-    relation::{Adopted, BoxedValue, CHILD_OF, ColumnRef, EntityName, IS_A, PairContext, TraitsError, Value},
+    relation::{
+        Adopted, BoxedValue, CHILD_OF, ColumnRef, EntityName, IS_A, InsertDefault, OnMissing, PairContext,
+        PairEnd, TraitsError, Value,
+    },
     store::PairStore,
     traverse::{EntityPath, path_up},
 };
@@ -93,6 +96,10 @@ pub(crate) struct InsertPlan {
     pub(crate) adopted: Vec<(Insertion, Adopted)>,
     /// Entities that must get the marker before the plan holds.
     pub(crate) newcomers: SmallVec<[Entity; 2]>,
+    /// Ends that get the default of a component that they lack.
+    pub(crate) defaults: Vec<(Entity, InsertDefault)>,
+    /// What is to be reported when the pairs are there.
+    pub(crate) warnings: Vec<BrokenConstraint>,
     /// Relation types that must get an entity before the plan holds.
     pub(crate) lost: SmallVec<[RelationId; 1]>,
 }
@@ -129,6 +136,8 @@ struct Planner<'a> {
     world: &'a World,
     store: &'a PairStore,
     given: Option<ValueType>,
+    /// The components of the ends are known by now.
+    checks_ends: bool,
     plan: InsertPlan,
     met: PlannedPairs,
     /// Pairs that give way.
@@ -137,7 +146,8 @@ struct Planner<'a> {
     queue: SmallVec<[StoredPair; 2]>,
 }
 
-/// Checks a request against every rule but those of values, which [`make_values`] checks.
+/// Checks a request against every rule but those of values, which [`make_values`] checks. With `checks_ends` off, the caller
+/// looks later at the components of the ends.
 ///
 /// # Errors
 /// The first rule that is broken, by the pair itself or by a companion.
@@ -149,9 +159,11 @@ pub(crate) fn plan(
     store: &PairStore,
     pair: StoredPair,
     given: Option<&Given<'_>>,
+    checks_ends: bool,
 ) -> Result<InsertPlan, InsertPairError> {
     let mut planner = Planner::new(world, store);
     planner.given = given.map(Given::value_type);
+    planner.checks_ends = checks_ends;
     planner.add(pair, true)?;
     planner.finish()
 }
@@ -280,6 +292,7 @@ impl<'a> Planner<'a> {
             world,
             store,
             given: None,
+            checks_ends: true,
             plan: InsertPlan::default(),
             met: PlannedPairs::default(),
             gone: PlannedPairs::default(),
@@ -307,6 +320,9 @@ impl<'a> Planner<'a> {
         let kind = self.store.column_of(pair.relation, pair.source, pair.target);
         if !there {
             self.rules(pair)?;
+            if self.checks_ends && !self.store.registry().entry(pair.relation).constraints.is_empty() {
+                self.ends(pair)?;
+            }
         }
         let value = self.value(pair, kind, first, there)?;
         if there && matches!(value, ValueSource::Nothing) {
@@ -393,6 +409,31 @@ impl<'a> Planner<'a> {
                 pair: error(),
                 path: EntityPath::new(self.world, entities),
             });
+        }
+        Ok(())
+    }
+
+    /// The components that the ends must have, or must not have; of a symmetric pair also in its other direction.
+    fn ends(&mut self, pair: StoredPair) -> Result<(), InsertPairError> {
+        let entry = self.store.registry().entry(pair.relation);
+        let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
+        let directions = [Some(pair), entry.traits.is_symmetric().then_some(mirror)];
+        for pair in directions.into_iter().flatten() {
+            for constraint in &entry.constraints {
+                let end = match constraint.end {
+                    PairEnd::Source => pair.source,
+                    PairEnd::Target => pair.target,
+                };
+                if constraint.holds(self.world, end) {
+                    continue;
+                }
+                let broken = || BrokenConstraint::new(self.world, self.store, pair, constraint);
+                match (entry.traits.missing_rule(), constraint.insert_default) {
+                    (OnMissing::Warn, _) => self.plan.warnings.push(broken()),
+                    (OnMissing::Insert, Some(insert)) => self.plan.defaults.push((end, insert)),
+                    _ => return Err(InsertPairError::Constraint(broken())),
+                }
+            }
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use super::{
     event::{self, PairChange, PairEvent, Removal},
+    operation::{Operation, despawn_orphans, queue_despawn_of_orphans},
     writer::{PairWriter, take_value},
 };
 use crate::{
@@ -43,8 +44,17 @@ impl Selection {
     }
 }
 
+/// What came of a removal.
+#[must_use]
+pub(crate) struct Removed {
+    /// Events were triggered.
+    pub(crate) observed: bool,
+    /// Targets have lost their last source, and wait for [`despawn_orphans`].
+    pub(crate) orphans: bool,
+}
+
 /// [`remove`] for pairs and tags.
-pub(crate) fn remove_all(world: &mut DeferredWorld<'_>, selection: &Selection, removal: Removal) -> bool {
+pub(crate) fn remove_all(world: &mut DeferredWorld<'_>, selection: &Selection, removal: Removal) -> Removed {
     let mut observed = false;
     for &tag in &selection.tags {
         if event::is_tag_observed(world, PairEvent::Removed, tag) {
@@ -57,8 +67,8 @@ pub(crate) fn remove_all(world: &mut DeferredWorld<'_>, selection: &Selection, r
         let mut writer = PairWriter::new(store);
         selection.tags.iter().for_each(|&tag| writer.remove_tag(tag));
     }
-    unlink(world, &selection.pairs);
-    observed
+    let orphans = unlink(world, &selection.pairs);
+    Removed { observed, orphans }
 }
 
 /// Triggers the events of the pairs, then removes them with their values. True if events were triggered.
@@ -68,7 +78,9 @@ pub(crate) fn remove_all(world: &mut DeferredWorld<'_>, selection: &Selection, r
 /// may panic.
 pub(crate) fn remove(world: &mut DeferredWorld<'_>, pairs: &[StoredPair], removal: Removal) -> bool {
     let triggered = trigger_removed(world, pairs, removal);
-    unlink(world, pairs);
+    if unlink(world, pairs) {
+        queue_despawn_of_orphans(world);
+    }
     triggered
 }
 
@@ -93,15 +105,18 @@ fn is_mirror_of(world: &World, pair: StoredPair, before: Option<StoredPair>) -> 
         && fetch::store(world).is_some_and(|store| store.relation(pair.relation).is_symmetric())
 }
 
-/// Removes pairs whose events were triggered, with their values.
-pub(super) fn unlink(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) {
-    let Some(store) = fetch::deferred_store(world) else { return };
+/// Removes pairs whose events were triggered, with their values. Returns whether targets wait for [`despawn_orphans`] now.
+#[must_use]
+pub(super) fn unlink(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) -> bool {
+    let Some(store) = fetch::deferred_store(world) else { return false };
     let mut writer = PairWriter::new(store);
     let rows: SmallVec<[_; 4]> = pairs.iter().filter_map(|&pair| writer.remove(pair)).collect();
+    let orphans = store.hold_noted_orphans();
     // Both directions of a symmetric pair name one row, which goes with the first.
     for (kind, row) in rows {
         take_value(world, kind, row);
     }
+    orphans
 }
 
 /// Drops the values that were removed or replaced, unless a cascade goes on, which does it at its end.
@@ -149,7 +164,7 @@ pub(crate) fn remove_selected(world: &mut World, selection: Selection, removal: 
     let own = pairs.into_iter().filter(|pair| adopted(pair).is_none()).collect();
     let own = Selection { tags, pairs: with_mirrors(store, own) };
     let mut rest = Completion::default();
-    let observed = remove_all(&mut DeferredWorld::from(&mut *world), &own, removal);
+    let Removed { observed, orphans } = remove_all(&mut DeferredWorld::from(&mut *world), &own, removal);
     for (adopted, pair) in components {
         // The removal of another component may have changed this one.
         let still_there = |store: &PairStore| store.relation(pair.relation).has(pair.source, pair.target);
@@ -162,6 +177,9 @@ pub(crate) fn remove_selected(world: &mut World, selection: Selection, removal: 
         rest.run(|| world.flush());
     }
     rest.run(|| drop_removed(world));
+    if orphans {
+        rest.run(|| despawn_orphans(world));
+    }
     rest.finish();
     count
 }
@@ -275,16 +293,30 @@ pub(crate) fn remove_batch<R: Relation>(
 ) -> usize {
     let mut pairs = pairs.into_iter();
     let mut count = 0;
+    let Some(mut pair) = remove_to_next::<R>(world, &mut pairs, &mut count) else { return count };
+    let mut operation = Operation::begin(world);
     loop {
-        let Some(store) = fetch::store_mut(world) else { return count };
-        // Observers of the pair before may have done anything.
-        let Some(relation) = store.registry().of_type::<R>() else { return count };
-        let Some((source, target)) = remove_run::<R>(world, relation, &mut pairs, &mut count) else {
-            return count;
-        };
-        let pair = StoredPair { source, relation, target };
+        let world = operation.world();
         count += usize::from(remove_stored(world, pair, Removal::REMOVED));
+        match remove_to_next::<R>(world, &mut pairs, &mut count) {
+            Some(next) => pair = next,
+            None => break,
+        }
     }
+    operation.finish();
+    count
+}
+
+/// [`remove_run`] for the relation as it is by now: observers of the pair before may have done anything.
+#[inline]
+fn remove_to_next<R: Relation>(
+    world: &mut World,
+    pairs: &mut impl Iterator<Item = (Entity, Entity)>,
+    count: &mut usize,
+) -> Option<StoredPair> {
+    let relation = fetch::store(world)?.registry().of_type::<R>()?;
+    let (source, target) = remove_run::<R>(world, relation, pairs, count)?;
+    Some(StoredPair { source, relation, target })
 }
 
 /// Removes pairs for as long as they take the fast path, and counts those that were there. Returns the first that does not.
@@ -344,6 +376,8 @@ pub(crate) fn remove_own(world: &mut DeferredWorld<'_>, entity: Entity) {
         }
     }
     let pairs = with_mirrors(store, pairs);
-    remove_all(world, &Selection { tags, pairs }, Removal::REMOVED);
+    if remove_all(world, &Selection { tags, pairs }, Removal::REMOVED).orphans {
+        queue_despawn_of_orphans(world);
+    }
     queue_drop_removed(world);
 }

@@ -205,7 +205,14 @@ impl<'s> PairWriter<'s> {
     /// Removes a pair. Returns the row of its value, which is still to be [taken out](take_value).
     pub(in crate::ops) fn remove(&mut self, pair: StoredPair) -> Option<(ColumnRef, u32)> {
         let StoredPair { source, relation, target } = pair;
-        let row = self.index(relation).unlink(source, target).filter(|&row| row != NO_ROW)?;
+        let index = self.index(relation);
+        let row = index.unlink(source, target)?;
+        if index.counts_sources() && !index.is_target(target) {
+            self.store.note_orphan(relation, target);
+        }
+        if row == NO_ROW {
+            return None;
+        }
         Some((self.store.column_of(relation, source, target)?, row))
     }
 

@@ -74,6 +74,8 @@ pub enum RemovalCause {
     TargetDespawned,
     /// The relation is being despawned.
     RelationDespawned,
+    /// An end has lost a component that it must have, or has got one that it must not have.
+    ConstraintBroken,
 }
 
 /// What an observer of pairs listens to: a [`Relation`] type, or [`Wildcard`] for every relation.

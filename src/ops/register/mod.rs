@@ -2,6 +2,7 @@
 //! the keys of observers; the observers that the crate depends on.
 
 pub(in crate::ops) mod cascade;
+pub(in crate::ops) mod constraints;
 pub(in crate::ops) mod entity;
 pub(in crate::ops) mod keys;
 pub(in crate::ops) mod participant;

@@ -19,8 +19,15 @@ pub(in crate::ops) trait ParticipantLifecycle {
     /// Spawns the observers of the marker.
     fn spawn_observers(world: &mut World) -> Vec<Entity>;
 
+    /// Spawns the observers of components that the ends of pairs must have or must not have.
+    fn spawn_constraint_observers(world: &mut World) -> Vec<Entity>;
+
     /// Ends the pairs of an entity whose despawn went unnoticed.
     fn end_pairs(world: &mut DeferredWorld<'_>, entity: Entity);
+
+    /// Despawns targets that have lost their last source, of relations that ask for that, unless they have another by now.
+    /// Does nothing while an operation goes on that may give them one.
+    fn despawn_orphans(world: &mut World);
 
     /// Does what queued commands were to do and have not done.
     fn resume(world: &mut World);

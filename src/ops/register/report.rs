@@ -12,6 +12,14 @@ pub(crate) fn report(mut commands: Commands<'_, '_>, error: impl Into<BevyError>
     commands.queue(move |_: &mut World| -> Result { Err(error) });
 }
 
+/// [`report`] for what needs a look and has no consequence.
+pub(crate) fn report_warning(
+    commands: Commands<'_, '_>,
+    warning: impl core::error::Error + Send + Sync + 'static,
+) {
+    report(commands, BevyError::new(Severity::Warning, warning));
+}
+
 /// For Bevy's error handler. Without a severity its default handler would panic.
 pub(crate) fn to_bevy(error: impl core::error::Error + Send + Sync + 'static) -> BevyError {
     BevyError::new(Severity::Error, error)

@@ -1,6 +1,7 @@
 //! Declaring the traits of a relation.
 
 use super::{
+    constraints,
     entity::{entity_of_type, relation_id_of},
     store::ensure_store,
 };
@@ -15,7 +16,7 @@ use crate::{
     traverse::{Search, Trail},
 };
 use alloc::vec::Vec;
-use bevy_ecs::{entity::Entity, world::World};
+use bevy_ecs::{component::ComponentId, entity::Entity, world::World};
 
 /// Adds facts about a relation, tag or type entity.
 pub(in crate::ops) fn set_traits(
@@ -41,7 +42,10 @@ pub(in crate::ops) fn apply_traits(
         if let Some((known, with, one_of)) = &resolved
             && *known == merged
         {
-            return commit_traits(world, id, merged, with, *one_of);
+            let components = commit_traits(world, id, merged, with, *one_of)?;
+            // That runs users' code.
+            constraints::watch(world, components);
+            return Ok(());
         }
         check_component_companions(world, id, &traits)?;
         // That runs users' code, after which other facts may be known.
@@ -115,16 +119,19 @@ fn merge_traits(
     Ok(Some(merged))
 }
 
-/// Writes traits down. Nothing here runs users' code.
+/// Writes traits down, and returns the components that are to be watched. Nothing here runs users' code.
 fn commit_traits(
     world: &mut World,
     id: RelationId,
     merged: RelationTraits,
     with: &[Entity],
     one_of: Option<Entity>,
-) -> Result<(), TraitsError> {
+) -> Result<Vec<(ComponentId, bool)>, TraitsError> {
+    let relation = ensure_store(world).registry().entry(id).name();
+    let constraints = constraints::resolve(world, &relation, &merged)?;
+    let watched =
+        constraints.iter().map(|constraint| (constraint.component, constraint.is_required)).collect();
     let store = ensure_store(world);
-    let relation = store.registry().entry(id).name();
     let id_of = |&entity: &Entity| {
         let relation = relation.clone();
         store.registry().of_entity(entity).ok_or(TraitsError::DeadReference { relation, entity })
@@ -139,17 +146,19 @@ fn commit_traits(
         store.registry_mut().entry_mut(with).is_companion = true;
     }
     let data = merged.column();
+    store.registry_mut().note_rules_of_targets(&merged);
     let takes_along = merged.relation_policy() == Some(CleanupPolicy::Despawn);
     let entry = store.registry_mut().entry_mut(id);
     entry.traits = merged;
     entry.with = with;
     entry.one_of = one_of;
+    entry.constraints = constraints;
     entry.data = entry.data.or(data);
     if takes_along {
         store.registry_mut().set_takes_along();
     }
     store.create_index(id);
-    Ok(())
+    Ok(watched)
 }
 
 /// Whether it is too late for these traits: there have been pairs of the relation, or entities with the tag; or

@@ -35,6 +35,7 @@ pub(crate) fn needs_mending(world: &World) -> bool {
     let is_observer = |entity| world.get::<Observer>(entity).is_some();
     let Some(store) = fetch::store(world) else { return false };
     store.participants().any_stripped()
+        || store.has_noted_orphans()
         || world.get_resource::<Watches>().is_some_and(|watches| watches.lost(is_observer).is_some())
         || world.get_resource::<OwnedObservers>().is_some_and(|owned| owned.0.iter().any(Abandoned::is_due))
         || world.get_resource::<Cascade>().is_some_and(Cascade::is_due)

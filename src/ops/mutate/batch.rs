@@ -1,0 +1,106 @@
+//! Inserting many pairs of one relation.
+
+use super::{
+    error::InsertPairsError,
+    insert::{insert_observed, insert_slot, insert_when_ready},
+    operation::Operation,
+    writer::{FastPath, PairWriter},
+};
+use crate::{
+    fetch,
+    id::{RelationId, StoredPair},
+    ops::register::relation::relation_id,
+    relation::Relation,
+    store::{Affected, FastPathFlags, PairStore},
+};
+use alloc::vec::Vec;
+use bevy_ecs::{entity::Entity, world::World};
+
+/// Inserts many pairs of one relation, in order. Those that are refused do not keep the others out.
+pub(crate) fn insert_batch<R: Relation>(
+    world: &mut World,
+    pairs: impl IntoIterator<Item = (Entity, R, Entity)>,
+) -> Result<(), InsertPairsError> {
+    let mut pairs = pairs.into_iter().enumerate();
+    let Some(mut next) = insert_to_next(world, &mut pairs) else { return Ok(()) };
+    let mut refused = Vec::new();
+    let mut operation = Operation::begin(world);
+    loop {
+        let world = operation.world();
+        let (relation, (number, (source, value, target), why)) = next;
+        let pair = StoredPair { source, relation, target };
+        let inserted = match why {
+            FastPath::NotReady => insert_when_ready(world, pair),
+            FastPath::Observed => insert_observed(world, pair, insert_when_ready),
+            _ => insert_slot(world, pair, &mut Some(value)),
+        };
+        if let Err(error) = inserted {
+            refused.push((number, error));
+        }
+        match insert_to_next(world, &mut pairs) {
+            Some(after) => next = after,
+            None => break,
+        }
+    }
+    operation.finish();
+    if refused.is_empty() { Ok(()) } else { Err(InsertPairsError { refused }) }
+}
+
+/// A pair of a batch with its number, and why it does not take the fast path.
+type Declined<R> = (usize, (Entity, R, Entity), FastPath);
+
+/// [`insert_run`] for the relation as it is by now: rules and observers run users' code, after which it may have another
+/// number.
+#[inline]
+fn insert_to_next<R: Relation>(
+    world: &mut World,
+    pairs: &mut impl Iterator<Item = (usize, (Entity, R, Entity))>,
+) -> Option<(RelationId, Declined<R>)> {
+    let relation = insertable_id::<R>(world);
+    Some((relation, insert_run(world, relation, pairs)?))
+}
+
+/// Inserts pairs for as long as they take the fast path: the store is found once for all of them. Returns the first that
+/// does not, and why.
+fn insert_run<R: Relation>(
+    world: &mut World,
+    relation: RelationId,
+    pairs: &mut impl Iterator<Item = (usize, (Entity, R, Entity))>,
+) -> Option<Declined<R>> {
+    if size_of::<R>() == 0 {
+        let writer = fetch::store_mut(world).map(PairWriter::new);
+        if let Some(mut fast) = writer.and_then(|writer| writer.fast_path(relation)) {
+            return pairs.find_map(|(number, pair)| match fast.insert(pair.0, pair.2) {
+                FastPath::Done => None,
+                why => Some((number, pair, why)),
+            });
+        }
+    } else {
+        let tick = world.change_tick();
+        let found = fetch::store_and_values::<R>(world);
+        if let Some(mut fast) = found.and_then(|(store, values)| {
+            let (flag, affected) = (FastPathFlags::INSERT_VALUE, Affected::Insertions);
+            PairWriter::new(store).fast_values(relation, values, flag, affected)
+        }) {
+            return pairs.find_map(|(number, (source, value, target))| {
+                let declined = fast.insert(source, value, target, tick).err()?;
+                Some((number, (source, declined, target), FastPath::Declined))
+            });
+        }
+    }
+    let (number, pair) = pairs.next()?;
+    let allows = |store: &PairStore| store.relation(relation).allows(FastPathFlags::INSERT);
+    let observed = size_of::<R>() == 0 && fetch::store(world).is_some_and(allows);
+    Some((number, pair, if observed { FastPath::Observed } else { FastPath::Declined }))
+}
+
+/// [`relation_id`], with less to look at for a relation whose pairs can be inserted without rules.
+#[inline]
+fn insertable_id<R: Relation>(world: &mut World) -> RelationId {
+    let known =
+        fetch::store(world).filter(|store| !store.participants().has_lost_observers()).and_then(|store| {
+            let id = store.registry().of_type::<R>()?;
+            store.relation(id).allows(FastPathFlags::INSERT).then_some(id)
+        });
+    known.unwrap_or_else(|| relation_id::<R>(world))
+}

@@ -1,0 +1,56 @@
+//! Operations of several steps.
+
+use crate::{
+    fetch,
+    ops::register::participant::{Participant, ParticipantLifecycle},
+};
+use bevy_ecs::world::{DeferredWorld, World};
+
+/// An operation of several steps. A target that loses its last source in one of them and gets another in a later one is not
+/// despawned.
+pub(crate) struct Operation<'w> {
+    world: &'w mut World,
+    is_done: bool,
+}
+
+impl<'w> Operation<'w> {
+    pub(crate) fn begin(world: &'w mut World) -> Self {
+        if let Some(store) = fetch::store_mut(world) {
+            store.hold_orphans();
+        }
+        Self { world, is_done: false }
+    }
+
+    #[inline]
+    pub(crate) fn world(&mut self) -> &mut World {
+        self.world
+    }
+
+    /// Despawns the targets that have lost their last source.
+    pub(crate) fn finish(mut self) {
+        self.is_done = true;
+        despawn_orphans(self.world);
+    }
+}
+
+/// An observer of one of the steps has panicked. What is due is done with the commands that come next.
+impl Drop for Operation<'_> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            queue_despawn_of_orphans(&mut DeferredWorld::from(&mut *self.world));
+        }
+    }
+}
+
+/// Ends what kept targets without a source, and despawns those that have none still, unless another operation goes on.
+pub(in crate::ops) fn despawn_orphans(world: &mut World) {
+    if let Some(store) = fetch::store_mut(world) {
+        store.release_orphans();
+    }
+    Participant::despawn_orphans(world);
+}
+
+/// [`despawn_orphans`] when the commands that were queued before are done.
+pub(in crate::ops) fn queue_despawn_of_orphans(world: &mut DeferredWorld<'_>) {
+    world.commands().queue(despawn_orphans);
+}

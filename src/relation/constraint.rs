@@ -1,0 +1,163 @@
+//! What the ends of a relation's pairs must be: components that they have, and components that they lack.
+
+use super::{InsertDefault, short_name};
+use alloc::{borrow::Cow, format};
+use bevy_ecs::{
+    component::{Component, ComponentId},
+    entity::Entity,
+    world::World,
+};
+#[cfg(feature = "bevy_reflect")]
+use bevy_reflect::std_traits::ReflectDefault;
+use core::{any::TypeId, fmt};
+
+/// A component that the sources, or the targets, of a relation must have or must not have. Given to
+/// [`RelationTraits::source`](super::RelationTraits::source) and [`RelationTraits::target`](super::RelationTraits::target).
+#[derive(Clone, Copy)]
+pub struct EndConstraint {
+    component: ConstraintComponent,
+    is_required: bool,
+    pub(crate) insert_default: Option<InsertDefault>,
+}
+
+#[derive(Clone, Copy)]
+enum ConstraintComponent {
+    Type { id: TypeId, name: &'static str, register: fn(&mut World) -> ComponentId },
+    Id(ComponentId),
+}
+
+impl EndConstraint {
+    fn of_type<C: Component>(is_required: bool) -> Self {
+        let (id, name) = (TypeId::of::<C>(), core::any::type_name::<C>());
+        let register = |world: &mut World| world.register_component::<C>();
+        let component = ConstraintComponent::Type { id, name, register };
+        Self { component, is_required, insert_default: None }
+    }
+
+    /// The end must have the component.
+    #[must_use]
+    pub fn with<C: Component>() -> Self {
+        Self::of_type::<C>(true)
+    }
+
+    /// As [`with`](Self::with), with a default that is inserted if the relation asks for that:
+    /// [`OnMissing::Insert`].
+    #[must_use]
+    pub fn with_default<C: Component + Default>() -> Self {
+        let insert: InsertDefault = |entity| {
+            if !entity.contains::<C>() {
+                entity.insert(C::default());
+            }
+        };
+        Self { insert_default: Some(insert), ..Self::of_type::<C>(true) }
+    }
+
+    /// The end must not have the component.
+    #[must_use]
+    pub fn without<C: Component>() -> Self {
+        Self::of_type::<C>(false)
+    }
+
+    /// [`with`](Self::with) for a component of the world that has no Rust type.
+    #[must_use]
+    pub fn with_id(component: ComponentId) -> Self {
+        Self { component: ConstraintComponent::Id(component), is_required: true, insert_default: None }
+    }
+
+    /// [`without`](Self::without) for a component of the world that has no Rust type.
+    #[must_use]
+    pub fn without_id(component: ComponentId) -> Self {
+        Self { is_required: false, ..Self::with_id(component) }
+    }
+
+    /// The id of the component in `world`, where it is registered for that. `None` if there is no such component.
+    pub(crate) fn component(&self, world: &mut World) -> Option<ComponentId> {
+        match self.component {
+            ConstraintComponent::Type { register, .. } => Some(register(world)),
+            ConstraintComponent::Id(id) => world.components().get_info(id).map(|_| id),
+        }
+    }
+
+    /// What the component is called.
+    pub(crate) fn component_name(&self) -> Cow<'static, str> {
+        match self.component {
+            ConstraintComponent::Type { name, .. } => short_name(name),
+            ConstraintComponent::Id(id) => format!("component {}", id.index()).into(),
+        }
+    }
+
+    pub(crate) fn is_required(&self) -> bool {
+        self.is_required
+    }
+
+    /// Whether both are about one component.
+    pub(super) fn is_about_same(&self, other: &Self) -> bool {
+        match (self.component, other.component) {
+            (ConstraintComponent::Type { id, .. }, ConstraintComponent::Type { id: other, .. }) => {
+                id == other
+            }
+            (ConstraintComponent::Id(id), ConstraintComponent::Id(other)) => id == other,
+            _ => false,
+        }
+    }
+}
+
+impl PartialEq for EndConstraint {
+    fn eq(&self, other: &Self) -> bool {
+        let default = |constraint: &Self| constraint.insert_default.is_some();
+        self.is_about_same(other) && self.is_required == other.is_required && default(self) == default(other)
+    }
+}
+
+impl fmt::Display for EndConstraint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", if self.is_required { "" } else { "!" }, self.component_name())
+    }
+}
+
+impl fmt::Debug for EndConstraint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EndConstraint({self})")
+    }
+}
+
+/// What happens to a pair of which an end lacks a component that it must have, or has one that it must not have.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[cfg_attr(
+    feature = "bevy_reflect",
+    derive(bevy_reflect::Reflect),
+    reflect(Clone, PartialEq, Hash, Debug, Default)
+)]
+pub enum OnMissing {
+    /// It is not inserted: an error. When the component goes, or comes, later, the pair is removed, which is reported to
+    /// Bevy's error handler. The default.
+    #[default]
+    Refuse,
+    /// The pair is inserted, and then the default of the component that is missing. The rest is as with `Refuse`.
+    Insert,
+    /// It is inserted, or stays, and that is reported to Bevy's error handler as a warning.
+    Warn,
+}
+
+/// One of the two entities that have a pair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PairEnd {
+    Source,
+    Target,
+}
+
+/// An [`EndConstraint`] in a world.
+pub(crate) struct ResolvedConstraint {
+    pub(crate) end: PairEnd,
+    pub(crate) component: ComponentId,
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) is_required: bool,
+    pub(crate) insert_default: Option<InsertDefault>,
+}
+
+impl ResolvedConstraint {
+    /// Whether a living entity fulfils it.
+    pub(crate) fn holds(&self, world: &World, entity: Entity) -> bool {
+        world.get_entity(entity).is_ok_and(|entity| entity.contains_id(self.component) == self.is_required)
+    }
+}

@@ -1,0 +1,72 @@
+//! What happens to pairs and to entities when others go.
+
+#[cfg(feature = "bevy_reflect")]
+use bevy_reflect::std_traits::ReflectDefault;
+
+/// What happens to pairs when an entity they mention is despawned.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "bevy_reflect", derive(bevy_reflect::Reflect), reflect(Clone, PartialEq, Hash, Debug))]
+pub enum CleanupPolicy {
+    /// The pairs are removed; their sources live on. The default.
+    Remove,
+    /// The sources of the pairs are despawned as well.
+    Despawn,
+    /// The despawn is refused by [`despawn_with_dependents`](crate::WorldPairExt::despawn_with_dependents).
+    /// Bevy's own despawn cannot be refused: it completes as `Remove` and reports an error. Flecs calls this policy `Panic`.
+    Refuse,
+}
+
+/// What an instance of a prefab gets of a component or pair of the prefab.
+///
+/// Only `Inherit` has an effect so far: expressions find what is shared through [`IsA`](super::IsA). Instances cannot be
+/// made yet, so that nothing is ever copied.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[cfg_attr(
+    feature = "bevy_reflect",
+    derive(bevy_reflect::Reflect),
+    reflect(Clone, PartialEq, Hash, Debug, Default)
+)]
+pub enum OnInstantiate {
+    /// A copy of its own, once instances can be made. The default. Until then an entity with a pair of
+    /// [`IsA`](super::IsA) gets nothing.
+    #[default]
+    Override,
+    /// The prefab's, shared through [`IsA`](super::IsA).
+    Inherit,
+    /// Nothing.
+    DontInherit,
+}
+
+/// What happens to a target when its last pair of the relation goes, in whatever way: it was removed or replaced, or its
+/// source or the relation was despawned.
+///
+/// A target that never had a source stays; and so does one that has another source of the relation when the operation is
+/// done. As with counted references, entities that are sources of each other keep each other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[cfg_attr(
+    feature = "bevy_reflect",
+    derive(bevy_reflect::Reflect),
+    reflect(Clone, PartialEq, Hash, Debug, Default)
+)]
+pub enum OnLastSource {
+    /// It stays. The default.
+    #[default]
+    Keep,
+    /// It is despawned, with its dependents.
+    Despawn,
+}
+
+/// What happens to the targets of a source when the source is despawned.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[cfg_attr(
+    feature = "bevy_reflect",
+    derive(bevy_reflect::Reflect),
+    reflect(Clone, PartialEq, Hash, Debug, Default)
+)]
+pub enum OnSourceDespawn {
+    /// They stay; the pairs are removed. The default.
+    #[default]
+    Keep,
+    /// They are despawned as well, whatever other sources they have.
+    DespawnTarget,
+}
