@@ -81,9 +81,11 @@ pub mod __private {
         expr::{PairExpr, ReadFields, WriteFields, parsed},
         ops::{Propagation, register},
         relation::{
-            CleanupPolicy, ExclusiveRelation, OnInstantiate, PairContext, PairRefusal, Probe, ProbeClone,
-            ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, RelationHint, RelationInfo,
-            RelationIsNotAComponent, StoredRelation, TraitsError, TraversableRelation,
+            CleanupPolicy, ExclusiveRelation, KeyReader, KeyVariants, KeyedRelation, OnInstantiate,
+            PairContext, PairRefusal, Probe, ProbeClone, ProbeCloneFallback, ProbeDefault,
+            ProbeDefaultFallback, ProbeFromStr, ProbeFromStrFallback, ProbeVariants, ProbeVariantsFallback,
+            RelationHint, RelationInfo, RelationIsNotAComponent, StoredRelation, TraitsError,
+            TraversableRelation,
         },
     };
     pub use bevy_ecs::{

@@ -19,6 +19,8 @@ pub(crate) enum Takes {
     Types,
     /// `= Variant`, one of a fixed choice.
     Variant(&'static Choice),
+    /// `= Type`, which has to be that of a field.
+    FieldType,
     /// `= path::to::function`.
     Function,
 }
@@ -64,6 +66,7 @@ pub(crate) const ATTRIBUTES: &[Attribute] = &[
     Attribute { name: "on_instantiate", takes: Takes::Variant(&INSTANTIATION) },
     Attribute { name: "on_relation_despawn", takes: Takes::Variant(&POLICY) },
     Attribute { name: "on_target_despawn", takes: Takes::Variant(&POLICY) },
+    Attribute { name: "key", takes: Takes::FieldType },
     Attribute { name: "validate", takes: Takes::Function },
     flag("component"),
 ];
@@ -94,6 +97,9 @@ impl Attribute {
             Takes::Variant(choice) => {
                 let spelled = choice.variants.iter().map(|variant| format!("{name} = {variant}"));
                 format!("`{name}` needs a {}; write {}", choice.noun, list(spelled, "or"))
+            }
+            Takes::FieldType => {
+                format!("`{name}` needs the type of a field; write `{name} = Slot`, or `{name} = Self`")
             }
             Takes::Function => format!("`{name}` needs a function; write `{name} = path::to::function`"),
         }

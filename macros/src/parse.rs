@@ -8,7 +8,9 @@ use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Attribute as RustAttribute, Data, DeriveInput, Error, Expr, ExprPath, Token, TypePath, token};
+use syn::{
+    Attribute as RustAttribute, Data, DeriveInput, Error, Expr, ExprPath, Token, Type, TypePath, token,
+};
 
 /// One declared fact.
 pub(crate) struct Item {
@@ -25,6 +27,7 @@ pub(crate) enum Value {
     Types(Vec<TypePath>),
     Variant(&'static Choice, Ident),
     Function(ExprPath),
+    FieldType(Box<Type>),
 }
 
 impl Item {
@@ -135,6 +138,11 @@ fn parse_value(
             Ok((Value::Types(vec![path]), written))
         }
         Takes::Types if listed => listed_types(input, attribute, name),
+        Takes::FieldType if assigned => {
+            let of_field: Type = assigned_value(input, attribute, name)?;
+            let written = quote!(= #of_field);
+            Ok((Value::FieldType(Box::new(of_field)), written))
+        }
         Takes::Function if assigned => match ungrouped(assigned_value(input, attribute, name)?) {
             Expr::Path(path) => {
                 let written = quote!(= #path);

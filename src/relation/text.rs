@@ -118,6 +118,7 @@ const OF_PROGRAM: &[(&str, &str)] = &[
     ("one_of", "add it with `one_of_id`"),
     ("with", "add it with `with_id`"),
     ("data", "add it with `data`"),
+    ("key", "add it with `keyed_data`"),
     ("validate", "only a relation type has it"),
     ("component", "only a relation type has it"),
 ];
@@ -125,7 +126,7 @@ const OF_PROGRAM: &[(&str, &str)] = &[
 /// Reads what stands inside of `#[relation(..)]`, for example `exclusive, acyclic, on_target_despawn = Despawn`. The empty
 /// text stands for no traits.
 ///
-/// Left to the program is what names a type, an entity or a function: `with`, `one_of = Parent`, `data`,
+/// Left to the program is what names a type, an entity or a function: `with`, `one_of = Parent`, `data`, `key`,
 /// `validate` and `component`.
 ///
 /// # Errors
@@ -242,6 +243,10 @@ impl fmt::Display for RelationTraits {
                     Some(data) => write!(f, "data = {}", short_name(data.value_name()))?,
                     None => f.write_str(name)?,
                 },
+                "key" => match self.key {
+                    Some(key) => write!(f, "key = {}", short_name(key.key_name()))?,
+                    None => f.write_str(name)?,
+                },
                 _ => f.write_str(name)?,
             }
         }
@@ -275,6 +280,7 @@ mod serialize {
                 (!self.with.is_empty(), "with"),
                 (matches!(self.one_of, Some(OneOf::Parent(_))), "one_of"),
                 (self.data.is_some(), "data"),
+                (self.key.is_some(), "key"),
             ];
             match of_program.into_iter().find(|&(is_set, _)| is_set) {
                 Some((_, name)) => Err(ser::Error::custom(format_args!(

@@ -1,6 +1,6 @@
 //! Relation traits: the facts that can be declared about a relation, and which of them contradict.
 
-use super::{ColumnRef, Relation, TraitConflict, TraitsError};
+use super::{ColumnRef, KeyRef, Relation, TraitConflict, TraitsError};
 use alloc::vec::Vec;
 use bevy_ecs::{
     entity::Entity,
@@ -168,6 +168,8 @@ pub struct RelationTraits {
     pub(super) on_target_despawn: Option<CleanupPolicy>,
     /// The type of the values that pairs of a run-time relation carry.
     pub(super) data: Option<ColumnRef>,
+    /// Of which part of the values a source has each once.
+    pub(super) key: Option<KeyRef>,
     conflict: Option<TraitConflict>,
 }
 
@@ -290,6 +292,10 @@ impl RelationTraits {
         merge(&mut self.data, Some(data), "data", &mut self.conflict);
     }
 
+    pub(crate) fn set_key(&mut self, key: KeyRef) {
+        merge(&mut self.key, Some(key), "key", &mut self.conflict);
+    }
+
     /// Adds the facts of `other` to these.
     ///
     /// # Errors
@@ -310,6 +316,7 @@ impl RelationTraits {
         merge(&mut self.on_relation_despawn, other.on_relation_despawn, "on_relation_despawn", conflict);
         merge(&mut self.on_target_despawn, other.on_target_despawn, "on_target_despawn", conflict);
         merge(&mut self.data, other.data, "data", conflict);
+        merge(&mut self.key, other.key, "key", conflict);
         self.check()
     }
 
@@ -336,6 +343,18 @@ impl RelationTraits {
         if self.has_final() && self.is_inheritable() {
             return clash("final", "inheritable");
         }
+        if self.key.is_some() {
+            // There is one target, or one value for two sources, or no value.
+            let others = [
+                (self.is_union(), "union"),
+                (self.is_exclusive(), "exclusive"),
+                (self.is_symmetric(), "symmetric"),
+                (self.is_tag(), "tag"),
+            ];
+            if let Some((_, other)) = others.into_iter().find(|(is_set, _)| *is_set) {
+                return clash("key", other);
+            }
+        }
         Ok(())
     }
 
@@ -357,6 +376,12 @@ impl RelationTraits {
 
     pub(crate) fn column(&self) -> Option<ColumnRef> {
         self.data
+    }
+
+    /// The keys of its values, of which a source has each once.
+    #[inline]
+    pub(crate) fn key_rule(&self) -> Option<KeyRef> {
+        self.key
     }
 
     /// What instances of a prefab get: of this component, or of pairs of this relation.
@@ -393,6 +418,7 @@ impl RelationTraits {
             (self.on_relation_despawn.is_some(), "on_relation_despawn"),
             (self.on_target_despawn.is_some(), "on_target_despawn"),
             (self.data.is_some(), "data"),
+            (self.key.is_some(), "key"),
         ];
         flags.into_iter().filter_map(|(set, name)| set.then_some(name)).collect()
     }

@@ -4,6 +4,7 @@ pub(in crate::ops) mod change;
 pub(in crate::ops) mod error;
 pub(in crate::ops) mod event;
 pub(in crate::ops) mod insert;
+pub(in crate::ops) mod keyed;
 pub(in crate::ops) mod order;
 pub(in crate::ops) mod plan;
 pub(in crate::ops) mod remove;
