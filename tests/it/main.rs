@@ -48,6 +48,7 @@ mod expr_subtypes;
 mod expr_tables;
 mod idle;
 mod keyed;
+mod keyed_expr;
 mod keyed_model;
 mod keyed_observers;
 mod lifecycle;

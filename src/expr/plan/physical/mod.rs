@@ -18,6 +18,7 @@ pub(crate) use pipeline::{Branch, BranchKind, Pipeline, Stage, Step, SubPlan};
 
 use crate::{
     id::RelationId,
+    relation::NamedKey,
     traverse::{Direction, Limits},
 };
 use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
@@ -155,6 +156,16 @@ pub(crate) struct MemberOp {
     pub(crate) value: Position,
 }
 
+/// A pair that has a key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct KeyedOp {
+    pub(crate) source: Operand,
+    /// `None` if there is no such relation: then it never holds.
+    pub(crate) of: Option<(RelationId, NamedKey)>,
+    /// Whichever, if it is not known.
+    pub(crate) target: Option<Operand>,
+}
+
 /// What to compare with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Comparison {
@@ -265,6 +276,13 @@ impl AtomOp {
 
     fn reads(&self, columns: &mut Columns) {
         self.positions().for_each(|position| position.reads(columns));
+    }
+}
+
+impl KeyedOp {
+    fn reads(&self, columns: &mut Columns) {
+        read(self.source, columns);
+        self.target.into_iter().for_each(|target| read(target, columns));
     }
 }
 
