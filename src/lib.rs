@@ -85,10 +85,11 @@ pub mod __private {
         expr::{PairExpr, ReadFields, WriteFields, parsed},
         ops::{Propagation, register},
         relation::{
-            CleanupPolicy, EndConstraint, ExclusiveRelation, OnInstantiate, OnLastSource, OnMissing,
-            OnSourceDespawn, PairContext, PairRefusal, Probe, ProbeClone, ProbeCloneFallback, ProbeDefault,
-            ProbeDefaultFallback, RelationHint, RelationInfo, RelationIsNotAComponent, StoredRelation,
-            TraitsError, TraversableRelation,
+            CleanupPolicy, EndConstraint, ExclusiveRelation, KeyReader, KeyVariants, KeyedRelation,
+            OnInstantiate, OnLastSource, OnMissing, OnSourceDespawn, PairContext, PairRefusal, Probe,
+            ProbeClone, ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, ProbeFromStr,
+            ProbeFromStrFallback, ProbeVariants, ProbeVariantsFallback, RelationHint, RelationInfo,
+            RelationIsNotAComponent, StoredRelation, TraitsError, TraversableRelation,
         },
     };
     pub use bevy_ecs::{

@@ -21,6 +21,8 @@ pub(crate) enum Takes {
     Components,
     /// `= Variant`, one of a fixed choice.
     Variant(&'static Choice),
+    /// `= Type`, which has to be that of a field.
+    FieldType,
     /// `= path::to::function`.
     Function,
 }
@@ -80,6 +82,7 @@ pub(crate) const ATTRIBUTES: &[Attribute] = &[
     Attribute { name: "on_target_despawn", takes: Takes::Variant(&POLICY) },
     Attribute { name: "on_source_despawn", takes: Takes::Variant(&SOURCE_DESPAWN) },
     Attribute { name: "on_last_source", takes: Takes::Variant(&LAST_SOURCE) },
+    Attribute { name: "key", takes: Takes::FieldType },
     Attribute { name: "validate", takes: Takes::Function },
     flag("component"),
 ];
@@ -113,6 +116,9 @@ impl Attribute {
             Takes::Variant(choice) => {
                 let spelled = choice.variants.iter().map(|variant| format!("{name} = {variant}"));
                 format!("`{name}` needs a {}; write {}", choice.noun, list(spelled, "or"))
+            }
+            Takes::FieldType => {
+                format!("`{name}` needs the type of a field; write `{name} = Slot`, or `{name} = Self`")
             }
             Takes::Function => format!("`{name}` needs a function; write `{name} = path::to::function`"),
         }

@@ -1,6 +1,7 @@
 //! Finds items that contradict each other, or the type they are declared on.
 
 use crate::errors::Errors;
+use crate::key;
 use crate::parse::{Item, Value};
 use quote::ToTokens;
 use syn::{Data, DeriveInput, Type, TypePath};
@@ -21,6 +22,11 @@ pub(crate) fn declaration(input: &DeriveInput, items: &[Item], errors: &mut Erro
             errors.at(item, message);
         }
         if let Some(message) = contradicts_data(item, input) {
+            errors.at(item, message);
+        } else if let Some(message) = key::named(item).and_then(|of| key::part(input, of).err()) {
+            errors.at(item, message);
+        }
+        if let Some(message) = key::contradiction(item, items) {
             errors.at(item, message);
         }
     }
@@ -54,7 +60,7 @@ fn is_the_type_itself(path: &TypePath, input: &DeriveInput) -> bool {
 }
 
 /// Whether two pieces of a declaration are written alike.
-fn same(a: &impl ToTokens, b: &impl ToTokens) -> bool {
+pub(crate) fn same(a: &impl ToTokens, b: &impl ToTokens) -> bool {
     a.to_token_stream().to_string() == b.to_token_stream().to_string()
 }
 
@@ -103,6 +109,10 @@ fn contradicts_data(item: &Item, input: &DeriveInput) -> Option<String> {
                 "pairs of a `tag` never hold data, but `{ident}` has {what}; remove `tag`, or the {what}"
             ))
         }
+        ("key", false) => Some(format!(
+            "a key is a part of the value of a pair, but `{ident}` has no fields that could hold one; \
+             remove `key`, or add a field"
+        )),
         ("validate", false) => Some(format!(
             "`validate` is called with the value of a pair, but `{ident}` has no fields that could hold one; \
              remove `validate`, or add a field"
@@ -218,6 +228,21 @@ mod tests {
         assert_eq!(messages(input).len(), 1);
         let input = parse_quote! { #[relation(tag)] enum Never {} };
         assert_eq!(messages(input), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_key_stands_beside_nothing_that_leaves_no_choice_of_targets() {
+        let input = parse_quote! {
+            #[relation(key = Slot, exclusive)]
+            struct Equips(Slot);
+        };
+        let expected =
+            "`key` contradicts `exclusive`: a source has one target, whatever its key; keep one of the two";
+        assert_eq!(messages(input), [expected]);
+        let input = parse_quote! { #[relation(key = Slot, acyclic)] struct Equips(Slot); };
+        assert_eq!(messages(input), Vec::<String>::new());
+        let input = parse_quote! { #[relation(key = Slot)] struct Equips; };
+        assert_eq!(messages(input).len(), 1);
     }
 
     #[test]

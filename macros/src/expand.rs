@@ -1,5 +1,6 @@
 //! Writes the implementation of `Relation`.
 
+use crate::key;
 use crate::parse::{ComponentItem, Item, Value};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -16,7 +17,7 @@ pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream
     let inserts = items.iter().any(|item| {
         item.name() == "on_missing" && matches!(&item.value, Value::Variant(_, rule) if rule == "Insert")
     });
-    let facts = items.iter().filter(|item| item.name() != "component").map(|item| fact(item, inserts));
+    let facts = items.iter().filter(|item| item.name() != "component").map(|item| fact(item, input, inserts));
     let not_a_component = (!is_component).then(|| not_a_component(input));
     let validate = items.iter().find_map(|item| match &item.value {
         Value::Function(path) => Some(validate(path)),
@@ -32,6 +33,14 @@ pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream
             }
         })
     };
+    let keyed = key::implementation(input, items);
+    // The key is a part of the value, which is therefore not written in place.
+    let stored = keyed.is_none().then(|| {
+        quote! {
+            #[automatically_derived]
+            impl #parameters ::bevy_relations::__private::StoredRelation for #ident #arguments #bounds {}
+        }
+    });
     let exclusive = marker("ExclusiveRelation", ["exclusive", "union"]);
     let traversable = marker("TraversableRelation", ["traversable", "transitive"]);
     quote! {
@@ -53,8 +62,8 @@ pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream
                 ::bevy_relations::__private::register::<Self>(world)
             }
         }
-        #[automatically_derived]
-        impl #parameters ::bevy_relations::__private::StoredRelation for #ident #arguments #bounds {}
+        #stored
+        #keyed
         #exclusive
         #traversable
         #not_a_component
@@ -93,7 +102,7 @@ pub(crate) fn bounded(mut generics: Generics) -> Generics {
 
 /// The call of the `RelationTraits` builder that declares the item. Points at the item, where a type that is
 /// not a relation will be reported. If components that are missing are inserted, they must have a default.
-fn fact(item: &Item, inserts: bool) -> TokenStream {
+fn fact(item: &Item, input: &DeriveInput, inserts: bool) -> TokenStream {
     let span = Span::call_site().located_at(item.span());
     match &item.value {
         Value::Nothing => {
@@ -119,6 +128,11 @@ fn fact(item: &Item, inserts: bool) -> TokenStream {
             let choice = format_ident!("{}", choice.path);
             quote!(.#method(::bevy_relations::__private::#choice::#variant))
         }
+        // A mistake that was reported is not reported again.
+        Value::FieldType(key) => match key::part(input, key) {
+            Ok(_) => quote!(.key_of::<Self>()),
+            Err(_) => TokenStream::new(),
+        },
         Value::Function(_) => TokenStream::new(),
     }
 }
@@ -233,6 +247,13 @@ mod tests {
             expansion(parse_quote! { #[relation(traversable)] struct On; }).contains("TraversableRelation")
         );
         assert!(!expansion(parse_quote! { #[relation(acyclic)] struct Of; }).contains("TraversableRelation"));
+    }
+
+    #[test]
+    fn a_keyed_relation_is_not_written_in_place() {
+        let keyed = expansion(parse_quote! { #[relation(key = Slot)] struct Equips(Slot); });
+        assert!(keyed.contains("KeyedRelation") && keyed.contains("key_of :: < Self >"), "{keyed}");
+        assert!(!keyed.contains("StoredRelation"), "{keyed}");
     }
 
     #[test]

@@ -92,9 +92,12 @@ fn place(text: &LitStr, error: &ExprError) -> Span {
 fn writes(ast: &Ast) -> bool {
     let mut writes = false;
     ast.for_each_term(&mut |term, _| {
-        if let Test::Has(has) = &term.test {
-            writes |= matches!(has.access, Some(Access::Out | Access::InOut));
-        }
+        let access = match &term.test {
+            Test::Has(has) => has.access,
+            Test::Keyed(keyed) => keyed.access,
+            Test::Compare(_) => None,
+        };
+        writes |= matches!(access, Some(Access::Out | Access::InOut));
     });
     writes
 }

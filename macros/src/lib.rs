@@ -1,9 +1,9 @@
 //! The macros of `bevy_relations`.
 //!
 //! `#[derive(Relation)]` makes a struct or an enum a relation; `#[relation(..)]` declares the facts about it.
-//! A declaration goes through four modules: `attribute` knows every attribute and what it takes, `parse`
-//! turns the text into items, `check` finds items that contradict each other or the type, and `expand`
-//! writes the implementation. Every mistake becomes a compile error at the item that makes it, and all
+//! A declaration goes through five modules: `attribute` knows every attribute and what it takes, `parse`
+//! turns the text into items, `check` finds items that contradict each other or the type, `key` finds the
+//! key of a keyed relation, and `expand` writes the implementation. Every mistake becomes a compile error at the item that makes it, and all
 //! mistakes of a type are reported at once.
 //!
 //! A new attribute needs a row in `attribute::ATTRIBUTES`; a flag needs nothing else, as long as it is
@@ -16,6 +16,7 @@ mod check;
 mod errors;
 mod expand;
 mod expression;
+mod key;
 mod parse;
 
 use errors::Errors;
@@ -29,7 +30,7 @@ use syn::{Data, DeriveInput, LitStr, parse_macro_input};
 ///
 /// Generic types are relations for every choice of parameters that is `Send + Sync + 'static`. A relation
 /// declared `exclusive` or `union` also gets `ExclusiveRelation`, one declared `traversable` or `transitive` also
-/// `TraversableRelation`.
+/// `TraversableRelation`, one with a `key` `KeyedRelation`.
 #[proc_macro_derive(Relation, attributes(relation))]
 pub fn derive_relation(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     relation(&parse_macro_input!(input as DeriveInput)).into()

@@ -8,7 +8,9 @@ use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Attribute as RustAttribute, Data, DeriveInput, Error, Expr, ExprPath, Token, TypePath, token};
+use syn::{
+    Attribute as RustAttribute, Data, DeriveInput, Error, Expr, ExprPath, Token, Type, TypePath, token,
+};
 
 /// One declared fact.
 pub(crate) struct Item {
@@ -26,6 +28,7 @@ pub(crate) enum Value {
     Components(Vec<ComponentItem>),
     Variant(&'static Choice, Ident),
     Function(ExprPath),
+    FieldType(Box<Type>),
 }
 
 /// A component that must be there, or with `!` must not.
@@ -169,6 +172,11 @@ fn parse_value(
         Takes::Components if has_list => {
             let (components, written) = listed(input, attribute, name)?;
             Ok((Value::Components(components), written))
+        }
+        Takes::FieldType if assigned => {
+            let of_field: Type = assigned_value(input, attribute, name)?;
+            let written = quote!(= #of_field);
+            Ok((Value::FieldType(Box::new(of_field)), written))
         }
         Takes::Function if assigned => match ungrouped(assigned_value(input, attribute, name)?) {
             Expr::Path(path) => {

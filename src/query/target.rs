@@ -4,7 +4,10 @@ use super::{
     macros::{query_data, release_state},
     read::{PairValues, ReadPairs},
 };
-use crate::{relation::Relation, store::TargetIter};
+use crate::{
+    relation::{KeyedRelation, Relation},
+    store::TargetIter,
+};
 use bevy_ecs::{
     entity::Entity,
     query::{QueryData, WorldQuery},
@@ -155,6 +158,35 @@ impl<'w, R: Relation> TargetsItem<'w, R> {
     pub fn with_values(self) -> impl Iterator<Item = (Entity, &'w R)> + Clone {
         let Self { targets, values } = self;
         targets.filter_map(move |target| Some((target, values.value(target)?)))
+    }
+}
+
+impl<'w, R: KeyedRelation> TargetsItem<'w, R> {
+    /// The target whose pair has the key, and the value of the pair.
+    ///
+    /// ```
+    /// # use bevy_ecs::{prelude::*, system::RunSystemOnce};
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// #[relation(key = u8)]
+    /// struct Carries(u8);
+    ///
+    /// # let mut world = World::new();
+    /// # let arrows = world.spawn_empty().id();
+    /// # world.spawn(Pair(Carries(3), arrows));
+    /// # let look = move |players: Query<Targets<Carries>>| {
+    /// for carried in &players {
+    ///     let (stack, _) = carried.by_key(&3).unwrap();
+    ///     assert_eq!(stack, arrows);
+    /// }
+    /// # };
+    /// # world.run_system_once(look).unwrap();
+    /// ```
+    ///
+    /// # Complexity
+    /// A step per target.
+    pub fn by_key(&self, key: &R::Key) -> Option<(Entity, &'w R)> {
+        self.clone().with_values().find(|(_, value)| value.key() == key)
     }
 }
 

@@ -4,7 +4,7 @@ use super::BoxedValue;
 use bevy_ecs::{
     change_detection::CheckChangeTicks,
     component::{ComponentId, Components},
-    world::{DeferredWorld, World},
+    world::{DeferredWorld, FilteredEntityRef, World},
 };
 use core::{
     any::{Any, TypeId},
@@ -44,6 +44,13 @@ pub(crate) trait ErasedColumn: Send + Sync {
 
     /// The value in a row.
     fn get<'w>(&self, world: &'w World, row: u32) -> Option<&'w (dyn Any + Send + Sync)>;
+
+    /// [`get`](Self::get) of the entity of the resource that the values lie in.
+    fn get_in<'w>(
+        &self,
+        resource: FilteredEntityRef<'w, '_>,
+        row: u32,
+    ) -> Option<&'w (dyn Any + Send + Sync)>;
 
     /// The resource that the values lie in.
     fn resource(&self, components: &Components) -> Option<ComponentId>;

@@ -90,6 +90,16 @@ pub enum TraitsError {
         /// The name of the component that is to be added.
         companion: Cow<'static, str>,
     },
+    /// The key is a part of values that the pairs do not carry: a type without a size is no value.
+    #[error(
+        "traits of {relation} were rejected: its keys are parts of values of type `{value}`, which its pairs do not carry"
+    )]
+    KeyWithoutValue {
+        /// The relation.
+        relation: RelationName,
+        /// The type of the values.
+        value: &'static str,
+    },
     /// Only the entity of a component that is registered has components as companions.
     #[error(
         "traits of {relation} were rejected: `with_component` is for components, and {relation} is not registered as one"

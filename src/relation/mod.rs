@@ -13,6 +13,8 @@ mod column;
 mod constraint;
 mod data;
 mod error;
+mod key;
+mod keyed;
 mod name;
 mod policy;
 mod registry;
@@ -26,6 +28,7 @@ pub use constraint::{EndConstraint, OnMissing};
 pub use data::ReflectedData;
 pub use data::{PairContext, PairRefusal};
 pub use error::{RelationPath, TraitConflict, TraitsError};
+pub use keyed::KeyedRelation;
 pub use name::{EntityName, RelationName};
 pub use policy::{CleanupPolicy, OnInstantiate, OnLastSource, OnSourceDespawn};
 pub use text::ParseTraitsError;
@@ -34,6 +37,7 @@ pub use traits::RelationTraits;
 pub(crate) use column::{ColumnRef, ErasedColumn, Value};
 pub(crate) use constraint::{PairEnd, ResolvedConstraint};
 pub(crate) use data::BoxedValue;
+pub(crate) use key::{KeyRef, NamedKey, listed};
 pub(crate) use name::short_name;
 pub(crate) use registry::{Adopted, Registry, RelationEntry, TypeEntry};
 pub(crate) use traits::{IdRef, InsertDefault, OneOf, TypeRef};
@@ -41,6 +45,10 @@ pub(crate) use traits::{IdRef, InsertDefault, OneOf, TypeRef};
 #[doc(hidden)]
 pub use data::{
     Probe, ProbeClone, ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, RelationHint, RelationInfo,
+};
+#[doc(hidden)]
+pub use keyed::{
+    KeyReader, KeyVariants, ProbeFromStr, ProbeFromStrFallback, ProbeVariants, ProbeVariantsFallback,
 };
 
 use bevy_ecs::{entity::Entity, query::ReadOnlyQueryData, world::World};
@@ -79,6 +87,7 @@ use bevy_ecs::{entity::Entity, query::ReadOnlyQueryData, world::World};
 /// | `on_target_despawn = Remove \| Despawn \| Refuse` | [`CleanupPolicy`] when a target goes |
 /// | `on_source_despawn = Keep \| DespawnTarget` | [`OnSourceDespawn`]: what happens to targets when their source goes |
 /// | `on_last_source = Keep \| Despawn` | [`OnLastSource`]: what happens to a target that loses its last source |
+/// | `key = Slot`, `key = Self` | at most one pair per source and key, which is the field of this type, or the value: [`KeyedRelation`] |
 /// | `validate = function` | [`Relation::validate`] |
 /// | `component` | the type is a [`Component`](bevy_ecs::component::Component) too, which has no bearing on its pairs; one that derives both and does not say so is refused with `type annotations needed` |
 ///
@@ -144,13 +153,14 @@ pub trait Relation: Send + Sync + Sized + 'static {
 )]
 pub trait RelationIsNotAComponent<R> {}
 
-/// A [`Relation`] whose pairs are in the store, with their values: every one but Bevy's relationships, which are components.
-/// Implemented by the derive macro.
+/// A [`Relation`] whose pairs are in the store, with values that can be written in place: every one but Bevy's relationships,
+/// which are components, and [keyed relations](KeyedRelation). Implemented by the derive macro.
 #[diagnostic::on_unimplemented(
     message = "the pairs of `{Self}` cannot be written in place",
     label = "not stored as pairs, or no relation",
     note = "`PairsMut` is for relations with `#[derive(Relation)]`; the pairs of a Bevy relationship are components: insert \
-            the component again to change its target, or write its other fields with `Query<&mut {Self}>`"
+            the component again to change its target, or write its other fields with `Query<&mut {Self}>`",
+    note = "the values of a relation with `#[relation(key = ..)]` hold their keys: insert the pair again to change its value"
 )]
 pub trait StoredRelation: Relation<Component = ()> {}
 

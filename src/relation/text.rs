@@ -124,6 +124,7 @@ const OF_PROGRAM: &[(&str, &str)] = &[
     ("source", "add it with `source`"),
     ("target", "add it with `target`"),
     ("data", "add it with `data`"),
+    ("key", "add it with `keyed_data`"),
     ("validate", "only a relation type has it"),
     ("component", "only a relation type has it"),
 ];
@@ -132,7 +133,7 @@ const OF_PROGRAM: &[(&str, &str)] = &[
 /// text stands for no traits.
 ///
 /// Left to the program is what names a type, an entity or a function: `with`, `one_of = Parent`, `source`, `target`,
-/// `data`, `validate` and `component`.
+/// `data`, `key`, `validate` and `component`.
 ///
 /// # Errors
 /// A [`ParseTraitsError`] that names the trait or the word.
@@ -266,6 +267,10 @@ impl fmt::Display for RelationTraits {
                     Some(data) => write!(f, "data = {}", short_name(data.value_name()))?,
                     None => f.write_str(name)?,
                 },
+                "key" => match self.key {
+                    Some(key) => write!(f, "key = {}", short_name(key.key_name()))?,
+                    None => f.write_str(name)?,
+                },
                 _ => f.write_str(name)?,
             }
         }
@@ -306,6 +311,7 @@ mod serialize {
                 (!self.source.is_empty(), "source"),
                 (!self.target.is_empty(), "target"),
                 (self.data.is_some(), "data"),
+                (self.key.is_some(), "key"),
             ];
             match of_program.into_iter().find(|&(is_set, _)| is_set) {
                 Some((_, name)) => Err(ser::Error::custom(format_args!(

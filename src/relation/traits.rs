@@ -1,7 +1,7 @@
 //! Relation traits: the facts that can be declared about a relation, and which of them contradict.
 
 use super::{
-    CleanupPolicy, ColumnRef, EndConstraint, OnInstantiate, OnLastSource, OnMissing, OnSourceDespawn,
+    CleanupPolicy, ColumnRef, EndConstraint, KeyRef, OnInstantiate, OnLastSource, OnMissing, OnSourceDespawn,
     Relation, TraitConflict, TraitsError,
 };
 use alloc::vec::Vec;
@@ -142,6 +142,8 @@ pub struct RelationTraits {
     pub(super) on_last_source: Option<OnLastSource>,
     /// The type of the values that pairs of a run-time relation carry.
     pub(super) data: Option<ColumnRef>,
+    /// Of which part of the values a source has each once.
+    pub(super) key: Option<KeyRef>,
     conflict: Option<TraitConflict>,
 }
 
@@ -352,6 +354,10 @@ impl RelationTraits {
         merge(&mut self.data, Some(data), "data", &mut self.conflict);
     }
 
+    pub(crate) fn set_key(&mut self, key: KeyRef) {
+        merge(&mut self.key, Some(key), "key", &mut self.conflict);
+    }
+
     /// Adds the facts of `other` to these.
     ///
     /// # Errors
@@ -382,6 +388,7 @@ impl RelationTraits {
         merge(&mut self.on_source_despawn, other.on_source_despawn, "on_source_despawn", conflict);
         merge(&mut self.on_last_source, other.on_last_source, "on_last_source", conflict);
         merge(&mut self.data, other.data, "data", conflict);
+        merge(&mut self.key, other.key, "key", conflict);
         self.check()
     }
 
@@ -426,6 +433,18 @@ impl RelationTraits {
                 return clash(name, name);
             }
         }
+        if self.key.is_some() {
+            // There is one target, or one value for two sources, or no value.
+            let others = [
+                (self.is_union(), "union"),
+                (self.is_exclusive(), "exclusive"),
+                (self.is_symmetric(), "symmetric"),
+                (self.is_tag(), "tag"),
+            ];
+            if let Some((_, other)) = others.into_iter().find(|(is_set, _)| *is_set) {
+                return clash("key", other);
+            }
+        }
         Ok(())
     }
 
@@ -459,6 +478,12 @@ impl RelationTraits {
 
     pub(crate) fn missing_rule(&self) -> OnMissing {
         self.on_missing.unwrap_or_default()
+    }
+
+    /// The keys of its values, of which a source has each once.
+    #[inline]
+    pub(crate) fn key_rule(&self) -> Option<KeyRef> {
+        self.key
     }
 
     /// What instances of a prefab get: of this component, or of pairs of this relation.
@@ -521,6 +546,7 @@ impl RelationTraits {
             (self.on_source_despawn.is_some(), "on_source_despawn"),
             (self.on_last_source.is_some(), "on_last_source"),
             (self.data.is_some(), "data"),
+            (self.key.is_some(), "key"),
         ];
         flags.into_iter().filter_map(|(set, name)| set.then_some(name)).collect()
     }

@@ -15,7 +15,10 @@ use bevy_ecs::{
     world::World,
 };
 use bevy_platform::collections::{HashMap, HashSet};
-use core::{any::TypeId, fmt};
+use core::{
+    any::{Any, TypeId},
+    fmt,
+};
 use thiserror::Error;
 
 /// A promise that the pair store keeps at all times.
@@ -36,6 +39,8 @@ pub enum Invariant {
     Depth,
     /// Every data pair has its value, and every value its pair.
     Data,
+    /// A keyed relation has at most one pair per source and key.
+    Key,
     /// Every entity with pairs is known to take part, and despawning it starts cleanup.
     Roles,
     /// Every list of an index belongs to one entity, which finds it; or it is free, empty, and names no entity.
@@ -105,6 +110,7 @@ impl PairStore {
             checker.acyclic()?;
             checker.depth()?;
             checker.data(&mut rows)?;
+            checker.keys()?;
             checker.journal()?;
             checker.roles(&is_marked)?;
             checker.adopted()?;
@@ -346,6 +352,27 @@ impl Checker<'_> {
                     }
                 }
                 _ => return self.fail(Invariant::Data, format_args!("{source} -> {target} lacks its value")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at every two pairs of a source.
+    fn keys(&self) -> Result<(), PairInvariantError> {
+        let index = self.store.relation(self.id);
+        let Some(rule) = self.store.registry.entry(self.id).traits.key_rule() else { return Ok(()) };
+        for source in index.forward.sources() {
+            let mut seen: Vec<(Entity, &dyn Any)> = Vec::new();
+            for target in index.targets(source) {
+                let stored = self.store.column_of(self.id, source, target).zip(index.row(source, target));
+                let Some(value) = stored.and_then(|(kind, row)| kind.get(self.world, row)) else { continue };
+                if let Some((other, _)) = seen.iter().find(|(_, other)| rule.is_same(value, *other)) {
+                    return self.fail(
+                        Invariant::Key,
+                        format_args!("{source} -> {other} and {source} -> {target} have one key"),
+                    );
+                }
+                seen.push((target, value));
             }
         }
         Ok(())

@@ -5,15 +5,15 @@ use super::{PairStore, StoreId};
 #[cfg(feature = "bevy_reflect")]
 use crate::relation::ReflectedData;
 use crate::relation::{
-    BoxedValue, ColumnRef, ErasedColumn, IdRef, InsertDefault, OneOf, Relation, RelationTraits, TypeRef,
-    Value,
+    BoxedValue, ColumnRef, ErasedColumn, IdRef, InsertDefault, KeyedRelation, OneOf, Relation,
+    RelationTraits, TypeRef, Value,
 };
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 use bevy_ecs::{
     change_detection::{CheckChangeTicks, ComponentTicks, DetectChangesMut, MaybeLocation, Mut, Tick},
     component::{Component, ComponentId, Components},
     resource::Resource,
-    world::{DeferredWorld, World},
+    world::{DeferredWorld, FilteredEntityRef, World},
 };
 use core::{
     any::{Any, TypeId, type_name},
@@ -287,6 +287,15 @@ impl<T: Send + Sync + 'static, V: ValueOps<T>> ErasedColumn for TypedColumn<T, V
         Some(value)
     }
 
+    fn get_in<'w>(
+        &self,
+        resource: FilteredEntityRef<'w, '_>,
+        row: u32,
+    ) -> Option<&'w (dyn Any + Send + Sync)> {
+        let value: &T = resource.get::<PairData<T>>()?.get(row)?;
+        Some(value)
+    }
+
     fn resource(&self, components: &Components) -> Option<ComponentId> {
         components.component_id::<PairData<T>>()
     }
@@ -402,6 +411,32 @@ impl RelationTraits {
     pub fn data_or_default<T: Clone + Default + Send + Sync + 'static>(mut self) -> Self {
         self.set_data(&TypedColumn::<T, Defaulted>::NEW);
         self
+    }
+
+    /// Pairs of this run-time relation carry a value of the keyed relation type `R`, and a source has at most one pair per
+    /// key, as with [`KeyedRelation`].
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{prelude::*, relation::KeyedRelation};
+    /// #[derive(Relation)]
+    /// #[relation(key = u8)]
+    /// struct Socket(u8);
+    ///
+    /// # let mut world = World::new();
+    /// # let [board, chip, other] = [(); 3].map(|()| world.spawn_empty().id());
+    /// let plugged = world.spawn_relation("PluggedInto", RelationTraits::new().keyed_data::<Socket>())?;
+    /// world.insert_pair_value_by_id(board, (plugged, chip), Socket(1))?;
+    /// world.insert_pair_value_by_id(board, (plugged, other), Socket(1))?;
+    /// assert!(!world.has_pair_by_id(board, (plugged, chip)));
+    /// let found = world.pair_by_key_by_id::<Socket>(board, plugged, &1);
+    /// assert_eq!(found.map(|(chip, _)| chip), Some(other));
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    #[must_use]
+    pub fn keyed_data<R: KeyedRelation>(mut self) -> Self {
+        self.set_data(PairData::<R>::OF_RELATION);
+        self.key_of::<R>()
     }
 
     /// Pairs of this run-time relation carry a value that is known by reflection only.

@@ -65,7 +65,8 @@ impl FastPathFlags {
         flags.set(Self::REMOVE, is_plain && unlink);
         flags.set(Self::MIRROR, !has_rules);
         flags.set(Self::UNLINK, unlink);
-        flags.set(Self::INSERT_VALUE, is_valued);
+        // Another pair may have the key.
+        flags.set(Self::INSERT_VALUE, is_valued && entry.traits.key_rule().is_none());
         flags.set(Self::REMOVE_VALUE, is_valued && !counts_sources);
         flags
     }

@@ -6,7 +6,7 @@ use crate::{
     fetch,
     id::RelationId,
     ops::relation_id,
-    relation::Relation,
+    relation::{KeyedRelation, Relation},
     store::{PairData, PairStore, PairTicks, RelationIndex},
     traverse::{ChildrenAccess, RelationView, is_child_of},
 };
@@ -179,6 +179,45 @@ impl<R: Relation> Pairs<'_, '_, R> {
         let Values::Column(column, store, id) = self.values else { return Some(ticks) };
         let changed = store.relation(id).row(source, target).and_then(|row| column.changed(row));
         Some(changed.map_or(ticks, |changed| ticks.or_changed(changed, self.now)))
+    }
+}
+
+impl<R: KeyedRelation> Pairs<'_, '_, R> {
+    /// The target of `source` whose pair has the key, and the value of the pair.
+    ///
+    /// ```
+    /// # use bevy_ecs::{prelude::*, system::RunSystemOnce};
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// #[relation(key = u8)]
+    /// struct Carries {
+    ///     slot: u8,
+    ///     count: u32,
+    /// }
+    ///
+    /// # let mut world = World::new();
+    /// # let arrows = world.spawn_empty().id();
+    /// # let player = world.spawn(Pair(Carries { slot: 3, count: 12 }, arrows)).id();
+    /// # let look = move |bar: Pairs<Carries>| {
+    /// let (stack, carries) = bar.get_by_key(player, &3).unwrap();
+    /// assert_eq!((stack, carries.count), (arrows, 12));
+    /// assert!(bar.get_by_key(player, &4).is_none());
+    /// # };
+    /// # world.run_system_once(look).unwrap();
+    /// ```
+    ///
+    /// # Complexity
+    /// A step per target of `source`.
+    pub fn get_by_key(&self, source: Entity, key: &R::Key) -> Option<(Entity, &R)> {
+        self.values_of(source).find(|(_, value)| value.key() == key)
+    }
+
+    /// The target of `source` whose pair has the key.
+    ///
+    /// # Complexity
+    /// A step per target of `source`.
+    pub fn target_by_key(&self, source: Entity, key: &R::Key) -> Option<Entity> {
+        self.get_by_key(source, key).map(|(target, _)| target)
     }
 }
 

@@ -26,7 +26,7 @@ use core::ops::Deref;
 /// not sent; insert the pair again for that.
 ///
 /// A symmetric pair has one value for both directions. Bevy's relationships cannot be named here: their values lie
-/// in components that are immutable.
+/// in components that are immutable. Nor can [keyed relations](crate::relation::KeyedRelation): a key is a part of the value.
 ///
 /// ```
 /// use bevy_ecs::prelude::*;

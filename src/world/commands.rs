@@ -5,7 +5,7 @@ use crate::{
     fetch,
     id::PairId,
     ops::{self, InsertPairError, InsertPairsError, PairRole, PropagatedEvent, to_bevy},
-    relation::{Relation, TraversableRelation},
+    relation::{KeyedRelation, Relation, TraversableRelation},
     traverse::Direction,
 };
 use alloc::{string::ToString, vec::Vec};
@@ -89,6 +89,11 @@ pub trait EntityCommandsPairExt: sealed::Sealed {
     /// As [`remove_pair`](Self::remove_pair), but it is no error if the source is gone.
     #[track_caller]
     fn try_remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self;
+
+    /// See [`WorldPairExt::remove_pair_by_key`]: the pair that has the key when the command is applied. It is an error if the
+    /// source is gone by then.
+    #[track_caller]
+    fn remove_pair_by_key<R: KeyedRelation>(&mut self, key: R::Key) -> &mut Self;
 
     /// See [`WorldPairExt::remove_pairs`].
     #[track_caller]
@@ -187,6 +192,12 @@ impl EntityCommandsPairExt for EntityCommands<'_> {
     fn remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self {
         queue_removal(self, move |world, source| {
             world.remove_pair::<R>(source, target);
+        })
+    }
+
+    fn remove_pair_by_key<R: KeyedRelation>(&mut self, key: R::Key) -> &mut Self {
+        queue_removal(self, move |world, source| {
+            world.remove_pair_by_key::<R>(source, &key);
         })
     }
 

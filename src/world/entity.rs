@@ -4,7 +4,7 @@ use super::{WorldPairExt, sealed};
 use crate::{
     id::PairId,
     ops::{DespawnError, InsertPairError, InsertPairsError},
-    relation::Relation,
+    relation::{KeyedRelation, Relation},
     store::{SourceIter, TargetIter},
 };
 use bevy_ecs::{entity::Entity, relationship::Relationship, world::EntityWorldMut};
@@ -101,6 +101,9 @@ pub trait EntityWorldMutPairExt: sealed::Sealed + Sized {
     /// See [`WorldPairExt::remove_pair`].
     fn remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self;
 
+    /// See [`WorldPairExt::remove_pair_by_key`].
+    fn remove_pair_by_key<R: KeyedRelation>(&mut self, key: &R::Key) -> &mut Self;
+
     /// See [`WorldPairExt::remove_pairs`].
     fn remove_pairs<R: Relation>(&mut self) -> &mut Self;
 
@@ -132,6 +135,9 @@ pub trait EntityWorldMutPairExt: sealed::Sealed + Sized {
 
     /// See [`WorldPairExt::pair_value`].
     fn pair_value<R: Relation>(&self, target: Entity) -> Option<&R>;
+
+    /// See [`WorldPairExt::pair_by_key`].
+    fn pair_by_key<R: KeyedRelation>(&self, key: &R::Key) -> Option<(Entity, &R)>;
 
     /// The targets of this entity, in insertion order.
     fn targets<R: Relation>(&self) -> TargetIter<'_>;
@@ -220,6 +226,11 @@ impl EntityWorldMutPairExt for EntityWorldMut<'_> {
         self
     }
 
+    fn remove_pair_by_key<R: KeyedRelation>(&mut self, key: &R::Key) -> &mut Self {
+        on_world!(self, source, world => world.remove_pair_by_key::<R>(source, key));
+        self
+    }
+
     fn remove_pairs<R: Relation>(&mut self) -> &mut Self {
         on_world!(self, source, world => world.remove_pairs::<R>(source));
         self
@@ -255,6 +266,10 @@ impl EntityWorldMutPairExt for EntityWorldMut<'_> {
 
     fn pair_value<R: Relation>(&self, target: Entity) -> Option<&R> {
         self.world().pair_value::<R>(self.id(), target)
+    }
+
+    fn pair_by_key<R: KeyedRelation>(&self, key: &R::Key) -> Option<(Entity, &R)> {
+        self.world().pair_by_key::<R>(self.id(), key)
     }
 
     fn targets<R: Relation>(&self) -> TargetIter<'_> {

@@ -16,7 +16,7 @@ use crate::{
     ops::{
         DespawnError, InsertPairError, InsertPairsError, NotTraversableError, PropagatedEvent, ReorderError,
     },
-    relation::{Relation, RelationName, RelationTraits, TraitsError, TraversableRelation},
+    relation::{KeyedRelation, Relation, RelationName, RelationTraits, TraitsError, TraversableRelation},
     store::{PairInvariantError, TargetIter},
     system_param::{AnyPairs, Pairs},
     traverse::{Direction, RelationView},
@@ -63,7 +63,7 @@ pub trait WorldPairExt: sealed::Sealed {
     ///
     /// # Complexity
     /// Constant, whatever the number of sources or targets. An acyclic relation also takes a step per pair
-    /// above `target`, if `source` has sources of its own.
+    /// above `target`, if `source` has sources of its own; a [keyed relation](KeyedRelation) a step per target of `source`.
     fn insert_pair<R: Relation>(
         &mut self,
         source: Entity,
@@ -149,6 +149,12 @@ pub trait WorldPairExt: sealed::Sealed {
     /// Constant on average, whatever the number of sources or targets.
     fn remove_pair<R: Relation>(&mut self, source: Entity, target: Entity) -> bool;
 
+    /// Removes the pair that has the key and returns its target, if there is one.
+    ///
+    /// # Complexity
+    /// A step per target that `source` has of the relation.
+    fn remove_pair_by_key<R: KeyedRelation>(&mut self, source: Entity, key: &R::Key) -> Option<Entity>;
+
     /// Makes the targets of `source` exactly those of `pairs`, all at once.
     ///
     /// Pairs that are there already stay as they are, with their values and their places in the order of targets, and
@@ -172,10 +178,10 @@ pub trait WorldPairExt: sealed::Sealed {
     ///
     /// # Errors
     /// If one of the new pairs is refused, see [`InsertPairError`], or there is more than one target and the relation is
-    /// exclusive. Nothing has changed then.
+    /// exclusive, or two pairs have one key of a [keyed relation](KeyedRelation). Nothing has changed then.
     ///
     /// # Complexity
-    /// A step per old and new target.
+    /// A step per old and new target; of a keyed relation, per pair of them.
     fn replace_targets<R: Relation>(
         &mut self,
         source: Entity,
@@ -477,6 +483,21 @@ pub trait WorldPairExt: sealed::Sealed {
         source: Entity,
         pair: impl Into<PairId>,
     ) -> Option<&V>;
+
+    /// The target of `source` whose pair has the key, and the value of the pair.
+    ///
+    /// # Complexity
+    /// A step per target that `source` has of the relation.
+    fn pair_by_key<R: KeyedRelation>(&self, source: Entity, key: &R::Key) -> Option<(Entity, &R)>;
+
+    /// [`pair_by_key`](Self::pair_by_key) of a relation created at run time, with values of type `R`: see
+    /// [`keyed_data`](RelationTraits::keyed_data).
+    fn pair_by_key_by_id<R: KeyedRelation>(
+        &self,
+        source: Entity,
+        relation: Entity,
+        key: &R::Key,
+    ) -> Option<(Entity, &R)>;
 
     /// Every pair that `source` has, relation by relation: [`AnyPairs::pairs_of`], collected. Tags are not pairs.
     fn pairs_of(&self, source: Entity) -> Vec<PairId>;

@@ -9,7 +9,7 @@ use crate::{
         self, DespawnError, InsertPairError, InsertPairsError, NotTraversableError, Participant,
         PropagatedEvent, Removal, ReorderError,
     },
-    relation::{Relation, RelationName, RelationTraits, TraitsError, TraversableRelation},
+    relation::{KeyedRelation, Relation, RelationName, RelationTraits, TraitsError, TraversableRelation},
     store::{PairInvariantError, TargetIter},
     system_param::{AnyPairs, Pairs, any_pair_value},
     traverse::{Direction, Limits, RelationView},
@@ -84,6 +84,11 @@ impl WorldPairExt for World {
     #[inline]
     fn remove_pair<R: Relation>(&mut self, source: Entity, target: Entity) -> bool {
         ops::remove_typed::<R>(self, source, target)
+    }
+
+    fn remove_pair_by_key<R: KeyedRelation>(&mut self, source: Entity, key: &R::Key) -> Option<Entity> {
+        let (target, _) = self.pair_by_key::<R>(source, key)?;
+        self.remove_pair::<R>(source, target).then_some(target)
     }
 
     fn replace_targets<R: Relation>(
@@ -272,6 +277,22 @@ impl WorldPairExt for World {
     ) -> Option<&V> {
         let (relation, target) = pair.into().entities()?;
         (any_pair_value(self, source, relation, target)? as &dyn Any).downcast_ref()
+    }
+
+    fn pair_by_key<R: KeyedRelation>(&self, source: Entity, key: &R::Key) -> Option<(Entity, &R)> {
+        self.pair_by_key_by_id(source, self.get_entity_of::<R>()?, key)
+    }
+
+    fn pair_by_key_by_id<R: KeyedRelation>(
+        &self,
+        source: Entity,
+        relation: Entity,
+        key: &R::Key,
+    ) -> Option<(Entity, &R)> {
+        self.pairs_by_id(relation).targets(source).find_map(|target| {
+            let value: &R = self.pair_value_by_id(source, (relation, target))?;
+            (value.key() == key).then_some((target, value))
+        })
     }
 
     fn pairs_of(&self, source: Entity) -> Vec<PairId> {

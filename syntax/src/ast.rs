@@ -132,6 +132,8 @@ pub enum Test {
     Has(Has),
     /// Whether something is the same.
     Compare(Comparison),
+    /// For the pair with a key.
+    Keyed(Box<Keyed>),
 }
 
 /// That the source has the component or tag, or, with a target, the pair.
@@ -145,6 +147,39 @@ pub struct Has {
     pub source: Option<Arg>,
     /// Only where there is a source.
     pub target: Option<Arg>,
+}
+
+/// `R[key](source, target)`: that the source has the pair, and that this is its key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Keyed {
+    /// If it is written down.
+    pub access: Option<Access>,
+    /// The relation.
+    pub relation: Id,
+    /// The key.
+    pub key: Key,
+    /// Without a traversal.
+    pub source: Arg,
+    /// Without a traversal.
+    pub target: Arg,
+}
+
+/// A key, which the relation knows how to read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Key {
+    /// What it is written as.
+    pub kind: KeyKind,
+    /// Where, without the brackets.
+    pub span: Span,
+}
+
+/// What a [`Key`] is written as.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum KeyKind {
+    /// A name.
+    Name(Path),
+    /// A number.
+    Number(u64),
 }
 
 /// What the data of a field is for.
@@ -376,6 +411,7 @@ impl Term {
             Test::Has(Has { first, source, target, .. }) => {
                 [Some(&first.id), source.as_ref().map(|arg| &arg.id), target.as_ref().map(|arg| &arg.id)]
             }
+            Test::Keyed(keyed) => [Some(&keyed.relation), Some(&keyed.source.id), Some(&keyed.target.id)],
             Test::Compare(Comparison { left, right: Comparand::Id(right), .. }) => {
                 [Some(left), Some(right), None]
             }

@@ -6,6 +6,7 @@ use super::{
         Span, Term, Test, Traversal,
     },
     error::Diagnostic,
+    keyed,
     lex::Lexed,
     parse,
 };
@@ -47,6 +48,8 @@ fn check_built_term(term: &Term) -> Lexed<()> {
                 _ => Err(Diagnostic::rule(left.span, parse::LEFT_SIDE)),
             };
         }
+        // What the grammar rules out is looked at with the rest.
+        Test::Keyed(_) => return Ok(()),
         Test::Has(has) => has,
     };
     let args = [Some(&has.first), has.source.as_ref(), has.target.as_ref()];
@@ -143,6 +146,7 @@ impl Checker {
     fn term(&mut self, term: &Term, nested: bool) -> Lexed<()> {
         let has = match &term.test {
             Test::Compare(comparison) => return check_comparison(comparison),
+            Test::Keyed(keyed) => return keyed::check(term, keyed),
             Test::Has(has) => has,
         };
         let from = matches!(term.operator, Operator::AndFrom | Operator::OrFrom | Operator::NotFrom);
@@ -256,14 +260,21 @@ fn check_branches(clause: &Clause) -> Lexed<()> {
     for branch in &clause.branches {
         let negated = match branch {
             Element::Scope(scope) => scope.negated,
-            Element::Term(Term { operator, test: Test::Has(_), .. }) => *operator != Operator::And,
+            Element::Term(Term { operator, test: Test::Has(_) | Test::Keyed(_), .. }) => {
+                *operator != Operator::And
+            }
             Element::Term(Term { test: Test::Compare(comparison), .. }) => comparison.negated,
         };
         if negated {
             return Err(Diagnostic::rule(branch.span(), "an operator beside `||` stands within `{..}`"));
         }
         let Element::Term(term) = branch else { continue };
-        if let Test::Has(Has { access: own @ Some(_), .. }) = term.test {
+        let written = match &term.test {
+            Test::Has(has) => has.access,
+            Test::Keyed(keyed) => keyed.access,
+            Test::Compare(_) => None,
+        };
+        if let own @ Some(_) = written {
             if access.is_some_and(|access| Some(access) != own) {
                 return Err(Diagnostic::rule(
                     term.span,
@@ -286,5 +297,6 @@ fn source_of(term: &Term) -> (Option<&IdKind>, Span) {
             (source.as_ref().map(|source| &source.id.kind), source.as_ref().map_or(term.span, |s| s.id.span))
         }
         Test::Compare(comparison) => (Some(&comparison.left.kind), comparison.left.span),
+        Test::Keyed(keyed) => (Some(&keyed.source.id.kind), keyed.source.id.span),
     }
 }

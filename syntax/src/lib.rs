@@ -12,6 +12,7 @@ extern crate alloc;
 pub mod ast;
 mod check;
 pub mod error;
+mod keyed;
 mod legacy;
 mod lex;
 pub mod parse;

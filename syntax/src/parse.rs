@@ -34,6 +34,8 @@ pub(super) const LEFT_SIDE: &str = "the left side of a comparison is a variable"
 pub(super) const FIRST_DEPTH: &str = "depths count from 1, that of the target itself";
 pub(super) const EMPTY_RANGE: &str = "the range ends before it starts";
 
+pub use super::keyed::parse_key;
+
 /// Reads an expression and checks what can be checked without a world.
 ///
 /// # Errors
@@ -86,7 +88,10 @@ pub fn parse_arg(text: &str) -> Result<Arg, ExprError> {
     all_of(text, Parser::arg)
 }
 
-fn all_of<'a, T>(text: &'a str, read: impl FnOnce(&mut Parser<'a>) -> Lexed<T>) -> Result<T, ExprError> {
+pub(super) fn all_of<'a, T>(
+    text: &'a str,
+    read: impl FnOnce(&mut Parser<'a>) -> Lexed<T>,
+) -> Result<T, ExprError> {
     let all = || {
         if text.len() > MAX_BYTES {
             return Err(too_long());
@@ -157,12 +162,12 @@ impl<'a> Parser<'a> {
         Ok(there)
     }
 
-    fn expect(&mut self, sign: Sign, expected: &'static str) -> Lexed<()> {
+    pub(super) fn expect(&mut self, sign: Sign, expected: &'static str) -> Lexed<()> {
         if self.take(sign)? { Ok(()) } else { Err(self.expected(expected)) }
     }
 
     /// That something else than the next token must come.
-    fn expected(&self, expected: &'static str) -> Box<Diagnostic> {
+    pub(super) fn expected(&self, expected: &'static str) -> Box<Diagnostic> {
         Diagnostic::syntax(self.span, expected)
     }
 
@@ -323,6 +328,9 @@ impl<'a> Parser<'a> {
         if self.is(Sign::BracketOpen) && self.starts_set()? {
             return Err(self.older_set(&id)?);
         }
+        if self.is(Sign::BracketOpen) {
+            return self.keyed(start, access, operator, id).map(Group::One);
+        }
         let mut first = Arg::new(id);
         if self.take(Sign::Pipe)? {
             first.traversal = Some(self.traversal(false)?);
@@ -438,7 +446,7 @@ impl<'a> Parser<'a> {
         Ok(Group::AllOf(targets.into_iter().map(link).collect()))
     }
 
-    fn count(&mut self, terms: usize) -> Lexed<()> {
+    pub(super) fn count(&mut self, terms: usize) -> Lexed<()> {
         self.terms += terms;
         if self.terms > MAX_TERMS {
             return Err(too_many_terms(self.last));
@@ -463,7 +471,7 @@ impl<'a> Parser<'a> {
         self.entity()
     }
 
-    fn target(&mut self) -> Lexed<Arg> {
+    pub(super) fn target(&mut self) -> Lexed<Arg> {
         let word = self.word();
         if Flag::of_word(word).is_some() {
             let expected = "a target: an entity of this name needs a backslash";

@@ -47,13 +47,13 @@ fn separated<T: Place>(out: &mut String, items: &mut [T], separator: &str) {
 }
 
 /// Writes a part that has no places in it.
-fn push(out: &mut String, part: impl Display) {
+pub(super) fn push(out: &mut String, part: impl Display) {
     // Writing to a string does not fail.
     let _: fmt::Result = write!(out, "{part}");
 }
 
 /// The text behind `start`.
-fn since(out: &str, start: usize) -> Span {
+pub(super) fn since(out: &str, start: usize) -> Span {
     Span::new(start..out.len())
 }
 
@@ -94,26 +94,35 @@ impl Place for Term {
         match &mut self.test {
             Test::Compare(comparison) => comparison.place(out),
             Test::Has(has) => {
-                out.push_str(match has.access {
-                    None => "",
-                    Some(Access::In) => "[in] ",
-                    Some(Access::Out) => "[out] ",
-                    Some(Access::InOut) => "[inout] ",
-                    Some(Access::None) => "[none] ",
-                });
-                out.push_str(match self.operator {
-                    Operator::And => "",
-                    Operator::Not => "!",
-                    Operator::Optional => "?",
-                    Operator::AndFrom => "and|",
-                    Operator::OrFrom => "or|",
-                    Operator::NotFrom => "not|",
-                });
+                push_prefix(out, has.access, self.operator);
                 has.place(out);
+            }
+            Test::Keyed(keyed) => {
+                push_prefix(out, keyed.access, self.operator);
+                keyed.place(out);
             }
         }
         self.span = since(out, start);
     }
+}
+
+/// Writes what stands before a term.
+fn push_prefix(out: &mut String, access: Option<Access>, operator: Operator) {
+    out.push_str(match access {
+        None => "",
+        Some(Access::In) => "[in] ",
+        Some(Access::Out) => "[out] ",
+        Some(Access::InOut) => "[inout] ",
+        Some(Access::None) => "[none] ",
+    });
+    out.push_str(match operator {
+        Operator::And => "",
+        Operator::Not => "!",
+        Operator::Optional => "?",
+        Operator::AndFrom => "and|",
+        Operator::OrFrom => "or|",
+        Operator::NotFrom => "not|",
+    });
 }
 
 impl Place for Has {

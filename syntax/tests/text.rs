@@ -79,6 +79,25 @@ impl Writer {
                 self.add(&["$z", "Sol.Earth", "\"a.b\"", "\"!\\\"\\n\"", "#7", "\\up"]);
             }
             4 => self.id(),
+            5 if self.random.below(2) == 0 => {
+                self.id();
+                self.add(&[
+                    "[Head](",
+                    "[a.b](",
+                    "[3](",
+                    "[\\up](",
+                    "[game::Slot::Head](",
+                    "[",
+                    "[*](",
+                    "[Head, ",
+                ]);
+                self.arg();
+                if self.random.below(2) == 0 {
+                    self.add(&[", "]);
+                    self.args();
+                }
+                self.add(&[")"]);
+            }
             _ => {
                 self.id();
                 if self.random.below(6) == 0 {

@@ -2,6 +2,7 @@
 
 mod binder;
 mod context;
+mod keyed;
 mod member;
 mod name;
 mod query;
@@ -14,7 +15,7 @@ pub(super) use context::BindContext;
 pub(super) use name::{reflected_types, with_relation_types};
 pub(super) use query::{
     Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm, BoundTraversal,
-    CascadeOrder, ChainSource, Condition, Item, ListMode, MemberAtom, OrChain, PairAtom,
+    CascadeOrder, ChainSource, Condition, Item, KeyedAtom, ListMode, MemberAtom, OrChain, PairAtom,
 };
 pub(super) use vars::{Var, VarSet};
 
@@ -135,6 +136,7 @@ impl Binder<'_> {
         let text = branches.iter().map(alloc::string::ToString::to_string).collect::<Vec<_>>().join(" || ");
         let access = branches.iter().find_map(|branch| match branch {
             Element::Term(Term { test: Test::Has(has), .. }) => has.access,
+            Element::Term(Term { test: Test::Keyed(keyed), .. }) => keyed.access,
             _ => None,
         });
         let field = self.add_field(text, access.map(Into::into));
@@ -168,9 +170,12 @@ fn collect_bound(items: &[Item], bound: &mut VarSet) {
 
 /// What a branch is about.
 fn source_of_branch(branch: &Element, items: &[Item]) -> ChainSource {
-    if let Element::Term(Term { test: Test::Has(Has { source: Some(source), .. }), .. }) = branch
-        && matches!(source.id.kind, IdKind::Wildcard | IdKind::Any)
-    {
+    let source = match branch {
+        Element::Term(Term { test: Test::Has(Has { source, .. }), .. }) => source.as_ref(),
+        Element::Term(Term { test: Test::Keyed(keyed), .. }) => Some(&keyed.source),
+        _ => None,
+    };
+    if source.is_some_and(|source| matches!(source.id.kind, IdKind::Wildcard | IdKind::Any)) {
         return ChainSource::Open;
     }
     items.iter().find_map(source_of).map_or(ChainSource::Fixed, ChainSource::Var)

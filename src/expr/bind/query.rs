@@ -6,7 +6,7 @@
 use super::vars::{Var, VarSet};
 use crate::{
     expr::text::FieldAccess,
-    relation::{IS_A, OnInstantiate, RelationTraits},
+    relation::{IS_A, NamedKey, OnInstantiate, RelationTraits},
     store::PairStore,
 };
 use alloc::{boxed::Box, string::String, vec::Vec};
@@ -187,6 +187,15 @@ pub(crate) struct MemberAtom {
     pub(crate) value: BoundElement,
 }
 
+/// A pair that has a key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct KeyedAtom {
+    /// The pair.
+    pub(crate) atom: Atom,
+    /// `None` while the relation is [awaited](BoundElement::Awaited).
+    pub(crate) key: Option<NamedKey>,
+}
+
 /// What a term asks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Condition {
@@ -205,6 +214,8 @@ pub(crate) enum Condition {
         mode: ListMode,
     },
     Member(MemberAtom),
+    /// `R[key](source, target)`
+    Keyed(KeyedAtom),
     /// The child of an entity with this path is the variable.
     Child {
         parent: Var,
@@ -262,7 +273,7 @@ impl Condition {
     /// Every entity that it is about.
     fn each_entity(&mut self, each: &mut dyn FnMut(&mut Entity)) {
         match self {
-            Self::Match(atom) => atom.each_entity(each),
+            Self::Match(atom) | Self::Keyed(KeyedAtom { atom, .. }) => atom.each_entity(each),
             Self::Equal { right: BoundComparand::Entity(right), .. } => each(right),
             Self::List { source, list, .. } => {
                 [source, list].into_iter().for_each(|end| end.each_entity(each));
@@ -276,7 +287,7 @@ impl Condition {
 
     pub(crate) fn vars(&self) -> VarSet {
         match self {
-            Self::Match(atom) => atom.vars().collect(),
+            Self::Match(atom) | Self::Keyed(KeyedAtom { atom, .. }) => atom.vars().collect(),
             Self::Always => VarSet::default(),
             Self::Equal { left, right: BoundComparand::Var(right), .. } => {
                 [*left, *right].into_iter().collect()
@@ -310,7 +321,9 @@ impl Condition {
     ) {
         let this = BoundElement::Var(Var::THIS);
         match self {
-            Self::Match(atom) if atom.source == this && atom.traversal.is_none_or(|walk| walk.own) => {
+            Self::Match(atom) | Self::Keyed(KeyedAtom { atom, .. })
+                if atom.source == this && atom.traversal.is_none_or(|walk| walk.own) =>
+            {
                 let mut named = |entity| component(entity).into_iter().for_each(&mut *add);
                 match atom.id {
                     AtomId::Component(component) => add(component),
@@ -332,7 +345,7 @@ impl Condition {
     /// The source, if it is a variable: what is found out by looking at every entity.
     pub(crate) fn source(&self) -> Option<Var> {
         match self {
-            Self::Match(atom) => atom.source.var(),
+            Self::Match(atom) | Self::Keyed(KeyedAtom { atom, .. }) => atom.source.var(),
             Self::Always => None,
             Self::Equal { left, .. } => Some(*left),
             Self::List { source, .. } => source.var(),

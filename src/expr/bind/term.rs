@@ -56,6 +56,7 @@ impl Binder<'_> {
         };
         let access = match &term.test {
             Test::Has(has) => has.access.map(Into::into),
+            Test::Keyed(keyed) => keyed.access.map(Into::into),
             Test::Compare(_) => None,
         };
         let field = field.unwrap_or_else(|| self.add_field(term.to_string(), access));
@@ -66,6 +67,7 @@ impl Binder<'_> {
         let mut operator = operator;
         let condition = match &term.test {
             Test::Compare(comparison) => self.comparison(comparison, &mut prerequisites)?,
+            Test::Keyed(keyed) => Condition::Keyed(self.keyed(keyed, &mut prerequisites)?),
             Test::Has(has) => match is_list(term.operator) {
                 Some(mode) => {
                     let source = self.source(has, &mut prerequisites)?;
@@ -88,6 +90,12 @@ impl Binder<'_> {
                 return Err(Diagnostic::rule(
                     term.span,
                     "a field of a component is only read: write `[in]` or `[none]`",
+                ));
+            }
+            Condition::Keyed(_) if matches!(access, Some(FieldAccess::InOut | FieldAccess::Out)) => {
+                return Err(Diagnostic::rule(
+                    term.span,
+                    "a value with a key is only read: write `[in]` or `[none]`",
                 ));
             }
             _ => {}

@@ -7,6 +7,7 @@ use super::names::ExprNames;
 use crate::{
     fetch,
     names::{LookupError, NamePaths, WorldNameExt},
+    relation::ColumnRef,
     store::{PairData, PairStore},
     world::WorldPairExt,
 };
@@ -58,6 +59,23 @@ pub(crate) struct DeclaredAccess<'w, 's> {
 pub(crate) enum WorldAccess<'w> {
     World(&'w World),
     Declared(&'w DeclaredAccess<'w, 'w>),
+}
+
+/// The values in a column.
+pub(crate) enum ColumnValues<'w> {
+    World(ColumnRef, &'w World),
+    /// On the entity of the resource that they lie in.
+    Declared(ColumnRef, FilteredEntityRef<'w, 'w>),
+}
+
+impl<'w> ColumnValues<'w> {
+    /// The value in a row.
+    pub(crate) fn get(&self, row: u32) -> Option<&'w dyn core::any::Any> {
+        Some(match self {
+            Self::World(column, world) => column.get(world, row)?,
+            Self::Declared(column, resource) => column.get_in(*resource, row)?,
+        })
+    }
 }
 
 impl<'w> WorldAccess<'w> {
@@ -199,6 +217,17 @@ impl<'w> WorldAccess<'w> {
         let row = store.relation(id).row(source, target)?;
         let column = self.resource_entity(kind.resource(self.components())?)?;
         self.get::<PairData<V>>(column)?.get(row)
+    }
+
+    /// Reads the values in a column. `None` also if a system has not declared that it reads them.
+    pub(crate) fn column(self, column: ColumnRef) -> Option<ColumnValues<'w>> {
+        match self {
+            Self::World(world) => Some(ColumnValues::World(column, world)),
+            Self::Declared(_) => {
+                let resource = self.resource_entity(column.resource(self.components())?)?;
+                Some(ColumnValues::Declared(column, self.entity(resource)?))
+            }
+        }
     }
 
     /// The value of a pair, whatever its type. `None` in a system.

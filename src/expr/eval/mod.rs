@@ -4,6 +4,7 @@
 
 mod access;
 mod hidden;
+mod keyed;
 mod names;
 mod value;
 mod view;

@@ -103,6 +103,22 @@ impl Predicate {
                     (value.is_some() && wanted) != *negated
                 });
             }
+            Self::Keyed { keyed, negated } => {
+                let pairs = keyed.of.as_ref().and_then(|(relation, key)| view.keyed_pairs(*relation, key));
+                let atoms = &mut run.shared.atoms;
+                select(batch.len, rows, |row| {
+                    let Some(pairs) = &pairs else { return *negated };
+                    let Some(source) = batch.entity(keyed.source, row) else { return *negated };
+                    let found = match keyed.target {
+                        Some(target) => {
+                            let target = batch.entity(target, row);
+                            target.is_some_and(|target| pairs.has(source, target))
+                        }
+                        None => pairs.has_any(source, &mut atoms.steps),
+                    };
+                    found != *negated
+                });
+            }
             Self::Equal { left, right, negated } => {
                 let found = match right {
                     Comparison::Path(path) => view.access.lookup(None, path),

@@ -123,6 +123,7 @@ impl Collector<'_> {
                     let component = match &term.condition {
                         Condition::Match(Atom { id: AtomId::Component(component), .. }) => Some(*component),
                         Condition::Member(member) => Some(member.component),
+                        Condition::Keyed(keyed) => self.column_of(&keyed.atom),
                         _ => None,
                     };
                     let described = field.zip(component);
@@ -140,6 +141,11 @@ impl Collector<'_> {
         match condition {
             Condition::Match(atom) => self.atom(atom, access),
             Condition::Member(member) => self.required.elsewhere.add_read(member.component),
+            Condition::Keyed(keyed) => {
+                // The key is in the value.
+                let column = self.column_of(&keyed.atom);
+                column.into_iter().for_each(|column| self.required.elsewhere.add_read(column));
+            }
             Condition::Equal { right: BoundComparand::Path(_), .. } | Condition::Child { .. } => {
                 self.required.names = true;
             }
@@ -193,6 +199,14 @@ impl Collector<'_> {
             BoundElement::Var(_) | BoundElement::Singleton(_) | BoundElement::Any => return true,
         };
         self.access.store().is_some_and(|store| store.registry().of_entity(relation) == Some(CHILD_OF))
+    }
+
+    /// Where the values of the pairs that a term asks for lie, if it asks for such.
+    fn column_of(&self, atom: &Atom) -> Option<ComponentId> {
+        match &atom.id {
+            AtomId::Pair(pair) => self.column(pair),
+            AtomId::Component(_) | AtomId::Tag(_) | AtomId::AnyId(_) => None,
+        }
     }
 
     /// Where the values of a pair lie, if its elements are known.

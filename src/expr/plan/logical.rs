@@ -5,8 +5,8 @@
 
 use crate::expr::{
     bind::{
-        AtomId, BoundElement, BoundOperator, BoundQuery, BoundTerm, CascadeOrder, Condition, Item, OrChain,
-        Var, VarSet,
+        AtomId, BoundElement, BoundOperator, BoundQuery, BoundTerm, CascadeOrder, Condition, Item, KeyedAtom,
+        OrChain, Var, VarSet,
     },
     eval::View,
 };
@@ -71,7 +71,7 @@ pub(super) fn leaf<'q>(term: &'q BoundTerm, view: &View<'_>) -> Logical<'q> {
         Condition::Always => return Logical::Unit(term),
         Condition::Equal { .. } | Condition::List { .. } => return Logical::Select(term),
         Condition::Member(_) | Condition::Child { .. } => return Logical::Compute(term),
-        Condition::Match(atom) => atom,
+        Condition::Match(atom) | Condition::Keyed(KeyedAtom { atom, .. }) => atom,
     };
     let follows = |relation: BoundElement| {
         let registry = view.store.registry();

@@ -437,6 +437,12 @@ impl Reorder<'_, '_> {
         match &term.condition {
             Condition::Match(atom) => estimate.atom(atom, bound),
             Condition::Always => 0.9,
+            // The target is found by the source alone.
+            Condition::Keyed(keyed) => {
+                let rows = estimate.atom(&keyed.atom, bound);
+                let known = keyed.atom.source.var().is_none_or(|source| bound.contains(source));
+                if known { rows.min(0.9) } else { rows }
+            }
             _ if all_bound => 0.5,
             Condition::Equal { left, right, negated } => {
                 let given = match right {

@@ -9,7 +9,7 @@ use alloc::{boxed::Box, vec, vec::Vec};
 use bevy_ecs::world::World;
 use bevy_relations_syntax::{
     ast::{
-        Access, Arg, Ast, Clause, Comparand, Comparison, Depth, Element, Flag, Flags, Has, Id, IdKind,
+        Access, Arg, Ast, Clause, Comparand, Comparison, Depth, Element, Flag, Flags, Has, Id, IdKind, Keyed,
         Operator, Path, Scope, Span, Term, Test, Traversal, TypeRef,
     },
     error::{Diagnostic, ExprError},
@@ -110,6 +110,33 @@ impl PairExprBuilder {
         self.pair_with::<R>(Operator::Optional, target)
     }
 
+    /// `R[key](target)`: the pair of a [keyed relation](crate::relation::KeyedRelation) that has the key.
+    ///
+    /// ```
+    /// # use bevy_relations::{expr::PairExpr, prelude::*};
+    /// #[derive(Relation)]
+    /// #[relation(key = u8)]
+    /// struct Carries(u8);
+    ///
+    /// let built = PairExpr::builder().pair_by_key::<Carries>("3", "$item").on("$hero").build().unwrap();
+    /// # let path = core::any::type_name::<Carries>().trim_end_matches("Carries");
+    /// # let written = built.to_string().replace(path, "");
+    /// # assert_eq!(written, "Carries[3]($hero, $item)");
+    /// ```
+    pub fn pair_by_key<R: Relation>(self, key: &str, target: &str) -> Self {
+        self.keyed::<R>(Operator::And, key, target)
+    }
+
+    /// `!R[key](target)`
+    pub fn without_pair_by_key<R: Relation>(self, key: &str, target: &str) -> Self {
+        self.keyed::<R>(Operator::Not, key, target)
+    }
+
+    /// `?R[key](target)`
+    pub fn optional_pair_by_key<R: Relation>(self, key: &str, target: &str) -> Self {
+        self.keyed::<R>(Operator::Optional, key, target)
+    }
+
     /// `T($)`: the resource `T`.
     pub fn singleton<T: ?Sized + 'static>(self) -> Self {
         let mut with = self.with::<T>();
@@ -165,7 +192,7 @@ impl PairExprBuilder {
             FieldAccess::Out => Access::Out,
             FieldAccess::InOut => Access::InOut,
         };
-        self.change_last(|has| has.access = Some(access))
+        self.change_access(access)
     }
 
     /// The source of the last term, instead of `$this`.
@@ -297,6 +324,17 @@ impl PairExprBuilder {
         self
     }
 
+    fn keyed<R: Relation>(mut self, operator: Operator, key: &str, target: &str) -> Self {
+        let relation = self.id_of(GivenType::relation::<R>());
+        let key = parse::parse_key(key).map_err(|error| self.fail(error)).ok();
+        if let Some((key, target)) = key.zip(self.arg(target)) {
+            let (access, source) = (None, Arg::this(Span::NOWHERE));
+            let test = Test::Keyed(Box::new(Keyed { access, relation, key, source, target }));
+            self.push(Element::Term(Term { operator, test, span: Span::NOWHERE }));
+        }
+        self
+    }
+
     fn id_of(&mut self, given: GivenType) -> Id {
         let kind = IdKind::Type(given.of);
         self.add_type(given);
@@ -378,10 +416,11 @@ impl PairExprBuilder {
         self.change_source(|source| source.traversal = Some(traversal))
     }
 
-    fn change_last(mut self, change: impl FnOnce(&mut Has)) -> Self {
+    fn change_access(mut self, access: Access) -> Self {
         let last = self.ast.clauses.last_mut().and_then(|clause| clause.branches.last_mut());
         match last {
-            Some(Element::Term(Term { test: Test::Has(has), .. })) => change(has),
+            Some(Element::Term(Term { test: Test::Has(has), .. })) => has.access = Some(access),
+            Some(Element::Term(Term { test: Test::Keyed(keyed), .. })) => keyed.access = Some(access),
             _ => self.fail_at_end("no term that asks for something stands before what changes it"),
         }
         self
@@ -393,6 +432,7 @@ impl PairExprBuilder {
             Some(Element::Term(Term { test: Test::Has(Has { source: Some(source), .. }), .. })) => {
                 change(source);
             }
+            Some(Element::Term(Term { test: Test::Keyed(keyed), .. })) => change(&mut keyed.source),
             _ => self.fail_at_end("no term with a source stands before what changes it"),
         }
         self

@@ -28,6 +28,7 @@ use core::{fmt, str::FromStr};
 /// | `(DockedTo, Earth)`, `DockedTo($this, Earth)` | with the pair |
 /// | `(DockedTo, *)`, `(DockedTo, _)` | with a pair of the relation: a row for each, or one row |
 /// | `(DockedTo, $planet), Planet($planet)` | with a pair whose target has a component itself |
+/// | `Equips[Head]($item)`, `Equips[Head](Knight, $item)` | with the pair of a [keyed relation](crate::relation::KeyedRelation) that has the key |
 /// | `Position(Game)`, `SimTime($)` | if that one entity has it; if the resource is there |
 /// | `!Ship`, `?Ship` | without it; whether or not they have it |
 /// | `Ship \|\| Station` | with one of them |

@@ -4,6 +4,7 @@ use super::{
     error::{InsertPairError, PairRole, store_removed},
     event::Removal,
     insert::{apply, prepare},
+    keyed::free_keys,
     plan::{InsertPlan, MAX_ROUNDS, ValueSource, ValueType, attempted, make_values, plan_all, validated},
     remove::{Selection, remove_selected, with_mirrors},
 };
@@ -33,6 +34,11 @@ trait Request {
         store: &PairStore,
         pair: StoredPair,
     ) -> Result<ValueSource, InsertPairError>;
+
+    /// Whether a pair that is there is to stay.
+    fn keeps(&self, _pair: StoredPair) -> bool {
+        false
+    }
 }
 
 /// Plans a request and carries it out. `pair` stands for it in an error that concerns all of it.
@@ -54,6 +60,9 @@ fn carry_out(world: &mut World, pair: StoredPair, request: &mut impl Request) ->
                 }
             }
             make_values(world, store, &mut plan, None)?;
+            if plan.has_keys {
+                free_keys(world, store, &mut plan, None, |pair| request.keeps(pair))?;
+            }
             return apply(world, pair, plan, None);
         }
         prepare(world, pair, &plan)?;
@@ -148,6 +157,10 @@ impl<R: Relation> Request for NewTargets<R> {
             Some(value) => Ok(ValueSource::Default(validated(world, store, pair, Box::new(value))?)),
             None => unreachable!("a value is asked for once per pair that is new"),
         }
+    }
+
+    fn keeps(&self, pair: StoredPair) -> bool {
+        pair == self.pair_with(pair.target) && self.numbers.contains_key(&pair.target)
     }
 }
 

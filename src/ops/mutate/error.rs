@@ -193,6 +193,14 @@ pub enum InsertPairError {
     /// [`RelationTraits::source`](crate::RelationTraits::source).
     #[error("cannot insert {0}")]
     Constraint(BrokenConstraint),
+    /// Several pairs were to be on one source at once, and the relation is [keyed](crate::relation::KeyedRelation).
+    #[error("cannot insert {pair}: the pair with {other} is to be there as well, and has the same key")]
+    SameKey {
+        /// The pair.
+        pair: AttemptedPair,
+        /// The target of another of the pairs.
+        other: EntityName,
+    },
     /// The source is its own target, and the relation, a Bevy relationship, does not allow that.
     #[error("cannot insert {pair}: the relationship may not point to its own entity")]
     SelfReference {

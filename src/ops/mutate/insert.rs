@@ -3,6 +3,7 @@
 use super::{
     error::{AttemptedPair, BrokenConstraint, ConstraintError, InsertPairError, PairRole, store_removed},
     event::{self, PairChange, PairEvent, Removal},
+    keyed::free_keys,
     operation::despawn_orphans,
     plan::{Given, InsertPlan, Insertion, MAX_ROUNDS, ValueSource, attempted, make_values, plan, take_given},
     remove::{self, Completion},
@@ -271,6 +272,9 @@ fn insert_by_plan(
         }
         if plan.newcomers.is_empty() && plan.lost.is_empty() {
             make_values(world, store, &mut plan, given.as_deref_mut())?;
+            if plan.has_keys {
+                free_keys(world, store, &mut plan, given.as_deref(), |_| false)?;
+            }
             return apply(world, pair, plan, given);
         }
         prepare(world, pair, &plan)?;

@@ -5,6 +5,7 @@ pub(in crate::ops) mod change;
 pub(in crate::ops) mod error;
 pub(in crate::ops) mod event;
 pub(in crate::ops) mod insert;
+pub(in crate::ops) mod keyed;
 pub(in crate::ops) mod operation;
 pub(in crate::ops) mod order;
 pub(in crate::ops) mod plan;

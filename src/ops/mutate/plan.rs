@@ -102,6 +102,8 @@ pub(crate) struct InsertPlan {
     pub(crate) warnings: Vec<BrokenConstraint>,
     /// Relation types that must get an entity before the plan holds.
     pub(crate) lost: SmallVec<[RelationId; 1]>,
+    /// A pair that is to be inserted has a key, which another pair may have.
+    pub(crate) has_keys: bool,
 }
 
 /// The pairs that a plan has met.
@@ -341,6 +343,7 @@ impl<'a> Planner<'a> {
             self.make_way(pair.source, pair);
         }
         self.plan.insertions.push(insertion);
+        self.plan.has_keys |= entry.traits.key_rule().is_some();
         if entry.traits.is_symmetric() && pair.source != pair.target {
             self.add_mirror(pair, kind, there);
         }

@@ -116,6 +116,12 @@ fn merge_traits(
         let conflict = TraitConflict { first: "tag", second: "data" };
         return Err(TraitsError::Conflict { relation, conflict });
     }
+    if let Some(key) = merged.key_rule() {
+        let column = entry.data.or(merged.column());
+        if column.is_none_or(|column| column.value_type() != key.value_type()) {
+            return Err(TraitsError::KeyWithoutValue { relation, value: key.value_name() });
+        }
+    }
     Ok(Some(merged))
 }
 

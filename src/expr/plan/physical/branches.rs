@@ -6,8 +6,8 @@ use super::{
 };
 use crate::expr::{
     bind::{
-        AtomId, BoundElement, BoundOperator, BoundTerm, ChainSource, Condition, ListMode, OrChain, PairAtom,
-        Var, VarSet,
+        AtomId, BoundElement, BoundOperator, BoundTerm, ChainSource, Condition, KeyedAtom, ListMode, OrChain,
+        PairAtom, Var, VarSet,
     },
     eval::Special,
     plan::{
@@ -115,6 +115,11 @@ impl Lowering<'_, '_> {
                 self.member(pipeline, member, bound);
                 return self.plain_shape(term.field, ShapeId::Component(member.component), member.source);
             }
+            Condition::Keyed(keyed) => {
+                self.match_and(pipeline, &keyed.atom, term.field, bound);
+                let keyed = self.keyed_op(keyed, &bound.set);
+                return pipeline.last().push(Predicate::Keyed { keyed, negated: false });
+            }
             Condition::Child { parent, path, child, .. } => {
                 self.bind_all(pipeline, *parent, bound);
                 let (parent, path) = (Operand::Column(parent.0), path.clone());
@@ -155,7 +160,9 @@ impl Lowering<'_, '_> {
     fn negated(&mut self, pipeline: &mut Pipeline, term: &BoundTerm, bound: &mut Bound) {
         self.bind_source(pipeline, term, bound);
         match &term.condition {
-            Condition::Match(atom) => self.shape(term.field, atom, None),
+            Condition::Match(atom) | Condition::Keyed(KeyedAtom { atom, .. }) => {
+                self.shape(term.field, atom, None);
+            }
             Condition::List { source, list, .. } => {
                 self.bind_elements(pipeline, [*source, *list], bound);
                 self.no_shape(term.field);
@@ -190,6 +197,14 @@ impl Lowering<'_, '_> {
             Condition::List { source, list, mode } if all_bound() => list_test(*source, *list, *mode, true),
             Condition::Member(member) if member.source.var().is_none_or(|source| bound.contains(source)) => {
                 Some(Predicate::Member { member: self.member_op(member, bound), negated: true })
+            }
+            Condition::Keyed(keyed) => {
+                let atom = &keyed.atom;
+                // As above.
+                let open_this = !bound.contains(Var::THIS) && atom.vars().any(|var| var == Var::THIS);
+                let known = atom.source.var().is_none_or(|source| bound.contains(source));
+                let test = || Predicate::Keyed { keyed: self.keyed_op(keyed, bound), negated: true };
+                (known && !open_this).then(test)
             }
             Condition::Equal { left, right, negated } if all_bound() => {
                 Some(Predicate::Equal { left: left.0, right: right.into(), negated: !negated })

@@ -1,14 +1,14 @@
 //! From ordered joins to operators.
 
 use super::{
-    AtomOp, Column, Comparison, Compute, DepthOrder, FieldPlan, FieldShape, MaskSpec, MemberOp, Operand,
-    PhysicalPlan, Pipeline, Position, Predicate, Produce, ShapeElement, ShapeId, Side, Step,
+    AtomOp, Column, Comparison, Compute, DepthOrder, FieldPlan, FieldShape, KeyedOp, MaskSpec, MemberOp,
+    Operand, PhysicalPlan, Pipeline, Position, Predicate, Produce, ShapeElement, ShapeId, Side, Step,
 };
 use crate::{
     expr::{
         bind::{
-            Atom, AtomId, BoundComparand, BoundElement, BoundQuery, Condition, MemberAtom, PairAtom, Var,
-            VarSet,
+            Atom, AtomId, BoundComparand, BoundElement, BoundQuery, Condition, KeyedAtom, MemberAtom,
+            PairAtom, Var, VarSet,
         },
         eval::{View, internal_markers, unlisted_markers},
         plan::{
@@ -426,6 +426,23 @@ impl Lowering<'_, '_> {
         };
         let value = self.position(member.value, bound);
         MemberOp { source, component: member.component, path: member.path.clone(), value }
+    }
+
+    pub(super) fn keyed_op(&self, keyed: &KeyedAtom, bound: &VarSet) -> KeyedOp {
+        let known = |element| match self.position(element, bound) {
+            Position::Known(operand) => Some(operand),
+            Position::Out(_) | Position::Any => None,
+        };
+        let KeyedAtom { atom, key } = keyed;
+        let AtomId::Pair(PairAtom { relation, target, .. }) = atom.id else {
+            unreachable!("a key is that of a pair");
+        };
+        let relation = relation.entity().and_then(|relation| self.relation(relation));
+        KeyedOp {
+            source: known(atom.source).unwrap_or(Operand::Nothing),
+            of: relation.zip(key.clone()),
+            target: known(target),
+        }
     }
 }
 

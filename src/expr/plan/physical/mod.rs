@@ -21,6 +21,7 @@ use columns::Columns;
 
 use crate::{
     id::RelationId,
+    relation::NamedKey,
     traverse::{Direction, Limits},
 };
 use alloc::{boxed::Box, vec::Vec};
@@ -156,6 +157,16 @@ pub(crate) struct MemberOp {
     pub(crate) value: Position,
 }
 
+/// A pair that has a key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct KeyedOp {
+    pub(crate) source: Operand,
+    /// `None` if there is no such relation: then it never holds.
+    pub(crate) of: Option<(RelationId, NamedKey)>,
+    /// Whichever, if it is not known.
+    pub(crate) target: Option<Operand>,
+}
+
 /// What to compare with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Comparison {
@@ -266,6 +277,13 @@ impl AtomOp {
 
     fn reads(&self, columns: &mut Columns) {
         self.positions().for_each(|position| position.reads(columns));
+    }
+}
+
+impl KeyedOp {
+    fn reads(&self, columns: &mut Columns) {
+        read(self.source, columns);
+        self.target.into_iter().for_each(|target| read(target, columns));
     }
 }
 

@@ -2,8 +2,8 @@
 //! columns, row by row ([`Compute`]). Some of the last leave rows out for which there is nothing to write.
 
 use super::{
-    AtomOp, Branch, BranchKind, Column, Columns, Comparison, HolderSearch, KnownRelation, MemberOp, Operand,
-    Position, SubPlan, read,
+    AtomOp, Branch, BranchKind, Column, Columns, Comparison, HolderSearch, KeyedOp, KnownRelation, MemberOp,
+    Operand, Position, SubPlan, read,
 };
 use crate::{
     expr::{bind::ListMode, eval::Special},
@@ -192,6 +192,11 @@ pub(crate) enum Predicate {
         member: MemberOp,
         negated: bool,
     },
+    /// There is the pair, and it has the key.
+    Keyed {
+        keyed: KeyedOp,
+        negated: bool,
+    },
     Equal {
         left: Column,
         right: Comparison,
@@ -238,6 +243,8 @@ impl Predicate {
             Self::SemiJoin { negated: false, .. } => "semi-join",
             Self::SemiJoin { .. } | Self::AntiJoin { .. } => "anti-join",
             Self::Member { .. } => "member",
+            Self::Keyed { negated: false, .. } => "has key",
+            Self::Keyed { .. } => "has not key",
             Self::Equal { negated: false, .. } | Self::Same { .. } => "equal",
             Self::Equal { .. } => "not equal",
             Self::List { .. } => "ids of",
@@ -271,6 +278,7 @@ impl Predicate {
             Self::HasTag { source, .. } | Self::HasAny { source, .. } => read(*source, columns),
             Self::SemiJoin { atom, .. } => atom.reads(columns),
             Self::Member { member, .. } => member.reads(columns),
+            Self::Keyed { keyed, .. } => keyed.reads(columns),
             Self::Equal { left, right, .. } => {
                 columns.insert(*left);
                 if let Comparison::Operand(right) = right {
