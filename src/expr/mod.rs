@@ -25,7 +25,10 @@ mod text;
 
 pub(crate) use eval::ExprNames;
 
-pub use bevy_relations_syntax::error::{ExprError, ExprErrorKind};
+pub use bevy_relations_syntax::{
+    ast::{Comparator, Literal},
+    error::{ExprError, ExprErrorKind},
+};
 pub use exec::{ExprRunError, VarId};
 pub use param::{AnyExpression, ExprParam, ExprQuery, Expression, FieldMode, ReadFields, WriteFields};
 #[cfg(feature = "serialize")]

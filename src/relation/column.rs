@@ -1,6 +1,8 @@
 //! The columns that values of pairs lie in, for those who do not know the type of the values.
 
 use super::BoxedValue;
+#[cfg(feature = "bevy_reflect")]
+use bevy_ecs::world::FilteredEntityRef;
 use bevy_ecs::{
     change_detection::CheckChangeTicks,
     component::{ComponentId, Components},
@@ -44,6 +46,14 @@ pub(crate) trait ErasedColumn: Send + Sync {
 
     /// The value in a row.
     fn get<'w>(&self, world: &'w World, row: u32) -> Option<&'w (dyn Any + Send + Sync)>;
+
+    /// The value in a row, by the entity of the resource.
+    #[cfg(feature = "bevy_reflect")]
+    fn get_in<'w>(
+        &self,
+        resource: &FilteredEntityRef<'w, '_>,
+        row: u32,
+    ) -> Option<&'w (dyn Any + Send + Sync)>;
 
     /// The resource that the values lie in.
     fn resource(&self, components: &Components) -> Option<ComponentId>;

@@ -287,6 +287,16 @@ impl<T: Send + Sync + 'static, V: ValueOps<T>> ErasedColumn for TypedColumn<T, V
         Some(value)
     }
 
+    #[cfg(feature = "bevy_reflect")]
+    fn get_in<'w>(
+        &self,
+        resource: &bevy_ecs::world::FilteredEntityRef<'w, '_>,
+        row: u32,
+    ) -> Option<&'w (dyn Any + Send + Sync)> {
+        let value: &T = resource.get::<PairData<T>>()?.get(row)?;
+        Some(value)
+    }
+
     fn resource(&self, components: &Components) -> Option<ComponentId> {
         components.component_id::<PairData<T>>()
     }

@@ -18,3 +18,4 @@ pub mod parse;
 pub mod path;
 mod print;
 pub mod spelling;
+mod value;

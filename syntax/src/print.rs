@@ -118,7 +118,7 @@ impl Place for Term {
 
 impl Place for Has {
     fn place(&mut self, out: &mut String) {
-        let Self { first, source, target, .. } = self;
+        let Self { first, source, target, value, .. } = self;
         match (source, target) {
             (None, _) => {
                 first.place(out);
@@ -152,6 +152,9 @@ impl Place for Has {
                 }
                 out.push(')');
             }
+        }
+        if let Some(value) = value {
+            value.place(out);
         }
     }
 }
@@ -254,7 +257,7 @@ impl Place for Comparison {
     }
 }
 
-fn quoted(out: &mut String, prefix: &str, text: &str) {
+pub(super) fn quoted(out: &mut String, prefix: &str, text: &str) {
     out.push('"');
     out.push_str(prefix);
     for c in text.chars() {

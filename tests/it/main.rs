@@ -46,6 +46,11 @@ mod expr_semantics_hostile;
 mod expr_semantics_names;
 mod expr_subtypes;
 mod expr_tables;
+#[cfg(feature = "bevy_reflect")]
+mod expr_values;
+mod expr_values_random;
+#[cfg(feature = "bevy_reflect")]
+mod expr_values_refused;
 mod idle;
 mod lifecycle;
 mod long_lists;

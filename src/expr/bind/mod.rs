@@ -2,11 +2,18 @@
 
 mod binder;
 mod context;
+mod field;
 mod member;
 mod name;
 mod query;
+#[cfg(feature = "bevy_reflect")]
+mod reflected;
+#[cfg(feature = "bevy_reflect")]
+mod scalar;
 mod suggest;
 mod term;
+#[cfg_attr(not(feature = "bevy_reflect"), expect(dead_code, reason = "fields are read by reflection"))]
+mod value;
 mod vars;
 
 pub(super) use context::BindContext;
@@ -14,8 +21,10 @@ pub(super) use context::BindContext;
 pub(super) use name::{reflected_types, with_relation_types};
 pub(super) use query::{
     Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm, BoundTraversal,
-    CascadeOrder, ChainSource, Condition, Item, ListMode, MemberAtom, OrChain, PairAtom,
+    CascadeOrder, ChainSource, Condition, Item, ListMode, MemberAtom, OrChain, PairAtom, ValueAtom,
+    ValueHolder,
 };
+pub(super) use value::BoundValueTest;
 pub(super) use vars::{Var, VarSet};
 
 use super::text::PairExpr;

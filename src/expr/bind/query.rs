@@ -3,7 +3,10 @@
 //! This is the stage between the text and the plan. Everything here is still in the order in which it was
 //! written, since the meaning of negated, optional and alternative terms depends on what stands before them.
 
-use super::vars::{Var, VarSet};
+use super::{
+    value::BoundValueTest,
+    vars::{Var, VarSet},
+};
 use crate::{
     expr::text::FieldAccess,
     relation::{IS_A, OnInstantiate, RelationTraits},
@@ -11,6 +14,7 @@ use crate::{
 };
 use alloc::{boxed::Box, string::String, vec::Vec};
 use bevy_ecs::{component::ComponentId, entity::Entity};
+use core::any::TypeId;
 
 /// One position of a term: its source, or an element of its id.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -187,6 +191,26 @@ pub(crate) struct MemberAtom {
     pub(crate) value: BoundElement,
 }
 
+/// A field of a component or of the value of a pair, and what it is compared with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ValueAtom {
+    /// The component or the pair. Nothing else than what is stored on the source itself counts.
+    pub(crate) atom: Atom,
+    pub(crate) holder: ValueHolder,
+    /// Reflected path below the value.
+    pub(crate) path: Box<str>,
+    pub(crate) test: Box<BoundValueTest>,
+}
+
+/// Where the value is that has the field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ValueHolder {
+    /// A component of the source. Also that of an adopted relationship, whose pairs have no other values.
+    Component(ComponentId),
+    /// The pair, with values of this type.
+    Pair(TypeId),
+}
+
 /// What a term asks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Condition {
@@ -205,6 +229,8 @@ pub(crate) enum Condition {
         mode: ListMode,
     },
     Member(MemberAtom),
+    /// A field of a component or of a pair is compared with a literal.
+    Value(ValueAtom),
     /// The child of an entity with this path is the variable.
     Child {
         parent: Var,
@@ -262,7 +288,7 @@ impl Condition {
     /// Every entity that it is about.
     fn each_entity(&mut self, each: &mut dyn FnMut(&mut Entity)) {
         match self {
-            Self::Match(atom) => atom.each_entity(each),
+            Self::Match(atom) | Self::Value(ValueAtom { atom, .. }) => atom.each_entity(each),
             Self::Equal { right: BoundComparand::Entity(right), .. } => each(right),
             Self::List { source, list, .. } => {
                 [source, list].into_iter().for_each(|end| end.each_entity(each));
@@ -276,7 +302,7 @@ impl Condition {
 
     pub(crate) fn vars(&self) -> VarSet {
         match self {
-            Self::Match(atom) => atom.vars().collect(),
+            Self::Match(atom) | Self::Value(ValueAtom { atom, .. }) => atom.vars().collect(),
             Self::Always => VarSet::default(),
             Self::Equal { left, right: BoundComparand::Var(right), .. } => {
                 [*left, *right].into_iter().collect()
@@ -310,7 +336,9 @@ impl Condition {
     ) {
         let this = BoundElement::Var(Var::THIS);
         match self {
-            Self::Match(atom) if atom.source == this && atom.traversal.is_none_or(|walk| walk.own) => {
+            Self::Match(atom) | Self::Value(ValueAtom { atom, .. })
+                if atom.source == this && atom.traversal.is_none_or(|walk| walk.own) =>
+            {
                 let mut named = |entity| component(entity).into_iter().for_each(&mut *add);
                 match atom.id {
                     AtomId::Component(component) => add(component),
@@ -332,7 +360,7 @@ impl Condition {
     /// The source, if it is a variable: what is found out by looking at every entity.
     pub(crate) fn source(&self) -> Option<Var> {
         match self {
-            Self::Match(atom) => atom.source.var(),
+            Self::Match(atom) | Self::Value(ValueAtom { atom, .. }) => atom.source.var(),
             Self::Always => None,
             Self::Equal { left, .. } => Some(*left),
             Self::List { source, .. } => source.var(),

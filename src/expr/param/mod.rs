@@ -144,8 +144,9 @@ impl sealed::Sealed for WriteFields {}
 /// side by side as far as their fields and data allow. Asking whether an entity has a component or a pair takes no
 /// access to values. Components that `$this` must or must not have count as `With` and `Without` of `D`.
 ///
-/// Members read their component, `~=` reads `Name`, and looking up entities by name, in the text or with `$x.path`,
-/// reads what [`NamePaths`](crate::names::NamePaths) reads.
+/// Members and comparisons of fields read their component, or the values of all pairs of their relation, `~=` reads `Name`,
+/// and looking up entities by name, in the text or with `$x.path`, reads what
+/// [`NamePaths`](crate::names::NamePaths) reads.
 ///
 /// # Names
 ///

@@ -4,7 +4,7 @@ use crate::{
     expr::{
         bind::{
             Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundQuery, Condition, Item, PairAtom,
-            Var,
+            ValueAtom, ValueHolder, Var,
         },
         eval::WorldAccess,
         text::FieldAccess,
@@ -123,6 +123,7 @@ impl Collector<'_> {
                     let component = match &term.condition {
                         Condition::Match(Atom { id: AtomId::Component(component), .. }) => Some(*component),
                         Condition::Member(member) => Some(member.component),
+                        Condition::Value(value) => self.of_value(value),
                         _ => None,
                     };
                     let described = field.zip(component);
@@ -140,6 +141,12 @@ impl Collector<'_> {
         match condition {
             Condition::Match(atom) => self.atom(atom, access),
             Condition::Member(member) => self.required.elsewhere.add_read(member.component),
+            Condition::Value(value) => {
+                // The pair itself, and then the value, whatever the term says about access.
+                self.atom(&value.atom, FieldAccess::None);
+                let component = self.of_value(value);
+                component.into_iter().for_each(|component| self.required.elsewhere.add_read(component));
+            }
             Condition::Equal { right: BoundComparand::Path(_), .. } | Condition::Child { .. } => {
                 self.required.names = true;
             }
@@ -148,6 +155,15 @@ impl Collector<'_> {
                 name.into_iter().for_each(|name| self.required.elsewhere.add_read(name));
             }
             Condition::Equal { .. } | Condition::Always | Condition::List { .. } => {}
+        }
+    }
+
+    /// What a comparison of a field reads.
+    fn of_value(&self, value: &ValueAtom) -> Option<ComponentId> {
+        match (value.holder, &value.atom.id) {
+            (ValueHolder::Component(component), _) => Some(component),
+            (ValueHolder::Pair(_), AtomId::Pair(pair)) => self.column(pair),
+            (ValueHolder::Pair(_), _) => None,
         }
     }
 

@@ -10,6 +10,7 @@ mod explain;
 mod lower;
 mod operators;
 mod pipeline;
+mod values;
 
 pub(crate) use explain::Counts;
 pub(crate) use lower::lower;
@@ -17,6 +18,7 @@ pub(crate) use operators::{Compute, Predicate, Produce, Side};
 pub(crate) use pipeline::{Branch, BranchKind, Pipeline, Stage, Step, SubPlan};
 
 use crate::{
+    expr::bind::{BoundValueTest, ValueHolder},
     id::RelationId,
     traverse::{Direction, Limits},
 };
@@ -155,6 +157,17 @@ pub(crate) struct MemberOp {
     pub(crate) value: Position,
 }
 
+/// A field of a component, or of the value of a pair, that is compared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ValueOp {
+    pub(crate) source: Operand,
+    /// Relation and target, of a field of a pair.
+    pub(crate) pair: Option<(Entity, Operand)>,
+    pub(crate) holder: ValueHolder,
+    pub(crate) path: Box<str>,
+    pub(crate) test: Box<BoundValueTest>,
+}
+
 /// What to compare with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Comparison {
@@ -272,5 +285,14 @@ impl MemberOp {
     fn reads(&self, columns: &mut Columns) {
         read(self.source, columns);
         self.value.reads(columns);
+    }
+}
+
+impl ValueOp {
+    fn reads(&self, columns: &mut Columns) {
+        read(self.source, columns);
+        if let Some((_, target)) = self.pair {
+            read(target, columns);
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{
     AtomOp, Branch, BranchKind, Column, Columns, Comparison, HolderSearch, KnownRelation, MemberOp, Operand,
-    Position, SubPlan, read,
+    Position, SubPlan, ValueOp, read,
 };
 use crate::{
     expr::{bind::ListMode, eval::Special},
@@ -192,6 +192,11 @@ pub(crate) enum Predicate {
         member: MemberOp,
         negated: bool,
     },
+    /// A field is as asked.
+    Value {
+        value: ValueOp,
+        negated: bool,
+    },
     Equal {
         left: Column,
         right: Comparison,
@@ -238,6 +243,8 @@ impl Predicate {
             Self::SemiJoin { negated: false, .. } => "semi-join",
             Self::SemiJoin { .. } | Self::AntiJoin { .. } => "anti-join",
             Self::Member { .. } => "member",
+            Self::Value { negated: false, .. } => "value",
+            Self::Value { .. } => "not value",
             Self::Equal { negated: false, .. } | Self::Same { .. } => "equal",
             Self::Equal { .. } => "not equal",
             Self::List { .. } => "ids of",
@@ -271,6 +278,7 @@ impl Predicate {
             Self::HasTag { source, .. } | Self::HasAny { source, .. } => read(*source, columns),
             Self::SemiJoin { atom, .. } => atom.reads(columns),
             Self::Member { member, .. } => member.reads(columns),
+            Self::Value { value, .. } => value.reads(columns),
             Self::Equal { left, right, .. } => {
                 columns.insert(*left);
                 if let Comparison::Operand(right) = right {
