@@ -34,7 +34,8 @@ pub use param::{AnyExpression, ExprParam, ExprQuery, Expression, FieldMode, Read
 #[cfg(feature = "serialize")]
 pub use result::RowSerializer;
 pub use result::{
-    CompiledExpr, FieldId, Row, RowGroup, RowMut, RowTable, RowTableMut, Rows, WriteFieldError,
+    CompiledExpr, FieldId, PageError, PageStart, Row, RowCursor, RowGroup, RowMut, RowTable, RowTableMut,
+    Rows, WriteFieldError,
 };
 #[doc(hidden)]
 pub use text::parsed;

@@ -31,6 +31,7 @@ mod expr_judged;
 mod expr_kept_states;
 mod expr_oracle;
 mod expr_order;
+mod expr_pages;
 #[cfg(feature = "bevy_reflect")]
 mod expr_param;
 #[cfg(feature = "bevy_reflect")]
