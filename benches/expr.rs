@@ -3,7 +3,6 @@
 //! ```sh
 //! cargo bench --bench expr
 //! ```
-#![expect(missing_docs, reason = "the macros of criterion make public items without docs")]
 
 use bevy_relations::{expr::PairExpr, prelude::*};
 use criterion::{Criterion, criterion_group, criterion_main};

@@ -3,7 +3,6 @@
 //! ```sh
 //! cargo bench --bench names
 //! ```
-#![expect(missing_docs, reason = "the macros of criterion make public items without docs")]
 
 use bevy_ecs::prelude::*;
 use bevy_relations::prelude::*;

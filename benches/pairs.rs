@@ -8,7 +8,6 @@
 //! Every bench names the work per element; worlds are set up, and dropped, outside the timing. Orders are random
 //! with a fixed seed, since pairs that were inserted in a row are unusually fast to find again. How this compares
 //! with Flecs and with Bevy is measured in `benches/peers`.
-#![expect(missing_docs, reason = "the macros of criterion make public items without docs")]
 
 use bevy_ecs::{prelude::*, system::SystemState, world::CommandQueue};
 use bevy_relations::prelude::*;

@@ -25,13 +25,17 @@ mod text;
 
 pub(crate) use eval::ExprNames;
 
-pub use bevy_relations_syntax::error::{ExprError, ExprErrorKind};
+pub use bevy_relations_syntax::{
+    ast::{Comparator, Literal},
+    error::{ExprError, ExprErrorKind},
+};
 pub use exec::{ExprRunError, VarId};
 pub use param::{AnyExpression, ExprParam, ExprQuery, Expression, FieldMode, ReadFields, WriteFields};
 #[cfg(feature = "serialize")]
 pub use result::RowSerializer;
 pub use result::{
-    CompiledExpr, FieldId, Row, RowGroup, RowMut, RowTable, RowTableMut, Rows, WriteFieldError,
+    CompiledExpr, FieldId, PageError, PageStart, Row, RowCursor, RowGroup, RowMut, RowTable, RowTableMut,
+    Rows, WriteFieldError,
 };
 #[doc(hidden)]
 pub use text::parsed;

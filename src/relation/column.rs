@@ -48,7 +48,7 @@ pub(crate) trait ErasedColumn: Send + Sync {
     /// [`get`](Self::get) of the entity of the resource that the values lie in.
     fn get_in<'w>(
         &self,
-        resource: FilteredEntityRef<'w, '_>,
+        resource: &FilteredEntityRef<'w, '_>,
         row: u32,
     ) -> Option<&'w (dyn Any + Send + Sync)>;
 

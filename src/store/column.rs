@@ -289,7 +289,7 @@ impl<T: Send + Sync + 'static, V: ValueOps<T>> ErasedColumn for TypedColumn<T, V
 
     fn get_in<'w>(
         &self,
-        resource: FilteredEntityRef<'w, '_>,
+        resource: &FilteredEntityRef<'w, '_>,
         row: u32,
     ) -> Option<&'w (dyn Any + Send + Sync)> {
         let value: &T = resource.get::<PairData<T>>()?.get(row)?;

@@ -147,6 +147,61 @@ pub struct Has {
     pub source: Option<Arg>,
     /// Only where there is a source.
     pub target: Option<Arg>,
+    /// What the field at the path of `first` is compared with: then this asks for that field's component or pair.
+    pub value: Option<Box<ValueTest>>,
+}
+
+/// `< 10`, `== "Mars"`: what a field is compared with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ValueTest {
+    /// How.
+    pub comparator: Comparator,
+    /// With what.
+    pub literal: Literal,
+    /// Of the literal.
+    pub span: Span,
+}
+
+/// How the value of a field is compared with a [`Literal`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Comparator {
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+    /// `==`
+    Equal,
+    /// `!=`
+    NotEqual,
+}
+
+impl Comparator {
+    /// How the text writes it.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+            Self::Equal => "==",
+            Self::NotEqual => "!=",
+        }
+    }
+}
+
+/// What the value of a field is compared with. Numbers, text, characters and booleans of Rust convert into it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Literal {
+    /// A decimal number, as it is written.
+    Number(String),
+    /// In quotes.
+    Text(String),
+    /// `true` or `false`
+    Bool(bool),
 }
 
 /// `R[key](source, target)`: that the source has the pair, and that this is its key.

@@ -8,7 +8,7 @@ use super::{
     error::Diagnostic,
     keyed,
     lex::Lexed,
-    parse,
+    parse, value,
 };
 
 /// Checks an expression.
@@ -52,6 +52,9 @@ fn check_built_term(term: &Term) -> Lexed<()> {
         Test::Keyed(_) => return Ok(()),
         Test::Has(has) => has,
     };
+    if let Some(test) = &has.value {
+        value::check(&has.first.id, test)?;
+    }
     let args = [Some(&has.first), has.source.as_ref(), has.target.as_ref()];
     for traversal in args.into_iter().flatten().filter_map(|arg| arg.traversal.as_ref()) {
         match traversal.depth {
@@ -197,6 +200,9 @@ fn check_list(term: &Term, has: &Has) -> Lexed<()> {
     }
     if has.target.is_some() {
         return Err(Diagnostic::rule(term.span, "the list is an entity: a pair is none"));
+    }
+    if has.value.is_some() {
+        return Err(Diagnostic::rule(term.span, "the list is an entity: a field is none"));
     }
     if has.first.id.kind == IdKind::Any {
         return Err(Diagnostic::rule(

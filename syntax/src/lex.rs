@@ -1,7 +1,7 @@
 //! Words and signs of the text.
 
 use super::{
-    ast::{IdKind, Path, Span},
+    ast::{IdKind, Literal, Path, Span},
     error::Diagnostic,
 };
 use alloc::{borrow::ToOwned, boxed::Box, string::String, vec, vec::Vec};
@@ -28,6 +28,10 @@ pub(super) enum Sign {
     Equal,
     NotEqual,
     Matches,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
     Dots,
     Dot,
     /// Only in older spellings.
@@ -152,6 +156,8 @@ impl<'a> Lexer<'a> {
             Some('|') => self.if_next('|', Sign::Or, Sign::Pipe)?,
             Some('!') => self.if_next('=', Sign::NotEqual, Sign::Not)?,
             Some('.') => self.if_next('.', Sign::Dots, Sign::Dot)?,
+            Some('<') => self.if_next('=', Sign::LessOrEqual, Sign::Less)?,
+            Some('>') => self.if_next('=', Sign::GreaterOrEqual, Sign::Greater)?,
             Some('=') if self.take_after_blanks('=')? => Sign::Equal,
             Some('~') if self.take_after_blanks('=')? => Sign::Matches,
             Some('=') => return Err(Diagnostic::syntax(here, "`==`").suggest("==")),
@@ -190,6 +196,68 @@ impl<'a> Lexer<'a> {
         }
         let number = self.text[start..self.at].parse();
         number.map_err(|_| Diagnostic::syntax(self.since(start), "a number of 64 bits"))
+    }
+
+    /// What a field is compared with.
+    pub(super) fn literal(&mut self) -> Lexed<(Literal, Span)> {
+        self.skip_blanks()?;
+        let start = self.at;
+        let literal = match self.peek() {
+            Some('"') => Literal::Text(self.text()?),
+            Some(c) if c == '-' || c.is_ascii_digit() => Literal::Number(self.decimal()?.to_owned()),
+            _ => match self.clone().word() {
+                word @ ("true" | "false") => {
+                    self.at += word.len();
+                    Literal::Bool(word == "true")
+                }
+                word => {
+                    let span =
+                        if word.is_empty() { self.here() } else { Span::new(start..start + word.len()) };
+                    return Err(Diagnostic::syntax(span, "a number, a string, `true` or `false`"));
+                }
+            },
+        };
+        Ok((literal, self.since(start)))
+    }
+
+    /// A number with a sign, a fraction and an exponent, or without.
+    fn decimal(&mut self) -> Lexed<&'a str> {
+        let start = self.at;
+        self.take('-');
+        let digits = self.at;
+        self.digits()?;
+        let whole = &self.text[digits..self.at];
+        let mut is_whole = true;
+        if self.take('.') {
+            is_whole = false;
+            self.digits()?;
+        }
+        if self.take('e') || self.take('E') {
+            is_whole = false;
+            if !self.take('-') {
+                self.take('+');
+            }
+            self.digits()?;
+        }
+        if self.peek().is_some_and(|c| c == '.' || continues_a_name(c)) {
+            return Err(Diagnostic::syntax(self.here(), "the end of the number"));
+        }
+        let number = &self.text[start..self.at];
+        if is_whole && whole.parse::<u128>().is_err() {
+            return Err(Diagnostic::limit(self.since(start), "a whole number has at most 128 bits"));
+        }
+        match number.parse::<f64>() {
+            Ok(value) if value.is_finite() => Ok(number),
+            _ => Err(Diagnostic::limit(self.since(start), "the number is out of range")),
+        }
+    }
+
+    fn digits(&mut self) -> Lexed<()> {
+        let start = self.at;
+        while self.peek().is_some_and(|c| c.is_ascii_digit()) {
+            self.bump();
+        }
+        if self.at == start { Err(Diagnostic::syntax(self.here(), "a digit")) } else { Ok(()) }
     }
 
     fn text(&mut self) -> Lexed<String> {
@@ -325,10 +393,11 @@ impl<'a> Lexer<'a> {
             after_word = false;
             let here = self.here();
             let Some(c) = self.bump() else {
-                return Err(Diagnostic::syntax(
-                    Span::new(start..start + 1),
-                    "type arguments that end with `>`",
-                ));
+                let fault =
+                    Diagnostic::syntax(Span::new(start..start + 1), "type arguments that end with `>`");
+                // `Health.hp<10`
+                let compares = self.text[start + 1..].trim_start().starts_with(|c: char| c.is_ascii_digit());
+                return Err(if compares { fault.suggest(" < ") } else { fault });
             };
             match c {
                 '<' => closers.push('>'),
@@ -361,6 +430,11 @@ fn continues_a_name(c: char) -> bool {
 /// Whether a name behind others of a path can be written as it is, since it is the number of a field.
 pub(super) fn is_index(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a text is a number that a field can be compared with.
+pub(super) fn is_number(text: &str) -> bool {
+    Lexer::new(text).decimal().is_ok_and(|read| read == text)
 }
 
 /// Whether a name can be written as it is, and is a name then.

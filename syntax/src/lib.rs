@@ -19,3 +19,4 @@ pub mod parse;
 pub mod path;
 mod print;
 pub mod spelling;
+mod value;

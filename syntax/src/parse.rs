@@ -310,7 +310,9 @@ impl<'a> Parser<'a> {
     /// A term that starts with its component or relation, or a comparison.
     fn term(&mut self, start: Span, access: Option<Access>, operator: Operator) -> Lexed<Group> {
         let id = self.id()?;
-        if let Token::Sign(Sign::Equal | Sign::NotEqual | Sign::Matches) = self.token {
+        if let Token::Sign(Sign::Equal | Sign::NotEqual | Sign::Matches) = self.token
+            && !self.starts_value_test(&id)
+        {
             if operator == Operator::Not && access.is_none() {
                 return Err(self.negated_comparison(start, id)?);
             }
@@ -427,11 +429,12 @@ impl<'a> Parser<'a> {
         first: Arg,
         args: Args,
     ) -> Lexed<Group> {
+        let value = self.value_test(&first.id)?;
         let span = start.to(self.last);
         self.count(args.targets.len().max(1))?;
         let Args { mut source, mut targets, any_of } = args;
         let term = |source, target| {
-            let test = Test::Has(Has { access, first: first.clone(), source, target });
+            let test = Test::Has(Has { access, first: first.clone(), source, target, value: value.clone() });
             Term { operator, test, span }
         };
         if targets.len() < 2 {

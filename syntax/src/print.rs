@@ -127,7 +127,7 @@ fn push_prefix(out: &mut String, access: Option<Access>, operator: Operator) {
 
 impl Place for Has {
     fn place(&mut self, out: &mut String) {
-        let Self { first, source, target, .. } = self;
+        let Self { first, source, target, value, .. } = self;
         match (source, target) {
             (None, _) => {
                 first.place(out);
@@ -161,6 +161,9 @@ impl Place for Has {
                 }
                 out.push(')');
             }
+        }
+        if let Some(value) = value {
+            value.place(out);
         }
     }
 }
@@ -263,7 +266,7 @@ impl Place for Comparison {
     }
 }
 
-fn quoted(out: &mut String, prefix: &str, text: &str) {
+pub(super) fn quoted(out: &mut String, prefix: &str, text: &str) {
     out.push('"');
     out.push_str(prefix);
     for c in text.chars() {

@@ -117,6 +117,10 @@ impl Writer {
                 self.add(&[")"]);
             }
         }
+        if self.random.below(6) == 0 {
+            self.add(&[" < ", " <= ", " > ", ">= ", " == ", " ! = "]);
+            self.add(&["0", "-1", "1.50", "2e-3", "\"a\\n\\\"\"", "true", "false", "01", "-", "1e999"]);
+        }
     }
 
     fn args(&mut self) {
@@ -255,6 +259,10 @@ fn an_error_knows_its_place_in_any_text() {
         "::",
         "<",
         ">",
+        " < ",
+        "-1.5",
+        "1e",
+        "true",
         ".",
         "..",
         "$",

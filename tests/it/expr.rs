@@ -212,15 +212,15 @@ fn the_tree_shows_what_was_understood_and_where() {
             source: Some(Arg { id: Id { kind: Variable(\"x\"), span: 3..5 }, traversal: Some(Traversal { \
                 flags: [\"up\"], relation: Some(Id { kind: Path(Path([\"Q\"])), span: 9..10 }), \
                 depth: Depth { min: 2, max: Some(3) }, span: 6..15 }) }), \
-            target: Some(Arg { id: Id { kind: Any, span: 17..18 }, traversal: None }) }), span: 0..19 })] }, \
+            target: Some(Arg { id: Id { kind: Any, span: 17..18 }, traversal: None }), value: None }), span: 0..19 })] }, \
         Clause { branches: [Scope(Scope { negated: false, clauses: [\
             Clause { branches: [Term(Term { operator: And, test: Has(Has { access: Some(In), \
                 first: Arg { id: Id { kind: Bits(7), span: 27..29 }, traversal: None }, \
-                source: None, target: None }), span: 22..31 })] }], span: 21..32 }), \
+                source: None, target: None, value: None }), span: 22..31 })] }], span: 21..32 }), \
             Term(Term { operator: And, test: Has(Has { access: None, \
                 first: Arg { id: Id { kind: Path(Path([\"A\"])), span: 36..37 }, traversal: None }, \
                 source: Some(Arg { id: Id { kind: Variable(\"this\"), span: 36..37 }, traversal: None }), \
-                target: None }), span: 36..37 })] }] }";
+                target: None, value: None }), span: 36..37 })] }] }";
     assert_eq!(tree, expected);
     let tree = format!("{:?}", parse("$x.a.b ~= \"!c\""));
     let expected = "Ast { clauses: [Clause { branches: [Term(Term { operator: And, test: Compare(Comparison { \

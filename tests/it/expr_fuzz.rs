@@ -83,6 +83,10 @@ const PIECES: &[&str] = &[
     "==",
     "!=",
     "~=",
+    " < ",
+    " >= ",
+    "-1.5e3",
+    "true",
     "..",
     ".",
     " ",
@@ -154,6 +158,12 @@ impl Writer<'_> {
         }
         if self.choose(4) == 1 {
             self.one_of(&["!", "?", "and|", "or|", "not|"]);
+        }
+        if self.choose(6) == 1 {
+            self.one_of(&["A.b", "A.0.b($x)", "(a::B<C>.x\\ y, $y)", "R.f($x, *)", "R.f(a, $x || #99)"]);
+            self.one_of(&[" <", " <=", " >", ">=", "==", " ! ="]);
+            self.one_of(&["10", "-2.50e-3", "\"!a\\\"\\n\"", "true", "false", "0"]);
+            return;
         }
         self.has();
     }

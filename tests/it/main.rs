@@ -34,6 +34,7 @@ mod expr_judged;
 mod expr_kept_states;
 mod expr_oracle;
 mod expr_order;
+mod expr_pages;
 #[cfg(feature = "bevy_reflect")]
 mod expr_param;
 #[cfg(feature = "bevy_reflect")]
@@ -49,6 +50,11 @@ mod expr_semantics_hostile;
 mod expr_semantics_names;
 mod expr_subtypes;
 mod expr_tables;
+#[cfg(feature = "bevy_reflect")]
+mod expr_values;
+mod expr_values_random;
+#[cfg(feature = "bevy_reflect")]
+mod expr_values_refused;
 mod idle;
 mod islands;
 mod islands_model;

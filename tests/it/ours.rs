@@ -29,10 +29,26 @@ struct Movement {
     value: Entity,
 }
 
+/// The component with a number.
+#[derive(Component, Reflect)]
+#[reflect(Component)]
+struct Health {
+    number: i64,
+}
+
+/// The relation whose pairs have a number.
+#[derive(Relation, Reflect, Clone)]
+struct Weighs {
+    number: i64,
+}
+
 /// The resource of a model.
 #[derive(Resource, Reflect)]
 #[reflect(Resource)]
 struct Clock;
+
+/// What it is called in a model.
+const WEIGHS: &str = "Weighs";
 
 /// A world made after a model.
 pub(crate) struct Ours {
@@ -50,6 +66,8 @@ impl Ours {
         world.init_resource::<AppTypeRegistry>();
         world.resource::<AppTypeRegistry>().write().register::<Movement>();
         world.resource::<AppTypeRegistry>().write().register::<Clock>();
+        world.resource::<AppTypeRegistry>().write().register::<Health>();
+        world.resource::<AppTypeRegistry>().write().register::<Weighs>();
         world.register_singleton::<Clock>();
         let mut entities = vec![
             world.entity_of::<IsA>(),
@@ -71,6 +89,10 @@ impl Ours {
                     world.set_traits(tag, traits).expect("traits of a new tag");
                     tag
                 }
+                Kind::Relation if spec.name == WEIGHS => {
+                    world.register_relation::<Weighs>().expect("a relation with values");
+                    world.entity_of::<Weighs>()
+                }
                 Kind::Relation => {
                     let traits = if spec.traits.one_of { traits.one_of() } else { traits };
                     world.spawn_relation("relation", traits).expect("traits of a new relation")
@@ -79,6 +101,7 @@ impl Ours {
                     let (entity, id) = match number {
                         0 => (world.entity_of::<First>(), world.register_component::<First>()),
                         2 => (world.entity_of::<Movement>(), world.register_component::<Movement>()),
+                        3 => (world.entity_of::<Health>(), world.register_component::<Health>()),
                         _ => (world.entity_of::<Second>(), world.register_component::<Second>()),
                     };
                     world.set_traits(entity, traits).expect("traits of a new component");
@@ -94,7 +117,12 @@ impl Ours {
         let is_field = |relation: Node| model.nodes[relation].kind == Kind::Member;
         for &(source, relation, target) in model.pairs.iter().filter(|(_, relation, _)| !is_field(*relation))
         {
+            let value = model.values.get(&(source, relation, Some(target)));
             let [source, relation, target] = [source, relation, target].map(|node| entities[node]);
+            if let Some(&number) = value {
+                world.insert_pair(source, Weighs { number }, target).expect("a pair with a value");
+                continue;
+            }
             world.insert_pair_by_id(source, (relation, target)).expect("a pair that the traits allow");
         }
         for &(node, mark) in &model.marks {
@@ -108,6 +136,10 @@ impl Ours {
                     let &(.., value) = field.expect("the holder of a field has a value");
                     let value = entities[value];
                     world.entity_mut(entity).insert(Movement { value });
+                }
+                (_, Kind::Component(3)) => {
+                    let number = model.values[&(node, mark, None)];
+                    world.entity_mut(entity).insert(Health { number });
                 }
                 (_, Kind::Component(0)) => drop(world.entity_mut(entity).insert(First(1))),
                 (_, Kind::Component(_)) => drop(world.entity_mut(entity).insert(Second(1))),
@@ -224,7 +256,10 @@ pub(crate) fn settle(model: &Model, expr: &Expr, rows: &mut Vec<Row>) {
     let asks = |term: &&Term| term.others().first().is_some_and(|id| id.is_open());
     let asked: Vec<Var> =
         expr.terms().into_iter().filter(asks).filter_map(|term| term.source.of()?.var()).collect();
-    let is_type = |node: Node| node < BUILT_IN || matches!(model.nodes[node].kind, Kind::Component(_));
+    let is_type = |node: Node| {
+        let spec = &model.nodes[node];
+        node < BUILT_IN || spec.name == WEIGHS || matches!(spec.kind, Kind::Component(_))
+    };
     let compares = |(var, node): (Var, Node)| {
         let plain = model.nodes[node].kind == Kind::Entity;
         plain || !(is_type(node) || asked.contains(&var))

@@ -32,12 +32,7 @@ impl Binder<'_> {
         let Some(Meaning::Member(type_id, fields)) = self.meaning(path, span, None)? else {
             return Ok(None);
         };
-        for traversal in [&has.first, source, target].into_iter().filter_map(|arg| arg.traversal.as_ref()) {
-            if walks(traversal) {
-                let message = "a field is read on its source alone, and has no traversal";
-                return Err(Diagnostic::rule(traversal.span, message));
-            }
-        }
+        refuse_walks([&has.first, source, target])?;
         let component = self.context.component_of(type_id);
         let component =
             component.ok_or_else(|| Diagnostic::rule(span, "the type of this field is no component"))?;
@@ -46,7 +41,7 @@ impl Binder<'_> {
         Ok(Some(MemberAtom { source, component, path: fields.into(), value }))
     }
 
-    fn member_source(
+    pub(super) fn member_source(
         &mut self,
         source: &Arg,
         type_name: &str,
@@ -96,6 +91,7 @@ impl Binder<'_> {
     /// may be an entity that is still to come.
     #[cfg(feature = "bevy_reflect")]
     fn member_of(&self, type_id: TypeId, name: &str, fields: &[String], span: Span) -> BindResult<bool> {
+        use super::reflected;
         use bevy_ecs::reflect::ReflectComponent;
         let access = self.context.access();
         let types = access.types().map(|types| types.read());
@@ -109,7 +105,7 @@ impl Binder<'_> {
                 let message = format!("the field holds no entity: `{field}` is of type `{other}`");
                 return Err(Diagnostic::rule(span, message));
             }
-            reflected::Looked::Missing { at, known } => Some((at, known)),
+            reflected::Looked::Missing(missing) => Some((missing.at, missing.known)),
         };
         let Some((at, known)) = missing else {
             if registration.contains::<ReflectComponent>() {
@@ -137,13 +133,24 @@ impl Binder<'_> {
     }
 }
 
+/// A field is looked for nowhere else.
+pub(super) fn refuse_walks<'a>(args: impl IntoIterator<Item = &'a Arg>) -> BindResult<()> {
+    match args.into_iter().filter_map(|arg| arg.traversal.as_ref()).find(|traversal| walks(traversal)) {
+        Some(traversal) => {
+            let message = "a field is read on its source alone, and has no traversal";
+            Err(Diagnostic::rule(traversal.span, message))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Whether a traversal goes anywhere.
 pub(super) fn walks(traversal: &Traversal) -> bool {
     [Flag::Up, Flag::Down, Flag::Cascade].into_iter().any(|flag| traversal.flags.has(flag))
 }
 
 #[cfg(feature = "bevy_reflect")]
-fn path_text(name: &str, fields: &[String]) -> String {
+pub(super) fn path_text(name: &str, fields: &[String]) -> String {
     use alloc::string::ToString;
     let names = core::iter::once(name.to_string()).chain(fields.iter().cloned());
     Path(names.collect()).to_string()
@@ -151,7 +158,13 @@ fn path_text(name: &str, fields: &[String]) -> String {
 
 /// That there is no such field, with the one that comes nearest.
 #[cfg(feature = "bevy_reflect")]
-fn missing_field(name: &str, fields: &[String], at: usize, known: &[String], span: Span) -> Box<Diagnostic> {
+pub(super) fn missing_field(
+    name: &str,
+    fields: &[String],
+    at: usize,
+    known: &[String],
+    span: Span,
+) -> Box<Diagnostic> {
     let holder = path_text(name, &fields[..at]);
     let list = known.iter().map(|field| format!("`{field}`")).collect::<Vec<_>>().join(", ");
     let message = match &*list {
@@ -168,99 +181,5 @@ fn missing_field(name: &str, fields: &[String], at: usize, known: &[String], spa
             fault.suggest(path_text(name, &fields))
         }
         None => fault,
-    }
-}
-
-#[cfg(feature = "bevy_reflect")]
-mod reflected {
-    use alloc::{
-        string::{String, ToString},
-        vec,
-        vec::Vec,
-    };
-    use bevy_ecs::entity::Entity;
-    use bevy_reflect::{NamedField, TypeInfo, UnnamedField, enums::VariantInfo};
-
-    /// What is at a path of fields.
-    pub(super) enum Looked {
-        Entity,
-        /// Something of this type.
-        Other(&'static str),
-        /// The field with this number in the path does not exist; what stands before it has these.
-        Missing {
-            at: usize,
-            known: Vec<String>,
-        },
-    }
-
-    /// A field with the name by which paths know it.
-    struct Field {
-        name: String,
-        is_entity: bool,
-        type_name: &'static str,
-        info: Option<&'static TypeInfo>,
-    }
-
-    impl Field {
-        fn named(field: &'static NamedField) -> Self {
-            Self {
-                name: field.name().to_string(),
-                is_entity: field.is::<Entity>() || field.is::<Option<Entity>>(),
-                type_name: field.type_path_table().short_path(),
-                info: field.type_info(),
-            }
-        }
-
-        fn unnamed(field: &'static UnnamedField) -> Self {
-            Self {
-                name: field.index().to_string(),
-                is_entity: field.is::<Entity>() || field.is::<Option<Entity>>(),
-                type_name: field.type_path_table().short_path(),
-                info: field.type_info(),
-            }
-        }
-    }
-
-    /// The fields of a type; those of all variants of an enum.
-    fn fields_of(info: &'static TypeInfo) -> Vec<Field> {
-        match info {
-            TypeInfo::Struct(info) => info.iter().map(Field::named).collect(),
-            TypeInfo::TupleStruct(info) => info.iter().map(Field::unnamed).collect(),
-            TypeInfo::Tuple(info) => info.iter().map(Field::unnamed).collect(),
-            TypeInfo::Enum(info) => info
-                .iter()
-                .flat_map(|variant| match variant {
-                    VariantInfo::Struct(variant) => variant.iter().map(Field::named).collect(),
-                    VariantInfo::Tuple(variant) => variant.iter().map(Field::unnamed).collect(),
-                    VariantInfo::Unit(_) => Vec::new(),
-                })
-                .collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// Follows a path, on several ways if variants of an enum name a field alike.
-    pub(super) fn look(info: &'static TypeInfo, path: &[String]) -> Looked {
-        let mut infos = vec![info];
-        let mut found: Vec<Field> = Vec::new();
-        for (at, name) in path.iter().enumerate() {
-            let all: Vec<Field> = infos.iter().flat_map(|info| fields_of(info)).collect();
-            if !all.iter().any(|field| field.name == *name) {
-                let mut known: Vec<String> = Vec::new();
-                for field in all {
-                    if !known.contains(&field.name) {
-                        known.push(field.name);
-                    }
-                }
-                return Looked::Missing { at, known };
-            }
-            found = all.into_iter().filter(|field| field.name == *name).collect();
-            infos = found.iter().filter_map(|field| field.info).collect();
-        }
-        match found.first() {
-            _ if found.iter().any(|field| field.is_entity) => Looked::Entity,
-            Some(field) => Looked::Other(field.type_name),
-            None => Looked::Missing { at: 0, known: Vec::new() },
-        }
     }
 }

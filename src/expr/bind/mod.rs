@@ -2,12 +2,19 @@
 
 mod binder;
 mod context;
+mod field;
 mod keyed;
 mod member;
 mod name;
 mod query;
+#[cfg(feature = "bevy_reflect")]
+mod reflected;
+#[cfg(feature = "bevy_reflect")]
+mod scalar;
 mod suggest;
 mod term;
+#[cfg_attr(not(feature = "bevy_reflect"), expect(dead_code, reason = "fields are read by reflection"))]
+mod value;
 mod vars;
 
 pub(super) use context::BindContext;
@@ -16,7 +23,9 @@ pub(super) use name::{reflected_types, with_relation_types};
 pub(super) use query::{
     Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm, BoundTraversal,
     CascadeOrder, ChainSource, Condition, Item, KeyedAtom, ListMode, MemberAtom, OrChain, PairAtom,
+    ValueAtom, ValueHolder,
 };
+pub(super) use value::BoundValueTest;
 pub(super) use vars::{Var, VarSet};
 
 use super::text::PairExpr;

@@ -68,7 +68,12 @@ impl Binder<'_> {
         }
     }
 
-    fn single(&mut self, mut meanings: Vec<Meaning>, path: &Path, span: Span) -> BindResult<Option<Meaning>> {
+    pub(super) fn single(
+        &mut self,
+        mut meanings: Vec<Meaning>,
+        path: &Path,
+        span: Span,
+    ) -> BindResult<Option<Meaning>> {
         match meanings.len() {
             0 if self.context.is_init() => {
                 self.query.awaits_names = true;

@@ -3,7 +3,10 @@
 //! This is the stage between the text and the plan. Everything here is still in the order in which it was
 //! written, since the meaning of negated, optional and alternative terms depends on what stands before them.
 
-use super::vars::{Var, VarSet};
+use super::{
+    value::BoundValueTest,
+    vars::{Var, VarSet},
+};
 use crate::{
     expr::text::FieldAccess,
     relation::{IS_A, NamedKey, OnInstantiate, RelationTraits},
@@ -11,6 +14,7 @@ use crate::{
 };
 use alloc::{boxed::Box, string::String, vec::Vec};
 use bevy_ecs::{component::ComponentId, entity::Entity};
+use core::any::TypeId;
 
 /// One position of a term: its source, or an element of its id.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -196,6 +200,26 @@ pub(crate) struct KeyedAtom {
     pub(crate) key: Option<NamedKey>,
 }
 
+/// A field of a component or of the value of a pair, and what it is compared with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ValueAtom {
+    /// The component or the pair. Nothing else than what is stored on the source itself counts.
+    pub(crate) atom: Atom,
+    pub(crate) holder: ValueHolder,
+    /// Reflected path below the value.
+    pub(crate) path: Box<str>,
+    pub(crate) test: Box<BoundValueTest>,
+}
+
+/// Where the value is that has the field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ValueHolder {
+    /// A component of the source. Also that of an adopted relationship, whose pairs have no other values.
+    Component(ComponentId),
+    /// The pair, with values of this type.
+    Pair(TypeId),
+}
+
 /// What a term asks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Condition {
@@ -216,6 +240,8 @@ pub(crate) enum Condition {
     Member(MemberAtom),
     /// `R[key](source, target)`
     Keyed(KeyedAtom),
+    /// A field of a component or of a pair is compared with a literal.
+    Value(ValueAtom),
     /// The child of an entity with this path is the variable.
     Child {
         parent: Var,
@@ -273,7 +299,9 @@ impl Condition {
     /// Every entity that it is about.
     fn each_entity(&mut self, each: &mut dyn FnMut(&mut Entity)) {
         match self {
-            Self::Match(atom) | Self::Keyed(KeyedAtom { atom, .. }) => atom.each_entity(each),
+            Self::Match(atom) | Self::Keyed(KeyedAtom { atom, .. }) | Self::Value(ValueAtom { atom, .. }) => {
+                atom.each_entity(each);
+            }
             Self::Equal { right: BoundComparand::Entity(right), .. } => each(right),
             Self::List { source, list, .. } => {
                 [source, list].into_iter().for_each(|end| end.each_entity(each));
@@ -287,7 +315,9 @@ impl Condition {
 
     pub(crate) fn vars(&self) -> VarSet {
         match self {
-            Self::Match(atom) | Self::Keyed(KeyedAtom { atom, .. }) => atom.vars().collect(),
+            Self::Match(atom) | Self::Keyed(KeyedAtom { atom, .. }) | Self::Value(ValueAtom { atom, .. }) => {
+                atom.vars().collect()
+            }
             Self::Always => VarSet::default(),
             Self::Equal { left, right: BoundComparand::Var(right), .. } => {
                 [*left, *right].into_iter().collect()
@@ -321,7 +351,7 @@ impl Condition {
     ) {
         let this = BoundElement::Var(Var::THIS);
         match self {
-            Self::Match(atom) | Self::Keyed(KeyedAtom { atom, .. })
+            Self::Match(atom) | Self::Keyed(KeyedAtom { atom, .. }) | Self::Value(ValueAtom { atom, .. })
                 if atom.source == this && atom.traversal.is_none_or(|walk| walk.own) =>
             {
                 let mut named = |entity| component(entity).into_iter().for_each(&mut *add);
@@ -345,7 +375,9 @@ impl Condition {
     /// The source, if it is a variable: what is found out by looking at every entity.
     pub(crate) fn source(&self) -> Option<Var> {
         match self {
-            Self::Match(atom) | Self::Keyed(KeyedAtom { atom, .. }) => atom.source.var(),
+            Self::Match(atom) | Self::Keyed(KeyedAtom { atom, .. }) | Self::Value(ValueAtom { atom, .. }) => {
+                atom.source.var()
+            }
             Self::Always => None,
             Self::Equal { left, .. } => Some(*left),
             Self::List { source, .. } => source.var(),

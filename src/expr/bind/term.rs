@@ -33,8 +33,8 @@ use bevy_relations_syntax::{
 use core::any::TypeId;
 
 /// The id of a term, before its traits are looked at.
-struct IdParts {
-    id: AtomId,
+pub(super) struct IdParts {
+    pub(super) id: AtomId,
     /// The entity that stands for it, of which there are traits.
     entity: Option<Entity>,
     /// Nothing is a kind of it unless it is declared so.
@@ -86,7 +86,9 @@ impl Binder<'_> {
                 let is_valued = operator != BoundOperator::Not && self.scopes.len() == 1;
                 self.check_access(atom, access, is_valued.then_some(field), term.span)?;
             }
-            Condition::Member(_) if matches!(access, Some(FieldAccess::InOut | FieldAccess::Out)) => {
+            Condition::Member(_) | Condition::Value(_)
+                if matches!(access, Some(FieldAccess::InOut | FieldAccess::Out)) =>
+            {
                 return Err(Diagnostic::rule(
                     term.span,
                     "a field of a component is only read: write `[in]` or `[none]`",
@@ -149,6 +151,11 @@ impl Binder<'_> {
         operator: &mut BoundOperator,
         prerequisites: &mut Prerequisites,
     ) -> BindResult<Condition> {
+        if let Some(test) = &has.value
+            && let Some(condition) = self.value_test(has, test, prerequisites)?
+        {
+            return Ok(condition);
+        }
         if let Some(member) = self.member(has, prerequisites)? {
             return Ok(Condition::Member(member));
         }
@@ -213,7 +220,7 @@ impl Binder<'_> {
     }
 
     /// A resource is on no entity that `$this` can be, unless those of resources are asked for.
-    fn note_resource(&mut self, atom: &Atom, span: Span) {
+    pub(super) fn note_resource(&mut self, atom: &Atom, span: Span) {
         let AtomId::Component(component) = atom.id else { return };
         let components = self.context.access().components();
         let is_resource = components
@@ -343,7 +350,7 @@ impl Binder<'_> {
         IdParts { id: AtomId::Component(component), entity, final_by_default: true }
     }
 
-    fn pair(
+    pub(super) fn pair(
         &mut self,
         first: &Arg,
         target: &Arg,

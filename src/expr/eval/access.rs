@@ -73,7 +73,7 @@ impl<'w> ColumnValues<'w> {
     pub(crate) fn get(&self, row: u32) -> Option<&'w dyn core::any::Any> {
         Some(match self {
             Self::World(column, world) => column.get(world, row)?,
-            Self::Declared(column, resource) => column.get_in(*resource, row)?,
+            Self::Declared(column, resource) => column.get_in(resource, row)?,
         })
     }
 }
@@ -242,6 +242,37 @@ impl<'w> WorldAccess<'w> {
             Self::World(world) => Some(crate::system_param::any_pair_value(world, source, relation, target)?),
             Self::Declared(_) => None,
         }
+    }
+
+    /// The value of a pair, whatever its type. `None` also if a system has not declared that it reads such values, or if
+    /// it is the component of an adopted relationship.
+    #[cfg(feature = "bevy_reflect")]
+    pub(crate) fn value_of_pair(
+        self,
+        source: Entity,
+        relation: Entity,
+        target: Entity,
+    ) -> Option<&'w dyn core::any::Any> {
+        let store = self.store()?;
+        let id = store.registry().of_entity(relation)?;
+        let column = store.column_of(id, source, target)?;
+        let row = store.relation(id).row(source, target)?;
+        match self {
+            Self::World(world) => Some(column.get(world, row)?),
+            Self::Declared(_) => {
+                let values = self.entity(self.resource_entity(column.resource(self.components())?)?)?;
+                Some(column.get_in(&values, row)?)
+            }
+        }
+    }
+
+    /// Whether a pair is stored.
+    #[cfg(feature = "bevy_reflect")]
+    pub(crate) fn has_pair(self, source: Entity, relation: Entity, target: Entity) -> bool {
+        self.store().is_some_and(|store| {
+            let id = store.registry().of_entity(relation);
+            id.is_some_and(|id| store.relation(id).has(source, target))
+        })
     }
 
     /// The path of an entity. `None` also if a system has not declared that it reads names.

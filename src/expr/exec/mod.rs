@@ -13,6 +13,7 @@ mod mask;
 mod member;
 mod predicate;
 mod produce;
+mod value;
 
 pub(crate) use batch::Batch;
 pub use executor::{ExprRunError, VarId};
@@ -31,6 +32,7 @@ use buffers::AtomBuffers;
 use climb::Holders;
 use mask::{Fit, FitSets, Masks};
 use member::Members;
+use value::Values;
 
 /// What a step keeps for itself.
 #[derive(Default)]
@@ -77,6 +79,7 @@ pub(crate) struct Shared {
     round: u64,
     atoms: AtomBuffers,
     members: Members,
+    values: Values,
     /// Rows that were made, by stage of the plan.
     pub(crate) counts: Vec<u64>,
     /// An operation stops making rows when there are this many; it may finish what it is at.
@@ -93,6 +96,7 @@ impl Default for Shared {
             round: 0,
             atoms: AtomBuffers::default(),
             members: Default::default(),
+            values: Default::default(),
             counts: Vec::new(),
             batch_size: 1024,
             steps_left: 0,

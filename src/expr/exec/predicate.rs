@@ -119,6 +119,14 @@ impl Predicate {
                     found != *negated
                 });
             }
+            Self::Value { value, negated } => {
+                let reader = run.shared.values.reader(view.access, value);
+                select(batch.len, rows, |row| {
+                    let target = value.pair.map(|(_, target)| batch.entity(target, row));
+                    let holds = |source| reader.as_ref().is_some_and(|reader| reader.holds(source, target));
+                    batch.entity(value.source, row).is_some_and(holds) != *negated
+                });
+            }
             Self::Equal { left, right, negated } => {
                 let found = match right {
                     Comparison::Path(path) => view.access.lookup(None, path),

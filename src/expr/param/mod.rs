@@ -13,7 +13,7 @@ use super::{
     bind::Var,
     eval::{DeclaredAccess, WorldAccess},
     exec::ExprRunError,
-    result::{CompiledExpr, FieldWriter, Row, RowMut, Rows},
+    result::{CompiledExpr, FieldWriter, PageError, PageStart, Row, RowCursor, RowMut, Rows},
     text::PairExpr,
 };
 use crate::fetch::{FetchCursor, Writer};
@@ -144,8 +144,9 @@ impl sealed::Sealed for WriteFields {}
 /// side by side as far as their fields and data allow. Asking whether an entity has a component or a pair takes no
 /// access to values. Components that `$this` must or must not have count as `With` and `Without` of `D`.
 ///
-/// Members read their component, `~=` reads `Name`, and looking up entities by name, in the text or with `$x.path`,
-/// reads what [`NamePaths`](crate::names::NamePaths) reads.
+/// Members and comparisons of fields read their component, or the values of all pairs of their relation, `~=` reads `Name`,
+/// and looking up entities by name, in the text or with `$x.path`, reads what
+/// [`NamePaths`](crate::names::NamePaths) reads.
 ///
 /// # Names
 ///
@@ -239,6 +240,20 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
     /// As for [`for_each`](Self::for_each).
     pub fn for_each_row(&mut self, each: impl FnMut(Row<'_>)) -> Result<(), ExprRunError> {
         self.compiled.for_each_of(WorldAccess::Declared(&self.declared), each)
+    }
+
+    /// Calls a function with at most `limit` rows of the expression, from a number or a cursor on, and returns the cursor
+    /// for the next page; see [`CompiledExpr::page`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn page(
+        &mut self,
+        start: impl Into<PageStart>,
+        limit: usize,
+        each: impl FnMut(Row<'_>),
+    ) -> Result<Option<RowCursor>, PageError> {
+        self.compiled.page_of(WorldAccess::Declared(&self.declared), start.into(), limit, each)
     }
 
     /// The number of rows of the expression.

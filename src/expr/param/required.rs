@@ -4,7 +4,7 @@ use crate::{
     expr::{
         bind::{
             Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundQuery, Condition, Item, PairAtom,
-            Var,
+            ValueAtom, ValueHolder, Var,
         },
         eval::WorldAccess,
         text::FieldAccess,
@@ -124,6 +124,7 @@ impl Collector<'_> {
                         Condition::Match(Atom { id: AtomId::Component(component), .. }) => Some(*component),
                         Condition::Member(member) => Some(member.component),
                         Condition::Keyed(keyed) => self.column_of(&keyed.atom),
+                        Condition::Value(value) => self.of_value(value),
                         _ => None,
                     };
                     let described = field.zip(component);
@@ -146,6 +147,12 @@ impl Collector<'_> {
                 let column = self.column_of(&keyed.atom);
                 column.into_iter().for_each(|column| self.required.elsewhere.add_read(column));
             }
+            Condition::Value(value) => {
+                // The pair itself, and then the value, whatever the term says about access.
+                self.atom(&value.atom, FieldAccess::None);
+                let component = self.of_value(value);
+                component.into_iter().for_each(|component| self.required.elsewhere.add_read(component));
+            }
             Condition::Equal { right: BoundComparand::Path(_), .. } | Condition::Child { .. } => {
                 self.required.names = true;
             }
@@ -154,6 +161,15 @@ impl Collector<'_> {
                 name.into_iter().for_each(|name| self.required.elsewhere.add_read(name));
             }
             Condition::Equal { .. } | Condition::Always | Condition::List { .. } => {}
+        }
+    }
+
+    /// What a comparison of a field reads.
+    fn of_value(&self, value: &ValueAtom) -> Option<ComponentId> {
+        match (value.holder, &value.atom.id) {
+            (ValueHolder::Component(component), _) => Some(component),
+            (ValueHolder::Pair(_), AtomId::Pair(pair)) => self.column(pair),
+            (ValueHolder::Pair(_), _) => None,
         }
     }
 

@@ -25,7 +25,7 @@ pub(crate) enum Logical<'q> {
     Closure(&'q BoundTerm),
     /// Entities with a pair, whichever it is: `(R, _)`.
     SemiJoin(&'q BoundTerm),
-    /// Rows that pass a comparison, or have the ids of a list.
+    /// Rows that pass a comparison, of entities or of fields, or have the ids of a list.
     Select(&'q BoundTerm),
     /// Rows with what is found by another entity: in a field of a component, or at a path below.
     Compute(&'q BoundTerm),
@@ -69,7 +69,9 @@ fn join<'q>(items: &'q [Item], view: &View<'_>) -> Logical<'q> {
 pub(super) fn leaf<'q>(term: &'q BoundTerm, view: &View<'_>) -> Logical<'q> {
     let atom = match &term.condition {
         Condition::Always => return Logical::Unit(term),
-        Condition::Equal { .. } | Condition::List { .. } => return Logical::Select(term),
+        Condition::Equal { .. } | Condition::List { .. } | Condition::Value(_) => {
+            return Logical::Select(term);
+        }
         Condition::Member(_) | Condition::Child { .. } => return Logical::Compute(term),
         Condition::Match(atom) | Condition::Keyed(KeyedAtom { atom, .. }) => atom,
     };

@@ -12,5 +12,5 @@ pub(crate) use estimate::Signature;
 pub(crate) use physical::{
     AtomOp, Branch, BranchKind, Column, Comparison, Compute, Counts, DepthOrder, FieldShape, HolderSearch,
     HolderTest, IdOp, KnownRelation, MaskSpec, MemberOp, Operand, PhysicalPlan, Pipeline, Position,
-    Predicate, Produce, RelationOp, ShapeElement, ShapeId, Side, Stage, Step, SubPlan, Walk, lower,
+    Predicate, Produce, RelationOp, ShapeElement, ShapeId, Side, Stage, Step, SubPlan, ValueOp, Walk, lower,
 };

@@ -206,6 +206,7 @@ fn tested(input: &Logical<'_>, bound: &VarSet, view: &View<'_>) -> Option<Var> {
                 !matches!(atom.id, AtomId::AnyId(_)) && atom.traversal.is_none_or(|t| !t.all)
             }
             Condition::List { .. } => true,
+            Condition::Value(value) => matches!(value.atom.id, AtomId::Component(_)),
             _ => false,
         };
         (alone && single && !bound.contains(source)).then_some(source)
@@ -270,6 +271,9 @@ pub(super) struct BoundEnd {
     pub(super) of: Var,
     pub(super) targets: bool,
 }
+
+/// The part of values that a comparison is expected to let pass.
+const COMPARED: f64 = 0.3;
 
 /// Orders the inputs of joins.
 #[derive(Clone, Copy)]
@@ -453,6 +457,7 @@ impl Reorder<'_, '_> {
                 if given && !negated { 0.9 } else { estimate.entities() * 2.0 }
             }
             Condition::Child { parent, .. } if bound.contains(*parent) => 0.9,
+            Condition::Value(value) => estimate.atom(&value.atom, bound) * COMPARED,
             Condition::Member(member) if member.source.var().is_none_or(|var| bound.contains(var)) => 0.9,
             _ => estimate.entities() * 2.0,
         }

@@ -4,6 +4,7 @@ mod compiled;
 mod group;
 #[cfg(feature = "serialize")]
 mod json;
+mod page;
 mod parallel;
 mod row_mut;
 mod rows;
@@ -13,6 +14,7 @@ pub use compiled::CompiledExpr;
 pub use group::RowGroup;
 #[cfg(feature = "serialize")]
 pub use json::RowSerializer;
+pub use page::{PageError, PageStart, RowCursor};
 pub(super) use row_mut::FieldWriter;
 pub use row_mut::RowMut;
 pub use rows::{FieldId, Row, Rows, WriteFieldError};

@@ -9,8 +9,8 @@ use alloc::{boxed::Box, vec, vec::Vec};
 use bevy_ecs::world::World;
 use bevy_relations_syntax::{
     ast::{
-        Access, Arg, Ast, Clause, Comparand, Comparison, Depth, Element, Flag, Flags, Has, Id, IdKind, Keyed,
-        Operator, Path, Scope, Span, Term, Test, Traversal, TypeRef,
+        Access, Arg, Ast, Clause, Comparand, Comparator, Comparison, Depth, Element, Flag, Flags, Has, Id,
+        IdKind, Keyed, Literal, Operator, Path, Scope, Span, Term, Test, Traversal, TypeRef, ValueTest,
     },
     error::{Diagnostic, ExprError},
     parse,
@@ -184,6 +184,40 @@ impl PairExprBuilder {
         self
     }
 
+    /// `T.field < value`: the field of the component `T`, as it is reflected. The path of a field within another has dots
+    /// in it.
+    ///
+    /// ```
+    /// # use bevy_relations::expr::{Comparator, PairExpr};
+    /// struct Health;
+    /// let weak = PairExpr::builder().field::<Health>("hp", Comparator::Less, 10).on("$pet").build().unwrap();
+    /// assert!(weak.to_string().ends_with("Health.hp($pet) < 10"));
+    /// ```
+    pub fn field<T: ?Sized + 'static>(
+        self,
+        field: &str,
+        comparator: Comparator,
+        value: impl Into<Literal>,
+    ) -> Self {
+        self.compare_field(GivenType::new::<T>(), None, field, comparator, value.into())
+    }
+
+    /// `(R.field, target) < value`: the field of the values of pairs of `R`.
+    pub fn pair_field<R: Relation>(
+        mut self,
+        target: &str,
+        field: &str,
+        comparator: Comparator,
+        value: impl Into<Literal>,
+    ) -> Self {
+        match self.arg(target) {
+            Some(target) => {
+                self.compare_field(GivenType::relation::<R>(), Some(target), field, comparator, value.into())
+            }
+            None => self,
+        }
+    }
+
     /// `[in]`, `[out]`, `[inout]` or `[none]` for the last term.
     pub fn access(self, access: FieldAccess) -> Self {
         let access = match access {
@@ -348,8 +382,35 @@ impl PairExprBuilder {
     }
 
     fn push_has(&mut self, operator: Operator, first: Arg, target: Option<Arg>) {
-        let has = Has { access: None, first, source: Some(Arg::this(Span::NOWHERE)), target };
+        self.push_value(operator, first, target, None);
+    }
+
+    fn push_value(
+        &mut self,
+        operator: Operator,
+        first: Arg,
+        target: Option<Arg>,
+        value: Option<Box<ValueTest>>,
+    ) {
+        let source = Some(Arg::this(Span::NOWHERE));
+        let has = Has { access: None, first, source, target, value };
         self.push(Element::Term(Term { operator, test: Test::Has(has), span: Span::NOWHERE }));
+    }
+
+    fn compare_field(
+        mut self,
+        of: GivenType,
+        target: Option<Arg>,
+        field: &str,
+        comparator: Comparator,
+        literal: Literal,
+    ) -> Self {
+        let names = core::iter::once(of.of.name).chain(field.split('.')).map(Into::into);
+        let kind = IdKind::Path(Path(names.collect()));
+        self.add_type(of);
+        let test = Box::new(ValueTest { comparator, literal, span: Span::NOWHERE });
+        self.push_value(Operator::And, Arg::new(Id { kind, span: Span::NOWHERE }), target, Some(test));
+        self
     }
 
     fn list(mut self, operator: Operator, list: &str) -> Self {

@@ -36,6 +36,8 @@ use core::{fmt, str::FromStr};
 /// | `Armor(up MountedOn)`, `Armor(self\|up MountedOn 2)` | with a holder above; or themselves; not too far up |
 /// | `Transform(cascade ChildOf)` | with a holder above, rows from the root down |
 /// | `(Movement.target, $x)`, `Held.orders.0($y, $x)` | with an entity in this field of a reflected component |
+/// | `Health.hp < 10`, `Cost.gold($c) >= 3`, `Title.text == "Sir"` | by a field of a reflected component |
+/// | `(Eats.grams, $food) > 1` | by a field of the value of a pair |
 /// | `$this == Earth`, `$p != $q`, `$this ~= "art"` | by identity, or by part of the name |
 /// | `[in] Ship`, `[out]`, `[inout]`, `[none]` | says what the data is for |
 /// | `and\|Fleet`, `or\|Fleet`, `not\|Fleet` | with all, one, none of the components of that entity |
@@ -43,6 +45,12 @@ use core::{fmt, str::FromStr};
 /// A variable has no value in a row where an optional term found nothing, or where another branch of `||` was taken. Terms
 /// that use it are skipped there, and so is a scope of such terms alone; a branch of such terms holds, with its field
 /// unset.
+///
+/// Fields are compared by `<`, `<=`, `>`, `>=`, `==` and `!=`, with blanks around; they may be numbers, or, with the last two,
+/// `bool`, `char`, text, or enums by the name of their variant. Numbers are compared as they are, whatever the width of the
+/// field, but decimals are rounded to it where the field is an `f32`, as `0.1_f32` is. NaN fulfils `!=` alone. An `Option`
+/// counts as what is in it. What is not there fulfils nothing: `Health.hp != 3` holds for no entity without `Health`,
+/// `!Health.hp == 3` for each. Only the source itself is looked at, not what it inherits.
 ///
 /// `$this` is no prefab and no disabled entity, unless a term about `$this` itself names `Prefab` or `Disabled`, and no
 /// entity that Bevy or this crate keeps for itself. Other variables may be any of these but resources, observers and

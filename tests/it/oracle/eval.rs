@@ -93,6 +93,11 @@ impl Oracle<'_> {
         {
             return false;
         }
+        if let Body::Value { target, .. } = &term.body
+            && (term.source.of() == Some(&Ref::Any) || *target == Some(Ref::Any))
+        {
+            return false;
+        }
         if let Body::Equal(Side::Ref(Ref::Var(right))) = term.body {
             return term.source.of() != Some(&Ref::Var(right));
         }
@@ -253,7 +258,33 @@ impl Oracle<'_> {
             Body::Equal(side) => self.equal(term, side, slots),
             Body::Id { .. } | Body::Pair { .. } => Some(self.ids(term, slots)),
             Body::From { kind, list } => Some(self.from(term, *kind, *list, slots)),
+            Body::Value { id, target, than, number } => {
+                Some(self.value(term, (id, target.as_ref()), slots, |value| than.holds(value, *number)))
+            }
         }
+    }
+
+    /// The ways in which the component or pair is there, with a number that is as asked.
+    fn value(
+        &self,
+        term: &Term,
+        (id, target): (&Ref, Option<&Ref>),
+        slots: &[Slot; VARS],
+        holds: impl Fn(i64) -> bool,
+    ) -> Vec<Match> {
+        let (id, exact) = (id.clone(), true);
+        let body = match target {
+            None => Body::Id { id, exact },
+            Some(target) => Body::Pair { relation: id, exact, target: target.clone(), target_exact: true },
+        };
+        let mut found = self.ids(&Term { body, ..term.clone() }, slots);
+        found.retain(|found| {
+            let Field::Set { first: Some(first), second, source: Some(source) } = found.field else {
+                return false;
+            };
+            self.model.values.get(&(source, first, second)).is_some_and(|&value| holds(value))
+        });
+        found
     }
 
     fn equal(&self, term: &Term, side: &Side, slots: &[Slot; VARS]) -> Option<Vec<Match>> {
@@ -479,7 +510,7 @@ impl Oracle<'_> {
         let is_constant = matches!(term.others()[0], Ref::Node(_));
         match term.body {
             Body::Id { exact, .. } | Body::Pair { exact, .. } => self.firsts(part, exact || !is_constant),
-            Body::From { .. } | Body::Equal(_) => Vec::new(),
+            Body::From { .. } | Body::Equal(_) | Body::Value { .. } => Vec::new(),
         }
     }
 

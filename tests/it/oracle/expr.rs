@@ -91,8 +91,41 @@ pub(crate) enum Body {
     Pair { relation: Ref, exact: bool, target: Ref, target_exact: bool },
     /// `and|List`
     From { kind: From, list: Node },
+    /// `Component.field < number`, `(Relation.field, target) < number`: the number that the component or pair carries.
+    Value { id: Ref, target: Option<Ref>, than: Than, number: i64 },
     /// `$x == side`, on the source of the term. With [`Oper::Not`] it is `!=`, or `"!part"`.
     Equal(Side),
+}
+
+/// How a number is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Than {
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    Equal,
+    NotEqual,
+}
+
+impl Than {
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Less, Self::LessOrEqual, Self::Greater, Self::GreaterOrEqual, Self::Equal, Self::NotEqual];
+
+    pub(crate) fn holds(self, left: i64, right: i64) -> bool {
+        match self {
+            Self::Less => left < right,
+            Self::LessOrEqual => left <= right,
+            Self::Greater => left > right,
+            Self::GreaterOrEqual => left >= right,
+            Self::Equal => left == right,
+            Self::NotEqual => left != right,
+        }
+    }
+
+    fn sign(self) -> &'static str {
+        ["<", "<=", ">", ">=", "==", "!="][self as usize]
+    }
 }
 
 /// The source of a term.
@@ -177,6 +210,7 @@ impl Term {
         match &self.body {
             Body::Id { id, .. } => vec![id],
             Body::Pair { relation, target, .. } => vec![relation, target],
+            Body::Value { id, target, .. } => core::iter::once(id).chain(target).collect(),
             Body::Equal(Side::Ref(right)) => vec![right],
             Body::From { .. } | Body::Equal(_) => Vec::new(),
         }
@@ -194,7 +228,7 @@ impl Term {
     /// The variables that have a value behind it.
     pub(crate) fn binds(&self) -> BTreeSet<Var> {
         match (self.oper, &self.body) {
-            (Oper::Not, Body::Id { .. } | Body::Pair { .. } | Body::From { .. }) => {
+            (Oper::Not, Body::Id { .. } | Body::Pair { .. } | Body::From { .. } | Body::Value { .. }) => {
                 self.source.of().and_then(Ref::var).into_iter().collect()
             }
             _ => self.vars(),
@@ -228,6 +262,7 @@ impl Elem {
             let others = match &mut term.body {
                 Body::Pair { relation, target, .. } => [Some(relation), Some(target)],
                 Body::Equal(Side::Ref(part)) | Body::Id { id: part, .. } => [Some(part), None],
+                Body::Value { id, target, .. } => [Some(id), target.as_mut()],
                 Body::From { .. } | Body::Equal(_) => [None, None],
             };
             for part in source.into_iter().chain(others.into_iter().flatten()) {
@@ -329,6 +364,12 @@ impl Names<'_> {
         }
     }
 
+    /// The field of the number that a component or the pairs of a relation carry.
+    fn field(self, id: &Ref) -> String {
+        let (Self::Paths(model) | Self::Numbers(model, _)) = self;
+        id.node().map_or_else(|| self.part(id), |id| format!("{}.number", model.nodes[id].name))
+    }
+
     /// Whether it is a resource.
     pub(crate) fn is_singleton(self, id: &Ref) -> bool {
         let (Self::Paths(model) | Self::Numbers(model, _)) = self;
@@ -420,6 +461,19 @@ fn term_text(term: &Term, names: Names<'_>) -> String {
             match source.as_str() {
                 "$this" => format!("{prefix}({relation}, {target})"),
                 _ => format!("{prefix}{relation}({source}, {target})"),
+            }
+        }
+        Body::Value { id, target, than, number } => {
+            let (field, sign) = (names.field(id), than.sign());
+            match (target, source.as_str()) {
+                (None, "$this") => format!("{prefix}{field} {sign} {number}"),
+                (None, _) => format!("{prefix}{field}({source}) {sign} {number}"),
+                (Some(target), "$this") => {
+                    format!("{prefix}({field}, {}) {sign} {number}", names.target(id, target))
+                }
+                (Some(target), _) => {
+                    format!("{prefix}{field}({source}, {}) {sign} {number}", names.target(id, target))
+                }
             }
         }
         Body::From { kind, list } => {

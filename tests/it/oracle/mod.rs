@@ -13,3 +13,4 @@ pub(crate) mod random;
 pub(crate) mod reference_world;
 pub(crate) mod rows;
 mod slots;
+pub(crate) mod values;

@@ -1,6 +1,6 @@
 //! A world as plain data: named entities, which of them are on which, and triples.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// An entity of a [`Model`]: its number in the order of spawning.
@@ -64,6 +64,8 @@ pub(crate) struct Model {
     pub(crate) marks: BTreeSet<(Node, Node)>,
     /// Source, relation and target; targets of one source in the order of insertion.
     pub(crate) pairs: Vec<(Node, Node, Node)>,
+    /// The numbers that components and pairs carry: by source, component or relation, and target.
+    pub(crate) values: BTreeMap<(Node, Node, Option<Node>), i64>,
 }
 
 impl Model {
@@ -77,7 +79,7 @@ impl Model {
             spec("Prefab", Kind::Tag, Traits::default()),
             spec("Disabled", Kind::Tag, Traits::default()),
         ];
-        Self { nodes, marks: BTreeSet::new(), pairs: Vec::new() }
+        Self { nodes, marks: BTreeSet::new(), pairs: Vec::new(), values: BTreeMap::new() }
     }
 
     pub(crate) fn spawn(&mut self, name: &str, kind: Kind, traits: Traits) -> Node {

@@ -1,7 +1,7 @@
 //! Random worlds and expressions.
 
 use super::{
-    expr::{Body, Elem, Expr, From, Look, Oper, Ref, Side, Source, THIS, Term, Up, Var},
+    expr::{Body, Elem, Expr, From, Look, Oper, Ref, Side, Source, THIS, Term, Than, Up, Var},
     model::{BUILT_IN, CHILD_OF, DISABLED, IS_A, Kind, Model, Node, PREFAB, Traits},
 };
 
@@ -194,6 +194,11 @@ fn link(pairs: &mut Vec<(Node, Node, Node)>, model: &Model, downwards: bool, pai
 
 /// A random expression about a world.
 pub(crate) fn expr(random: &mut Random, model: &Model) -> Expr {
+    expr_with_values(random, model, 0)
+}
+
+/// A random expression in which so many terms of a hundred compare numbers, if the world has some.
+pub(crate) fn expr_with_values(random: &mut Random, model: &Model, values: usize) -> Expr {
     let of_kind = |fits: fn(&Kind) -> bool| -> Vec<Node> {
         (BUILT_IN..model.nodes.len()).filter(|&node| fits(&model.nodes[node].kind)).collect()
     };
@@ -219,6 +224,7 @@ pub(crate) fn expr(random: &mut Random, model: &Model) -> Expr {
         bound: Vec::new(),
         vars: 2 + random.below(2),
         open_ids: random.chance(30),
+        values,
         random,
     };
     let wanted = 1 + maker.random.below(5);
@@ -266,6 +272,8 @@ struct Maker<'a> {
     vars: usize,
     /// Whether relations and tags may be variables and wildcards.
     open_ids: bool,
+    /// How many terms of a hundred compare numbers.
+    values: usize,
 }
 
 impl Maker<'_> {
@@ -333,6 +341,7 @@ impl Maker<'_> {
             } else {
                 self.body()
             };
+            let body = if self.values > 0 && self.random.chance(30) { self.value_body() } else { body };
             terms.push(Term { oper: Oper::And, body, source });
         }
         self.bound = before;
@@ -431,6 +440,25 @@ impl Maker<'_> {
         Some(Term { oper, body, source: Source::Ref { of: source, look: Look::Default } })
     }
 
+    /// The comparison of a number.
+    fn value_body(&mut self) -> Body {
+        let of_pair = self.random.chance(50);
+        let id = self.model.node(if of_pair { "Weighs" } else { "Health" }).expect("the world has values");
+        let target = of_pair.then(|| self.target());
+        let target = target.map(|target| if target == Ref::Any { Ref::Wildcard } else { target });
+        let (than, number) = (self.random.pick(&Than::ALL), self.random.below(5) as i64 - 1);
+        Body::Value { id: Ref::Node(id), target, than, number }
+    }
+
+    /// A term that compares a number.
+    fn value(&mut self) -> Term {
+        let body = self.value_body();
+        let source = self.source();
+        let source = if source == Ref::Any { Ref::Wildcard } else { source };
+        let oper = self.random.weighted(&[(70, Oper::And), (15, Oper::Not), (15, Oper::Optional)]);
+        Term { oper, body, source: Source::Ref { of: source, look: Look::Default } }
+    }
+
     fn look(&mut self) -> Look {
         match self.random.weighted(&[(88, 0), (2, 1), (10, 2)]) {
             0 => Look::Default,
@@ -453,6 +481,9 @@ impl Maker<'_> {
     }
 
     fn term(&mut self, first: bool, in_scope: bool) -> Term {
+        if self.values > 0 && self.random.chance(self.values) {
+            return self.value();
+        }
         if !first && self.random.chance(8) {
             return self.equality();
         }

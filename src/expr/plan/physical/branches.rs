@@ -111,6 +111,7 @@ impl Lowering<'_, '_> {
                     return self.plain_shape(term.field, ShapeId::List(list), *source);
                 }
             }
+            Condition::Value(value) => return self.value(pipeline, value, term.field, bound),
             Condition::Member(member) => {
                 self.member(pipeline, member, bound);
                 return self.plain_shape(term.field, ShapeId::Component(member.component), member.source);
@@ -205,6 +206,9 @@ impl Lowering<'_, '_> {
                 let known = atom.source.var().is_none_or(|source| bound.contains(source));
                 let test = || Predicate::Keyed { keyed: self.keyed_op(keyed, bound), negated: true };
                 (known && !open_this).then(test)
+            }
+            Condition::Value(value) if all_bound() => {
+                Some(Predicate::Value { value: self.value_op(value), negated: true })
             }
             Condition::Equal { left, right, negated } if all_bound() => {
                 Some(Predicate::Equal { left: left.0, right: right.into(), negated: !negated })

@@ -11,6 +11,7 @@ mod explain;
 mod lower;
 mod operators;
 mod pipeline;
+mod values;
 
 pub(crate) use explain::Counts;
 pub(crate) use lower::lower;
@@ -20,6 +21,7 @@ pub(crate) use pipeline::{Branch, BranchKind, Pipeline, Stage, Step, SubPlan};
 use columns::Columns;
 
 use crate::{
+    expr::bind::{BoundValueTest, ValueHolder},
     id::RelationId,
     relation::NamedKey,
     traverse::{Direction, Limits},
@@ -167,6 +169,17 @@ pub(crate) struct KeyedOp {
     pub(crate) target: Option<Operand>,
 }
 
+/// A field of a component, or of the value of a pair, that is compared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ValueOp {
+    pub(crate) source: Operand,
+    /// Relation and target, of a field of a pair.
+    pub(crate) pair: Option<(Entity, Operand)>,
+    pub(crate) holder: ValueHolder,
+    pub(crate) path: Box<str>,
+    pub(crate) test: Box<BoundValueTest>,
+}
+
 /// What to compare with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Comparison {
@@ -291,5 +304,14 @@ impl MemberOp {
     fn reads(&self, columns: &mut Columns) {
         read(self.source, columns);
         self.value.reads(columns);
+    }
+}
+
+impl ValueOp {
+    fn reads(&self, columns: &mut Columns) {
+        read(self.source, columns);
+        if let Some((_, target)) = self.pair {
+            read(target, columns);
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{
     AtomOp, Branch, BranchKind, Column, Columns, Comparison, HolderSearch, KeyedOp, KnownRelation, MemberOp,
-    Operand, Position, SubPlan, read,
+    Operand, Position, SubPlan, ValueOp, read,
 };
 use crate::{
     expr::{bind::ListMode, eval::Special},
@@ -197,6 +197,11 @@ pub(crate) enum Predicate {
         keyed: KeyedOp,
         negated: bool,
     },
+    /// A field is as asked.
+    Value {
+        value: ValueOp,
+        negated: bool,
+    },
     Equal {
         left: Column,
         right: Comparison,
@@ -245,6 +250,8 @@ impl Predicate {
             Self::Member { .. } => "member",
             Self::Keyed { negated: false, .. } => "has key",
             Self::Keyed { .. } => "has not key",
+            Self::Value { negated: false, .. } => "value",
+            Self::Value { .. } => "not value",
             Self::Equal { negated: false, .. } | Self::Same { .. } => "equal",
             Self::Equal { .. } => "not equal",
             Self::List { .. } => "ids of",
@@ -279,6 +286,7 @@ impl Predicate {
             Self::SemiJoin { atom, .. } => atom.reads(columns),
             Self::Member { member, .. } => member.reads(columns),
             Self::Keyed { keyed, .. } => keyed.reads(columns),
+            Self::Value { value, .. } => value.reads(columns),
             Self::Equal { left, right, .. } => {
                 columns.insert(*left);
                 if let Comparison::Operand(right) = right {

@@ -1,0 +1,157 @@
+//! Comparisons of fields that are refused: by the text, by what the fields are, and in systems that write them.
+
+use crate::{
+    common::panic_message,
+    expr_values::{All, Eats, Health, Knows, named, rows, world},
+};
+use bevy_ecs::{prelude::*, reflect::AppTypeRegistry};
+use bevy_reflect::Reflect;
+use bevy_relations::{
+    expr::{ExprErrorKind, PairExpr},
+    prelude::*,
+};
+
+/// Each text is refused at the column, with the words found there and these among the words expected.
+#[track_caller]
+fn refused(world: &mut World, table: &[(&str, usize, &str, &str)]) {
+    let mut wrong = Vec::new();
+    for &(text, column, found, expected) in table {
+        match PairExpr::parse(text).and_then(|expr| expr.compile(world)) {
+            Ok(_) => wrong.push(format!("`{text}` is accepted")),
+            Err(error) => {
+                let place = (error.line(), error.column(), error.found());
+                if place != (1, column, found) || !error.message().contains(expected) {
+                    wrong.push(format!("{text}:\n{error}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_at_its_place() {
+    let mut world = world();
+    named(&mut world, "Bob", ());
+    let literal = "a number, a string, `true` or `false`";
+    let alone = "only a field of a component or of a pair is compared with a value";
+    refused(
+        &mut world,
+        &[
+            ("Health.hp <", 12, "", literal),
+            ("Health.hp < Bob", 13, "Bob", literal),
+            ("Health.hp < $x", 13, "$", literal),
+            ("Health.hp < -", 14, "", "a digit"),
+            ("Health.hp < 1.", 15, "", "a digit"),
+            ("Health.hp < 1e", 15, "", "a digit"),
+            ("Health.hp < 1..2", 15, ".", "a digit"),
+            ("Health.hp < 1.2.3", 16, ".", "the end of the number"),
+            ("Health.hp < 10u8", 15, "u", "the end of the number"),
+            ("Health.hp < 1_000", 14, "_", "the end of the number"),
+            ("Health.hp < 1e999", 13, "1e999", "out of range"),
+            (
+                "Health.hp < 340282366920938463463374607431768211456",
+                13,
+                "340282366920938463463374607431768211456",
+                "128 bits",
+            ),
+            ("Health.hp < 1 < 2", 15, "<", "`,`, `||` or the end"),
+            ("Health.hp<10", 10, "<", "type arguments that end with `>`"),
+            ("Health.hp = 1", 11, "=", "`==`"),
+            ("Health < 10", 1, "Health", alone),
+            ("(Eats, $x) > 1", 2, "Eats", alone),
+            ("$x.hp < 1", 1, "$x.hp", alone),
+            ("* < 1", 1, "*", alone),
+            ("and|Health.hp < 1", 1, "and|Health.hp < 1", "a field is none"),
+            ("Health.hp() < 1", 1, "Health.hp", "has a source"),
+            ("[inout] Health.hp < 1", 1, "[inout] Health.hp < 1", "only read"),
+            ("Health.hp < 1e39", 13, "1e39", "range of the type: `Health.hp` is of type `f32`"),
+            ("Health.hp == \"x\"", 14, "\"x\"", "expected a number: `Health.hp` is of type `f32`"),
+            ("Health.hp == true", 14, "true", "expected a number"),
+            ("All.bool == 1", 13, "1", "expected `true` or `false`: `All.bool` is of type `bool`"),
+            ("All.bool < true", 12, "true", "expected `==` or `!=` instead of `<`"),
+            ("All.char == \"ab\"", 13, "\"ab\"", "a string of one character"),
+            ("All.char == \"\"", 13, "\"\"", "a string of one character"),
+            ("All.string == 3", 15, "3", "expected a string"),
+            ("All.string < \"x\"", 14, "\"x\"", "expected `==` or `!=` instead of `<`"),
+            ("All.state == \"Wel\"", 14, "\"Wel\"", "one of `\"Well\"`, `\"Poisoned\"`, `\"Burning\"`"),
+            ("All.list == 3", 1, "All.list", "`All.list` is of type `Vec<u8>`"),
+            ("Health.wounds == 3", 1, "Health.wounds", "`Health.wounds` is of type `Wounds`"),
+            ("Health.ph < 3", 1, "Health.ph", "no such field, only `hp`"),
+            ("Health.hp.0 < 3", 1, "Health.hp.0", "`Health.hp` has no fields"),
+            ("Helth.hp < 3", 1, "Helth.hp", "has this name"),
+            ("Bob.hp < 3", 1, "Bob.hp", "has this name"),
+            ("Health.hp(up ChildOf) < 3", 11, "up ChildOf", "on its source alone"),
+            ("Health.hp(_) < 3", 11, "_", "`_` has no field"),
+            ("Health.hp($this, $x) < 3", 1, "Health.hp", "`Health` is no relation"),
+            ("Eats.grams < 3", 1, "Eats.grams", "not reflected with `#[reflect(Component)]`"),
+            ("(Eats.grams, _) < 3", 14, "_", "a pair whose value is compared has a target"),
+            ("(Eats.grams, #0) < 3", 14, "#0", "a pair whose value is compared has a target"),
+            ("Eats.grams(_, $x) < 3", 12, "_", "a pair whose value is compared has a source"),
+            ("(Eats.grams, $x|up ChildOf) < 3", 17, "up ChildOf", "on its source alone"),
+            ("(Likes.much, $x) < 3", 2, "Likes.much", "the pairs of `Likes` have no values"),
+            ("Clock.hour > 3", 1, "Clock.hour", "never the entity of a resource"),
+        ],
+    );
+    let error = PairExpr::parse("Health.hp<10").unwrap_err();
+    assert_eq!(error.suggestion(), Some(" < "));
+    let error = PairExpr::parse("Health.hpp < 1").unwrap().compile(&mut world).err().unwrap();
+    assert_eq!((error.kind(), error.suggestion()), (ExprErrorKind::UnknownName, Some("Health.hp")));
+}
+
+#[test]
+fn an_entity_in_a_field_is_asked_for_otherwise() {
+    #[derive(Component, Reflect)]
+    #[reflect(Component)]
+    struct Movement {
+        to: Option<Entity>,
+    }
+    let mut world = world();
+    world.resource::<AppTypeRegistry>().write().register::<Movement>();
+    refused(
+        &mut world,
+        &[(
+            "Movement.to == 3",
+            1,
+            "Movement.to",
+            "the field holds an entity: ask for it with `(Movement.to, $x)`",
+        )],
+    );
+    assert!(rows(&mut world, "(Movement.to, $x)").is_empty());
+}
+
+#[derive(Expression)]
+#[expr("Tag(), Health.hp($x) < 10")]
+struct Weak;
+
+#[derive(Expression)]
+#[expr("Tag(), !{[none] Health.hp($x) < 10}")]
+struct NoneWeak;
+
+#[derive(Expression)]
+#[expr("Tag(), (Eats.grams, $x) < 10")]
+struct Nibbles;
+
+#[test]
+fn a_system_that_writes_what_is_compared_is_refused() {
+    fn component(_: Query<&mut Health>, _: ExprQuery<Weak>) {}
+    fn in_scope(_: Query<&mut Health>, _: ExprQuery<NoneWeak>) {}
+    fn own_data(_: ExprQuery<Weak, &mut Health>) {}
+    fn pairs(_: PairsMut<Eats>, _: ExprQuery<Nibbles>) {}
+    fn beside(_: Query<&mut All>, _: PairsMut<Knows>, _: ExprQuery<Weak>, _: ExprQuery<Nibbles>) {}
+    fn refusal<M>(system: impl IntoSystem<(), (), M>) -> Option<String> {
+        let mut world = world();
+        named(&mut world, "Tag", ());
+        panic_message(|| drop(IntoSystem::into_system(system).initialize(&mut world)))
+    }
+    for (message, part) in [
+        (refusal(component), "`Health.hp($x) < 10`"),
+        (refusal(in_scope), "`[none] Health.hp($x) < 10`"),
+        (refusal(own_data), "`Health.hp($x) < 10`"),
+        (refusal(pairs), "ExprQuery<Nibbles>"),
+    ] {
+        let message = message.expect("a conflict");
+        assert!(message.contains("B0001") && message.contains(part), "{message}");
+    }
+    assert_eq!(refusal(beside), None);
+}
