@@ -63,7 +63,7 @@ pub struct Ancestors<R: TraversableRelation>(PhantomData<fn() -> R>);
 /// A step per relation in which the entity takes part, and per pair.
 pub struct PairsOf(());
 
-/// What [`PairsOf`] gives: an iterator over pairs, as relation and target.
+/// What [`PairsOf`] returns: an iterator over pairs, as relation and target.
 #[derive(Clone)]
 pub struct PairsOfItem<'w> {
     store: &'w PairStore,

@@ -44,7 +44,7 @@ pub struct Sources<R: Relation>(PhantomData<fn() -> R>);
 /// Pairs with their values. A relationship that is a component has its values on the sources.
 type SourceReads<R> = (ReadPairs<R, true>, ReadOrder<R>, NestedQuery<<R as Relation>::Component>);
 
-/// What [`Sources`] gives: an iterator over sources.
+/// What [`Sources`] returns: an iterator over sources.
 pub struct SourcesItem<'w, 's, R: Relation> {
     target: Entity,
     sources: SourceIter<'w>,

@@ -110,7 +110,7 @@ impl<'w, R: Relation> ValuesOf<'w, R> {
     }
 }
 
-/// What [`Target`] gives: an [`Entity`], with the value of the pair.
+/// What [`Target`] returns: an [`Entity`], with the value of the pair.
 pub struct TargetItem<'w, R: Relation> {
     target: Entity,
     values: ValuesOf<'w, R>,
@@ -147,7 +147,7 @@ impl<R: Relation> fmt::Debug for TargetItem<'_, R> {
     }
 }
 
-/// What [`Targets`] gives: an iterator over targets, in insertion order.
+/// What [`Targets`] returns: an iterator over targets, in insertion order.
 pub struct TargetsItem<'w, R: Relation> {
     targets: TargetIter<'w>,
     values: ValuesOf<'w, R>,

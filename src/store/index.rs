@@ -296,7 +296,7 @@ impl RelationIndex {
         done
     }
 
-    /// Removes a pair; gives the row of its value, or [`NO_ROW`]. `None` if there is no such pair.
+    /// Removes a pair; returns the row of its value, or [`NO_ROW`]. `None` if there is no such pair.
     #[inline(always)]
     pub(crate) fn unlink(&mut self, source: Entity, target: Entity) -> Option<u32> {
         let list = self.reverse.list(target)?;
@@ -316,7 +316,7 @@ impl RelationIndex {
         Some(row)
     }
 
-    /// Removes all pairs of a target; gives the sources in order and the rows of their values.
+    /// Removes all pairs of a target; returns the sources in order and the rows of their values.
     pub(crate) fn unlink_target(&mut self, target: Entity) -> Option<(SmallVec<[Entity; 2]>, Vec<u32>)> {
         let (sources, rows) = self.reverse.take(target)?;
         self.forward.remove_all(&sources, target);

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_changes_are_dropped_unless_somebody_reads_each() {
+    fn too_many_changes_are_dropped_unless_each_is_read() {
         let fill = |mut journal: Journal| {
             let start = journal.cursor();
             (0..=MIN_LIMIT).for_each(|_| journal.record(change(), 0));

@@ -59,7 +59,7 @@ use bevy_ecs::{
 /// relation type. Everything here sees disabled entities too. Nothing here allocates. A dead entity has no
 /// pairs.
 ///
-/// The world gives one as well: [`WorldPairExt::any_pairs`](crate::WorldPairExt::any_pairs).
+/// The world has one as well: [`WorldPairExt::any_pairs`](crate::WorldPairExt::any_pairs).
 #[derive(Clone, Copy)]
 pub struct AnyPairs<'w, 's> {
     relations: Option<Relations<'w, 's>>,

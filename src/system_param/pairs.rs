@@ -42,7 +42,7 @@ use core::{any::Any, ops::Deref};
 /// # world.run_system_cached(report).unwrap();
 /// ```
 ///
-/// The world gives one as well: [`WorldPairExt::pairs`](crate::WorldPairExt::pairs).
+/// The world has one as well: [`WorldPairExt::pairs`](crate::WorldPairExt::pairs).
 pub struct Pairs<'w, 's, R: Relation> {
     pub(super) index: Option<&'w RelationIndex>,
     view: RelationView<'w, 's>,

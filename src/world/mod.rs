@@ -455,10 +455,10 @@ pub trait WorldPairExt: sealed::Sealed {
 
     // Reading.
 
-    /// The pairs of relation type `R`, as the system parameter of the same name gives them.
+    /// The pairs of relation type `R`, as the system parameter of the same name returns them.
     fn pairs<R: Relation>(&self) -> Pairs<'_, '_, R>;
 
-    /// The pairs of all relations, as the system parameter of the same name gives them.
+    /// The pairs of all relations, as the system parameter of the same name returns them.
     fn any_pairs(&self) -> AnyPairs<'_, '_>;
 
     /// The pairs of any relation.

@@ -53,7 +53,7 @@ pub struct PairRemovedEvent {
 
 /// Why a pair is removed.
 ///
-/// When an entity is despawned, the cause of each of its pairs is what the entity is in that pair, whoever despawned it. Of
+/// When an entity is despawned, the cause of each of its pairs is what the entity is in that pair, however it was despawned. Of
 /// several that fit, the first in this order counts: relation, source, target. Of the two ends of a pair that are despawned
 /// together, the one that goes first counts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -120,7 +120,7 @@ enum Scope {
     Target(Entity),
 }
 
-/// One pair, as [`PairQuery`] gives it.
+/// One pair, as [`PairQuery`] returns it.
 pub struct PairEdge<'a, R: Relation> {
     /// The entity that has the pair.
     pub source: Entity,

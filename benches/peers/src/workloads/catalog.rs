@@ -203,6 +203,10 @@ pub const CATALOG: &[Entry] = &[
         .headline(),
     Entry::new("joins", "expr_write", "`A, (R, $t)`, `A` written through each row").headline(),
     Entry::new("joins", "expr_write_lacking", "`A, !(R, *)`, `A` written, half match").headline(),
+    Entry::new("typed", "related_with", "a source whose target has a component").headline(),
+    Entry::new("typed", "changed_below", "a root below which something was written, a hundredth of the nodes, per node")
+        .headline(),
+    Entry::new("typed", "islands", "insert a pair while islands are tracked, ten entities each"),
     Entry::new(
         "game",
         "game_frame",

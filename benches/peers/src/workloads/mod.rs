@@ -19,6 +19,7 @@ mod plugin;
 mod retarget;
 mod spawn;
 mod transforms;
+mod typed;
 mod up;
 mod wildcard;
 
@@ -102,6 +103,8 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
     workloads.extend(each(chains, if scale == Scale::Quick { &[4_096] } else { &[65_536] }));
     let joins: &[fn(usize) -> Workload] = &[join::pair_query, join::write, join::write_lacking];
     workloads.extend(each(joins, &[1_000, 100_000]));
+    let typed: &[fn(usize) -> Workload] = &[typed::inner_filter, typed::changed_below, typed::islands];
+    workloads.extend(each(typed, &[1_000, 100_000]));
     workloads.extend(game::all(scale));
     workloads.extend(each(&[plugin::spawn, plugin::reparent, plugin::despawn], &[1_000, 100_000]));
     workloads.push(plugin::frame());
