@@ -73,8 +73,8 @@ impl<'w> IslandsView<'w> {
         self.island(a).is_some_and(|island| self.island(b) == Some(island))
     }
 
-    /// The entities of an island, in any order: none if it is no more, since an island has members. A step per doubling of the
-    /// number of islands.
+    /// The entities of an island, in any order: none if the island is gone.
+    /// `O(log islands)`.
     pub fn members(&self, island: IslandId) -> &'w [Entity] {
         self.partition.and_then(|partition| partition.members(island)).unwrap_or_default()
     }
@@ -239,7 +239,7 @@ mod sealed {
 /// # Ok::<(), BevyError>(())
 /// ```
 pub trait WorldIslandsExt: sealed::Sealed {
-    /// Tracks the islands of relation type `R` from now on. Of those that there are now no event tells. Does nothing if they are
+    /// Tracks the islands of relation type `R` from now on. Islands that exist already trigger no event. Does nothing if they are
     /// tracked.
     ///
     /// Two observers of its pairs are spawned for that. If they are despawned, the islands are brought up to date by

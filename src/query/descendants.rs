@@ -45,7 +45,7 @@ use core::{any::type_name, iter::FusedIterator, marker::PhantomData};
 /// ```
 ///
 /// # Complexity
-/// A step per pair below the entity that is not pruned. If an entity can be reached in several ways, memory for what was met.
+/// `O(pairs)` below the entity, without what is pruned. If entities can be reached in several ways, those visited are stored.
 ///
 /// # Panics
 /// As for [`Down`](super::Down).

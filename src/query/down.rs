@@ -57,8 +57,8 @@ use core::{any::type_name, marker::PhantomData};
 /// ```
 ///
 /// # Complexity
-/// A step per pair on the way, as far down as the entity that is found; all of what lies below if there is none. Nothing is kept
-/// for the next row but memory.
+/// `O(pairs)` from the entity down to the level of the one that is found, or of everything below if there is none. Nothing is
+/// cached between rows; only allocations are reused.
 ///
 /// # Panics
 /// When a system is initialised, if `R` is a Bevy relationship that allows an entity to point to itself.

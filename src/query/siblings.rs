@@ -20,8 +20,8 @@ use core::{fmt, iter::FusedIterator, marker::PhantomData};
 /// Query data: `D` of the siblings of an entity in relation `R` that match the filter `F`: of the other sources of its targets.
 ///
 /// The item is a [`DataIter`]: an iterator over `D`, target by target, and the sources of each in the order of
-/// [`Sources`](super::Sources). An entity that shares several targets with this one comes once. Siblings of which there is no
-/// `D` are left out, and so are disabled ones, as by every `Query<D, F>`. An entity without a sibling that is left does not
+/// [`Sources`](super::Sources). An entity that shares several targets with this one comes once. Siblings that do not match
+/// `D` are left out, and so are disabled ones, as by every `Query<D, F>`. An entity without any such sibling does not
 /// match; ask for `Option<Siblings<..>>` to see it as well.
 ///
 /// ```

@@ -81,7 +81,7 @@ use bevy_ecs::{entity::Entity, query::ReadOnlyQueryData, world::World};
 /// | `one_of`, `one_of = Parent` | targets must be children of the relation, or of `Parent`'s entity |
 /// | `with = Other`, `with(A, B)` | companions: relations inserted with the same target |
 /// | `source(Person, !Ghost)`, `target(City)` | components that an end must have, or with `!` must not have: [`RelationTraits::source`] |
-/// | `on_missing = Refuse \| Insert \| Warn` | what happens to a pair of which an end does not: [`OnMissing`] |
+/// | `on_missing = Refuse \| Insert \| Warn` | what happens to a pair if an end breaks one of these: [`OnMissing`] |
 /// | `on_instantiate = Override \| Inherit \| DontInherit` | what instances of a prefab get: only `Inherit` has an effect so far |
 /// | `on_relation_despawn = Remove \| Despawn \| Refuse` | [`CleanupPolicy`] when the relation goes |
 /// | `on_target_despawn = Remove \| Despawn \| Refuse` | [`CleanupPolicy`] when a target goes |

@@ -245,7 +245,7 @@ impl RelationTraits {
     /// A verb is checked as a whole before it changes anything. In a bundle the components come before the pairs, wherever they
     /// stand in it. Commands are applied one by one: the component must have been inserted by a command before. When the
     /// component goes later, or comes although the source must not have it, the pairs are removed, and that is reported to
-    /// Bevy's error handler; what else is possible says [`on_missing`](Self::on_missing). A Bevy relationship
+    /// Bevy's error handler; [`on_missing`](Self::on_missing) has the alternatives. A Bevy relationship
     /// cannot have constraints.
     ///
     /// ```

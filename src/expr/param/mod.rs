@@ -146,7 +146,9 @@ impl sealed::Sealed for WriteFields {}
 ///
 /// Members and comparisons of fields read their component, or the values of all pairs of their relation, `~=` reads `Name`,
 /// and looking up entities by name, in the text or with `$x.path`, reads what
-/// [`NamePaths`](crate::names::NamePaths) reads.
+/// [`NamePaths`](crate::names::NamePaths) reads. So `D` cannot write a component of which the expression compares a field: with
+/// `Health.hp < 10`, collect the entities first, and write them with a `Query` in the same
+/// [`ParamSet`](bevy_ecs::system::ParamSet).
 ///
 /// # Names
 ///
@@ -242,7 +244,7 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         self.compiled.for_each_of(WorldAccess::Declared(&self.declared), each)
     }
 
-    /// Calls a function with at most `limit` rows of the expression, from a number or a cursor on, and returns the cursor
+    /// Calls a function with at most `limit` rows of the expression, from an offset or a cursor on, and returns the cursor
     /// for the next page; see [`CompiledExpr::page`].
     ///
     /// # Errors

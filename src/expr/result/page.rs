@@ -13,7 +13,7 @@ use thiserror::Error;
 /// The row at which a page starts: a number of rows to leave out, or a [`RowCursor`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PageStart {
-    /// Behind so many rows, whichever they are.
+    /// After so many rows, whichever they are.
     Offset(usize),
     /// Where another page ended.
     Cursor(RowCursor),
@@ -68,8 +68,8 @@ pub enum PageError {
 }
 
 impl CompiledExpr {
-    /// Calls a function with at most `limit` rows, behind those that a number or a cursor leaves out. Returns the cursor
-    /// for the next page, or `None` if there are no more rows.
+    /// Calls a function with at most `limit` rows, from an offset or from a [`RowCursor`] on. Returns the cursor for the next
+    /// page, or `None` if there are no more rows.
     ///
     /// A cursor borrows nothing: it can be kept from frame to frame. As long as the rows before it are the same, whatever
     /// else has changed, the pages are together the rows of one run. Otherwise the next page is an error, and no row of it

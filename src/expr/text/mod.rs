@@ -59,7 +59,10 @@ use core::{fmt, str::FromStr};
 /// The empty text asks for nothing and has no rows.
 ///
 /// `R(a, b, c)` is short for `R(a, b), R(b, c)`, and `R(a, b || c)` for `R(a, b) || R(a, c)`. Names are paths
-/// (`Sol.Earth`) or Rust types (`game::Ship`); a backslash makes any character part of a name. `#123` is an entity
+/// (`Sol.Earth`) or Rust types (`game::Ship`): a component is known by the name of its type if that is registered with
+/// `#[reflect(Component)]`, or by the name that
+/// [`register_component_name`](crate::ComponentNameExt::register_component_name) gives it, a relation once it is registered or
+/// used. A backslash makes any character part of a name. `#123` is an entity
 /// by its bits. Comments are those of Rust.
 ///
 /// In systems, [`ExprQuery`](crate::ExprQuery) runs an expression; [`pair_expr!`](crate::pair_expr) makes one of which the text is

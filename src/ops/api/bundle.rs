@@ -114,7 +114,8 @@ pub(crate) fn insert_to<R: Relation, T: Send + Sync + 'static, V: Send + Sync + 
 /// assert!(world.has_pair::<Likes>(bob, alice));
 /// ```
 ///
-/// [`pairs!`](crate::pairs) is shorter for several.
+/// [`pairs!`](crate::pairs) is shorter for several. A pair is no component: in a `Query`, read the targets with
+/// [`Targets`](crate::Targets), and filter by [`Related`](crate::Related).
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<R: Relation, T: PairTarget = Entity>(pub R, pub T);
 

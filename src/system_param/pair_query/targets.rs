@@ -51,7 +51,7 @@ where
     /// ```
     ///
     /// # Complexity
-    /// A step per target and pair.
+    /// `O(targets + pairs)`.
     pub fn for_each_target(&mut self, mut each: impl FnMut(T::Item<'_, 's>, TargetSources<'_, 's, R, S, F>)) {
         let mut targets = self.iter_targets_lending();
         while let Some((target, sources)) = targets.fetch_next() {
