@@ -512,3 +512,37 @@ fn random_changes_leave_only_pairs_whose_ends_are_what_they_must_be() {
         }
     }
 }
+
+#[derive(Relation)]
+#[relation(with = Lodges)]
+struct Rents;
+
+/// Registered after the relation whose companion it is.
+#[derive(Relation)]
+#[relation(source(Person), target(City))]
+struct Lodges;
+
+#[test]
+fn companions_of_the_pairs_of_a_clone_are_checked_when_the_clone_has_its_components() {
+    let mut world = world_that_records_errors();
+    let [ann, rome, ..] = people(&mut world);
+    let clone_of = |world: &mut World, original| {
+        let clone = world.spawn_empty().id();
+        EntityCloner::build_opt_out(world).clone_entity(original, clone);
+        world.flush();
+        world.check_pairs().unwrap();
+        clone
+    };
+    world.insert_pair(ann, Rents, rome).unwrap();
+    let clone = clone_of(&mut world, ann);
+    assert!(world.has_pair::<Rents>(clone, rome) && world.has_pair::<Lodges>(clone, rome));
+    assert!(take_errors().is_empty());
+    // The other end is no clone: it is checked at once.
+    world.entity_mut(rome).remove::<City>();
+    assert!(world.has_pair::<Rents>(ann, rome) && !world.has_pair::<Lodges>(ann, rome));
+    take_errors();
+    let clone = clone_of(&mut world, ann);
+    assert!(!world.has_pair::<Lodges>(clone, rome));
+    let errors = take_errors();
+    assert!(errors.len() == 1 && errors[0].1.contains("the target must have `City`"), "{errors:?}");
+}

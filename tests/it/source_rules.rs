@@ -1,7 +1,7 @@
 //! Rules for targets that follow what happens to their sources: `on_last_source` and `on_source_despawn`.
 
 use crate::common::{size, spawn, take_reported_errors, world_that_records_errors};
-use bevy_ecs::{lifecycle::Despawn, prelude::*};
+use bevy_ecs::{entity::EntityCloner, lifecycle::Despawn, prelude::*};
 use bevy_relations::{
     error::{DespawnError, TraitsError},
     event::RemovalCause,
@@ -489,5 +489,19 @@ fn values_go_with_the_pairs_of_a_target_that_goes() {
     assert_eq!(world.pair_value::<Rents>(b, t).unwrap().0, 2);
     assert_eq!(world.remove_pair_batch::<Rents>([(a, t), (b, t)]), 2);
     assert!(!is_alive(&world, t));
+    world.check_pairs().unwrap();
+}
+
+#[test]
+fn a_clone_gets_its_components_before_what_it_gives_up_takes_it_along() {
+    let mut world = world_that_records_errors();
+    let [original, hat, helmet, clone] = nodes(&mut world);
+    world.insert_pair(original, Wears, hat).unwrap();
+    world.entity_mut(clone).insert(ChildOf(helmet));
+    world.insert_pair(clone, Wears, helmet).unwrap();
+    EntityCloner::build_opt_out(&mut world).clone_entity(original, clone);
+    world.flush();
+    assert!(!is_alive(&world, helmet) && !is_alive(&world, clone) && is_alive(&world, hat));
+    assert_eq!(take_reported_errors(), Vec::<String>::new());
     world.check_pairs().unwrap();
 }

@@ -5,7 +5,7 @@ use crate::{
     fetch,
     id::{RelationId, StoredPair, StoredTag},
     ops::{
-        mutate::{event::Removal, insert, plan::Given, remove, tag::insert_tag},
+        mutate::{event::Removal, insert, operation::Operation, plan::Given, remove, tag::insert_tag},
         register::report::{report, to_bevy},
     },
     relation::Value,
@@ -35,11 +35,14 @@ pub(in crate::ops) fn clone_pairs(_: &SourceComponent, context: &mut ComponentCl
     }
     let linked = context.linked_cloning();
     context.queue_deferred(move |world, mapper| {
+        // Bevy panics if the clone goes before it has its components, which it gets when this is done: targets that lose
+        // their last source here are despawned by the command that comes next.
+        let mut operation = Operation::begin(world);
         if linked {
-            retarget_to_clone(world, original, clone, mapper);
+            retarget_to_clone(operation.world(), original, clone, mapper);
         }
-        copy(world, original, clone, mapper, linked);
-        // The clone gets its components when this is done.
+        copy(operation.world(), original, clone, mapper, linked);
+        drop(operation);
         constraints::note_change(&mut DeferredWorld::from(&mut *world), clone);
     });
 }
@@ -105,7 +108,10 @@ fn copy(world: &mut World, original: Entity, clone: Entity, mapper: &mut dyn Ent
         if !world.entities().contains_spawned(target) {
             target = of;
         }
-        if let Err(error) = copy_one(world, relation, (original, of), (clone, target)) {
+        // Another clone may get its components later: it has the marker at most.
+        let is_new = target != of && world.entity(target).archetype().components().len() < 2;
+        let incomplete = [clone, if is_new { target } else { clone }];
+        if let Err(error) = copy_one(world, relation, (original, of), (clone, target), &incomplete) {
             report(world.commands(), error);
         } else if linked
             && target == of
@@ -139,7 +145,7 @@ fn retarget_to_clone(world: &mut World, target: Entity, clone: Entity, mapper: &
             }
             None => remove::remove_tag(world, StoredTag { source, tag: target }, Removal::REPLACED),
         };
-        if let Err(error) = copy_one(world, relation, (original, target), (source, clone)) {
+        if let Err(error) = copy_one(world, relation, (original, target), (source, clone), &[clone]) {
             report(world.commands(), error);
         }
     }
@@ -160,23 +166,25 @@ fn to_copy(world: &World, original: Entity) -> Vec<(Option<RelationId>, Entity)>
     copied
 }
 
-/// Copies a pair, or a tag if there is no relation, from the first source and target to the second.
+/// Copies a pair, or a tag if there is no relation, from the first source and target to the second. Components of those that
+/// are `incomplete` come later.
 fn copy_one(
     world: &mut World,
     relation: Option<RelationId>,
     from: (Entity, Entity),
     to: (Entity, Entity),
+    incomplete: &[Entity],
 ) -> Result {
     match relation {
         None => insert_tag(world, StoredTag { source: to.0, tag: to.1 }).map_err(to_bevy),
         Some(relation) => {
             let [from, to] = [from, to].map(|(source, target)| StoredPair { source, relation, target });
-            copy_pair(world, from, to)
+            copy_pair(world, from, to, incomplete)
         }
     }
 }
 
-fn copy_pair(world: &mut World, from: StoredPair, to: StoredPair) -> Result {
+fn copy_pair(world: &mut World, from: StoredPair, to: StoredPair, incomplete: &[Entity]) -> Result {
     let Some(store) = fetch::store(world) else { return Ok(()) };
     let row = store.relation(from.relation).row(from.source, from.target);
     let mut given = None;
@@ -194,5 +202,5 @@ fn copy_pair(world: &mut World, from: StoredPair, to: StoredPair) -> Result {
         given =
             Some(Given { type_id: kind.value_type(), name: kind.value_name(), value: Value::Boxed(value) });
     }
-    insert::insert_for_clone(world, to, given.as_mut()).map_err(to_bevy)
+    insert::insert_for_clone(world, to, given.as_mut(), incomplete).map_err(to_bevy)
 }

@@ -178,7 +178,8 @@ pub(crate) fn insert(
     insert_by_rules(world, pair, given)
 }
 
-/// [`insert`] for a clone that has not got its components yet: the caller looks later at those of the ends.
+/// [`insert`] for clones that have not got their components yet: the caller looks later at those of the ends that are
+/// `incomplete`.
 ///
 /// # Errors
 /// As there.
@@ -186,10 +187,15 @@ pub(in crate::ops) fn insert_for_clone(
     world: &mut World,
     pair: StoredPair,
     given: Option<&mut Given<'_>>,
+    incomplete: &[Entity],
 ) -> Result<(), InsertPairError> {
-    let is_constrained = |store: &PairStore| !store.registry().entry(pair.relation).constraints.is_empty();
-    match fetch::store(world).is_some_and(is_constrained) {
-        true => insert_by_plan(world, pair, given, false),
+    // Companions may have constraints, too.
+    let may_be_constrained = |store: &PairStore| {
+        let entry = store.registry().entry(pair.relation);
+        !entry.constraints.is_empty() || !entry.with.is_empty()
+    };
+    match fetch::store(world).is_some_and(may_be_constrained) {
+        true => insert_by_plan(world, pair, given, incomplete),
         false => insert(world, pair, given),
     }
 }
@@ -252,20 +258,20 @@ fn insert_by_rules(
     pair: StoredPair,
     given: Option<&mut Given<'_>>,
 ) -> Result<(), InsertPairError> {
-    insert_by_plan(world, pair, given, true)
+    insert_by_plan(world, pair, given, &[])
 }
 
 fn insert_by_plan(
     world: &mut World,
     pair: StoredPair,
     mut given: Option<&mut Given<'_>>,
-    checks_ends: bool,
+    incomplete: &[Entity],
 ) -> Result<(), InsertPairError> {
     for round in 0.. {
         let Some(store) = fetch::store(world) else {
             return Err(store_removed(world, pair.source, pair.target));
         };
-        let mut plan = plan(world, store, pair, given.as_deref(), checks_ends)?;
+        let mut plan = plan(world, store, pair, given.as_deref(), incomplete)?;
         if round > MAX_ROUNDS {
             let dead = if plan.lost.is_empty() { PairRole::Target } else { PairRole::Relation };
             return Err(InsertPairError::Dead { pair: attempted(world, store, pair), dead });
@@ -519,7 +525,7 @@ mod tests {
             value: Value::Slot(&mut slot),
         };
         let store = fetch::store(&world).unwrap();
-        let plan = plan(&world, store, pair, Some(&given), true).unwrap();
+        let plan = plan(&world, store, pair, Some(&given), &[]).unwrap();
         assert_eq!((plan.removals.len(), plan.insertions.len(), plan.newcomers.len()), (1, 1, 0));
         lose(&mut world);
         let error = apply(&mut world, pair, plan, Some(&mut given)).unwrap_err();

@@ -138,8 +138,8 @@ struct Planner<'a> {
     world: &'a World,
     store: &'a PairStore,
     given: Option<ValueType>,
-    /// The components of the ends are known by now.
-    checks_ends: bool,
+    /// Entities whose components come later.
+    incomplete: &'a [Entity],
     plan: InsertPlan,
     met: PlannedPairs,
     /// Pairs that give way.
@@ -148,8 +148,8 @@ struct Planner<'a> {
     queue: SmallVec<[StoredPair; 2]>,
 }
 
-/// Checks a request against every rule but those of values, which [`make_values`] checks. With `checks_ends` off, the caller
-/// looks later at the components of the ends.
+/// Checks a request against every rule but those of values, which [`make_values`] checks. The caller
+/// looks later at the components of those that are `incomplete`.
 ///
 /// # Errors
 /// The first rule that is broken, by the pair itself or by a companion.
@@ -161,11 +161,11 @@ pub(crate) fn plan(
     store: &PairStore,
     pair: StoredPair,
     given: Option<&Given<'_>>,
-    checks_ends: bool,
+    incomplete: &[Entity],
 ) -> Result<InsertPlan, InsertPairError> {
     let mut planner = Planner::new(world, store);
     planner.given = given.map(Given::value_type);
-    planner.checks_ends = checks_ends;
+    planner.incomplete = incomplete;
     planner.add(pair, true)?;
     planner.finish()
 }
@@ -294,7 +294,7 @@ impl<'a> Planner<'a> {
             world,
             store,
             given: None,
-            checks_ends: true,
+            incomplete: &[],
             plan: InsertPlan::default(),
             met: PlannedPairs::default(),
             gone: PlannedPairs::default(),
@@ -322,7 +322,7 @@ impl<'a> Planner<'a> {
         let kind = self.store.column_of(pair.relation, pair.source, pair.target);
         if !there {
             self.rules(pair)?;
-            if self.checks_ends && !self.store.registry().entry(pair.relation).constraints.is_empty() {
+            if !self.store.registry().entry(pair.relation).constraints.is_empty() {
                 self.ends(pair)?;
             }
         }
@@ -427,7 +427,7 @@ impl<'a> Planner<'a> {
                     PairEnd::Source => pair.source,
                     PairEnd::Target => pair.target,
                 };
-                if constraint.holds(self.world, end) {
+                if self.incomplete.contains(&end) || constraint.holds(self.world, end) {
                     continue;
                 }
                 let broken = || BrokenConstraint::new(self.world, self.store, pair, constraint);
