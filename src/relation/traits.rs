@@ -425,12 +425,14 @@ impl RelationTraits {
         if self.has_final() && self.is_inheritable() {
             return clash("final", "inheritable");
         }
-        for (name, constraints) in [("source", &self.source), ("target", &self.target)] {
+        for (first, second, constraints) in
+            [("source(C)", "source(!C)", &self.source), ("target(C)", "target(!C)", &self.target)]
+        {
             let excluded = |required: &EndConstraint| {
                 constraints.iter().any(|other| !other.is_required() && other.is_about_same(required))
             };
             if constraints.iter().any(|constraint| constraint.is_required() && excluded(constraint)) {
-                return clash(name, name);
+                return clash(first, second);
             }
         }
         if self.key.is_some() {

@@ -339,7 +339,7 @@ fn constraints_that_cannot_hold_are_rejected() {
         .source(EndConstraint::with::<Person>())
         .source(EndConstraint::without::<Person>());
     let error = world.spawn_relation("R", both).unwrap_err();
-    assert!(error.to_string().ends_with("`source` contradicts `source`"), "{error}");
+    assert!(error.to_string().ends_with("`source(C)` contradicts `source(!C)`"), "{error}");
     let no_default =
         RelationTraits::new().target(EndConstraint::with::<City>()).on_missing(OnMissing::Insert);
     let error = world.spawn_relation("R", no_default).unwrap_err();

@@ -131,7 +131,7 @@ fn an_event_does_not_go_along_what_is_not_traversable() {
     let likes = world.entity_of::<Likes>();
     world.insert_pair(a, Likes, b).unwrap();
     let error = world.trigger_along_by_id(likes, Call::to(a), Direction::Targets).unwrap_err();
-    assert_eq!(error.to_string(), "Likes is not traversable: events do not go along it");
+    assert_eq!(error.to_string(), "Likes is not traversable: declare it `traversable` to follow it");
     assert!(world.trigger_along_by_id(a, Call::to(a), Direction::Targets).is_err(), "no relation at all");
     world.commands().trigger_along_by_id(likes, Call::to(a), Direction::Sources);
     world.flush();

@@ -155,7 +155,10 @@ impl RequiredAccess {
         let elsewhere = self.elsewhere.get_conflicts(data);
         if !elsewhere.is_empty() {
             let shared = self.describe(&elsewhere, components);
-            return Some(format!("has data that conflicts with {shared}, a field of other entities"));
+            return Some(format!(
+                "has data that conflicts with {shared}, which the expression reads or writes on its own: put `ExprQuery` and a \
+                 `Query` with the data into a `ParamSet`"
+            ));
         }
         match self.own.get_conflicts(data) {
             AccessConflicts::Individual(shared) if !shared.iter().any(|id| self.own.has_write(id)) => {

@@ -50,9 +50,9 @@ impl<const AUTO: bool, E: EntityEvent, T: Traversal<E>> Propagation for Propagat
     }
 }
 
-/// An event was to go along a relation that is not traversable.
+/// A relation was to be followed that is not traversable.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error("{relation} is not traversable: events do not go along it")]
+#[error("{relation} is not traversable: declare it `traversable` to follow it")]
 pub struct NotTraversableError {
     /// The relation.
     pub relation: RelationName,
