@@ -11,6 +11,7 @@
 //! - `Disabled` that was inserted by hand is a cause, too: it stays until it is removed by hand. If it is removed while there
 //!   are other causes, it is back at once.
 //! - When the entity above is despawned, what was below it no longer is.
+//! - When the resource that counts the causes is removed, as by a despawn of every entity, what they disabled is enabled.
 //! - A clone is disabled by what it lies below itself, and by hand if the original was.
 //!
 //! Nothing is paid before the first call. From then on the pairs of the relation are followed by observers.

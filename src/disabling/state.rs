@@ -9,13 +9,14 @@ use crate::{
     store::{Cursor, PairStore, RelationIndex},
     traverse::RelationView,
 };
-use alloc::vec::Vec;
+use alloc::{collections::VecDeque, vec::Vec};
 use bevy_ecs::{
     component::{Component, ComponentId},
     entity::Entity,
     entity_disabling::Disabled,
     lifecycle::{HookContext, Insert, Remove},
     observer::{Observer, On},
+    query::{Allow, With},
     resource::Resource,
     world::{DeferredWorld, World},
 };
@@ -43,15 +44,32 @@ struct Disabling {
     cover: Cover,
     /// How far the journal of the relation was read.
     cursor: Cursor,
+    /// They came to lie below a root, or do no longer, and are still to be settled.
+    unsettled: VecDeque<Entity>,
     observers: Followers,
 }
 
 /// Everything that is disabled along relations.
 #[derive(Resource)]
+#[component(on_remove = released)]
 pub(crate) struct DisabledAlong {
     relations: Vec<Disabling>,
     /// They note what others do to [`Disabled`].
     observers: [Entity; 2],
+}
+
+/// The entity of a resource can be despawned as any other. Every cause is forgotten then: nothing could take one back.
+fn released(mut world: DeferredWorld<'_>, context: HookContext) {
+    let Some(along) = world.get::<DisabledAlong>(context.entity) else { return };
+    let observers = along.observers;
+    let followers: Vec<Followers> = along.relations.iter().map(|disabling| disabling.observers).collect();
+    world.commands().queue(move |world: &mut World| {
+        despawn(world, observers);
+        followers.into_iter().for_each(|followers| followers.despawn(world));
+        let mut marked = world.query_filtered::<Entity, (With<DisabledBelow>, Allow<Disabled>)>();
+        let marked: Vec<Entity> = marked.iter(world).collect();
+        marked.into_iter().for_each(|entity| settle_now(world, entity));
+    });
 }
 
 impl DisabledAlong {
@@ -171,7 +189,7 @@ fn follow(world: &mut World, relation: Entity) -> Result<Followed, DisablingErro
         if along.get(key).is_some() {
             observers.despawn(world);
         } else {
-            along.relations.push(Disabling { key, cover, cursor, observers });
+            along.relations.push(Disabling { key, cover, cursor, unsettled: VecDeque::new(), observers });
         }
     }
     Ok(key)
@@ -184,22 +202,41 @@ fn update(world: &mut World, key: Followed) {
 
 /// [`update`], after an entity has become a root, or is one no longer.
 fn update_from(world: &mut World, key: Followed, root: Option<Entity>) {
-    for entity in refresh(world, key, root) {
-        settle_now(world, entity);
+    refresh(world, key, root);
+    let left = with(world, key, |disabling| take(&mut disabling.unsettled)).unwrap_or_default();
+    let mut settling = Settling { world, key, left };
+    while let Some(entity) = settling.left.pop_front() {
+        settle_now(settling.world, entity);
     }
 }
 
-/// Makes what is known of a relation right. Returns the entities that came to lie below a root, or do no longer.
-fn refresh(world: &mut World, key: Followed, root: Option<Entity>) -> Vec<Entity> {
+/// Entities are being settled, which runs users' code. Those that are left when that panics are settled the next time.
+struct Settling<'w> {
+    world: &'w mut World,
+    key: Followed,
+    left: VecDeque<Entity>,
+}
+
+impl Drop for Settling<'_> {
+    fn drop(&mut self) {
+        if !self.left.is_empty() {
+            let left = take(&mut self.left);
+            with(self.world, self.key, |disabling| disabling.unsettled.extend(left));
+        }
+    }
+}
+
+/// Makes what is known of a relation right, and notes the entities that came to lie below a root, or do no longer.
+fn refresh(world: &mut World, key: Followed, root: Option<Entity>) {
     let Some(disabling) = world.get_resource::<DisabledAlong>().and_then(|along| along.get(key)) else {
-        return Vec::new();
+        return;
     };
     let cursor = disabling.cursor;
     if root.is_none() && fetch::store(world).is_some_and(|store| key.is_current(store, cursor)) {
-        return Vec::new();
+        return;
     }
     // Nothing else runs until it is put back.
-    let Some(mut cover) = with(world, key, |disabling| take(&mut disabling.cover)) else { return Vec::new() };
+    let Some(mut cover) = with(world, key, |disabling| take(&mut disabling.cover)) else { return };
     let mut known = None;
     if let Some(store) = fetch::store_mut(world)
         && let Some(id) = key.relation(store)
@@ -216,8 +253,8 @@ fn refresh(world: &mut World, key: Followed, root: Option<Entity>) -> Vec<Entity
     with(world, key, |disabling| {
         disabling.cover = cover;
         disabling.cursor = end;
+        disabling.unsettled.extend(changed);
     });
-    changed
 }
 
 /// [`settle_now`], once what is known is right.

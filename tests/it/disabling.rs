@@ -5,9 +5,12 @@ use crate::common::{
     Random, fewer, record_errors_of, spawn, take_reported_errors, world_that_records_errors,
 };
 use bevy_app::prelude::*;
-use bevy_ecs::{entity_disabling::Disabled, prelude::*};
+use bevy_ecs::{entity_disabling::Disabled, error::FallbackErrorHandler, prelude::*, resource::IsResource};
 use bevy_relations::{disabling::*, error::DisablingError, prelude::*};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 #[derive(Relation)]
 #[relation(exclusive, traversable)]
@@ -268,6 +271,47 @@ fn everything_is_right_again_after_every_observer_was_despawned() {
     world.insert_pair(leaf, PartOf, root).unwrap();
     world.entity_mut(middle).remove::<Disabled>();
     assert_eq!(disabled(world, [middle, leaf]), [true; 2]);
+}
+
+#[test]
+fn everybody_is_disabled_after_an_observer_has_panicked() {
+    let mut world = world_that_records_errors();
+    let [root, first, second, third, other] = spawn(&mut world);
+    for source in [first, second, third] {
+        world.insert_pair(source, PartOf, root).unwrap();
+    }
+    let mut panics = true;
+    world.add_observer(move |_: On<Add<Disabled>>| assert!(!core::mem::take(&mut panics), "no"));
+    catch_unwind(AssertUnwindSafe(|| world.disable_below::<PartOf>(root))).unwrap_err();
+    assert_eq!(world.causes_below::<PartOf>(root), 1);
+    // The next change settles those that are left, wherever it is.
+    world.insert_pair(other, PartOf, third).unwrap();
+    assert_eq!(disabled(&world, [root, first, second, third, other]), [false, true, true, true, true]);
+    world.enable_below::<PartOf>(root).unwrap();
+    assert_eq!(disabled(&world, [first, second, third, other]), [false; 4]);
+}
+
+#[test]
+fn nobody_stays_disabled_once_the_entities_of_resources_are_despawned() {
+    let mut world = world_that_records_errors();
+    let [root, middle, leaf] = chain(&mut world);
+    world.entity_mut(leaf).insert(Disabled);
+    world.disable_below::<PartOf>(root).unwrap();
+    assert_eq!(disabled(&world, [middle, leaf]), [true; 2]);
+    let resources: Vec<Entity> = world
+        .query_filtered::<Entity, (With<IsResource>, Without<FallbackErrorHandler>)>()
+        .iter(&world)
+        .collect();
+    for resource in resources {
+        world.despawn(resource);
+    }
+    assert_eq!(disabled(&world, [middle, leaf]), [false, true]);
+    assert_eq!(world.causes_below::<PartOf>(root), 0);
+    world.insert_pair(middle, PartOf, root).unwrap();
+    world.disable_below::<PartOf>(root).unwrap();
+    assert_eq!(disabled(&world, [middle, leaf]), [true; 2]);
+    world.enable_below::<PartOf>(root).unwrap();
+    assert_eq!(disabled(&world, [middle, leaf]), [false, true]);
 }
 
 /// What is known beside the pairs.
