@@ -274,7 +274,7 @@ fn everything_is_right_again_after_every_observer_was_despawned() {
 }
 
 #[test]
-fn everybody_is_disabled_after_an_observer_has_panicked() {
+fn what_lies_below_is_disabled_after_an_observer_has_panicked() {
     let mut world = world_that_records_errors();
     let [root, first, second, third, other] = spawn(&mut world);
     for source in [first, second, third] {
@@ -292,7 +292,7 @@ fn everybody_is_disabled_after_an_observer_has_panicked() {
 }
 
 #[test]
-fn nobody_stays_disabled_once_the_entities_of_resources_are_despawned() {
+fn nothing_stays_disabled_once_the_entities_of_resources_are_despawned() {
     let mut world = world_that_records_errors();
     let [root, middle, leaf] = chain(&mut world);
     world.entity_mut(leaf).insert(Disabled);
