@@ -204,8 +204,8 @@ fn data_may_not_meet_fields_of_other_entities() {
     fn reads_what_is_written(_: ExprQuery<Writes, &Size>) {}
     fn both_write_own(_: ExprQuery<WritesOwn, &mut Fuel>) {}
     fn reads_own_that_is_written(_: ExprQuery<WritesOwn, &Fuel>) {}
-    refused(writes_what_is_read, &["ExprQuery<Reads, &mut Size>", "`Size($p)`", "other entities"]);
-    refused(reads_what_is_written, &["ExprQuery<Writes, &Size>", "`[inout] Size($p)`", "other entities"]);
+    refused(writes_what_is_read, &["ExprQuery<Reads, &mut Size>", "`Size($p)`", "ParamSet"]);
+    refused(reads_what_is_written, &["ExprQuery<Writes, &Size>", "`[inout] Size($p)`", "ParamSet"]);
     refused(both_write_own, &["ExprQuery<WritesOwn, &mut Fuel>", "`[inout] Fuel`"]);
     refused(reads_own_that_is_written, &["ExprQuery<WritesOwn, &Fuel>", "`[inout] Fuel`"]);
 }
