@@ -14,6 +14,12 @@ pub enum DisablingError {
     /// The relation cannot be followed.
     #[error(transparent)]
     NotTraversable(#[from] NotTraversableError),
+    /// The entity of the relation is not alive.
+    #[error("the relation {relation} cannot be followed: it is not alive")]
+    DeadRelation {
+        /// The entity.
+        relation: Entity,
+    },
     /// The entity is not alive.
     #[error("nothing is below {root}: it is not alive")]
     Dead {

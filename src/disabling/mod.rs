@@ -83,7 +83,7 @@ pub trait WorldDisablingExt: sealed::Sealed {
     /// [`disable_below`](Self::disable_below) along any relation.
     ///
     /// # Errors
-    /// If `root` is not alive, or the relation is not traversable.
+    /// If `root` or the relation is not alive, or the relation is not traversable.
     fn disable_below_by_id(&mut self, relation: Entity, root: Entity) -> Result<(), DisablingError>;
 
     /// Takes back one call of [`disable_below`](Self::disable_below). What has no other cause is enabled.
@@ -95,7 +95,7 @@ pub trait WorldDisablingExt: sealed::Sealed {
     /// [`enable_below`](Self::enable_below) along any relation.
     ///
     /// # Errors
-    /// As `enable_below`; also if the relation is not traversable.
+    /// As `enable_below`; also if the relation is not alive, or not traversable.
     fn enable_below_by_id(&mut self, relation: Entity, root: Entity) -> Result<(), DisablingError>;
 
     /// How many calls of [`disable_below`](Self::disable_below) with `root` were not taken back. Constant time.

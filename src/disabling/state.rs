@@ -3,10 +3,9 @@
 use super::{cover::Cover, error::DisablingError};
 use crate::{
     fetch,
-    id::RelationId,
     ops::{Followed, Followers, NotTraversableError, relation_id_of, use_store},
     relation::EntityName,
-    store::{Cursor, PairStore, RelationIndex},
+    store::{Cursor, RelationIndex},
     traverse::RelationView,
 };
 use alloc::{collections::VecDeque, vec::Vec};
@@ -133,7 +132,7 @@ pub(super) fn disable(world: &mut World, relation: Entity, root: Entity) -> Resu
 
 /// Takes a cause away for which everything below `root` is disabled.
 pub(super) fn enable(world: &mut World, relation: Entity, root: Entity) -> Result<(), DisablingError> {
-    let (key, _) = traversable(use_store(world), relation)?;
+    let key = traversable(world, relation)?;
     if !world.entities().contains_spawned(root) {
         return Err(DisablingError::Dead { root });
     }
@@ -158,19 +157,23 @@ pub(super) fn enable(world: &mut World, relation: Entity, root: Entity) -> Resul
     Ok(())
 }
 
-/// The relation that an entity is, which must be traversable.
-fn traversable(store: &PairStore, relation: Entity) -> Result<(Followed, RelationId), DisablingError> {
+/// The relation that an entity is, which must be alive and traversable.
+fn traversable(world: &mut World, relation: Entity) -> Result<Followed, DisablingError> {
+    if !world.entities().contains_spawned(relation) {
+        return Err(DisablingError::DeadRelation { relation });
+    }
+    let store = &*use_store(world);
     let registry = store.registry();
     let id = registry.of_entity(relation).filter(|&id| registry.entry(id).traits.is_traversable());
     match id {
-        Some(id) => Ok((Followed::of_entity(store, relation), id)),
+        Some(_) => Ok(Followed::of_entity(store, relation)),
         None => Err(NotTraversableError { relation: registry.name_of(relation) }.into()),
     }
 }
 
 /// Follows the pairs of a relation from now on.
 fn follow(world: &mut World, relation: Entity) -> Result<Followed, DisablingError> {
-    let (key, _) = traversable(use_store(world), relation)?;
+    let key = traversable(world, relation)?;
     // Its traits may not change any more.
     relation_id_of(world, relation)?;
     if world.get_resource::<DisabledAlong>().is_none() {

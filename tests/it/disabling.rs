@@ -96,6 +96,10 @@ fn what_cannot_be_done_is_an_error_that_names_the_things() {
         assert!(matches!(error, DisablingError::NotTraversable(_)), "{error}");
         assert!(world.enable_below_by_id(relation, root).is_err());
     }
+    // `middle` was despawned above.
+    for error in [world.disable_below_by_id(middle, root), world.enable_below_by_id(middle, root)] {
+        assert_eq!(error, Err(DisablingError::DeadRelation { relation: middle }));
+    }
     // A relationship that may lead to itself cannot be followed, which the compiler does not know.
     assert!(matches!(world.disable_below::<AimsAt>(root), Err(DisablingError::NotTraversable(_))));
     assert!(!is_disabled(&world, leaf));
