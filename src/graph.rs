@@ -48,7 +48,7 @@ use petgraph::{
 /// ```
 ///
 /// # Complexity
-/// Creating one takes a step per pair, to number the nodes. After that, the neighbours of a node cost what
+/// Creating one takes O(pairs), to number the nodes. After that, the neighbours of a node cost what
 /// [`targets`](RelationView::targets) and [`sources`](RelationView::sources) cost.
 ///
 /// # Panics

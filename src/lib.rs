@@ -12,15 +12,20 @@ mod ops;
 mod plugin;
 mod store;
 
+pub mod debug;
 pub mod disabling;
 pub mod expr;
 #[cfg(feature = "petgraph")]
 pub mod graph;
 pub mod id;
 pub mod islands;
+#[cfg(feature = "bevy_reflect")]
+pub mod mirror;
 pub mod names;
+pub mod prefab;
 pub mod query;
 pub mod relation;
+pub mod snapshot;
 pub mod system_param;
 pub mod traverse;
 pub mod world;
@@ -43,6 +48,8 @@ pub mod event {
 
 /// Every error, but those of expressions and names.
 pub mod error {
+    #[cfg(feature = "bevy_reflect")]
+    pub use crate::mirror::MirrorError;
     pub use crate::{
         disabling::DisablingError,
         islands::IslandsError,
@@ -50,9 +57,12 @@ pub mod error {
             AttemptedPair, BrokenConstraint, ConstraintError, DespawnError, InsertPairError,
             InsertPairsError, NotTraversableError, PairRole, ReorderError,
         },
+        prefab::InstantiateError,
         relation::{EntityName, PairRefusal, ParseTraitsError, TraitConflict, TraitsError},
+        snapshot::SnapshotError,
         store::{Invariant, PairInvariantError},
         traverse::DepthError,
+        world::ScopeError,
     };
 }
 
@@ -87,9 +97,9 @@ pub mod __private {
         relation::{
             CleanupPolicy, EndConstraint, ExclusiveRelation, KeyReader, KeyVariants, KeyedRelation,
             OnInstantiate, OnLastSource, OnMissing, OnSourceDespawn, PairContext, PairRefusal, Probe,
-            ProbeClone, ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, ProbeFromStr,
-            ProbeFromStrFallback, ProbeVariants, ProbeVariantsFallback, RelationHint, RelationInfo,
-            RelationIsNotAComponent, StoredRelation, TraitsError, TraversableRelation,
+            ProbeClone, ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, ProbeEq, ProbeEqFallback,
+            ProbeFromStr, ProbeFromStrFallback, ProbeVariants, ProbeVariantsFallback, RelationHint,
+            RelationInfo, RelationIsNotAComponent, StoredRelation, TraitsError, TraversableRelation,
         },
     };
     pub use bevy_ecs::{

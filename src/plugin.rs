@@ -1,34 +1,33 @@
 //! The plugin, and adopting Bevy's relationships.
 
-#[cfg(feature = "bevy_reflect")]
-use crate::system_param::{PairsView, refresh_views};
 use crate::{
     disabling,
     expr::ExprNames,
     fetch,
     islands::{self, WorldIslandsExt},
-    ops::{adopt, maintain, needs_mending, prepare, relation_id, use_store},
+    ops::{self, adopt, has_constraints, maintain, needs_mending, prepare, relation_id, use_store},
     relation::{Relation, RelationTraits, TraitsError, TraversableRelation, short_name},
     world::WorldPairExt,
 };
-use alloc::string::String;
 #[cfg(feature = "bevy_reflect")]
-use bevy_app::Last;
-use bevy_app::{App, Main, Plugin};
+use crate::{
+    expr::WorldFieldIndexExt,
+    mirror::{self, MirroredRelation, WorldMirrorExt},
+    system_param::{PairsView, refresh_views},
+};
+use alloc::string::String;
+use bevy_app::{App, Last, Main, Plugin};
 use bevy_ecs::{
     component::Component,
     entity::Entity,
     relationship::Relationship,
     resource::Resource,
-    schedule::{IntoScheduleConfigs, SystemSet},
+    schedule::{IntoScheduleConfigs, Schedules, SystemSet},
+    system::Local,
     world::World,
 };
 #[cfg(feature = "bevy_reflect")]
-use bevy_ecs::{
-    reflect::AppTypeRegistry,
-    schedule::Schedules,
-    system::{Local, RunSystemOnce},
-};
+use bevy_ecs::{reflect::AppTypeRegistry, system::RunSystemOnce};
 use core::any::{TypeId, type_name};
 
 /// Adds relations to an app.
@@ -45,6 +44,7 @@ impl Plugin for RelationsPlugin {
         prepare(app.world_mut());
         // A schedule that runs on several threads costs microseconds to start, `Main` does not.
         app.add_systems(Main, maintain_pairs.in_set(RelationsSystems::Maintain).before(Main::run_main));
+        app.add_systems(Main, start_constraints.after(Main::run_main));
         #[cfg(feature = "bevy_reflect")]
         app.init_resource::<AppTypeRegistry>()
             .register_type::<PairsView>()
@@ -59,6 +59,9 @@ pub enum RelationsSystems {
     /// In [`Main`], before [`First`](bevy_app::First): settles depths, forgets old changes, spawns observers again that
     /// were despawned, brings [islands](crate::islands) up to date.
     Maintain,
+    /// In [`Last`](bevy_app::Last): checks the ends of pairs that commands have inserted, as
+    /// [`check_constraints`](WorldPairExt::check_constraints) does. Only once there has been a relation that asks for components.
+    Constraints,
     /// In [`Last`](bevy_app::Last): brings [`PairsView`](crate::system_param::PairsView)s up to date. Only with the feature
     /// `bevy_reflect`, and once there has been such a view.
     RefreshViews,
@@ -70,9 +73,29 @@ fn maintain_pairs(world: &mut World) {
     }
     islands::update_all(world);
     disabling::update_all(world);
+    #[cfg(feature = "bevy_reflect")]
+    mirror::update_all(world);
     if let Some(store) = fetch::store_mut(world) {
         store.maintain();
     }
+}
+
+/// Adds the system that checks the ends of pairs, at the end of the first frame with a relation that asks for components.
+fn start_constraints(world: &mut World, mut started: Local<bool>) {
+    if *started || !has_constraints(world) {
+        return;
+    }
+    *started = true;
+    let mut schedules = world.get_resource_or_init::<Schedules>();
+    let check =
+        check_constraints.in_set(RelationsSystems::Constraints).before(RelationsSystems::RefreshViews);
+    schedules.add_systems(Last, check);
+    // `Last` of this frame is over.
+    check_constraints(world);
+}
+
+fn check_constraints(world: &mut World) {
+    ops::check_constraints(world);
 }
 
 /// Adds the system that keeps views up to date, at the end of the first frame with one.
@@ -227,6 +250,20 @@ pub trait AppRelationExt {
     /// # Panics
     /// If the traits of `R` are rejected.
     fn track_islands<R: Relation>(&mut self) -> &mut Self;
+
+    /// See [`WorldFieldIndexExt::index_field`]. `register_type` comes first.
+    ///
+    /// # Panics
+    /// If the component is not reflected, or has no such field, or one that is not compared.
+    #[cfg(feature = "bevy_reflect")]
+    fn index_field<C: Component>(&mut self, field: &str) -> &mut Self;
+
+    /// See [`WorldMirrorExt::mirror_pairs`].
+    ///
+    /// # Panics
+    /// If the traits of `R` are rejected.
+    #[cfg(feature = "bevy_reflect")]
+    fn mirror_pairs<R: MirroredRelation>(&mut self) -> &mut Self;
 }
 
 impl AppRelationExt for App {
@@ -244,6 +281,22 @@ impl AppRelationExt for App {
 
     fn track_islands<R: Relation>(&mut self) -> &mut Self {
         if let Err(error) = self.world_mut().track_islands::<R>() {
+            panic!("{error}");
+        }
+        self
+    }
+
+    #[cfg(feature = "bevy_reflect")]
+    fn index_field<C: Component>(&mut self, field: &str) -> &mut Self {
+        if let Err(error) = self.world_mut().index_field::<C>(field) {
+            panic!("{error}");
+        }
+        self
+    }
+
+    #[cfg(feature = "bevy_reflect")]
+    fn mirror_pairs<R: MirroredRelation>(&mut self) -> &mut Self {
+        if let Err(error) = self.world_mut().mirror_pairs::<R>() {
             panic!("{error}");
         }
         self

@@ -22,10 +22,10 @@ const LAYERS: &[&[&str]] = &[
     &["store"],
     &["traverse", "fetch", "names"],
     &["ops", "graph"],
-    &["query", "system_param", "islands", "disabling"],
+    &["query", "system_param", "islands", "disabling", "mirror"],
     &["world"],
     &["expr"],
-    &["prefab", "persist", "debug"],
+    &["prefab", "snapshot", "debug"],
     &["plugin"],
 ];
 
@@ -33,7 +33,7 @@ const LAYERS: &[&[&str]] = &[
 /// gathers them.
 const FLOORS: &[(&str, &[&str])] = &[
     ("ops", &["register", "mutate", "lifecycle", "api"]),
-    ("expr", &["text", "eval", "bind", "plan", "exec", "result", "param"]),
+    ("expr", &["text", "eval", "bind", "insert", "index", "plan", "exec", "result", "param"]),
     ("expr/plan", &["logical", "estimate", "reorder", "physical"]),
 ];
 

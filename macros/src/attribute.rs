@@ -141,12 +141,20 @@ impl Attribute {
 }
 
 impl Choice {
-    /// The variant called `name`, or what to say about a name that is none.
-    pub(crate) fn find(&self, name: &str) -> Result<&'static str, String> {
+    /// The variant called `name`, or what to say about a name that is none. `of` is the attribute that takes it.
+    pub(crate) fn find(&self, name: &str, of: &str) -> Result<&'static str, String> {
         if let Some(variant) = self.variants.iter().find(|variant| **variant == name) {
             return Ok(variant);
         }
-        Err(unknown(self.noun, name, self.plural, self.variants))
+        let message = unknown(self.noun, name, &format!("{} of `{of}`", self.plural), self.variants);
+        let other = ATTRIBUTES.iter().find_map(|other| match other.takes {
+            Takes::Variant(choice) => choice.variants.contains(&name).then_some((choice.noun, other.name)),
+            _ => None,
+        });
+        Err(match other {
+            Some((noun, other)) => format!("{message}; `{name}` is a {noun} of `{other}`"),
+            None => message,
+        })
     }
 }
 

@@ -162,13 +162,14 @@ fn validate(path: &ExprPath) -> TokenStream {
     }
 }
 
-/// `Relation::info`. The probes find out whether the type is `Default` and `Clone` by the method that
+/// `Relation::info`. The probes find out whether the type is `Default`, `Clone` and `PartialEq` by the method that
 /// resolves: the trait without the bound is one `&` further away.
 fn info(checks: bool) -> TokenStream {
     quote! {
         fn info() -> ::bevy_relations::__private::RelationInfo<Self> {
             use ::bevy_relations::__private::{
                 ProbeClone as _, ProbeCloneFallback as _, ProbeDefault as _, ProbeDefaultFallback as _,
+                ProbeEq as _, ProbeEqFallback as _,
             };
             static HINT: ::bevy_relations::__private::RelationHint =
                 ::bevy_relations::__private::RelationHint::new();
@@ -176,6 +177,7 @@ fn info(checks: bool) -> TokenStream {
                 hint: &HINT,
                 default: (&::bevy_relations::__private::Probe::<Self>::NEW).default_fn(),
                 clone: (&::bevy_relations::__private::Probe::<Self>::NEW).clone_fn(),
+                eq: (&::bevy_relations::__private::Probe::<Self>::NEW).eq_fn(),
                 checks: #checks,
             }
         }

@@ -236,7 +236,9 @@ fn assigned_variant(
     if value.is_empty() {
         return Err(Error::new_spanned(quote!(#name #equals), attribute.needs()));
     }
-    let variant = choice.find(&value.to_string()).map_err(|message| Error::new_spanned(&value, message))?;
+    let variant = choice
+        .find(&value.to_string(), attribute.name)
+        .map_err(|message| Error::new_spanned(&value, message))?;
     let variant = Ident::new(variant, value.span());
     Ok((Value::Variant(choice, variant), quote!(= #value)))
 }

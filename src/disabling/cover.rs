@@ -18,7 +18,7 @@ impl Cover {
     /// to the pairs since the last time, `None` if that is not known; `root` has become a root, or is one no longer.
     ///
     /// # Complexity
-    /// A step per pair with a target that was added or taken out, beside the changes.
+    /// O(pairs with a target that was added or taken out), beside the changes.
     pub(super) fn update(
         &mut self,
         index: &RelationIndex,

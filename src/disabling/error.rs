@@ -34,6 +34,15 @@ pub enum DisablingError {
         /// The relation.
         relation: RelationName,
     },
+    /// Something, such as an observer, removed `Disabled` each time that it was inserted. The entity stays as it is until what it
+    /// lies below changes. Goes to Bevy's error handler.
+    #[error(
+        "{entity} stays enabled, although it lies below what is disabled: its `Disabled` is removed whenever it is inserted"
+    )]
+    Undone {
+        /// The entity.
+        entity: EntityName,
+    },
     /// The traits of the relation were rejected.
     #[error(transparent)]
     Traits(#[from] TraitsError),

@@ -9,7 +9,8 @@
 //! - What comes to lie below is disabled by the same verb, and what no longer does, along no path, is enabled if there is no other
 //!   cause.
 //! - `Disabled` that was inserted by hand is a cause, too: it stays until it is removed by hand. If it is removed while there
-//!   are other causes, it is back at once.
+//!   are other causes, it is back at once. What removes it each time, as an observer could, is given up on after a few times, and
+//!   [reported](DisablingError::Undone).
 //! - When the entity above is despawned, what was below it no longer is.
 //! - When the resource that counts the causes is removed, as by a despawn of every entity, what they disabled is enabled.
 //! - A clone is disabled by what it lies below itself, and by hand if the original was.
@@ -77,7 +78,7 @@ pub trait WorldDisablingExt: sealed::Sealed {
     /// If `root` is not alive, or the relation is a Bevy relationship that is not traversable. Nothing has changed then.
     ///
     /// # Complexity
-    /// A step per pair below `root`, up to entities that are disabled along `R` already.
+    /// O(pairs below `root`), up to entities that are disabled along `R` already.
     fn disable_below<R: TraversableRelation>(&mut self, root: Entity) -> Result<(), DisablingError>;
 
     /// [`disable_below`](Self::disable_below) along any relation.
@@ -104,7 +105,7 @@ pub trait WorldDisablingExt: sealed::Sealed {
     /// Why an entity is disabled: the relations and roots. None if it is not, or by hand only.
     ///
     /// # Complexity
-    /// A step per pair above the entity.
+    /// O(pairs above the entity).
     fn disabling_roots(&self, entity: Entity) -> Vec<(Entity, Entity)>;
 }
 

@@ -3,7 +3,7 @@
 use super::{cover::Cover, error::DisablingError};
 use crate::{
     fetch,
-    ops::{Followed, Followers, NotTraversableError, relation_id_of, use_store},
+    ops::{Followed, Followers, NotTraversableError, relation_id_of, to_bevy, use_store},
     relation::EntityName,
     store::{Cursor, RelationIndex},
     traverse::RelationView,
@@ -13,6 +13,7 @@ use bevy_ecs::{
     component::{Component, ComponentId},
     entity::Entity,
     entity_disabling::Disabled,
+    error::Result,
     lifecycle::{HookContext, Insert, Remove},
     observer::{Observer, On},
     query::{Allow, With},
@@ -20,6 +21,9 @@ use bevy_ecs::{
     world::{DeferredWorld, World},
 };
 use core::mem::take;
+
+/// How often [`Disabled`] is put back while it is being put back, before it takes something to remove it each time.
+const MAX_ROUNDS: usize = 8;
 
 /// On every entity that is disabled because it lies below another.
 ///
@@ -55,6 +59,8 @@ pub(crate) struct DisabledAlong {
     relations: Vec<Disabling>,
     /// They note what others do to [`Disabled`].
     observers: [Entity; 2],
+    /// The entities that [`Disabled`] is being inserted into, which runs users' code.
+    in_progress: Vec<Entity>,
 }
 
 /// The entity of a resource can be despawned as any other. Every cause is forgotten then: nothing could take one back.
@@ -182,7 +188,11 @@ fn follow(world: &mut World, relation: Entity) -> Result<Followed, DisablingErro
         if world.get_resource::<DisabledAlong>().is_some() {
             despawn(world, observers);
         } else {
-            world.insert_resource(DisabledAlong { relations: Vec::new(), observers });
+            world.insert_resource(DisabledAlong {
+                relations: Vec::new(),
+                observers,
+                in_progress: Vec::new(),
+            });
         }
     }
     if with(world, key, |_| ()).is_none() {
@@ -271,16 +281,39 @@ fn settle(world: &mut World, entity: Entity) {
 /// Adds or removes [`Disabled`], as what is known asks for.
 fn settle_now(world: &mut World, entity: Entity) {
     let is_below = is_below(world, entity);
-    let Ok(mut entity) = world.get_entity_mut(entity) else { return };
-    let by_hand = entity.get::<DisabledBelow>().map(|below| below.by_hand);
-    let is_disabled = entity.contains::<Disabled>();
+    let Ok(mut found) = world.get_entity_mut(entity) else { return };
+    let by_hand = found.get::<DisabledBelow>().map(|below| below.by_hand);
+    let is_disabled = found.contains::<Disabled>();
     match (is_below, by_hand) {
-        (true, None) if is_disabled => _ = entity.insert(DisabledBelow { by_hand: true }),
-        (true, None) => _ = entity.insert((DisabledBelow { by_hand: false }, Disabled)),
-        (true, Some(by_hand)) if !is_disabled => _ = entity.insert((DisabledBelow { by_hand }, Disabled)),
-        (false, Some(false)) => _ = entity.remove::<(DisabledBelow, Disabled)>(),
-        (false, Some(true)) => _ = entity.remove::<DisabledBelow>(),
-        (true, Some(_)) | (false, None) => {}
+        (true, None) if is_disabled => _ = found.insert(DisabledBelow { by_hand: true }),
+        (true, by_hand) if !is_disabled => put_back(world, entity, by_hand.unwrap_or(false)),
+        (false, Some(false)) => _ = found.remove::<(DisabledBelow, Disabled)>(),
+        (false, Some(true)) => _ = found.remove::<DisabledBelow>(),
+        (true, _) | (false, None) => {}
+    }
+}
+
+/// Disables an entity that is alive. If something removes [`Disabled`] each time, that is reported in the end.
+fn put_back(world: &mut World, entity: Entity, by_hand: bool) {
+    let Some(mut along) = world.get_resource_mut::<DisabledAlong>() else { return };
+    if along.in_progress.iter().filter(|&&other| other == entity).count() >= MAX_ROUNDS {
+        let error = to_bevy(DisablingError::Undone { entity: EntityName::new(world, entity) });
+        world.commands().queue(move |_: &mut World| -> Result { Err(error) });
+        return;
+    }
+    along.in_progress.push(entity);
+    let in_progress = InProgress(world);
+    in_progress.0.entity_mut(entity).insert((DisabledBelow { by_hand }, Disabled));
+}
+
+/// [`Disabled`] is being inserted, until this is dropped, also by a panic in users' code.
+struct InProgress<'w>(&'w mut World);
+
+impl Drop for InProgress<'_> {
+    fn drop(&mut self) {
+        if let Some(mut along) = self.0.get_resource_mut::<DisabledAlong>() {
+            along.in_progress.pop();
+        }
     }
 }
 

@@ -8,16 +8,23 @@
 //! 2. `eval`: what evaluation reads of a world. It hands out to a system what the system has declared and no more.
 //! 3. `bind` looks names up in a world and yields a `BoundQuery`: entities, components,
 //!    relations and numbered variables, with everything checked that takes a world.
-//! 4. `plan` makes a tree of relational operators of it, orders the inputs of each join such that the fewest rows are
+//! 4. `index` makes and drops indices of fields.
+//! 5. `plan` makes a tree of relational operators of it, orders the inputs of each join such that the fewest rows are
 //!    expected, by what the store and the archetypes know about numbers, and picks access paths and columns: a
 //!    `PhysicalPlan`.
-//! 5. `exec` runs the operations on batches of rows.
-//! 6. `result`: rows, their order and groups, tables, JSON.
-//! 7. `param`: expressions in systems.
+//! 6. `exec` runs the operations on batches of rows.
+//! 7. `result`: rows, their order and groups, tables, JSON.
+//! 8. `param`: expressions in systems.
+//!
+//! Beside these, `insert` reads an expression as what an entity is to get; of the stages it uses `bind`.
 
 mod bind;
 mod eval;
 mod exec;
+#[cfg(feature = "bevy_reflect")]
+mod index;
+#[cfg(feature = "bevy_reflect")]
+mod insert;
 mod param;
 mod plan;
 mod result;
@@ -30,6 +37,10 @@ pub use bevy_relations_syntax::{
     error::{ExprError, ExprErrorKind},
 };
 pub use exec::{ExprRunError, VarId};
+#[cfg(feature = "bevy_reflect")]
+pub use index::{FieldIndexError, WorldFieldIndexExt};
+#[cfg(feature = "bevy_reflect")]
+pub use insert::{EntityCommandsExprExt, EntityWorldMutExprExt, InsertExprError, UnknownNames, WorldExprExt};
 pub use param::{AnyExpression, ExprParam, ExprQuery, Expression, FieldMode, ReadFields, WriteFields};
 #[cfg(feature = "serialize")]
 pub use result::RowSerializer;

@@ -56,12 +56,6 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
         Self { world, data, filter, storage: u32::MAX, matches: false, rows: StorageEntities::NONE }
     }
 
-    /// The entities of the world.
-    #[inline]
-    pub(crate) fn entities(&self) -> &'w Entities {
-        self.world.entities()
-    }
-
     /// As Bevy's `shrink_fetch`.
     pub(crate) fn shrink<'short>(self) -> CursorFetch<'short, D, F>
     where
@@ -349,6 +343,11 @@ impl<'w, 's, D: QueryData, F: QueryFilter> FetchCursor<'w, 's, D, F> {
         self.fetch.rows
     }
 
+    /// Whether tables match as a whole: their numbers are those of storages.
+    pub(crate) fn is_dense(&self) -> bool {
+        self.origin.state.dense
+    }
+
     /// The entities of the table that is set, if tables match as a whole.
     #[inline]
     pub(crate) fn table(&self) -> &'w [Entity] {
@@ -358,8 +357,8 @@ impl<'w, 's, D: QueryData, F: QueryFilter> FetchCursor<'w, 's, D, F> {
         }
     }
 
-    /// Whether nothing is read, and every entity matches but for some for which `is_other` holds. Costs a
-    /// step per entity that does not match, and gives up if there are more than `limit`.
+    /// Whether nothing is read, and every entity matches but for some for which `is_other` holds. Takes
+    /// O(entities that do not match), and gives up if there are more than `limit`.
     ///
     /// If so, [`fetch_here`](Self::fetch_here) may be called with those entities as if they were found, with any row.
     pub(crate) fn all_match(&self, limit: usize, is_other: impl Fn(Entity) -> bool) -> bool {

@@ -1,7 +1,7 @@
 //! What a cursor reads, and of which entities.
 #![expect(unsafe_code, reason = "a query is made whose access is declared later")]
 
-use super::rows::{StorageEntities, StorageRows};
+use super::rows::{StorageEntities, StorageRows, table_entities};
 use crate::store::BitSet;
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -139,11 +139,7 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
     /// The entities of a storage.
     pub(super) fn rows<'w>(&self, world: UnsafeWorldCell<'w>, storage: u32) -> StorageEntities<'w> {
         if self.dense {
-            // SAFETY: only the structure of the tables is looked at here.
-            let tables = unsafe { &world.storages().tables };
-            tables
-                .get(TableId::from_u32(storage))
-                .map_or(StorageEntities::NONE, |table| StorageEntities::Table(table.entities()))
+            StorageEntities::Table(table_entities(world, TableId::from_u32(storage)))
         } else {
             let archetype = world.archetypes().get(ArchetypeId::new(storage as usize));
             archetype

@@ -14,6 +14,8 @@ mod cursor;
 mod cursor_set;
 mod cursor_state;
 mod origin;
+#[cfg(feature = "bevy_reflect")]
+mod reflected;
 mod rows;
 mod slices;
 mod writer;
@@ -22,14 +24,15 @@ pub(crate) use ahead::{Ahead, prefetch};
 pub(crate) use cursor::{CursorFetch, FetchCursor};
 pub(crate) use cursor_set::CursorSet;
 pub(crate) use cursor_state::CursorState;
-pub(crate) use rows::{RowHint, StorageEntities, StorageRows, table_row};
+#[cfg(feature = "bevy_reflect")]
+pub(crate) use reflected::{ReadRights, ReflectCursor};
+pub(crate) use rows::{RowHint, StorageEntities, StorageRows, table_entities, table_row};
 pub(crate) use slices::{table_slice, table_slice_mut};
 pub(crate) use writer::{LentWriter, Writer};
 
 use crate::store::{PairData, PairStore};
 use bevy_ecs::{
     component::ComponentId,
-    entity::{Entities, Entity, EntityIndex},
     ptr::Ptr,
     world::{DeferredWorld, World},
 };
@@ -118,11 +121,4 @@ pub(crate) fn store_and_values<T: Send + Sync + 'static>(
 pub(crate) fn deferred_store<'a>(world: &'a mut DeferredWorld<'_>) -> Option<&'a mut PairStore> {
     // SAFETY: as in `store_mut`; a deferred world may change resources.
     find(world).map(|store| unsafe { store.assert_unique().deref_mut() })
-}
-
-/// The entity with the index of a target: no pair names a dead entity (*Alive*), so it is the one that the pair names. Spares
-/// the way through the target's list.
-#[inline]
-pub(crate) fn entity_at(entities: &Entities, index: u32) -> Option<Entity> {
-    Some(entities.resolve_from_index(EntityIndex::from_raw_u32(index)?))
 }

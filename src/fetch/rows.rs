@@ -1,6 +1,11 @@
 //! Where entities are.
 
-use bevy_ecs::{archetype::ArchetypeEntity, entity::Entity, storage::TableRow};
+use bevy_ecs::{
+    archetype::ArchetypeEntity,
+    entity::Entity,
+    storage::{Table, TableId, TableRow},
+    world::unsafe_world_cell::UnsafeWorldCell,
+};
 
 /// Where an entity was seen last. It is checked before it is used: a wrong one costs time, nothing else.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,6 +17,12 @@ pub(crate) struct RowHint {
 impl RowHint {
     /// Nowhere: the entity will be looked up.
     pub(crate) const UNKNOWN: Self = Self { storage: u32::MAX, row: None };
+
+    /// In a row of a table, for cursors that go [by table](super::FetchCursor::is_dense).
+    #[inline]
+    pub(crate) fn in_table(table: TableId, row: usize) -> Self {
+        Self { storage: table.as_u32(), row: (row as u32).try_into().ok().map(TableRow::new) }
+    }
 
     /// The number of the storage, as in [`StorageRows`].
     #[inline]
@@ -35,6 +46,13 @@ impl RowHint {
 pub(crate) unsafe fn table_row(index: usize) -> TableRow {
     // SAFETY: a table has at most `u32::MAX` rows.
     TableRow::new(unsafe { (index as u32).try_into().unwrap_unchecked() })
+}
+
+/// The entities of a table, in the order of its rows.
+pub(crate) fn table_entities(world: UnsafeWorldCell<'_>, table: TableId) -> &[Entity] {
+    // SAFETY: only the structure of the tables is looked at here.
+    let tables = unsafe { &world.storages().tables };
+    tables.get(table).map_or(&[][..], Table::entities)
 }
 
 /// The entities of a table or an archetype.

@@ -249,7 +249,7 @@ pub trait WorldIslandsExt: sealed::Sealed {
     /// If the traits of `R` are rejected.
     ///
     /// # Complexity
-    /// A step per pair that there is.
+    /// O(pairs that there are).
     fn track_islands<R: Relation>(&mut self) -> Result<(), TraitsError>;
 
     /// [`track_islands`](Self::track_islands) for any relation, which is made one if it is none. Events about a run-time relation

@@ -20,7 +20,7 @@ pub(super) struct Pieces {
 /// # Complexity
 /// The searches from all ends proceed by one pair each, in turns, and two that meet go on as one. What is left when one search
 /// remains is not visited, so that cutting off a small piece takes steps in proportion to its pairs, times the number of ends,
-/// however large the island is. It is never more than a step per pair of the island.
+/// however large the island is. It is at most O(pairs of the island).
 pub(super) fn pieces(
     index: &RelationIndex,
     is_member: impl Fn(Entity) -> bool,

@@ -10,10 +10,17 @@ use crate::{
     id::RelationId,
     ops::{Followed, Followers, register_relation, relation_id_of, use_store},
     relation::{Relation, TraitsError, Wildcard},
-    store::{Cursor, Invariant, PairInvariantError, RelationIndex},
+    store::{Cursor, Invariant, PairInvariantError, PairStore, RelationIndex},
 };
 use alloc::{collections::VecDeque, vec::Vec};
-use bevy_ecs::{entity::Entity, resource::Resource, world::World};
+use bevy_ecs::{
+    entity::Entity,
+    lifecycle::Remove,
+    observer::{Observer, On},
+    resource::Resource,
+    system::Commands,
+    world::World,
+};
 use core::mem::take;
 
 /// The islands of one relation.
@@ -45,6 +52,8 @@ pub(crate) struct TrackedIslands {
     pending: VecDeque<Pending>,
     /// Events are being triggered: what comes is triggered after them.
     is_triggering: bool,
+    /// Tells when the store is gone, and all pairs with it: no observer of pairs does.
+    store_observer: Option<Entity>,
 }
 
 impl TrackedIslands {
@@ -102,6 +111,23 @@ fn start(world: &mut World, key: Followed, relation: Entity) {
     let (partition, cursor) = (Partition::default(), Cursor::default());
     islands.relations.push(Tracked { key, relation, partition, cursor, observers, trigger: None });
     refresh(world, key);
+    observe_store(world);
+}
+
+/// Makes sure that it is noticed when the store goes: the entity of a resource can be despawned as any other.
+fn observe_store(world: &mut World) {
+    let Some(islands) = world.get_resource::<TrackedIslands>() else { return };
+    if islands.store_observer.is_some_and(|observer| world.get::<Observer>(observer).is_some()) {
+        return;
+    }
+    let observer = world.add_observer(|_: On<Remove<PairStore>>, mut commands: Commands| {
+        commands.queue(update_all);
+    });
+    let observer = observer.id();
+    match world.get_resource_mut::<TrackedIslands>() {
+        Some(mut islands) => islands.store_observer = Some(observer),
+        None => _ = world.try_despawn(observer),
+    }
 }
 
 /// Spawns the observers of a relation again if one was despawned.
@@ -123,6 +149,7 @@ pub(crate) fn update_all(world: &mut World) {
         follow(world, key);
         mend(world, key);
     }
+    observe_store(world);
     trigger_pending(world);
 }
 

@@ -1,6 +1,7 @@
 //! Where names were found.
 
 use super::view::Source;
+use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, name::Name, resource::Resource};
 use bevy_platform::{
     collections::HashMap,
@@ -10,7 +11,11 @@ use core::ops::ControlFlow;
 
 /// Remembers which entity a name led to. What it says must be checked: nothing tells it of changes.
 #[derive(Resource, Default)]
-pub(crate) struct NameIndex(RwLock<NameCache>);
+pub(crate) struct NameIndex {
+    cache: RwLock<NameCache>,
+    /// The entities below which paths start, innermost last; what none of them leads to starts at the entities without a parent.
+    pub(crate) scopes: Vec<Entity>,
+}
 
 #[derive(Default)]
 struct NameCache {
@@ -31,15 +36,15 @@ const SEARCHES: u32 = 8;
 impl NameIndex {
     /// The entity that had a name of this hash, and may still have it.
     pub(super) fn get(&self, parent: Option<Entity>, hash: u64) -> Option<Entity> {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.cache.read().unwrap_or_else(PoisonError::into_inner);
         known.entities.get(&(parent, hash)).copied()
     }
 
     /// Finds an entity that [`get`](Self::get) does not know, and remembers it.
     ///
     /// # Complexity
-    /// A step per entity that was added since the last search, if it is one of them; otherwise a step for
-    /// every entity with this parent.
+    /// O(entities that were added since the last search), if it is one of them; otherwise O(entities with this
+    /// parent).
     pub(super) fn search(
         &self,
         source: &Source<'_, '_>,
@@ -47,7 +52,7 @@ impl NameIndex {
         name: &str,
         hash: u64,
     ) -> Option<Entity> {
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.cache.write().unwrap_or_else(PoisonError::into_inner);
         for (entity, name) in source.newest(parent, |entity, name| known.knows(parent, entity, name)) {
             known.file(source, parent, name.pre_hash(), entity);
         }

@@ -111,7 +111,8 @@ impl NamePaths<'_, '_> {
 /// assert_eq!(error.to_string(), format!("nothing is named `Earth` among the children of {sol}"));
 /// ```
 pub trait WorldNameExt {
-    /// The entity at the end of a path that starts at the entities without a parent.
+    /// The entity at the end of a path that starts at the entities without a parent, or in the
+    /// [scope](crate::world::WorldScopeExt::with_scope) that is entered.
     ///
     /// If several siblings have a name, one that was found under it before is found again; otherwise it is the
     /// first in the order of [`Children`](bevy_ecs::hierarchy::Children), and at the start of a path any of them.
@@ -120,9 +121,9 @@ pub trait WorldNameExt {
     /// If a step of the path leads nowhere.
     ///
     /// # Complexity
-    /// Constant for each step that was found before, once relations are in use in this world: then found names
-    /// are remembered. A name that was not found before takes a step per sibling added since the last search, if
-    /// it belongs to one of these. Otherwise it takes a step per sibling, since a name can change without notice;
+    /// O(1) for each name of the path that was found before, once relations are in use in this world: then found names
+    /// are remembered. A name that was not found before takes O(siblings added since the last search), if
+    /// it belongs to one of these. Otherwise it takes O(siblings), since a name can change without notice;
     /// so does finding out that there is no such name. (In systems, this is also so for names of new entities
     /// without a parent.)
     fn lookup(&self, path: &str) -> Result<Entity, LookupError>;
@@ -153,7 +154,7 @@ pub trait WorldNameExt {
     /// If another entity has the same path, [`lookup`](Self::lookup) may find that one.
     ///
     /// # Complexity
-    /// A step per entity above it.
+    /// O(entities above it).
     fn path_of(&self, entity: Entity) -> Option<String>;
 }
 

@@ -143,7 +143,7 @@ pub(super) struct NameView<'w, 's> {
 impl NameView<'_, '_> {
     /// The entity at the end of the path; where several have a name, the first one.
     pub(super) fn lookup(&self, parent: Option<Entity>, path: &str) -> Result<Entity, LookupError> {
-        walk(parent, path, |parent, step| {
+        self.start(parent, path, |parent, step| {
             let unknown = || LookupError::Unknown { step: step.into(), parent };
             self.find(parent, step).ok_or_else(unknown)
         })
@@ -151,13 +151,32 @@ impl NameView<'_, '_> {
 
     /// The entity at the end of the path, if no other entity has its name or one on the way to it.
     pub(super) fn lookup_unique(&self, parent: Option<Entity>, path: &str) -> Result<Entity, LookupError> {
-        walk(parent, path, |parent, step| match *self.candidates(parent, step) {
+        self.start(parent, path, |parent, step| match *self.candidates(parent, step) {
             [] => Err(LookupError::Unknown { step: step.into(), parent }),
             [found] => Ok(found),
             ref candidates => {
                 Err(LookupError::Ambiguous { step: step.into(), parent, candidates: candidates.into() })
             }
         })
+    }
+
+    /// Follows a path from where it is to start, or, in scopes, from the first place from which it leads somewhere.
+    fn start(
+        &self,
+        parent: Option<Entity>,
+        path: &str,
+        find: impl Fn(Option<Entity>, &str) -> Result<Entity, LookupError>,
+    ) -> Result<Entity, LookupError> {
+        if parent.is_none() {
+            let scopes = self.index.map_or(&[][..], |index| &index.scopes);
+            for &scope in scopes.iter().rev() {
+                match walk(Some(scope), path, &find) {
+                    Err(LookupError::Unknown { .. }) => {}
+                    found => return found,
+                }
+            }
+        }
+        walk(parent, path, find)
     }
 
     fn find(&self, parent: Option<Entity>, name: &str) -> Option<Entity> {

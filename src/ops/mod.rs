@@ -31,24 +31,41 @@ pub(crate) use api::{
 };
 pub(crate) use lifecycle::adopt::adopt;
 pub(crate) use lifecycle::cleanup::{clear_pairs, despawn_sources, despawn_with_dependents, would_despawn};
+pub(crate) use lifecycle::clone::{copy_pairs, insert_bare_base};
 pub(crate) use lifecycle::companions::set_traits;
+pub(crate) use lifecycle::constraints::check_constraints;
+#[cfg(feature = "bevy_reflect")]
+pub(crate) use mutate::several::{NewPair, NewPairValue, check_several, insert_several};
 pub(crate) use mutate::{
+    bare::is_bare_base,
     batch::insert_batch,
     change::{move_sources, replace_targets},
-    event::{Removal, observe},
+    ends::EndCheck,
+    event::{ObserveEntity, Removal, observe, observe_entity},
     insert::{insert_by_id, insert_typed, insert_value_by_id},
     operation::Operation,
     order::order_sources,
     remove::{remove_batch, remove_selected, remove_tag, remove_typed, select},
+    restore::{Restoration, Restored, WantedSource, WantedValue},
     tag::insert_tag,
 };
-pub(crate) use register::entity::{TypeEntity, entity_of_type_id, relation_id_of};
+pub(crate) use register::constraints::has_constraints;
+pub(crate) use register::entity::{TypeEntity, entity_of_type, entity_of_type_id, relation_id_of};
 pub(crate) use register::participant::Participant;
 pub(crate) use register::relation::relation_id;
 pub(crate) use register::store::{end_idleness, prepare, use_store};
 pub(crate) use register::upkeep::{check, despawn_after, maintain, needs_mending};
+pub(crate) use register::watch::install as install_observers;
 pub(crate) use register::{
     entity::entity_of,
     relation::{register_relation, spawn_relation, track_pair_changes},
-    report::to_bevy,
+    report::{report, to_bevy},
+};
+#[cfg(feature = "bevy_reflect")]
+pub(crate) use {
+    mutate::{
+        plan::ValueType,
+        set_pairs::{WantedPair, set_pairs},
+    },
+    register::relation::note_mirror,
 };

@@ -6,7 +6,7 @@ use super::{
     read::{ReadPairs, ReadPairsFetch, ReadPairsState},
 };
 use crate::{
-    fetch::{CursorFetch, CursorState, RowHint, entity_at},
+    fetch::{CursorFetch, CursorState, RowHint},
     relation::TraversableRelation,
     store::{Pages, RelationIndex, TargetIter, Upward},
     traverse::{self, Known, Limits, Met, OnlyWay, Search},
@@ -14,7 +14,7 @@ use crate::{
 use alloc::vec::Vec;
 use bevy_ecs::{
     change_detection::Tick,
-    entity::{Entities, Entity},
+    entity::Entity,
     query::{FilteredAccessSet, QueryFilter, ReadOnlyQueryData, WorldQuery},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
@@ -104,24 +104,19 @@ impl traverse::Memo<u32> for HolderNotes {
 }
 
 impl<'w> ClimbMemo<'w> {
-    /// The nearest holder above `entity`, if it is noted: the way up is the only one, and a search came by.
+    /// The nearest holder from the only target of an entity up, if it is noted: a search came by.
     #[inline]
-    fn noted(&self, index: &RelationIndex, entity: Entity) -> Option<&(Entity, RowHint)> {
-        let target = index.only_target_index(entity)?;
-        Some(&self.holders[holder(self.notes.0.get(target))?])
+    fn noted(&self, target: Entity) -> Option<&(Entity, RowHint)> {
+        Some(&self.holders[holder(self.notes.0.get(target.index_u32()))?])
     }
 
     /// The nearest holder above `entity`. `holds` says where an entity is if it is a holder.
     fn nearest(
         &mut self,
         index: &'w RelationIndex,
-        entities: &Entities,
         entity: Entity,
         holds: &mut impl FnMut(Entity) -> Option<RowHint>,
     ) -> Option<(Entity, RowHint)> {
-        if let Some(upward) = index.upward() {
-            return self.only_way(upward, entities, entity, holds);
-        }
         if self.alone < ALONE {
             self.alone += 1;
             if let Ok(found) = Self::straight(index, entity, holds) {
@@ -137,7 +132,6 @@ impl<'w> ClimbMemo<'w> {
     fn only_way(
         &mut self,
         upward: Upward<'_>,
-        entities: &Entities,
         entity: Entity,
         holds: &mut impl FnMut(Entity) -> Option<RowHint>,
     ) -> Option<(Entity, RowHint)> {
@@ -149,22 +143,21 @@ impl<'w> ClimbMemo<'w> {
         // The number of what was found, where it has one.
         let mut number = None;
         let found = loop {
-            let Some(index) = upward.target_index(at) else { break None };
+            let Some(target) = upward.target(at) else { break None };
             plain += 1;
             let meets = looks && upward.has_siblings(at);
             if meets {
                 self.apart = 0;
             }
             if with_notes && (meets || plain > MAX_PLAIN) {
-                match self.notes.0.get(index) {
-                    UNKNOWN => self.shared.push(index),
+                match self.notes.0.get(target.index_u32()) {
+                    UNKNOWN => self.shared.push(target.index_u32()),
                     known => {
                         number = holder(known);
                         break number.map(|number| self.holders[number]);
                     }
                 }
             }
-            let Some(target) = entity_at(entities, index) else { break None };
             if let Some(place) = holds(target) {
                 break Some((target, place));
             }
@@ -297,7 +290,13 @@ where
         let known = match &fetch.kept {
             Some(kept) => Some(kept.above(entity)?),
             None if Self::LIMITED => None,
-            None => fetch.memo.noted(fetch.pairs.index?, entity),
+            None => {
+                let target = match fetch.pairs.upward {
+                    Some(upward) => Some(upward.target(entity)?),
+                    None => fetch.pairs.index?.only_target(entity),
+                };
+                target.and_then(|target| fetch.memo.noted(target))
+            }
         };
         // By reference: put together from two ways to get it, a pair of 16 bytes goes through memory, and stalls.
         if let Some((holder, place)) = known {
@@ -315,6 +314,20 @@ where
         unsafe { Self::search(state, fetch, entity) }
     }
 
+    /// What the entity itself has, whatever lies above it.
+    ///
+    /// # Safety
+    /// As for [`fetch`](Self::fetch).
+    #[inline(always)]
+    pub(super) unsafe fn fetch_own<'w, 's>(
+        state: &'s ClimbState<D, F>,
+        fetch: &mut ClimbFetch<'w, R, D, F>,
+        entity: Entity,
+    ) -> Option<D::Item<'w, 's>> {
+        // SAFETY: the state belongs to the fetch, and items that only read do not conflict.
+        unsafe { fetch.own.get(&state.cursor, entity) }
+    }
+
     /// # Safety
     /// As for [`fetch`](Self::fetch).
     #[inline(never)]
@@ -324,13 +337,15 @@ where
         entity: Entity,
     ) -> Option<D::Item<'w, 's>> {
         let ClimbFetch { pairs, above, memo, .. } = fetch;
-        let (index, entities) = (pairs.index?, above.entities());
+        let index = pairs.index?;
         // SAFETY: the state belongs to the fetch, and items that only read do not conflict; so below.
         let mut holds = |entity| unsafe { above.find(&state.cursor, entity) };
         let (holder, place) = if Self::LIMITED {
             memo.within(index, entity, Self::ABOVE, &mut holds)?
+        } else if let Some(upward) = pairs.upward {
+            memo.only_way(upward, entity, &mut holds)?
         } else {
-            memo.nearest(index, entities, entity, &mut holds)?
+            memo.nearest(index, entity, &mut holds)?
         };
         // SAFETY: as above. It was found there by this search or an earlier one of this fetch, while which lives the world
         // is borrowed, so that nothing moves.
@@ -374,6 +389,7 @@ where
         };
         // Searches end because there are no cycles.
         pairs.index = pairs.index.filter(|index| index.is_acyclic());
+        pairs.upward = pairs.upward.filter(|_| pairs.index.is_some());
         // SAFETY: the state belongs to the fetch, and items that only read do not conflict.
         let holds = |entity| unsafe { above.find(&state.cursor, entity) };
         let kept = state.kept.as_ref().zip(pairs.index).and_then(|(kept, index)| kept.current(index, holds));

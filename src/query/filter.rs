@@ -52,7 +52,7 @@ pub struct LeafOf<R: Relation>(PhantomData<fn() -> R>);
 /// take a little longer from then on.
 ///
 /// # Complexity
-/// A step per target of each entity that is looked at.
+/// O(targets) for each entity that is looked at.
 pub struct AddedPair<R: Relation>(PhantomData<fn() -> R>);
 
 /// Query filter: entities that got a pair of `R`, or whose pair got another value, since the system last ran.
@@ -61,9 +61,13 @@ pub struct AddedPair<R: Relation>(PhantomData<fn() -> R>);
 pub struct ChangedPair<R: Relation>(PhantomData<fn() -> R>);
 
 impl<R: Relation> ReadPairsFetch<'_, R> {
+    /// Whether an entity that is alive has a target.
     #[inline]
     pub(super) fn is_source(&self, entity: Entity) -> bool {
-        self.index.is_some_and(|index| index.has_any(entity))
+        match self.upward {
+            Some(upward) => upward.target(entity).is_some(),
+            None => self.index.is_some_and(|index| index.has_any(entity)),
+        }
     }
 
     #[inline]

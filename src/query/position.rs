@@ -37,7 +37,7 @@ pub struct Depth<R: TraversableRelation>(PhantomData<fn() -> R>);
 /// ```
 ///
 /// # Complexity
-/// A step per ancestor.
+/// O(ancestors).
 pub struct Ancestors<R: TraversableRelation>(PhantomData<fn() -> R>);
 
 /// Query data: all pairs of an entity, of any relation, as relation and target. Tags are not pairs.
@@ -60,7 +60,7 @@ pub struct Ancestors<R: TraversableRelation>(PhantomData<fn() -> R>);
 /// ```
 ///
 /// # Complexity
-/// A step per relation in which the entity takes part, and per pair.
+/// O(relations in which the entity takes part + its pairs).
 pub struct PairsOf(());
 
 /// What [`PairsOf`] returns: an iterator over pairs, as relation and target.

@@ -44,7 +44,7 @@ use core::{any::type_name, marker::PhantomData};
 /// ```
 ///
 /// # Complexity
-/// As for [`Up`](super::Up): a step per entity that is met, and each entity is entered a constant number of times per iteration,
+/// As for [`Up`](super::Up): O(entities that are met), and each entity is entered a constant number of times per iteration,
 /// however many lie below it.
 ///
 /// # Panics
@@ -76,7 +76,7 @@ pub struct WithAncestor<R: TraversableRelation, F: QueryFilter + 'static>(Phanto
 /// ```
 ///
 /// # Complexity
-/// A step per entity that is met, up to the first that matches. Each entity is entered a constant number of times per
+/// O(entities that are met), up to the first that matches. Each entity is entered a constant number of times per
 /// iteration, however many lie above it; `get` and each task of a parallel iteration start anew.
 ///
 /// # Panics

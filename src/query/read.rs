@@ -2,17 +2,16 @@
 
 use super::macros::any_entity;
 use crate::{
-    fetch::entity_at,
     ops::relation_id,
     relation::Relation,
-    store::{PairData, PairStore, RelationIndex},
+    store::{PairData, PairStore, RelationIndex, Upward},
     traverse::{ChildrenAccess, RelationView, is_child_of},
 };
 use bevy_ecs::{
     archetype::Archetype,
     change_detection::Tick,
     component::{ComponentId, Components},
-    entity::{Entities, Entity},
+    entity::Entity,
     hierarchy::Children,
     query::{FilteredAccess, FilteredAccessSet, NestedQuery, QueryData, WorldQuery},
     storage::{Table, TableRow},
@@ -34,8 +33,9 @@ pub struct ReadPairsState {
 pub struct ReadPairsFetch<'w, R: Relation> {
     pub(super) store: Option<&'w PairStore>,
     pub(super) index: Option<&'w RelationIndex>,
+    /// If the relation is exclusive. For entities that are alive.
+    pub(super) upward: Option<Upward<'w>>,
     column: Option<&'w PairData<R>>,
-    entities: &'w Entities,
     pub(super) last_run: Tick,
     pub(super) this_run: Tick,
 }
@@ -77,13 +77,12 @@ impl<'w, R: Relation> ReadPairsFetch<'w, R> {
         PairValues { index: self.index, column: self.column }
     }
 
-    /// The first target of an entity.
+    /// The first target of an entity that is alive.
     #[inline]
     pub(super) fn first_target(&self, source: Entity) -> Option<Entity> {
-        let index = self.index?;
-        match index.upward() {
-            Some(upward) => entity_at(self.entities, upward.target_index(source)?),
-            None => index.first_target(source),
+        match self.upward {
+            Some(upward) => upward.target(source),
+            None => self.index?.first_target(source),
         }
     }
 
@@ -126,8 +125,8 @@ unsafe impl<R: Relation, const VALUES: bool> WorldQuery for ReadPairs<R, VALUES>
         let read = |column| unsafe { world.get_resource_by_id(column).map(|column| column.deref()) };
         let id = store.and_then(|store| store.registry().known::<R>());
         let index = store.zip(id).map(|(store, id)| store.relation(id));
-        let (column, entities) = (state.column.and_then(read), world.entities());
-        ReadPairsFetch { store, index, column, entities, last_run, this_run }
+        let upward = store.zip(id).and_then(|(store, id)| store.relation(id).upward(store.compares(id)));
+        ReadPairsFetch { store, index, upward, column: state.column.and_then(read), last_run, this_run }
     }
 
     fn init_nested_access(

@@ -49,7 +49,7 @@ use core::marker::PhantomData;
 /// not, unless `F` says so. To read the targets that match, see [`TargetsWith`](super::TargetsWith).
 ///
 /// # Complexity
-/// Constant per entity that is looked at, as for the other filters here; with `F` a step per target, up to the first that
+/// O(1) per entity that is looked at, as for the other filters here; with `F` O(targets), up to the first that
 /// matches. A filter cannot drive the iteration: if few of many entities have pairs, go through [`Pairs`](crate::Pairs)
 /// instead.
 pub struct Related<R: Relation, F: QueryFilter + 'static = ()>(PhantomData<fn() -> (R, F)>);
@@ -78,7 +78,7 @@ pub struct Related<R: Relation, F: QueryFilter + 'static = ()>(PhantomData<fn() 
 /// ```
 ///
 /// # Complexity
-/// Constant per entity that is looked at; with `F` a step per source, up to the first that matches.
+/// O(1) per entity that is looked at; with `F` O(sources), up to the first that matches.
 pub struct TargetOf<R: Relation, F: QueryFilter + 'static = ()>(PhantomData<fn() -> (R, F)>);
 
 /// Pairs, and the filter for the entity at their other end.

@@ -38,7 +38,7 @@ use core::{fmt, iter::FusedIterator, marker::PhantomData};
 /// ```
 ///
 /// # Complexity
-/// A step per source; constant for the value of a pair.
+/// O(sources); O(1) for the value of a pair.
 pub struct Sources<R: Relation>(PhantomData<fn() -> R>);
 
 /// Pairs with their values. A relationship that is a component has its values on the sources.

@@ -70,7 +70,7 @@ pub struct Target<R: Relation>(PhantomData<fn() -> R>);
 /// ```
 ///
 /// # Complexity
-/// A step per target; constant for the value of a pair.
+/// O(targets); O(1) for the value of a pair.
 pub struct Targets<R: Relation>(PhantomData<fn() -> R>);
 
 /// Pairs with their values. A relationship that is a component has its value on the entity at hand.
@@ -184,7 +184,7 @@ impl<'w, R: KeyedRelation> TargetsItem<'w, R> {
     /// ```
     ///
     /// # Complexity
-    /// A step per target.
+    /// O(targets).
     pub fn by_key(&self, key: &R::Key) -> Option<(Entity, &'w R)> {
         self.clone().with_values().find(|(_, value)| value.key() == key)
     }

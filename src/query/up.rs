@@ -61,7 +61,7 @@ use core::{any::type_name, marker::PhantomData};
 /// ```
 ///
 /// # Complexity
-/// A step per entity that is met. A search notes what it has found for those that follow in the same iteration, where
+/// O(entities that are met). A search notes what it has found for those that follow in the same iteration, where
 /// their ways meet: without limits, each entity is entered a constant number of times per iteration, however many lie
 /// below it. [`Cached`] spares that too.
 ///

@@ -1,6 +1,6 @@
 //! Relations and tags that every world has.
 
-use bevy_ecs::{component::Component, entity_disabling::Disabled, hierarchy::ChildOf, query::Allow};
+use bevy_ecs::{entity_disabling::Disabled, hierarchy::ChildOf, query::Allow};
 use bevy_relations_macros::Relation;
 
 use crate::id::RelationId;
@@ -23,14 +23,14 @@ pub(super) fn built_in(type_id: TypeId) -> Option<RelationId> {
 
 /// `(IsA, base)`: the source is a kind of `base`, or an instance of it.
 ///
-/// Transitive, reflexive and acyclic; an entity may have several bases, of which the first comes first.
+/// Transitive, reflexive and acyclic; an entity may have several bases, of which the first comes first. With a
+/// [`Prefab`] as the base it makes the source an instance, see [`prefab`](crate::prefab).
 #[derive(Relation, Clone, Copy, Debug)]
 #[relation(tag, transitive, reflexive, on_instantiate = DontInherit)]
 pub struct IsA;
 
-/// `(SlotOf, prefab)`: the source is a child of a prefab that instances will offer under its own name.
-///
-/// Instances of prefabs cannot be made yet: until then it is a relation like any other, and does nothing by itself.
+/// `(SlotOf, prefab)`: the source is a part of the prefab that each instance offers: as the target of a pair of which the source is
+/// the relation, see [`prefab`](crate::prefab).
 #[derive(Relation, Clone, Copy, Debug)]
 #[relation(tag, exclusive, on_instantiate = DontInherit)]
 pub struct SlotOf;
@@ -38,11 +38,11 @@ pub struct SlotOf;
 /// Its entity stands for tags where events and errors name a relation, and where a pair is named. It is no relation.
 pub(crate) struct Tagged;
 
-/// Marks an entity from which instances will be made.
+/// Component: the entity is a prefab, from which instances are made, see [`prefab`](crate::prefab).
 ///
-/// Expressions that do not name it leave such entities out. Instances cannot be made yet: a pair of [`IsA`] with a prefab
-/// copies neither components nor children.
-#[derive(Component, Clone, Copy, Default, Debug)]
+/// What lies below it along [`ChildOf`] becomes one, too. Queries that do not name it leave prefabs out: those of Bevy if they are
+/// made after the first use of relations in their world, to which adding [`RelationsPlugin`](crate::RelationsPlugin) belongs.
+#[derive(Clone, Copy, Default, Debug)]
 pub struct Prefab;
 
 /// A filter that lets those entities through which ordinary queries skip: they have pairs and names too.

@@ -2,7 +2,7 @@
 
 use super::BoxedValue;
 use bevy_ecs::{
-    change_detection::CheckChangeTicks,
+    change_detection::{CheckChangeTicks, ComponentTicks},
     component::{ComponentId, Components},
     world::{DeferredWorld, FilteredEntityRef, World},
 };
@@ -72,6 +72,19 @@ pub(crate) trait ErasedColumn: Send + Sync {
 
     /// A copy of a value, if the type can be copied.
     fn copy_value(&self, value: &dyn Any) -> Option<BoxedValue>;
+
+    /// The value, if it is of the type of this column, which can be sent to other threads.
+    #[cfg(feature = "bevy_reflect")]
+    fn sendable(&self, value: alloc::boxed::Box<dyn Any>) -> Option<BoxedValue>;
+
+    /// A copy of a value, also by reflection if the type is registered: code of the user.
+    fn duplicate(&self, world: &World, value: &dyn Any) -> Option<BoxedValue>;
+
+    /// Whether two values are equal, if the type or reflection can tell: code of the user.
+    fn is_equal(&self, world: &World, one: &dyn Any, other: &dyn Any) -> Option<bool>;
+
+    /// When the value in a row was inserted and written last.
+    fn ticks(&self, world: &World, row: u32) -> Option<ComponentTicks>;
 }
 
 /// A column by the type of its values.

@@ -1,15 +1,21 @@
 //! What the ends of a relation's pairs must be: components that they have, and components that they lack.
 
-use super::{InsertDefault, short_name};
-use alloc::{borrow::Cow, format};
+use super::short_name;
+use alloc::{borrow::Cow, boxed::Box, format};
 use bevy_ecs::{
     component::{Component, ComponentId},
     entity::Entity,
-    world::World,
+    world::{EntityWorldMut, World},
 };
 #[cfg(feature = "bevy_reflect")]
 use bevy_reflect::std_traits::ReflectDefault;
 use core::{any::TypeId, fmt};
+
+/// Makes the default of a component.
+pub(crate) type MakeDefault = fn() -> InsertMade;
+
+/// Inserts the default that was made, unless the entity has the component.
+pub(crate) type InsertMade = Box<dyn FnOnce(&mut EntityWorldMut<'_>)>;
 
 /// A component that the sources, or the targets, of a relation must have or must not have. Given to
 /// [`RelationTraits::source`](super::RelationTraits::source) and [`RelationTraits::target`](super::RelationTraits::target).
@@ -17,7 +23,7 @@ use core::{any::TypeId, fmt};
 pub struct EndConstraint {
     component: ConstraintComponent,
     is_required: bool,
-    pub(crate) insert_default: Option<InsertDefault>,
+    pub(crate) make_default: Option<MakeDefault>,
 }
 
 #[derive(Clone, Copy)]
@@ -31,7 +37,7 @@ impl EndConstraint {
         let (id, name) = (TypeId::of::<C>(), core::any::type_name::<C>());
         let register = |world: &mut World| world.register_component::<C>();
         let component = ConstraintComponent::Type { id, name, register };
-        Self { component, is_required, insert_default: None }
+        Self { component, is_required, make_default: None }
     }
 
     /// The end must have the component.
@@ -44,12 +50,16 @@ impl EndConstraint {
     /// [`OnMissing::Insert`].
     #[must_use]
     pub fn with_default<C: Component + Default>() -> Self {
-        let insert: InsertDefault = |entity| {
-            if !entity.contains::<C>() {
-                entity.insert(C::default());
-            }
+        // A default that panics does so before anything is inserted.
+        let make: MakeDefault = || {
+            let component = C::default();
+            Box::new(move |entity| {
+                if !entity.contains::<C>() {
+                    entity.insert(component);
+                }
+            })
         };
-        Self { insert_default: Some(insert), ..Self::of_type::<C>(true) }
+        Self { make_default: Some(make), ..Self::of_type::<C>(true) }
     }
 
     /// The end must not have the component.
@@ -61,7 +71,7 @@ impl EndConstraint {
     /// [`with`](Self::with) for a component of the world that has no Rust type.
     #[must_use]
     pub fn with_id(component: ComponentId) -> Self {
-        Self { component: ConstraintComponent::Id(component), is_required: true, insert_default: None }
+        Self { component: ConstraintComponent::Id(component), is_required: true, make_default: None }
     }
 
     /// [`without`](Self::without) for a component of the world that has no Rust type.
@@ -104,7 +114,7 @@ impl EndConstraint {
 
 impl PartialEq for EndConstraint {
     fn eq(&self, other: &Self) -> bool {
-        let default = |constraint: &Self| constraint.insert_default.is_some();
+        let default = |constraint: &Self| constraint.make_default.is_some();
         self.is_about_same(other) && self.is_required == other.is_required && default(self) == default(other)
     }
 }
@@ -129,13 +139,15 @@ impl fmt::Debug for EndConstraint {
     reflect(Clone, PartialEq, Hash, Debug, Default)
 )]
 pub enum OnMissing {
-    /// It is not inserted: an error. When the component goes, or comes, later, the pair is removed, which is reported to
-    /// Bevy's error handler. The default.
+    /// It is not inserted: an error. If a command has inserted it, or when the component goes, or comes, later, the pair is
+    /// removed, which is reported to Bevy's error handler. The default.
     #[default]
     Refuse,
-    /// The pair is inserted, and then the default of the component that is missing. The rest is as with `Refuse`.
+    /// The pair is inserted, and then the default of the component that is missing. The rest is as with `Refuse`. The default is
+    /// made before anything changes; one that panics inserts nothing.
     Insert,
-    /// It is inserted, or stays, and that is reported to Bevy's error handler as a warning.
+    /// It is inserted, or stays, and that is reported to Bevy's error handler as a warning: once, and again when the component
+    /// has come, or gone, in between.
     Warn,
 }
 
@@ -152,7 +164,7 @@ pub(crate) struct ResolvedConstraint {
     pub(crate) component: ComponentId,
     pub(crate) name: Cow<'static, str>,
     pub(crate) is_required: bool,
-    pub(crate) insert_default: Option<InsertDefault>,
+    pub(crate) make_default: Option<MakeDefault>,
 }
 
 impl ResolvedConstraint {

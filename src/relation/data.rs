@@ -97,6 +97,8 @@ pub struct RelationInfo<R> {
     pub default: Option<fn() -> R>,
     /// `R::clone`, if there is one.
     pub clone: Option<fn(&R) -> R>,
+    /// `R::eq`, if there is one.
+    pub eq: Option<fn(&R, &R) -> bool>,
     /// Whether `R::validate` looks at values.
     pub checks: bool,
 }
@@ -153,3 +155,25 @@ pub trait ProbeCloneFallback<T> {
 }
 
 impl<T> ProbeCloneFallback<T> for &Probe<T> {}
+
+/// The type has `PartialEq`.
+pub trait ProbeEq<T> {
+    /// `T::eq`.
+    fn eq_fn(&self) -> Option<fn(&T, &T) -> bool>;
+}
+
+impl<T: PartialEq> ProbeEq<T> for Probe<T> {
+    fn eq_fn(&self) -> Option<fn(&T, &T) -> bool> {
+        Some(T::eq)
+    }
+}
+
+/// The type may lack `PartialEq`.
+pub trait ProbeEqFallback<T> {
+    /// Nothing.
+    fn eq_fn(&self) -> Option<fn(&T, &T) -> bool> {
+        None
+    }
+}
+
+impl<T> ProbeEqFallback<T> for &Probe<T> {}

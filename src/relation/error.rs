@@ -92,7 +92,8 @@ pub enum TraitsError {
     },
     /// The key is a part of values that the pairs do not carry: a type without a size is no value.
     #[error(
-        "traits of {relation} were rejected: its keys are parts of values of type `{value}`, which its pairs do not carry"
+        "traits of {relation} were rejected: its keys are parts of values of type `{value}`, which its pairs do not carry; a \
+         value that takes no memory, like a key of one variant alone, is not stored"
     )]
     KeyWithoutValue {
         /// The relation.
@@ -134,14 +135,6 @@ pub enum TraitsError {
         relation: RelationName,
         /// The component.
         component: Cow<'static, str>,
-    },
-    /// The relation is a Bevy relationship, whose pairs follow its component: it cannot have this trait.
-    #[error("traits of {relation} were rejected: `{name}` is not for Bevy relationships")]
-    NotForRelationships {
-        /// The relation.
-        relation: RelationName,
-        /// The trait, as spelled in `#[relation(..)]`.
-        name: &'static str,
     },
     /// The entity is not alive.
     #[error("traits were given to {entity}, which is not alive")]

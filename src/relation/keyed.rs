@@ -202,7 +202,7 @@ impl<R: KeyedRelation> ErasedKey for TypedKey<R> {
 
     fn can_read(&self) -> bool {
         let KeyReader { parse, variants } = R::key_reader();
-        parse.is_some() || variants.is_some()
+        parse.is_some() || variants.is_some_and(|variants| !(variants.names)().is_empty())
     }
 
     fn read(&self, text: &str) -> Option<BoxedKey> {

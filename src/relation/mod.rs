@@ -35,16 +35,17 @@ pub use text::ParseTraitsError;
 pub use traits::RelationTraits;
 
 pub(crate) use column::{ColumnRef, ErasedColumn, Value};
-pub(crate) use constraint::{PairEnd, ResolvedConstraint};
+pub(crate) use constraint::{InsertMade, MakeDefault, PairEnd, ResolvedConstraint};
 pub(crate) use data::BoxedValue;
 pub(crate) use key::{KeyRef, NamedKey, listed};
 pub(crate) use name::short_name;
 pub(crate) use registry::{Adopted, Registry, RelationEntry, TypeEntry};
-pub(crate) use traits::{IdRef, InsertDefault, OneOf, TypeRef};
+pub(crate) use traits::{IdRef, InsertDefault, OneOf, RegisterFn, TypeRef};
 
 #[doc(hidden)]
 pub use data::{
-    Probe, ProbeClone, ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, RelationHint, RelationInfo,
+    Probe, ProbeClone, ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, ProbeEq, ProbeEqFallback,
+    RelationHint, RelationInfo,
 };
 #[doc(hidden)]
 pub use keyed::{
@@ -77,12 +78,12 @@ use bevy_ecs::{entity::Entity, query::ReadOnlyQueryData, world::World};
 /// | `symmetric` | inserted and removed in both directions |
 /// | `transitive`, `reflexive`, `acyclic`, `traversable` | see [`RelationTraits`] |
 /// | `tag`, `final`, `ordered` | see [`RelationTraits`] |
-/// | `transient` | has no effect yet: there are no snapshots |
+/// | `transient` | left out of [snapshots](crate::snapshot) and of scenes, also if its pairs are [mirrored](crate::mirror) |
 /// | `one_of`, `one_of = Parent` | targets must be children of the relation, or of `Parent`'s entity |
 /// | `with = Other`, `with(A, B)` | companions: relations inserted with the same target |
 /// | `source(Person, !Ghost)`, `target(City)` | components that an end must have, or with `!` must not have: [`RelationTraits::source`] |
 /// | `on_missing = Refuse \| Insert \| Warn` | what happens to a pair if an end breaks one of these: [`OnMissing`] |
-/// | `on_instantiate = Override \| Inherit \| DontInherit` | what instances of a prefab get: only `Inherit` has an effect so far |
+/// | `on_instantiate = Override \| Inherit \| DontInherit` | what instances of a prefab get, see [`OnInstantiate`] |
 /// | `on_relation_despawn = Remove \| Despawn \| Refuse` | [`CleanupPolicy`] when the relation goes |
 /// | `on_target_despawn = Remove \| Despawn \| Refuse` | [`CleanupPolicy`] when a target goes |
 /// | `on_source_despawn = Keep \| DespawnTarget` | [`OnSourceDespawn`]: what happens to targets when their source goes |

@@ -16,10 +16,7 @@ pub enum CleanupPolicy {
     Refuse,
 }
 
-/// What an instance of a prefab gets of a component or pair of the prefab.
-///
-/// Only `Inherit` has an effect so far: expressions find what is shared through [`IsA`](super::IsA). Instances cannot be
-/// made yet, so that nothing is ever copied.
+/// What an instance of a prefab gets of a component or pair of the prefab, see [`prefab`](crate::prefab).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[cfg_attr(
     feature = "bevy_reflect",
@@ -27,11 +24,11 @@ pub enum CleanupPolicy {
     reflect(Clone, PartialEq, Hash, Debug, Default)
 )]
 pub enum OnInstantiate {
-    /// A copy of its own, once instances can be made. The default. Until then an entity with a pair of
-    /// [`IsA`](super::IsA) gets nothing.
+    /// A copy of its own. The default.
     #[default]
     Override,
-    /// The prefab's, shared through [`IsA`](super::IsA).
+    /// The prefab's, shared through [`IsA`](super::IsA): expressions and [`Inherited`](crate::query::Inherited) find it. What is
+    /// shared is so with any base, also with one that is no prefab.
     Inherit,
     /// Nothing.
     DontInherit,

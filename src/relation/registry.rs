@@ -1,8 +1,10 @@
 //! The relations of a world: by type, by entity, by name.
 
 use super::{
-    ColumnRef, PairContext, PairRefusal, Relation, RelationName, RelationTraits, ResolvedConstraint, Value,
+    ColumnRef, OnInstantiate, PairContext, PairRefusal, Relation, RelationName, RelationTraits,
+    ResolvedConstraint, Value,
     builtin::{BUILT_INS, Tagged, built_in},
+    traits::{RegisterFn, TypeRef},
 };
 use crate::id::RelationId;
 use alloc::{borrow::Cow, vec::Vec};
@@ -31,6 +33,8 @@ pub(crate) struct Adopted {
     pub(crate) target: fn(&World, Entity) -> Option<Entity>,
     /// Whether Bevy's collection of a target, the last, has this source.
     pub(crate) is_collected: fn(&World, Entity, Entity) -> bool,
+    /// Puts sources in Bevy's collection of a target into an order; those that it does not name stay where they are.
+    pub(crate) arrange: fn(&mut World, Entity, &[Entity]),
     pub(crate) component: ComponentId,
     /// The type of the component.
     pub(crate) column: ColumnRef,
@@ -56,6 +60,8 @@ pub(crate) struct RelationEntry {
     /// The type has been registered as a relation. One that is only known by its entity may turn out to be one.
     pub(crate) declared: bool,
     pub(crate) name: Option<Cow<'static, str>>,
+    /// Registers the type in another world, once it is declared.
+    pub(crate) register: Option<RegisterFn>,
     pub(crate) traits: RelationTraits,
     /// The values of its pairs, if the relation itself says what they are.
     pub(crate) data: Option<ColumnRef>,
@@ -73,6 +79,8 @@ pub(crate) struct RelationEntry {
     pub(crate) settled: bool,
     /// Pairs have been inserted, or it is built in: traits cannot change any more.
     pub(crate) frozen: bool,
+    /// The component that shows its pairs on their sources, if they are mirrored.
+    pub(crate) mirror: Option<ComponentId>,
     /// Observers of pairs of this relation watch one of these ids: that of the type, if there is one, first.
     pub(crate) keys: SmallVec<[ComponentId; 1]>,
 }
@@ -89,6 +97,7 @@ impl RelationEntry {
             type_id: None,
             declared: false,
             name: None,
+            register: None,
             traits: RelationTraits::new(),
             data: None,
             validate: None,
@@ -99,6 +108,7 @@ impl RelationEntry {
             constraints: Vec::new(),
             settled: false,
             frozen: false,
+            mirror: None,
             keys: SmallVec::new(),
         }
     }
@@ -150,6 +160,19 @@ impl Registry {
     #[inline]
     pub(crate) fn type_of(&self, entity: Entity) -> Option<TypeId> {
         self.type_entities.get(&entity).copied()
+    }
+
+    /// Every entity that stands for a type, in no particular order.
+    pub(crate) fn type_entities(&self) -> impl Iterator<Item = (Entity, TypeRef)> + use<'_> {
+        self.type_entities.iter().map(|(&entity, &id)| {
+            let relation = self.of_type_id(id).map(|id| self.entry(id));
+            let register = relation.and_then(|entry| entry.register);
+            let data = match relation {
+                Some(entry) => entry.data,
+                None => self.types.get(&id).and_then(|entry| entry.data),
+            };
+            (entity, TypeRef { register, data, ..TypeRef::of_id(id) })
+        })
     }
 
     /// Whether an entity stands for a type.
@@ -282,6 +305,12 @@ impl Registry {
 
     pub(crate) fn of_entity(&self, entity: Entity) -> Option<RelationId> {
         self.by_entity.get(&entity).copied()
+    }
+
+    /// What instances get of a component or of the pairs of a relation type.
+    pub(crate) fn instantiate_rule(&self, type_id: TypeId) -> OnInstantiate {
+        self.of_type_id(type_id)
+            .map_or_else(OnInstantiate::default, |id| self.entry(id).traits.instantiate_rule())
     }
 
     /// The entity that stands for a type, if there is one.

@@ -29,6 +29,14 @@ pub enum ParseTraitsError {
     /// There is nothing before a comma.
     #[error("a relation trait is missing before `,`")]
     MissingTrait,
+    /// There is no comma between two traits.
+    #[error("a comma is missing between `{before}` and `{after}`")]
+    MissingComma {
+        /// The trait before it, with its value.
+        before: String,
+        /// What comes behind it.
+        after: String,
+    },
     /// A trait cannot have this value.
     #[error("`{word}` is no value of `{name}`, which is one of {}{}", list(.values), did_you_mean(*.nearest))]
     UnknownValue {
@@ -153,6 +161,7 @@ impl FromStr for RelationTraits {
                 Some((name, value)) => (name.trim(), Some(value.trim())),
                 None => (part, None),
             };
+            check_comma(name, value)?;
             let name = find(name, value, part)?;
             if given.contains(&name) {
                 return Err(ParseTraitsError::Twice { name });
@@ -162,6 +171,24 @@ impl FromStr for RelationTraits {
         }
         traits.check()?;
         Ok(traits)
+    }
+}
+
+/// Finds out whether what stands between two commas is more than one trait.
+fn check_comma(name: &str, value: Option<&str>) -> Result<(), ParseTraitsError> {
+    let missing = |before: String, after: &str| {
+        Err(ParseTraitsError::MissingComma { before, after: shorten(after.trim_start()) })
+    };
+    let is_flag = |word: &str| FLAGS.iter().any(|&(flag, _)| flag == word);
+    if let Some((before, after)) = name.split_once(char::is_whitespace)
+        && is_flag(before)
+    {
+        return missing(before.to_string(), after);
+    }
+    let values = CHOICES.iter().find(|&&(choice, _)| choice == name).map_or(&[][..], |&(_, values)| values);
+    match value.and_then(|value| value.split_once(char::is_whitespace)) {
+        Some((before, after)) if values.contains(&before) => missing(format!("{name} = {before}"), after),
+        _ => Ok(()),
     }
 }
 

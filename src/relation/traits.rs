@@ -17,7 +17,7 @@ use core::any::TypeId;
 use smallvec::SmallVec;
 
 /// Registers a relation type and returns its entity.
-type RegisterFn = fn(&mut World) -> Result<Entity, TraitsError>;
+pub(crate) type RegisterFn = fn(&mut World) -> Result<Entity, TraitsError>;
 
 /// A Rust type that stands for an entity, named before a world exists.
 #[derive(Clone, Copy, Debug)]
@@ -192,7 +192,8 @@ impl RelationTraits {
         is_final / has_final: FINAL;
         /// Sources of a target keep insertion order and can be reordered.
         ordered / is_ordered: ORDERED;
-        /// Left out of snapshots, once there are any. Has no effect yet.
+        /// Left out of [snapshots](crate::snapshot) and of scenes: what [mirrors](crate::mirror) its pairs in components has no
+        /// `ReflectComponent`.
         transient / is_transient: TRANSIENT;
         /// Lifts the `final` that components have by default.
         inheritable / is_inheritable: INHERITABLE;
@@ -243,10 +244,14 @@ impl RelationTraits {
     /// Sources must have a component, or must not have it. Several add up.
     ///
     /// A verb is checked as a whole before it changes anything. In a bundle the components come before the pairs, wherever they
-    /// stand in it. Commands are applied one by one: the component must have been inserted by a command before. When the
-    /// component goes later, or comes although the source must not have it, the pairs are removed, and that is reported to
-    /// Bevy's error handler; [`on_missing`](Self::on_missing) has the alternatives. A Bevy relationship
-    /// cannot have constraints.
+    /// stand in it. Commands are applied one by one: the pair is there at once, also where an exclusive relation had another
+    /// before, and is checked by [`check_constraints`](crate::WorldPairExt::check_constraints), when the other commands have been
+    /// applied. The pair before does not come back if it is refused then; a companion that is refused goes alone. When the
+    /// component goes later, or comes although the source must not have it, the pairs are removed. Every removal is reported to
+    /// Bevy's error handler; [`on_missing`](Self::on_missing) has the alternatives.
+    ///
+    /// The component of a Bevy relationship is checked as a command is, whichever way it is inserted, and removed if it is
+    /// refused. [`ChildOf`](bevy_ecs::hierarchy::ChildOf) takes such traits as long as no entity has a parent.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
@@ -294,7 +299,7 @@ impl RelationTraits {
         self
     }
 
-    /// What instances of a prefab get. Only [`Inherit`](OnInstantiate::Inherit) has an effect so far.
+    /// What instances of a prefab get of the relation's pairs, or of the component.
     #[must_use]
     pub fn on_instantiate(mut self, rule: OnInstantiate) -> Self {
         merge(&mut self.on_instantiate, Some(rule), "on_instantiate", &mut self.conflict);
@@ -509,17 +514,6 @@ impl RelationTraits {
     /// Whether a target goes that loses its last source.
     pub(crate) fn counts_sources(&self) -> bool {
         self.on_last_source == Some(OnLastSource::Despawn)
-    }
-
-    /// A trait that needs every change of pairs to go through this crate, if there is one.
-    pub(crate) fn not_for_relationships(&self) -> Option<&'static str> {
-        let rules = [
-            (!self.source.is_empty(), "source"),
-            (!self.target.is_empty(), "target"),
-            (self.despawns_targets(), "on_source_despawn = DespawnTarget"),
-            (self.counts_sources(), "on_last_source = Despawn"),
-        ];
-        rules.into_iter().find_map(|(is_set, name)| is_set.then_some(name))
     }
 
     /// The declared facts, spelled as in `#[relation(..)]`.

@@ -206,7 +206,7 @@ fn mirror(index: &RelationIndex) -> Option<Fault> {
             if !seen.insert(source) {
                 return fault(format_args!("{source} twice in {target}"));
             }
-            let place = index.forward.find(&index.reverse, source, target);
+            let place = index.forward.find(source, target);
             let is_at = |place| {
                 let tombstones = index.reverse.tombstones(list);
                 let is_tombstone = tombstones.is_some_and(|tombstones| tombstones.is_tombstone(place));
@@ -221,7 +221,7 @@ fn mirror(index: &RelationIndex) -> Option<Fault> {
     for source in index.forward.sources() {
         for (nth, target) in index.targets(source).enumerate() {
             forward += 1;
-            if index.forward.nth(&index.reverse, source, nth) != Some(target) {
+            if index.forward.nth(source, nth) != Some(target) {
                 return fault(format_args!("target {nth} of {source}"));
             }
         }

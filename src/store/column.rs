@@ -48,6 +48,8 @@ pub(crate) struct PairData<T: Send + Sync + 'static> {
     removed: SmallVec<[T; 1]>,
     /// The store whose pairs the values belong to.
     store: Option<StoreId>,
+    /// How often a value was lent to be written in place.
+    lent: u64,
 }
 
 impl<T: Send + Sync + 'static> PairData<T> {
@@ -60,9 +62,16 @@ impl<T: Send + Sync + 'static> PairData<T> {
     pub(crate) fn get_mut(&mut self, row: u32, last_run: Tick, this_run: Tick) -> Option<Mut<'_, T>> {
         let row = row as usize;
         let value = self.values.get_mut(row)?.as_mut()?;
+        self.lent += 1;
         let ticks = &mut self.ticks[row];
         let writer = self.writers.as_mut().map(|writers| &mut writers[row]);
         Some(Mut::new(value, &mut ticks.added, &mut ticks.changed, None, last_run, this_run, writer))
+    }
+
+    /// How often a value was lent to be written in place: as long as this stays the same, none was.
+    #[cfg(feature = "bevy_reflect")]
+    pub(crate) fn lent(&self) -> u64 {
+        self.lent
     }
 
     /// When the value in a row was written last.
@@ -116,6 +125,7 @@ impl<T: Send + Sync + 'static> PairData<T> {
             free: Vec::new(),
             removed: SmallVec::new(),
             store: None,
+            lent: 0,
         };
         if let Some(store) = world.get_resource::<PairStore>() {
             column.store = Some(store.id);
@@ -147,6 +157,9 @@ trait ValueOps<T>: 'static {
     fn has_default(world: &World) -> bool;
     fn default_value(world: &World) -> Option<BoxedValue>;
     fn copy_value(value: &T) -> Option<BoxedValue>;
+    fn is_equal(_one: &T, _other: &T) -> Option<bool> {
+        None
+    }
 }
 
 /// Nothing is known of the type but what reflection says.
@@ -215,6 +228,10 @@ impl<R: Relation> ValueOps<R> for Declared {
     fn copy_value(value: &R) -> Option<BoxedValue> {
         R::info().clone.map(|clone| Box::new(clone(value)) as BoxedValue)
     }
+
+    fn is_equal(one: &R, other: &R) -> Option<bool> {
+        R::info().eq.map(|eq| eq(one, other))
+    }
 }
 
 #[cfg(feature = "bevy_reflect")]
@@ -229,6 +246,10 @@ impl ValueOps<ReflectedData> for Reflected {
 
     fn copy_value(value: &ReflectedData) -> Option<BoxedValue> {
         Some(Box::new(ReflectedData(value.0.to_dynamic().ok()?)))
+    }
+
+    fn is_equal(one: &ReflectedData, other: &ReflectedData) -> Option<bool> {
+        one.0.reflect_partial_eq(&*other.0)
     }
 }
 
@@ -332,6 +353,24 @@ impl<T: Send + Sync + 'static, V: ValueOps<T>> ErasedColumn for TypedColumn<T, V
     fn copy_value(&self, value: &dyn Any) -> Option<BoxedValue> {
         V::copy_value(value.downcast_ref()?)
     }
+
+    #[cfg(feature = "bevy_reflect")]
+    fn sendable(&self, value: Box<dyn Any>) -> Option<BoxedValue> {
+        Some(value.downcast::<T>().ok()?)
+    }
+
+    fn duplicate(&self, world: &World, value: &dyn Any) -> Option<BoxedValue> {
+        V::copy_value(value.downcast_ref()?).or_else(|| reflected_copy::<T>(world, value))
+    }
+
+    fn is_equal(&self, world: &World, one: &dyn Any, other: &dyn Any) -> Option<bool> {
+        V::is_equal(one.downcast_ref()?, other.downcast_ref()?)
+            .or_else(|| reflected_eq::<T>(world, one, other))
+    }
+
+    fn ticks(&self, world: &World, row: u32) -> Option<ComponentTicks> {
+        world.get_resource::<PairData<T>>()?.ticks.get(row as usize).copied()
+    }
 }
 
 /// Whether a type is registered with `#[reflect(Default)]`.
@@ -362,6 +401,35 @@ fn reflected_default<T>(_: &World) -> Option<BoxedValue> {
 fn reflected<T: 'static>(world: &World) -> Option<bevy_reflect::std_traits::ReflectDefault> {
     let registry = world.get_resource::<bevy_ecs::reflect::AppTypeRegistry>()?.read();
     registry.get_type_data::<bevy_reflect::std_traits::ReflectDefault>(TypeId::of::<T>()).cloned()
+}
+
+/// A copy of a value of a registered type.
+#[cfg(feature = "bevy_reflect")]
+fn reflected_copy<T: Send + Sync + 'static>(world: &World, value: &dyn Any) -> Option<BoxedValue> {
+    let registry = world.get_resource::<bevy_ecs::reflect::AppTypeRegistry>()?.read();
+    let from_ptr = registry.get_type_data::<bevy_reflect::ReflectFromPtr>(TypeId::of::<T>())?;
+    let copy = from_ptr.as_reflect(value)?.reflect_clone().ok()?;
+    Some(copy.into_any().downcast::<T>().ok()?)
+}
+
+/// Whether two values of a registered type are equal.
+#[cfg(feature = "bevy_reflect")]
+fn reflected_eq<T: 'static>(world: &World, one: &dyn Any, other: &dyn Any) -> Option<bool> {
+    let registry = world.get_resource::<bevy_ecs::reflect::AppTypeRegistry>()?.read();
+    let from_ptr = registry.get_type_data::<bevy_reflect::ReflectFromPtr>(TypeId::of::<T>())?;
+    from_ptr.as_reflect(one)?.reflect_partial_eq(from_ptr.as_reflect(other)?.as_partial_reflect())
+}
+
+#[cfg(not(feature = "bevy_reflect"))]
+#[expect(clippy::extra_unused_type_parameters, reason = "nothing is known of it without reflection")]
+fn reflected_copy<T>(_: &World, _: &dyn Any) -> Option<BoxedValue> {
+    None
+}
+
+#[cfg(not(feature = "bevy_reflect"))]
+#[expect(clippy::extra_unused_type_parameters, reason = "nothing is known of it without reflection")]
+fn reflected_eq<T>(_: &World, _: &dyn Any, _: &dyn Any) -> Option<bool> {
+    None
 }
 
 /// The value, if it is a `T`. The caller has checked the type.

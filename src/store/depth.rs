@@ -39,8 +39,8 @@ impl Depths {
     }
 
     /// One below the deepest of the targets, by stored depths.
-    fn below_targets(&self, forward: &Forward, reverse: &Reverse, entity: Entity) -> u32 {
-        let targets = forward.targets(reverse, entity);
+    fn below_targets(&self, forward: &Forward, entity: Entity) -> u32 {
+        let targets = forward.targets(entity);
         targets.map(|target| self.stored(forward, target) + 1).max().unwrap_or(0)
     }
 
@@ -74,7 +74,7 @@ impl Depths {
             return;
         }
         let old = self.depths.get(source.index_u32());
-        let new = self.below_targets(forward, reverse, source);
+        let new = self.below_targets(forward, source);
         self.update(source, old, new, reverse.list(source).is_some());
     }
 
@@ -83,7 +83,7 @@ impl Depths {
     /// # Complexity
     /// Constant, unless subtrees were moved since the last [`settle`](Self::settle): then proportional to
     /// the number of ancestors.
-    pub(crate) fn get(&self, forward: &Forward, reverse: &Reverse, entity: Entity) -> u32 {
+    pub(crate) fn get(&self, forward: &Forward, entity: Entity) -> u32 {
         if self.settled() {
             return self.stored(forward, entity);
         }
@@ -92,7 +92,7 @@ impl Depths {
         while let Some(&top) = stack.last() {
             let before = stack.len();
             let mut depth = 0;
-            for target in forward.targets(reverse, top) {
+            for target in forward.targets(top) {
                 match known.get(&target) {
                     Some(above) => depth = depth.max(above + 1),
                     None => stack.push(target),
@@ -128,14 +128,13 @@ impl Depths {
         }
         let affected: Vec<Entity> = waiting.keys().copied().collect();
         for &entity in &affected {
-            let above =
-                forward.targets(reverse, entity).filter(|target| waiting.contains_key(target)).count();
+            let above = forward.targets(entity).filter(|target| waiting.contains_key(target)).count();
             waiting.insert(entity, above as u32);
         }
         let mut ready: Vec<Entity> = affected.into_iter().filter(|entity| waiting[entity] == 0).collect();
         while let Some(entity) = ready.pop() {
             if forward.has_any(entity) {
-                *self.depths.get_mut(entity.index_u32()) = self.below_targets(forward, reverse, entity);
+                *self.depths.get_mut(entity.index_u32()) = self.below_targets(forward, entity);
             }
             for source in reverse.sources(entity) {
                 if let Some(left) = waiting.get_mut(&source) {
@@ -160,7 +159,7 @@ impl Depths {
             }
         }
         let mut settled = forward.sources().into_iter().filter(|source| !stale.contains(source));
-        settled.find(|&source| self.stored(forward, source) != self.below_targets(forward, reverse, source))
+        settled.find(|&source| self.stored(forward, source) != self.below_targets(forward, source))
     }
 }
 

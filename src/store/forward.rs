@@ -1,7 +1,7 @@
 //! The forward index of a relation: from a source to its targets.
 //!
-//! Two layouts behind one interface. An exclusive relation keeps eight bytes per source (and four cold ones);
-//! any other keeps sixteen, enough for one pair, and moves a source with more pairs to a list of its own.
+//! Two layouts behind one interface. An exclusive relation keeps the target of each source, in eight bytes, and eight more
+//! apart that a loop over living sources does not read; any other keeps sixteen, enough for one pair, and moves a source with more pairs to a list of its own.
 //! Each pair remembers its place in the target's list of sources, which makes unlinking independent of the
 //! number of sources.
 
@@ -152,29 +152,38 @@ impl Default for ManySlot {
 /// Forward index of an exclusive relation.
 #[derive(Default)]
 pub(crate) struct ExclusiveForward {
-    /// Source generation in the high half, target index + 1 in the low half; 0 means no target.
-    words: Pages<u64>,
+    /// Bits of the target; 0, which no entity has, means no target.
+    targets: Pages<u64>,
+    ends: Pages<SourceEnd>,
+}
+
+/// What else is kept of a source with one target.
+#[derive(Clone, Copy, Default)]
+struct SourceEnd {
     /// Place in the target's list of sources.
-    places: Pages<u32>,
+    place: u32,
+    /// Of the source.
+    generation: u32,
 }
 
 impl ExclusiveForward {
+    /// Where the source is in the list of its target. `None` if the slot is that of another with the same index.
     #[inline]
-    fn word(source: Entity, target: Entity) -> u64 {
-        u64::from(generation(source)) << 32 | u64::from(target.index_u32() + 1)
-    }
-
-    /// The index of the source's target.
-    #[inline]
-    fn target_index(&self, source: Entity) -> Option<u32> {
-        let word = self.words.get(source.index_u32());
-        (word as u32 != 0 && (word >> 32) as u32 == generation(source)).then(|| word as u32 - 1)
+    fn place(&self, source: Entity) -> Option<u32> {
+        let end = self.ends.get(source.index_u32());
+        (end.generation == generation(source)).then_some(end.place)
     }
 
     #[inline]
-    fn target(&self, reverse: &Reverse, source: Entity) -> Option<Entity> {
-        let list = reverse.list_of_index(self.target_index(source)?)?;
-        reverse.target_of(list)
+    fn target(&self, source: Entity) -> Option<Entity> {
+        let target = Entity::try_from_bits(self.targets.get(source.index_u32()))?;
+        self.place(source).map(|_| target)
+    }
+
+    /// Notes that a source has come to the list of a target.
+    #[inline]
+    fn set(&mut self, source: Entity, place: u32) {
+        *self.ends.get_mut(source.index_u32()) = SourceEnd { place, generation: generation(source) };
     }
 }
 
@@ -270,6 +279,20 @@ impl ManyForward {
         Some(place)
     }
 
+    /// Puts the targets of a source into another order. `order` must be a permutation of them.
+    fn reorder(&mut self, source: Entity, order: &[Entity]) {
+        let Some(slot) = self.slots.existing_mut(source.index_u32()) else { return };
+        if !slot.is_of(source) || slot.place != LIST {
+            return;
+        }
+        let list = &mut self.lists[slot.word as usize];
+        list.edges = order.iter().filter_map(|&target| Some(list.edges[list.find(target)?])).collect();
+        if let Some(long) = &mut list.long {
+            long.tombstones.clear();
+            long.index(&list.edges);
+        }
+    }
+
     #[inline]
     fn set_place(&mut self, source: Entity, target: Entity, place: u32) {
         let Some(slot) = self.slots.existing_mut(source.index_u32()) else { return };
@@ -301,12 +324,11 @@ impl Forward {
 
     /// The place of `source` in the list of `target`, if there is such a pair.
     #[inline]
-    pub(crate) fn find(&self, reverse: &Reverse, source: Entity, target: Entity) -> Option<u32> {
+    pub(crate) fn find(&self, source: Entity, target: Entity) -> Option<u32> {
         match self {
             Self::Exclusive(forward) => {
-                let word = forward.words.get(source.index_u32());
-                (word == ExclusiveForward::word(source, target) && reverse.list(target).is_some())
-                    .then(|| forward.places.get(source.index_u32()))
+                let is_target = forward.targets.get(source.index_u32()) == target.to_bits();
+                is_target.then(|| forward.place(source)).flatten()
             }
             Self::Many(forward) => match forward.held(source) {
                 Held::None => None,
@@ -320,7 +342,7 @@ impl Forward {
     #[inline]
     pub(crate) fn len(&self, source: Entity) -> usize {
         match self {
-            Self::Exclusive(forward) => usize::from(forward.target_index(source).is_some()),
+            Self::Exclusive(forward) => usize::from(forward.target(source).is_some()),
             Self::Many(forward) => match forward.held(source) {
                 Held::None => 0,
                 Held::One(..) => 1,
@@ -332,16 +354,16 @@ impl Forward {
     #[inline]
     pub(crate) fn has_any(&self, source: Entity) -> bool {
         match self {
-            Self::Exclusive(forward) => forward.target_index(source).is_some(),
+            Self::Exclusive(forward) => forward.target(source).is_some(),
             Self::Many(forward) => forward.slots.get(source.index_u32()).is_of(source),
         }
     }
 
     /// The target inserted first.
     #[inline]
-    pub(crate) fn first(&self, reverse: &Reverse, source: Entity) -> Option<Entity> {
+    pub(crate) fn first(&self, source: Entity) -> Option<Entity> {
         match self {
-            Self::Exclusive(forward) => forward.target(reverse, source),
+            Self::Exclusive(forward) => forward.target(source),
             Self::Many(forward) => match forward.held(source) {
                 Held::None => None,
                 Held::One(target, _) => Some(target),
@@ -355,21 +377,21 @@ impl Forward {
         }
     }
 
-    /// The index of the only target. `None` if there is no target, or more than one.
+    /// The only target. `None` if there is no target, or more than one.
     #[inline]
-    pub(crate) fn only_index(&self, source: Entity) -> Option<u32> {
+    pub(crate) fn only(&self, source: Entity) -> Option<Entity> {
         match self {
-            Self::Exclusive(forward) => forward.target_index(source),
+            Self::Exclusive(forward) => forward.target(source),
             Self::Many(forward) => match forward.held(source) {
-                Held::One(target, _) => Some(target.index_u32()),
+                Held::One(target, _) => Some(target),
                 _ => None,
             },
         }
     }
 
-    pub(crate) fn nth(&self, reverse: &Reverse, source: Entity, nth: usize) -> Option<Entity> {
+    pub(crate) fn nth(&self, source: Entity, nth: usize) -> Option<Entity> {
         match self {
-            Self::Exclusive(forward) if nth == 0 => forward.target(reverse, source),
+            Self::Exclusive(forward) if nth == 0 => forward.target(source),
             Self::Exclusive(_) => None,
             Self::Many(forward) => match forward.held(source) {
                 Held::None => None,
@@ -386,9 +408,9 @@ impl Forward {
 
     /// All targets, in insertion order.
     #[inline]
-    pub(crate) fn targets(&self, reverse: &Reverse, source: Entity) -> TargetIter<'_> {
+    pub(crate) fn targets(&self, source: Entity) -> TargetIter<'_> {
         match self {
-            Self::Exclusive(forward) => TargetIter::one(forward.target(reverse, source)),
+            Self::Exclusive(forward) => TargetIter::one(forward.target(source)),
             Self::Many(forward) => match forward.held(source) {
                 Held::None => TargetIter::none(),
                 Held::One(target, _) => TargetIter::one(Some(target)),
@@ -403,12 +425,13 @@ impl Forward {
     pub(crate) fn insert(&mut self, reverse: &mut Reverse, source: Entity, target: Entity) -> bool {
         match self {
             Self::Exclusive(forward) => {
-                let word = forward.words.get_mut(source.index_u32());
-                if *word == ExclusiveForward::word(source, target) {
+                let slot = forward.targets.get_mut(source.index_u32());
+                if core::mem::replace(slot, target.to_bits()) == target.to_bits()
+                    && forward.place(source).is_some()
+                {
                     return false;
                 }
-                *word = ExclusiveForward::word(source, target);
-                *forward.places.get_mut(source.index_u32()) = reverse.push(target, source);
+                forward.set(source, reverse.push(target, source));
                 true
             }
             Self::Many(forward) => forward.insert(reverse, source, target),
@@ -420,12 +443,14 @@ impl Forward {
     pub(crate) fn remove(&mut self, source: Entity, target: Entity) -> Option<u32> {
         match self {
             Self::Exclusive(forward) => {
-                let word = forward.words.existing_mut(source.index_u32())?;
-                if *word != ExclusiveForward::word(source, target) {
+                let ExclusiveForward { targets, ends } = forward;
+                let slot = targets.existing_mut(source.index_u32())?;
+                let end = ends.get(source.index_u32());
+                if *slot != target.to_bits() || end.generation != generation(source) {
                     return None;
                 }
-                *word = 0;
-                Some(forward.places.get(source.index_u32()))
+                *slot = 0;
+                Some(end.place)
             }
             Self::Many(forward) => forward.remove(source, target),
         }
@@ -436,8 +461,8 @@ impl Forward {
         match self {
             Self::Exclusive(forward) => {
                 for source in sources {
-                    if let Some(word) = forward.words.existing_mut(source.index_u32()) {
-                        *word = 0;
+                    if let Some(slot) = forward.targets.existing_mut(source.index_u32()) {
+                        *slot = 0;
                     }
                 }
             }
@@ -453,23 +478,30 @@ impl Forward {
     #[inline]
     pub(crate) fn retarget(&mut self, reverse: &mut Reverse, source: Entity, target: Entity) -> bool {
         let Self::Exclusive(forward) = self else { return false };
-        let word = forward.words.get_mut(source.index_u32());
-        let Some(old) = (*word as u32).checked_sub(1) else { return false };
-        let Some(list) = reverse.list_of_index(old) else { return false };
-        *word = ExclusiveForward::word(source, target);
-        let place = forward.places.get(source.index_u32());
+        let Some(place) = forward.place(source) else { return false };
+        let slot = forward.targets.get_mut(source.index_u32());
+        let old = Entity::try_from_bits(*slot);
+        let Some(list) = old.and_then(|old| reverse.list_of_index(old.index_u32())) else { return false };
+        *slot = target.to_bits();
         if let Moved::Last(last) = reverse.remove(list, place) {
-            *forward.places.get_mut(last.index_u32()) = place;
+            forward.ends.get_mut(last.index_u32()).place = place;
         }
-        *forward.places.get_mut(source.index_u32()) = reverse.push(target, source);
+        forward.set(source, reverse.push(target, source));
         true
+    }
+
+    /// Puts the targets of a source into another order. `order` must be a permutation of them.
+    pub(crate) fn reorder(&mut self, source: Entity, order: &[Entity]) {
+        if let Self::Many(forward) = self {
+            forward.reorder(source, order);
+        }
     }
 
     /// Notes that a pair has moved to another place in its target's list.
     #[inline]
     pub(crate) fn set_place(&mut self, source: Entity, target: Entity, place: u32) {
         match self {
-            Self::Exclusive(forward) => *forward.places.get_mut(source.index_u32()) = place,
+            Self::Exclusive(forward) => forward.ends.get_mut(source.index_u32()).place = place,
             Self::Many(forward) => forward.set_place(source, target, place),
         }
     }
@@ -482,8 +514,8 @@ impl Forward {
         };
         match self {
             Self::Exclusive(forward) => {
-                let used = forward.words.iter().filter(|(_, word)| *word as u32 != 0);
-                used.filter_map(|(index, word)| entity(index, (word >> 32) as u32)).collect()
+                let used = forward.targets.iter().filter(|(_, target)| *target != 0);
+                used.filter_map(|(index, _)| entity(index, forward.ends.get(index).generation)).collect()
             }
             Self::Many(forward) => {
                 let used = forward.slots.iter().filter(|(_, slot)| slot.place != EMPTY);

@@ -151,12 +151,12 @@ impl RelationIndex {
     /// How deep an entity lies. `None` if the relation is not traversable.
     #[inline]
     pub(crate) fn depth_of(&self, entity: Entity) -> Option<u32> {
-        Some(self.depths.as_ref()?.get(&self.forward, &self.reverse, entity))
+        Some(self.depths.as_ref()?.get(&self.forward, entity))
     }
 
     #[inline]
     pub(crate) fn has(&self, source: Entity, target: Entity) -> bool {
-        self.forward.find(&self.reverse, source, target).is_some()
+        self.forward.find(source, target).is_some()
     }
 
     #[inline]
@@ -166,12 +166,12 @@ impl RelationIndex {
 
     #[inline]
     pub(crate) fn first_target(&self, source: Entity) -> Option<Entity> {
-        self.forward.first(&self.reverse, source)
+        self.forward.first(source)
     }
 
     #[inline]
     pub(crate) fn targets(&self, source: Entity) -> TargetIter<'_> {
-        self.forward.targets(&self.reverse, source)
+        self.forward.targets(source)
     }
 
     /// The number of targets that a source has.
@@ -183,13 +183,13 @@ impl RelationIndex {
     /// The target with this number in the order of insertion.
     #[inline]
     pub(crate) fn nth_target(&self, source: Entity, nth: usize) -> Option<Entity> {
-        self.forward.nth(&self.reverse, source, nth)
+        self.forward.nth(source, nth)
     }
 
-    /// The index of the only target. `None` if there is no target, or more than one.
+    /// The only target. `None` if there is no target, or more than one.
     #[inline]
-    pub(crate) fn only_target_index(&self, source: Entity) -> Option<u32> {
-        self.forward.only_index(source)
+    pub(crate) fn only_target(&self, source: Entity) -> Option<Entity> {
+        self.forward.only(source)
     }
 
     /// Every source.
@@ -233,23 +233,24 @@ impl RelationIndex {
         self.reverse.target_of(list)
     }
 
-    /// Reads the pairs of many sources.
-    pub(crate) fn reader(&self) -> Reader<'_> {
-        self.forward.reader(&self.reverse)
+    /// Reads the pairs of many sources. `compare` unless [`PairStore::compares`](super::PairStore::compares) says that it is not
+    /// needed, and every source is alive.
+    pub(crate) fn reader(&self, compare: bool) -> Reader<'_> {
+        self.forward.reader(compare)
     }
 
-    /// Reads the targets of many sources, if the relation is exclusive.
-    pub(crate) fn exclusive_reader(&self) -> Option<ExclusiveReader<'_>> {
-        match self.reader() {
+    /// Reads the targets of many sources, if the relation is exclusive. `compare` as for [`reader`](Self::reader).
+    pub(crate) fn exclusive_reader(&self, compare: bool) -> Option<ExclusiveReader<'_>> {
+        match self.reader(compare) {
             Reader::Exclusive(reader) => Some(reader),
             Reader::Many(_) => None,
         }
     }
 
-    /// The way from sources to targets, if the relation is exclusive.
+    /// The way from sources to targets, if the relation is exclusive. `compare` as for [`reader`](Self::reader).
     #[inline]
-    pub(crate) fn upward(&self) -> Option<Upward<'_>> {
-        self.forward.upward()
+    pub(crate) fn upward(&self, compare: bool) -> Option<Upward<'_>> {
+        self.forward.upward(compare)
     }
 
     #[inline]
@@ -354,7 +355,7 @@ impl RelationIndex {
         }
         let places: Vec<usize> = order
             .iter()
-            .filter_map(|&source| self.forward.find(&self.reverse, source, target))
+            .filter_map(|&source| self.forward.find(source, target))
             .map(|place| place as usize)
             .collect();
         self.reverse.lists[list].sources = SmallVec::from_slice(order);
@@ -370,13 +371,23 @@ impl RelationIndex {
         self.version += 1;
     }
 
+    /// Puts the targets of a source into another order. `order` must be a permutation of them.
+    pub(crate) fn reorder_targets(&mut self, source: Entity, order: &[Entity]) {
+        self.forward.reorder(source, order);
+        self.version += 1;
+        // What is nearest or first may be another now: as if the first pair had just come.
+        if let Some(&first) = order.first() {
+            self.record(source, first, false);
+        }
+    }
+
     #[inline]
     fn row_at(&self, list: usize, place: u32) -> u32 {
         if self.reverse.extras.rows { self.reverse.extra[list].rows[place as usize] } else { NO_ROW }
     }
 
     fn place(&self, source: Entity, target: Entity) -> Option<(usize, usize)> {
-        let place = self.forward.find(&self.reverse, source, target)?;
+        let place = self.forward.find(source, target)?;
         Some((self.reverse.list(target)?, place as usize))
     }
 

@@ -31,6 +31,7 @@ mod reverse;
 mod tags;
 mod ticks;
 mod tombstones;
+mod unchecked;
 
 pub use check::{Invariant, PairInvariantError};
 pub use forward::TargetIter;
@@ -47,6 +48,7 @@ pub(crate) use journal::{Change, Cursor, Journal};
 pub(crate) use pages::Pages;
 pub(crate) use participants::{Participants, RelationsOf};
 pub(crate) use reverse::{ListIter, NO_ROW};
+pub(crate) use unchecked::{UncheckedPair, UncheckedPairs};
 
 use crate::{
     id::RelationId,
@@ -96,7 +98,11 @@ pub(crate) struct PairStore {
     keeps_removed: bool,
     /// Targets that have lost their last source.
     orphans: orphans::Orphans,
+    /// Pairs whose ends are still to be looked at.
+    unchecked: UncheckedPairs,
     activity: Activity,
+    /// How often old ticks were clamped.
+    tick_checks: u32,
 }
 
 /// Whether relations are used in a world.
@@ -190,12 +196,27 @@ impl PairStore {
 
     /// Keeps old ticks of pairs from seeming new once the world's counter wraps around.
     pub(crate) fn clamp_ticks(&mut self, check: CheckChangeTicks) {
+        self.tick_checks = self.tick_checks.wrapping_add(1);
         self.relations.iter_mut().for_each(|index| index.clamp_ticks(check));
+    }
+
+    /// Counts how often old ticks were clamped. Ticks of which the older was noted more than one of these ago cannot be
+    /// compared.
+    pub(crate) fn tick_checks(&self) -> u32 {
+        self.tick_checks
     }
 
     #[inline]
     pub(crate) fn relation(&self, id: RelationId) -> &RelationIndex {
         &self.relations[id.index()]
+    }
+
+    /// Whether a living source has to be compared with the one that its slot of the forward index is of. As a rule not, since no
+    /// pair names a dead entity (*Alive*). But that is put right with a delay where markers were taken away, or where components
+    /// keep the pairs, of which observers tell that a user may despawn.
+    #[inline]
+    pub(crate) fn compares(&self, id: RelationId) -> bool {
+        self.participants.any_stripped() || self.registry.entry(id).adopted.is_some()
     }
 
     #[inline]

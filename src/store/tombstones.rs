@@ -89,8 +89,8 @@ impl Tombstones {
         self.first = 0;
     }
 
-    /// The place of the `nth` live entry of a list of `len` places. Constant without tombstones, else a step per
-    /// 64 places.
+    /// The place of the `nth` live entry of a list of `len` places. O(1) without tombstones, else
+    /// O(places / 64).
     pub(crate) fn nth_live(&self, mut nth: usize, len: usize) -> Option<usize> {
         if self.count == 0 {
             return (nth < len).then_some(nth);

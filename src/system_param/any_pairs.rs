@@ -77,7 +77,7 @@ impl<'w, 's> AnyPairs<'w, 's> {
     /// Whether `source` has a pair that fits `pair`.
     ///
     /// # Complexity
-    /// Constant if the relation is named, else at most a step per relation in which `source` takes part.
+    /// O(1) if the relation is named, else at most O(relations in which `source` takes part).
     pub fn has(&self, source: Entity, pair: PairId) -> bool {
         self.relations.is_some_and(|relations| relations.has(source, pair))
     }
@@ -86,7 +86,7 @@ impl<'w, 's> AnyPairs<'w, 's> {
     /// order.
     ///
     /// # Complexity
-    /// A step per relation in which `source` takes part, unless one is named, and per pair of those.
+    /// O(relations in which `source` takes part + their pairs), or O(pairs) of the one that is named.
     pub fn matching(
         &self,
         source: Entity,
@@ -98,8 +98,7 @@ impl<'w, 's> AnyPairs<'w, 's> {
     /// The pairs that fit `pair`, as source, relation and target: relation by relation.
     ///
     /// # Complexity
-    /// A step per relation in which the target takes part, or per relation if none is named, and per pair of
-    /// those.
+    /// O(relations in which the target takes part + their pairs); without a target, O(relations + their pairs).
     pub fn iter_matching(
         &self,
         pair: PairId,
@@ -111,7 +110,7 @@ impl<'w, 's> AnyPairs<'w, 's> {
     /// order.
     ///
     /// # Complexity
-    /// A step per relation in which `source` takes part, and per pair.
+    /// O(relations in which `source` takes part + its pairs).
     pub fn pairs_of(&self, source: Entity) -> impl Iterator<Item = (Entity, Entity)> + use<'w, 's> {
         self.matching(source, PairId::ALL)
     }
@@ -119,7 +118,7 @@ impl<'w, 's> AnyPairs<'w, 's> {
     /// `(*, T)`: every pair in which `target` is the target, as source and relation, relation by relation.
     ///
     /// # Complexity
-    /// A step per relation in which `target` takes part, and per pair.
+    /// O(relations in which `target` takes part + its pairs).
     pub fn pairs_to(&self, target: Entity) -> impl Iterator<Item = (Entity, Entity)> + use<'w, 's> {
         let pairs = self.select(None, PairId::with_target(target));
         pairs.map(|(source, relation, _)| (source, relation))
@@ -130,22 +129,22 @@ impl<'w, 's> AnyPairs<'w, 's> {
         self.iter_matching(PairId::ALL)
     }
 
-    /// Number of pairs that `source` has. A step per relation in which it takes part.
+    /// Number of pairs that `source` has. O(relations in which it takes part).
     pub fn target_count(&self, source: Entity) -> usize {
         self.views_of(source).map(|view| view.target_count(source)).sum()
     }
 
-    /// Number of pairs in which `target` is the target. A step per relation in which it takes part.
+    /// Number of pairs in which `target` is the target. O(relations in which it takes part).
     pub fn source_count(&self, target: Entity) -> usize {
         self.views_of(target).map(|view| view.source_count(target)).sum()
     }
 
-    /// Number of pairs. A step per relation.
+    /// Number of pairs. O(relations).
     pub fn len(&self) -> usize {
         self.relations().map(|relation| self.relation(relation).len()).sum()
     }
 
-    /// Whether there is no pair at all. A step per relation.
+    /// Whether there is no pair at all. O(relations).
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -45,6 +45,8 @@ use core::{any::Any, ops::Deref};
 /// The world has one as well: [`WorldPairExt::pairs`](crate::WorldPairExt::pairs).
 pub struct Pairs<'w, 's, R: Relation> {
     pub(super) index: Option<&'w RelationIndex>,
+    /// Of sources that are alive; see [`PairStore::compares`].
+    pub(super) compare: bool,
     view: RelationView<'w, 's>,
     values: Values<'w, 's, R>,
     /// Against which ticks are compared.
@@ -86,15 +88,21 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
     ) -> Self {
         let known = store.and_then(|store| Some((store, store.registry().known::<R>()?)));
         let Some((store, id)) = known else {
-            return Self { index: None, view: RelationView::NONE, values: Values::Nowhere, now };
+            return Self {
+                index: None,
+                compare: true,
+                view: RelationView::NONE,
+                values: Values::Nowhere,
+                now,
+            };
         };
         let values = match column {
             _ if store.registry().entry(id).adopted.is_some() => adopted,
             Some(column) => Values::Column(column, store, id),
             None => Values::Nowhere,
         };
-        let index = Some(store.relation(id));
-        Self { index, view: RelationView::new(index, children), values, now }
+        let (index, compare) = (Some(store.relation(id)), store.compares(id));
+        Self { index, compare, view: RelationView::new(index, children), values, now }
     }
 
     pub(crate) fn of_world(world: &'w World) -> Self {
@@ -102,7 +110,7 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
         let now = world.read_change_tick();
         if is_child_of::<R>() && fetch::store(world).is_none_or(PairStore::is_idle) {
             let view = RelationView::of_hierarchy(world);
-            return Self { index: None, view, values: Values::World(world), now };
+            return Self { index: None, compare: true, view, values: Values::World(world), now };
         }
         Self::new(fetch::store(world), world.get_resource(), children, Values::World(world), now)
     }
@@ -207,7 +215,7 @@ impl<R: KeyedRelation> Pairs<'_, '_, R> {
     /// ```
     ///
     /// # Complexity
-    /// A step per target of `source`.
+    /// O(targets of `source`).
     pub fn get_by_key(&self, source: Entity, key: &R::Key) -> Option<(Entity, &R)> {
         self.values_of(source).find(|(_, value)| value.key() == key)
     }
@@ -215,7 +223,7 @@ impl<R: KeyedRelation> Pairs<'_, '_, R> {
     /// The target of `source` whose pair has the key.
     ///
     /// # Complexity
-    /// A step per target of `source`.
+    /// O(targets of `source`).
     pub fn target_by_key(&self, source: Entity, key: &R::Key) -> Option<Entity> {
         self.get_by_key(source, key).map(|(target, _)| target)
     }

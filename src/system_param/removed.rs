@@ -59,12 +59,12 @@ impl<R: Relation> RemovedPairs<'_, '_, R> {
         RemovedPairIter { changes: changes.iter(), cursor: self.cursor }
     }
 
-    /// Number of removals that were not read yet. A step per change since.
+    /// Number of removals that were not read yet. O(changes since).
     pub fn len(&self) -> usize {
         self.unread().filter(|change| change.removed).count()
     }
 
-    /// Whether there is no removal to read. A step per change since, up to the first removal.
+    /// Whether there is no removal to read. O(changes since), up to the first removal.
     pub fn is_empty(&self) -> bool {
         !self.unread().any(|change| change.removed)
     }

@@ -53,7 +53,7 @@ impl fmt::Display for EntityPath {
 /// ones, given as source and target.
 ///
 /// # Complexity
-/// At most one step per pair above `from`; a single comparison if `to` has no sources.
+/// At most O(pairs above `from`); a single comparison if `to` has no sources.
 pub(crate) fn path_up(
     index: &RelationIndex,
     planned: &[(Entity, Entity)],

@@ -241,7 +241,7 @@ pub(crate) fn follow<N: Copy, T: Copy, M: Memo<T, N>>(
 /// The nearest entity up a relation, within limits, of which `holds` is true.
 ///
 /// # Complexity
-/// At most one step per pair above `entity`; with limits, for each of the distances at which it is met.
+/// At most O(pairs above `entity`); with limits, for each of the distances at which it is met.
 pub(crate) fn nearest(
     index: &RelationIndex,
     entity: Entity,

@@ -99,7 +99,7 @@ impl<'w, 's> RelationView<'w, 's> {
     /// The target number `nth` of `source` in insertion order, from 0.
     ///
     /// # Complexity
-    /// Constant. After removals from among more than 16 targets, a step per 64 of them.
+    /// O(1). After removals from among more than 16 targets, O(targets / 64).
     pub fn nth_target(&self, source: Entity, nth: usize) -> Option<Entity> {
         match self.index {
             Some(index) => index.nth_target(source, nth),
@@ -185,7 +185,7 @@ impl<'w, 's> RelationView<'w, 's> {
     /// The entities above `entity`, nearest first, following first targets. `entity` itself is not among them.
     ///
     /// # Complexity
-    /// One step per ancestor. A relation that is not acyclic also remembers what it has met, to end.
+    /// O(ancestors). A relation that is not acyclic also remembers what it has met, to end.
     pub fn ancestors(&self, entity: Entity) -> AncestorIter<'w, 's> {
         AncestorIter::new(*self, entity)
     }
@@ -199,7 +199,7 @@ impl<'w, 's> RelationView<'w, 's> {
     /// it lies on a cycle.
     ///
     /// # Complexity
-    /// At most one step per pair above `entity`.
+    /// At most O(pairs above `entity`).
     pub fn is_ancestor(&self, ancestor: Entity, entity: Entity) -> bool {
         let Some(index) = self.index else { return self.ancestors(entity).any(|above| above == ancestor) };
         index.targets(entity).any(|target| super::path_up(index, &[], target, ancestor).is_some())
@@ -247,7 +247,7 @@ impl<'w, 's> RelationView<'w, 's> {
     /// ```
     ///
     /// # Complexity
-    /// One step per pair below `entity`; memory for the longest way down, or for the widest level if breadth
+    /// O(pairs below `entity`); memory for the longest way down, or for the widest level if breadth
     /// first. A relation of which an entity can be reached in two ways also remembers what it has met.
     pub fn descendants(&self, entity: Entity) -> WalkIter<'w, 's> {
         WalkIter::new(*self, Direction::Sources, entity)
@@ -257,8 +257,7 @@ impl<'w, 's> RelationView<'w, 's> {
     /// relation is not traversable.
     ///
     /// # Complexity
-    /// Constant, unless entities with sources of their own were moved in this frame: then one step per
-    /// ancestor.
+    /// O(1), unless entities with sources of their own were moved in this frame: then O(ancestors).
     pub fn depth(&self, entity: Entity) -> Option<u32> {
         match self.index {
             Some(index) => index.depth_of(entity),
@@ -275,7 +274,7 @@ impl<'w, 's> RelationView<'w, 's> {
     /// The nearest entity up the relation, within limits, of which `holds` is true.
     ///
     /// # Complexity
-    /// At most one step per pair above `entity`.
+    /// At most O(pairs above `entity`).
     pub(crate) fn nearest(
         &self,
         entity: Entity,

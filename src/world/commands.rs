@@ -4,7 +4,7 @@ use super::{WorldPairExt, sealed};
 use crate::{
     fetch,
     id::PairId,
-    ops::{self, InsertPairError, InsertPairsError, PairRole, PropagatedEvent, to_bevy},
+    ops::{self, EndCheck, InsertPairError, InsertPairsError, PairRole, PropagatedEvent, to_bevy},
     relation::{KeyedRelation, Relation, TraversableRelation},
     traverse::Direction,
 };
@@ -22,6 +22,9 @@ use core::panic::Location;
 ///
 /// What is refused when the commands are applied goes to Bevy's error handler, with severity `Error` and the place in the
 /// source where the command was queued.
+///
+/// Whether the ends of a pair have the components that its relation [asks for](crate::RelationTraits::source) is looked at
+/// later, so that commands that follow may insert them: see [`WorldPairExt::check_constraints`].
 pub trait EntityCommandsPairExt: sealed::Sealed {
     /// See [`WorldPairExt::insert_pair`].
     #[track_caller]
@@ -131,12 +134,16 @@ impl EntityCommandsPairExt for EntityCommands<'_> {
     #[inline]
     fn insert_pair<R: Relation>(&mut self, relation: R, target: Entity) -> &mut Self {
         let source = self.id();
-        queue(self, move |world| world.insert_pair(source, relation, target).map_err(to_bevy))
+        queue_insertion(self, move |world, ends| {
+            ops::insert_typed(world, source, relation, target, ends).map_err(to_bevy)
+        })
     }
 
     fn insert_pair_by_id(&mut self, pair: impl Into<PairId>) -> &mut Self {
         let (source, pair) = (self.id(), pair.into());
-        queue(self, move |world| world.insert_pair_by_id(source, pair).map_err(to_bevy))
+        queue_insertion(self, move |world, ends| {
+            ops::insert_by_id(world, source, pair, None, ends).map_err(to_bevy)
+        })
     }
 
     fn insert_pair_value_by_id<V: Send + Sync + 'static>(
@@ -145,7 +152,9 @@ impl EntityCommandsPairExt for EntityCommands<'_> {
         value: V,
     ) -> &mut Self {
         let (source, pair) = (self.id(), pair.into());
-        queue(self, move |world| world.insert_pair_value_by_id(source, pair, value).map_err(to_bevy))
+        queue_insertion(self, move |world, ends| {
+            ops::insert_value_by_id(world, source, pair, value, ends).map_err(to_bevy)
+        })
     }
 
     fn insert_pair_to<R: Relation, T: Send + Sync + 'static>(
@@ -153,7 +162,9 @@ impl EntityCommandsPairExt for EntityCommands<'_> {
         value: impl Send + Sync + 'static,
     ) -> &mut Self {
         let source = self.id();
-        queue(self, move |world| world.insert_pair_to::<R, T>(source, value).map_err(to_bevy))
+        queue_insertion(self, move |world, ends| {
+            ops::insert_to::<R, T, _>(world, source, value, ends).map_err(to_bevy)
+        })
     }
 
     fn insert_pairs<R: Relation>(
@@ -161,23 +172,32 @@ impl EntityCommandsPairExt for EntityCommands<'_> {
         pairs: impl IntoIterator<Item = (R, Entity)> + Send + 'static,
     ) -> &mut Self {
         let source = self.id();
-        queue(self, move |world| world.insert_pairs(source, pairs).map_err(to_bevy))
+        queue_insertion(self, move |world, ends| {
+            let pairs = pairs.into_iter().map(|(relation, target)| (source, relation, target));
+            ops::insert_batch(world, pairs, ends).map_err(to_bevy)
+        })
     }
 
     fn insert_relationship<C: Relationship + Relation>(&mut self, relationship: C) -> &mut Self {
-        let source = self.id();
-        queue(self, move |world| world.insert_relationship(source, relationship).map_err(to_bevy))
+        let (source, target) = (self.id(), relationship.get());
+        queue_insertion(self, move |world, ends| {
+            ops::insert_typed(world, source, relationship, target, ends).map_err(to_bevy)
+        })
     }
 
     #[inline]
     fn try_insert_pair<R: Relation>(&mut self, relation: R, target: Entity) -> &mut Self {
         let source = self.id();
-        queue(self, move |world| unless_gone(world.insert_pair(source, relation, target)))
+        queue_insertion(self, move |world, ends| {
+            unless_gone(ops::insert_typed(world, source, relation, target, ends))
+        })
     }
 
     fn try_insert_pair_by_id(&mut self, pair: impl Into<PairId>) -> &mut Self {
         let (source, pair) = (self.id(), pair.into());
-        queue(self, move |world| unless_gone(world.insert_pair_by_id(source, pair)))
+        queue_insertion(self, move |world, ends| {
+            unless_gone(ops::insert_by_id(world, source, pair, None, ends))
+        })
     }
 
     fn try_remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self {
@@ -219,16 +239,16 @@ impl EntityCommandsPairExt for EntityCommands<'_> {
         pairs: impl IntoIterator<Item = (R, Entity)> + Send + 'static,
     ) -> &mut Self {
         let source = self.id();
-        queue(self, move |world| {
+        queue_insertion(self, move |world, ends| {
             world.entities().get_spawned(source).map_err(to_bevy)?;
-            world.replace_targets(source, pairs).map_err(to_bevy)
+            ops::replace_targets(world, source, pairs, ends).map_err(to_bevy)
         })
     }
 
     fn move_sources<R: Relation>(&mut self, to: Entity) -> &mut Self {
         let from = self.id();
-        queue(self, move |world| {
-            world.move_sources::<R>(from, to).map_err(to_bevy)?;
+        queue_insertion(self, move |world, ends| {
+            ops::move_sources::<R>(world, from, to, ends).map_err(to_bevy)?;
             Ok(())
         })
     }
@@ -282,6 +302,21 @@ fn queue<'a, 'w>(
     command: impl FnOnce(&mut World) -> Result + Send + 'static,
 ) -> &'a mut EntityCommands<'w> {
     queue_at(entity.commands_mut(), Location::caller(), command);
+    entity
+}
+
+/// Queues an insertion. The ends of its pairs are looked at when the commands are done that follow it.
+#[inline]
+#[track_caller]
+fn queue_insertion<'a, 'w>(
+    entity: &'a mut EntityCommands<'w>,
+    command: impl FnOnce(&mut World, EndCheck<'static>) -> Result + Send + 'static,
+) -> &'a mut EntityCommands<'w> {
+    let place = Location::caller();
+    let commands = entity.commands_mut();
+    commands.queue(move |world: &mut World| {
+        command(world, EndCheck::Later(Some(place))).with_context(|| place.to_string())
+    });
     entity
 }
 
@@ -364,7 +399,10 @@ impl<'w> CommandsPairExt for Commands<'w, '_> {
         &mut self,
         pairs: impl IntoIterator<Item = (Entity, R, Entity)> + Send + 'static,
     ) {
-        queue_at(self, Location::caller(), move |world| world.insert_pair_batch(pairs).map_err(to_bevy));
+        let place = Location::caller();
+        queue_at(self, place, move |world| {
+            ops::insert_batch(world, pairs, EndCheck::Later(Some(place))).map_err(to_bevy)
+        });
     }
 
     fn remove_pair_batch<R: Relation>(
@@ -377,8 +415,9 @@ impl<'w> CommandsPairExt for Commands<'w, '_> {
     }
 
     fn move_sources<R: Relation>(&mut self, from: Entity, to: Entity) {
-        queue_at(self, Location::caller(), move |world| {
-            world.move_sources::<R>(from, to).map_err(to_bevy)?;
+        let place = Location::caller();
+        queue_at(self, place, move |world| {
+            ops::move_sources::<R>(world, from, to, EndCheck::Later(Some(place))).map_err(to_bevy)?;
             Ok(())
         });
     }
@@ -441,25 +480,28 @@ impl<R: Relation> Drop for PairBatch<'_, '_, R> {
     fn drop(&mut self) {
         let changes = core::mem::take(&mut self.changes);
         if !changes.is_empty() {
-            queue_at(&mut self.commands, self.place, move |world| apply(world, changes));
+            let place = self.place;
+            queue_at(&mut self.commands, place, move |world| {
+                apply(world, changes, EndCheck::Later(Some(place)))
+            });
         }
     }
 }
 
 /// Applies runs of insertions and runs of removals as batches.
-fn apply<R: Relation>(world: &mut World, changes: Vec<BatchChange<R>>) -> Result {
+fn apply<R: Relation>(world: &mut World, changes: Vec<BatchChange<R>>, ends: EndCheck<'_>) -> Result {
     // A target that loses a source in one run may get another in the next.
     let counts_sources = fetch::store(world).is_some_and(|store| store.registry().counts_sources());
     if counts_sources {
         let mut operation = ops::Operation::begin(world);
-        let applied = apply_runs(operation.world(), changes);
+        let applied = apply_runs(operation.world(), changes, ends);
         operation.finish();
         return applied;
     }
-    apply_runs(world, changes)
+    apply_runs(world, changes, ends)
 }
 
-fn apply_runs<R: Relation>(world: &mut World, changes: Vec<BatchChange<R>>) -> Result {
+fn apply_runs<R: Relation>(world: &mut World, changes: Vec<BatchChange<R>>, ends: EndCheck<'_>) -> Result {
     let mut refused = Vec::new();
     let mut done = 0;
     let mut changes = changes.into_iter().peekable();
@@ -473,7 +515,7 @@ fn apply_runs<R: Relation>(world: &mut World, changes: Vec<BatchChange<R>>) -> R
                 BatchChange::Remove(..) => None,
             }
         });
-        if let Err(error) = ops::insert_batch(world, inserts) {
+        if let Err(error) = ops::insert_batch(world, inserts, ends) {
             refused.extend(error.refused.into_iter().map(|(number, error)| (done + number, error)));
         }
         let removes = core::iter::from_fn(|| {

@@ -6,10 +6,14 @@
 mod commands;
 mod display;
 mod entity;
+mod inheritance;
+mod scope;
 mod verbs;
 
 pub use commands::{CommandsPairExt, EntityCommandsPairExt, PairBatch};
 pub use entity::EntityWorldMutPairExt;
+pub use inheritance::{EntityInheritanceExt, WorldInheritanceExt};
+pub use scope::{ScopeError, WorldScopeExt};
 
 use crate::{
     id::PairId,
@@ -62,8 +66,8 @@ pub trait WorldPairExt: sealed::Sealed {
     /// See [`InsertPairError`]. Nothing has changed then.
     ///
     /// # Complexity
-    /// Constant, whatever the number of sources or targets. An acyclic relation also takes a step per pair
-    /// above `target`, if `source` has sources of its own; a [keyed relation](KeyedRelation) a step per target of `source`.
+    /// O(1), whatever the number of sources or targets. For an acyclic relation O(pairs above `target`), if `source` has sources
+    /// of its own; for a [keyed relation](KeyedRelation) O(targets of `source`).
     fn insert_pair<R: Relation>(
         &mut self,
         source: Entity,
@@ -152,7 +156,7 @@ pub trait WorldPairExt: sealed::Sealed {
     /// Removes the pair that has the key and returns its target, if there is one.
     ///
     /// # Complexity
-    /// A step per target that `source` has of the relation.
+    /// O(targets of `source` in the relation).
     fn remove_pair_by_key<R: KeyedRelation>(&mut self, source: Entity, key: &R::Key) -> Option<Entity>;
 
     /// Makes the targets of `source` exactly those of `pairs`, all at once.
@@ -181,7 +185,7 @@ pub trait WorldPairExt: sealed::Sealed {
     /// exclusive, or two pairs have one key of a [keyed relation](KeyedRelation). Nothing has changed then.
     ///
     /// # Complexity
-    /// A step per old and new target; of a keyed relation, per pair of them.
+    /// O(old targets + new targets); for a keyed relation their product.
     fn replace_targets<R: Relation>(
         &mut self,
         source: Entity,
@@ -221,7 +225,7 @@ pub trait WorldPairExt: sealed::Sealed {
     /// relation. Nothing has changed then.
     ///
     /// # Complexity
-    /// A step per source, beside the search for cycles.
+    /// O(sources), beside the search for cycles.
     fn move_sources<R: Relation>(&mut self, from: Entity, to: Entity) -> Result<usize, InsertPairError>;
 
     /// Removes all pairs of the relation from `source` and returns their number.
@@ -420,7 +424,7 @@ pub trait WorldPairExt: sealed::Sealed {
     /// ```
     ///
     /// # Complexity
-    /// A step per pair on the way.
+    /// O(pairs on the way).
     fn trigger_along<R: TraversableRelation>(&mut self, event: impl PropagatedEvent, towards: Direction);
 
     /// [`trigger_along`](Self::trigger_along) any traversable relation.
@@ -439,11 +443,55 @@ pub trait WorldPairExt: sealed::Sealed {
     /// paid for relations and components for which this was not called.
     fn propagate_changes<R: TraversableRelation, C: Component>(&mut self);
 
+    /// Checks the ends of pairs that commands have inserted: whether they have the components that the relation
+    /// [asks for](RelationTraits::source). Returns the number of pairs that were removed.
+    ///
+    /// A command is applied before those that follow it, which may insert what is missing. So a pair that a command inserts is
+    /// there at once, and is checked by this: the relation's [`OnMissing`](crate::relation::OnMissing) says whether it is
+    /// removed, gets the default of what its end lacks, or stays. What is removed or stays is reported to Bevy's error handler,
+    /// with the place in the source where the command was queued. Pairs that are gone by then are not checked, and what components
+    /// did in between has no bearing. The same holds for a Bevy relationship whose component is inserted, and for the clone of a
+    /// pair that is still to be checked.
+    ///
+    /// [`RelationsPlugin`](crate::RelationsPlugin) does this in
+    /// [`RelationsSystems::Constraints`](crate::RelationsSystems::Constraints), at the end of each frame;
+    /// [`maintain_pairs`](Self::maintain_pairs) does it, too. A verb on the world, a bundle and the clone of an entity are checked at
+    /// once. What observers insert by commands meanwhile is checked the next time.
+    ///
+    /// ```
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_relations::prelude::*;
+    ///
+    /// #[derive(Component)]
+    /// struct City;
+    ///
+    /// #[derive(Relation)]
+    /// #[relation(target(City))]
+    /// struct LivesIn;
+    ///
+    /// # let mut world = World::new();
+    /// # let [ann, rome, sea] = [(); 3].map(|()| world.spawn_empty().id());
+    /// let mut commands = world.commands();
+    /// commands.entity(ann).insert_pair(LivesIn, rome).insert_pair(LivesIn, sea);
+    /// commands.entity(rome).insert(City);
+    /// world.flush();
+    /// assert_eq!(world.check_constraints(), 1);
+    /// assert!(world.has_pair::<LivesIn>(ann, rome) && !world.has_pair::<LivesIn>(ann, sea));
+    /// ```
+    ///
+    /// # Panics
+    /// If the `Default` of a component, an observer or a hook does; each pair has been checked then.
+    ///
+    /// # Complexity
+    /// A step per pair that is to be checked.
+    fn check_constraints(&mut self) -> usize;
+
     /// The upkeep that [`RelationsPlugin`](crate::RelationsPlugin) does once per frame; call it in a world
     /// without the plugin. Depths of all traversable relations become constant to read again, after entities
     /// with sources of their own were moved; pairs that were removed before the last call are forgotten. Observers that
     /// this crate depends on come back if they were despawned, and import what they have missed; [islands](crate::islands) and what is
-    /// [disabled along relations](crate::disabling) are brought up to date.
+    /// [disabled along relations](crate::disabling) are brought up to date. The ends of pairs
+    /// are [checked](Self::check_constraints).
     /// When a command panics, Bevy forgets what it had queued, also what this crate had: that is done as well.
     fn maintain_pairs(&mut self);
 
@@ -470,7 +518,7 @@ pub trait WorldPairExt: sealed::Sealed {
     /// Whether `source` has a pair that fits `pair`.
     ///
     /// # Complexity
-    /// Constant, but for `(*, T)`, which takes a step per relation in which `source` takes part.
+    /// O(1), but for `(*, T)`: O(relations in which `source` takes part).
     fn has_pair_by_id(&self, source: Entity, pair: impl Into<PairId>) -> bool;
 
     /// The value of a pair. `None` if there is no such pair, or if it carries no value: a tag pair never does, ask
@@ -487,7 +535,7 @@ pub trait WorldPairExt: sealed::Sealed {
     /// The target of `source` whose pair has the key, and the value of the pair.
     ///
     /// # Complexity
-    /// A step per target that `source` has of the relation.
+    /// O(targets of `source` in the relation).
     fn pair_by_key<R: KeyedRelation>(&self, source: Entity, key: &R::Key) -> Option<(Entity, &R)>;
 
     /// [`pair_by_key`](Self::pair_by_key) of a relation created at run time, with values of type `R`: see

@@ -1,12 +1,14 @@
 //! What the verbs on [`World`] do: they call down.
 
 use super::WorldPairExt;
+#[cfg(feature = "bevy_reflect")]
+use crate::mirror;
 use crate::{
     disabling, fetch,
     id::{PairId, StoredTag},
     islands,
     ops::{
-        self, DespawnError, InsertPairError, InsertPairsError, NotTraversableError, Participant,
+        self, DespawnError, EndCheck, InsertPairError, InsertPairsError, NotTraversableError, Participant,
         PropagatedEvent, Removal, ReorderError,
     },
     relation::{KeyedRelation, Relation, RelationName, RelationTraits, TraitsError, TraversableRelation},
@@ -33,11 +35,11 @@ impl WorldPairExt for World {
         relation: R,
         target: Entity,
     ) -> Result<(), InsertPairError> {
-        ops::insert_typed(self, source, relation, target)
+        ops::insert_typed(self, source, relation, target, EndCheck::Now)
     }
 
     fn insert_pair_by_id(&mut self, source: Entity, pair: impl Into<PairId>) -> Result<(), InsertPairError> {
-        ops::insert_by_id(self, source, pair.into(), None)
+        ops::insert_by_id(self, source, pair.into(), None, EndCheck::Now)
     }
 
     fn insert_pair_value_by_id<V: Send + Sync + 'static>(
@@ -46,7 +48,7 @@ impl WorldPairExt for World {
         pair: impl Into<PairId>,
         value: V,
     ) -> Result<(), InsertPairError> {
-        ops::insert_value_by_id(self, source, pair.into(), value)
+        ops::insert_value_by_id(self, source, pair.into(), value, EndCheck::Now)
     }
 
     fn insert_pair_to<R: Relation, T: Send + Sync + 'static>(
@@ -54,7 +56,7 @@ impl WorldPairExt for World {
         source: Entity,
         value: impl Send + Sync + 'static,
     ) -> Result<(), InsertPairError> {
-        ops::insert_to::<R, T, _>(self, source, value)
+        ops::insert_to::<R, T, _>(self, source, value, EndCheck::Now)
     }
 
     fn insert_pairs<R: Relation>(
@@ -62,7 +64,8 @@ impl WorldPairExt for World {
         source: Entity,
         pairs: impl IntoIterator<Item = (R, Entity)>,
     ) -> Result<(), InsertPairsError> {
-        ops::insert_batch(self, pairs.into_iter().map(|(relation, target)| (source, relation, target)))
+        let pairs = pairs.into_iter().map(|(relation, target)| (source, relation, target));
+        ops::insert_batch(self, pairs, EndCheck::Now)
     }
 
     fn insert_relationship<C: Relationship + Relation>(
@@ -78,7 +81,7 @@ impl WorldPairExt for World {
         &mut self,
         pairs: impl IntoIterator<Item = (Entity, R, Entity)>,
     ) -> Result<(), InsertPairsError> {
-        ops::insert_batch(self, pairs)
+        ops::insert_batch(self, pairs, EndCheck::Now)
     }
 
     #[inline]
@@ -96,11 +99,11 @@ impl WorldPairExt for World {
         source: Entity,
         pairs: impl IntoIterator<Item = (R, Entity)>,
     ) -> Result<(), InsertPairError> {
-        ops::replace_targets(self, source, pairs)
+        ops::replace_targets(self, source, pairs, EndCheck::Now)
     }
 
     fn move_sources<R: Relation>(&mut self, from: Entity, to: Entity) -> Result<usize, InsertPairError> {
-        ops::move_sources::<R>(self, from, to)
+        ops::move_sources::<R>(self, from, to, EndCheck::Now)
     }
 
     fn remove_pairs<R: Relation>(&mut self, source: Entity) -> usize {
@@ -194,7 +197,10 @@ impl WorldPairExt for World {
         target: Entity,
         order: &[Entity],
     ) -> Result<(), ReorderError> {
-        ops::order_sources(self, entity, target, order)
+        ops::order_sources(self, entity, target, order)?;
+        #[cfg(feature = "bevy_reflect")]
+        mirror::note_order(self, entity, target);
+        Ok(())
     }
 
     fn track_pair_changes<R: Relation>(&mut self) {
@@ -222,10 +228,17 @@ impl WorldPairExt for World {
         ops::propagate_changes::<R, C>(self);
     }
 
+    fn check_constraints(&mut self) -> usize {
+        ops::check_constraints(self)
+    }
+
     fn maintain_pairs(&mut self) {
         ops::maintain(self);
+        ops::check_constraints(self);
         islands::update_all(self);
         disabling::update_all(self);
+        #[cfg(feature = "bevy_reflect")]
+        mirror::update_all(self);
         if let Some(store) = fetch::store_mut(self) {
             store.maintain();
         }

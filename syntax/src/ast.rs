@@ -191,6 +191,17 @@ impl Comparator {
             Self::NotEqual => "!=",
         }
     }
+
+    /// The same with both sides in the places of each other.
+    pub(crate) fn mirrored(self) -> Self {
+        match self {
+            Self::Less => Self::Greater,
+            Self::LessOrEqual => Self::GreaterOrEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterOrEqual => Self::LessOrEqual,
+            Self::Equal | Self::NotEqual => self,
+        }
+    }
 }
 
 /// What the value of a field is compared with. Numbers, text, characters and booleans of Rust convert into it.

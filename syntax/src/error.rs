@@ -181,6 +181,16 @@ impl Diagnostic {
         Self::new(ExprErrorKind::Limit, span, message)
     }
 
+    /// The kind of mistake.
+    pub fn kind(&self) -> ExprErrorKind {
+        self.kind
+    }
+
+    /// Where it starts, in bytes of the text.
+    pub(crate) fn start(&self) -> usize {
+        self.span.range().start
+    }
+
     /// Suggests what to write instead.
     pub fn suggest(mut self: Box<Self>, spelling: impl Into<String>) -> Box<Self> {
         self.suggestion = Some(spelling.into());

@@ -7,7 +7,10 @@ use super::{
     parse::{Parser, all_of},
     print::{Place, push, since},
 };
-use alloc::{boxed::Box, string::String};
+use alloc::{
+    boxed::Box,
+    string::{String, ToString},
+};
 use core::fmt::{self, Display, Formatter};
 
 /// Reads a key as it stands in brackets.
@@ -30,7 +33,9 @@ impl Parser<'_> {
         self.advance()?;
         let key = self.key()?;
         self.expect(Sign::BracketClose, "`]`")?;
-        self.expect(Sign::ParenOpen, "`(` and a target: a key is that of a pair")?;
+        if !self.take(Sign::ParenOpen)? {
+            return Err(self.key_alone(relation.span, &key.to_string()));
+        }
         let first = self.target()?;
         let (source, target) = match self.take(Sign::Comma)? {
             true => (first, self.target()?),
@@ -42,7 +47,7 @@ impl Parser<'_> {
         Ok(Element::Term(Term { operator, test, span: start.to(self.last) }))
     }
 
-    fn key(&mut self) -> Lexed<Key> {
+    pub(super) fn key(&mut self) -> Lexed<Key> {
         let span = self.span;
         let kind = match &self.token {
             Token::Number(number) => KeyKind::Number(*number),

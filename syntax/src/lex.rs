@@ -58,11 +58,16 @@ impl<'a> Lexer<'a> {
         Self { text, at: 0 }
     }
 
+    /// From a byte of the text on.
+    pub(super) fn at(text: &'a str, at: usize) -> Self {
+        Self { text, at }
+    }
+
     fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 
-    fn peek(&self) -> Option<char> {
+    pub(super) fn peek(&self) -> Option<char> {
         self.rest().chars().next()
     }
 
@@ -98,7 +103,7 @@ impl<'a> Lexer<'a> {
         Span::new(self.at..self.at + self.peek().map_or(0, char::len_utf8))
     }
 
-    fn skip_blanks(&mut self) -> Lexed<()> {
+    pub(super) fn skip_blanks(&mut self) -> Lexed<()> {
         loop {
             let rest = self.rest();
             let blank = rest.len() - rest.trim_start().len();
@@ -331,7 +336,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Letters, digits and `_`; maybe none.
-    fn word(&mut self) -> &'a str {
+    pub(super) fn word(&mut self) -> &'a str {
         let rest = self.rest();
         let end = rest.find(|c| !continues_a_name(c)).unwrap_or(rest.len());
         self.at += end;
@@ -374,6 +379,13 @@ impl<'a> Lexer<'a> {
     /// `<..>`, with blanks as the compiler writes them.
     fn type_arguments(&mut self, name: &mut String) -> Lexed<()> {
         let start = self.at;
+        // `Health.hp<=10`, `Health.hp<-1`
+        let sign = self.rest().strip_prefix('<').and_then(|rest| rest.chars().next());
+        if let Some(c) = sign.filter(|c| matches!(c, '=' | '-')) {
+            let (end, spelling) = if c == '=' { (start + 2, " <= ") } else { (start + 1, " < ") };
+            let fault = Diagnostic::syntax(Span::new(start..end), "a blank before a comparison");
+            return Err(fault.suggest(spelling));
+        }
         let mut closers = Vec::new();
         // Blanks count only between two words.
         let mut after_word = false;

@@ -112,6 +112,7 @@ pub(super) fn all_of<'a, T>(
     all().map_err(|fault| fault.in_text(text))
 }
 
+#[derive(Clone)]
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
     pub(super) lexer: Lexer<'a>,
@@ -193,7 +194,7 @@ impl<'a> Parser<'a> {
     }
 
     /// What stands between two commas: one clause, or several if it is a chain of arguments.
-    fn clause(&mut self, clauses: &mut Vec<Clause>) -> Lexed<()> {
+    pub(super) fn clause(&mut self, clauses: &mut Vec<Clause>) -> Lexed<()> {
         let mut branches = Vec::new();
         loop {
             let start = self.span;
@@ -224,6 +225,7 @@ impl<'a> Parser<'a> {
         let access = self.access()?;
         let operator_at = self.span;
         let operator = self.operator()?;
+        self.check_literal_first()?;
         match &self.token {
             Token::Sign(Sign::BraceOpen) => match operator {
                 _ if access.is_some() => Err(self.expected("a term: a scope has no data to access")),
@@ -299,8 +301,12 @@ impl<'a> Parser<'a> {
 
     /// `(R, T)`
     fn pair(&mut self, start: Span, access: Option<Access>, operator: Operator) -> Lexed<Group> {
+        let open = self.span;
         self.advance()?;
         let first = self.arg()?;
+        if self.is(Sign::BracketOpen) {
+            return Err(self.key_in_pair(open, &first)?);
+        }
         self.expect(Sign::Comma, "`,` and a target")?;
         let source = Some(Arg::this(first.id.span));
         let args = self.targets(source)?;
@@ -337,8 +343,12 @@ impl<'a> Parser<'a> {
         if self.take(Sign::Pipe)? {
             first.traversal = Some(self.traversal(false)?);
         }
+        let parens = self.span;
         let args = if self.take(Sign::ParenOpen)? {
-            self.args(&first)?
+            let args = self.args(&first)?;
+            let only = args.source.as_ref().filter(|_| args.targets.is_empty());
+            self.check_behind_args(&first, parens.to(self.last), only)?;
+            args
         } else {
             Args { source: Some(Arg::this(first.id.span)), targets: Vec::new(), any_of: false }
         };
@@ -505,7 +515,7 @@ impl<'a> Parser<'a> {
         Ok(Arg { id, traversal })
     }
 
-    fn id(&mut self) -> Lexed<Id> {
+    pub(super) fn id(&mut self) -> Lexed<Id> {
         let span = self.span;
         match &self.token {
             Token::Id(kind) => legacy::check_variable(kind, span)?,

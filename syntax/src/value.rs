@@ -41,16 +41,21 @@ impl Parser<'_> {
 
     fn comparator(&self) -> Option<Comparator> {
         let Token::Sign(sign) = self.token else { return None };
-        Some(match sign {
-            Sign::Less => Comparator::Less,
-            Sign::LessOrEqual => Comparator::LessOrEqual,
-            Sign::Greater => Comparator::Greater,
-            Sign::GreaterOrEqual => Comparator::GreaterOrEqual,
-            Sign::Equal => Comparator::Equal,
-            Sign::NotEqual => Comparator::NotEqual,
-            _ => return None,
-        })
+        comparator(sign)
     }
+}
+
+/// What a sign between a field and a value says.
+pub(super) fn comparator(sign: Sign) -> Option<Comparator> {
+    Some(match sign {
+        Sign::Less => Comparator::Less,
+        Sign::LessOrEqual => Comparator::LessOrEqual,
+        Sign::Greater => Comparator::Greater,
+        Sign::GreaterOrEqual => Comparator::GreaterOrEqual,
+        Sign::Equal => Comparator::Equal,
+        Sign::NotEqual => Comparator::NotEqual,
+        _ => return None,
+    })
 }
 
 /// Whether it may be the path of a field.

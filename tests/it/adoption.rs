@@ -1,6 +1,6 @@
 //! Bevy's relationships as relations: whichever API writes, both show the same at once.
 
-use crate::common::{take_reported_errors, world_that_records_errors};
+use crate::common::{CrewOf, take_reported_errors, world_that_records_errors};
 use bevy_app::App;
 use bevy_ecs::{
     entity::{EntityCloner, EntityHashSet},
@@ -15,18 +15,6 @@ use bevy_relations::{
 
 #[derive(Relation)]
 struct Likes;
-
-#[derive(Component, Clone, Debug, PartialEq)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf {
-    #[relationship]
-    ship: Entity,
-    wage: u32,
-}
-
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 #[derive(Component, Clone, Debug, PartialEq)]
 #[relationship(relationship_target = Guests)]

@@ -1,20 +1,16 @@
 //! Bevy writes a relationship in two steps: the component at once, the collection of the target by a command. What other
 //! commands do in between leaves no pair and no component that names a dead entity.
 
-use crate::common::{spawn, take_errors, world_that_records_errors};
+use crate::common::{
+    spawn, take_errors,
+    unpaid::{Crew, CrewOf},
+    world_that_records_errors,
+};
 use bevy_ecs::{prelude::*, relationship::Relationship};
 use bevy_relations::prelude::*;
 
 #[derive(Relation)]
 struct Likes;
-
-#[derive(Component)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf(Entity);
-
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 fn world() -> World {
     let mut world = world_that_records_errors();
@@ -86,7 +82,7 @@ fn a_target_that_is_spawned_after_its_source_was_written_has_the_pair() {
     let ship = world.commands().spawn_empty().id();
     world.entity_mut(bob).insert(CrewOf(ship));
     world.flush();
-    assert_eq!(world.get::<Crew>(ship).map(|crew| crew.0.clone()), Some(vec![bob]));
+    assert_eq!(world.get::<Crew>(ship).map(|crew| crew.iter().collect::<Vec<_>>()), Some(vec![bob]));
     assert!(world.has_pair::<CrewOf>(bob, ship));
     world.check_pairs().unwrap();
     assert!(take_errors().is_empty());

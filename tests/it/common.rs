@@ -9,6 +9,32 @@ use bevy_relations::prelude::*;
 use core::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+/// A relationship of Bevy's with a value.
+#[derive(Component, Clone, Debug, PartialEq)]
+#[relationship(relationship_target = Crew)]
+pub(crate) struct CrewOf {
+    #[relationship]
+    pub(crate) ship: Entity,
+    pub(crate) wage: u32,
+}
+
+#[derive(Component)]
+#[relationship_target(relationship = CrewOf)]
+pub(crate) struct Crew(Vec<Entity>);
+
+/// The same without a value.
+pub(crate) mod unpaid {
+    use bevy_ecs::{component::Component, entity::Entity};
+
+    #[derive(Component, Clone)]
+    #[relationship(relationship_target = Crew)]
+    pub(crate) struct CrewOf(pub(crate) Entity);
+
+    #[derive(Component)]
+    #[relationship_target(relationship = CrewOf)]
+    pub(crate) struct Crew(Vec<Entity>);
+}
+
 thread_local! {
     static ERRORS: RefCell<Vec<(Severity, String)>> = const { RefCell::new(Vec::new()) };
 }

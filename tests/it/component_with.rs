@@ -1,6 +1,6 @@
 //! `with`, set on the entity of a component: adding the component adds other components and tags.
 
-use crate::common::{refused, relation, spawn, take_errors, world_that_records_errors};
+use crate::common::{refused, relation, spawn, take_errors, unpaid::CrewOf, world_that_records_errors};
 use bevy_ecs::prelude::*;
 use bevy_reflect::prelude::ReflectDefault;
 use bevy_relations::{error::TraitsError, prelude::*, relation::OnInstantiate};
@@ -31,14 +31,6 @@ struct Glowing;
 #[derive(Component, Relation)]
 #[relation(component)]
 struct Heats;
-
-#[derive(Component)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf(Entity);
-
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 fn new() -> RelationTraits {
     RelationTraits::new()

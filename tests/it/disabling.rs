@@ -2,10 +2,13 @@
 //! definition: an entity is disabled if that was done by hand, or if it lies below a root that is not enabled.
 
 use crate::common::{
-    Random, fewer, record_errors_of, spawn, take_reported_errors, world_that_records_errors,
+    Random, fewer, record_errors_of, spawn, take_reported_errors, unpaid::CrewOf, world_that_records_errors,
 };
 use bevy_app::prelude::*;
-use bevy_ecs::{entity_disabling::Disabled, error::FallbackErrorHandler, prelude::*, resource::IsResource};
+use bevy_ecs::{
+    entity_disabling::Disabled, error::FallbackErrorHandler, lifecycle::Insert, prelude::*,
+    resource::IsResource,
+};
 use bevy_relations::{disabling::*, error::DisablingError, prelude::*};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,14 +26,6 @@ struct PartOf;
 #[derive(Relation, Clone)]
 #[relation(traversable)]
 struct Weighs(#[expect(dead_code, reason = "it makes a value")] u32);
-
-#[derive(Component, Clone)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf(Entity);
-
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 #[derive(Component)]
 #[relationship(relationship_target = Targets, allow_self_referential)]
@@ -258,6 +253,38 @@ fn observers_that_change_pairs_while_entities_are_disabled() {
     world.insert_pair(middle, PartOf, root).unwrap();
     assert!(world.get_entity(middle).is_err() && !is_disabled(&world, leaf));
     world.check_pairs().unwrap();
+}
+
+#[test]
+fn what_is_enabled_again_each_time_is_given_up_on_and_reported() {
+    let ways: [fn(&mut EntityCommands); 3] = [
+        |entity| _ = entity.remove::<Disabled>(),
+        |entity| _ = entity.remove::<Disabled>().remove::<Disabled>(),
+        |entity| _ = entity.retain::<Name>(),
+    ];
+    for way in ways {
+        let mut world = world_that_records_errors();
+        let [root, middle, leaf] = chain(&mut world);
+        world.entity_mut(middle).insert(Name::new("middle"));
+        let enable = move |on: On<Insert<Disabled>>, mut commands: Commands| {
+            if on.entity == middle {
+                way(&mut commands.entity(middle));
+            }
+        };
+        let observers = [world.add_observer(enable).id(), world.add_observer(enable).id()];
+        world.disable_below::<PartOf>(root).unwrap();
+        let errors = take_reported_errors();
+        assert!(errors.len() == 1 && errors[0].starts_with("middle ("), "{errors:?}");
+        assert_eq!(disabled(&world, [middle, leaf]), [false, true]);
+        world.maintain_pairs();
+        assert_eq!(take_reported_errors(), [""; 0]);
+        observers.into_iter().for_each(|observer| _ = world.despawn(observer));
+        // What it lies below changes.
+        world.enable_below::<PartOf>(root).unwrap();
+        world.disable_below::<PartOf>(root).unwrap();
+        assert_eq!(disabled(&world, [middle, leaf]), [true; 2]);
+        world.check_pairs().unwrap();
+    }
 }
 
 #[test]

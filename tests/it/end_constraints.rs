@@ -146,20 +146,6 @@ fn the_components_of_a_bundle_come_before_its_pairs() {
 }
 
 #[test]
-fn commands_are_checked_when_they_are_applied() {
-    let mut world = world_that_records_errors();
-    let [_, rome, troy, stone] = people(&mut world);
-    world.commands().entity(stone).insert(Person).insert_pair(LivesIn, rome);
-    world.flush();
-    assert!(world.has_pair::<LivesIn>(stone, rome) && take_errors().is_empty());
-    world.commands().entity(stone).insert_pair(LivesIn, troy);
-    world.flush();
-    let errors = take_reported_errors();
-    assert!(errors.len() == 1 && errors[0].contains("must not have `Ruin`"), "{errors:?}");
-    world.check_pairs().unwrap();
-}
-
-#[test]
 fn when_a_component_comes_or_goes_later_the_pairs_are_removed_and_reported() {
     let changes: [(fn(&mut World, [Entity; 2]), bool, &str); 7] = [
         (|world, [ann, _]| _ = world.entity_mut(ann).remove::<Person>(), true, "source must have `Person`"),
@@ -348,9 +334,31 @@ fn constraints_that_cannot_hold_are_rejected() {
     let unknown = RelationTraits::new().source(EndConstraint::with_id(ComponentIdOf::unknown()));
     let error = world.spawn_relation("R", unknown).unwrap_err();
     assert!(matches!(&error, TraitsError::UnknownComponent { .. }), "{error}");
+    // Of one component by its type and by its id.
+    let id = world.register_component::<Person>();
+    for contrary in [
+        RelationTraits::new().source(EndConstraint::with_id(id)).source(EndConstraint::without::<Person>()),
+        RelationTraits::new().source(EndConstraint::without_id(id)).source(EndConstraint::with::<Person>()),
+        // Both ends of a symmetric pair are sources.
+        RelationTraits::new()
+            .symmetric()
+            .source(EndConstraint::with::<Person>())
+            .target(EndConstraint::without_id(id)),
+    ] {
+        let error = world.spawn_relation("R", contrary).unwrap_err();
+        assert!(matches!(&error, TraitsError::Conflict { .. }), "{error}");
+        assert!(error.to_string().contains("`source(C)` contradicts"), "{error}");
+    }
+    let both = RelationTraits::new()
+        .source(EndConstraint::with_id(id))
+        .source(EndConstraint::with_default::<Person>())
+        .target(EndConstraint::without_id(id))
+        .on_missing(OnMissing::Insert);
+    let r = world.spawn_relation("R", both).unwrap();
+    let [a, b] = spawn(&mut world);
+    world.insert_pair_by_id(a, (r, b)).unwrap();
+    assert!(world.entity(a).contains::<Person>() && !world.entity(b).contains::<Person>());
     let person = RelationTraits::new().source(EndConstraint::with::<Person>());
-    let error = world.adopt_relationship_with::<CrewOf>(person.clone()).unwrap_err();
-    assert!(matches!(&error, TraitsError::NotForRelationships { name: "source", .. }), "{error}");
     let child_of = world.entity_of::<ChildOf>();
     assert!(world.set_traits(child_of, person.clone()).is_err());
     // Too late.
@@ -369,14 +377,6 @@ impl ComponentIdOf {
         bevy_ecs::component::ComponentId::new(1 << 30)
     }
 }
-
-#[derive(Component)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf(Entity);
-
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 #[test]
 fn constraints_are_written_as_text_and_not_read() {

@@ -1,7 +1,8 @@
 //! Every error, and that nothing has changed after it.
 
 use crate::common::{
-    dump, refused, relation, reuse_index, spawn, take_errors, targets, world_that_records_errors,
+    dump, refused, relation, reuse_index, spawn, take_errors, targets, unpaid::CrewOf,
+    world_that_records_errors,
 };
 use bevy_ecs::{error::Severity, prelude::*};
 use bevy_relations::{
@@ -56,14 +57,6 @@ struct PartOf;
 #[derive(Relation)]
 #[relation(on_relation_despawn = Remove)]
 struct Removable;
-
-#[derive(Component)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf(Entity);
-
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 #[derive(Component)]
 #[relationship(relationship_target = Held)]

@@ -1,20 +1,8 @@
 //! Events of pairs that are kept in Bevy's relationship components.
 
-use crate::common::world_that_records_errors;
+use crate::common::{CrewOf, world_that_records_errors};
 use bevy_ecs::{prelude::*, world::DeferredWorld};
 use bevy_relations::{prelude::*, relation::Wildcard};
-
-#[derive(Component, Clone, Debug, PartialEq)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf {
-    #[relationship]
-    ship: Entity,
-    wage: u32,
-}
-
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 /// What was heard: `+` inserted, `=` replaced, `-` removed; source and target; the wage at the time.
 #[derive(Resource, Default)]

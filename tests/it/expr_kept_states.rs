@@ -1,5 +1,6 @@
 //! Expressions and queries that are kept while everything that they name changes: they answer as new ones do.
 
+use crate::common::unpaid::CrewOf;
 use crate::{
     common::{spawn, take_errors, try_reuse_index, world_that_records_errors},
     expr_semantics::Written,
@@ -26,14 +27,6 @@ struct Armor;
 
 #[derive(Component)]
 struct Frozen;
-
-#[derive(Component)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf(Entity);
-
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 const EXPRESSIONS: [&str; 46] = [
     "Tag",

@@ -444,7 +444,7 @@ fn names_that_mean_nothing_are_shown_in_the_text() {
     #[expr("SpaceShip, Fuel(up DockedTo)")]
     struct Wrong;
     let error = scene.world.run_system_once(|_: ExprQuery<Wrong>| ()).map_err(message).unwrap_err();
-    assert!(error.contains("1:20: the relation is not traversable"), "{error}");
+    assert!(error.contains("1:20: `DockedTo` is not traversable: declare it"), "{error}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub(crate) fn kind_of(message: &str) -> ExprErrorKind {
         "no component, relation or entity has this name" => ExprErrorKind::UnknownName,
         _ if is_field => ExprErrorKind::UnknownName,
         _ if message.starts_with("the name means several things") => ExprErrorKind::AmbiguousName,
-        "the relation is not traversable" => ExprErrorKind::NotTraversable,
+        _ if message.contains("is not traversable") => ExprErrorKind::NotTraversable,
         _ => ExprErrorKind::Rule,
     }
 }
@@ -200,9 +200,9 @@ fn every_error_of_a_world_has_its_place_the_text_and_what_was_expected() {
         ("!{Tag || Nobody}", 10, "Nobody", exists),
         ("(A, Twin)", 5, "Twin", twins),
         ("Twin", 1, "Twin", twins),
-        ("Tag(up A)", 8, "A", "the relation is not traversable"),
-        ("Tag(up Bob)", 8, "Bob", "the relation is not traversable"),
-        ("(A, e1|up A)", 11, "A", "the relation is not traversable"),
+        ("Tag(up A)", 8, "A", "`A` is not traversable: declare it `traversable` to follow it"),
+        ("Tag(up Bob)", 8, "Bob", "`Bob` is no relation, and is not traversable"),
+        ("(A, e1|up A)", 11, "A", "`A` is not traversable"),
         ("Fuel(up IsA)", 9, "IsA", "instances do not share the component"),
         ("[inout] Serial", 1, "[inout] Serial", "the component is immutable"),
         ("[out] Serial($x)", 1, "[out] Serial($x)", "the component is immutable"),

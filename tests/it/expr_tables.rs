@@ -1,6 +1,9 @@
 //! Rows a table at a time and on several threads, against the same rows one by one.
 
-use crate::{common::size, oracle::random::Random};
+use crate::{
+    common::{all_entities, size},
+    oracle::random::Random,
+};
 use bevy_ecs::{change_detection::ContiguousRef, prelude::*, system::SystemParamBuilder};
 use bevy_relations::{
     expr::{AnyExpression, CompiledExpr, ExprParam, PairExpr, Row, RowMut, WriteFieldError},
@@ -313,6 +316,115 @@ fn fields_of_entities_in_several_tables_are_written() {
             assert_eq!(found, expected, "{text}: these count as changed, and no others");
             assert!(fields.is_empty() || found.iter().any(|some| some.len() > 1), "{text}");
         }
+    }
+}
+
+/// Whether an entity is in a row.
+type Fits = fn(&World, Entity, Entity) -> bool;
+
+/// Scans with a test of pairs or tags, and without, of entities that differ in components in and out of tables. `first` is an
+/// entity.
+const SCANS: [(&str, Fits); 9] = [
+    ("Fuel", |world, ship, _| world.get::<Fuel>(ship).is_some()),
+    ("Fuel, !Burning", |world, ship, _| {
+        world.get::<Fuel>(ship).is_some() && world.get::<Burning>(ship).is_none()
+    }),
+    ("Fuel, Burning", |world, ship, _| world.get::<Burning>(ship).is_some()),
+    ("Fuel, !(MountedOn, _)", |world, ship, _| {
+        world.get::<Fuel>(ship).is_some() && !world.pairs::<MountedOn>().has_any(ship)
+    }),
+    ("Fuel, !(Likes, _), !Armor", |world, ship, _| {
+        world.get::<Fuel>(ship).is_some()
+            && world.get::<Armor>(ship).is_none()
+            && !world.pairs::<Likes>().has_any(ship)
+    }),
+    ("Fuel, !(MountedOn, first), !Burning", |world, ship, first| {
+        world.get::<Fuel>(ship).is_some()
+            && world.get::<Burning>(ship).is_none()
+            && !world.pairs::<MountedOn>().has(ship, first)
+    }),
+    ("Fuel, !(Likes, first), !(MountedOn, first)", |world, ship, first| {
+        world.get::<Fuel>(ship).is_some()
+            && !world.pairs::<Likes>().has(ship, first)
+            && !world.pairs::<MountedOn>().has(ship, first)
+    }),
+    ("Fuel, !first", |world, ship, first| world.get::<Fuel>(ship).is_some() && !world.has_tag(ship, first)),
+    ("Burning, !(Likes, _)", |world, ship, _| {
+        world.get::<Burning>(ship).is_some() && !world.pairs::<Likes>().has_any(ship)
+    }),
+];
+
+#[test]
+fn scans_find_each_entity_that_fits_once_in_whatever_table_it_lies() {
+    for seed in 0..size(6, 2) as u64 {
+        let mut world = fleet(seed);
+        let mut random = Random::new(seed, 1);
+        let ships: Vec<_> = world.query_filtered::<Entity, With<Ship>>().iter(&world).collect();
+        let first = ships[random.below(4)];
+        world.entity_mut(first).insert(Name::new("first"));
+        for &ship in &ships {
+            if random.chance(30) {
+                world.insert_tag(ship, first).unwrap();
+            }
+        }
+        let mut exprs = SCANS.map(|(text, _)| compile(&mut world, text));
+        for round in 0..4 {
+            for (expr, (text, fits)) in exprs.iter_mut().zip(SCANS) {
+                expr.set_batch_size([1, 7, 1024][random.below(3)]);
+                let mut found = Vec::new();
+                expr.for_each(&world, |row| found.extend(row.this())).unwrap();
+                found.sort_unstable();
+                let all = all_entities(&world);
+                let expected: Vec<_> = all.into_iter().filter(|&ship| fits(&world, ship, first)).collect();
+                assert_eq!(found, expected, "{text}, round {round}");
+                assert_eq!(expr.count(&world).unwrap(), expected.len());
+                assert_eq!(expr.any(&world).unwrap(), !expected.is_empty());
+            }
+            // Archetypes that are new in a table of which all fitted before, and others.
+            for _ in 0..6 {
+                let ship = random.pick(&ships);
+                let Ok(mut ship) = world.get_entity_mut(ship) else { continue };
+                match random.below(4) {
+                    0 => ship.insert(Burning(0)),
+                    1 => ship.remove::<Burning>(),
+                    2 => ship.insert(Armor(0)),
+                    _ => ship.remove::<Armor>(),
+                };
+            }
+            let (source, target) = (random.pick(&ships), random.pick(&ships));
+            world.remove_pairs::<Likes>(source);
+            world.insert_pair(source, Likes, target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn data_is_that_of_the_entity_of_the_row_wherever_it_lies() {
+    let texts = [
+        "Ship",
+        "Ship, !(MountedOn, _)",
+        "Ship, (MountedOn, $x)",
+        "Ship, (Likes, $x)",
+        "Ship, ?Burning, (Likes, $x), Armor($x)",
+        "Ship($x), (Likes, $x)",
+    ];
+    for (seed, text) in (0..size(6, 1) as u64).flat_map(|seed| texts.map(|text| (seed, text))) {
+        let mut world = fleet(seed);
+        let mut expr = compile(&mut world, text);
+        let mut expected = numbers::<Fuel>(&mut world, |fuel| fuel.0.into());
+        expr.for_each(&world, |row| *expected.get_mut(&row.this().unwrap()).unwrap() += 1).unwrap();
+        let mut system = (ExprParam(PairExpr::parse(text).unwrap()),).build_state(&mut world).build_system(
+            |mut rows: ExprQuery<AnyExpression, (Entity, &mut Fuel)>| {
+                rows.for_each_mut(|(entity, mut fuel), row| {
+                    assert_eq!(row.this(), Some(entity));
+                    fuel.0 += 1;
+                })
+                .unwrap();
+            },
+        );
+        system.initialize(&mut world);
+        system.run((), &mut world).unwrap();
+        assert_eq!(numbers::<Fuel>(&mut world, |fuel| fuel.0.into()), expected, "{text}");
     }
 }
 

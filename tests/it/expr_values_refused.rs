@@ -95,8 +95,50 @@ fn what_cannot_be_compared_is_refused_at_its_place() {
     );
     let error = PairExpr::parse("Health.hp<10").unwrap_err();
     assert_eq!(error.suggestion(), Some(" < "));
+    let error = PairExpr::parse("Health.hp<=10").unwrap_err();
+    assert_eq!((error.column(), error.found(), error.suggestion()), (10, "<=", Some(" <= ")));
+    let error = PairExpr::parse("Health.hp<-1").unwrap_err();
+    assert_eq!((error.column(), error.found(), error.suggestion()), (10, "<", Some(" < ")));
+    assert!(PairExpr::parse("Health.hp>=10, Health.hp>-1, Health.hp==3, Health.hp!=3").is_ok());
     let error = PairExpr::parse("Health.hpp < 1").unwrap().compile(&mut world).err().unwrap();
     assert_eq!((error.kind(), error.suggestion()), (ExprErrorKind::UnknownName, Some("Health.hp")));
+}
+
+#[test]
+fn what_is_written_in_another_order_is_answered_with_the_right_one() {
+    let mut world = world();
+    let field_first = "a comparison has the field on its left side";
+    let behind = "a field stands behind its component, before the parentheses";
+    for (text, column, found, said, suggestion) in [
+        ("3 < Health.hp", 1, "3 < Health.hp", field_first, "Health.hp > 3"),
+        ("Tag, 2.5 >= Health.hp, Tag", 6, "2.5 >= Health.hp", field_first, "Health.hp <= 2.5"),
+        ("!3<=Health.hp($x)", 2, "3<=Health.hp($x)", field_first, "Health.hp($x) >= 3"),
+        ("\"Well\" == All.state", 1, "\"Well\" == All.state", field_first, "All.state == \"Well\""),
+        ("true != All.bool", 1, "true != All.bool", field_first, "All.bool != true"),
+        ("3 < (Eats.grams, $x)", 1, "3 < (Eats.grams, $x)", field_first, "(Eats.grams, $x) > 3"),
+        ("Health(Knight).hp > 3", 1, "Health(Knight).hp", behind, "Health.hp(Knight)"),
+        ("Tag, Health($x).wounds.0 > 3", 6, "Health($x).wounds.0", behind, "Health.wounds.0($x)"),
+    ] {
+        let error = PairExpr::parse(text).unwrap_err();
+        assert_eq!((error.column(), error.found(), error.message()), (column, found, said), "{error}");
+        assert_eq!(error.suggestion(), Some(suggestion), "{error}");
+        let mut mended = text.to_owned();
+        mended.replace_range(error.range(), suggestion);
+        assert!(PairExpr::parse(&*mended).is_ok(), "{mended}");
+    }
+    // A type that is not known is answered with the one that is nearest, as elsewhere.
+    for (text, suggestion) in [
+        ("Helth.hp < 3", "Health.hp"),
+        ("(Eat.grams, $x) < 3", "Eats.grams"),
+        ("(Helth.hp, $x)", "Health.hp"),
+    ] {
+        let error = PairExpr::parse(text).unwrap().compile(&mut world).err().expect(text);
+        assert_eq!(
+            (error.kind(), error.suggestion()),
+            (ExprErrorKind::UnknownName, Some(suggestion)),
+            "{error}"
+        );
+    }
 }
 
 #[test]

@@ -6,7 +6,10 @@ use crate::common::{
     record_errors_of, reuse_index, size, spawn, take_reported_errors, world_that_records_errors,
 };
 use bevy_app::prelude::*;
-use bevy_ecs::{entity_disabling::Disabled, prelude::*, system::RunSystemOnce};
+use bevy_ecs::{
+    entity_disabling::Disabled, error::FallbackErrorHandler, prelude::*, resource::IsResource,
+    system::RunSystemOnce,
+};
 use bevy_relations::{error::IslandsError, islands::*, prelude::*, relation::Wildcard};
 
 #[derive(Relation)]
@@ -365,6 +368,33 @@ fn islands_are_right_again_after_every_observer_was_despawned() {
     world.entity_mut(a).remove::<ChildOf>().remove_pairs::<WiredTo>();
     assert!(world.islands::<ChildOf>().unwrap().is_empty() && world.islands::<WiredTo>().unwrap().is_empty());
     world.check_pairs().unwrap();
+}
+
+/// The entity of a resource is one as any other.
+#[test]
+fn islands_are_those_of_the_pairs_whichever_resource_is_despawned() {
+    for number in 0.. {
+        let (mut world, [a, b, c]) = wired();
+        wire(&mut world, &[(a, b)]);
+        let mut resources =
+            world.query_filtered::<Entity, (With<IsResource>, Without<FallbackErrorHandler>, Without<Log>)>();
+        let resources: Vec<Entity> = resources.iter(&world).collect();
+        let Some(&resource) = resources.get(number) else { return };
+        told(&mut world);
+        world.despawn(resource);
+        let is_same = |world: &World| match world.islands::<WiredTo>() {
+            Ok(islands) => islands.len() == world.pairs::<WiredTo>().len(),
+            Err(IslandsError::NotTracked { .. }) => true,
+            Err(error) => panic!("{error}"),
+        };
+        assert!(is_same(&world), "resource {number}");
+        if world.pairs::<WiredTo>().is_empty() && world.islands::<WiredTo>().is_ok() {
+            assert!(told(&mut world).iter().any(|told| told.ends_with("removed")));
+        }
+        wire(&mut world, &[(b, c)]);
+        world.remove_pairs::<WiredTo>(a);
+        assert!(is_same(&world), "resource {number}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Islands against their definition: random changes of pairs, and after each the islands, their ids and the events that a plain
 //! search over all pairs says there must be.
 
-use crate::common::{Random, fewer, record_errors_of, take_errors};
+use crate::common::{Crew, CrewOf, Random, fewer, record_errors_of, take_errors};
 use bevy_ecs::{entity_disabling::Disabled, prelude::*};
 use bevy_relations::{
     event::{PairInsertedEvent, PairPattern, PairRemovedEvent},
@@ -206,19 +206,6 @@ struct MountedOn;
 #[derive(Relation)]
 #[relation(ordered, with = Likes)]
 struct Loves;
-
-#[derive(Component, Clone)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf {
-    #[relationship]
-    ship: Entity,
-    #[expect(dead_code, reason = "it makes a value")]
-    wage: u32,
-}
-
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 /// Another entity in the place of each that is gone.
 fn replace_dead(world: &mut World, entities: &mut [Entity]) {

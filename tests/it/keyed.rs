@@ -441,6 +441,7 @@ fn a_key_contradicts_what_leaves_no_choice_of_targets() {
     }
     let error = world.register_relation::<Only>().unwrap_err();
     assert!(matches!(error, TraitsError::KeyWithoutValue { .. }), "{error}");
+    assert!(error.to_string().contains("a key of one variant alone, is not stored"), "{error}");
     let _ = Only::One;
 }
 

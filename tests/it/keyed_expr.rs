@@ -213,17 +213,32 @@ fn what_names_no_key_is_an_error_at_its_place() {
         let suggestion = refused("Equips[Heat]($x)", unknown, 8, "Heat", said);
         assert!(matches!(suggestion.as_deref(), Some("Head")), "{suggestion:?}");
     }
-    refused("Carries[300]($x)", unknown, 9, "300", "no key of type `u8` is written so");
+    refused("Carries[300]($x)", unknown, 9, "300", "`300` is no key of type `u8`");
     refused("Hides[Any]($x)", rule, 7, "Any", "keys of type `Opaque` cannot be read from text");
-    refused("Likes[Head]($x)", rule, 1, "Likes", "its pairs have no keys");
-    refused("ann[Head]($x)", rule, 1, "ann", "its pairs have no keys");
+    refused("Likes[Head]($x)", rule, 1, "Likes", "`Likes` has no keys: that takes a relation with");
+    refused("ann[Head]($x)", rule, 1, "ann", "`ann` has no keys");
     refused("Equipz[Head]($x)", unknown, 1, "Equipz", "no component, relation or entity");
     refused("[inout] Equips[Head]($x)", rule, 1, "[inout] Equips[Head]($x)", "only read");
     refused("$r[Head]($x)", rule, 1, "$r", "a key belongs to the pairs of one relation");
     refused("Equips[Head](_, $x)", rule, 14, "_", "`_` has no pair with a key");
     refused("Equips[Head]($x|up)", rule, 17, "up", "has no traversal");
     refused("and|Equips[Head]($x)", rule, 1, "and|Equips[Head]($x)", "a pair is none");
-    refused("Equips[Head]", syntax, 13, "", "`(` and a target");
+    let mut suggested = |text: &str, kind, column, found: &str, said: &str, suggestion: &str| {
+        assert_eq!(refused(text, kind, column, found, said).as_deref(), Some(suggestion), "{text}");
+    };
+    let target = "a key is that of a pair, which has a target";
+    suggested("Equips[Head]", rule, 1, "Equips[Head]", target, "Equips[Head](*)");
+    suggested("Likes[Head], Tag", rule, 1, "Likes[Head]", target, "Likes[Head](*)");
+    let before = "a key stands in front of the parentheses";
+    suggested("(Equips[Head], $i)", rule, 1, "(Equips[Head], $i)", before, "Equips[Head]($i)");
+    suggested("!(Carries[3], ann)", rule, 2, "(Carries[3], ann)", before, "Carries[3](ann)");
+    let brackets = "a key stands in brackets";
+    suggested("Equips(Head)($i)", rule, 1, "Equips(Head)($i)", brackets, "Equips[Head]($i)");
+    suggested("Equips(Head)(ann, $i)", rule, 1, "Equips(Head)(ann, $i)", brackets, "Equips[Head](ann, $i)");
+    refused("(Equips[Head])", syntax, 14, ")", "`,` and a target");
+    refused("(Equips[Head], $i, $j)", syntax, 18, ",", "a key belongs to one pair");
+    refused("Equips(Head, ann)($i)", syntax, 18, "(", "`,`, `||` or the end");
+    refused("Equips($x)($i)", syntax, 11, "(", "`,`, `||` or the end");
     refused("Equips[Head]()", syntax, 14, ")", "expected");
     refused("Equips[Head](a, b, c)", syntax, 18, ",", "a key belongs to one pair");
     refused("Equips[]($x)", syntax, 8, "]", "the name or the number of a key");

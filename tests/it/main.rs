@@ -12,10 +12,16 @@ mod cascade_changed;
 mod cascade_forest;
 mod cleanup;
 mod cleanup_model;
+mod clone_observers;
 mod common;
 mod component_traits;
 #[cfg(feature = "bevy_reflect")]
 mod component_with;
+mod constraint_adopted;
+mod constraint_checks;
+mod constraint_commands;
+mod constraint_model;
+mod debug_drawing;
 #[cfg(not(miri))]
 mod determinism;
 mod disabling;
@@ -28,6 +34,8 @@ mod events;
 mod expr;
 mod expr_fields;
 mod expr_fuzz;
+#[cfg(feature = "bevy_reflect")]
+mod expr_insert;
 #[cfg(feature = "serialize")]
 mod expr_json;
 mod expr_judged;
@@ -55,7 +63,10 @@ mod expr_values;
 mod expr_values_random;
 #[cfg(feature = "bevy_reflect")]
 mod expr_values_refused;
+#[cfg(feature = "bevy_reflect")]
+mod field_index;
 mod idle;
+mod inheritance;
 mod islands;
 mod islands_model;
 mod keyed;
@@ -66,6 +77,14 @@ mod lifecycle;
 mod long_lists;
 mod many_relations;
 mod marker;
+#[cfg(feature = "bevy_reflect")]
+mod mirror;
+#[cfg(feature = "bevy_reflect")]
+mod mirror_model;
+#[cfg(feature = "bevy_reflect")]
+mod mirror_refused;
+#[cfg(feature = "serialize")]
+mod mirror_scene;
 mod model;
 mod names;
 mod observed;
@@ -80,14 +99,25 @@ mod pairs_mut;
 #[cfg(feature = "bevy_reflect")]
 mod pairs_view;
 mod panics;
+mod prefab_copies;
+mod prefab_observers;
+mod prefabs;
+mod prefabs_model;
 mod propagate;
 mod reads;
 mod removal_causes;
 mod removed_pairs;
 mod replacing;
 mod scale;
+mod scopes;
 mod search;
 mod smoke;
+mod snapshots;
+mod snapshots_model;
+#[cfg(feature = "serialize")]
+mod snapshots_refused;
+#[cfg(feature = "serialize")]
+mod snapshots_saves;
 mod source_rules;
 mod source_rules_model;
 mod stale_plans;

@@ -4,7 +4,11 @@ mod clearing;
 mod spawning;
 mod type_entities;
 
-use crate::common::{take_reported_errors, world_that_records_errors};
+use crate::common::{
+    take_reported_errors,
+    unpaid::{Crew, CrewOf},
+    world_that_records_errors,
+};
 use bevy_ecs::{
     component::ComponentId,
     entity::EntityCloner,
@@ -43,14 +47,6 @@ struct Rest;
 
 #[derive(Component, Default)]
 struct Fuel(u32);
-
-#[derive(Component, Clone)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf(Entity);
-
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 fn entities<const N: usize>(world: &mut World) -> [Entity; N] {
     std::array::from_fn(|_| world.spawn_empty().id())

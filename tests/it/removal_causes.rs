@@ -1,5 +1,6 @@
 //! Why pairs are removed, as `PairRemoved` says it: every way to remove one, for every kind of relation.
 
+use crate::common::CrewOf;
 use bevy_ecs::prelude::*;
 use bevy_relations::{event::RemovalCause, prelude::*, relation::Wildcard};
 
@@ -26,18 +27,6 @@ struct Knows;
 #[derive(Relation)]
 #[relation(symmetric, exclusive)]
 struct MarriedTo;
-
-#[derive(Component)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf {
-    #[relationship]
-    ship: Entity,
-    wage: u32,
-}
-
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 #[derive(Resource, Default)]
 struct Log(Vec<(Entity, Entity, RemovalCause)>);

@@ -1,6 +1,8 @@
 //! Verbs that change several pairs at once, all or nothing: `replace_targets` and `move_sources`.
 
-use crate::common::{Random, dump, fewer, refused, spawn, take_reported_errors, world_that_records_errors};
+use crate::common::{
+    CrewOf, Random, dump, fewer, refused, spawn, take_reported_errors, world_that_records_errors,
+};
 use bevy_ecs::{prelude::*, world::DeferredWorld};
 use bevy_relations::{
     error::{InsertPairError, PairRole},
@@ -58,18 +60,6 @@ struct Sealed(#[expect(dead_code, reason = "its references are counted")] Arc<u3
 fn accept(_: &mut Sealed, _: &PairContext<'_>) -> Result<(), PairRefusal> {
     Ok(())
 }
-
-#[derive(Component, Debug, PartialEq)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf {
-    #[relationship]
-    ship: Entity,
-    wage: u32,
-}
-
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 #[derive(Debug, PartialEq)]
 enum Heard {

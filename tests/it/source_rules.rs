@@ -1,9 +1,9 @@
 //! Rules for targets that follow what happens to their sources: `on_last_source` and `on_source_despawn`.
 
-use crate::common::{size, spawn, take_reported_errors, world_that_records_errors};
+use crate::common::{size, spawn, take_reported_errors, unpaid::CrewOf, world_that_records_errors};
 use bevy_ecs::{entity::EntityCloner, lifecycle::Despawn, prelude::*};
 use bevy_relations::{
-    error::{DespawnError, TraitsError},
+    error::DespawnError,
     event::RemovalCause,
     prelude::*,
     relation::{OnLastSource, OnSourceDespawn, Wildcard},
@@ -405,26 +405,11 @@ fn rules_that_contradict_are_rejected() {
         assert!(error.to_string().ends_with(message), "{error}");
         assert!(text.contains(" = Despawn") || text.contains("Keep"), "{text}");
     }
-    let error = world.adopt_relationship_with::<CrewOf>(last()).unwrap_err();
-    assert!(matches!(error, TraitsError::NotForRelationships { .. }), "{error}");
-    assert!(
-        error.to_string().contains("`on_last_source = Despawn` is not for Bevy relationships"),
-        "{error}"
-    );
-    assert!(world.adopt_relationship_with::<CrewOf>(along()).is_err());
     world
         .adopt_relationship_with::<CrewOf>(RelationTraits::new().on_last_source(OnLastSource::Keep))
         .unwrap();
     world.check_pairs().unwrap();
 }
-
-#[derive(Component)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf(Entity);
-
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 #[test]
 fn rules_are_read_from_text_and_written() {

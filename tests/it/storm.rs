@@ -1,5 +1,6 @@
 //! Random operations through every API on a few entities, with the invariants checked after each.
 
+use crate::common::{Crew, CrewOf};
 use crate::{
     common::Random,
     common::{take_reported_errors, world_that_records_errors},
@@ -28,18 +29,6 @@ struct BoundTo(u8);
 #[derive(Relation)]
 #[relation(ordered, on_relation_despawn = Despawn, with = Likes)]
 struct Loves;
-
-#[derive(Component, Clone)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf {
-    #[relationship]
-    ship: Entity,
-    wage: u32,
-}
-
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 #[derive(Component, Clone)]
 pub(crate) struct Plain;

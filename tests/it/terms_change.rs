@@ -1,6 +1,6 @@
 //! The filters for pairs that are new or changed.
 
-use crate::common::spawn;
+use crate::common::{CrewOf, spawn};
 use bevy_ecs::{
     prelude::*,
     query::QueryFilter,
@@ -23,19 +23,6 @@ struct MountedOn;
 
 #[derive(Component)]
 struct Health(u32);
-
-#[derive(Component)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf {
-    #[relationship]
-    ship: Entity,
-    #[expect(dead_code, reason = "values that change")]
-    wage: u32,
-}
-
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 fn added<R: Relation>(query: Query<Entity, AddedPair<R>>) -> Vec<Entity> {
     query.iter().collect()

@@ -104,7 +104,13 @@ fn an_error_names_the_trait_and_the_word_that_offends() {
             "`OnTargetDespawn` is no relation trait; did you mean `on_target_despawn`?",
         ),
         ("fast", "`fast` is no relation trait"),
-        ("exclusive symmetric", "`exclusive symmetric` is no relation trait"),
+        ("exclusive symmetric", "a comma is missing between `exclusive` and `symmetric`"),
+        ("acyclic on_last_source = Despawn", "a comma is missing between `acyclic` and `on_last_source`"),
+        (
+            "on_target_despawn = Despawn  tag",
+            "a comma is missing between `on_target_despawn = Despawn` and `tag`",
+        ),
+        ("very fast", "`very fast` is no relation trait"),
         ("exclusive,, tag", "a relation trait is missing before `,`"),
         (",", "a relation trait is missing before `,`"),
         (

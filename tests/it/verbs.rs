@@ -1,6 +1,6 @@
 //! The verbs on worlds, entities and commands: one shape for each, the same outcome on each, and what they refuse.
 
-use crate::common::{dump, refused, spawn, take_errors, world_that_records_errors};
+use crate::common::{CrewOf, dump, refused, spawn, take_errors, world_that_records_errors};
 use bevy_ecs::{error::Severity, prelude::*};
 use bevy_relations::{
     error::{DespawnError, InsertPairError},
@@ -17,18 +17,6 @@ struct Eats(u32);
 #[derive(Relation)]
 #[relation(on_target_despawn = Refuse)]
 struct LeansOn;
-
-#[derive(Component, Clone, Debug, PartialEq)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf {
-    #[relationship]
-    ship: Entity,
-    wage: u32,
-}
-
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 /// An entity that is dead.
 fn dead(world: &mut World) -> Entity {

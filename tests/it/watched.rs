@@ -1,6 +1,6 @@
 //! The observers that this crate depends on are entities, which anybody may despawn.
 
-use crate::common::{take_reported_errors, world_that_records_errors};
+use crate::common::{take_reported_errors, unpaid::CrewOf, world_that_records_errors};
 use bevy_app::prelude::*;
 use bevy_ecs::prelude::*;
 use bevy_relations::{
@@ -19,14 +19,6 @@ struct Inside;
 
 #[derive(Component)]
 struct Armor;
-
-#[derive(Component)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf(Entity);
-
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 #[derive(Resource, Default)]
 struct Heard(Vec<&'static str>);

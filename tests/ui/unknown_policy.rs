@@ -16,4 +16,8 @@ struct PartOf;
 #[relation(on_instantiate = Share)]
 struct Likes;
 
+#[derive(Relation)]
+#[relation(on_last_source = DespawnTarget)]
+struct Uses;
+
 fn main() {}

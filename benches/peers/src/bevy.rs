@@ -110,6 +110,13 @@ impl<R: Naming> Bevy<R> {
     }
 }
 
+impl<R: Relationship> Bevy<R> {
+    /// Makes these the sources of a target.
+    pub(crate) fn replace_related(&mut self, target: Entity, sources: &[Entity]) {
+        self.world.entity_mut(target).replace_related::<R>(sources);
+    }
+}
+
 impl<R: Naming> Side for Bevy<R> {
     type Id = Entity;
 

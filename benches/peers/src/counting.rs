@@ -1,7 +1,7 @@
 //! Allocators that count.
 #![expect(unsafe_code, reason = "allocators are unsafe to implement; these forward to the system's")]
 
-use flecs_ecs::core::ecs_os_api;
+use crate::sys;
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     ffi::c_void,
@@ -63,13 +63,16 @@ pub(crate) fn growth<T>(work: impl FnOnce() -> T) -> (T, f64) {
 /// Lets the heap of Flecs be counted too. Only worlds notice that are made first in a program: Flecs asks for its
 /// functions once.
 pub(crate) fn count_flecs() {
-    // Somebody else was first: without the hook, only the bytes of Flecs are missing.
-    let _ = ecs_os_api::try_add_init_hook(Box::new(|api| {
+    // SAFETY: a structure of functions, of which four are replaced by such as work alike.
+    unsafe {
+        sys::ecs_os_set_api_defaults();
+        let mut api = sys::ecs_os_get_api();
         api.malloc_ = Some(malloc);
         api.calloc_ = Some(calloc);
         api.realloc_ = Some(realloc);
         api.free_ = Some(free);
-    }));
+        sys::ecs_os_set_api(&raw mut api);
+    }
 }
 
 /// Before each block of Flecs, its size. As large as the alignment that C promises.

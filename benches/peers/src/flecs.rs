@@ -1,13 +1,15 @@
 //! Flecs as a [`Side`], driven through its C interface. All its `unsafe` is here and in `flecs_query`.
 //!
-//! The blocks below rely on three facts. *World*: `raw` points to the world that `owner` keeps alive, and
-//! `FlecsWorld` is not shared between threads. *Ids*: an [`Id`] is only made by the world that it is used with,
+//! The blocks below rely on three facts. *World*: `raw` points to a world that lives until `FlecsWorld` is dropped, which is
+//! not shared between threads. *Ids*: an [`Id`] is only made by the world that it is used with,
 //! and workloads stop using ids of deleted entities. *Layout*: components are plain values, registered with their
 //! own size and alignment, and a [`Component`] knows its type.
 #![expect(unsafe_code, reason = "the C interface of Flecs is unsafe; calls are wrapped one by one here")]
 
-use crate::side::{Link, Lookup, Side, SpawnLinked, Way, notice};
-use flecs_ecs::{core::World, sys};
+use crate::{
+    side::{Link, Lookup, Side, SpawnLinked, Way, notice},
+    sys,
+};
 use std::{
     ffi::{CStr, c_void},
     marker::PhantomData,
@@ -38,19 +40,29 @@ impl<T> Copy for Component<T> {}
 #[repr(C)]
 struct Triple([f32; 3]);
 
+/// A table, until the next one is deleted.
+#[derive(Clone, Copy)]
+struct TableOf(*mut sys::ecs_table_t);
+
 const PAIR: u64 = 1 << 63;
 const VALUE: Triple = Triple([1.0; 3]);
 
 /// A Flecs world with its typical calls.
 pub(crate) struct FlecsWorld {
     pub(crate) raw: *mut sys::ecs_world_t,
-    _owner: World,
+}
+
+impl Drop for FlecsWorld {
+    fn drop(&mut self) {
+        // SAFETY: *World*; it is used no more.
+        unsafe { sys::ecs_fini(self.raw) };
+    }
 }
 
 impl FlecsWorld {
     pub(crate) fn new() -> Self {
-        let owner = World::new();
-        Self { raw: owner.ptr_mut(), _owner: owner }
+        // SAFETY: worlds are made by one thread.
+        Self { raw: unsafe { sys::ecs_init() } }
     }
 
     #[inline]
@@ -102,6 +114,45 @@ impl FlecsWorld {
         // SAFETY: *World*, *Ids*; a read-only call.
         let target = unsafe { sys::ecs_get_target(self.raw, entity.0, relation.0, place) };
         (target != 0).then_some(Id(target))
+    }
+
+    /// Where the parent of an entity is kept, in a hierarchy that does not make tables. Newer cores have it.
+    #[cfg(flecs_parent)]
+    pub(crate) fn parent(&self) -> Component<Id> {
+        // SAFETY: a constant of the C library, initialized before `main`.
+        Component { id: Id(unsafe { sys::FLECS_IDEcsParentID_ }), values: PhantomData }
+    }
+
+    /// The value of a component that the entity has.
+    #[inline]
+    pub(crate) fn get<T: Copy + 'static>(&self, entity: Id, component: Component<T>) -> Option<T> {
+        // SAFETY: *World*, *Ids*, *Layout*; a read-only call, and the value is copied at once.
+        unsafe { sys::ecs_get_id(self.raw, entity.0, component.id.0).cast::<T>().as_ref().copied() }
+    }
+
+    /// The children of an entity that Flecs keeps a list of: one with the trait [`ordered_children`], or any in the second storage.
+    #[inline]
+    pub(crate) fn children(&self, parent: Id) -> &[Id] {
+        // SAFETY: *World*, *Ids*; a read-only call. The list lives until the next structural change, for which the world has to
+        // be borrowed mutably. An `Id` is laid out as the number in it.
+        unsafe {
+            let children = sys::ecs_get_ordered_children(self.raw, parent.0);
+            if children.count == 0 {
+                return &[];
+            }
+            slice::from_raw_parts(children.ids.cast(), children.count as usize)
+        }
+    }
+
+    /// The ids of an entity: components, tags and pairs, in the order of their numbers.
+    #[inline]
+    fn ids(&self, entity: Id) -> &[Id] {
+        // SAFETY: *World*, *Ids*; a read-only call. The list lives as long as the table, and an `Id` is laid out as the number in
+        // it.
+        unsafe {
+            let Some(list) = sys::ecs_get_type(self.raw, entity.0).as_ref() else { return &[] };
+            slice::from_raw_parts(list.array.cast(), list.count as usize)
+        }
     }
 
     /// Lets instances share a component of their prefab.
@@ -161,6 +212,8 @@ impl FlecsWorld {
         let (child_of, is_a) = unsafe { (sys::EcsChildOf, sys::EcsIsA) };
         match kind {
             Kind::ChildOf | Kind::ChildOfLast => return Id(child_of),
+            #[cfg(flecs_parent)]
+            Kind::Parent => return Id(child_of),
             Kind::IsA => return Id(is_a),
             _ => {}
         }
@@ -204,6 +257,25 @@ impl FlecsWorld {
         Id(unsafe { sys::ecs_entity_init(self.raw, &raw const description) })
     }
 
+    /// The table of entities that have exactly these.
+    fn table(&mut self, ids: [Id; 3]) -> TableOf {
+        let none = ptr::null_mut();
+        // SAFETY: *World*, *Ids*; no table stands for the empty one.
+        TableOf(ids.iter().fold(none, |table, id| unsafe { sys::ecs_table_add_id(self.raw, table, id.0) }))
+    }
+
+    /// A new entity in a table, with two components.
+    #[inline]
+    fn entity_in(&mut self, TableOf(table): TableOf, components: [Component<Triple>; 2]) -> Id {
+        // SAFETY: *World*; the table is used at once.
+        let entity = unsafe { sys::ecs_new_w_table(self.raw, table) };
+        for component in components {
+            // SAFETY: *World*, *Ids*, *Layout*; the table has such a column.
+            unsafe { sys::ecs_get_mut_id(self.raw, entity, component.id.0).cast::<Triple>().write(VALUE) };
+        }
+        Id(entity)
+    }
+
     /// `count` new entities with two components and the same pair.
     fn bulk(&mut self, components: [Component<Triple>; 2], pair: Id, count: usize, spawned: &mut Vec<Id>) {
         let values = vec![VALUE; count];
@@ -235,6 +307,19 @@ pub(crate) fn wildcard() -> Id {
     Id(unsafe { sys::EcsWildcard })
 }
 
+/// The trait of targets whose children Flecs keeps in a list.
+pub(crate) fn ordered_children() -> Id {
+    // SAFETY: a constant of the C library, initialized before `main`.
+    Id(unsafe { sys::EcsOrderedChildren })
+}
+
+/// Groups the tables of a second-storage hierarchy by their depth.
+#[cfg(flecs_parent)]
+pub(crate) fn parent_depth() -> Id {
+    // SAFETY: a constant of the C library, initialized before `main`.
+    Id(unsafe { sys::EcsParentDepth })
+}
+
 /// Matches every target, as one.
 pub(crate) fn any() -> Id {
     // SAFETY: a constant of the C library, initialized before `main`.
@@ -259,17 +344,25 @@ pub(crate) enum Kind {
     /// The built-in hierarchy, children created with their components and then given a parent: this leaves no
     /// empty tables behind for the steps in between.
     ChildOfLast,
+    /// The built-in hierarchy in its second storage, where the parent is a component, and children of several parents share
+    /// tables.
+    #[cfg(flecs_parent)]
+    Parent,
     /// The built-in relation of an instance to its prefab.
     IsA,
 }
 
-/// The version of the C core, and how it was built.
+/// The version of the C core, where it is from, and how it was built.
 pub(crate) fn build() -> String {
     // SAFETY: the call returns a constant.
     let info = unsafe { &*sys::ecs_get_build_info() };
     let built = if info.debug { "with assertions" } else { "optimized, without assertions" };
-    let (major, minor, patch) = (info.version_major, info.version_minor, info.version_patch);
-    format!("{major}.{minor}.{patch}, {built}, without safety locks")
+    let linked = [info.version_major, info.version_minor, info.version_patch].map(i64::from);
+    let bound = [sys::FLECS_VERSION_MAJOR, sys::FLECS_VERSION_MINOR, sys::FLECS_VERSION_PATCH].map(i64::from);
+    assert_eq!(linked, bound, "the bindings belong to another version of the core");
+    let [major, minor, patch] = linked;
+    let from = if cfg!(flecs_core) { "the folder that FLECS_CORE named" } else { "the crate flecs_ecs" };
+    format!("{major}.{minor}.{patch}, the core of {from}; {built}, without safety locks")
 }
 
 /// A Flecs world with one relation.
@@ -282,6 +375,10 @@ pub(crate) struct Flecs {
     way: Way,
     /// Pairs carry a value.
     valued: bool,
+    /// Looks for targets in the list of the entity's ids.
+    listing: bool,
+    /// Spawns in the table that it knows.
+    tabled: bool,
 }
 
 impl Flecs {
@@ -289,7 +386,18 @@ impl Flecs {
         let mut world = FlecsWorld::new();
         let components = [world.component(), world.component()];
         let relation = world.relation(kind);
-        Self { world, relation, wildcard: pair(relation, wildcard()), components, kind, way, valued: false }
+        let wildcard = pair(relation, wildcard());
+        Self {
+            world,
+            relation,
+            wildcard,
+            components,
+            kind,
+            way,
+            valued: false,
+            listing: false,
+            tabled: false,
+        }
     }
 
     /// Its pairs carry a value.
@@ -299,6 +407,18 @@ impl Flecs {
         side.wildcard = pair(side.relation, wildcard());
         side.valued = true;
         side
+    }
+
+    /// Finds all targets of an entity in the list of its ids, and not one after the other.
+    pub(crate) fn listing(mut self) -> Self {
+        self.listing = true;
+        self
+    }
+
+    /// Finds the table that spawned entities are to be in once per target.
+    pub(crate) fn tabled(mut self) -> Self {
+        self.tabled = true;
+        self
     }
 
     /// Observes the insertion of its pairs.
@@ -348,6 +468,11 @@ impl Side for Flecs {
         self.world.delete(entity);
     }
 
+    fn tidy(&mut self) {
+        // SAFETY: *World*.
+        unsafe { sys::ecs_shrink(self.world.raw) };
+    }
+
     fn is_alive(&self, entity: Id) -> bool {
         self.world.is_alive(entity)
     }
@@ -358,6 +483,11 @@ impl Side for Flecs {
 
     #[inline]
     fn insert(&mut self, source: Id, target: Id) {
+        #[cfg(flecs_parent)]
+        if self.kind == Kind::Parent {
+            let parent = self.world.parent();
+            return self.world.set(source, parent, &target);
+        }
         let id = pair(self.relation, target);
         if self.valued {
             self.world.set(source, Component { id, values: PhantomData }, &VALUE);
@@ -420,6 +550,11 @@ impl Lookup for Flecs {
 
     fn sum_targets(&mut self, sources: &[Id]) -> u64 {
         let (world, relation) = (&self.world, self.relation);
+        if self.listing {
+            let first = PAIR | (relation.0 << 32);
+            let pairs = |&source: &Id| world.ids(source).iter().filter(move |id| id.0 >> 32 == first >> 32);
+            return sources.iter().flat_map(pairs).map(|&id| Self::index(id)).sum();
+        }
         let targets = |&source: &Id| (0..).map_while(move |place| world.target(source, relation, place));
         sources.iter().flat_map(targets).map(Self::index).sum()
     }
@@ -429,6 +564,13 @@ impl SpawnLinked for Flecs {
     fn spawn_linked(&mut self, targets: &[Id], spawned: &mut Vec<Id>) {
         let (components, relation) = (self.components, self.relation);
         match self.way {
+            Way::Direct if self.tabled => {
+                for same in targets.chunk_by(Id::eq) {
+                    let table =
+                        self.world.table([components[0].id, components[1].id, pair(relation, same[0])]);
+                    spawned.extend(same.iter().map(|_| self.world.entity_in(table, components)));
+                }
+            }
             Way::Direct => {
                 for &target in targets {
                     spawned.push(self.world.entity_with(components, pair(relation, target)));

@@ -5,8 +5,12 @@
 //! table can be the same column; nothing but the iteration holds on to them.
 #![expect(unsafe_code, reason = "the C interface of Flecs is unsafe; calls are wrapped one by one here")]
 
-use crate::flecs::{Component, FlecsWorld, Id, any, pair, wildcard};
-use flecs_ecs::sys;
+#[cfg(flecs_parent)]
+use crate::flecs::parent_depth;
+use crate::{
+    flecs::{Component, FlecsWorld, Id, any, pair, wildcard},
+    sys,
+};
 use std::{cell::Cell, ffi::CStr, mem, slice};
 
 /// What a query asks of an entity.
@@ -122,21 +126,41 @@ pub(crate) struct FlecsQuery {
 impl FlecsQuery {
     /// A query that keeps the tables it matches.
     pub(crate) fn cached(world: &mut FlecsWorld, terms: &[Term]) -> Self {
-        Self::new(world, terms, sys::ecs_query_cache_kind_t_EcsQueryCacheAuto)
+        Self::new(world, terms, sys::ecs_query_cache_kind_t_EcsQueryCacheAuto, Id(0), 0)
+    }
+
+    /// The same, with its tables in groups: by the target of a relation.
+    pub(crate) fn grouped(world: &mut FlecsWorld, terms: &[Term], relation: Id) -> Self {
+        Self::new(world, terms, sys::ecs_query_cache_kind_t_EcsQueryCacheAuto, relation, 0)
+    }
+
+    /// The same, with the tables of a hierarchy in its second storage in the order of their depth.
+    #[cfg(flecs_parent)]
+    pub(crate) fn by_depth(world: &mut FlecsWorld, terms: &[Term]) -> Self {
+        let (auto, flags) = (sys::ecs_query_cache_kind_t_EcsQueryCacheAuto, sys::EcsQueryGroupByOrdered);
+        Self::new(world, terms, auto, parent_depth(), flags)
     }
 
     /// A query that finds its tables anew every time.
     pub(crate) fn uncached(world: &mut FlecsWorld, terms: &[Term]) -> Self {
-        Self::new(world, terms, sys::ecs_query_cache_kind_t_EcsQueryCacheNone)
+        Self::new(world, terms, sys::ecs_query_cache_kind_t_EcsQueryCacheNone, Id(0), 0)
     }
 
-    fn new(world: &mut FlecsWorld, terms: &[Term], cache: sys::ecs_query_cache_kind_t) -> Self {
+    fn new(
+        world: &mut FlecsWorld,
+        terms: &[Term],
+        cache: sys::ecs_query_cache_kind_t,
+        group: Id,
+        flags: u32,
+    ) -> Self {
         // SAFETY: a C struct for which all zeroes is the documented default.
         let mut description: Box<sys::ecs_query_desc_t> = unsafe { Box::new(mem::zeroed()) };
         for (slot, term) in description.terms.iter_mut().zip(terms) {
             *slot = term.0;
         }
         description.cache_kind = cache;
+        description.group_by = group.0;
+        description.flags = flags;
         // SAFETY: *World*, *Ids*; the descriptor is valid for the call.
         let raw = unsafe { sys::ecs_query_init(world.raw, &raw const *description) };
         assert!(!raw.is_null(), "Flecs refuses the query");
@@ -158,6 +182,19 @@ impl FlecsQuery {
         Self::run(unsafe { sys::ecs_query_iter(world.raw, self.raw) }, each);
     }
 
+    /// The same, with the world, to read other entities of it.
+    #[cfg(flecs_parent)]
+    #[inline]
+    pub(crate) fn for_each_table_and_get(
+        &self,
+        world: &mut FlecsWorld,
+        mut each: impl FnMut(&Table<'_>, &FlecsWorld),
+    ) {
+        // SAFETY: *World*, *Query*.
+        let iterator = unsafe { sys::ecs_query_iter(world.raw, self.raw) };
+        Self::run(iterator, |table| each(table, world));
+    }
+
     /// The same, with the value of a variable given.
     #[inline]
     pub(crate) fn for_each_table_with(
@@ -171,6 +208,16 @@ impl FlecsQuery {
         let mut iterator = unsafe { sys::ecs_query_iter(world.raw, self.raw) };
         // SAFETY: the iterator has not begun, and the variable is one of its query.
         unsafe { sys::ecs_iter_set_var(&raw mut iterator, variable.0, value.0) };
+        Self::run(iterator, each);
+    }
+
+    /// The same for one of the groups of a query that is [`grouped`](Self::grouped).
+    #[inline]
+    pub(crate) fn for_each_table_of(&self, world: &mut FlecsWorld, group: Id, each: impl FnMut(&Table<'_>)) {
+        // SAFETY: *World*, *Query*.
+        let mut iterator = unsafe { sys::ecs_query_iter(world.raw, self.raw) };
+        // SAFETY: the iterator has not begun; a group that is not there is empty.
+        unsafe { sys::ecs_iter_set_group(&raw mut iterator, group.0) };
         Self::run(iterator, each);
     }
 

@@ -2,7 +2,7 @@
 
 use crate::counting::growth;
 use cpu_time::ThreadTime;
-use std::{cell::RefCell, fmt, hint::black_box, rc::Rc, time::Instant};
+use std::{cell::RefCell, fmt, fs, hint::black_box, rc::Rc, time::Instant};
 
 /// Adds up what the measured parts of a round take: nanoseconds or, where memory is compared, bytes.
 #[derive(Default, Debug)]
@@ -36,6 +36,14 @@ impl Stopwatch {
         let (result, bytes) = growth(work);
         self.reading += bytes;
         result
+    }
+
+    /// The most memory that this process has had at a time so far, in bytes: where Linux tells.
+    pub fn peak(&mut self) {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse().ok());
+        self.reading += 1024.0 * kilobytes.unwrap_or(f64::NAN);
     }
 
     /// What was measured so far.

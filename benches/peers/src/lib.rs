@@ -20,6 +20,7 @@ mod random;
 mod record;
 mod report;
 mod side;
+mod sys;
 mod transforms;
 mod workloads;
 
@@ -30,4 +31,4 @@ pub use paired::{Lap, Rounds, compare};
 pub use random::{Random, SEED};
 pub use record::{Record, Team, from_csv, to_csv};
 pub use report::{Plot, TABLES, goals, lines, plots, results, summary};
-pub use workloads::{CATALOG, Entry, Scale, Unit, entry, workloads};
+pub use workloads::{CATALOG, Entry, HUGE, Scale, Unit, entry, workloads};

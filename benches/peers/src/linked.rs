@@ -26,7 +26,21 @@ impl Linked {
         component: Component<T>,
         value: fn(usize) -> T,
     ) -> (Vec<Id>, Vec<Id>) {
+        let link = |world: &mut FlecsWorld, source, target| world.add(source, pair(relation, target));
+        self.flecs_by(world, component, value, |_, _| {}, link)
+    }
+
+    /// The same, linked in another way, with targets that are prepared for it.
+    pub(crate) fn flecs_by<T: Copy + 'static>(
+        self,
+        world: &mut FlecsWorld,
+        component: Component<T>,
+        value: fn(usize) -> T,
+        prepare: impl FnOnce(&mut FlecsWorld, &[Id]),
+        link: impl Fn(&mut FlecsWorld, Id, Id),
+    ) -> (Vec<Id>, Vec<Id>) {
         let targets: Vec<_> = (0..self.targets).map(|_| world.entity()).collect();
+        prepare(world, &targets);
         let mut spawn = |number| {
             let source = world.entity();
             world.set(source, component, &value(number));
@@ -34,7 +48,7 @@ impl Linked {
         };
         let sources: Vec<_> = (0..self.sources).map(&mut spawn).collect();
         for (source, target) in (self.links)(self) {
-            world.add(sources[source], pair(relation, targets[target]));
+            link(world, sources[source], targets[target]);
         }
         (sources, targets)
     }

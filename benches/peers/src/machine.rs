@@ -45,10 +45,19 @@ impl Machine {
             ("compiler", said("rustc", &["--version"]).unwrap_or_else(|| "unknown".into())),
             ("bevy_relations", version("bevy_relations")),
             ("bevy_ecs", version("bevy_ecs")),
-            ("flecs", format!("{} (crate flecs_ecs {})", flecs::build(), version("flecs_ecs"))),
+            ("flecs", flecs::build().replace("flecs_ecs", &format!("flecs_ecs {}", version("flecs_ecs")))),
             ("seed", format!("{SEED:#x}")),
         ];
         Self { facts }
+    }
+}
+
+impl Machine {
+    /// What was measured, and on what: results that agree in this can stand in one table.
+    pub fn subject(&self) -> String {
+        let passes = |what: &str| what == "date" || what == "load before";
+        let lasts = self.facts.iter().filter(|(what, _)| !passes(what));
+        lasts.map(|(what, fact)| format!("{what}: {fact}")).collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -5,7 +5,7 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 
 pub(crate) const USAGE: &str = "\
 usage: bevy_relations_peers [--only <part of workload/size>] [--write <directory>] [--minutes <number>]
-                            [--rounds <number>] [--quick]
+                            [--rounds <number>] [--quick] [--resume]
        bevy_relations_peers --show <directory>
        bevy_relations_peers --one <workload/size> [--contestant <name>] [--seconds <number>] [--rounds <number>]
                             [--quick]";
@@ -17,6 +17,8 @@ pub(crate) struct Options {
     pub(crate) write: Option<PathBuf>,
     /// Results of which tables and plots are wanted again.
     pub(crate) show: Option<PathBuf>,
+    /// Takes up a run that was interrupted.
+    pub(crate) resume: bool,
     /// For all workloads together.
     pub(crate) time: Duration,
     /// At most.
@@ -37,6 +39,7 @@ impl Options {
     pub(crate) fn from_arguments(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let (mut only, mut one, mut contestant, mut write, mut show) = (None, None, None, None, None);
         let (mut minutes, mut seconds, mut rounds, mut scale) = (None, None, None, Scale::Full);
+        let mut resume = false;
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or(format!("{argument}: a value is missing"));
             match argument.as_str() {
@@ -49,6 +52,7 @@ impl Options {
                 "--seconds" => seconds = Some(number::<f64>(&value()?)?),
                 "--rounds" => rounds = Some(number::<usize>(&value()?)?.max(1)),
                 "--quick" => scale = Scale::Quick,
+                "--resume" => resume = true,
                 other => return Err(format!("unknown argument `{other}`")),
             }
         }
@@ -62,6 +66,7 @@ impl Options {
             only,
             write,
             show,
+            resume,
             time: duration(60.0 * minutes.unwrap_or(if quick { 0.5 } else { 24.0 }))?,
             rounds: rounds.unwrap_or(if quick { 5 } else { 21 }),
             scale,
@@ -90,6 +95,7 @@ mod tests {
     #[test]
     fn a_line_without_arguments_asks_for_everything() {
         let options = options("").unwrap();
+        assert!(!options.resume);
         assert!(options.wants("retarget/1000") && options.one.is_none() && options.write.is_none());
         assert_eq!((options.scale, options.rounds), (Scale::Full, 21));
     }

@@ -108,6 +108,16 @@ impl<R: Relation + Default> Ours<R> {
         self
     }
 
+    /// Keeps when pairs were inserted.
+    pub(crate) fn with_ticks(way: Way) -> Self {
+        Self::in_world(way, World::track_pair_changes::<R>)
+    }
+
+    /// Gives all sources of a target to another.
+    pub(crate) fn move_sources(&mut self, from: Entity, to: Entity) {
+        self.world.move_sources::<R>(from, to).expect("both are alive");
+    }
+
     fn pairs(&mut self) -> Pairs<'_, '_, R> {
         self.reader.get(&self.world).expect("the plugin provides what the parameter needs")
     }
@@ -157,6 +167,10 @@ impl<R: Relation + Default> Side for Ours<R> {
 
     fn end_frame(&mut self) {
         self.world.clear_trackers();
+    }
+
+    fn tidy(&mut self) {
+        self.world.maintain_pairs();
     }
 
     fn insert_all(&mut self, links: &[Link<Entity>]) {

@@ -3,12 +3,11 @@
 use crate::harness::{Referee, Stopwatch, Workload};
 use std::time::{Duration, Instant};
 
-/// Rounds before the first that counts; only one where they are slow.
-const WARM_UP: usize = 2;
-
 /// How many rounds to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Rounds {
+    /// Before the first that counts; only one where they are slow.
+    pub warm_up: usize,
     /// Never more.
     pub most: usize,
     /// Not fewer, however long they take.
@@ -64,7 +63,7 @@ pub fn compare(workload: &Workload, rounds: Rounds) -> Vec<Lap> {
     let mut entered: Vec<_> = workload.contestants.iter().map(|contestant| contestant.enter()).collect();
     let mut samples = vec![Vec::new(); entered.len()];
     let mut referee = Referee::default();
-    let (mut warm_up, mut round) = (WARM_UP, 0);
+    let (mut warm_up, mut round) = (rounds.warm_up, 0);
     while round < warm_up + rounds.most.max(rounds.least) {
         if round >= warm_up + rounds.least && start.elapsed() > rounds.within {
             break;
@@ -107,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_round_that_comes_too_late_is_left_out_unless_it_is_needed() {
-        let late = Rounds { most: 9, least: 3, within: Duration::ZERO };
+        let late = Rounds { warm_up: 2, most: 9, least: 3, within: Duration::ZERO };
         assert!(compare(&workload(), late).iter().all(|lap| lap.rounds() == 3));
         let early = Rounds { within: Duration::from_secs(1_000), ..late };
         assert!(compare(&workload(), early).iter().all(|lap| lap.rounds() == 9));
@@ -118,6 +117,6 @@ mod tests {
     fn contestants_with_another_outcome_are_found_out() {
         let mut workload = workload();
         workload.contestants.push(Contestant::new("c", || |_: &mut Stopwatch| 2));
-        compare(&workload, Rounds { most: 1, least: 1, within: Duration::ZERO });
+        compare(&workload, Rounds { warm_up: 0, most: 1, least: 1, within: Duration::ZERO });
     }
 }

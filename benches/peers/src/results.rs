@@ -1,10 +1,13 @@
 //! The files that a run leaves.
 
-use bevy_relations_peers::{Machine, Record, TABLES, from_csv, plots, results, summary, to_csv};
+use bevy_relations_peers::{Machine, Record, TABLES, Workload, from_csv, plots, results, summary, to_csv};
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
+
+/// Stands between what was measured and the records in the file of a run that is not finished.
+const END: &str = "\n\n";
 
 /// What was measured so far, and where it goes.
 pub(crate) struct Results {
@@ -23,6 +26,29 @@ impl Results {
         Ok(Self { directory, machine, records: Vec::new(), failures: Vec::new() })
     }
 
+    /// Takes up what a run has left that was interrupted.
+    ///
+    /// # Errors
+    /// If nothing was left, or if it was measured elsewhere or of something else.
+    pub(crate) fn resume(mut self) -> io::Result<Self> {
+        let file = self.unfinished().ok_or_else(|| io::Error::other("--resume goes with --write"))?;
+        let text = fs::read_to_string(&file)?;
+        let (of, records) =
+            text.split_once(END).ok_or_else(|| io::Error::other("it says not of what it is"))?;
+        if of != self.machine.subject() {
+            let problem =
+                format!("{} was measured of\n{of}\nand not of\n{}", file.display(), self.machine.subject());
+            return Err(io::Error::other(problem));
+        }
+        self.records = from_csv(records).map_err(io::Error::other)?;
+        Ok(self)
+    }
+
+    /// Whether a workload was measured before the run was interrupted.
+    pub(crate) fn has(&self, workload: &Workload) -> bool {
+        self.records.iter().any(|record| record.workload == workload.id && record.size == workload.size)
+    }
+
     pub(crate) fn machine(&self) -> &Machine {
         &self.machine
     }
@@ -32,7 +58,7 @@ impl Results {
     pub(crate) fn add(&mut self, records: Vec<Record>) -> io::Result<()> {
         self.records.extend(records);
         match self.unfinished() {
-            Some(file) => fs::write(file, to_csv(&self.records)),
+            Some(file) => fs::write(file, self.machine.subject() + END + &to_csv(&self.records)),
             None => Ok(()),
         }
     }

@@ -85,6 +85,9 @@ pub(crate) trait Side: 'static {
     /// What an app does once per frame: Bevy forgets which components were removed, which would pile up.
     fn end_frame(&mut self) {}
 
+    /// Gives memory back that nothing needs, where that can be asked for.
+    fn tidy(&mut self) {}
+
     fn spawn_sources(&mut self, count: usize) -> Vec<Self::Id> {
         (0..count).map(|_| self.spawn_source()).collect()
     }

@@ -217,6 +217,71 @@ impl FlecsTransforms {
     }
 }
 
+/// A Flecs world with its hierarchy in the second storage, and a query whose tables are in the order of their depth.
+#[cfg(flecs_parent)]
+pub(crate) struct FlecsParents {
+    forest: FlecsTransforms,
+    parent: flecs::Component<Id>,
+}
+
+#[cfg(flecs_parent)]
+impl FlecsParents {
+    pub(crate) fn new() -> Self {
+        let mut forest = FlecsTransforms::new();
+        let parent = forest.world.parent();
+        let terms = [
+            Term::read(forest.local),
+            Term::write(forest.global).this(),
+            Term::read(parent).this().optional(),
+        ];
+        forest.query = FlecsQuery::by_depth(&mut forest.world, &terms);
+        Self { forest, parent }
+    }
+}
+
+#[cfg(flecs_parent)]
+impl Transforms for FlecsParents {
+    type Id = Id;
+
+    fn spawn(&mut self, number: usize, parent: Option<Id>) -> Id {
+        let node = self.forest.spawn_loose(number);
+        parent.into_iter().for_each(|parent| self.set_parent(node, parent));
+        node
+    }
+
+    fn spawn_loose(&mut self, number: usize) -> Id {
+        self.forest.spawn_loose(number)
+    }
+
+    fn set_parent(&mut self, child: Id, parent: Id) {
+        self.forest.world.set(child, self.parent, &parent);
+    }
+
+    fn despawn(&mut self, node: Id) {
+        self.forest.despawn(node);
+    }
+
+    fn propagate(&mut self) {
+        let FlecsTransforms { world, query, global, .. } = &mut self.forest;
+        query.for_each_table_and_get(world, |table, parents| {
+            let (Some(locals), Some(globals)) = (table.field::<Local>(0), table.field::<Global>(1)) else {
+                return;
+            };
+            let Some(above) = table.field::<Id>(2) else {
+                locals.iter().zip(globals).for_each(|(local, own)| own.set(Global::new(&local.get(), None)));
+                return;
+            };
+            for ((local, own), parent) in locals.iter().zip(globals).zip(above) {
+                own.set(Global::new(&local.get(), parents.get(parent.get(), *global).as_ref()));
+            }
+        });
+    }
+
+    fn checksum(&mut self) -> u64 {
+        self.forest.checksum()
+    }
+}
+
 impl Transforms for FlecsTransforms {
     type Id = Id;
 

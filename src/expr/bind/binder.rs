@@ -15,7 +15,7 @@ use bevy_relations_syntax::{
 };
 
 /// What binding yields, or what is wrong.
-pub(super) type BindResult<T> = Result<T, Box<Diagnostic>>;
+pub(in crate::expr) type BindResult<T> = Result<T, Box<Diagnostic>>;
 
 /// Binds an expression, term by term.
 pub(super) struct Binder<'w> {

@@ -55,7 +55,7 @@ impl Binder<'_> {
         let name = Path([field.type_name.into()].into());
         let types = self.types(&name);
         if types.is_empty() && !self.context.is_init() {
-            return Err(self.unknown(field.path, field.span));
+            return Err(self.unknown_type(field.path, field.span));
         }
         match self.single(types.into_iter().map(Meaning::Type).collect(), &name, field.span)? {
             Some(Meaning::Type(type_id)) => Ok(Some(type_id)),
@@ -189,8 +189,7 @@ impl Binder<'_> {
             return Err(Diagnostic::rule(span, message));
         }
         let scalar = scalar::of_fields(&found).ok_or_else(|| no_scalar(field, &found))?;
-        let mut path = fields.iter().map(|field| format!(".{field}")).collect::<String>();
-        path.push_str(if scalar.is_option { ".0" } else { "" });
+        let path = scalar.path(fields);
         let bound = scalar.test(test).map_err(|expected| {
             let field = super::member::path_text(name, fields);
             let message = format!("{expected}: `{field}` is of type `{}`", scalar.type_name);

@@ -14,8 +14,9 @@ use alloc::{
 };
 use bevy_ecs::entity::Entity;
 use bevy_relations_syntax::{
-    ast::{IdKind, Key, KeyKind, Keyed, Span},
+    ast::{Id, IdKind, Key, KeyKind, Keyed, Span},
     error::{Diagnostic, ExprErrorKind},
+    spelling::shorten,
 };
 
 impl Binder<'_> {
@@ -29,7 +30,7 @@ impl Binder<'_> {
         let entity = relation.entity();
         let key = match entity {
             Some(entity) => {
-                let rule = self.key_rule(entity, named.span)?;
+                let rule = self.key_rule(entity, named)?;
                 Some(read(rule, key)?)
             }
             None => None,
@@ -48,21 +49,22 @@ impl Binder<'_> {
     }
 
     /// The keys of a relation.
-    fn key_rule(&self, relation: Entity, span: Span) -> BindResult<KeyRef> {
+    fn key_rule(&self, relation: Entity, named: &Id) -> BindResult<KeyRef> {
         let store = self.context.access().store();
         let rule = store.and_then(|store| {
             let registry = store.registry();
             registry.entry(registry.of_entity(relation)?).traits.key_rule()
         });
         rule.ok_or_else(|| {
-            let message = "its pairs have no keys: that takes a relation with `#[relation(key = ..)]`";
-            Diagnostic::rule(span, message)
+            let message =
+                format!("`{named}` has no keys: that takes a relation with `#[relation(key = ..)]`");
+            Diagnostic::rule(named.span, message)
         })
     }
 }
 
 /// The key that is written, or what is known of the keys of the relation.
-fn read(rule: KeyRef, key: &Key) -> BindResult<NamedKey> {
+pub(in crate::expr) fn read(rule: KeyRef, key: &Key) -> BindResult<NamedKey> {
     let text = match &key.kind {
         KeyKind::Name(path) => path.0.join("."),
         KeyKind::Number(number) => number.to_string(),
@@ -81,7 +83,11 @@ fn unknown(rule: KeyRef, text: &str, span: Span) -> Box<Diagnostic> {
     }
     let names = rule.names();
     let message = match &*names {
-        [] => format!("no key of type `{of}` is written so"),
+        [] => format!(
+            "`{}` is no key of type `{of}`, which is written as its `FromStr` reads it",
+            shorten(text)
+        ),
+        [name] => format!("no key of type `{of}` has this name: the only one is `{name}`"),
         names => format!("no key of type `{of}` has this name, only {}", listed(names)),
     };
     let fault = Diagnostic::new(ExprErrorKind::UnknownName, span, message);

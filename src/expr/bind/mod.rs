@@ -17,7 +17,12 @@ mod term;
 mod value;
 mod vars;
 
+pub(super) use binder::BindResult;
 pub(super) use context::BindContext;
+#[cfg(feature = "bevy_reflect")]
+pub(super) use keyed::read as read_key;
+#[cfg(feature = "bevy_reflect")]
+pub(super) use name::{Meaning, meaning_of, names_entities};
 #[cfg(feature = "serialize")]
 pub(super) use name::{reflected_types, with_relation_types};
 pub(super) use query::{
@@ -25,7 +30,14 @@ pub(super) use query::{
     CascadeOrder, ChainSource, Condition, Item, KeyedAtom, ListMode, MemberAtom, OrChain, PairAtom,
     ValueAtom, ValueHolder,
 };
+#[cfg(feature = "bevy_reflect")]
+pub(super) use reflected::{Field, fields_of};
+#[cfg(feature = "bevy_reflect")]
+pub(super) use scalar::{NoScalar, scalar_at};
+#[cfg(feature = "bevy_reflect")]
 pub(super) use value::BoundValueTest;
+#[cfg(feature = "bevy_reflect")]
+pub(super) use value::ScalarKind;
 pub(super) use vars::{Var, VarSet};
 
 use super::text::PairExpr;
@@ -37,7 +49,7 @@ use bevy_relations_syntax::{
     ast::{Ast, Clause, Element, Has, IdKind, Span, Term, Test},
     error::{Diagnostic, ExprError},
 };
-use binder::{BindResult, Binder};
+use binder::Binder;
 
 /// Binds an expression.
 ///

@@ -1,6 +1,8 @@
 //! What names mean.
 
 use super::binder::{BindResult, Binder};
+#[cfg(feature = "bevy_reflect")]
+use super::context::BindContext;
 use crate::{expr::eval::WorldAccess, names::LookupError, relation::Prefab};
 use alloc::{
     borrow::Cow,
@@ -8,6 +10,8 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
+#[cfg(feature = "bevy_reflect")]
+use bevy_ecs::world::World;
 use bevy_ecs::{entity::Entity, entity_disabling::Disabled};
 use bevy_relations_syntax::{
     ast::{Id, IdKind, Path, Span},
@@ -18,7 +22,7 @@ use core::any::TypeId;
 
 /// What a name means.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Meaning {
+pub(in crate::expr) enum Meaning {
     /// A Rust type: a component, a relation, or something that serves as a tag.
     Type(TypeId),
     Entity(Entity),
@@ -152,6 +156,36 @@ impl Binder<'_> {
             Err(LookupError::Unknown { .. }) => Vec::new(),
         }
     }
+}
+
+/// What a path, a type or bits mean in a world as it is.
+///
+/// # Errors
+/// If nothing has the name, or several things have it, or the entity is dead.
+#[cfg(feature = "bevy_reflect")]
+pub(in crate::expr) fn meaning_of(world: &World, id: &Id, scope: Option<Entity>) -> BindResult<Meaning> {
+    if let IdKind::Bits(bits) = id.kind {
+        let entity = Entity::try_from_bits(bits);
+        let alive = entity.filter(|&entity| world.entities().contains_spawned(entity));
+        let dead = || Diagnostic::rule(id.span, "no entity that is alive has these bits");
+        return alive.map(Meaning::Entity).ok_or_else(dead);
+    }
+    let meaning = reader(world).meaning_of(id, scope)?;
+    meaning.ok_or_else(|| Diagnostic::rule(id.span, "this names nothing"))
+}
+
+/// Whether a path can only be meant for entities: no type has the name that it starts with.
+#[cfg(feature = "bevy_reflect")]
+pub(in crate::expr) fn names_entities(world: &World, path: &Path) -> bool {
+    let Some(first) = path.0.first() else { return false };
+    let reads_as_type = path.0.iter().any(|name| name.contains("::") || name.contains('<'));
+    !reads_as_type && reader(world).types(&Path([first.clone()].into())).is_empty()
+}
+
+/// Looks names up without changing the world.
+#[cfg(feature = "bevy_reflect")]
+fn reader(world: &World) -> Binder<'_> {
+    Binder::new(BindContext::System(WorldAccess::World(world)), &[])
 }
 
 /// The marker of this crate or of Bevy that has a name in every world, unless something else has it.

@@ -24,15 +24,19 @@ pub(super) struct MissingField {
 }
 
 /// A field with the name by which paths know it.
-pub(super) struct Field {
+pub(in crate::expr) struct Field {
     name: String,
     pub(super) is_entity: bool,
-    pub(super) type_id: TypeId,
-    pub(super) type_name: &'static str,
-    pub(super) info: Option<&'static TypeInfo>,
+    pub(in crate::expr) type_id: TypeId,
+    pub(in crate::expr) type_name: &'static str,
+    pub(in crate::expr) info: Option<&'static TypeInfo>,
 }
 
 impl Field {
+    pub(in crate::expr) fn name(&self) -> &str {
+        &self.name
+    }
+
     fn named(field: &'static NamedField) -> Self {
         Self {
             name: field.name().to_string(),
@@ -55,7 +59,7 @@ impl Field {
 }
 
 /// The fields of a type; those of all variants of an enum.
-pub(super) fn fields_of(info: &'static TypeInfo) -> Vec<Field> {
+pub(in crate::expr) fn fields_of(info: &'static TypeInfo) -> Vec<Field> {
     match info {
         TypeInfo::Struct(info) => info.iter().map(Field::named).collect(),
         TypeInfo::TupleStruct(info) => info.iter().map(Field::unnamed).collect(),

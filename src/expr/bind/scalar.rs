@@ -1,7 +1,7 @@
 //! Types of fields that can be compared with literals.
 
 use super::{
-    reflected::Field,
+    reflected::{Field, fields_at},
     value::{BoundLiteral, BoundValueTest, ScalarKind},
 };
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
@@ -18,6 +18,26 @@ pub(super) struct Scalar {
     pub(super) type_name: &'static str,
     /// The variants of an enum.
     variants: Vec<&'static str>,
+}
+
+/// Why there is nothing to compare at a path.
+pub(in crate::expr) enum NoScalar {
+    /// There is none; what stands before it has these.
+    Missing(Vec<String>),
+    /// It is of another type, or of several.
+    Other(Vec<&'static str>),
+}
+
+/// What can be compared at a path of fields: the path as reflection writes it, and the type.
+pub(in crate::expr) fn scalar_at(
+    info: &'static TypeInfo,
+    fields: &[String],
+) -> Result<(String, ScalarKind), NoScalar> {
+    let found = fields_at(info, fields).map_err(|missing| NoScalar::Missing(missing.known))?;
+    match of_fields(&found) {
+        Some(scalar) => Ok((scalar.path(fields), scalar.kind)),
+        None => Err(NoScalar::Other(found.iter().map(|field| field.type_name).collect())),
+    }
 }
 
 /// The common type of several fields, of different variants of an enum.
@@ -80,6 +100,13 @@ fn of_type(id: TypeId) -> Option<ScalarKind> {
 }
 
 impl Scalar {
+    /// The path to it, as reflection writes it.
+    pub(super) fn path(&self, fields: &[String]) -> String {
+        let mut path = fields.iter().map(|field| format!(".{field}")).collect::<String>();
+        path.push_str(if self.is_option { ".0" } else { "" });
+        path
+    }
+
     /// What a field of this type is compared with.
     ///
     /// # Errors

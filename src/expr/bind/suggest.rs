@@ -37,37 +37,69 @@ impl Binder<'_> {
         }
     }
 
+    /// The error about a field of a type that is not known, with the type that comes nearest.
+    pub(super) fn unknown_type(&self, path: &Path, span: Span) -> Box<Diagnostic> {
+        let fault =
+            Diagnostic::new(ExprErrorKind::UnknownName, span, "no component or relation has this name");
+        match self.nearest_type(path) {
+            Some(near) => fault.suggest(near),
+            None => fault.help(
+                "a type with fields is known by its name after `register_type`, a relation after `register_relation`",
+            ),
+        }
+    }
+
     fn nearest(&self, path: &Path) -> Option<String> {
-        let access = self.context.access();
         let mut best = Nearest::new(path.0.last()?);
         // Types and relations have no other names before theirs.
-        let alone = path.0.len() == 1;
-        if alone && let Some(store) = access.store() {
-            let registry = store.registry();
-            let relations = registry.declared().filter_map(|id| registry.entry(id).name.as_deref());
-            relations.for_each(|name| best.consider(name, || Some(type_text(name))));
+        if path.0.len() == 1 {
+            self.consider_types(&mut best, path);
         }
-        if alone && let Some(names) = access.expr_names() {
-            // Of names that are equally near the first counts, and the map has no order.
-            let mut names: Vec<&str> = names.all().collect();
-            names.sort_unstable();
-            names.into_iter().for_each(|name| best.consider(name, || Some(type_text(name))));
-        }
-        #[cfg(feature = "bevy_reflect")]
-        if alone && let Some(types) = access.types() {
-            let types = types.read();
-            let paths = types.iter().map(|known| known.type_info().type_path_table().short_path());
-            let mut paths: Vec<&str> = paths.collect();
-            paths.sort_unstable();
-            paths.into_iter().for_each(|name| best.consider(name, || Some(type_text(name))));
-        }
+        let access = self.context.access();
         let entities = access.archetypes().iter().flat_map(Archetype::entities).map(ArchetypeEntity::id);
         for entity in entities.take(MOST) {
             if let Some(name) = access.name_to_suggest(entity) {
                 best.consider(name, || access.path_of(entity).map(|path| written(&path)));
             }
         }
+        // The path may be that of a field. Names of types are capitalised.
+        let may_be_field = path.0.len() > 1 && path.0[0].starts_with(char::is_uppercase);
+        best.name.or_else(|| self.nearest_type(path).filter(|_| may_be_field))
+    }
+
+    /// A path with the type that comes nearest to its first name.
+    fn nearest_type(&self, path: &Path) -> Option<String> {
+        let mut best = Nearest::new(path.0.first()?);
+        self.consider_types(&mut best, path);
         best.name
+    }
+
+    /// Considers every type in the place of the first name of a path.
+    fn consider_types(&self, best: &mut Nearest, path: &Path) {
+        let access = self.context.access();
+        let mut consider = |name: &str| {
+            let rest = path.0.iter().skip(1).cloned();
+            best.consider(name, || Some(Path([name.into()].into_iter().chain(rest).collect()).to_string()));
+        };
+        if let Some(store) = access.store() {
+            let registry = store.registry();
+            let relations = registry.declared().filter_map(|id| registry.entry(id).name.as_deref());
+            relations.for_each(&mut consider);
+        }
+        if let Some(names) = access.expr_names() {
+            // Of names that are equally near the first counts, and the map has no order.
+            let mut names: Vec<&str> = names.all().collect();
+            names.sort_unstable();
+            names.into_iter().for_each(&mut consider);
+        }
+        #[cfg(feature = "bevy_reflect")]
+        if let Some(types) = access.types() {
+            let types = types.read();
+            let paths = types.iter().map(|known| known.type_info().type_path_table().short_path());
+            let mut paths: Vec<&str> = paths.collect();
+            paths.sort_unstable();
+            paths.into_iter().for_each(&mut consider);
+        }
     }
 }
 
@@ -92,11 +124,6 @@ impl Nearest {
             (self.distance, self.name) = (edits, spelling());
         }
     }
-}
-
-/// How expressions write the name of a type.
-fn type_text(name: &str) -> String {
-    Path([name.into()].into()).to_string()
 }
 
 fn letters(name: &str) -> Vec<char> {

@@ -263,11 +263,12 @@ impl Binder<'_> {
         let traversable =
             known.zip(store).filter(|(id, store)| store.registry().entry(*id).traits.is_traversable());
         let Some((id, _)) = traversable else {
-            return Err(Diagnostic::new(
-                ExprErrorKind::NotTraversable,
-                span,
-                "the relation is not traversable",
-            ));
+            let name = written.relation.as_ref().map_or_else(|| "ChildOf".into(), ToString::to_string);
+            let message = match known {
+                Some(_) => format!("`{name}` is not traversable: declare it `traversable` to follow it"),
+                None => format!("`{name}` is no relation, and is not traversable"),
+            };
+            return Err(Diagnostic::new(ExprErrorKind::NotTraversable, span, message));
         };
         if source && id == IS_A && !shared {
             return Err(Diagnostic::rule(

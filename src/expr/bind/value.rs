@@ -1,5 +1,7 @@
 //! Fields that are compared with literals.
 
+#[cfg(feature = "bevy_reflect")]
+use crate::expr::eval::FieldKey;
 use alloc::boxed::Box;
 #[cfg(feature = "bevy_reflect")]
 use alloc::{borrow::Cow, string::String};
@@ -9,6 +11,8 @@ use bevy_ecs::name::Name;
 use bevy_reflect::{PartialReflect, ReflectRef};
 use bevy_relations_syntax::ast::Comparator;
 use core::cmp::Ordering;
+#[cfg(feature = "bevy_reflect")]
+use core::ops::RangeInclusive;
 
 /// What a field is compared with, and how.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -158,34 +162,29 @@ impl BoundValueTest {
 
     /// How the field stands to the literal; `None` if it is something else.
     fn order(&self, field: &dyn PartialReflect) -> Option<Option<Ordering>> {
-        macro_rules! signed {
-            ($number:ty) => {
-                Whole::signed(i128::from(*field.try_downcast_ref::<$number>()?))
-            };
+        if !self.kind.is_whole() {
+            return self.order_of_others(field);
         }
-        macro_rules! unsigned {
-            ($number:ty) => {
-                Whole::unsigned(u128::from(*field.try_downcast_ref::<$number>()?))
-            };
-        }
-        let whole = match self.kind {
-            ScalarKind::I8 => signed!(i8),
-            ScalarKind::I16 => signed!(i16),
-            ScalarKind::I32 => signed!(i32),
-            ScalarKind::I64 => signed!(i64),
-            ScalarKind::I128 => Whole::signed(*field.try_downcast_ref()?),
-            ScalarKind::Isize => Whole::signed(*field.try_downcast_ref::<isize>()? as i128),
-            ScalarKind::U8 => unsigned!(u8),
-            ScalarKind::U16 => unsigned!(u16),
-            ScalarKind::U32 => unsigned!(u32),
-            ScalarKind::U64 => unsigned!(u64),
-            ScalarKind::U128 => Whole::unsigned(*field.try_downcast_ref()?),
-            ScalarKind::Usize => Whole::unsigned(*field.try_downcast_ref::<usize>()? as u128),
-            _ => return self.order_of_others(field),
-        };
         let BoundLiteral::Whole { value, has_fraction } = self.literal else { return None };
-        let order = whole.cmp(&value);
+        let order = self.kind.whole(field)?.cmp(&value);
         Some(Some(if has_fraction { order.then(Ordering::Less) } else { order }))
+    }
+
+    /// The keys of the fields that fulfil it, and of some on the edges that do not. `None` if an index is of no help.
+    pub(crate) fn keys(&self) -> Option<RangeInclusive<FieldKey>> {
+        let key = match &self.literal {
+            BoundLiteral::Whole { value, .. } => FieldKey::Number(self.kind.key_of_whole(*value)),
+            BoundLiteral::Float(value) => key_of_float(value.0)?,
+            BoundLiteral::Bool(value) => FieldKey::Number(i64::from(*value)),
+            BoundLiteral::Char(value) => FieldKey::Number(i64::from(u32::from(*value))),
+            BoundLiteral::Text(text) => FieldKey::Text(text.clone()),
+        };
+        match self.comparator {
+            Comparator::Equal => Some(key.clone()..=key),
+            Comparator::Less | Comparator::LessOrEqual => Some(FieldKey::Number(i64::MIN)..=key),
+            Comparator::Greater | Comparator::GreaterOrEqual => Some(key..=FieldKey::Number(i64::MAX)),
+            Comparator::NotEqual => None,
+        }
     }
 
     /// [`order`](Self::order) of what is no whole number.
@@ -211,6 +210,76 @@ impl BoundValueTest {
             _ => None,
         }
     }
+}
+
+#[cfg(feature = "bevy_reflect")]
+impl ScalarKind {
+    /// A field that is a whole number. `None` if it is of another type.
+    fn whole(self, field: &dyn PartialReflect) -> Option<Whole> {
+        macro_rules! signed {
+            ($number:ty) => {
+                Whole::signed(i128::from(*field.try_downcast_ref::<$number>()?))
+            };
+        }
+        macro_rules! unsigned {
+            ($number:ty) => {
+                Whole::unsigned(u128::from(*field.try_downcast_ref::<$number>()?))
+            };
+        }
+        Some(match self {
+            Self::I8 => signed!(i8),
+            Self::I16 => signed!(i16),
+            Self::I32 => signed!(i32),
+            Self::I64 => signed!(i64),
+            Self::I128 => Whole::signed(*field.try_downcast_ref()?),
+            Self::Isize => Whole::signed(*field.try_downcast_ref::<isize>()? as i128),
+            Self::U8 => unsigned!(u8),
+            Self::U16 => unsigned!(u16),
+            Self::U32 => unsigned!(u32),
+            Self::U64 => unsigned!(u64),
+            Self::U128 => Whole::unsigned(*field.try_downcast_ref()?),
+            Self::Usize => Whole::unsigned(*field.try_downcast_ref::<usize>()? as u128),
+            Self::F32 | Self::F64 | Self::Bool | Self::Char | Self::Text | Self::Variant => return None,
+        })
+    }
+
+    /// What an index finds a field by. `None` if it is NaN, or of another type.
+    pub(crate) fn key(self, field: &dyn PartialReflect) -> Option<FieldKey> {
+        Some(match self {
+            Self::F32 => key_of_float(f64::from(*field.try_downcast_ref::<f32>()?))?,
+            Self::F64 => key_of_float(*field.try_downcast_ref()?)?,
+            Self::Bool => FieldKey::Number(i64::from(*field.try_downcast_ref::<bool>()?)),
+            Self::Char => FieldKey::Number(i64::from(u32::from(*field.try_downcast_ref::<char>()?))),
+            Self::Text => FieldKey::Text(text_of(field)?.into()),
+            Self::Variant => match field.reflect_ref() {
+                ReflectRef::Enum(value) => FieldKey::Text(value.variant_name().into()),
+                _ => return None,
+            },
+            _ => FieldKey::Number(self.key_of_whole(self.whole(field)?)),
+        })
+    }
+
+    /// The order is that of the numbers; those beyond 64 bits are the same as the last within.
+    fn key_of_whole(self, value: Whole) -> i64 {
+        let Whole(sign, bits) = value;
+        let value = match sign {
+            -2 => i128::MIN,
+            -1 => bits as i128,
+            _ => i128::try_from(bits).unwrap_or(i128::MAX),
+        };
+        let is_long = matches!(self, Self::U64 | Self::U128 | Self::Usize);
+        let value = if is_long { value.saturating_add(i128::from(i64::MIN)) } else { value };
+        value.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+    }
+}
+
+/// The order is that of the numbers. `None` for NaN.
+#[cfg(feature = "bevy_reflect")]
+fn key_of_float(value: f64) -> Option<FieldKey> {
+    // The two zeros are equal. Of negative numbers, those with larger bits are less.
+    let bits = (value + 0.0).to_bits() as i64;
+    let key = if bits < 0 { bits ^ i64::MAX } else { bits };
+    (!value.is_nan()).then_some(FieldKey::Number(key))
 }
 
 /// The text of a field that is one.

@@ -3,7 +3,11 @@
 //! With the world, all of it is read. A system reads what it has [declared](DeclaredAccess), through queries that give
 //! out nothing else: whatever the stages ask for, they get no more than that.
 
+#[cfg(feature = "bevy_reflect")]
+use super::field_index::FieldIndices;
 use super::names::ExprNames;
+#[cfg(feature = "bevy_reflect")]
+use crate::fetch::{ReadRights, ReflectCursor};
 use crate::{
     fetch,
     names::{LookupError, NamePaths, WorldNameExt},
@@ -23,6 +27,7 @@ use bevy_ecs::{
     name::Name,
     query::Access,
     resource::IsResource,
+    storage::{Table, TableId},
     system::Query,
     world::{FilteredEntityMut, FilteredEntityRef, World, WorldId, unsafe_world_cell::UnsafeWorldCell},
 };
@@ -40,6 +45,11 @@ pub(crate) struct DeclaredAccess<'w, 's> {
     pub(crate) world: UnsafeWorldCell<'w>,
     pub(crate) store: Option<&'w PairStore>,
     pub(crate) expr_names: Option<&'w ExprNames>,
+    #[cfg(feature = "bevy_reflect")]
+    pub(crate) field_indices: Option<&'w FieldIndices>,
+    /// To read what `fields` declares.
+    #[cfg(feature = "bevy_reflect")]
+    pub(crate) rights: ReadRights<'w, 's>,
     pub(crate) fields: FieldQuery<'w, 's>,
     /// The access of `fields`, and between which ticks they count as changed.
     pub(crate) access: &'s Access,
@@ -102,6 +112,38 @@ impl<'w> WorldAccess<'w> {
         }
     }
 
+    /// The indices of fields, if there are any.
+    #[cfg(feature = "bevy_reflect")]
+    pub(crate) fn field_indices(self) -> Option<&'w FieldIndices> {
+        match self {
+            Self::World(world) => world.get_resource(),
+            Self::Declared(declared) => declared.field_indices,
+        }
+    }
+
+    /// Whatever is written from now on has at least this change tick. For a system that is the tick of its run, which another of
+    /// its parameters may write with.
+    #[cfg(feature = "bevy_reflect")]
+    pub(crate) fn write_tick(self) -> Tick {
+        match self {
+            Self::World(world) => world.read_change_tick(),
+            Self::Declared(declared) => declared.this_run,
+        }
+    }
+
+    /// Reads the components of one type. `None` also if a system has not declared that it reads them.
+    #[cfg(feature = "bevy_reflect")]
+    pub(crate) fn cursor(
+        self,
+        component: ComponentId,
+        type_of: &bevy_reflect::ReflectFromPtr,
+    ) -> Option<ReflectCursor<'w>> {
+        match self {
+            Self::World(world) => ReflectCursor::of_world(world, component, type_of),
+            Self::Declared(declared) => declared.rights.cursor(component, type_of),
+        }
+    }
+
     pub(crate) fn entities(self) -> &'w Entities {
         match self {
             Self::World(world) => world.entities(),
@@ -113,6 +155,14 @@ impl<'w> WorldAccess<'w> {
         match self {
             Self::World(world) => world.archetypes(),
             Self::Declared(declared) => declared.world.archetypes(),
+        }
+    }
+
+    /// The entities of a table, in the order of its rows.
+    pub(crate) fn table(self, table: TableId) -> &'w [Entity] {
+        match self {
+            Self::World(world) => world.storages().tables.get(table).map_or(&[][..], Table::entities),
+            Self::Declared(declared) => fetch::table_entities(declared.world, table),
         }
     }
 

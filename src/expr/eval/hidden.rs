@@ -41,7 +41,13 @@ pub(crate) fn internal_components(access: WorldAccess<'_>) -> Vec<ComponentId> {
         components.component_id::<DisabledBelow>(),
         components.component_id::<Children>(),
     ];
-    own.into_iter().flatten().chain(adopted_components(access)).collect()
+    own.into_iter().flatten().chain(adopted_components(access)).chain(mirrors(access)).collect()
+}
+
+/// The components that show the pairs of mirrored relations.
+fn mirrors(access: WorldAccess<'_>) -> Vec<ComponentId> {
+    let Some(store) = access.store() else { return Vec::new() };
+    store.registry().entries().filter_map(|entry| entry.mirror).collect()
 }
 
 /// Components that do not make an entity what it is.

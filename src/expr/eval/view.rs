@@ -10,6 +10,7 @@ use bevy_ecs::{
     archetype::{Archetype, Archetypes},
     component::ComponentId,
     entity::{Entities, Entity},
+    storage::TableId,
 };
 
 /// What evaluation sees of a world: pairs and where entities are, and what can be [read](WorldAccess).
@@ -114,6 +115,11 @@ impl<'w> View<'w> {
         for archetype in archetypes.keys().filter_map(|&id| self.archetypes.get(id)) {
             archetype.entities().iter().for_each(|entity| each(entity.id()));
         }
+    }
+
+    /// The entities of a table, in the order of its rows.
+    pub(crate) fn table(&self, table: TableId) -> &'w [Entity] {
+        self.access.table(table)
     }
 
     /// Every entity there is, but for those that Bevy keeps for itself.

@@ -123,7 +123,7 @@ impl Descendants {
     /// Finds out what lies below an entity, unless it is known.
     ///
     /// # Complexity
-    /// A step per pair below it.
+    /// O(pairs below it).
     pub(crate) fn update(&mut self, view: &View<'_>, relation: RelationId, top: Entity) {
         let index = view.index(relation);
         let of = Some((relation, index.version(), top));
@@ -157,7 +157,7 @@ impl Descendants {
 /// Whether `to` is reached from `from` over at least one pair, and the number of steps that it took to find out.
 ///
 /// # Complexity
-/// A step per pair above `from`; none if nothing has `to` as a target.
+/// O(pairs above `from`); O(1) if nothing has `to` as a target.
 pub(crate) fn reaches(
     view: &View<'_>,
     searcher: &mut Searcher,

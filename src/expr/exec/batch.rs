@@ -1,8 +1,11 @@
 //! Rows in columns.
 
-use crate::expr::{
-    eval::Datum,
-    plan::{Column, Operand},
+use crate::{
+    expr::{
+        eval::Datum,
+        plan::{Column, Operand},
+    },
+    fetch::RowHint,
 };
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
@@ -14,6 +17,8 @@ pub(crate) struct Batch {
     pub(crate) columns: Vec<Vec<Datum>>,
     /// The group of each row, if rows were put into groups.
     pub(crate) groups: Vec<u64>,
+    /// In which row of which table the entity of each row lies. Empty unless that is known and was wanted.
+    pub(crate) places: Vec<RowHint>,
 }
 
 impl Batch {
@@ -25,6 +30,7 @@ impl Batch {
         self.len = 0;
         self.columns.iter_mut().for_each(Vec::clear);
         self.groups.clear();
+        self.places.clear();
     }
 
     #[inline]
@@ -64,17 +70,9 @@ impl Batch {
             return;
         }
         for &column in columns {
-            let column = &mut self.columns[column as usize];
-            // One that is written later is empty still.
-            if column.is_empty() {
-                continue;
-            }
-            let values = &mut **column;
-            for (to, &from) in rows.iter().enumerate() {
-                values[to] = values[from as usize];
-            }
-            column.truncate(rows.len());
+            keep(&mut self.columns[column as usize], rows);
         }
+        keep(&mut self.places, rows);
         self.len = rows.len();
     }
 
@@ -111,4 +109,16 @@ impl Batch {
         }
         self.len += rows.count();
     }
+}
+
+/// Keeps these values. What is written later is empty still.
+fn keep<T: Copy>(values: &mut Vec<T>, rows: &[u32]) {
+    if values.is_empty() {
+        return;
+    }
+    let all = &mut **values;
+    for (to, &from) in rows.iter().enumerate() {
+        all[to] = all[from as usize];
+    }
+    values.truncate(rows.len());
 }

@@ -3,7 +3,6 @@
 use super::mask::Fit;
 use crate::{
     expr::{eval::View, plan::HolderSearch},
-    fetch::entity_at,
     store::{ExclusiveReader, RelationIndex, Upward},
     traverse::{Known, Limits, Memo, OnlyWay, follow},
 };
@@ -53,8 +52,8 @@ pub(super) struct Climber<'a, 'w> {
     search: HolderSearch,
     test: Test<'a, 'w>,
     holders: &'a mut Holders,
-    /// The index of the last target, and the holder from there on.
-    last: Option<(u32, Option<Entity>)>,
+    /// The last target, and the holder from there on.
+    last: Option<(Entity, Option<Entity>)>,
     /// What was looked at, and how much may be.
     pub(super) steps: u64,
     left: u64,
@@ -91,8 +90,8 @@ impl<'a, 'w> Climber<'a, 'w> {
         holders.notes.round = round;
         Some(Self {
             view,
-            upward: index.upward()?,
-            reader: index.exclusive_reader()?,
+            upward: index.upward(view.store.compares(search.relation))?,
+            reader: index.exclusive_reader(true)?,
             search,
             test,
             holders,
@@ -112,35 +111,34 @@ impl<'a, 'w> Climber<'a, 'w> {
         if self.search.own && self.holds(source) {
             return Some(source);
         }
-        let index = self.reader.target_index(source)?;
+        let target = self.reader.target(source)?;
         if let Some((known, holder)) = self.last
-            && known == index
+            && known == target
         {
             return holder;
         }
-        self.next_holder(index)
+        self.next_holder(target)
     }
 
     /// The holder from another target on.
     #[inline(never)]
-    fn next_holder(&mut self, index: u32) -> Option<Entity> {
-        let target = entity_at(self.view.entities, index)?;
+    fn next_holder(&mut self, target: Entity) -> Option<Entity> {
         let limits = Limits { min: self.search.min, max: self.search.max };
         let holder = if limits.matter() { self.within(target, limits) } else { self.above(target) };
-        self.last = Some((index, holder));
+        self.last = Some((target, holder));
         holder
     }
 
     /// The nearest holder from an entity on, at any depth.
     ///
     /// # Complexity
-    /// In one run, a step per entity above those that are asked about: each is entered once.
+    /// In one run, O(entities above those that are asked about): each is entered once.
     fn above(&mut self, from: Entity) -> Option<Entity> {
         let Self { view, upward, test, holders: Holders { notes, path }, steps, .. } = self;
         let visit = |at, _| test.holds(view, at).then_some(Some(at));
         let target = |at| {
             *steps += 1;
-            entity_at(view.entities, upward.target_index(at)?)
+            upward.target(at)
         };
         follow((from, 1), u32::MAX, target, notes, path, visit).flatten()
     }
@@ -156,7 +154,7 @@ impl<'a, 'w> Climber<'a, 'w> {
             *steps += 1;
             (depth >= limits.min && test.holds(view, at)).then_some(Some(at))
         };
-        let target = |at| entity_at(view.entities, upward.target_index(at)?);
+        let target = |at| upward.target(at);
         follow((from, 1), limits.max, target, &mut OnlyWay, path, visit).flatten()
     }
 }

@@ -5,12 +5,9 @@ use super::{
     climb::{Climber, Test},
     predicate::{select, select_by},
 };
-use crate::{
-    expr::{
-        eval::{Datum, Special},
-        plan::{Column, Compute, HolderTest, Operand, Stage},
-    },
-    fetch::entity_at,
+use crate::expr::{
+    eval::{Datum, Special},
+    plan::{Column, Compute, HolderTest, Operand, Stage},
 };
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
@@ -29,25 +26,23 @@ impl Compute {
         match self {
             Self::Target { relation, source, out } => {
                 let index = view.index(*relation);
-                match index.exclusive_reader() {
+                match index.exclusive_reader(stage.compares(&view, *relation, *source)) {
                     Some(mut reader) => {
-                        let entities = view.entities;
-                        let target = |source| entity_at(entities, reader.target_index(source)?);
-                        write_of(batch, rows, stage, *source, *out, target);
+                        write_of(batch, rows, stage, *source, *out, |source| reader.target(source));
                     }
                     None => write_of(batch, rows, stage, *source, *out, |source| index.first_target(source)),
                 }
             }
             Self::TargetIfAny { relation, source, out, none, set } => {
-                let Some(mut reader) = view.index(*relation).exclusive_reader() else { return };
+                let compare = stage.compares(&view, *relation, *source);
+                let Some(mut reader) = view.index(*relation).exclusive_reader(compare) else { return };
                 batch.fill(*out, (*none).into());
                 batch.fill(*set, Datum::UNSET);
                 // Half of them may have none, in any order: so they are sorted out first.
                 select_by(batch, rows, *source, false, |source| reader.has_any(source));
                 for &row in &*rows {
                     let source = batch.entity(*source, row as usize);
-                    let target = source.and_then(|source| reader.target_index(source));
-                    if let Some(target) = target.and_then(|index| entity_at(view.entities, index)) {
+                    if let Some(target) = source.and_then(|source| reader.target(source)) {
                         batch.column_mut(*out)[row as usize] = Datum::new(target);
                     }
                 }

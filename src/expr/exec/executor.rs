@@ -231,6 +231,11 @@ impl Executor {
         self.step_limit = limit;
     }
 
+    /// Whether it is noted in the run that was just started where entities lie that are scanned: see [`Batch::places`].
+    pub(crate) fn keep_places(&mut self, keep: bool) {
+        self.shared.keeps_places = keep;
+    }
+
     pub(crate) fn set_batch_size(&mut self, rows: usize) {
         self.shared.batch_size = rows.max(1);
     }
@@ -258,6 +263,7 @@ impl Executor {
         let Self { plans, query, preset, shared, .. } = self;
         let planned = &mut plans[output as usize];
         shared.restart(&planned.plan, self.step_limit);
+        shared.keeps_places = false;
         let input = planned.state.restart();
         // Nothing holds for an entity that has died since.
         input.len = usize::from(preset.iter().all(|&(_, entity)| view.is_alive(entity)));

@@ -6,8 +6,9 @@ use crate::{
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
-    archetype::{Archetype, ArchetypeId},
+    archetype::{Archetype, ArchetypeId, Archetypes},
     entity::Entity,
+    storage::TableId,
 };
 
 /// The archetypes that fit each mask of a plan; new archetypes are looked at once.
@@ -22,10 +23,63 @@ pub(crate) struct Masks {
 #[derive(Default)]
 pub(crate) struct Mask {
     set: BitSet,
-    pub(crate) archetypes: Vec<ArchetypeId>,
+    /// All entities that fit.
+    pub(super) parts: Vec<ScanPart>,
+    /// By number.
+    tables: Vec<TableFit>,
+}
+
+/// Entities that fit as a whole.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ScanPart {
+    Table(TableId),
+    Archetype(ArchetypeId),
+}
+
+/// Which archetypes of a table fit. Those of one table differ in components that are not kept there.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum TableFit {
+    #[default]
+    Unknown,
+    All,
+    None,
+    Some,
 }
 
 impl Mask {
+    /// Gets to know an archetype. Where all of a table fit, the table is scanned as it lies, in the order of its rows.
+    fn add(&mut self, archetype: &Archetype, fits: bool, all: &Archetypes) {
+        let (id, table) = (archetype.id(), archetype.table_id());
+        if fits {
+            self.set.insert(id.index());
+        }
+        if table.as_usize() >= self.tables.len() {
+            self.tables.resize(table.as_usize() + 1, TableFit::Unknown);
+        }
+        let fit = &mut self.tables[table.as_usize()];
+        match (*fit, fits) {
+            (TableFit::Unknown, true) => {
+                *fit = TableFit::All;
+                self.parts.push(ScanPart::Table(table));
+            }
+            (TableFit::Unknown, false) => *fit = TableFit::None,
+            (TableFit::All, true) | (TableFit::None | TableFit::Some, false) => {}
+            (TableFit::None | TableFit::Some, true) => {
+                *fit = TableFit::Some;
+                self.parts.push(ScanPart::Archetype(id));
+            }
+            (TableFit::All, false) => {
+                *fit = TableFit::Some;
+                let set = &self.set;
+                let of_table =
+                    all.iter().filter(|other| other.table_id() == table && set.contains(other.id().index()));
+                let of_table = of_table.map(|other| ScanPart::Archetype(other.id()));
+                self.parts.retain(|&part| part != ScanPart::Table(table));
+                self.parts.extend(of_table);
+            }
+        }
+    }
+
     #[inline]
     pub(crate) fn fits(&self, view: &View<'_>, entity: Entity) -> bool {
         view.entities.get_spawned(entity).is_ok_and(|location| self.has(location.archetype_id))
@@ -55,10 +109,7 @@ impl Masks {
             for (mask, spec) in self.masks.iter_mut().zip(specs) {
                 let fits = spec.with.iter().all(|&id| archetype.contains(id))
                     && !spec.without.iter().any(|&id| archetype.contains(id));
-                if fits {
-                    mask.set.insert(archetype.id().index());
-                    mask.archetypes.push(archetype.id());
-                }
+                mask.add(archetype, fits, view.archetypes);
             }
         }
         self.known = view.archetypes.len();

@@ -13,6 +13,7 @@ mod mask;
 mod member;
 mod predicate;
 mod produce;
+mod scan;
 mod value;
 
 pub(crate) use batch::Batch;
@@ -84,6 +85,8 @@ pub(crate) struct Shared {
     pub(crate) counts: Vec<u64>,
     /// An operation stops making rows when there are this many; it may finish what it is at.
     pub(crate) batch_size: usize,
+    /// Whether it is noted where entities lie that are scanned.
+    pub(crate) keeps_places: bool,
     /// How many more rows may be looked at.
     pub(crate) steps_left: u64,
     pub(crate) out_of_steps: bool,
@@ -99,6 +102,7 @@ impl Default for Shared {
             values: Default::default(),
             counts: Vec::new(),
             batch_size: 1024,
+            keeps_places: false,
             steps_left: 0,
             out_of_steps: false,
         }
@@ -164,6 +168,11 @@ pub(crate) struct StageState {
     noted: Option<(usize, Entity)>,
     /// What was looked at without becoming a row.
     steps: u64,
+    /// How many entities were looked at for this batch by a scan that tests them.
+    scanned: usize,
+    /// What an index found, and in which run.
+    #[cfg(feature = "bevy_reflect")]
+    indexed: (u64, Vec<Entity>),
     stamps: Stamps,
     found: Vec<Found>,
     /// The rows that were made, by the rows that they were made of.
@@ -261,7 +270,8 @@ impl Stage {
         self.produce(state, run, input, output, settled);
         let looked_at = (output.len + state.row - before) as u64;
         run.shared.spend(looked_at + core::mem::take(&mut state.steps));
-        for (step, own) in self.steps.iter().zip(&mut state.kept) {
+        let tested = usize::from(self.scan_test().is_some());
+        for (step, own) in self.steps.iter().zip(&mut state.kept).skip(tested) {
             if output.len == 0 {
                 return;
             }

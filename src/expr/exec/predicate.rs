@@ -51,14 +51,16 @@ impl Predicate {
                 let tags = view.tags();
                 has(tags, batch, rows, (*source, Operand::Entity(*tag)), *negated);
             }
-            Self::HasAny { relation, source, negated } => match view.index(*relation).reader() {
-                Reader::Exclusive(mut reader) => {
-                    select_by(batch, rows, *source, *negated, |source| reader.has_any(source));
+            Self::HasAny { relation, source, negated } => {
+                match view.index(*relation).reader(stage.compares(&view, *relation, *source)) {
+                    Reader::Exclusive(mut reader) => {
+                        select_by(batch, rows, *source, *negated, |source| reader.has_any(source));
+                    }
+                    Reader::Many(mut reader) => {
+                        select_by(batch, rows, *source, *negated, |source| reader.has_any(source));
+                    }
                 }
-                Reader::Many(mut reader) => {
-                    select_by(batch, rows, *source, *negated, |source| reader.has_any(source));
-                }
-            },
+            }
             Self::Reaches { relation, source, target, negated } => {
                 let (atoms, index) = (&mut run.shared.atoms, view.index(relation.id));
                 select(batch.len, rows, |row| {
@@ -120,11 +122,12 @@ impl Predicate {
                 });
             }
             Self::Value { value, negated } => {
-                let reader = run.shared.values.reader(view.access, value);
+                let mut reader = run.shared.values.reader(view.access, value);
                 select(batch.len, rows, |row| {
                     let target = value.pair.map(|(_, target)| batch.entity(target, row));
-                    let holds = |source| reader.as_ref().is_some_and(|reader| reader.holds(source, target));
-                    batch.entity(value.source, row).is_some_and(holds) != *negated
+                    let mut holds =
+                        |source| reader.as_mut().is_some_and(|reader| reader.holds(source, target));
+                    batch.entity(value.source, row).is_some_and(&mut holds) != *negated
                 });
             }
             Self::Equal { left, right, negated } => {
@@ -219,7 +222,7 @@ fn has(
     (source, target): (Operand, Operand),
     negated: bool,
 ) {
-    match (index.reader(), target) {
+    match (index.reader(true), target) {
         (Reader::Exclusive(mut reader), Operand::Entity(target)) => {
             select_by(batch, rows, source, negated, |source| reader.has(source, target));
         }

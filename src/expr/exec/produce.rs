@@ -1,6 +1,8 @@
 //! Operations that make rows.
 
 use super::{Batch, Run, Settled, StageState, atom::Matcher};
+#[cfg(feature = "bevy_reflect")]
+use crate::expr::plan::IndexedOp;
 use crate::{
     expr::{
         eval::Datum,
@@ -27,8 +29,9 @@ impl Stage {
             return branch.produce(self, state, run, input, output);
         }
         state.rows.clear();
+        state.scanned = 0;
         while state.row < input.len
-            && state.rows.len() < run.shared.batch_size
+            && state.room(run) > 0
             && state.steps <= run.shared.steps_left
             && !run.shared.atoms.is_over()
         {
@@ -39,7 +42,9 @@ impl Stage {
             match &self.produce {
                 Produce::Unit => state.take_row(),
                 Produce::Nothing { .. } => state.row = input.len,
-                Produce::Scan { mask, out } => state.scan(run, *mask, output.column_mut(*out)),
+                Produce::Scan { mask, out } => {
+                    state.scan(run, *mask, self.scan_test(), output, *out);
+                }
                 Produce::Sources { relation, target, out } => {
                     let target = input.entity(*target, state.row);
                     let sources = target.map(|target| run.view.sources(*relation, target));
@@ -63,6 +68,8 @@ impl Stage {
                 Produce::Intersect { out, sides } => {
                     state.intersect(run, input, sides, output.column_mut(*out));
                 }
+                #[cfg(feature = "bevy_reflect")]
+                Produce::Indexed(indexed) => state.indexed(run, indexed, output.column_mut(indexed.out)),
                 Produce::Atom(atom) => state.atom(run, atom, input, output),
                 Produce::Member(member) => {
                     let Position::Out(out) = member.value else { break };
@@ -103,7 +110,7 @@ impl Side {
 }
 
 impl StageState {
-    fn next_row(&mut self) {
+    pub(super) fn next_row(&mut self) {
         self.row += 1;
         (self.major, self.minor, self.walking) = (0, 0, false);
     }
@@ -123,27 +130,8 @@ impl StageState {
     }
 
     /// How many more rows there is room for.
-    fn room(&self, run: &Run<'_, '_>) -> usize {
-        run.shared.batch_size.saturating_sub(self.rows.len())
-    }
-
-    fn scan(&mut self, run: &Run<'_, '_>, mask: usize, out: &mut Vec<Datum>) {
-        let archetypes = &run.masks.get(mask).archetypes;
-        while let Some(&archetype) = archetypes.get(self.major) {
-            self.steps += 1;
-            let entities =
-                run.view.archetypes.get(archetype).map_or(&[][..], |archetype| archetype.entities());
-            let rest = &entities[self.minor.min(entities.len())..];
-            let taken = rest.len().min(self.room(run));
-            out.extend(rest[..taken].iter().map(|entity| Datum::new(entity.id())));
-            self.rows.resize(out.len(), self.row as u32);
-            if taken < rest.len() {
-                self.minor += taken;
-                return;
-            }
-            (self.major, self.minor) = (self.major + 1, 0);
-        }
-        self.next_row();
+    pub(super) fn room(&self, run: &Run<'_, '_>) -> usize {
+        run.shared.batch_size.saturating_sub(self.rows.len().max(self.scanned))
     }
 
     #[inline]
@@ -202,6 +190,28 @@ impl StageState {
         self.below.update(&run.view, relation, target);
         let all = self.below.entities(reflexive);
         let rest = &all[self.minor.min(all.len())..];
+        let taken = rest.len().min(self.room(run));
+        out.extend(rest[..taken].iter().map(|&entity| Datum::new(entity)));
+        self.rows.resize(out.len(), self.row as u32);
+        if taken < rest.len() { self.minor += taken } else { self.next_row() }
+    }
+
+    /// What an index finds, which is known for a run.
+    #[cfg(feature = "bevy_reflect")]
+    fn indexed(&mut self, run: &Run<'_, '_>, indexed: &IndexedOp, out: &mut Vec<Datum>) {
+        let (round, all) = &mut self.indexed;
+        if *round != run.shared.round {
+            *round = run.shared.round;
+            let access = run.view.access;
+            let index = access.field_indices().and_then(|all| all.get(indexed.component, &indexed.path));
+            if !index.is_some_and(|index| index.find(access, &indexed.keys, all)) {
+                // Without the index, all that may hold is compared.
+                all.clear();
+                run.view.with_component(indexed.component, &mut |entity| all.push(entity));
+            }
+            self.steps += all.len() as u64;
+        }
+        let rest = &self.indexed.1[self.minor.min(self.indexed.1.len())..];
         let taken = rest.len().min(self.room(run));
         out.extend(rest[..taken].iter().map(|&entity| Datum::new(entity)));
         self.rows.resize(out.len(), self.row as u32);

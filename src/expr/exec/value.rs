@@ -7,32 +7,67 @@ pub(crate) use unknown::Values;
 
 #[cfg(feature = "bevy_reflect")]
 mod reflected {
-    use crate::expr::{bind::ValueHolder, eval::WorldAccess, plan::ValueOp};
-    use alloc::boxed::Box;
-    use bevy_ecs::{component::ComponentId, entity::Entity, reflect::ReflectComponent};
-    use bevy_platform::collections::HashMap;
-    use bevy_reflect::{ParsedPath, Reflect, ReflectFromPtr, ReflectPath};
-    use core::any::TypeId;
+    use crate::{
+        expr::{
+            bind::ValueHolder,
+            eval::{FieldSteps, WorldAccess},
+            plan::ValueOp,
+        },
+        fetch::ReflectCursor,
+    };
+    use alloc::{boxed::Box, vec::Vec};
+    use bevy_ecs::{entity::Entity, reflect::ReflectComponent};
+    use bevy_reflect::{Reflect, ReflectFromPtr};
 
-    /// How to read what was compared before.
+    /// How to read the fields that were compared before: those of one expression.
     #[derive(Default)]
-    pub(crate) struct Values {
-        components: HashMap<ComponentId, ReflectComponent>,
-        pairs: HashMap<TypeId, ReflectFromPtr>,
-        paths: HashMap<Box<str>, ParsedPath>,
+    pub(crate) struct Values(Vec<KnownField>);
+
+    struct KnownField {
+        holder: ValueHolder,
+        path: Box<str>,
+        steps: FieldSteps,
+        by: ReadBy,
+    }
+
+    enum ReadBy {
+        Pointer(ReflectFromPtr),
+        /// Of a component that was registered without what [`ReadBy::Pointer`] takes.
+        Component(ReflectComponent),
     }
 
     /// Reads and tests one field, entity by entity.
     pub(crate) struct ValueReader<'a> {
         access: WorldAccess<'a>,
         value: &'a ValueOp,
-        how: ReadBy<'a>,
-        path: &'a ParsedPath,
+        steps: &'a FieldSteps,
+        from: Origin<'a>,
     }
 
-    enum ReadBy<'a> {
+    enum Origin<'a> {
+        Column(ReflectCursor<'a>),
         Component(&'a ReflectComponent),
         Pair(&'a ReflectFromPtr),
+    }
+
+    impl KnownField {
+        fn new(access: WorldAccess<'_>, value: &ValueOp) -> Option<Self> {
+            let type_id = match value.holder {
+                ValueHolder::Component(component) => access.components().get_info(component)?.type_id()?,
+                ValueHolder::Pair(type_id) => type_id,
+            };
+            let types = access.types()?.read();
+            let registration = types.get(type_id)?;
+            let steps = FieldSteps::new(&value.path, registration.type_info())?;
+            let by = match (registration.data::<ReflectFromPtr>(), value.holder) {
+                (Some(pointer), _) => ReadBy::Pointer(pointer.clone()),
+                (None, ValueHolder::Component(_)) => {
+                    ReadBy::Component(registration.data::<ReflectComponent>()?.clone())
+                }
+                (None, ValueHolder::Pair(_)) => return None,
+            };
+            Some(Self { holder: value.holder, path: value.path.clone(), steps, by })
+        }
     }
 
     impl Values {
@@ -42,53 +77,59 @@ mod reflected {
             access: WorldAccess<'a>,
             value: &'a ValueOp,
         ) -> Option<ValueReader<'a>> {
-            if !self.paths.contains_key(&value.path) {
-                self.paths.insert(value.path.clone(), ParsedPath::parse(&value.path).ok()?);
-            }
-            let how = match value.holder {
-                ValueHolder::Component(component) => {
-                    if !self.components.contains_key(&component) {
-                        let type_id = access.components().get_info(component)?.type_id()?;
-                        let types = access.types()?.read();
-                        self.components
-                            .insert(component, types.get_type_data::<ReflectComponent>(type_id)?.clone());
-                    }
-                    ReadBy::Component(self.components.get(&component)?)
-                }
-                ValueHolder::Pair(type_id) => {
-                    if !self.pairs.contains_key(&type_id) {
-                        let types = access.types()?.read();
-                        self.pairs.insert(type_id, types.get_type_data::<ReflectFromPtr>(type_id)?.clone());
-                    }
-                    ReadBy::Pair(self.pairs.get(&type_id)?)
+            let is_it = |known: &KnownField| known.holder == value.holder && known.path == value.path;
+            let at = match self.0.iter().position(is_it) {
+                Some(at) => at,
+                None => {
+                    self.0.push(KnownField::new(access, value)?);
+                    self.0.len() - 1
                 }
             };
-            Some(ValueReader { access, value, how, path: self.paths.get(&value.path)? })
+            let KnownField { steps, by, .. } = &self.0[at];
+            let from = match (by, value.holder) {
+                (ReadBy::Pointer(pointer), ValueHolder::Component(component)) => {
+                    Origin::Column(access.cursor(component, pointer)?)
+                }
+                (ReadBy::Pointer(pointer), ValueHolder::Pair(_)) => Origin::Pair(pointer),
+                (ReadBy::Component(component), _) => Origin::Component(component),
+            };
+            Some(ValueReader { access, value, steps, from })
         }
     }
 
-    impl ValueReader<'_> {
+    impl<'a> ValueReader<'a> {
         /// Whether the field of a source is as asked; with a target, that of the pair. False if there is none.
         #[inline]
-        pub(crate) fn holds(&self, source: Entity, target: Option<Option<Entity>>) -> bool {
-            let value = self.value(source, target);
+        pub(crate) fn holds(&mut self, source: Entity, target: Option<Option<Entity>>) -> bool {
+            let pair = self.value.pair.zip(target).map(|((relation, _), target)| (relation, target));
+            let value = match &mut self.from {
+                Origin::Column(cursor) if pair.is_none() => cursor.get(source),
+                _ => self.value_elsewhere(source, pair),
+            };
             // What is not there in this variant of an enum is not as asked.
-            let field = value.and_then(|value| self.path.reflect_element(value.as_partial_reflect()).ok());
+            let field = value.and_then(|value| self.steps.find(value.as_partial_reflect()));
             field.is_some_and(|field| self.value.test.holds(field))
         }
 
-        fn value(&self, source: Entity, target: Option<Option<Entity>>) -> Option<&dyn Reflect> {
-            match (&self.how, self.value.pair.zip(target)) {
-                (ReadBy::Component(reflect), None) => self.access.reflect(source, reflect),
-                (ReadBy::Component(reflect), Some(((relation, _), target))) => {
-                    // An adopted relationship: its one pair has the component as its value.
-                    let is_stored = self.access.has_pair(source, relation, target?);
-                    self.access.reflect(source, reflect).filter(|_| is_stored)
-                }
-                (ReadBy::Pair(reflect), pair) => {
-                    let ((relation, _), target) = pair?;
-                    reflect.as_reflect(self.access.value_of_pair(source, relation, target?)?)
-                }
+        fn value_elsewhere(
+            &mut self,
+            source: Entity,
+            pair: Option<(Entity, Option<Entity>)>,
+        ) -> Option<&'a dyn Reflect> {
+            let access = self.access;
+            if let (Origin::Pair(pointer), Some((relation, target))) = (&self.from, pair) {
+                return pointer.as_reflect(access.value_of_pair(source, relation, target?)?);
+            }
+            // An adopted relationship: its one pair has the component as its value.
+            if let Some((relation, target)) = pair
+                && !access.has_pair(source, relation, target?)
+            {
+                return None;
+            }
+            match &mut self.from {
+                Origin::Column(cursor) => cursor.get(source),
+                Origin::Component(component) => access.reflect(source, component),
+                Origin::Pair(_) => None,
             }
         }
     }
@@ -112,7 +153,7 @@ mod unknown {
     }
 
     impl ValueReader {
-        pub(crate) fn holds(&self, _: Entity, _: Option<Option<Entity>>) -> bool {
+        pub(crate) fn holds(&mut self, _: Entity, _: Option<Option<Entity>>) -> bool {
             false
         }
     }

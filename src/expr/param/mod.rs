@@ -11,12 +11,12 @@ use state::ExprQueryState;
 
 use super::{
     bind::Var,
-    eval::{DeclaredAccess, WorldAccess},
+    eval::{DeclaredAccess, WorldAccess, common_start},
     exec::ExprRunError,
     result::{CompiledExpr, FieldWriter, PageError, PageStart, Row, RowCursor, RowMut, Rows},
     text::PairExpr,
 };
-use crate::fetch::{FetchCursor, Writer};
+use crate::fetch::{FetchCursor, Writer, table_row};
 use alloc::string::String;
 use bevy_ecs::{
     entity::Entity,
@@ -24,6 +24,9 @@ use bevy_ecs::{
     system::Query,
 };
 use core::{fmt, marker::PhantomData};
+
+/// So many entities are looked up one by one before their neighbours in the table are tried again.
+const LOOKED_UP: usize = 16;
 
 /// A type that stands for an expression, for [`ExprQuery`].
 ///
@@ -210,19 +213,39 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
             unsafe { Writer::within(declared.world, declared.access, declared.last_run, declared.this_run) };
         let mut fields = FieldWriter::declared(fields, declared);
         compiled.start_rows(WorldAccess::Declared(declared))?;
+        compiled.executor_mut().keep_places(cursor.is_dense());
         while compiled.next_batch(WorldAccess::Declared(declared))? {
             let (executor, batch) = (compiled.executor(), compiled.batch());
-            for (row, this) in batch.columns[Var::THIS.index()][..].iter().enumerate().take(batch.len) {
-                let Some(this) = this.entity() else { continue };
-                let Some(place) = cursor.find(this) else { continue };
-                // SAFETY: `this` was found there. The access was declared; `self` is borrowed mutably, so that nothing else
-                // has its data; what rows give is disjoint from what `D` writes, or the system would have been refused;
-                // `each` cannot keep an item, since it must take items of any lifetime, so that none is alive when the
-                // next is fetched.
-                // Test: `data_can_be_written_also_of_an_entity_that_occurs_in_two_rows`.
-                if let Some(item) = unsafe { cursor.fetch_here(this, place) } {
-                    each(item, RowMut::new(executor, batch, row, &mut fields));
+            let these = batch.columns[Var::THIS.index()].get(..batch.len).unwrap_or_default();
+            // Rows about entities that follow each other in a table: then the next one is in the next row of it.
+            let (mut row, mut next) = (0, 0);
+            while row < these.len() {
+                let side_by_side =
+                    common_start(&these[row..], cursor.table().get(next..).unwrap_or_default());
+                let some = if side_by_side > 0 { side_by_side } else { LOOKED_UP.min(these.len() - row) };
+                for at in row..row + some {
+                    let Some(this) = these[at].entity() else { continue };
+                    let place = match side_by_side {
+                        0 => match batch.places.get(at) {
+                            Some(&place) => cursor.seek(this, &mut { place }),
+                            None => cursor.find(this),
+                        },
+                        // SAFETY: the table has this row: `this` was just found there.
+                        _ => Some(unsafe { table_row(next) }),
+                    };
+                    let Some(place) = place else { continue };
+                    next = place.index() + 1;
+                    // SAFETY: `this` was found there. The access was declared; `self` is borrowed mutably, so that nothing
+                    // else has its data; what rows give is disjoint from what `D` writes, or the system would have been
+                    // refused; `each` cannot keep an item, since it must take items of any lifetime, so that none is alive
+                    // when the next is fetched.
+                    // Tests: `data_can_be_written_also_of_an_entity_that_occurs_in_two_rows`,
+                    // `data_is_that_of_the_entity_of_the_row_wherever_it_lies`.
+                    if let Some(item) = unsafe { cursor.fetch_here(this, place) } {
+                        each(item, RowMut::new(executor, batch, at, &mut fields));
+                    }
                 }
+                row += some;
             }
         }
         Ok(())

@@ -2,6 +2,8 @@
 #![expect(unsafe_code, reason = "Bevy's `SystemParam` is an unsafe trait")]
 
 use super::{ExprQuery, Expression, FieldMode, ReadFields, required::RequiredAccess};
+#[cfg(feature = "bevy_reflect")]
+use crate::{expr::eval::FieldIndices, fetch::ReadRights};
 use crate::{
     expr::{
         bind::{BindContext, BoundQuery, bind},
@@ -38,6 +40,8 @@ use thiserror::Error;
 
 type Store = Option<Res<'static, PairStore>>;
 type KnownNames = Option<Res<'static, ExprNames>>;
+#[cfg(feature = "bevy_reflect")]
+type Indices = Option<Res<'static, FieldIndices>>;
 type Filters = Option<Res<'static, DefaultQueryFilters>>;
 
 /// State of [`ExprQuery`].
@@ -51,6 +55,8 @@ pub struct ExprQueryState<E: Expression, D: QueryData + 'static> {
     refusal: Option<String>,
     store: <Store as SystemParam>::State,
     expr_names: <KnownNames as SystemParam>::State,
+    #[cfg(feature = "bevy_reflect")]
+    field_indices: <Indices as SystemParam>::State,
     fields: QueryState<FilteredEntityMut<'static, 'static>>,
     /// What they declare.
     access: Access,
@@ -117,6 +123,8 @@ impl<E: Expression, D: QueryData + 'static> ExprQueryState<E, D> {
             status,
             store: Store::init_state(world),
             expr_names: KnownNames::init_state(world),
+            #[cfg(feature = "bevy_reflect")]
+            field_indices: Indices::init_state(world),
             access: fields.component_access().access().clone(),
             fields,
             children: required.children.then(|| whole_world(FilteredAccess::default(), &disabling, world)),
@@ -225,6 +233,8 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
         let mut own = SystemAccess::default();
         Store::init_access(&state.store, meta, &mut own, world);
         KnownNames::init_access(&state.expr_names, meta, &mut own, world);
+        #[cfg(feature = "bevy_reflect")]
+        Indices::init_access(&state.field_indices, meta, &mut own, world);
         Filters::init_access(&state.filters, meta, &mut own, world);
         FieldQuery::init_access(&state.fields, meta, &mut own, world);
         if let Some(children) = &state.children {
@@ -273,6 +283,16 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
                 },
             )
         };
+        #[cfg(feature = "bevy_reflect")]
+        // SAFETY: as above. `fields` declares the access that the rights are to. What it may write is written through rows, while
+        // each is handed out; what is compared is read before and after that, when rows are found.
+        // Test: `a_system_compares_what_it_has_declared`.
+        let (field_indices, rights) = unsafe {
+            (
+                Indices::get_param(&mut state.field_indices, meta, world, tick)?,
+                ReadRights::new(world, &state.access),
+            )
+        };
         state.data.update(world);
         let last_run = meta.get_last_run();
         // SAFETY: as above, of the data. Both stand for one parameter, and are never used at the same time.
@@ -286,6 +306,10 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
             world,
             store: store.map(Res::into_inner),
             expr_names: expr_names.map(Res::into_inner),
+            #[cfg(feature = "bevy_reflect")]
+            field_indices: field_indices.map(Res::into_inner),
+            #[cfg(feature = "bevy_reflect")]
+            rights,
             access: &state.access,
             last_run,
             this_run: tick,

@@ -1,8 +1,10 @@
 //! How many rows operations are likely to make.
 
+#[cfg(feature = "bevy_reflect")]
+use crate::expr::eval::FieldIndices;
 use crate::{
     expr::{
-        bind::{Atom, AtomId, BoundElement, PairAtom, VarSet},
+        bind::{Atom, AtomId, BoundElement, PairAtom, ValueAtom, VarSet},
         eval::View,
     },
     relation::{IS_A, OnInstantiate, RelationTraits},
@@ -13,6 +15,10 @@ use smallvec::SmallVec;
 
 /// Archetypes that are looked at to tell how many entities have a component.
 const SAMPLE: usize = 64;
+
+/// How many entities are compared in the time in which an index finds one and it is compared.
+#[cfg(feature = "bevy_reflect")]
+const INDEX_GAIN: f64 = 8.0;
 
 /// What a plan was made for. It is made anew when the world has become another.
 #[derive(Clone, PartialEq, Debug)]
@@ -27,6 +33,9 @@ pub(crate) struct Signature {
     /// Subtypes are listed in the plan.
     subtypes: u64,
     singletons: Vec<Option<Entity>>,
+    /// Which fields have an index.
+    #[cfg(feature = "bevy_reflect")]
+    field_indices: u64,
 }
 
 /// The traits of a relation that matter to a plan.
@@ -66,6 +75,8 @@ impl Signature {
             disabling: view.access.disabling(),
             subtypes: view.index(IS_A).version(),
             singletons: entities,
+            #[cfg(feature = "bevy_reflect")]
+            field_indices: view.access.field_indices().map_or(0, FieldIndices::version),
         }
     }
 }
@@ -95,6 +106,25 @@ impl Estimate<'_, '_> {
             AtomId::Tag(tag) => self.view.tags().source_count(tag) as f64,
             AtomId::AnyId(_) | AtomId::Pair(_) => self.entities(),
         }
+    }
+
+    /// How many entities the index of a field finds for a comparison. `None` if there is no index, or going through all entities
+    /// with the component is expected to take no longer.
+    #[cfg(feature = "bevy_reflect")]
+    pub(super) fn index_hits(self, value: &ValueAtom) -> Option<f64> {
+        let (AtomId::Component(component), BoundElement::Var(_)) = (value.atom.id, value.atom.source) else {
+            return None;
+        };
+        let index = self.view.access.field_indices()?.get(component, &value.path)?;
+        let limit = (self.component(component) / INDEX_GAIN) as usize;
+        let hits = index.count(&value.test.keys()?, limit + 1);
+        (hits <= limit).then_some(hits as f64)
+    }
+
+    /// Without reflection there are no indices.
+    #[cfg(not(feature = "bevy_reflect"))]
+    pub(super) fn index_hits(self, _: &ValueAtom) -> Option<f64> {
+        None
     }
 
     /// How many rows a term makes of one, with these variables bound.

@@ -9,6 +9,8 @@ mod physical;
 mod reorder;
 
 pub(crate) use estimate::Signature;
+#[cfg(feature = "bevy_reflect")]
+pub(crate) use physical::IndexedOp;
 pub(crate) use physical::{
     AtomOp, Branch, BranchKind, Column, Comparison, Compute, Counts, DepthOrder, FieldShape, HolderSearch,
     HolderTest, IdOp, KnownRelation, MaskSpec, MemberOp, Operand, PhysicalPlan, Pipeline, Position,

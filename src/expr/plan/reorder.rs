@@ -457,7 +457,10 @@ impl Reorder<'_, '_> {
                 if given && !negated { 0.9 } else { estimate.entities() * 2.0 }
             }
             Condition::Child { parent, .. } if bound.contains(*parent) => 0.9,
-            Condition::Value(value) => estimate.atom(&value.atom, bound) * COMPARED,
+            Condition::Value(value) => {
+                let by_index = estimate.index_hits(value);
+                by_index.unwrap_or_else(|| estimate.atom(&value.atom, bound) * COMPARED)
+            }
             Condition::Member(member) if member.source.var().is_none_or(|var| bound.contains(var)) => 0.9,
             _ => estimate.entities() * 2.0,
         }

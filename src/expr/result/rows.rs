@@ -257,7 +257,7 @@ impl<'a> Row<'a> {
     /// first over which the target is reached.
     ///
     /// # Complexity
-    /// Constant; for a transitive relation of which the source has several pairs, a step per pair above it.
+    /// O(1); for a transitive relation of which the source has several pairs, O(pairs above it).
     pub fn id(&self, field: usize) -> Option<FieldId> {
         self.id_of(field, self.shape(field)?)
     }

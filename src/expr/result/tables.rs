@@ -8,7 +8,7 @@ use super::{
 use crate::{
     expr::{
         bind::Var,
-        eval::{Datum, WorldAccess},
+        eval::{Datum, WorldAccess, common_start},
         exec::{Batch, ExprRunError},
         plan::{Column, Operand, ShapeId},
     },
@@ -101,13 +101,11 @@ impl CompiledExpr {
         let Some(table) = world.storages().tables.get(location.table_id) else { return Some(single) };
         let entities = table.entities().get(location.table_row.index()..).unwrap_or_default();
         let ids = batch.columns[Var::THIS.index()].get(from..).unwrap_or_default();
-        let lies_there = |(id, entity): (&Datum, &Entity)| *id == Datum::new(*entity);
-        let mut rows = ids.iter().zip(entities);
+        let side_by_side = common_start(ids, entities);
         let length = if steady.is_empty() {
-            rows.take_while(|&row| lies_there(row)).count()
+            side_by_side
         } else {
-            let mut goes_on = |row| rows.next().is_some_and(lies_there) && steady.goes_on(batch, from, row);
-            (from..batch.len).take_while(|&row| goes_on(row)).count()
+            (from..from + side_by_side).take_while(|&row| steady.goes_on(batch, from, row)).count()
         };
         let place = Some((location.table_id, location.table_row));
         Some(ContiguousRows { rows: from..from + length.max(1), place })

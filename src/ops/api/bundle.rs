@@ -10,6 +10,7 @@ use crate::{
     ops::{
         mutate::{
             batch::insert_batch,
+            ends::EndCheck,
             error::InsertPairError,
             insert::{insert, insert_slot, insert_typed},
         },
@@ -53,7 +54,7 @@ impl PairTarget for Entity {
         source: Entity,
         relation: R,
     ) -> Result<(), InsertPairError> {
-        insert_typed(world, source, relation, self)
+        insert_typed(world, source, relation, self, EndCheck::Now)
     }
 }
 
@@ -73,9 +74,9 @@ impl<T: Send + Sync + 'static> PairTarget for TypeTarget<T> {
     ) -> Result<(), InsertPairError> {
         if size_of::<R>() > 0 {
             let pair = type_pair::<R, T>(world, source);
-            return insert_slot(world, pair, &mut Some(relation));
+            return insert_slot(world, pair, &mut Some(relation), EndCheck::Now);
         }
-        insert_to::<R, T, T>(world, source, self.0)
+        insert_to::<R, T, T>(world, source, self.0, EndCheck::Now)
     }
 }
 
@@ -94,9 +95,10 @@ pub(crate) fn insert_to<R: Relation, T: Send + Sync + 'static, V: Send + Sync + 
     world: &mut World,
     source: Entity,
     value: V,
+    ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     let pair = type_pair::<R, T>(world, source);
-    insert_slot(world, pair, &mut Some(value))
+    insert_slot(world, pair, &mut Some(value), ends)
 }
 
 /// A pair in a bundle.
@@ -283,7 +285,9 @@ impl<R: Relation, L: BundleList> DynamicBundle for SourcesBundle<R, L> {
             relation_id::<R>(world);
             sources.0.spawn_all(world, &mut |world, source| {
                 let relation = relation_id::<R>(world);
-                if let Err(error) = insert(world, StoredPair { source, relation, target }, None) {
+                if let Err(error) =
+                    insert(world, StoredPair { source, relation, target }, None, EndCheck::Now)
+                {
                     refused(world, error);
                 }
             });
@@ -314,6 +318,11 @@ impl<R: Relation, L: BundleList> DynamicBundle for SourcesBundle<R, L> {
 macro_rules! pairs {
     [$(($relation:expr, $target:expr $(,)?)),* $(,)?] => {
         $crate::bundle::PairsBundle(($($crate::Pair($relation, $target),)*))
+    };
+    [$($other:tt)*] => {
+        ::core::compile_error!(
+            "each pair stands in parentheses: `pairs![(Likes, alice), (Eats { grams: 80.0 }, apple)]`"
+        )
     };
 }
 
@@ -355,7 +364,7 @@ where
     // Observers of the bundles may have despawned or cleared some.
     note_markers(world, &sources);
     let triples = sources.iter().zip(pairs).map(|(&source, (value, target))| (source, value, target));
-    if let Err(error) = insert_batch(world, triples) {
+    if let Err(error) = insert_batch(world, triples, EndCheck::Now) {
         for (_, error) in error.refused {
             refused(world, error);
         }

@@ -91,6 +91,11 @@ impl Followers {
         Self(observers)
     }
 
+    /// Whether none of the observers was despawned.
+    pub(crate) fn are_there(self, world: &World) -> bool {
+        self.0.iter().all(|&observer| world.get::<Observer>(observer).is_some())
+    }
+
     /// The observers, spawned again if one of them was despawned.
     pub(crate) fn mend(
         self,
@@ -98,7 +103,7 @@ impl Followers {
         followed: Followed,
         changed: fn(&mut World, Followed),
     ) -> Self {
-        if self.0.iter().all(|&observer| world.get::<Observer>(observer).is_some()) {
+        if self.are_there(world) {
             return self;
         }
         // If a type has no entity, its relation gets one with its next use.

@@ -7,15 +7,16 @@
 use super::cleanup;
 use crate::{
     fetch,
-    id::StoredPair,
+    id::{RelationId, StoredPair},
     ops::{
         mutate::{
+            ends::{EndCheck, broken_constraints},
             error::{InsertPairError, PairRole},
             event::{self, ObserveChange, ObserveEntity, PairChange, PairEvent, Removal},
             insert,
             plan::{attempted, check_rules},
             remove,
-            writer::{FastPath, PairWriter},
+            writer::{FastPath, PairWriter, arranged},
         },
         register::{
             cascade::Cascade, entity::entity_of_type, keys::RemovalCause, participant,
@@ -23,8 +24,8 @@ use crate::{
         },
     },
     relation::{
-        Adopted, CleanupPolicy, ExclusiveRelation, Relation, RelationHint, RelationInfo, RelationTraits,
-        TraitConflict, TraitsError, TraversableRelation, Value,
+        Adopted, CHILD_OF, CleanupPolicy, ExclusiveRelation, Relation, RelationHint, RelationInfo,
+        RelationTraits, TraitConflict, TraitsError, TraversableRelation, Value,
     },
     store::{Activity, PairData, PairStore, type_ref, unpack},
 };
@@ -55,7 +56,7 @@ impl<C: Relationship> Relation for C {
     fn info() -> RelationInfo<Self> {
         // One guess for all of them: it is checked, and most worlds have only `ChildOf`.
         static HINT: RelationHint = RelationHint::new();
-        RelationInfo { hint: &HINT, default: None, clone: None, checks: false }
+        RelationInfo { hint: &HINT, default: None, clone: None, eq: None, checks: false }
     }
 
     fn register(world: &mut World) -> Result<Entity, TraitsError> {
@@ -88,8 +89,17 @@ pub(crate) fn adopt<C: Relationship>(
     let store = ensure_store(world);
     if let Some(id) = store.registry().of_type::<C>() {
         let entry = store.registry().entry(id);
-        let same = all.merge(traits).is_ok() && all == entry.traits;
-        return if same { Ok(entry.entity) } else { Err(TraitsError::Frozen { relation: entry.name() }) };
+        let is_valid = all.merge(traits).is_ok();
+        if is_valid && all == entry.traits {
+            return Ok(entry.entity);
+        }
+        let mut sum = entry.traits.clone();
+        let is_more = is_valid && sum.merge(all.clone()).is_ok() && sum == all;
+        // It takes part from the beginning, so that more can be asked of it as long as there are no pairs.
+        if id == CHILD_OF && is_more && store.relation(id).len() == 0 {
+            return add_traits(world, id, all);
+        }
+        return Err(TraitsError::Frozen { relation: entry.name() });
     }
     let has_fields = size_of::<C>() > size_of::<Entity>();
     let conflict = if traits.is_symmetric() {
@@ -119,6 +129,7 @@ pub(crate) fn adopt<C: Relationship>(
                 .get::<C::RelationshipTarget>(target)
                 .is_some_and(|sources| sources.iter().any(|s| s == source))
         },
+        arrange: arrange_collection::<C>,
         component,
         column: PairData::<C>::COLUMN,
         has_fields,
@@ -133,15 +144,21 @@ pub(crate) fn adopt<C: Relationship>(
         if let Some(conflict) = conflict {
             return Err(TraitsError::Conflict { relation, conflict });
         }
-        if let Some(name) = traits.not_for_relationships() {
-            return Err(TraitsError::NotForRelationships { relation, name });
-        }
         apply_traits(world, id, all)?;
         apply_traits(world, id, traits)
     })?;
     ensure_store(world).freeze(id);
     watch::install(world, mirror::<C>);
     Ok(entity)
+}
+
+/// Asks more of a relation that is used already and has no pairs.
+fn add_traits(world: &mut World, id: RelationId, traits: RelationTraits) -> Result<Entity, TraitsError> {
+    ensure_store(world).registry_mut().entry_mut(id).frozen = false;
+    let applied = apply_traits(world, id, traits);
+    let store = ensure_store(world);
+    store.freeze(id);
+    applied.map(|()| store.registry().entry(id).entity)
 }
 
 fn policy<C: Relationship>() -> CleanupPolicy {
@@ -340,8 +357,14 @@ fn import_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: StoredP
         return;
     }
     let tick = world.change_tick();
+    // Bevy does not tell a command from a bundle or a verb: what comes next may insert what is missing.
+    let is_broken = fetch::store(world)
+        .is_some_and(|store| broken_constraints(world, store, pair, EndCheck::Now).next().is_some());
     let Some(store) = fetch::deferred_store(world) else { return };
     PairWriter::new(store).insert(pair, None, tick);
+    if is_broken {
+        store.note_unchecked(pair, None);
+    }
     let with = &store.registry().entry(relation).with;
     let companions: Vec<Entity> = with.iter().map(|&with| store.registry().entry(with).entity).collect();
     if is_new && event::is_observed(world, PairEvent::Inserted, pair) {
@@ -350,7 +373,7 @@ fn import_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: StoredP
     for companion in companions {
         world.commands().queue(move |world: &mut World| -> Result<(), BevyError> {
             let pair = insert::resolve_pair(world, source, (companion, target).into()).map_err(to_bevy)?;
-            insert::insert(world, pair, None).map_err(to_bevy)
+            insert::insert(world, pair, None, EndCheck::Later(None)).map_err(to_bevy)
         });
     }
 }
@@ -380,6 +403,8 @@ impl<C: Relationship> ObserveChange for Discarded<C> {
         if PairWriter::new(store).try_unlink(pair) != FastPath::Done
             && store.relation(relation).has(source, target)
         {
+            let despawns_target =
+                change.new_archetype.is_none() && store.relation(relation).despawns_targets();
             let kept = change.new_archetype.zip(world.component_id::<C>()).map(|(new, id)| new.contains(id));
             let cause = match kept {
                 Some(true) => RemovalCause::Replaced,
@@ -387,6 +412,10 @@ impl<C: Relationship> ObserveChange for Discarded<C> {
                 Some(false) => removed_or_despawned(world, target),
             };
             remove::remove(world, &[pair], Removal::Because(cause));
+            // A source without the marker is not announced otherwise.
+            if despawns_target {
+                cleanup::on_source_despawn(world, target);
+            }
         }
         let Some(store) = fetch::store(world) else { return };
         let is_target = store.relation(relation).is_target(target);
@@ -408,6 +437,19 @@ impl<C: Relationship> ObserveEntity for TargetDespawned<C> {
         } else if let Some(relation) = store.registry().of_type::<C>() {
             cleanup::on_target_despawn(world, relation, target);
         }
+    }
+}
+
+fn arrange_collection<C: Relationship>(world: &mut World, target: Entity, order: &[Entity]) {
+    // Elsewhere its methods would be taken for those of slices.
+    use bevy_ecs::relationship::RelationshipSourceCollection;
+
+    let Some(sources) = world.get::<C::RelationshipTarget>(target) else { return };
+    let Some(arranged) = arranged(sources.iter(), order) else { return };
+    if let Some(mut sources) = world.get_mut::<C::RelationshipTarget>(target) {
+        let sources = sources.collection_mut_risky();
+        sources.clear();
+        sources.extend_from_iter(arranged);
     }
 }
 

@@ -129,6 +129,11 @@ pub(in crate::ops) fn on_target_despawn(world: &mut DeferredWorld, relation: Rel
     finish(departure, world, entity, false);
 }
 
+/// The source of a pair is being despawned by Bevy, and its target goes with it.
+pub(in crate::ops) fn on_source_despawn(world: &mut DeferredWorld, target: Entity) {
+    add_to_cascade(world, alloc::vec![target]);
+}
+
 /// [`on_target_despawn`] while there is no index of children.
 pub(in crate::ops) fn on_parent_despawn(world: &mut DeferredWorld, parent: Entity) {
     let children = Hierarchy(world).children(parent).to_vec();

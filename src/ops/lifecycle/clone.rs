@@ -5,10 +5,14 @@ use crate::{
     fetch,
     id::{RelationId, StoredPair, StoredTag},
     ops::{
-        mutate::{event::Removal, insert, operation::Operation, plan::Given, remove, tag::insert_tag},
+        mutate::{
+            bare::Bare, ends::EndCheck, error::InsertPairError, event::Removal, insert, operation::Operation,
+            plan::Given, remove, tag::insert_tag,
+        },
         register::report::{report, to_bevy},
     },
-    relation::Value,
+    relation::{IS_A, Value},
+    store::PairStore,
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -35,16 +39,55 @@ pub(in crate::ops) fn clone_pairs(_: &SourceComponent, context: &mut ComponentCl
     }
     let linked = context.linked_cloning();
     context.queue_deferred(move |world, mapper| {
-        // Bevy panics if the clone goes before it has its components, which it gets when this is done: targets that lose
-        // their last source here are despawned by the command that comes next.
-        let mut operation = Operation::begin(world);
-        if linked {
-            retarget_to_clone(operation.world(), original, clone, mapper);
-        }
-        copy(operation.world(), original, clone, mapper, linked);
-        drop(operation);
-        constraints::note_change(&mut DeferredWorld::from(&mut *world), clone);
+        let retargeted = if linked { take_unmapped(world, original, mapper) } else { Vec::new() };
+        let copies = plan(world, original, clone, mapper, linked);
+        // Observers of pairs may despawn the clone, and Bevy panics if it goes before it has its components. It has them by the
+        // time that commands are applied.
+        world.commands().queue(move |world: &mut World| {
+            let mut operation = Operation::begin(world);
+            for unmapped in retargeted {
+                retarget_to_clone(operation.world(), original, clone, unmapped);
+            }
+            for copy in copies {
+                copy.insert(operation.world(), original, clone);
+            }
+            operation.finish();
+            constraints::note_change(&mut DeferredWorld::from(&mut *world), clone, None);
+        });
     });
+}
+
+/// A pair or a tag that a clone is to have.
+struct PlannedCopy {
+    /// The entity of the relation; `None` for a tag.
+    relation: Option<Entity>,
+    /// The target that the original has, and that of the clone.
+    of: Entity,
+    target: Entity,
+    /// The target is a clone that gets its components later.
+    is_new: bool,
+}
+
+impl PlannedCopy {
+    fn insert(self, world: &mut World, original: Entity, clone: Entity) {
+        let Self { relation, of, target, is_new } = self;
+        let incomplete = [clone, if is_new { target } else { clone }];
+        // Observers of the components may have despawned it.
+        if world.entities().contains_spawned(clone)
+            && let Some(relation) = find(world, relation)
+            && let Err(error) = copy_one(world, relation, (original, of), (clone, target), &incomplete)
+        {
+            report(world.commands(), error);
+        }
+    }
+}
+
+/// The relation with this entity. `None` if it is gone.
+fn find(world: &World, relation: Option<Entity>) -> Option<Option<RelationId>> {
+    match relation {
+        Some(relation) => fetch::store(world)?.registry().of_entity(relation).map(Some),
+        None => Some(None),
+    }
 }
 
 /// The copy of a pair or a tag on a clone, with the original's target.
@@ -98,7 +141,15 @@ impl UnmappedClones {
     }
 }
 
-fn copy(world: &mut World, original: Entity, clone: Entity, mapper: &mut dyn EntityMapper, linked: bool) {
+/// What a clone is to have. Notes what may still have to change.
+fn plan(
+    world: &mut World,
+    original: Entity,
+    clone: Entity,
+    mapper: &mut dyn EntityMapper,
+    linked: bool,
+) -> Vec<PlannedCopy> {
+    let mut copies = Vec::new();
     for (relation, of) in to_copy(world, original) {
         let mut target = mapper.get_mapped(of);
         if linked && !world.entities().contains_spawned(target) {
@@ -110,49 +161,42 @@ fn copy(world: &mut World, original: Entity, clone: Entity, mapper: &mut dyn Ent
         }
         // Another clone may get its components later: it has the marker at most.
         let is_new = target != of && world.entity(target).archetype().components().len() < 2;
-        let incomplete = [clone, if is_new { target } else { clone }];
-        if let Err(error) = copy_one(world, relation, (original, of), (clone, target), &incomplete) {
-            report(world.commands(), error);
-        } else if linked
-            && target == of
-            && let Some(store) = fetch::store(world)
-        {
-            let relation = relation.map(|id| store.registry().entry(id).entity);
+        copies.push(PlannedCopy { relation, of, target, is_new });
+        if linked && target == of {
             let copied = UnmappedClone { original, clone, relation, target };
             world.get_resource_or_init::<UnmappedClones>().push(copied, mapper);
         }
     }
+    copies
 }
 
-/// A linked clone reaches an entity to which entities cloned before it have pairs: the clones of those get the
-/// pairs with this clone.
-fn retarget_to_clone(world: &mut World, target: Entity, clone: Entity, mapper: &mut dyn EntityMapper) {
-    let Some(mut unmapped) = world.get_resource_mut::<UnmappedClones>() else { return };
-    for UnmappedClone { original, clone: source, relation, target } in unmapped.take(target, mapper) {
-        let relation = match relation {
-            None => None,
-            Some(relation) => {
-                match fetch::store(world).and_then(|store| store.registry().of_entity(relation)) {
-                    Some(relation) => Some(relation),
-                    None => continue,
-                }
-            }
-        };
-        match relation {
-            Some(relation) => {
-                let pair = StoredPair { source, relation, target };
-                remove::remove_stored(world, pair, Removal::REPLACED)
-            }
-            None => remove::remove_tag(world, StoredTag { source, tag: target }, Removal::REPLACED),
-        };
-        if let Err(error) = copy_one(world, relation, (original, target), (source, clone), &[clone]) {
-            report(world.commands(), error);
+/// What was copied with the target `original`, which is being cloned itself.
+fn take_unmapped(world: &mut World, original: Entity, mapper: &mut dyn EntityMapper) -> Vec<UnmappedClone> {
+    let unmapped = world.get_resource_mut::<UnmappedClones>();
+    unmapped.map(|mut unmapped| unmapped.take(original, mapper)).unwrap_or_default()
+}
+
+/// A linked clone reaches an entity to which an entity cloned before it has a pair: the clone of that gets the pair with this
+/// clone.
+fn retarget_to_clone(world: &mut World, target: Entity, clone: Entity, unmapped: UnmappedClone) {
+    let UnmappedClone { original, clone: source, relation, .. } = unmapped;
+    let Some(relation) = find(world, relation) else { return };
+    let was_there = match relation {
+        Some(relation) => {
+            let pair = StoredPair { source, relation, target };
+            remove::remove_stored(world, pair, Removal::REPLACED)
         }
+        None => remove::remove_tag(world, StoredTag { source, tag: target }, Removal::REPLACED),
+    };
+    // It was not copied, or an observer has removed it.
+    if was_there && let Err(error) = copy_one(world, relation, (original, target), (source, clone), &[clone])
+    {
+        report(world.commands(), error);
     }
 }
 
 /// What is copied from an entity: tags, which have no relation, and pairs, with their targets.
-fn to_copy(world: &World, original: Entity) -> Vec<(Option<RelationId>, Entity)> {
+fn to_copy(world: &World, original: Entity) -> Vec<(Option<Entity>, Entity)> {
     let Some(store) = fetch::store(world) else { return Vec::new() };
     let mut copied: Vec<_> = store.tags().targets(original).map(|tag| (None, tag)).collect();
     for relation in store.relations_of(original) {
@@ -160,10 +204,79 @@ fn to_copy(world: &World, original: Entity) -> Vec<(Option<RelationId>, Entity)>
         let steals = entry.traits.is_exclusive() && entry.traits.is_symmetric();
         if entry.adopted.is_none() && !steals {
             let targets = store.relation(relation).targets(original);
-            copied.extend(targets.map(|target| (Some(relation), target)));
+            copied.extend(targets.map(|target| (Some(entry.entity), target)));
         }
     }
     copied
+}
+
+/// Copies pairs and tags of an entity to another one, which has its components already. `choose` is asked about the relation,
+/// `None` for a tag, and the target, and returns the target of the copy. What is refused is reported.
+pub(crate) fn copy_pairs(
+    world: &mut World,
+    original: Entity,
+    clone: Entity,
+    choose: impl Fn(&PairStore, Option<RelationId>, Entity) -> Option<Entity>,
+) {
+    for (relation, target, to) in chosen(world, original, choose) {
+        // Observers of the one before may have removed the relation, or either end.
+        let relation = match (relation, fetch::store(world)) {
+            (None, _) => None,
+            (Some(entity), Some(store)) => match store.registry().of_entity(entity) {
+                Some(relation) => Some(relation),
+                None => continue,
+            },
+            (Some(_), None) => return,
+        };
+        let are_alive = [original, clone, to].map(|end| world.entities().contains_spawned(end));
+        if are_alive.contains(&false) {
+            continue;
+        }
+        if let Err(error) = copy_one(world, relation, (original, target), (clone, to), &[]) {
+            report(world.commands(), error);
+        }
+    }
+    world.flush();
+}
+
+/// The pairs and tags of an entity that are to be copied: the entity of the relation, the target, and that of the copy.
+fn chosen(
+    world: &World,
+    original: Entity,
+    choose: impl Fn(&PairStore, Option<RelationId>, Entity) -> Option<Entity>,
+) -> Vec<(Option<Entity>, Entity, Entity)> {
+    let Some(store) = fetch::store(world) else { return Vec::new() };
+    let tags = store.tags().targets(original);
+    let mut chosen: Vec<_> =
+        tags.filter_map(|tag| choose(store, None, tag).map(|to| (None, tag, to))).collect();
+    for relation in store.relations_of(original) {
+        let entry = store.registry().entry(relation);
+        if entry.adopted.is_some() {
+            continue;
+        }
+        let steals = entry.traits.is_exclusive() && entry.traits.is_symmetric();
+        for target in store.relation(relation).targets(original) {
+            if let Some(to) = choose(store, Some(relation), target)
+                && !(steals && to == target)
+            {
+                chosen.push((Some(entry.entity), target, to));
+            }
+        }
+    }
+    chosen
+}
+
+/// Inserts a pair of `IsA` for which nothing is instantiated.
+///
+/// # Errors
+/// See [`InsertPairError`]. Nothing has changed then.
+pub(crate) fn insert_bare_base(
+    world: &mut World,
+    source: Entity,
+    base: Entity,
+) -> Result<(), InsertPairError> {
+    let mut bare = Bare::begin(world, source, base);
+    insert::insert(bare.world(), StoredPair { source, relation: IS_A, target: base }, None, EndCheck::Now)
 }
 
 /// Copies a pair, or a tag if there is no relation, from the first source and target to the second. Components of those that
@@ -175,6 +288,14 @@ fn copy_one(
     to: (Entity, Entity),
     incomplete: &[Entity],
 ) -> Result {
+    let has = |store: &PairStore| match relation {
+        Some(relation) => store.relation(relation).has(from.0, from.1),
+        None => store.tags().has(from.0, from.1),
+    };
+    // An observer may have removed it.
+    if !fetch::store(world).is_some_and(has) {
+        return Ok(());
+    }
     match relation {
         None => insert_tag(world, StoredTag { source: to.0, tag: to.1 }).map_err(to_bevy),
         Some(relation) => {
@@ -185,6 +306,9 @@ fn copy_one(
 }
 
 fn copy_pair(world: &mut World, from: StoredPair, to: StoredPair, incomplete: &[Entity]) -> Result {
+    if to.relation == IS_A {
+        return insert_bare_base(world, to.source, to.target).map_err(to_bevy);
+    }
     let Some(store) = fetch::store(world) else { return Ok(()) };
     let row = store.relation(from.relation).row(from.source, from.target);
     let mut given = None;
@@ -202,5 +326,8 @@ fn copy_pair(world: &mut World, from: StoredPair, to: StoredPair, incomplete: &[
         given =
             Some(Given { type_id: kind.value_type(), name: kind.value_name(), value: Value::Boxed(value) });
     }
-    insert::insert_for_clone(world, to, given.as_mut(), incomplete).map_err(to_bevy)
+    // What a command is still to complete is so on the clone, too.
+    let unchecked = store.unchecked(from).map(|unchecked| unchecked.place);
+    let ends = unchecked.map_or(EndCheck::Except(incomplete), EndCheck::Later);
+    insert::insert_for_clone(world, to, given.as_mut(), ends).map_err(to_bevy)
 }

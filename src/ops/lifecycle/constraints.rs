@@ -1,47 +1,56 @@
-//! Constraints on the ends of pairs when a component comes or goes later.
+//! Constraints on the ends of pairs: what commands have inserted is looked at once they are done, and pairs go when a component
+//! comes or goes later.
 
 use crate::{
     fetch,
     id::StoredPair,
     ops::{
         mutate::{
+            ends::{Broken, EndCheck, broken_constraints, reason},
             error::{BrokenConstraint, ConstraintError},
             event::Removal,
-            remove::{Selection, remove_selected},
+            remove::{Completion, Selection, remove_selected},
         },
         register::{
             constraints::WatchedComponents,
             keys::RemovalCause,
-            report::{report, report_warning, to_bevy},
+            report::{report, to_bevy},
         },
     },
-    relation::{OnMissing, PairEnd},
+    relation::{MakeDefault, OnMissing, PairEnd},
+    store::{PairStore, UncheckedPair},
 };
-use alloc::vec::Vec;
+use alloc::{string::ToString, vec::Vec};
 use bevy_ecs::{
     component::ComponentId,
     entity::{Entity, EntityHashSet},
+    error::{BevyError, ContextExt, Severity},
     lifecycle::{Add, Remove},
     observer::{Observer, On},
     world::{DeferredWorld, World},
 };
 use bevy_platform::collections::HashSet;
+use core::panic::Location;
 
-/// Spawns the observers that are missing, and looks at all pairs, unless none were missing before.
+/// Spawns the observers that are missing, and looks at all pairs if some were there before.
 pub(super) fn spawn_observers(world: &mut World) -> Vec<Entity> {
     let Some(watched) = world.get_resource::<WatchedComponents>() else { return Vec::new() };
     let is_observer = |&entity: &Entity| world.get::<Observer>(entity).is_some();
     let missing = watched.0.iter().filter(|(_, observer)| !observer.as_ref().is_some_and(is_observer));
-    let is_respawn = watched.0.values().any(Option::is_some);
+    let is_respawn = watched.0.values().flatten().any(|observer| !is_observer(observer));
     let mut missing: Vec<(ComponentId, bool)> = missing.map(|(&key, _)| key).collect();
     // The map has no order.
     missing.sort_unstable();
     let mut observers = Vec::new();
     for (component, is_required) in missing {
         let observer = if is_required {
-            Observer::new(|on: On<Remove<()>>, mut world: DeferredWorld| note_change(&mut world, on.entity))
+            Observer::new(move |on: On<Remove<()>>, mut world: DeferredWorld| {
+                note_change(&mut world, on.entity, Some(component));
+            })
         } else {
-            Observer::new(|on: On<Add<()>>, mut world: DeferredWorld| note_change(&mut world, on.entity))
+            Observer::new(move |on: On<Add<()>>, mut world: DeferredWorld| {
+                note_change(&mut world, on.entity, Some(component));
+            })
         };
         let observer = world.spawn(observer.with_component(component)).id();
         observers.push(observer);
@@ -55,18 +64,30 @@ pub(super) fn spawn_observers(world: &mut World) -> Vec<Entity> {
     observers
 }
 
-/// A component of `entity` is about to go, or has come, or it is being cloned: its pairs are looked at by the command that comes next, when it is
-/// known whether the entity is despawned.
-pub(super) fn note_change(world: &mut DeferredWorld<'_>, entity: Entity) {
-    let Some(store) = fetch::store(world) else { return };
+/// A `component` of `entity` is about to go, or has come, or, without one, `entity` is being cloned: its pairs are looked at by
+/// the command that comes next, when it is known whether the entity is despawned.
+pub(super) fn note_change(world: &mut DeferredWorld<'_>, entity: Entity, component: Option<ComponentId>) {
+    let Some(store) = fetch::deferred_store(world) else { return };
     let is_constrained = |id| !store.registry().entry(id).constraints.is_empty();
     if store.participants().relations(entity).any(is_constrained) {
-        world.commands().queue(move |world: &mut World| check(world, entity));
+        store.note_changed_end(entity, component);
+        world.commands().queue(check_changed_ends);
     }
 }
 
-/// Removes, or reports, the pairs of `entity` for which it does not fulfil a constraint.
-fn check(world: &mut World, entity: Entity) {
+/// Looks at the pairs of the entities that were noted.
+fn check_changed_ends(world: &mut World) {
+    let ends = fetch::store_mut(world).map(PairStore::take_changed_ends).unwrap_or_default();
+    let mut rest = Completion::default();
+    for (entity, component) in ends {
+        rest.run(|| check(world, entity, component));
+    }
+    rest.finish();
+}
+
+/// Removes, or reports, the pairs of `entity` for which it does not fulfil a constraint about `component`, or any. A pair that
+/// [`check_constraints`] is going to look at is left to that.
+fn check(world: &mut World, entity: Entity, component: Option<ComponentId>) {
     if !world.entities().contains_spawned(entity) {
         return;
     }
@@ -75,11 +96,13 @@ fn check(world: &mut World, entity: Entity) {
     for relation in store.participants().relations(entity) {
         let entry = store.registry().entry(relation);
         let is_kept = entry.traits.missing_rule() == OnMissing::Warn;
-        for end in [PairEnd::Source, PairEnd::Target] {
-            let broken = entry.constraints.iter().find(|rule| rule.end == end && !rule.holds(world, entity));
-            let Some(rule) = broken else { continue };
+        // Others were broken before, and reported by then.
+        let is_new = |changed: ComponentId| component.is_none_or(|component| component == changed);
+        for rule in
+            entry.constraints.iter().filter(|rule| is_new(rule.component) && !rule.holds(world, entity))
+        {
             let index = store.relation(relation);
-            let pairs: Vec<StoredPair> = match end {
+            let pairs: Vec<StoredPair> = match rule.end {
                 PairEnd::Source => index
                     .targets(entity)
                     .map(|target| StoredPair { source: entity, relation, target })
@@ -89,7 +112,7 @@ fn check(world: &mut World, entity: Entity) {
                     .map(|source| StoredPair { source, relation, target: entity })
                     .collect(),
             };
-            for pair in pairs {
+            for pair in pairs.into_iter().filter(|&pair| store.unchecked(pair).is_none()) {
                 let broken = BrokenConstraint::new(world, store, pair, rule);
                 if is_kept {
                     errors.push(ConstraintError::Kept(broken));
@@ -100,16 +123,32 @@ fn check(world: &mut World, entity: Entity) {
             }
         }
     }
+    let mut rest = Completion::default();
     if !removed.is_empty() {
-        let selection = Selection { tags: Vec::new(), pairs: removed };
-        remove_selected(world, selection, Removal::Because(RemovalCause::ConstraintBroken));
+        rest.run(|| remove_broken(world, removed));
     }
     for error in errors {
-        match error {
-            ConstraintError::Kept(_) => report_warning(world.commands(), error),
-            ConstraintError::Removed(_) => report(world.commands(), to_bevy(error)),
-        }
+        report_broken(world, error, None);
     }
+    rest.finish();
+}
+
+fn remove_broken(world: &mut World, pairs: Vec<StoredPair>) {
+    let selection = Selection { tags: Vec::new(), pairs };
+    remove_selected(world, selection, Removal::Because(RemovalCause::ConstraintBroken));
+}
+
+/// Reports a pair that breaks a constraint, with the place where the command was queued that inserted it.
+fn report_broken(world: &mut World, error: ConstraintError, place: Option<&'static Location<'static>>) {
+    let error = match error {
+        ConstraintError::Kept(_) => BevyError::new(Severity::Warning, error),
+        ConstraintError::Removed(_) => to_bevy(error),
+    };
+    let error = match place {
+        Some(place) => Err::<(), _>(error).with_context(|| place.to_string()).unwrap_err(),
+        None => error,
+    };
+    report(world.commands(), error);
 }
 
 /// [`check`] for every entity with a pair of a relation that has constraints.
@@ -124,6 +163,82 @@ fn check_all(world: &mut World) {
         }
     }
     for end in ends {
-        check(world, end);
+        check(world, end, None);
     }
+}
+
+/// Looks at the ends of the pairs that commands have inserted before the ends had what they must have, in the order in which they
+/// came. Returns how many of the pairs were removed. What users' code inserts meanwhile is looked at the next time.
+pub(crate) fn check_constraints(world: &mut World) -> usize {
+    let mut rest = Completion::default();
+    // When a command panics, Bevy forgets those after it.
+    rest.run(|| check_changed_ends(world));
+    let unchecked = fetch::store_mut(world).map(PairStore::take_unchecked).unwrap_or_default();
+    let mut removed = 0;
+    for unchecked in unchecked {
+        removed += usize::from(check_pair(world, &mut rest, &unchecked));
+    }
+    rest.run(|| world.flush());
+    rest.finish();
+    removed
+}
+
+/// What does not hold for a pair that is to be looked at.
+struct Verdict {
+    rule: OnMissing,
+    /// The defaults of what its ends lack, if that is all.
+    defaults: Vec<(Entity, MakeDefault)>,
+    /// The one for which the pair is refused comes first.
+    broken: Vec<BrokenConstraint>,
+}
+
+/// `None` if a pair is as it must be, or gone.
+fn judge(world: &World, unchecked: &UncheckedPair) -> Option<Verdict> {
+    let store: &PairStore = fetch::store(world)?;
+    if !store.is_there(unchecked) {
+        return None;
+    }
+    let broken: Vec<Broken<'_>> = broken_constraints(world, store, unchecked.pair, EndCheck::Now).collect();
+    let first = broken.first()?;
+    let rule = store.registry().entry(unchecked.pair.relation).traits.missing_rule();
+    let refused = reason(rule, &broken);
+    let defaults = match (rule, refused) {
+        (OnMissing::Insert, None) => {
+            broken.iter().filter_map(|broken| Some((broken.end, broken.constraint.make_default?))).collect()
+        }
+        _ => Vec::new(),
+    };
+    let broken = match rule {
+        OnMissing::Warn => broken.iter().map(|broken| broken.named(world, store)).collect(),
+        _ => alloc::vec![refused.unwrap_or(first).named(world, store)],
+    };
+    Some(Verdict { rule, defaults, broken })
+}
+
+/// Completes a pair, or removes it. True if it was removed.
+fn check_pair(world: &mut World, rest: &mut Completion, unchecked: &UncheckedPair) -> bool {
+    let Some(mut verdict) = judge(world, unchecked) else { return false };
+    if !verdict.defaults.is_empty() {
+        for (end, make) in verdict.defaults {
+            rest.run(|| {
+                let insert = make();
+                // Hooks and observers of the component before may have despawned it.
+                if let Ok(mut end) = world.get_entity_mut(end) {
+                    insert(&mut end);
+                }
+            });
+        }
+        // One may have panicked.
+        let Some(after) = judge(world, unchecked) else { return false };
+        verdict = after;
+    }
+    let is_removed = verdict.rule != OnMissing::Warn;
+    if is_removed {
+        rest.run(|| remove_broken(world, alloc::vec![unchecked.pair]));
+    }
+    for broken in verdict.broken {
+        let error = if is_removed { ConstraintError::Removed(broken) } else { ConstraintError::Kept(broken) };
+        report_broken(world, error, unchecked.place);
+    }
+    is_removed
 }

@@ -5,7 +5,7 @@ pub(in crate::ops) mod cleanup;
 pub(in crate::ops) mod clone;
 pub(in crate::ops) mod companions;
 pub(in crate::ops) mod component;
-mod constraints;
+pub(in crate::ops) mod constraints;
 mod dependents;
 mod leave;
 pub(in crate::ops) mod participant;

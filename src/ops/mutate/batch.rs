@@ -1,6 +1,7 @@
 //! Inserting many pairs of one relation.
 
 use super::{
+    ends::EndCheck,
     error::InsertPairsError,
     insert::{insert_observed, insert_slot, insert_when_ready},
     operation::Operation,
@@ -20,6 +21,7 @@ use bevy_ecs::{entity::Entity, world::World};
 pub(crate) fn insert_batch<R: Relation>(
     world: &mut World,
     pairs: impl IntoIterator<Item = (Entity, R, Entity)>,
+    ends: EndCheck<'_>,
 ) -> Result<(), InsertPairsError> {
     let mut pairs = pairs.into_iter().enumerate();
     let Some(mut next) = insert_to_next(world, &mut pairs) else { return Ok(()) };
@@ -32,7 +34,7 @@ pub(crate) fn insert_batch<R: Relation>(
         let inserted = match why {
             FastPath::NotReady => insert_when_ready(world, pair),
             FastPath::Observed => insert_observed(world, pair, insert_when_ready),
-            _ => insert_slot(world, pair, &mut Some(value)),
+            _ => insert_slot(world, pair, &mut Some(value), ends),
         };
         if let Err(error) = inserted {
             refused.push((number, error));

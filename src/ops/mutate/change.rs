@@ -1,6 +1,7 @@
 //! Changing several pairs at once: all of them, or none.
 
 use super::{
+    ends::EndCheck,
     error::{InsertPairError, PairRole, store_removed},
     event::Removal,
     insert::{apply, prepare},
@@ -23,9 +24,14 @@ use bevy_ecs::{
 use core::any::{TypeId, type_name};
 
 /// What is to be changed.
-trait Request {
+pub(super) trait Request {
     /// A plan without the values that the request brings.
-    fn plan(&self, world: &World, store: &PairStore) -> Result<InsertPlan, InsertPairError>;
+    fn plan(
+        &self,
+        world: &World,
+        store: &PairStore,
+        ends: EndCheck<'_>,
+    ) -> Result<InsertPlan, InsertPairError>;
 
     /// The value that the request brings for a pair.
     fn value(
@@ -42,12 +48,17 @@ trait Request {
 }
 
 /// Plans a request and carries it out. `pair` stands for it in an error that concerns all of it.
-fn carry_out(world: &mut World, pair: StoredPair, request: &mut impl Request) -> Result<(), InsertPairError> {
+pub(super) fn carry_out(
+    world: &mut World,
+    pair: StoredPair,
+    request: &mut impl Request,
+    ends: EndCheck<'_>,
+) -> Result<(), InsertPairError> {
     for round in 0.. {
         let Some(store) = fetch::store(world) else {
             return Err(store_removed(world, pair.source, pair.target));
         };
-        let mut plan = request.plan(world, store)?;
+        let mut plan = request.plan(world, store, ends)?;
         if round > MAX_ROUNDS {
             let dead = if plan.lost.is_empty() { PairRole::Target } else { PairRole::Relation };
             return Err(InsertPairError::Dead { pair: attempted(world, store, pair), dead });
@@ -78,6 +89,7 @@ pub(crate) fn replace_targets<R: Relation>(
     world: &mut World,
     source: Entity,
     pairs: impl IntoIterator<Item = (R, Entity)>,
+    ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     let relation = try_relation_id::<R>(world)?;
     let mut request = NewTargets { relation, source, targets: Vec::new(), numbers: EntityHashMap::default() };
@@ -85,12 +97,9 @@ pub(crate) fn replace_targets<R: Relation>(
         request.push(value, target);
     }
     match request.targets.first() {
-        Some(&(target, _)) => carry_out(world, StoredPair { source, relation, target }, &mut request),
+        Some(&(target, _)) => carry_out(world, StoredPair { source, relation, target }, &mut request, ends),
         None => {
-            let Some(store) = fetch::store(world) else { return Ok(()) };
-            let targets = store.relation(relation).targets(source);
-            let pairs = targets.map(|target| StoredPair { source, relation, target }).collect();
-            remove_selected(world, Selection { tags: Vec::new(), pairs }, Removal::REMOVED);
+            remove_all_targets(world, source, relation);
             Ok(())
         }
     }
@@ -124,7 +133,12 @@ impl<R> NewTargets<R> {
 }
 
 impl<R: Relation> Request for NewTargets<R> {
-    fn plan(&self, world: &World, store: &PairStore) -> Result<InsertPlan, InsertPairError> {
+    fn plan(
+        &self,
+        world: &World,
+        store: &PairStore,
+        ends: EndCheck<'_>,
+    ) -> Result<InsertPlan, InsertPairError> {
         let index = store.relation(self.relation);
         if let [(other, _), (target, _), ..] = *self.targets
             && index.is_exclusive()
@@ -136,7 +150,7 @@ impl<R: Relation> Request for NewTargets<R> {
         let given = (size_of::<R>() > 0).then_some(value_type);
         let new = self.targets.iter().map(|&(target, _)| self.pair_with(target));
         let new = new.filter(|pair| !index.has(pair.source, pair.target));
-        let mut plan = plan_all(world, store, new.map(|pair| (pair, given)))?;
+        let mut plan = plan_all(world, store, new.map(|pair| (pair, given)), ends)?;
         // The pair of an exclusive relation gives way in the plan.
         if !index.is_exclusive() {
             let old = index.targets(self.source).filter(|target| !self.numbers.contains_key(target));
@@ -164,6 +178,14 @@ impl<R: Relation> Request for NewTargets<R> {
     }
 }
 
+/// Removes all pairs that a source has of a relation.
+pub(super) fn remove_all_targets(world: &mut World, source: Entity, relation: RelationId) {
+    let Some(store) = fetch::store(world) else { return };
+    let targets = store.relation(relation).targets(source);
+    let pairs = targets.map(|target| StoredPair { source, relation, target }).collect();
+    remove_selected(world, Selection { tags: Vec::new(), pairs }, Removal::REMOVED);
+}
+
 /// Gives every source of `from` the target `to` instead, with the value that the pair has. Returns their number.
 ///
 /// # Errors
@@ -172,6 +194,7 @@ pub(crate) fn move_sources<R: Relation>(
     world: &mut World,
     from: Entity,
     to: Entity,
+    ends: EndCheck<'_>,
 ) -> Result<usize, InsertPairError> {
     let relation = try_relation_id::<R>(world)?;
     let Some(store) = fetch::store(world) else { return Ok(0) };
@@ -180,7 +203,7 @@ pub(crate) fn move_sources<R: Relation>(
     match first {
         Some(source) if from != to => {
             let pair = StoredPair { source, relation, target: to };
-            carry_out(world, pair, &mut NewTarget { relation, from, to })?;
+            carry_out(world, pair, &mut NewTarget { relation, from, to }, ends)?;
             Ok(count)
         }
         _ => Ok(0),
@@ -224,7 +247,12 @@ impl NewTarget {
 }
 
 impl Request for NewTarget {
-    fn plan(&self, world: &World, store: &PairStore) -> Result<InsertPlan, InsertPairError> {
+    fn plan(
+        &self,
+        world: &World,
+        store: &PairStore,
+        ends: EndCheck<'_>,
+    ) -> Result<InsertPlan, InsertPairError> {
         let Self { relation, from, to } = *self;
         let index = store.relation(relation);
         let new = index.sources(from).filter(|&source| !index.has(source, to)).map(|source| {
@@ -233,7 +261,7 @@ impl Request for NewTarget {
                 column.map(|column| ValueType { type_id: column.value_type(), name: column.value_name() });
             (StoredPair { source, relation, target: to }, value_type)
         });
-        let mut plan = plan_all(world, store, new)?;
+        let mut plan = plan_all(world, store, new, ends)?;
         // The pairs of an exclusive relation give way in the plan.
         if !index.is_exclusive() {
             let old = index.sources(from).map(|source| self.old(source)).collect();
@@ -259,7 +287,7 @@ impl Request for NewTarget {
 mod tests {
     use super::*;
     use crate::{
-        ops::mutate::{insert::insert_typed, plan::Insertion, writer},
+        ops::mutate::{ends::EndCheck, insert::insert_typed, plan::Insertion, writer},
         relation::Value,
         store::PairData,
     };
@@ -275,7 +303,7 @@ mod tests {
     fn a_value_that_was_to_be_moved_stays_where_it_is_if_another_cannot_be_stored() {
         let (mut world, value, other) = (World::new(), Arc::new(()), Arc::new(()));
         let [a, from, to] = [(); 3].map(|()| world.spawn_empty().id());
-        insert_typed(&mut world, a, Knows(value.clone()), from).unwrap();
+        insert_typed(&mut world, a, Knows(value.clone()), from, EndCheck::Now).unwrap();
         let relation = try_relation_id::<Knows>(&mut world).unwrap();
         let mut deferred = DeferredWorld::from(&mut world);
         let column = PairData::<Knows>::COLUMN;

@@ -137,6 +137,15 @@ pub enum InsertPairError {
         /// The pair.
         pair: AttemptedPair,
     },
+    /// The relation is [`IsA`](crate::IsA), and the source is a part of the prefab that is the target: it would contain an instance
+    /// of itself.
+    #[error(
+        "cannot insert {pair}: the source is part of this prefab, which cannot contain an instance of itself"
+    )]
+    InsidePrefab {
+        /// The pair.
+        pair: AttemptedPair,
+    },
     /// The relation only accepts children of one entity.
     #[error("cannot insert {pair}: the target must be a child of {parent}")]
     NotOneOf {

@@ -236,15 +236,13 @@ pub(in crate::ops) fn trigger_at<E: EntityEvent>(
 }
 
 /// What to do about an entity whenever something happens to one of its components.
-pub(in crate::ops) trait ObserveEntity: 'static {
+pub(crate) trait ObserveEntity: 'static {
     fn run(world: &mut DeferredWorld<'_>, entity: Entity);
 }
 
 /// Observes lifecycle event `E` of component `C` with a plain function: a system would cost more than
 /// mirroring a pair does.
-pub(in crate::ops) fn observe_entity<E: EntityEvent, C: Component, W: ObserveEntity>(
-    world: &mut World,
-) -> Entity {
+pub(crate) fn observe_entity<E: EntityEvent, C: Component, W: ObserveEntity>(world: &mut World) -> Entity {
     let key = world.register_event_key::<E>();
     let component = world.register_component::<C>();
     // SAFETY: the runner takes the event for an `E`, whose key this is.

@@ -1,10 +1,12 @@
 //! Inserting pairs.
 
 use super::{
+    ends::EndCheck,
     error::{AttemptedPair, BrokenConstraint, ConstraintError, InsertPairError, PairRole, store_removed},
     event::{self, PairChange, PairEvent, Removal},
     keyed::free_keys,
     operation::despawn_orphans,
+    order::{arrange, arrange_collections},
     plan::{Given, InsertPlan, Insertion, MAX_ROUNDS, ValueSource, attempted, make_values, plan, take_given},
     remove::{self, Completion},
     tag,
@@ -20,7 +22,7 @@ use crate::{
         report::report_warning,
         store::ensure_store,
     },
-    relation::{Adopted, EntityName, InsertDefault, Relation, TraitsError, Value},
+    relation::{Adopted, EntityName, InsertMade, Relation, TraitsError, Value},
     store::{Affected, FastPathFlags, PairStore},
 };
 use alloc::vec::Vec;
@@ -38,11 +40,12 @@ pub(crate) fn insert_typed<R: Relation>(
     source: Entity,
     value: R,
     target: Entity,
+    ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     if size_of::<R>() > 0 {
         return match try_insert_value(world, source, value, target) {
             Ok(_) => Ok(()),
-            Err(value) => insert_typed_by_rules(world, source, value, target),
+            Err(value) => insert_typed_by_rules(world, source, value, target, ends),
         };
     }
     if let Some(store) = fetch::store_mut(world)
@@ -56,7 +59,7 @@ pub(crate) fn insert_typed<R: Relation>(
             FastPath::Declined => {}
         }
     }
-    insert_typed_by_rules(world, source, value, target)
+    insert_typed_by_rules(world, source, value, target, ends)
 }
 
 /// Inserts a pair with a value on the fast path, or replaces the value, and returns the old one.
@@ -86,10 +89,11 @@ fn insert_typed_by_rules<R: Relation>(
     source: Entity,
     value: R,
     target: Entity,
+    ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     let relation = try_relation_id::<R>(world)?;
     let mut slot = Some(value);
-    insert_slot(world, StoredPair { source, relation, target }, &mut slot)
+    insert_slot(world, StoredPair { source, relation, target }, &mut slot, ends)
 }
 
 /// Inserts a pair with the value in `slot`; a type without fields is no value.
@@ -97,9 +101,10 @@ pub(crate) fn insert_slot<T: Send + Sync + 'static>(
     world: &mut World,
     pair: StoredPair,
     slot: &mut Option<T>,
+    ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     let mut given = Given { type_id: TypeId::of::<T>(), name: type_name::<T>(), value: Value::Slot(slot) };
-    insert(world, pair, (size_of::<T>() > 0).then_some(&mut given))
+    insert(world, pair, (size_of::<T>() > 0).then_some(&mut given), ends)
 }
 
 /// Inserts a pair named by its entities, with a value or none; a tag, if that is what is named.
@@ -108,9 +113,10 @@ pub(crate) fn insert_by_id(
     source: Entity,
     pair: PairId,
     given: Option<&mut Given<'_>>,
+    ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     match resolve_pair(world, source, pair) {
-        Ok(pair) => insert(world, pair, given),
+        Ok(pair) => insert(world, pair, given, ends),
         Err(error) => {
             let names_tags =
                 |relation| fetch::store(world).is_some_and(|store| store.registry().names_tags(relation));
@@ -128,11 +134,12 @@ pub(crate) fn insert_value_by_id<T: Send + Sync + 'static>(
     source: Entity,
     pair: PairId,
     value: T,
+    ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     let mut slot = Some(value);
     let mut given =
         Given { type_id: TypeId::of::<T>(), name: type_name::<T>(), value: Value::Slot(&mut slot) };
-    insert_by_id(world, source, pair, (size_of::<T>() > 0).then_some(&mut given))
+    insert_by_id(world, source, pair, (size_of::<T>() > 0).then_some(&mut given), ends)
 }
 
 /// The relation and target of a pair named by its entities.
@@ -164,6 +171,7 @@ pub(crate) fn insert(
     world: &mut World,
     pair: StoredPair,
     given: Option<&mut Given<'_>>,
+    ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     if given.is_none()
         && let Some(store) = fetch::store_mut(world)
@@ -175,11 +183,10 @@ pub(crate) fn insert(
             FastPath::Declined => {}
         }
     }
-    insert_by_rules(world, pair, given)
+    insert_by_plan(world, pair, given, ends)
 }
 
-/// [`insert`] for clones that have not got their components yet: the caller looks later at those of the ends that are
-/// `incomplete`.
+/// [`insert`] for clones that have not got their components yet.
 ///
 /// # Errors
 /// As there.
@@ -187,7 +194,7 @@ pub(in crate::ops) fn insert_for_clone(
     world: &mut World,
     pair: StoredPair,
     given: Option<&mut Given<'_>>,
-    incomplete: &[Entity],
+    ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     // Companions may have constraints, too.
     let may_be_constrained = |store: &PairStore| {
@@ -195,8 +202,8 @@ pub(in crate::ops) fn insert_for_clone(
         !entry.constraints.is_empty() || !entry.with.is_empty()
     };
     match fetch::store(world).is_some_and(may_be_constrained) {
-        true => insert_by_plan(world, pair, given, incomplete),
-        false => insert(world, pair, given),
+        true => insert_by_plan(world, pair, given, ends),
+        false => insert(world, pair, given, ends),
     }
 }
 
@@ -221,12 +228,12 @@ pub(super) fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(
         match PairWriter::new(store).try_insert(pair) {
             FastPath::Done => return Ok(()),
             FastPath::Observed => {
-                return insert_observed(world, pair, |world, pair| insert_by_rules(world, pair, None));
+                return insert_observed(world, pair, insert_by_rules);
             }
             FastPath::NotReady | FastPath::Declined => {}
         }
     }
-    insert_by_rules(world, pair, None)
+    insert_by_rules(world, pair)
 }
 
 /// Inserts a pair that only observers keep from the fast path, and triggers its event; or does `otherwise`, if its ends are not
@@ -253,25 +260,21 @@ pub(super) fn insert_observed(
 }
 
 /// Inserts a pair by the rules: plans, applies the plan, triggers events.
-fn insert_by_rules(
-    world: &mut World,
-    pair: StoredPair,
-    given: Option<&mut Given<'_>>,
-) -> Result<(), InsertPairError> {
-    insert_by_plan(world, pair, given, &[])
+fn insert_by_rules(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
+    insert_by_plan(world, pair, None, EndCheck::Now)
 }
 
 fn insert_by_plan(
     world: &mut World,
     pair: StoredPair,
     mut given: Option<&mut Given<'_>>,
-    incomplete: &[Entity],
+    ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     for round in 0.. {
         let Some(store) = fetch::store(world) else {
             return Err(store_removed(world, pair.source, pair.target));
         };
-        let mut plan = plan(world, store, pair, given.as_deref(), incomplete)?;
+        let mut plan = plan(world, store, pair, given.as_deref(), ends)?;
         if round > MAX_ROUNDS {
             let dead = if plan.lost.is_empty() { PairRole::Target } else { PairRole::Relation };
             return Err(InsertPairError::Dead { pair: attempted(world, store, pair), dead });
@@ -327,7 +330,9 @@ pub(super) fn apply(
     plan: InsertPlan,
     mut given: Option<&mut Given<'_>>,
 ) -> Result<(), InsertPairError> {
-    let InsertPlan { mut removals, dropped, mut insertions, adopted, defaults, warnings, .. } = plan;
+    let InsertPlan { mut removals, dropped, mut insertions, adopted, mut ends, .. } = plan;
+    let InsertPlan { adopted_dropped, orders, .. } = plan;
+    let defaults = ends.make_defaults();
     let mut deferred = DeferredWorld::from(&mut *world);
     // The last that may panic with everything as it was.
     let mut observed = remove::trigger_removed(&mut deferred, &removals, Removal::REPLACED);
@@ -340,9 +345,11 @@ pub(super) fn apply(
     writer::detach_moved(&mut deferred, &insertions);
     let orphans = remove::unlink(&mut deferred, &removals);
     write(&mut deferred, &insertions, &rows, &adopted);
+    arrange(&mut deferred, &orders);
     let mut rest = Completion::default();
-    if !defaults.is_empty() || !warnings.is_empty() {
-        complete_ends(world, &mut rest, defaults, warnings);
+    ends.note_unchecked(world);
+    if !defaults.is_empty() || !ends.warnings.is_empty() {
+        complete_ends(world, &mut rest, defaults, core::mem::take(&mut ends.warnings));
         observed = true;
     }
     for &Insertion { pair, replaced, .. } in &insertions {
@@ -355,12 +362,16 @@ pub(super) fn apply(
     if observed {
         rest.run(|| world.flush());
     }
+    remove::remove_components(world, &mut rest, adopted_dropped);
     // The component goes in even if the store is gone by now: it is imported when the relation is used again.
     for (insertion, component) in adopted {
         let source = insertion.pair.source;
         rest.run(|| apply_adopted(world, component, insertion, given.as_deref_mut()));
         rest.sync(world, component, source);
+        // The observer of the component does not know where the command was queued.
+        ends.note_unchecked(world);
     }
+    rest.run(|| arrange_collections(world, &orders));
     if fetch::store(world).is_some_and(PairStore::has_removed_values) {
         rest.run(|| remove::drop_removed(world));
     }
@@ -376,14 +387,14 @@ pub(super) fn apply(
 fn complete_ends(
     world: &mut World,
     rest: &mut Completion,
-    defaults: Vec<(Entity, InsertDefault)>,
+    defaults: Vec<(Entity, InsertMade)>,
     warnings: Vec<BrokenConstraint>,
 ) {
-    for (end, insert_default) in defaults {
+    for (end, insert) in defaults {
         rest.run(|| {
             // Hooks and observers of the component before may have despawned it.
             if let Ok(mut end) = world.get_entity_mut(end) {
-                insert_default(&mut end);
+                insert(&mut end);
             }
         });
     }
@@ -514,8 +525,8 @@ mod tests {
     fn insert_after(lose: impl FnOnce(&mut World)) -> (World, InsertPairError, Arc<()>) {
         let (mut world, value) = (World::new(), Arc::new(()));
         let [a, b, c] = [(); 3].map(|()| world.spawn_empty().id());
-        insert_typed(&mut world, a, Carries(value.clone()), b).unwrap();
-        insert_typed(&mut world, b, Carries(value.clone()), c).unwrap();
+        insert_typed(&mut world, a, Carries(value.clone()), b, EndCheck::Now).unwrap();
+        insert_typed(&mut world, b, Carries(value.clone()), c, EndCheck::Now).unwrap();
         let relation = relation_id::<Carries>(&mut world);
         let pair = StoredPair { source: a, relation, target: c };
         let mut slot = Some(Carries(value.clone()));
@@ -525,7 +536,7 @@ mod tests {
             value: Value::Slot(&mut slot),
         };
         let store = fetch::store(&world).unwrap();
-        let plan = plan(&world, store, pair, Some(&given), &[]).unwrap();
+        let plan = plan(&world, store, pair, Some(&given), EndCheck::Now).unwrap();
         assert_eq!((plan.removals.len(), plan.insertions.len(), plan.newcomers.len()), (1, 1, 0));
         lose(&mut world);
         let error = apply(&mut world, pair, plan, Some(&mut given)).unwrap_err();
@@ -554,7 +565,7 @@ mod tests {
         });
         assert!(matches!(error, InsertPairError::StoreRemoved { .. }), "{error}");
         let [a, b] = [(); 2].map(|()| world.spawn_empty().id());
-        insert_typed(&mut world, a, Carries(value), b).unwrap();
+        insert_typed(&mut world, a, Carries(value), b, EndCheck::Now).unwrap();
         check(&world);
     }
 

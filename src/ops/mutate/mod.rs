@@ -1,7 +1,9 @@
 //! Floor 2: planning, inserting and removing pairs, and their events.
 
+pub(in crate::ops) mod bare;
 pub(in crate::ops) mod batch;
 pub(in crate::ops) mod change;
+pub(in crate::ops) mod ends;
 pub(in crate::ops) mod error;
 pub(in crate::ops) mod event;
 pub(in crate::ops) mod insert;
@@ -10,5 +12,11 @@ pub(in crate::ops) mod operation;
 pub(in crate::ops) mod order;
 pub(in crate::ops) mod plan;
 pub(in crate::ops) mod remove;
+pub(in crate::ops) mod restore;
+#[cfg(feature = "bevy_reflect")]
+pub(in crate::ops) mod set_pairs;
+#[cfg(feature = "bevy_reflect")]
+pub(in crate::ops) mod several;
 pub(in crate::ops) mod tag;
+mod whole;
 pub(in crate::ops) mod writer;

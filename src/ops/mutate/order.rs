@@ -1,10 +1,10 @@
-//! The order of the sources of a target.
+//! The order of the sources of a target, and of the targets of a source.
 
-use super::{error::ReorderError, writer::PairWriter};
+use super::{error::ReorderError, plan::PairOrder, writer::PairWriter};
 use crate::{fetch, id::RelationId, ops::register::store::use_store, relation::EntityName};
 use bevy_ecs::{
     entity::{Entity, EntityHashSet},
-    world::World,
+    world::{DeferredWorld, World},
 };
 
 /// Reorders the sources of a target.
@@ -51,4 +51,24 @@ fn check(
         return Err(ReorderError::NotAPermutation { relation, target });
     }
     Ok(id)
+}
+
+/// Puts pairs that are in the store into their order.
+pub(super) fn arrange(world: &mut DeferredWorld<'_>, orders: &[PairOrder]) {
+    let Some(store) = fetch::deferred_store(world) else { return };
+    for order in orders {
+        if store.registry().entry(order.relation).adopted.is_none() {
+            PairWriter::new(store).arrange(order);
+        }
+    }
+}
+
+/// [`arrange`] for pairs that are kept in components.
+pub(super) fn arrange_collections(world: &mut World, orders: &[PairOrder]) {
+    for PairOrder { relation, entity, order, .. } in orders {
+        let entry = fetch::store(world).and_then(|store| store.registry().get(*relation));
+        if let Some(adopted) = entry.and_then(|entry| entry.adopted) {
+            (adopted.arrange)(world, *entity, order);
+        }
+    }
 }

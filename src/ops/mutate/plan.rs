@@ -5,16 +5,19 @@
 //! it was made for: it names the entities that must get the marker first, which runs code of the user, and then it has
 //! to be made anew. Between the last plan and the store lies nothing that can change the world.
 
-use super::error::{AttemptedPair, BrokenConstraint, InsertPairError, PairRole};
+use super::{
+    bare::is_bare_base,
+    ends::{EndCheck, EndPlan},
+    error::{AttemptedPair, InsertPairError, PairRole},
+};
 use crate::{
     fetch,
     id::{RelationId, StoredPair},
     relation::{
-        Adopted, BoxedValue, CHILD_OF, ColumnRef, EntityName, IS_A, InsertDefault, OnMissing, PairContext,
-        PairEnd, TraitsError, Value,
+        Adopted, BoxedValue, CHILD_OF, ColumnRef, EntityName, IS_A, PairContext, Prefab, TraitsError, Value,
     },
     store::PairStore,
-    traverse::{EntityPath, path_up},
+    traverse::{Direction, EntityPath, RelationView, path_up},
 };
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{entity::Entity, world::World};
@@ -84,6 +87,17 @@ pub(crate) struct Insertion {
     pub(crate) replaced: bool,
 }
 
+/// The order that pairs of one entity are to have once they are there.
+#[derive(Clone)]
+pub(crate) struct PairOrder {
+    pub(crate) relation: RelationId,
+    pub(crate) entity: Entity,
+    /// Which pairs: `Targets` for those that the entity has, `Sources` for those in which it is the target.
+    pub(crate) direction: Direction,
+    /// The other ends. Of these, those that are not there are passed over; others stay where they are.
+    pub(crate) order: Vec<Entity>,
+}
+
 /// Everything that has to happen for one request.
 #[derive(Default)]
 pub(crate) struct InsertPlan {
@@ -91,19 +105,20 @@ pub(crate) struct InsertPlan {
     pub(crate) removals: SmallVec<[StoredPair; 4]>,
     /// Pairs that are to be removed for their own sake.
     pub(crate) dropped: Vec<StoredPair>,
+    /// The same, of pairs that are kept in a Bevy component of their source.
+    pub(crate) adopted_dropped: Vec<(Adopted, StoredPair)>,
     pub(crate) insertions: SmallVec<[Insertion; 2]>,
     /// Pairs that are kept in a Bevy component of their source.
     pub(crate) adopted: Vec<(Insertion, Adopted)>,
     /// Entities that must get the marker before the plan holds.
     pub(crate) newcomers: SmallVec<[Entity; 2]>,
-    /// Ends that get the default of a component that they lack.
-    pub(crate) defaults: Vec<(Entity, InsertDefault)>,
-    /// What is to be reported when the pairs are there.
-    pub(crate) warnings: Vec<BrokenConstraint>,
+    /// What the ends of the pairs ask for.
+    pub(super) ends: EndPlan,
     /// Relation types that must get an entity before the plan holds.
     pub(crate) lost: SmallVec<[RelationId; 1]>,
     /// A pair that is to be inserted has a key, which another pair may have.
     pub(crate) has_keys: bool,
+    pub(crate) orders: Vec<PairOrder>,
 }
 
 /// The pairs that a plan has met.
@@ -138,8 +153,10 @@ struct Planner<'a> {
     world: &'a World,
     store: &'a PairStore,
     given: Option<ValueType>,
-    /// Entities whose components come later.
-    incomplete: &'a [Entity],
+    /// When the ends of the pairs are looked at.
+    ends: EndCheck<'a>,
+    /// See [`plan_whole`].
+    whole: Option<&'a [RelationId]>,
     plan: InsertPlan,
     met: PlannedPairs,
     /// Pairs that give way.
@@ -148,29 +165,27 @@ struct Planner<'a> {
     queue: SmallVec<[StoredPair; 2]>,
 }
 
-/// Checks a request against every rule but those of values, which [`make_values`] checks. The caller
-/// looks later at the components of those that are `incomplete`.
+/// Checks a request against every rule but those of values, which [`make_values`] checks.
 ///
 /// # Errors
 /// The first rule that is broken, by the pair itself or by a companion.
 ///
 /// # Complexity
-/// `O(companions)`, and a step per `with` that leads to one, beside the search for a cycle.
+/// O(companions + `with`s that lead to them), beside the search for a cycle.
 pub(crate) fn plan(
     world: &World,
     store: &PairStore,
     pair: StoredPair,
     given: Option<&Given<'_>>,
-    incomplete: &[Entity],
+    ends: EndCheck<'_>,
 ) -> Result<InsertPlan, InsertPairError> {
-    let mut planner = Planner::new(world, store);
+    let mut planner = Planner::new(world, store, ends);
     planner.given = given.map(Given::value_type);
-    planner.incomplete = incomplete;
     planner.add(pair, true)?;
     planner.finish()
 }
 
-/// [`plan`] for several pairs of one relation, each with what is known of its value.
+/// [`plan`] for several pairs, each with what is known of its value.
 ///
 /// # Errors
 /// The first rule that is broken, by one of the pairs or by a companion: also if two of them need the only target that a source
@@ -179,13 +194,44 @@ pub(super) fn plan_all(
     world: &World,
     store: &PairStore,
     pairs: impl IntoIterator<Item = (StoredPair, Option<ValueType>)>,
+    ends: EndCheck<'_>,
 ) -> Result<InsertPlan, InsertPairError> {
-    let mut planner = Planner::new(world, store);
+    let mut planner = Planner::new(world, store, ends);
     for (pair, given) in pairs {
         planner.given = given;
         planner.add(pair, true)?;
     }
     let plan = planner.finish()?;
+    check_exclusive(world, store, &plan)?;
+    Ok(plan)
+}
+
+/// [`plan_all`] for pairs that are all that there is of some relations: no companions of these are added. What depends on
+/// other pairs, one-of and acyclic, is left to the caller.
+///
+/// # Errors
+/// As there.
+pub(super) fn plan_whole(
+    world: &World,
+    store: &PairStore,
+    relations: &[RelationId],
+    pairs: impl IntoIterator<Item = (StoredPair, Option<ValueType>)>,
+    ends: EndCheck<'_>,
+) -> Result<InsertPlan, InsertPairError> {
+    let mut planner = Planner::new(world, store, ends);
+    planner.whole = Some(relations);
+    for (pair, given) in pairs {
+        planner.given = given;
+        planner.add(pair, true)?;
+    }
+    let plan = planner.finish()?;
+    check_exclusive(world, store, &plan)?;
+    Ok(plan)
+}
+
+/// # Errors
+/// If two of the planned pairs need the only target that a source can have.
+fn check_exclusive(world: &World, store: &PairStore, plan: &InsertPlan) -> Result<(), InsertPairError> {
     let mut targets = HashMap::<(RelationId, Entity), Entity>::default();
     let adopted = plan.adopted.iter().map(|(insertion, _)| insertion);
     for insertion in plan.insertions.iter().chain(adopted).filter(|insertion| !insertion.replaced) {
@@ -199,7 +245,7 @@ pub(super) fn plan_all(
             });
         }
     }
-    Ok(plan)
+    Ok(())
 }
 
 /// Makes the values that are missing, and lets relations look at their values. Both run users' code, which sees the
@@ -276,7 +322,7 @@ fn validate(
 /// The first rule that is broken.
 pub(in crate::ops) fn check_rules(world: &World, pair: StoredPair) -> Result<(), InsertPairError> {
     let Some(store) = fetch::store(world) else { return Ok(()) };
-    Planner::new(world, store).rules(pair)
+    Planner::new(world, store, EndCheck::Now).rules(pair)
 }
 
 /// The names of a pair, for an error.
@@ -289,12 +335,13 @@ pub(crate) fn attempted(world: &World, store: &PairStore, pair: StoredPair) -> A
 }
 
 impl<'a> Planner<'a> {
-    fn new(world: &'a World, store: &'a PairStore) -> Self {
+    fn new(world: &'a World, store: &'a PairStore, ends: EndCheck<'a>) -> Self {
         Self {
             world,
             store,
             given: None,
-            incomplete: &[],
+            ends,
+            whole: None,
             plan: InsertPlan::default(),
             met: PlannedPairs::default(),
             gone: PlannedPairs::default(),
@@ -322,9 +369,10 @@ impl<'a> Planner<'a> {
         let kind = self.store.column_of(pair.relation, pair.source, pair.target);
         if !there {
             self.rules(pair)?;
-            if !self.store.registry().entry(pair.relation).constraints.is_empty() {
-                self.ends(pair)?;
-            }
+        }
+        let is_constrained = !self.store.registry().entry(pair.relation).constraints.is_empty();
+        if is_constrained && (!there || self.store.unchecked(pair).is_some()) {
+            self.plan.ends.add(self.world, self.store, pair, there, self.ends)?;
         }
         let value = self.value(pair, kind, first, there)?;
         if there && matches!(value, ValueSource::Nothing) {
@@ -390,7 +438,15 @@ impl<'a> Planner<'a> {
         if pair.relation == IS_A && self.is_final(pair.target) {
             return Err(InsertPairError::Final { pair: error() });
         }
+        // What is copied may contain such an instance, which was made when that was allowed, and ends.
+        if pair.relation == IS_A
+            && self.is_part_of_prefab(pair.source, pair.target)
+            && !is_bare_base(self.world, pair.source, pair.target)
+        {
+            return Err(InsertPairError::InsidePrefab { pair: error() });
+        }
         if let Some(parent) = entry.one_of
+            && self.whole.is_none()
             && !self.store.relation(CHILD_OF).has(pair.target, parent)
         {
             let parent = EntityName::new(self.world, parent);
@@ -398,6 +454,9 @@ impl<'a> Planner<'a> {
         }
         if pair.source == pair.target && entry.adopted.is_some_and(|adopted| !adopted.allow_self) {
             return Err(InsertPairError::SelfReference { pair: error() });
+        }
+        if self.whole.is_some() {
+            return Ok(());
         }
         // Of one acyclic relation a plan has this pair and, if it is symmetric, its mirror.
         let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
@@ -416,31 +475,6 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// The components that the ends must have, or must not have; of a symmetric pair also in its other direction.
-    fn ends(&mut self, pair: StoredPair) -> Result<(), InsertPairError> {
-        let entry = self.store.registry().entry(pair.relation);
-        let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
-        let directions = [Some(pair), entry.traits.is_symmetric().then_some(mirror)];
-        for pair in directions.into_iter().flatten() {
-            for constraint in &entry.constraints {
-                let end = match constraint.end {
-                    PairEnd::Source => pair.source,
-                    PairEnd::Target => pair.target,
-                };
-                if self.incomplete.contains(&end) || constraint.holds(self.world, end) {
-                    continue;
-                }
-                let broken = || BrokenConstraint::new(self.world, self.store, pair, constraint);
-                match (entry.traits.missing_rule(), constraint.insert_default) {
-                    (OnMissing::Warn, _) => self.plan.warnings.push(broken()),
-                    (OnMissing::Insert, Some(insert)) => self.plan.defaults.push((end, insert)),
-                    _ => return Err(InsertPairError::Constraint(broken())),
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Whether nothing may inherit from `entity`: it is declared so, or it stands for a component and was not
     /// made inheritable.
     fn is_final(&self, entity: Entity) -> bool {
@@ -452,6 +486,12 @@ impl<'a> Planner<'a> {
             Some((traits, type_id)) if type_id.is_some() || traits.is_inheritable() => false,
             _ => registry.is_type(entity),
         }
+    }
+
+    /// Whether `entity` lies below `prefab`, which is one.
+    fn is_part_of_prefab(&self, entity: Entity, prefab: Entity) -> bool {
+        let children = RelationView::new(Some(self.store.relation(CHILD_OF)), None);
+        self.world.get::<Prefab>(prefab).is_some() && children.is_ancestor(prefab, entity)
     }
 
     /// Finds out where the value of a pair comes from.
@@ -529,6 +569,7 @@ impl<'a> Planner<'a> {
     /// Adds the companions of a pair.
     fn add_companions(&mut self, pair: StoredPair) {
         let with = self.store.registry().entry(pair.relation).with.iter();
+        let with = with.filter(|relation| !self.whole.is_some_and(|whole| whole.contains(relation)));
         self.queue.extend(with.map(|&relation| StoredPair { relation, ..pair }));
     }
 }

@@ -165,14 +165,7 @@ pub(crate) fn remove_selected(world: &mut World, selection: Selection, removal: 
     let own = Selection { tags, pairs: with_mirrors(store, own) };
     let mut rest = Completion::default();
     let Removed { observed, orphans } = remove_all(&mut DeferredWorld::from(&mut *world), &own, removal);
-    for (adopted, pair) in components {
-        // The removal of another component may have changed this one.
-        let still_there = |store: &PairStore| store.relation(pair.relation).has(pair.source, pair.target);
-        if fetch::store(world).is_some_and(still_there) {
-            rest.run(|| (adopted.remove)(world, pair.source));
-            rest.sync(world, adopted, pair.source);
-        }
-    }
+    remove_components(world, &mut rest, components);
     if observed {
         rest.run(|| world.flush());
     }
@@ -182,6 +175,22 @@ pub(crate) fn remove_selected(world: &mut World, selection: Selection, removal: 
     }
     rest.finish();
     count
+}
+
+/// Removes the components in which pairs are kept.
+pub(super) fn remove_components(
+    world: &mut World,
+    rest: &mut Completion,
+    components: Vec<(Adopted, StoredPair)>,
+) {
+    for (adopted, pair) in components {
+        // The removal of another component may have changed this one.
+        let still_there = |store: &PairStore| store.relation(pair.relation).has(pair.source, pair.target);
+        if fetch::store(world).is_some_and(still_there) {
+            rest.run(|| (adopted.remove)(world, pair.source));
+            rest.sync(world, adopted, pair.source);
+        }
+    }
 }
 
 /// Runs users' code that comes after a change: if it panics, what else belongs to the change is still done.

@@ -1,13 +1,19 @@
 //! The way into the store: nothing else links, unlinks or orders pairs, or stores the values that they carry.
 
-use super::plan::{Insertion, ValueSource};
+use super::plan::{Insertion, PairOrder, ValueSource};
 use crate::{
     fetch,
     id::{RelationId, StoredPair, StoredTag},
     relation::{ColumnRef, Value},
     store::{Affected, FastPathFlags, NO_ROW, PairData, PairStore, Participants, RelationIndex},
+    traverse::Direction,
 };
-use bevy_ecs::{change_detection::Tick, entity::Entity, world::DeferredWorld};
+use alloc::vec::Vec;
+use bevy_ecs::{
+    change_detection::Tick,
+    entity::{Entity, EntityHashSet},
+    world::DeferredWorld,
+};
 
 /// Changes pairs, without asking for rules and without triggering events: who calls has done that, or asks for the fast
 /// path, which is taken only where neither is needed.
@@ -161,6 +167,7 @@ impl<'s> PairWriter<'s> {
     /// Inserts a pair that is not there, with the row of its value.
     pub(in crate::ops) fn insert(&mut self, pair: StoredPair, row: Option<u32>, tick: Tick) {
         let StoredPair { source, relation, target } = pair;
+        self.store.forget_unchecked(pair);
         let (index, participants) = self.store.write_access(relation);
         participants.join(source, relation);
         participants.join(target, relation);
@@ -252,6 +259,43 @@ impl<'s> PairWriter<'s> {
     pub(in crate::ops) fn reorder(&mut self, relation: RelationId, target: Entity, order: &[Entity]) {
         self.index(relation).reorder(target, order);
     }
+
+    /// Puts the targets of a source into another order, which must be a permutation of them.
+    #[cfg(feature = "bevy_reflect")]
+    pub(in crate::ops) fn reorder_targets(&mut self, relation: RelationId, source: Entity, order: &[Entity]) {
+        self.index(relation).reorder_targets(source, order);
+    }
+
+    /// Puts pairs that are there into the order that was planned for them.
+    pub(in crate::ops) fn arrange(&mut self, planned: &PairOrder) {
+        let PairOrder { relation, entity, direction, ref order } = *planned;
+        let index = self.index(relation);
+        match direction {
+            Direction::Targets => {
+                if let Some(order) = arranged(index.targets(entity), order) {
+                    index.reorder_targets(entity, &order);
+                }
+            }
+            Direction::Sources => {
+                if let Some(order) = arranged(index.sources(entity), order) {
+                    index.reorder(entity, &order);
+                }
+            }
+        }
+    }
+}
+
+/// A list with those of its entities that `order` names in that order; the others stay where they are. `None` if that is how
+/// they are.
+pub(in crate::ops) fn arranged(list: impl Iterator<Item = Entity>, order: &[Entity]) -> Option<Vec<Entity>> {
+    let list: Vec<Entity> = list.collect();
+    let there: EntityHashSet = list.iter().copied().collect();
+    let named: EntityHashSet = order.iter().copied().collect();
+    let mut ordered = order.iter().copied().filter(|entity| there.contains(entity));
+    let in_order =
+        list.iter().map(|&entity| if named.contains(&entity) { ordered.next() } else { Some(entity) });
+    let arranged: Vec<Entity> = in_order.flatten().collect();
+    (arranged != list && arranged.len() == list.len()).then_some(arranged)
 }
 
 /// Insertions of pairs of one relation on the fast path.

@@ -4,7 +4,9 @@ use super::{
     participant::{Participant, ParticipantLifecycle},
     watch,
 };
-use crate::relation::{OnMissing, PairEnd, RelationName, RelationTraits, ResolvedConstraint, TraitsError};
+use crate::relation::{
+    OnMissing, PairEnd, RelationName, RelationTraits, ResolvedConstraint, TraitConflict, TraitsError,
+};
 use alloc::vec::Vec;
 use bevy_ecs::{
     component::ComponentId, entity::Entity, observer::Observer, resource::Resource, world::World,
@@ -16,36 +18,67 @@ use bevy_platform::collections::HashMap;
 #[derive(Resource, Default)]
 pub(in crate::ops) struct WatchedComponents(pub(in crate::ops) HashMap<(ComponentId, bool), Option<Entity>>);
 
+/// Whether a relation has, or had, constraints on the ends of its pairs.
+pub(crate) fn has_constraints(world: &World) -> bool {
+    world.contains_resource::<WatchedComponents>()
+}
+
 /// The constraints of a relation with these traits. Registers components; nothing of the relation changes.
 ///
 /// # Errors
-/// If a component is unknown, or a default that is to be inserted is.
+/// If a component is unknown, or a default that is to be inserted is, or two constraints contradict.
 pub(super) fn resolve(
     world: &mut World,
     relation: &RelationName,
     traits: &RelationTraits,
 ) -> Result<Vec<ResolvedConstraint>, TraitsError> {
-    let mut resolved = Vec::new();
+    let mut resolved: Vec<ResolvedConstraint> = Vec::new();
     for (end, constraints) in
         [(PairEnd::Source, traits.source_constraints()), (PairEnd::Target, traits.target_constraints())]
     {
         for constraint in constraints {
             let name = constraint.component_name();
-            let is_required = constraint.is_required();
             let Some(component) = constraint.component(world) else {
                 return Err(TraitsError::UnknownComponent { relation: relation.clone(), component: name });
             };
-            if traits.missing_rule() == OnMissing::Insert
-                && is_required
-                && constraint.insert_default.is_none()
-            {
-                return Err(TraitsError::NoDefaultToInsert { relation: relation.clone(), component: name });
+            let (is_required, make_default) = (constraint.is_required(), constraint.make_default);
+            let new = ResolvedConstraint { end, component, name, is_required, make_default };
+            if let Some(conflict) = resolved.iter().find_map(|known| conflict_of(known, &new, traits)) {
+                return Err(TraitsError::Conflict { relation: relation.clone(), conflict });
             }
-            let insert_default = constraint.insert_default;
-            resolved.push(ResolvedConstraint { end, component, name, is_required, insert_default });
+            // One may be given by its type and by its id.
+            match resolved.iter_mut().find(|known| known.end == end && known.component == component) {
+                Some(known) => known.make_default = known.make_default.or(make_default),
+                None => resolved.push(new),
+            }
         }
     }
-    Ok(resolved)
+    let inserts = traits.missing_rule() == OnMissing::Insert;
+    let unknown = resolved.iter().find(|known| inserts && known.is_required && known.make_default.is_none());
+    match unknown {
+        Some(known) => {
+            let (relation, component) = (relation.clone(), known.name.clone());
+            Err(TraitsError::NoDefaultToInsert { relation, component })
+        }
+        None => Ok(resolved),
+    }
+}
+
+/// What contradicts if a component must be there and must not. Both ends of a symmetric pair are sources, and targets.
+fn conflict_of(
+    known: &ResolvedConstraint,
+    new: &ResolvedConstraint,
+    traits: &RelationTraits,
+) -> Option<TraitConflict> {
+    let is_contrary = known.component == new.component && known.is_required != new.is_required;
+    if !is_contrary || !(known.end == new.end || traits.is_symmetric()) {
+        return None;
+    }
+    let required = if known.is_required { known } else { new };
+    let excluded = if known.is_required { new } else { known };
+    let first = if required.end == PairEnd::Source { "source(C)" } else { "target(C)" };
+    let second = if excluded.end == PairEnd::Source { "source(!C)" } else { "target(!C)" };
+    Some(TraitConflict { first, second })
 }
 
 /// Watches the components of constraints from now on.

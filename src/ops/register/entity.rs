@@ -136,7 +136,7 @@ pub(crate) fn entity_of_type_id(world: &mut World, id: TypeId) -> Entity {
     entity_of_type(world, TypeRef::of_id(id))
 }
 
-pub(in crate::ops) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
+pub(crate) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
     let data = type_ref.data;
     let (mut spare, mut has_column) = (None, false);
     let entity = loop {

@@ -95,6 +95,10 @@ impl PairPattern for Wildcard {
 /// `On<PairInserted<R>>`: after a pair of `R` was inserted, or its value replaced. The pair and all that came
 /// with it are readable.
 ///
+/// A clone has its components when its pairs are inserted, and may be despawned by an observer. Not so where Bevy clones several
+/// entities at once ([`linked_cloning`](bevy_ecs::entity::EntityClonerBuilder::linked_cloning)), and some of those that go with the
+/// clone are still to be cloned: Bevy 0.20 panics then, whichever observer despawned them.
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::prelude::*;

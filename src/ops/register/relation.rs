@@ -149,6 +149,7 @@ pub(in crate::ops) fn add_type_relation<R: Relation>(world: &mut World) -> Added
     let id = known.unwrap_or_else(|| store.registry_mut().add(entity, Some(type_id)));
     let entry = store.registry_mut().entry_mut(id);
     entry.declared = true;
+    entry.register = Some(R::register);
     entry.name = Some(short_name(core::any::type_name::<R>()));
     entry.keys.insert(0, key);
     if size_of::<R>() > 0 {
@@ -191,6 +192,12 @@ pub(crate) fn spawn_relation(
             Err(error)
         }
     }
+}
+
+/// Notes the component that shows the pairs of a relation: expressions do not list it.
+#[cfg(feature = "bevy_reflect")]
+pub(crate) fn note_mirror(world: &mut World, id: RelationId, component: bevy_ecs::component::ComponentId) {
+    ensure_store(world).registry_mut().entry_mut(id).mirror = Some(component);
 }
 
 /// Keeps ticks of the pairs of `R` from now on.

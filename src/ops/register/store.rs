@@ -11,13 +11,14 @@ use super::{
 use crate::{
     fetch,
     names::NameIndex,
-    relation::{CHILD_OF, IS_A, IsA, Relation, SLOT_OF, SlotOf, Tagged},
+    relation::{CHILD_OF, IS_A, IsA, Prefab, Relation, SLOT_OF, SlotOf, Tagged},
     store::{Activity, PairStore, type_ref},
 };
 use alloc::{vec, vec::Vec};
 use bevy_ecs::{
     change_detection::CheckChangeTicks,
     entity::Entity,
+    entity_disabling::DefaultQueryFilters,
     hierarchy::ChildOf,
     lifecycle::Insert,
     observer::{Observer, On},
@@ -30,15 +31,9 @@ use bevy_ecs::{
 pub(crate) fn ensure_store(world: &mut World) -> &mut PairStore {
     fetch::store_mut_if(world, |_| true).unwrap_or_else(|world| {
         bootstrap(world, Activity::Starting);
-        existing_store(world)
+        // It was inserted, but an observer may have cleared the resources since.
+        world.get_resource_or_insert_with(PairStore::with_built_ins).into_inner()
     })
-}
-
-fn existing_store(world: &mut World) -> &mut PairStore {
-    match fetch::store_mut(world) {
-        Some(store) => store,
-        None => unreachable!("the store was just inserted"),
-    }
 }
 
 /// Makes the store, if there is none, without taking relations into use: until something does, parents and children are
@@ -133,6 +128,7 @@ fn bootstrap(world: &mut World, activity: Activity) {
     // Those of a store that is gone go with it.
     world.insert_resource(Watches::default());
     world.init_resource::<Cascade>();
+    hide_prefabs(world);
     watch::install(world, keys::spawn_observers);
     watch::install(world, spawn_tick_observer);
     watch::install(world, spawn_idle_observer);
@@ -149,6 +145,15 @@ fn bootstrap(world: &mut World, activity: Activity) {
             && store.registry().of_type::<SlotOf>() == Some(SLOT_OF)
             && store.registry().of_type::<ChildOf>() == Some(CHILD_OF)
     }));
+}
+
+/// Lets queries leave prefabs out: those that are made from now on.
+fn hide_prefabs(world: &mut World) {
+    let prefab = world.register_component::<Prefab>();
+    // It is missing while the user has it out of the world, or has removed it.
+    if let Some(mut filters) = world.get_resource_mut::<DefaultQueryFilters>() {
+        filters.register_disabling_component(prefab);
+    }
 }
 
 /// Spawns the observer that keeps old ticks from seeming new once the counter of the world wraps around.

@@ -37,7 +37,7 @@ impl Watches {
 }
 
 /// Spawns observers that must not go. `spawn` also brings up to date what they keep right.
-pub(in crate::ops) fn install(world: &mut World, spawn: fn(&mut World) -> Vec<Entity>) {
+pub(crate) fn install(world: &mut World, spawn: fn(&mut World) -> Vec<Entity>) {
     let observers = spawn(world);
     world.flush();
     for &observer in &observers {

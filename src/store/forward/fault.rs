@@ -166,11 +166,11 @@ mod tests {
         bed.link(0, 1);
         bed.link(2, 3);
         let source = bed.entities[2].index_u32();
-        let word = exclusive(bed.index()).words.get(source);
+        let target = exclusive(bed.index()).targets.get(source);
         bed.unlink(2, 3);
         bed.is_sound();
         // Its target has no list any more.
-        *exclusive(bed.index()).words.get_mut(source) = word;
+        *exclusive(bed.index()).targets.get_mut(source) = target;
         assert_eq!(bed.broken(), Some(Invariant::Mirror));
     }
 }

@@ -1,28 +1,33 @@
 //! Reading the pairs of many sources that mostly follow each other: their slots are on the same page.
+//!
+//! A slot is found by the index of the source, and tells which entity it is of. An entity that was just found alive need not be
+//! compared with that, as no pair names a dead entity (*Alive*): `compare` says whether it has to be all the same.
 
-use super::{ExclusiveForward, Forward, Held, ManyForward, ManySlot, generation};
-use crate::store::{pages::Page, reverse::Reverse};
+use super::{ExclusiveForward, Forward, Held, ManyForward, ManySlot, SourceEnd, generation};
+use crate::store::pages::Page;
 use bevy_ecs::entity::Entity;
 
 /// Reads sources of an exclusive relation.
 pub(crate) struct ExclusiveReader<'w> {
     forward: &'w ExclusiveForward,
-    reverse: &'w Reverse,
-    page: Page<'w, u64>,
+    targets: Page<'w, u64>,
+    ends: Page<'w, SourceEnd>,
+    compare: bool,
 }
 
 impl ExclusiveReader<'_> {
-    /// The index of the target, in the low half, plus one. 0 if there is no target.
+    /// The bits of the target, or 0.
     #[inline]
-    fn word(&mut self, source: Entity) -> u32 {
-        let word = self.page.get(&self.forward.words, source.index_u32());
-        if (word >> 32) as u32 == generation(source) { word as u32 } else { 0 }
+    fn word(&mut self, source: Entity) -> u64 {
+        let Self { forward, targets, ends, compare } = self;
+        let index = source.index_u32();
+        let word = targets.get(&forward.targets, index);
+        if *compare && ends.get(&forward.ends, index).generation != generation(source) { 0 } else { word }
     }
 
-    /// The index of the target of a source.
     #[inline]
-    pub(crate) fn target_index(&mut self, source: Entity) -> Option<u32> {
-        self.word(source).checked_sub(1)
+    pub(crate) fn target(&mut self, source: Entity) -> Option<Entity> {
+        Entity::try_from_bits(self.word(source))
     }
 
     #[inline]
@@ -32,25 +37,28 @@ impl ExclusiveReader<'_> {
 
     #[inline]
     pub(crate) fn has(&mut self, source: Entity, target: Entity) -> bool {
-        self.word(source) == target.index_u32() + 1 && self.reverse.list(target).is_some()
+        self.word(source) == target.to_bits()
     }
 }
 
-/// Follows an exclusive relation from entity index to entity index, without the lists of the targets.
+/// Follows an exclusive relation from source to target.
 #[derive(Clone, Copy)]
-pub(crate) struct Upward<'w>(&'w ExclusiveForward);
+pub(crate) struct Upward<'w> {
+    forward: &'w ExclusiveForward,
+    compare: bool,
+}
 
 impl Upward<'_> {
-    /// The index of the target of a source.
     #[inline]
-    pub(crate) fn target_index(self, source: Entity) -> Option<u32> {
-        self.0.target_index(source)
+    pub(crate) fn target(self, source: Entity) -> Option<Entity> {
+        let target = Entity::try_from_bits(self.forward.targets.get(source.index_u32()))?;
+        (!self.compare || self.forward.place(source).is_some()).then_some(target)
     }
 
     /// False if a source came first to its target, which may have no other then.
     #[inline]
     pub(crate) fn has_siblings(self, source: Entity) -> bool {
-        self.0.places.get(source.index_u32()) > 0
+        self.forward.ends.get(source.index_u32()).place > 0
     }
 }
 
@@ -90,19 +98,70 @@ pub(crate) enum Reader<'w> {
 
 impl Forward {
     #[inline]
-    pub(crate) fn upward(&self) -> Option<Upward<'_>> {
+    pub(crate) fn upward(&self, compare: bool) -> Option<Upward<'_>> {
         match self {
-            Self::Exclusive(forward) => Some(Upward(forward)),
+            Self::Exclusive(forward) => Some(Upward { forward, compare }),
             Self::Many(_) => None,
         }
     }
 
-    pub(crate) fn reader<'w>(&'w self, reverse: &'w Reverse) -> Reader<'w> {
+    pub(crate) fn reader(&self, compare: bool) -> Reader<'_> {
         match self {
             Self::Exclusive(forward) => {
-                Reader::Exclusive(ExclusiveReader { forward, reverse, page: forward.words.page(0) })
+                let (targets, ends) = (forward.targets.page(0), forward.ends.page(0));
+                Reader::Exclusive(ExclusiveReader { forward, targets, ends, compare })
             }
             Self::Many(forward) => Reader::Many(ManyReader { forward, page: forward.slots.page(0) }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Reader;
+    use crate::{relation::RelationTraits, store::check::tests::Bed};
+    use bevy_ecs::entity::Entity;
+
+    #[test]
+    fn a_source_is_not_taken_for_another_that_had_its_index() {
+        for traits in [RelationTraits::new(), RelationTraits::new().exclusive()] {
+            let mut bed = Bed::new(traits);
+            bed.link(0, 1);
+            let (source, target) = (bed.entities[0], bed.entities[1]);
+            let later = source.generation().after_versions(1);
+            let later = Entity::from_index_and_generation(source.index(), later);
+            let index = bed.index();
+            for (entity, has) in [(source, true), (later, false), (target, false)] {
+                let found = match index.reader(true) {
+                    Reader::Exclusive(mut reader) => {
+                        assert_eq!(reader.target(entity), has.then_some(target));
+                        (reader.has_any(entity), reader.has(entity, target))
+                    }
+                    Reader::Many(mut reader) => (reader.has_any(entity), reader.has(entity, target)),
+                };
+                assert_eq!(found, (has, has));
+                assert_eq!((index.has_any(entity), index.has(entity, target)), found);
+                assert_eq!(index.first_target(entity), has.then_some(target));
+                if let Some(upward) = index.upward(true) {
+                    assert_eq!(upward.target(entity), has.then_some(target));
+                }
+            }
+            // Nor does it find the pair, or remove it.
+            assert_eq!(index.unlink(later, target), None);
+            assert!(index.unlink(source, target).is_some());
+            bed.is_sound();
+        }
+    }
+
+    #[test]
+    fn it_is_known_when_sources_have_to_be_compared() {
+        let mut bed = Bed::new(RelationTraits::new().exclusive());
+        bed.link(0, 1);
+        assert!(!bed.store.compares(bed.id));
+        let source = bed.entities[0];
+        bed.store.participants_mut().strip(source);
+        assert!(bed.store.compares(bed.id));
+        bed.store.participants_mut().set_marked(source, true);
+        assert!(!bed.store.compares(bed.id));
     }
 }

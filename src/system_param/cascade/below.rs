@@ -22,7 +22,7 @@ where
     /// [`for_each`](Self::for_each) of `root` and everything below it. The parent of `root` is read too, as it is.
     ///
     /// # Complexity
-    /// A step per pair below `root`, besides what follows changes.
+    /// O(pairs below `root`), besides what follows changes.
     pub fn for_each_below(
         &mut self,
         root: Entity,

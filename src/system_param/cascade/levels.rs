@@ -306,7 +306,7 @@ impl Levels {
     /// gives the first slot of the new ones. These have no pairs, or the journal would have told of them.
     ///
     /// # Complexity
-    /// A step per storage, and per entity that stands behind a new one in a storage: new ones come in at the end.
+    /// O(storages + entities that stand behind a new one in a storage): new ones come in at the end.
     pub(super) fn discover<'w>(
         &mut self,
         storages: impl Iterator<Item = StorageRows<'w>>,

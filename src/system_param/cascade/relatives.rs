@@ -68,7 +68,7 @@ where
     /// relations in which it can have several.
     ///
     /// # Complexity
-    /// A step per entity and per pair, with a look-up for each pair.
+    /// O(entities + pairs), with a look-up for each pair.
     pub fn for_each_with_parents(
         &mut self,
         mut visit: impl FnMut(D::Item<'_, '_>, CascadeItems<'_, '_, P, TargetIter<'_>>),

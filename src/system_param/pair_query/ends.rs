@@ -3,7 +3,7 @@
 
 use super::{PairEdge, Pairs, Scope};
 use crate::{
-    fetch::{CursorSet, FetchCursor, RowHint, StorageEntities, entity_at, table_row},
+    fetch::{CursorSet, FetchCursor, RowHint, StorageEntities, table_row},
     relation::Relation,
     store::{ExclusiveReader, RelationIndex, SourceIter},
 };
@@ -148,7 +148,9 @@ where
         let all_match = self.targets.all_match(rows.len(), |entity| !index.is_target(entity));
         let mut place = RowHint::UNKNOWN;
         let part = part.start..part.end.min(rows.len());
-        if let (StorageEntities::Table(entities), Some(reader)) = (rows, index.exclusive_reader()) {
+        if let (StorageEntities::Table(entities), Some(reader)) =
+            (rows, index.exclusive_reader(pairs.compare))
+        {
             let sources = part.clone().zip(&entities[part]);
             // SAFETY: these are the entities of the table that was entered; `all_match` as required.
             unsafe {
@@ -188,8 +190,7 @@ where
         let entities = self.targets.entities();
         let Self { sources: of_sources, targets: of_targets, target_set, overlap } = self;
         for (at, &source) in sources {
-            let Some(index) = reader.target_index(source) else { continue };
-            let Some(target) = entity_at(entities, index) else { continue };
+            let Some(target) = reader.target(source) else { continue };
             // SAFETY: the table has this row.
             let row = unsafe { table_row(at) };
             let cursor = if ALL_MATCH {

@@ -3,9 +3,9 @@
 
 use super::{PairEdge, Pairs, Scope, ends::Ends};
 use crate::{
-    fetch::{FetchCursor, RowHint, StorageEntities, entity_at},
+    fetch::{FetchCursor, RowHint, StorageEntities},
     relation::{ExclusiveRelation, Relation},
-    store::{ListIter, RelationIndex, SourceIter, TargetIter},
+    store::{ListIter, RelationIndex, SourceIter, TargetIter, Upward},
 };
 use bevy_ecs::{
     entity::Entity,
@@ -41,7 +41,7 @@ impl<'w, 's> PairCursor<'w, 's> {
     #[inline]
     fn next<D: QueryData, F: QueryFilter>(
         &mut self,
-        index: &'w RelationIndex,
+        (index, upward): (&'w RelationIndex, Option<Upward<'w>>),
         cursor: &mut FetchCursor<'w, 's, D, F>,
         place: &mut RowHint,
     ) -> Option<(Entity, Entity)> {
@@ -53,13 +53,8 @@ impl<'w, 's> PairCursor<'w, 's> {
                 match rows.get(*at) {
                     Some((entity, row)) => {
                         (*at, *source) = (*at + 1, Some(entity));
-                        *targets = match index.upward() {
-                            Some(upward) => {
-                                let target = upward.target_index(entity);
-                                TargetIter::one(
-                                    target.and_then(|target| entity_at(cursor.entities(), target)),
-                                )
-                            }
+                        *targets = match upward {
+                            Some(upward) => TargetIter::one(upward.target(entity)),
                             None => index.targets(entity),
                         };
                         *place = cursor.place(row);
@@ -128,6 +123,7 @@ where
     #[inline]
     unsafe fn next_row(&mut self) -> Option<PairRow<'w, 's, R, S, T>> {
         let index = self.pairs.index?;
+        let index = (index, index.upward(self.pairs.compare));
         loop {
             let (source, target) = self.walk.next(index, &mut self.ends.sources, &mut self.of_source)?;
             // SAFETY: as the caller promises.

@@ -95,8 +95,8 @@ use ends::{Ends, Places};
 ///
 /// # Complexity
 ///
-/// Over all pairs, a step per entity that matches `S` and `F` or a step per pair, whichever is less, and a constant
-/// per pair. Of one end, a constant per pair. [`for_each`](Self::for_each) over targets remembers where their sources
+/// Over all pairs, O(entities that match `S` and `F`) or O(pairs), whichever is less, and O(1) per pair. Of one end, O(1)
+/// per pair. [`for_each`](Self::for_each) over targets remembers where their sources
 /// are, with eight bytes per pair.
 pub struct PairQuery<'w, 's, R, S, T = (), F = (), TF = ()>
 where

@@ -2,7 +2,7 @@
 //! keeps its invariants, that both APIs of a relationship agree, and that every way of reading gives the same.
 
 use super::readers::{Actor, Body, Rank, Readers};
-use crate::common::{Random, take_errors, world_that_records_errors};
+use crate::common::{Crew, CrewOf, Random, take_errors, world_that_records_errors};
 use bevy_ecs::{
     component::ComponentId,
     entity::{EntityCloner, EntityHashSet},
@@ -50,18 +50,6 @@ struct Loves;
 #[derive(Relation)]
 #[relation(acyclic)]
 struct After;
-
-#[derive(Component, Clone)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf {
-    #[relationship]
-    ship: Entity,
-    wage: u32,
-}
-
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 /// Comes and goes.
 #[derive(Component, Clone)]

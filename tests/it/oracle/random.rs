@@ -164,7 +164,21 @@ pub(crate) fn world(random: &mut Random) -> Model {
             model.pair(entity, value, random.pick(&entities));
         }
     }
+    mark_parts_of_prefabs(&mut model);
     model
+}
+
+/// What lies below a prefab is one.
+fn mark_parts_of_prefabs(model: &mut Model) {
+    let mut waiting: Vec<Node> =
+        model.marks.iter().filter(|(_, mark)| *mark == PREFAB).map(|&(node, _)| node).collect();
+    while let Some(parent) = waiting.pop() {
+        for child in children(model, parent) {
+            if model.marks.insert((child, PREFAB)) {
+                waiting.push(child);
+            }
+        }
+    }
 }
 
 fn children(model: &Model, parent: Node) -> Vec<Node> {

@@ -100,7 +100,7 @@ impl Axis {
     fn at(&self, value: f64) -> f64 {
         let (low, high) = self.powers;
         let Range { start, end } = self.paper;
-        start + (value.log10() - low) / (high - low) * (end - start)
+        start + (value.max(LEAST).log10() - low) / (high - low) * (end - start)
     }
 
     fn ticks(&self) -> impl Iterator<Item = f64> + use<> {
@@ -108,9 +108,12 @@ impl Axis {
     }
 }
 
-/// The least and the greatest; nothing is quicker than a thousandth of a nanosecond.
+/// What is less is shown there: nothing is quicker than a thousandth of a nanosecond.
+const LEAST: f64 = 0.001;
+
+/// The least and the greatest.
 fn bounds(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
-    let low = values.clone().fold(f64::MAX, f64::min).max(0.001);
+    let low = values.clone().fold(f64::MAX, f64::min).max(LEAST);
     (low, values.fold(low, f64::max))
 }
 

@@ -1,6 +1,8 @@
 //! Following a hierarchy from the roots down: the global matrix of each node is its parent's times its own.
 
 use super::Scale;
+#[cfg(flecs_parent)]
+use crate::transforms::FlecsParents;
 use crate::{
     harness::{Contestant, RoundSums, Stopwatch, Workload},
     random::Random,
@@ -89,6 +91,8 @@ fn grow<T: Transforms>(forest: &mut T, shape: Shape, shuffled: bool) -> Vec<T::I
 fn cascade(id: &'static str, shape: Shape, shuffled: bool, [flecs, recursion]: [f64; 2]) -> Workload {
     let contestants = vec![
         still("flecs", shape, shuffled, FlecsTransforms::new),
+        #[cfg(flecs_parent)]
+        still("flecs EcsParent", shape, shuffled, FlecsParents::new),
         still("bevy", shape, shuffled, BevyTransforms::recursion),
         still("ours ChildOf", shape, shuffled, BevyTransforms::child_of_cascade),
         still("ours", shape, shuffled, BevyTransforms::cascade).goal("flecs", flecs).goal("bevy", recursion),
@@ -114,6 +118,8 @@ fn churn(shape: Shape) -> Workload {
     let sums = RoundSums::default();
     let contestants = vec![
         moving("flecs", shape, &sums, FlecsTransforms::new),
+        #[cfg(flecs_parent)]
+        moving("flecs EcsParent", shape, &sums, FlecsParents::new),
         moving("bevy", shape, &sums, BevyTransforms::recursion),
         moving("ours", shape, &sums, BevyTransforms::cascade).goal("flecs", 3.0),
     ];

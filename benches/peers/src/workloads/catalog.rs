@@ -62,6 +62,7 @@ pub const CATALOG: &[Entry] = &[
     .headline(),
     Entry::new("add", "insert_remove_value", "insert a pair with a value and remove it, all with one target"),
     Entry::new("add", "insert_remove_70", "insert a tag pair of the 70th relation of a world and remove it"),
+    Entry::new("add", "insert_remove_ticks", "insert a tag pair and remove it, while the time of insertion is kept"),
     Entry::new(
         "add",
         "insert_remove_observed_other",
@@ -75,6 +76,7 @@ pub const CATALOG: &[Entry] = &[
     Entry::new("add", "insert_remove_observed_10", "insert a tag pair, which is observed by ten, and remove it"),
     Entry::new("add", "commands", "insert a tag pair and remove it, through commands").headline(),
     Entry::new("retarget", "retarget", "give an exclusive pair another one of 1,000 targets").headline(),
+    Entry::new("retarget", "move_sources", "give all 100 sources of a target to another target").headline(),
     Entry::new("read", "has_pair", "has (R, T), entities in random order").headline(),
     Entry::new("read", "has_any", "has (R, *), entities in random order"),
     Entry::new("read", "first_target", "the first target, entities in random order").headline(),
@@ -167,6 +169,7 @@ pub const CATALOG: &[Entry] = &[
     Entry::new("names", "names_1", "find an entity without a parent by its name").headline(),
     Entry::new("names", "names_10", "find an entity by a path of 10 names"),
     Entry::new("names", "names_100", "find an entity by a path of 100 names").headline(),
+    Entry::new("names", "names_renamed", "give an entity another name, and find it by a path of 10 names"),
     Entry::new("expressions", "expr_vars", "`Ship, (DockedTo, $p), Planet($p)`, 10 ships per place")
         .headline(),
     Entry::new("expressions", "expr_vars_tagged", "the same, a tag of its own on each ship"),
@@ -198,15 +201,20 @@ pub const CATALOG: &[Entry] = &[
     Entry::new("expressions", "expr_or", "`A, B || (R, x)`, 10 targets"),
     Entry::new("expressions", "expr_or_spread", "the same, 10,000 targets"),
     Entry::new("expressions", "expr_plain", "`A, B`, two components").headline(),
+    Entry::new("expressions", "expr_value", "`Health.hp < 10`, 100 hits, nothing written since").headline(),
+    Entry::new("expressions", "expr_value_written", "the same, one in a hundred written since"),
+    Entry::new("expressions", "expr_plain_unrelated", "`A, B`, two components of entities without pairs"),
     Entry::new("expressions", "expr_compile", "reading and compiling five terms, per expression"),
     Entry::new("joins", "pair_query", "`&mut A` of each source with `&B` of its target; targets in four tables")
         .headline(),
+    Entry::new("joins", "pair_query_parallel", "the same on several threads, by the clock"),
     Entry::new("joins", "expr_write", "`A, (R, $t)`, `A` written through each row").headline(),
     Entry::new("joins", "expr_write_lacking", "`A, !(R, *)`, `A` written, half match").headline(),
     Entry::new("typed", "related_with", "a source whose target has a component").headline(),
+    Entry::new("typed", "added_pair", "a source, of which a hundredth got another target since the last run").headline(),
     Entry::new("typed", "changed_below", "a root below which something was written, a hundredth of the nodes, per node")
         .headline(),
-    Entry::new("typed", "islands", "insert a pair while islands are tracked, ten entities each"),
+    Entry::new("typed", "islands", "insert a pair while islands are tracked, ten entities each").headline(),
     Entry::new(
         "game",
         "game_frame",
@@ -231,6 +239,15 @@ pub const CATALOG: &[Entry] = &[
     Entry::new("memory", "memory_second", "bytes of a pair, where entities have pairs of another relation")
         .bytes(),
     Entry::new("memory", "memory_spawn", "bytes of an entity with two components and a pair").bytes(),
+    Entry::new("memory", "memory_churn", "bytes left of a pair, a target each, when all are gone").bytes().headline(),
+    Entry::new("huge", "huge_insert", "insert a tag pair, 1,000 targets; run once").headline(),
+    Entry::new(
+        "huge",
+        "huge_peak",
+        "bytes at the peak of a process, for an entity with two components and a pair; run once",
+    )
+    .bytes()
+    .headline(),
 ];
 
 /// What there is to say about a workload; one that is not listed is a family of its own.

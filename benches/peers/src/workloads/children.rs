@@ -2,8 +2,8 @@
 
 use super::sparse_fits;
 use crate::{
-    bevy::{LikedByList, LikesByHand, LikesInList, Naming},
-    flecs::{FlecsWorld, Id, Kind, pair},
+    bevy::{LikesByHand, LikesInList, LikesInSet, Naming},
+    flecs::{self, FlecsWorld, Id, Kind, pair},
     flecs_query::{FlecsQuery, Term},
     harness::{Contestant, Stopwatch, Workload},
     linked::Linked,
@@ -13,7 +13,7 @@ use crate::{
 use bevy_ecs::{
     component::Component,
     entity::{Entity, EntityHashMap},
-    relationship::RelationshipTarget,
+    relationship::{Relationship, RelationshipTarget},
     system::{Query, SystemState},
 };
 use bevy_relations::prelude::*;
@@ -54,7 +54,12 @@ pub(super) fn of_target(size: usize, per_target: usize, order: Order) -> Workloa
     let mut contestants = vec![
         Contestant::new("flecs", move || plan.flecs()),
         Contestant::new("flecs query", move || plan.flecs_query(Kind::Exclusive)),
-        Contestant::new("bevy", move || plan.bevy()),
+        Contestant::new("flecs group", move || plan.flecs_group()),
+        Contestant::new("flecs ordered", move || plan.flecs_ordered(Kind::ChildOf)),
+        #[cfg(flecs_parent)]
+        Contestant::new("flecs EcsParent", move || plan.flecs_ordered(Kind::Parent)),
+        Contestant::new("bevy", move || plan.bevy::<LikesInList>()),
+        Contestant::new("bevy set", move || plan.bevy::<LikesInSet>()),
         Contestant::new("by hand", move || plan.by_hand()),
         Contestant::new("ours", move || plan.pair_query()).goal("flecs", goal),
         Contestant::new("ours get each", move || plan.sources()),
@@ -151,16 +156,67 @@ impl Plan {
         }
     }
 
-    /// The list that Bevy keeps at the target.
-    fn bevy(self) -> impl FnMut(&mut Stopwatch) -> u64 {
-        let (mut world, targets) = self.0.named::<LikesInList, _>(Number::of);
-        let visits = self.visits(&targets);
-        let mut state = SystemState::<(Query<&LikedByList>, Query<&Number>)>::new(&mut world);
+    /// A cached query whose tables are in a group for each target.
+    fn flecs_group(self) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let mut world = FlecsWorld::new();
+        let relation = world.relation(Kind::Exclusive);
+        let numbers = world.component::<Number>();
+        let (_, targets) = self.0.flecs(&mut world, relation, numbers, Number::of);
+        let query = FlecsQuery::grouped(&mut world, &[Term::read(numbers)], relation);
+        let visits: Vec<Id> = self.visits(&targets);
         move |watch| {
-            let (lists, numbers) = state.get(&world).expect("queries are always available");
             self.time(watch, &visits, |target, sum| {
-                let Ok(list) = lists.get(target) else { return };
-                numbers.iter_many(list.iter()).matched().for_each(|&number| sum.add(number));
+                query.for_each_table_of(&mut world, target, |table| {
+                    let column = table.field::<Number>(0).expect("the term is not optional");
+                    column.iter().for_each(|number| sum.add(number.get()));
+                });
+            })
+        }
+    }
+
+    /// The list of children that Flecs keeps at a parent, in its hierarchy.
+    fn flecs_ordered(self, kind: Kind) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let mut world = FlecsWorld::new();
+        let child_of = world.relation(kind);
+        let numbers = world.component::<Number>();
+        let link = move |world: &mut FlecsWorld, source, target| {
+            #[cfg(flecs_parent)]
+            if kind == Kind::Parent {
+                let parent = world.parent();
+                return world.set(source, parent, &target);
+            }
+            world.add(source, pair(child_of, target));
+        };
+        let (_, targets) = self.0.flecs_by(
+            &mut world,
+            numbers,
+            Number::of,
+            |world, targets| {
+                if kind == Kind::ChildOf {
+                    targets.iter().for_each(|&target| world.add(target, flecs::ordered_children()));
+                }
+            },
+            link,
+        );
+        let visits: Vec<Id> = self.visits(&targets);
+        move |watch| {
+            self.time(watch, &visits, |target, sum| {
+                let children = world.children(target).iter();
+                children.filter_map(|&child| world.get(child, numbers)).for_each(|number| sum.add(number));
+            })
+        }
+    }
+
+    /// What Bevy keeps at the target.
+    fn bevy<R: Relationship>(self) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let (mut world, targets) = self.0.named::<R, _>(Number::of);
+        let visits = self.visits(&targets);
+        let mut state = SystemState::<(Query<&R::RelationshipTarget>, Query<&Number>)>::new(&mut world);
+        move |watch| {
+            let (collections, numbers) = state.get(&world).expect("queries are always available");
+            self.time(watch, &visits, |target, sum| {
+                let Ok(collection) = collections.get(target) else { return };
+                numbers.iter_many(collection.iter()).matched().for_each(|&number| sum.add(number));
             })
         }
     }

@@ -19,6 +19,8 @@ pub(super) fn tree(size: usize) -> Workload {
     let contestants = vec![
         fell("flecs", size, || Flecs::new(Kind::ChildOf, Way::Direct)),
         fell("flecs parent last", size, || Flecs::new(Kind::ChildOfLast, Way::Direct)),
+        #[cfg(flecs_parent)]
+        fell("flecs EcsParent", size, || Flecs::new(Kind::Parent, Way::Direct)),
         fell("bevy", size, || Bevy::<ChildOf>::new(Way::Direct)),
         demanding(
             size,
@@ -44,6 +46,7 @@ pub(super) fn target(size: usize) -> Workload {
     let contestants = vec![
         forsake("flecs", size, || Flecs::new(Kind::Fragmenting, Way::Direct)),
         forsake("bevy", size, || Bevy::<LikesInSet>::new(Way::Direct)),
+        forsake("bevy list", size, || Bevy::<LikesInList>::new(Way::Direct)),
         demanding(size, forsake("ours", size, || Ours::<Likes>::new(Way::Direct)), &[("flecs", 2.0)]),
     ];
     Workload { id: "despawn_target", size, elements: size * repeats(size), contestants }
@@ -53,7 +56,8 @@ pub(super) fn target(size: usize) -> Workload {
 pub(super) fn former(size: usize) -> Workload {
     let contestants = vec![
         outlive("flecs", size, || Flecs::new(Kind::Fragmenting, Way::Direct)),
-        outlive("bevy", size, || Bevy::<LikesInList>::new(Way::Direct)),
+        // To take sources at random from a list of all of them would take longer than all else.
+        outlive("bevy", size, || Bevy::<LikesInSet>::new(Way::Direct)),
         outlive("ours", size, || Ours::<Likes>::new(Way::Direct)),
     ];
     Workload { id: "despawn_former", size, elements: size * repeats(size), contestants }

@@ -3,6 +3,7 @@
 mod graphs;
 mod scene;
 mod terms;
+mod values;
 
 use crate::harness::Workload;
 
@@ -21,7 +22,10 @@ pub(super) fn all(quick: bool) -> Vec<Workload> {
         terms::deep(100_000 / part, 4),
         terms::deep(100_000 / part, 16),
         terms::plain(100_000 / part),
+        terms::unrelated(100_000 / part),
         terms::compile(),
+        values::hits(100_000 / part, 0),
+        values::hits(100_000 / part, 1_000 / part),
     ];
     all.extend(terms::operators(100_000 / part));
     all

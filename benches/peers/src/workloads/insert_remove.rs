@@ -20,7 +20,7 @@ pub(super) fn many_targets(size: usize) -> Workload {
 }
 
 fn existing_targets(id: &'static str, size: usize, targets: usize) -> Workload {
-    let contestants = vec![
+    let mut contestants = vec![
         toggle("flecs", size, targets, || Flecs::new(Kind::Fragmenting, Way::Direct)),
         toggle("flecs DontFragment", size, targets, || Flecs::new(Kind::Sparse, Way::Direct)),
         toggle("bevy", size, targets, || Bevy::<LikesInSet>::new(Way::Direct)),
@@ -31,6 +31,11 @@ fn existing_targets(id: &'static str, size: usize, targets: usize) -> Workload {
             .goal("bevy", 5.0),
         toggle("ours batch", size, targets, || Ours::<Likes>::new(Way::Batch)).goal("flecs", 8.0),
     ];
+    // Taking a source out of a list takes the longer, the longer the list.
+    if size / targets.min(size) <= 100 {
+        let list = toggle("bevy list", size, targets, || Bevy::<LikesInList>::new(Way::Direct));
+        contestants.insert(3, list);
+    }
     Workload { id, size, elements: size * repeats(size), contestants }
 }
 
@@ -103,6 +108,18 @@ pub(super) fn beyond(size: usize) -> Workload {
         toggle("ours batch", size, 1, || Ours::<Likes>::among(70, Way::Batch)),
     ];
     Workload { id: "insert_remove_70", size, elements: size * repeats(size), contestants }
+}
+
+/// When pairs were inserted is kept, as Bevy keeps it for its components anyway.
+pub(super) fn ticks(size: usize) -> Workload {
+    let contestants = vec![
+        toggle("flecs", size, 1, || Flecs::new(Kind::Fragmenting, Way::Direct)),
+        toggle("bevy", size, 1, || Bevy::<LikesInSet>::new(Way::Direct)),
+        toggle("by hand", size, 1, || Bevy::<LikesByHand>::new(Way::Direct)),
+        toggle("ours", size, 1, || Ours::<Likes>::with_ticks(Way::Direct)),
+        toggle("ours batch", size, 1, || Ours::<Likes>::with_ticks(Way::Batch)),
+    ];
+    Workload { id: "insert_remove_ticks", size, elements: size * repeats(size), contestants }
 }
 
 /// [`toggle`], of which `observers` see each insertion.

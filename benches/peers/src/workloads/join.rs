@@ -132,12 +132,34 @@ impl Plan {
     /// Runs `work` over a world, and adds up what all sources have then.
     fn bevy_round(
         self,
-        mut world: World,
+        world: World,
         mut work: impl FnMut(&mut World) + 'static,
+    ) -> impl FnMut(&mut Stopwatch) -> u64 {
+        self.round(world, move |world, watch| {
+            watch.time(|| (0..self.repeats()).for_each(|_| work(world)));
+        })
+    }
+
+    /// The same, by the clock.
+    fn threads_round(
+        self,
+        world: World,
+        mut work: impl FnMut(&mut World) + 'static,
+    ) -> impl FnMut(&mut Stopwatch) -> u64 {
+        bevy_tasks::ComputeTaskPool::get_or_init(bevy_tasks::TaskPool::new);
+        self.round(world, move |world, watch| {
+            watch.time_threads(|| (0..self.repeats()).for_each(|_| work(world)));
+        })
+    }
+
+    fn round(
+        self,
+        mut world: World,
+        mut time: impl FnMut(&mut World, &mut Stopwatch) + 'static,
     ) -> impl FnMut(&mut Stopwatch) -> u64 {
         let mut all = world.query::<&mut Fuel>();
         move |watch| {
-            watch.time(|| (0..self.repeats()).for_each(|_| work(&mut world)));
+            time(&mut world, watch);
             let take =
                 |mut fuel: bevy_ecs::change_detection::Mut<Fuel>| u64::from(std::mem::take(&mut fuel.0));
             let sum = all.iter_mut(&mut world).map(take).sum();
@@ -232,6 +254,42 @@ pub(super) fn pair_query(size: usize) -> Workload {
         contestants.insert(1, Contestant::new("flecs DontFragment", flecs(Kind::SparseExclusive, false)));
     }
     Workload { id: "pair_query", size, elements: size * plan.repeats(), contestants }
+}
+
+/// The same on several threads, by the clock.
+pub(super) fn pair_query_parallel(size: usize) -> Workload {
+    let plan = Plan { sources: size, every: 1 };
+    let contestants = vec![
+        Contestant::new("bevy", move || {
+            let mut world = plan.bevy();
+            let mut state = SystemState::<(Query<(&mut Fuel, &LikesInList)>, Query<&Depot>)>::new(&mut world);
+            plan.threads_round(world, move |world| {
+                let (mut sources, targets) = state.get_mut(world).expect("queries are always available");
+                sources.par_iter_mut().for_each(|(mut fuel, link)| {
+                    if let Ok(depot) = targets.get(link.target()) {
+                        fuel.0 += depot.0;
+                    }
+                });
+            })
+        }),
+        Contestant::new("ours", move || {
+            let mut world = plan.ours();
+            let mut state = SystemState::<PairQuery<DockedTo, &mut Fuel, &Depot>>::new(&mut world);
+            plan.threads_round(world, move |world| {
+                let mut pairs = state.get_mut(world).expect("the plugin provides what it needs");
+                pairs.par_for_each(|mut fuel, _, depot| fuel.0 += depot.0);
+            })
+        }),
+        Contestant::new("ours one thread", move || {
+            let mut world = plan.ours();
+            let mut state = SystemState::<PairQuery<DockedTo, &mut Fuel, &Depot>>::new(&mut world);
+            plan.threads_round(world, move |world| {
+                let mut pairs = state.get_mut(world).expect("the plugin provides what it needs");
+                pairs.for_each(|mut fuel, _, depot| fuel.0 += depot.0);
+            })
+        }),
+    ];
+    Workload { id: "pair_query_parallel", size, elements: size * plan.repeats(), contestants }
 }
 
 /// A system with an expression.

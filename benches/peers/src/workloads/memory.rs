@@ -60,6 +60,35 @@ pub(super) fn spawned(size: usize) -> Workload {
     Workload { id: "memory_spawn", size, elements: size, contestants }
 }
 
+/// What is left of pairs, each with a target of its own, when all are gone and memory was asked back.
+pub(super) fn churn(size: usize) -> Workload {
+    let plan = Plan { size, targets: size };
+    let contestants = vec![
+        Contestant::new("flecs", move || {
+            count_flecs();
+            removing(plan, || Flecs::new(Kind::Exclusive, Way::Direct))
+        }),
+        Contestant::new("bevy", move || removing(plan, || Bevy::<LikesInList>::new(Way::Direct))),
+        Contestant::new("by hand", move || removing(plan, || Bevy::<LikesByHand>::new(Way::Direct))),
+        Contestant::new("ours", move || removing(plan, || Ours::<DockedTo>::new(Way::Direct))),
+    ];
+    Workload { id: "memory_churn", size, elements: size, contestants }
+}
+
+fn removing<S: Side>(plan: Plan, new: impl Fn() -> S) -> impl FnMut(&mut Stopwatch) -> u64 {
+    move |watch| {
+        let mut side = new();
+        let links = plan.links(&mut side);
+        watch.weigh(|| {
+            side.insert_all(&links);
+            side.remove_all(&links);
+            side.end_frame();
+            side.tidy();
+        });
+        side.count_links(&links) as u64
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Plan {
     size: usize,

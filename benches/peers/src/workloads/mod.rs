@@ -9,11 +9,13 @@ mod expr;
 mod filter;
 mod game;
 mod hub;
+mod huge;
 mod inherit;
 mod insert_remove;
 mod join;
 mod lookup;
 mod memory;
+mod move_sources;
 mod names;
 mod plugin;
 mod retarget;
@@ -50,6 +52,9 @@ impl Scale {
     }
 }
 
+/// What is this large is run once, a contestant at a time.
+pub const HUGE: usize = 10_000_000;
+
 const SIZES: &[usize] = &[1_000, 100_000, 1_000_000];
 
 /// Every workload, in the order of the [`CATALOG`], the small ones first.
@@ -63,11 +68,13 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
             insert_remove::many_targets,
             insert_remove::values,
             insert_remove::beyond,
+            insert_remove::ticks,
             insert_remove::observed_elsewhere,
             insert_remove::observed_once,
             insert_remove::observed_ten_times,
             commands::one_target,
             retarget::among_many,
+            move_sources::all,
             lookup::pair,
             lookup::any,
             lookup::first_target,
@@ -101,9 +108,11 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
     workloads.extend(each(wide, &[100_000, 1_000_000]));
     let chains: &[fn(usize) -> Workload] = &[up::chains, up::plain];
     workloads.extend(each(chains, if scale == Scale::Quick { &[4_096] } else { &[65_536] }));
-    let joins: &[fn(usize) -> Workload] = &[join::pair_query, join::write, join::write_lacking];
+    let joins: &[fn(usize) -> Workload] =
+        &[join::pair_query, join::pair_query_parallel, join::write, join::write_lacking];
     workloads.extend(each(joins, &[1_000, 100_000]));
-    let typed: &[fn(usize) -> Workload] = &[typed::inner_filter, typed::changed_below, typed::islands];
+    let typed: &[fn(usize) -> Workload] =
+        &[typed::inner_filter, typed::added, typed::changed_below, typed::islands];
     workloads.extend(each(typed, &[1_000, 100_000]));
     workloads.extend(game::all(scale));
     workloads.extend(each(&[plugin::spawn, plugin::reparent, plugin::despawn], &[1_000, 100_000]));
@@ -117,6 +126,8 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
     workloads.extend(each(NAMES, &[1_000, 100_000]));
     workloads.extend(each(MEMORY, if scale == Scale::Quick { &[10_000] } else { &[100_000] }));
     workloads.extend(expr::all(scale == Scale::Quick));
+    let huge = if scale == Scale::Quick { 10_000 } else { HUGE };
+    workloads.extend([huge::insert(huge), huge::peak(huge)]);
     let place = |workload: &Workload| CATALOG.iter().position(|entry| entry.id == workload.id);
     workloads.sort_by_key(|workload| (place(workload), workload.size));
     workloads
@@ -140,14 +151,19 @@ const READING: &[fn(usize) -> Workload] = &[
 const CLIMBING: &[fn(usize) -> Workload] =
     &[|leaves| up::nearest(leaves, 4), |leaves| up::nearest(leaves, 16), |leaves| up::nearest(leaves, 64)];
 
-const NAMES: &[fn(usize) -> Workload] =
-    &[|size| names::path(size, 1), |size| names::path(size, 10), |size| names::path(size, 100)];
+const NAMES: &[fn(usize) -> Workload] = &[
+    |size| names::path(size, 1),
+    |size| names::path(size, 10),
+    |size| names::path(size, 100),
+    names::renamed,
+];
 
 const MEMORY: &[fn(usize) -> Workload] = &[
     |size| memory::pairs(size, 1_000),
     |size| memory::pairs(size, size),
     memory::second_relation,
     memory::spawned,
+    memory::churn,
 ];
 
 /// Whether the second storage of Flecs has room for such pairs: it keeps a set per target, with a place for every
@@ -184,7 +200,7 @@ mod tests {
     #[test]
     #[cfg_attr(debug_assertions, ignore = "takes minutes without optimization")]
     fn contestants_agree_on_every_workload() {
-        let once = Rounds { most: 1, least: 1, within: Duration::ZERO };
+        let once = Rounds { warm_up: 2, most: 1, least: 1, within: Duration::ZERO };
         for workload in workloads(Scale::Quick) {
             let laps = compare(&workload, once);
             assert_eq!(laps.len(), workload.contestants.len());

@@ -2,7 +2,7 @@
 
 use super::{TARGETS, repeats, shuffled_sources};
 use crate::{
-    bevy::{Bevy, LikesByHand, LikesInSet},
+    bevy::{Bevy, LikesByHand, LikesInList, LikesInSet},
     flecs::{Flecs, Kind},
     harness::{Contestant, Stopwatch, Workload},
     ours::{DockedTo, Ours},
@@ -20,6 +20,7 @@ pub(super) fn among_many(size: usize) -> Workload {
         retarget("flecs", size, || Flecs::new(Kind::Exclusive, Way::Direct)),
         retarget("flecs DontFragment", size, || Flecs::new(Kind::SparseExclusive, Way::Direct)),
         retarget("bevy", size, || Bevy::<LikesInSet>::new(Way::Direct)),
+        retarget("bevy list", size, || Bevy::<LikesInList>::new(Way::Direct)),
         retarget("bevy batch", size, || Bevy::<LikesInSet>::new(Way::Batch)),
         retarget("by hand", size, || Bevy::<LikesByHand>::new(Way::Direct)),
         retarget("ours", size, || Ours::<DockedTo>::new(Way::Direct))

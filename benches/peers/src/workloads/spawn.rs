@@ -11,7 +11,11 @@ use crate::{
 
 /// One call per entity.
 pub(super) fn one_by_one(size: usize) -> Workload {
-    workload("spawn", size, Way::Direct, [3.0, 1.1])
+    let mut workload = workload("spawn", size, Way::Direct, [3.0, 1.1]);
+    workload
+        .contestants
+        .insert(1, spawn("flecs table", size, || Flecs::new(Kind::Fragmenting, Way::Direct).tabled()));
+    workload
 }
 
 /// One deferred command per entity.

@@ -11,7 +11,7 @@ use bevy_ecs::{
     component::Component,
     entity::Entity,
     hierarchy::{ChildOf, Children},
-    query::{With, Without},
+    query::{Changed, With, Without},
     system::{IntoSystem, Query},
     world::{Ref, World},
 };
@@ -19,7 +19,7 @@ use bevy_relations::{
     id::PairId,
     islands::WorldIslandsExt,
     prelude::*,
-    query::{ChangedBelow, Target},
+    query::{AddedPair, ChangedBelow, Target},
 };
 
 #[derive(Component, Clone, Copy)]
@@ -149,6 +149,59 @@ fn changes<M: 'static>(
             let node = nodes[random.below(nodes.len())];
             world.get_mut::<Fuel>(node).expect("it is alive").0 += 1;
         }
+        let found = watch.time(|| world.run_system(system).expect("its parameters are there"));
+        world.clear_trackers();
+        found
+    }
+}
+
+/// Sources that got another target since the last run: a hundredth of them did.
+pub(super) fn added(size: usize) -> Workload {
+    let contestants = vec![
+        Contestant::new("bevy", move || {
+            let link = |world: &mut World, ship: Entity, depot: Entity| {
+                world.entity_mut(ship).insert(LikesInList::new(depot));
+            };
+            sent(World::new(), size, link, |ships: Query<&Fuel, Changed<LikesInList>>| {
+                ships.iter().map(|fuel| u64::from(fuel.0)).sum::<u64>()
+            })
+        }),
+        Contestant::new("ours", move || {
+            let link = |world: &mut World, ship: Entity, depot: Entity| {
+                world.insert_pair(ship, DockedTo, depot).expect("both are alive");
+            };
+            sent(ours::world(), size, link, |ships: Query<&Fuel, AddedPair<DockedTo>>| {
+                ships.iter().map(|fuel| u64::from(fuel.0)).sum::<u64>()
+            })
+        })
+        .goal("bevy", 1.0),
+    ];
+    Workload { id: "added_pair", size, elements: size, contestants }
+}
+
+/// Gives some sources another target, and runs a system.
+fn sent<M: 'static>(
+    world: World,
+    size: usize,
+    link: impl Fn(&mut World, Entity, Entity) + Copy + 'static,
+    system: impl IntoSystem<(), u64, M> + 'static,
+) -> impl FnMut(&mut Stopwatch) -> u64 {
+    let mut world = ships(world, size, link);
+    let depots = [world.spawn_empty().id(), world.spawn_empty().id()];
+    let mut all = world.query_filtered::<Entity, With<Fuel>>();
+    let mut all: Vec<Entity> = all.iter(&world).collect();
+    all.sort_unstable();
+    let chosen = Random::new(97).permutation(size);
+    let chosen: Vec<Entity> = chosen.into_iter().take(size / 100).map(|place| all[place]).collect();
+    let system = world.register_system(system);
+    let mut round = 0;
+    move |watch| {
+        // The first run sees all as added.
+        if round == 0 {
+            world.run_system(system).expect("its parameters are there");
+        }
+        round += 1;
+        chosen.iter().for_each(|&ship| link(&mut world, ship, depots[round % 2]));
         let found = watch.time(|| world.run_system(system).expect("its parameters are there"));
         world.clear_trackers();
         found

@@ -135,6 +135,8 @@ pub(super) fn plain(count: usize) -> Workload {
     let shape = Shape { roots: count, holders: 2, ..Shape::new(count, 4, 1) };
     let contestants = vec![
         Contestant::new("flecs uncached", move || flecs(shape, FlecsQuery::uncached)),
+        #[cfg(flecs_parent)]
+        Contestant::new("flecs EcsParent", move || flecs_parents(shape)),
         Contestant::new("bevy", move || bevy(shape)),
         Contestant::new("by hand", move || by_hand(shape)),
         Contestant::new("ours", move || ours::<Up<MountedOn, &'static Held>>(shape)).goal("by hand", 1.0),
@@ -146,6 +148,8 @@ fn workload(id: &'static str, shape: Shape, goals: [f64; 3]) -> Workload {
     let contestants = vec![
         Contestant::new("flecs", move || flecs(shape, FlecsQuery::cached)),
         Contestant::new("flecs uncached", move || flecs(shape, FlecsQuery::uncached)),
+        #[cfg(flecs_parent)]
+        Contestant::new("flecs EcsParent", move || flecs_parents(shape)),
         Contestant::new("bevy", move || bevy(shape)),
         Contestant::new("ours", move || ours::<Up<MountedOn, &'static Held>>(shape))
             .goal("flecs", goals[0])
@@ -202,6 +206,51 @@ fn flecs(
                 let held = table.field::<Held>(1).expect("the term is not optional")[0].get();
                 for _ in 0..table.count() {
                     sum += u64::from(std::hint::black_box(held).0);
+                }
+            });
+            if shape.moves == 0 { sum } else { 0 }
+        })
+    }
+}
+
+/// The hierarchy in its second storage, where one climbs in a loop.
+#[cfg(flecs_parent)]
+fn flecs_parents(shape: Shape) -> impl FnMut(&mut Stopwatch) -> u64 {
+    let forest = Forest::new(shape);
+    let mut world = FlecsWorld::new();
+    let leaf: FlecsComponent<Leaf> = world.component();
+    let value: FlecsComponent<Held> = world.component();
+    let parent_of = world.parent();
+    let ids: Vec<Id> = forest.parents.iter().map(|_| world.entity()).collect();
+    for (node, parent) in forest.parents.iter().enumerate() {
+        if let Some(parent) = parent {
+            world.set(ids[node], parent_of, &ids[*parent]);
+        }
+        if forest.holds[node] {
+            world.set(ids[node], value, &held(node));
+        }
+    }
+    for node in forest.shuffled().into_iter().filter(|&node| forest.is_leaf[node]) {
+        world.set(ids[node], leaf, &Leaf(1.0));
+    }
+    let query = FlecsQuery::cached(&mut world, &[Term::read(leaf), Term::read(parent_of).this()]);
+    let mut plan = plan(&forest, shape.moves);
+    move |watch| {
+        for (node, parent) in plan() {
+            world.set(ids[node], parent_of, &ids[parent]);
+        }
+        watch.time(|| {
+            let mut sum = 0;
+            query.for_each_table_and_get(&mut world, |table, nodes| {
+                for parent in table.field::<Id>(1).into_iter().flatten() {
+                    let mut at = Some(parent.get());
+                    while let Some(node) = at {
+                        if let Some(Held(held)) = nodes.get(node, value) {
+                            sum += u64::from(held);
+                            break;
+                        }
+                        at = nodes.get(node, parent_of);
+                    }
                 }
             });
             if shape.moves == 0 { sum } else { 0 }

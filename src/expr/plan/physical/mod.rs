@@ -20,6 +20,8 @@ pub(crate) use pipeline::{Branch, BranchKind, Pipeline, Stage, Step, SubPlan};
 
 use columns::Columns;
 
+#[cfg(feature = "bevy_reflect")]
+use crate::expr::eval::FieldKey;
 use crate::{
     expr::bind::{BoundValueTest, ValueHolder},
     id::RelationId,
@@ -28,6 +30,8 @@ use crate::{
 };
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{component::ComponentId, entity::Entity};
+#[cfg(feature = "bevy_reflect")]
+use core::ops::RangeInclusive;
 use smallvec::SmallVec;
 
 /// Number of a column. Those of variables come first.
@@ -178,6 +182,16 @@ pub(crate) struct ValueOp {
     pub(crate) holder: ValueHolder,
     pub(crate) path: Box<str>,
     pub(crate) test: Box<BoundValueTest>,
+}
+
+/// The entities with a value within a range in a field, by the index of the field.
+#[cfg(feature = "bevy_reflect")]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct IndexedOp {
+    pub(crate) component: ComponentId,
+    pub(crate) path: Box<str>,
+    pub(crate) keys: RangeInclusive<FieldKey>,
+    pub(crate) out: Column,
 }
 
 /// What to compare with.

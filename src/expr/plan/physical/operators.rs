@@ -1,6 +1,8 @@
 //! The operators: what makes rows out of rows ([`Produce`]), what lets them pass or not ([`Predicate`]), and what writes
 //! columns, row by row ([`Compute`]). Some of the last leave rows out for which there is nothing to write.
 
+#[cfg(feature = "bevy_reflect")]
+use super::IndexedOp;
 use super::{
     AtomOp, Branch, BranchKind, Column, Columns, Comparison, HolderSearch, KeyedOp, KnownRelation, MemberOp,
     Operand, Position, SubPlan, ValueOp, read,
@@ -63,6 +65,9 @@ pub(crate) enum Produce {
         sides: [Side; 2],
     },
     Atom(AtomOp),
+    /// What the index of a field finds.
+    #[cfg(feature = "bevy_reflect")]
+    Indexed(IndexedOp),
     /// The values of a member.
     Member(MemberOp),
     /// Rows that go different ways.
@@ -92,6 +97,8 @@ impl Produce {
                 columns.insert(*out);
             }
             Self::Pairs { source, target, .. } => columns.extend([*source, *target]),
+            #[cfg(feature = "bevy_reflect")]
+            Self::Indexed(indexed) => columns.insert(indexed.out),
             Self::Atom(atom) => {
                 columns.extend(atom.positions().filter_map(Position::out));
                 columns.extend([atom.id_out, atom.target_out, atom.holder_out].into_iter().flatten());
@@ -114,6 +121,8 @@ impl Produce {
             | Self::Scan { .. }
             | Self::Tagged { .. }
             | Self::Pairs { .. } => {}
+            #[cfg(feature = "bevy_reflect")]
+            Self::Indexed(_) => {}
             Self::Sources { target, .. } | Self::Descendants { target, .. } => read(*target, columns),
             Self::Targets { source, .. } => read(*source, columns),
             Self::Intersect { sides, .. } => columns.extend(sides.map(|side| side.known)),
@@ -139,6 +148,8 @@ impl Produce {
             Self::Descendants { .. } => "descendants",
             Self::Intersect { .. } => "intersect",
             Self::Atom(_) => "match",
+            #[cfg(feature = "bevy_reflect")]
+            Self::Indexed(_) => "field index",
             Self::Member(_) => "member",
             Self::Branch(branch) => match branch.kind {
                 BranchKind::Optional => "optional",

@@ -1,10 +1,13 @@
 //! Comparisons of fields with literals.
 
+#[cfg(feature = "bevy_reflect")]
+use super::{IndexedOp, Produce};
 use super::{Operand, Pipeline, Predicate, ShapeId, ValueOp, lower::Lowering};
 use crate::expr::{
-    bind::{AtomId, BoundElement, ValueAtom},
+    bind::{AtomId, BoundElement, ValueAtom, Var},
     plan::reorder::Bound,
 };
+use bevy_ecs::component::ComponentId;
 
 impl Lowering<'_, '_> {
     /// Finds the component or the pair, and tests its field.
@@ -21,13 +24,31 @@ impl Lowering<'_, '_> {
                 if let BoundElement::Var(source) = value.atom.source
                     && bound.set.insert(source)
                 {
-                    self.scan(pipeline, source, Some(component));
+                    self.holders(pipeline, value, component, source);
                 }
                 self.plain_shape(field, ShapeId::Component(component), value.atom.source);
             }
             _ => self.match_and(pipeline, &value.atom, field, bound),
         }
         pipeline.last().push(Predicate::Value { value: self.value_op(value), negated: false });
+    }
+
+    /// Binds a variable to the entities that may pass the test: by the index of the field, or all that have the component.
+    fn holders(&mut self, pipeline: &mut Pipeline, value: &ValueAtom, component: ComponentId, source: Var) {
+        #[cfg(not(feature = "bevy_reflect"))]
+        let _ = value;
+        #[cfg(feature = "bevy_reflect")]
+        if self.estimate().index_hits(value).is_some()
+            && let Some(keys) = value.test.keys()
+        {
+            let path = value.path.clone();
+            pipeline.add(Produce::Indexed(IndexedOp { component, path, keys, out: source.0 }));
+            if source == Var::THIS {
+                self.hide(pipeline);
+            }
+            return;
+        }
+        self.scan(pipeline, source, Some(component));
     }
 
     /// The test, of something that is bound.

@@ -112,9 +112,17 @@ pub(super) fn operators(size: usize) -> Vec<Workload> {
     ]
 }
 
-/// Two components, as Bevy's queries find them.
+/// Two components, as Bevy's queries find them, where half of the entities are related to others.
 pub(super) fn plain(size: usize) -> Workload {
-    let scene = mixed(size, 10);
+    two_components("expr_plain", size, mixed(size, 10))
+}
+
+/// The same, where no entity is.
+pub(super) fn unrelated(size: usize) -> Workload {
+    two_components("expr_plain_unrelated", size, Scene { pairs: Vec::new(), ..mixed(size, 10) })
+}
+
+fn two_components(id: &'static str, size: usize, scene: Scene) -> Workload {
     let repeats = 10;
     let flecs_terms = |scene: &FlecsScene| vec![scene.has(0), scene.has(1)];
     let way = |cached| FlecsWay { kind: Kind::Exclusive, cached, terms: flecs_terms, target_of: None };
@@ -126,7 +134,7 @@ pub(super) fn plain(size: usize) -> Workload {
         ours::<DockedTo>(&scene, repeats, "A, B", None).goal("bevy", 1.0 / 1.5),
         by_table(&scene, repeats, "A, B"),
     ];
-    Workload { id: "expr_plain", size, elements: found * repeats, contestants }
+    Workload { id, size, elements: found * repeats, contestants }
 }
 
 /// A table at a time, as it is documented for expressions about components.

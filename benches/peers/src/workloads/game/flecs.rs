@@ -32,6 +32,9 @@ pub(super) struct FlecsGame {
     ships: Vec<Id>,
     first: u32,
     churn: Option<Churn<Id>>,
+    /// Where nodes have their parents, if the hierarchy is in the second storage.
+    #[cfg(flecs_parent)]
+    parent: Option<Component<Id>>,
 }
 
 impl FlecsGame {
@@ -91,7 +94,32 @@ impl FlecsGame {
             ships: Vec::new(),
             first: 0,
             churn: None,
+            #[cfg(flecs_parent)]
+            parent: None,
         }
+    }
+
+    /// Its nodes are in the second storage, and its queries written for that.
+    #[cfg(flecs_parent)]
+    pub(super) fn with_parents() -> Self {
+        let mut game = Self::new(Kind::Exclusive);
+        let parent = game.world.parent();
+        let places =
+            [Term::read(game.offset), Term::write(game.place).this(), Term::read(parent).this().optional()];
+        game.places = FlecsQuery::by_depth(&mut game.world, &places);
+        game.shields =
+            FlecsQuery::cached(&mut game.world, &[Term::write(game.shield), Term::read(parent).this()]);
+        game.parent = Some(parent);
+        game
+    }
+
+    #[inline]
+    fn set_parent(&mut self, node: Id, above: Id) {
+        #[cfg(flecs_parent)]
+        if let Some(parent) = self.parent {
+            return self.world.set(node, parent, &above);
+        }
+        self.world.add(node, pair(self.child_of, above));
     }
 
     fn spawn_ship(&mut self, dock: Id) {
@@ -117,7 +145,7 @@ impl FlecsGame {
             self.world.add(self.ships[ship], pair(self.docked, dock));
         }
         for (node, parent) in moved {
-            self.world.add(node, pair(self.child_of, parent));
+            self.set_parent(node, parent);
         }
     }
 
@@ -138,7 +166,48 @@ impl FlecsGame {
         });
     }
 
+    /// As [`propagate`](Self::propagate), where each node has a parent of its own.
+    #[cfg(flecs_parent)]
+    fn propagate_to_each(&mut self) {
+        let place_of = self.place;
+        self.places.for_each_table_and_get(&mut self.world, |table, nodes| {
+            let (Some(offsets), Some(places)) = (table.field::<Offset>(0), table.field::<Place>(1)) else {
+                return;
+            };
+            let parents = table.field::<Id>(2);
+            for (row, (offset, place)) in offsets.iter().zip(places).enumerate() {
+                let parent = parents.and_then(|parents| nodes.get(parents[row].get(), place_of));
+                place.set(Place::new(&offset.get(), parent.as_ref()));
+            }
+        });
+    }
+
+    /// As [`protect`](Self::protect), where each node has a parent of its own.
+    #[cfg(flecs_parent)]
+    fn protect_each(&mut self, parent: Component<Id>) {
+        let faction_of = self.faction;
+        self.shields.for_each_table_and_get(&mut self.world, |table, nodes| {
+            let (Some(shields), Some(parents)) = (table.field::<Shield>(0), table.field::<Id>(1)) else {
+                return;
+            };
+            for (shield, above) in shields.iter().zip(parents) {
+                let mut at = Some(above.get());
+                while let Some(node) = at {
+                    if let Some(Faction(faction)) = nodes.get(node, faction_of) {
+                        shield.set(Shield(shield.get().0.wrapping_add(faction)));
+                        break;
+                    }
+                    at = nodes.get(node, parent);
+                }
+            }
+        });
+    }
+
     fn propagate(&mut self) {
+        #[cfg(flecs_parent)]
+        if self.parent.is_some() {
+            return self.propagate_to_each();
+        }
         self.places.for_each_table(&mut self.world, |table| {
             let (Some(offsets), Some(places)) = (table.field::<Offset>(0), table.field::<Place>(1)) else {
                 return;
@@ -151,6 +220,10 @@ impl FlecsGame {
     }
 
     fn protect(&mut self) {
+        #[cfg(flecs_parent)]
+        if let Some(parent) = self.parent {
+            return self.protect_each(parent);
+        }
         self.shields.for_each_table(&mut self.world, |table| {
             let Some(Faction(faction)) = shared(table, 1) else { return };
             for shield in table.field::<Shield>(0).into_iter().flatten() {
@@ -182,7 +255,7 @@ impl Game for FlecsGame {
             let Node { offset, depot, closed, market, faction } = Node::of(number);
             let node = self.world.entity();
             if let Some(parent) = parent_of(number) {
-                self.world.add(node, pair(self.child_of, spawned[parent]));
+                self.set_parent(node, spawned[parent]);
             }
             self.world.set(node, self.offset, &offset);
             self.world.set(node, self.place, &Place::ZERO);

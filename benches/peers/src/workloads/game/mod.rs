@@ -69,6 +69,8 @@ fn workload(id: &'static str, size: usize, elements: usize, timed: Vec<System>) 
         round
             .clone()
             .contestant("flecs DontFragment", &sums, || flecs::FlecsGame::new(Kind::SparseExclusive)),
+        #[cfg(flecs_parent)]
+        round.clone().contestant("flecs EcsParent", &sums, flecs::FlecsGame::with_parents),
         round.clone().contestant("bevy", &sums, bevy::new),
         round.contestant("ours", &sums, ours::new).goal("bevy", 1.0),
     ];

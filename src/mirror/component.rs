@@ -1,0 +1,198 @@
+//! The component that shows the pairs of its entity.
+
+use super::value::{ReflectedValue, map_entities};
+use crate::relation::Relation;
+use alloc::{string::String, vec::Vec};
+use bevy_ecs::entity::{Entity, EntityMapper};
+use bevy_reflect::{FromReflect, GetTypeRegistration, PartialReflect, Reflect, Typed};
+
+/// A [`Relation`] that can be [mirrored](crate::mirror): one with `#[derive(Reflect, Clone)]` that is no Bevy relationship.
+#[diagnostic::on_unimplemented(
+    message = "the pairs of `{Self}` cannot be mirrored",
+    label = "not a relation with `Reflect` and `Clone`, or a Bevy relationship",
+    note = "consider annotating `{Self}` with `#[derive(Relation, Reflect, Clone)]`",
+    note = "a Bevy relationship needs no mirror: it is a component"
+)]
+pub trait MirroredRelation:
+    Relation<Component = ()> + Clone + FromReflect + Typed + GetTypeRegistration
+{
+}
+
+impl<R: Relation<Component = ()> + Clone + FromReflect + Typed + GetTypeRegistration> MirroredRelation for R {}
+
+/// The pairs of relation type `R` that its entity has as their source, as a component. See the [module](crate::mirror).
+///
+/// It is immutable: insert it again to change the pairs.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_reflect::Reflect;
+/// use bevy_relations::{mirror::*, prelude::*};
+///
+/// #[derive(Relation, Reflect, Clone, PartialEq, Debug)]
+/// struct Owes(u32);
+///
+/// let mut world = World::new();
+/// world.mirror_pairs::<Owes>()?;
+/// let [ann, ben, cy] = [(); 3].map(|()| world.spawn_empty().id());
+/// world.insert_pair(ann, Owes(5), ben)?;
+/// assert_eq!(world.get::<MirroredPairs<Owes>>(ann).unwrap().get(ben), Some(&Owes(5)));
+///
+/// world.entity_mut(ann).insert(MirroredPairs::from_iter([(Owes(7), ben), (Owes(1), cy)]));
+/// assert_eq!(world.pair_value::<Owes>(ann, ben), Some(&Owes(7)));
+/// world.entity_mut(ann).remove::<MirroredPairs<Owes>>();
+/// assert!(!world.has_pair::<Owes>(ann, cy));
+/// # Ok::<(), BevyError>(())
+/// ```
+#[derive(Reflect, Clone, Debug)]
+#[reflect(where R: MirroredRelation)]
+#[type_path = "bevy_relations::mirror"]
+#[cfg_attr(feature = "serialize", derive(serde::Serialize, serde::Deserialize))]
+pub struct MirroredPairs<R> {
+    /// The pairs, in the order of the targets.
+    pub pairs: Vec<MirroredPair<R>>,
+}
+
+/// A pair of [`MirroredPairs`].
+#[derive(Reflect, Clone, Debug)]
+#[reflect(where R: MirroredRelation)]
+#[type_path = "bevy_relations::mirror"]
+#[cfg_attr(feature = "serialize", derive(serde::Serialize, serde::Deserialize))]
+pub struct MirroredPair<R> {
+    /// The target.
+    pub target: MirroredTarget,
+    /// The value. `None` for a tag. A pair that carries a value and is written without one keeps the value that it has, or gets
+    /// the default.
+    #[reflect(default)]
+    #[cfg_attr(feature = "serialize", serde(default = "none"))]
+    pub value: Option<R>,
+    /// Of an `ordered` relation: the sources of a target are in ascending order of these. `None` for other relations; a pair that
+    /// is written without one keeps its place, or comes last.
+    #[reflect(default)]
+    #[cfg_attr(feature = "serialize", serde(default))]
+    pub place: Option<u64>,
+}
+
+#[cfg(feature = "serialize")]
+fn none<R>() -> Option<R> {
+    None
+}
+
+/// The target of a mirrored pair.
+#[derive(Reflect, Clone, PartialEq, Debug)]
+#[type_path = "bevy_relations::mirror"]
+#[cfg_attr(feature = "serialize", derive(serde::Serialize, serde::Deserialize))]
+pub enum MirroredTarget {
+    /// An entity, which is mapped to another where entities are mapped.
+    Entity(Entity),
+    /// The entity that stands for a Rust type. It is another one in each world, so that the type names it.
+    Type(MirroredType),
+}
+
+/// A Rust type that is the target of a mirrored pair.
+#[derive(Reflect, Clone, PartialEq, Debug)]
+#[type_path = "bevy_relations::mirror"]
+#[cfg_attr(feature = "serialize", derive(serde::Serialize, serde::Deserialize))]
+pub struct MirroredType {
+    /// Its type path.
+    pub path: String,
+    /// The value of the pair, if that is of this type.
+    #[reflect(default)]
+    #[cfg_attr(feature = "serialize", serde(default))]
+    pub value: Option<ReflectedValue>,
+}
+
+impl From<Entity> for MirroredTarget {
+    fn from(entity: Entity) -> Self {
+        Self::Entity(entity)
+    }
+}
+
+impl MirroredTarget {
+    /// The target, unless it is a type.
+    pub fn entity(&self) -> Option<Entity> {
+        match self {
+            Self::Entity(entity) => Some(*entity),
+            Self::Type(_) => None,
+        }
+    }
+
+    pub(super) fn map_entities(&mut self, mapper: &mut dyn EntityMapper) {
+        match self {
+            Self::Entity(entity) => *entity = mapper.get_mapped(*entity),
+            Self::Type(MirroredType { value: Some(value), .. }) => value.map_entities(mapper),
+            Self::Type(_) => {}
+        }
+    }
+}
+
+impl<R> MirroredPair<R> {
+    /// A pair with this value and target. A type without fields is no value.
+    pub fn new(value: R, target: impl Into<MirroredTarget>) -> Self {
+        Self { target: target.into(), value: (size_of::<R>() > 0).then_some(value), place: None }
+    }
+}
+
+impl<R> MirroredPairs<R> {
+    /// The targets that are entities, in order.
+    pub fn targets(&self) -> impl Iterator<Item = Entity> + use<'_, R> {
+        self.pairs.iter().filter_map(|pair| pair.target.entity())
+    }
+
+    /// The value of the pair with this target. `None` if there is no such pair, or no value. `O(targets)`.
+    pub fn get(&self, target: Entity) -> Option<&R> {
+        self.pairs.iter().find(|pair| pair.target.entity() == Some(target))?.value.as_ref()
+    }
+
+    /// Whether there is a pair with this target. `O(targets)`.
+    pub fn contains(&self, target: Entity) -> bool {
+        self.targets().any(|other| other == target)
+    }
+}
+
+impl<R> Default for MirroredPairs<R> {
+    fn default() -> Self {
+        Self { pairs: Vec::new() }
+    }
+}
+
+impl<R> FromIterator<(R, Entity)> for MirroredPairs<R> {
+    fn from_iter<I: IntoIterator<Item = (R, Entity)>>(pairs: I) -> Self {
+        Self { pairs: pairs.into_iter().map(|(value, target)| MirroredPair::new(value, target)).collect() }
+    }
+}
+
+/// Whether both values are the same, as far as they can be compared.
+pub(super) fn is_same_value(one: &dyn PartialReflect, other: &dyn PartialReflect) -> bool {
+    one.reflect_partial_eq(other) == Some(true)
+}
+
+impl<R: MirroredRelation> MirroredPair<R> {
+    /// Whether both say the same. A tag has no value, whatever is written.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let same_value = match (&self.value, &other.value) {
+            (Some(one), Some(other)) => size_of::<R>() == 0 || is_same_value(one, other),
+            (None, None) => true,
+            _ => size_of::<R>() == 0,
+        };
+        same_value && self.target == other.target && self.place == other.place
+    }
+}
+
+impl<R: MirroredRelation> MirroredPairs<R> {
+    /// Whether both say the same.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let mut pairs = self.pairs.iter().zip(&other.pairs);
+        self.pairs.len() == other.pairs.len() && pairs.all(|(one, other)| one.is_same(other))
+    }
+
+    /// Maps the targets, and all entities in the values that reflection shows.
+    pub(super) fn map_all(&mut self, mapper: &mut dyn EntityMapper) {
+        for pair in &mut self.pairs {
+            pair.target.map_entities(mapper);
+            if let Some(value) = &mut pair.value {
+                map_entities(value, mapper);
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What keeps a mirror from being applied.
+
+use crate::{
+    ops::InsertPairError,
+    relation::{EntityName, TraitsError},
+};
+use alloc::{boxed::Box, string::String};
+use thiserror::Error;
+
+/// Why a [`MirroredPairs`](super::MirroredPairs) that was inserted is not, or not in full, what the pairs are now. Reported to
+/// Bevy's error handler.
+#[derive(Clone, PartialEq, Debug, Error)]
+#[non_exhaustive]
+pub enum MirrorError {
+    /// A rule refuses one of the pairs. The pairs of the entity have stayed as they were, and so has the component.
+    #[error("the mirrored pairs of {source_entity} were not changed: {error}")]
+    Refused {
+        /// The entity that has the component.
+        source_entity: EntityName,
+        /// The rule.
+        error: Box<InsertPairError>,
+    },
+    /// A target is not alive. The pair was left out.
+    #[error("a mirrored pair of {source_entity} was left out: {error}")]
+    LeftOut {
+        /// The entity that has the component.
+        source_entity: EntityName,
+        /// The pair.
+        error: Box<InsertPairError>,
+    },
+    /// A target is listed twice. The last pair with it counts.
+    #[error("the mirrored pairs of {source_entity} name {target} twice: the last counts")]
+    Twice {
+        /// The entity that has the component.
+        source_entity: EntityName,
+        /// The target.
+        target: EntityName,
+    },
+    /// A target is a type that is not registered. The pair was left out.
+    #[error(
+        "a mirrored pair of {source_entity} was left out: its target, the type `{path}`, is not in the type registry"
+    )]
+    UnknownType {
+        /// The entity that has the component.
+        source_entity: EntityName,
+        /// The path of the type.
+        path: String,
+    },
+    /// The value of a pair whose target is a type cannot be stored: it is not of that type, or the world knows no values of the type
+    /// yet. The pair was left out.
+    #[error(
+        "a mirrored pair of {source_entity} was left out: its value is no `{path}`, or the world knows no such values yet: call `entity_of` for the type first"
+    )]
+    WrongValue {
+        /// The entity that has the component.
+        source_entity: EntityName,
+        /// The path of the type.
+        path: String,
+    },
+    /// The relation could not be registered.
+    #[error(transparent)]
+    Traits(#[from] TraitsError),
+}

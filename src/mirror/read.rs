@@ -1,0 +1,72 @@
+//! What the component of an entity is to say, read from the store.
+
+use super::{
+    component::{MirroredPair, MirroredPairs, MirroredRelation, MirroredTarget, MirroredType},
+    state::Mirrors,
+    value::{ReflectedValue, copy},
+};
+use crate::{
+    fetch,
+    id::RelationId,
+    ops::Followed,
+    store::{PairData, PairStore},
+};
+use bevy_ecs::{entity::Entity, reflect::AppTypeRegistry, world::World};
+use bevy_reflect::{ReflectFromPtr, TypeRegistry};
+use core::any::{Any, TypeId};
+
+/// The pairs of `R` that `source` has.
+pub(super) fn read<R: MirroredRelation>(world: &World, source: Entity) -> MirroredPairs<R> {
+    let Some(store) = fetch::store(world) else { return MirroredPairs::default() };
+    let Some(id) = store.registry().of_type::<R>() else { return MirroredPairs::default() };
+    let values = world.get_resource::<PairData<R>>();
+    let is_ordered = store.registry().entry(id).traits.is_ordered();
+    let mirror = world.get_resource::<Mirrors>().and_then(|mirrors| mirrors.get(Followed::of::<R>()));
+    let pairs = store.relation(id).targets(source).map(|target| {
+        let row = store.relation(id).row(source, target);
+        let own =
+            store.column_of(id, source, target).filter(|column| column.value_type() == TypeId::of::<R>());
+        let value = own.and_then(|_| values?.get(row?).cloned());
+        let place = mirror.filter(|_| is_ordered).and_then(|mirror| mirror.places.get(source, target));
+        MirroredPair { target: read_target(world, store, id, source, target), value, place }
+    });
+    MirroredPairs { pairs: pairs.collect() }
+}
+
+/// A target, by the name of its type if it stands for one that is registered.
+fn read_target(
+    world: &World,
+    store: &PairStore,
+    id: RelationId,
+    source: Entity,
+    target: Entity,
+) -> MirroredTarget {
+    let of_type = |type_id: TypeId| {
+        let registry = world.get_resource::<AppTypeRegistry>()?.read();
+        let path = registry.get_type_info(type_id)?.type_path().into();
+        let value = read_value(world, store, &registry, id, source, target, type_id);
+        Some(MirroredTarget::Type(MirroredType { path, value }))
+    };
+    let type_id = store.participants().is_type(target).then(|| store.registry().type_of(target)).flatten();
+    type_id.and_then(of_type).unwrap_or(MirroredTarget::Entity(target))
+}
+
+/// The value of a pair, if it is of the type that the target stands for.
+fn read_value(
+    world: &World,
+    store: &PairStore,
+    registry: &TypeRegistry,
+    id: RelationId,
+    source: Entity,
+    target: Entity,
+    type_id: TypeId,
+) -> Option<ReflectedValue> {
+    let column = store.column_of(id, source, target).filter(|column| column.value_type() == type_id)?;
+    // That is a value of the relation.
+    if store.registry().entry(id).data.is_some() {
+        return None;
+    }
+    let value = column.get(world, store.relation(id).row(source, target)?)?;
+    let reflect = registry.get_type_data::<ReflectFromPtr>(type_id)?.as_reflect(value as &dyn Any)?;
+    copy(reflect.as_partial_reflect()).map(ReflectedValue::from_box)
+}

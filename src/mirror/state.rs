@@ -1,0 +1,156 @@
+//! Which relations are mirrored, and what is still to be done for them.
+
+use crate::{
+    ops::{Followed, Followers},
+    store::Cursor,
+};
+use alloc::{collections::VecDeque, vec::Vec};
+use bevy_ecs::{
+    change_detection::Tick,
+    entity::{Entity, EntityHashMap, EntityHashSet},
+    resource::Resource,
+    world::{DeferredWorld, World},
+};
+
+/// The mirror of one relation.
+pub(super) struct Mirror {
+    pub(super) key: Followed,
+    /// How far the journal of the relation was read.
+    pub(super) cursor: Cursor,
+    /// What brings the components up to date after each change.
+    pub(super) observers: MirrorObservers,
+    /// The entities whose components may not say what the pairs are.
+    pub(super) due: VecDeque<Entity>,
+    /// The components that somebody else has written, and that are still to be applied.
+    pub(super) written: EntityHashSet,
+    /// The entity whose component is being written here: its hooks have nothing to do.
+    pub(super) writing: Option<Entity>,
+    /// Entities whose components are being moved to others: they keep their pairs.
+    pub(super) moved: EntityHashSet,
+    pub(super) places: Places,
+    /// How often values had been lent to be written in place, and when that was looked at.
+    pub(super) lent: (u64, Tick),
+    /// Brings everything up to date.
+    pub(super) maintain: fn(&mut World),
+}
+
+/// The observers of a relation.
+#[derive(Clone, Copy)]
+pub(super) struct MirrorObservers {
+    /// They notice pairs that come and go.
+    pub(super) followers: Followers,
+    /// Notices values that are replaced.
+    pub(super) replaced: Entity,
+}
+
+/// The places of the pairs of an ordered relation among the sources of their targets: they ascend.
+#[derive(Default)]
+pub(super) struct Places {
+    /// By source and target.
+    by_source: EntityHashMap<EntityHashMap<u64>>,
+    next: u64,
+}
+
+impl Places {
+    pub(super) fn get(&self, source: Entity, target: Entity) -> Option<u64> {
+        self.by_source.get(&source)?.get(&target).copied()
+    }
+
+    /// The pair comes behind all others.
+    pub(super) fn push(&mut self, source: Entity, target: Entity) {
+        self.set(source, target, self.next);
+    }
+
+    pub(super) fn set(&mut self, source: Entity, target: Entity, place: u64) {
+        self.by_source.entry(source).or_default().insert(target, place);
+        self.next = self.next.max(place.saturating_add(1));
+    }
+
+    pub(super) fn remove(&mut self, source: Entity, target: Entity) {
+        if let Some(targets) = self.by_source.get_mut(&source) {
+            targets.remove(&target);
+            if targets.is_empty() {
+                self.by_source.remove(&source);
+            }
+        }
+    }
+
+    /// Gives the sources of a target their own places in another order. Returns those that have another place now.
+    pub(super) fn reorder(&mut self, target: Entity, order: &[Entity]) -> Vec<Entity> {
+        let mut places: Vec<u64> = order.iter().filter_map(|&source| self.get(source, target)).collect();
+        places.sort_unstable();
+        places.dedup();
+        if places.len() < order.len() {
+            // Places that were written twice, or none: all get new ones.
+            places = (self.next..).take(order.len()).collect();
+        }
+        let mut moved = Vec::new();
+        for (&source, place) in order.iter().zip(places) {
+            if self.get(source, target) != Some(place) {
+                self.set(source, target, place);
+                moved.push(source);
+            }
+        }
+        moved
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.by_source.clear();
+    }
+}
+
+/// The mirrors of a world.
+#[derive(Resource, Default)]
+pub(crate) struct Mirrors(Vec<Mirror>);
+
+impl Mirrors {
+    pub(super) fn get(&self, key: Followed) -> Option<&Mirror> {
+        self.0.iter().find(|mirror| mirror.key == key)
+    }
+
+    pub(super) fn get_mut(&mut self, key: Followed) -> Option<&mut Mirror> {
+        self.0.iter_mut().find(|mirror| mirror.key == key)
+    }
+
+    pub(super) fn push(&mut self, mirror: Mirror) {
+        self.0.push(mirror);
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Mirror> {
+        self.0.iter()
+    }
+}
+
+/// Does something to the mirror of a relation, if there is one.
+pub(super) fn with<T>(world: &mut World, key: Followed, run: impl FnOnce(&mut Mirror) -> T) -> Option<T> {
+    world.get_resource_mut::<Mirrors>()?.into_inner().get_mut(key).map(run)
+}
+
+/// [`with`] for hooks.
+pub(super) fn with_deferred<T>(
+    world: &mut DeferredWorld<'_>,
+    key: Followed,
+    run: impl FnOnce(&mut Mirror) -> T,
+) -> Option<T> {
+    world.get_resource_mut::<Mirrors>()?.into_inner().get_mut(key).map(run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_ascend_in_the_order_of_the_sources() {
+        let [a, b, c, target] = [1, 2, 3, 4].map(|index| Entity::from_raw_u32(index).unwrap());
+        let mut places = Places::default();
+        [a, b, c].map(|source| places.push(source, target));
+        assert_eq!(places.reorder(target, &[a, b, c]), []);
+        assert_eq!(places.reorder(target, &[b, a, c]), [b, a]);
+        places.set(c, target, 0);
+        assert_eq!(places.reorder(target, &[c, b, a]).len(), 3, "two had the same");
+        let all = [c, b, a].map(|source| places.get(source, target));
+        assert!(all.is_sorted() && all.iter().all(Option::is_some), "{all:?}");
+        places.remove(a, target);
+        assert_eq!(places.get(a, target), None);
+    }
+}

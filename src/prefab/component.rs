@@ -1,0 +1,129 @@
+//! [`Prefab`] as a component, and the observers of worlds with prefabs.
+
+use super::instance::Blueprint;
+use crate::{
+    ops::{ObserveEntity, PairInserted, install_observers, is_bare_base, observe_entity, to_bevy, use_store},
+    relation::{IsA, Prefab},
+    store::StoreId,
+    world::WorldPairExt,
+};
+use alloc::{vec, vec::Vec};
+use bevy_ecs::{
+    component::{Component, ComponentCloneBehavior, Mutable, StorageType},
+    entity::{Entity, EntityHashSet},
+    error::Result,
+    hierarchy::{ChildOf, Children},
+    lifecycle::{ComponentHook, InsertEvent},
+    observer::On,
+    resource::Resource,
+    world::{DeferredWorld, World},
+};
+
+impl Component for Prefab {
+    const STORAGE_TYPE: StorageType = StorageType::Table;
+    type Mutability = Mutable;
+
+    fn on_add() -> Option<ComponentHook> {
+        Some(|mut world, context| {
+            world.commands().queue(move |world: &mut World| {
+                observe(world);
+                mark_below(world, context.entity);
+            });
+        })
+    }
+
+    fn clone_behavior() -> ComponentCloneBehavior {
+        ComponentCloneBehavior::clone::<Self>()
+    }
+}
+
+/// The store of the world when its prefabs were observed last.
+#[derive(Resource)]
+struct ObservedStore(StoreId);
+
+/// Spawns the observers of prefabs, once per world: what has no prefabs pays nothing.
+fn observe(world: &mut World) {
+    let store = use_store(world).id();
+    if world.get_resource::<ObservedStore>().is_none_or(|observed| observed.0 != store) {
+        world.insert_resource(ObservedStore(store));
+        install_observers(world, spawn_observers);
+    }
+}
+
+fn spawn_observers(world: &mut World) -> Vec<Entity> {
+    let instances = world.add_observer(|on: On<PairInserted<IsA>>, mut world: DeferredWorld| {
+        let (instance, prefab) = (on.source, on.target);
+        if world.get::<Prefab>(prefab).is_some() && !is_bare_base(&world, instance, prefab) {
+            world.commands().queue(move |world: &mut World| fill(world, instance, prefab));
+        }
+    });
+    vec![instances.id(), observe_entity::<InsertEvent, ChildOf, BecomePart>(world)]
+}
+
+/// Makes an entity that was given the pair with a prefab an instance, unless an observer has thought better of it.
+fn fill(world: &mut World, instance: Entity, prefab: Entity) -> Result {
+    if world.has_pair::<IsA>(instance, prefab) && world.get::<Prefab>(prefab).is_some() {
+        Blueprint::new(world, prefab).fill(world, instance).map_err(to_bevy)?;
+    }
+    Ok(())
+}
+
+/// A child of a prefab is a prefab.
+struct BecomePart;
+
+impl ObserveEntity for BecomePart {
+    fn run(world: &mut DeferredWorld<'_>, child: Entity) {
+        if is_unmarked_part(world, child) {
+            world.commands().queue(move |world: &mut World| {
+                if is_unmarked_part(world, child)
+                    && let Ok(mut child) = world.get_entity_mut(child)
+                {
+                    child.insert(Prefab);
+                }
+            });
+        }
+    }
+}
+
+fn is_unmarked_part(world: &World, child: Entity) -> bool {
+    let parent = world.get::<ChildOf>(child).map(ChildOf::parent);
+    parent.is_some_and(|parent| world.get::<Prefab>(parent).is_some()) && world.get::<Prefab>(child).is_none()
+}
+
+/// Makes everything below a prefab one. Below a child that is one already, that was done when it became one.
+fn mark_below(world: &mut World, prefab: Entity) {
+    if world.get::<Prefab>(prefab).is_none() {
+        return;
+    }
+    let (mut found, mut next) = (vec![prefab], 0);
+    // Until the commands of a flush are done, Bevy's components may go in a circle.
+    let mut met = EntityHashSet::from_iter([prefab]);
+    while let Some(&parent) = found.get(next) {
+        let children =
+            world.get::<Children>(parent).into_iter().flat_map(|children| children.iter().copied());
+        found.extend(children.filter(|&child| world.get::<Prefab>(child).is_none() && met.insert(child)));
+        next += 1;
+    }
+    if found.len() > 1 {
+        // None of them is gone: nothing has run since they were found.
+        let _ = world.try_insert_batch(found.into_iter().skip(1).map(|part| (part, Prefab)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fetch;
+
+    #[test]
+    fn a_world_without_prefabs_has_no_observers_of_them() {
+        let mut world = World::new();
+        use_store(&mut world);
+        assert!(!world.contains_resource::<ObservedStore>());
+        world.spawn(Prefab);
+        assert_eq!(
+            world.get_resource::<ObservedStore>().map(|observed| observed.0),
+            fetch::store(&world).map(|store| store.id())
+        );
+    }
+}

@@ -1,0 +1,227 @@
+//! Making an instance: its parts first, so that what refers to a part can refer to its copy, then components, pairs and slots.
+
+use super::{error::InstantiateError, rule};
+use crate::{
+    fetch,
+    id::{PairId, RelationId},
+    ops::{EndCheck, copy_pairs, insert_by_id, report, to_bevy},
+    relation::{EntityName, IS_A, IsA, OnInstantiate, Prefab, SLOT_OF},
+    store::PairStore,
+    world::WorldPairExt,
+};
+use alloc::{vec, vec::Vec};
+use bevy_ecs::{
+    archetype::ArchetypeId,
+    bundle::InsertMode,
+    component::ComponentId,
+    entity::{Entity, EntityCloner, EntityHashMap, EntityHashSet},
+    hierarchy::{ChildOf, Children},
+    world::World,
+};
+
+/// The prefab itself, or what lies below it.
+struct Part {
+    entity: Entity,
+    /// The number of its parent; that of the prefab is its own.
+    parent: usize,
+    /// Where it was when the blueprint was made, and how many children it had.
+    archetype: Option<ArchetypeId>,
+    children: usize,
+}
+
+/// How to copy a prefab.
+pub(super) struct Blueprint {
+    /// Each after its parent, siblings in order.
+    parts: Vec<Part>,
+    /// Copies the prefab itself.
+    root: EntityCloner,
+    /// Copies what lies below it.
+    below: EntityCloner,
+}
+
+impl Blueprint {
+    /// # Complexity
+    /// A step per part and component.
+    pub(super) fn new(world: &mut World, prefab: Entity) -> Self {
+        let parts = parts_of(world, prefab);
+        let entities = parts.iter().map(|part| part.entity);
+        let (root, below) =
+            (rule::not_copied_to_instance(world, prefab), rule::not_copied_to_parts(world, entities.skip(1)));
+        Self { root: cloner(world, root), below: cloner(world, below), parts }
+    }
+
+    pub(super) fn prefab(&self) -> Entity {
+        self.parts[0].entity
+    }
+
+    /// Whether the prefab has the parts that it had, each with the same components.
+    pub(super) fn is_current(&self, world: &World) -> bool {
+        self.parts.iter().enumerate().all(|(number, part)| {
+            let parent = (number > 0).then(|| self.parts[part.parent].entity);
+            archetype_of(world, part.entity) == part.archetype
+                && part.archetype.is_some()
+                && children(world, part.entity).len() == part.children
+                && parent
+                    .is_none_or(|parent| world.get::<ChildOf>(part.entity).is_some_and(|it| it.0 == parent))
+        })
+    }
+
+    /// Gives an entity what an instance gets. Its own components and pairs stay as they are.
+    ///
+    /// What observers despawn of the instance meanwhile is left out.
+    ///
+    /// # Errors
+    /// If observers despawn a part of the prefab meanwhile. The rest is copied.
+    pub(super) fn fill(&mut self, world: &mut World, instance: Entity) -> Result<(), InstantiateError> {
+        let (copies, mut map) = self.spawn_parts(world, instance);
+        let mut lost = None;
+        for (number, (part, &copy)) in self.parts.iter().zip(&copies).enumerate() {
+            // Bevy's cloner panics if commands that are waiting take away what it is about to read or write.
+            world.flush();
+            match (is_alive(world, copy), is_alive(world, part.entity)) {
+                (false, _) => {}
+                (true, false) => lost = lost.or(Some(part.entity)),
+                (true, true) => {
+                    let cloner = if number == 0 { &mut self.root } else { &mut self.below };
+                    cloner.clone_entity_mapped(world, part.entity, &mut map);
+                }
+            }
+        }
+        for (number, (part, &copy)) in self.parts.iter().zip(&copies).enumerate() {
+            copy_pairs(world, part.entity, copy, |store, relation, target| {
+                copied_target(store, relation, (number == 0, copy), target, &map)
+            });
+        }
+        for number in 1..copies.len() {
+            self.insert_slot(world, number, &copies, &map);
+        }
+        world.flush();
+        match lost {
+            None => Ok(()),
+            Some(part) => {
+                let [instance, prefab, part] =
+                    [instance, self.prefab(), part].map(|entity| EntityName::new(world, entity));
+                Err(InstantiateError::Incomplete { instance, prefab, part })
+            }
+        }
+    }
+
+    /// Spawns the copies of the parts below an instance. A copy whose parent is gone by then is not alive.
+    fn spawn_parts(&self, world: &mut World, instance: Entity) -> (Vec<Entity>, EntityHashMap<Entity>) {
+        let mut copies = vec![instance];
+        let mut map = EntityHashMap::default();
+        map.insert(self.prefab(), instance);
+        for part in &self.parts[1..] {
+            let parent = copies[part.parent];
+            let Ok(above) = world.get_entity(parent) else {
+                copies.push(parent);
+                continue;
+            };
+            let copy = match above.contains::<Prefab>() {
+                true => world.spawn((ChildOf(parent), Prefab)).id(),
+                false => world.spawn(ChildOf(parent)).id(),
+            };
+            copies.push(copy);
+            map.insert(part.entity, copy);
+        }
+        (copies, map)
+    }
+
+    /// Offers the copy of a part as a slot of its instance, if it is one.
+    fn insert_slot(&self, world: &mut World, number: usize, copies: &[Entity], map: &EntityHashMap<Entity>) {
+        let (slot, copy) = (self.parts[number].entity, copies[number]);
+        let Some(store) = fetch::store(world) else { return };
+        let Some(owner) = store.relation(SLOT_OF).first_target(slot) else { return };
+        if ![slot, copy].map(|end| is_alive(world, end)).contains(&false) {
+            let instance = map.get(&owner).copied().or_else(|| instance_above(world, copy, owner));
+            let inserted = match instance {
+                Some(instance) => insert_by_id(world, instance, PairId::new(slot, copy), None, EndCheck::Now)
+                    .map_err(to_bevy),
+                None => {
+                    let [slot, owner, copy] =
+                        [slot, owner, copy].map(|entity| EntityName::new(world, entity));
+                    Err(to_bevy(InstantiateError::NoSlot { slot, owner, copy }))
+                }
+            };
+            if let Err(error) = inserted {
+                report(world.commands(), error);
+            }
+        }
+    }
+}
+
+/// The nearest entity above that is an instance of a prefab, or of a variant of it.
+fn instance_above(world: &World, entity: Entity, prefab: Entity) -> Option<Entity> {
+    let bases = world.pairs::<IsA>();
+    world.pairs::<ChildOf>().ancestors(entity).find(|&above| bases.is_ancestor(prefab, above))
+}
+
+/// The target of the copy of a pair or tag of a part, or `None` if there is to be no copy. `copy` is whether the copy is that of the
+/// prefab itself, and the copy.
+fn copied_target(
+    store: &PairStore,
+    relation: Option<RelationId>,
+    (is_root, copy): (bool, Entity),
+    target: Entity,
+    map: &EntityHashMap<Entity>,
+) -> Option<Entity> {
+    let registry = store.registry();
+    // The copies of parts are instances of what the parts are instances of, not of other copies.
+    if relation == Some(IS_A) {
+        return (!is_root && !store.relation(IS_A).has(copy, target)).then_some(target);
+    }
+    let rule = relation
+        .or_else(|| registry.of_entity(target))
+        .map(|id| registry.entry(id).traits.instantiate_rule());
+    let is_copied = match rule.unwrap_or_default() {
+        OnInstantiate::Override => true,
+        OnInstantiate::Inherit => !is_root,
+        OnInstantiate::DontInherit => false,
+    };
+    let to = map.get(&target).copied().unwrap_or(target);
+    let is_there = match relation {
+        None => store.tags().has(copy, to),
+        Some(relation) => {
+            let index = store.relation(relation);
+            index.has(copy, to) || (index.is_exclusive() && index.has_any(copy))
+        }
+    };
+    (is_copied && !is_there).then_some(to)
+}
+
+/// A prefab with all that lies below it, each after its parent, siblings in order.
+fn parts_of(world: &World, prefab: Entity) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    // Until the commands of a flush are done, Bevy's components may go in a circle.
+    let mut met = EntityHashSet::default();
+    let mut waiting = vec![(prefab, 0)];
+    while let Some((entity, parent)) = waiting.pop() {
+        if met.insert(entity) {
+            let (archetype, children) = (archetype_of(world, entity), children(world, entity));
+            waiting.extend(children.iter().rev().map(|&child| (child, parts.len())));
+            parts.push(Part { entity, parent, archetype, children: children.len() });
+        }
+    }
+    parts
+}
+
+fn children(world: &World, entity: Entity) -> &[Entity] {
+    world.get::<Children>(entity).map_or(&[], |children| children)
+}
+
+fn archetype_of(world: &World, entity: Entity) -> Option<ArchetypeId> {
+    Some(world.get_entity(entity).ok()?.archetype().id())
+}
+
+fn is_alive(world: &World, entity: Entity) -> bool {
+    world.entities().contains_spawned(entity)
+}
+
+/// Clones the components of an entity but for some, where there are none yet.
+fn cloner(world: &mut World, denied: Vec<ComponentId>) -> EntityCloner {
+    let mut builder = EntityCloner::build_opt_out(world);
+    builder.insert_mode(InsertMode::Keep).without_required_by_components(|builder| {
+        builder.deny_by_ids(denied);
+    });
+    builder.finish()
+}

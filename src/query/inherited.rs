@@ -1,0 +1,189 @@
+//! What instances share with their bases, and what they have themselves: [`Inherited`].
+
+use super::{
+    Target, Targets,
+    climb::Climb,
+    macros::{any_entity, query_data},
+    read::{ReadPairs, ReadPairsState},
+};
+use crate::{
+    relation::{AllEntities, IsA, OnInstantiate, Relation},
+    store::PairStore,
+};
+use bevy_ecs::{
+    change_detection::{Ref, Tick},
+    component::Component,
+    entity::Entity,
+    query::{FilteredAccessSet, ReadOnlyQueryData, ReleaseStateQueryData, WorldQuery},
+    storage::TableRow,
+    world::{World, unsafe_world_cell::UnsafeWorldCell},
+};
+use core::{any::TypeId, marker::PhantomData};
+
+mod sealed {
+    use super::{Component, Ref, Relation, Target, Targets};
+
+    pub trait Sealed {}
+
+    impl<C: Component> Sealed for &C {}
+    impl<C: Component> Sealed for Ref<'_, C> {}
+    impl<R: Relation> Sealed for Target<R> {}
+    impl<R: Relation> Sealed for Targets<R> {}
+}
+
+/// What [`Inherited`] can read: a component, as `&C` or `Ref<C>`, and the pairs of a relation, as [`Target<R>`](Target) or
+/// [`Targets<R>`](Targets).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be inherited",
+    label = "not a component and not the targets of a relation",
+    note = "`Inherited` takes `&C`, `Ref<C>`, `Target<R>` or `Targets<R>`; several of them are a tuple of `Inherited`s"
+)]
+pub trait InheritedData: ReadOnlyQueryData + sealed::Sealed {
+    /// The type whose [`OnInstantiate`] decides.
+    #[doc(hidden)]
+    fn shared_type() -> TypeId;
+}
+
+impl<C: Component> InheritedData for &C {
+    fn shared_type() -> TypeId {
+        TypeId::of::<C>()
+    }
+}
+
+impl<C: Component> InheritedData for Ref<'_, C> {
+    fn shared_type() -> TypeId {
+        TypeId::of::<C>()
+    }
+}
+
+impl<R: Relation> InheritedData for Target<R> {
+    fn shared_type() -> TypeId {
+        TypeId::of::<R>()
+    }
+}
+
+impl<R: Relation> InheritedData for Targets<R> {
+    fn shared_type() -> TypeId {
+        TypeId::of::<R>()
+    }
+}
+
+/// Query data: `D` of the entity itself, or of the nearest base that has it.
+///
+/// The bases of an entity are the targets of its pairs of [`IsA`], and theirs: what is found from the first base, through all
+/// levels above it, comes before the second. Bases are looked at if `D` is shared: if its component or relation has
+/// [`OnInstantiate::Inherit`]. Otherwise there is nothing but what the entity has itself. An entity for which nothing is found
+/// does not match; ask for `Option<Inherited<..>>` to see it as well.
+///
+/// A base may be a [`Prefab`](crate::relation::Prefab) or [`Disabled`](bevy_ecs::entity_disabling::Disabled). One with another
+/// disabling component is passed over, and what lies above it is looked at. For the entity itself the query decides, as ever.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{prelude::*, query::Inherited, relation::OnInstantiate};
+///
+/// #[derive(Component)]
+/// struct Defense(u32);
+///
+/// fn defend(ships: Query<(&Name, Inherited<&Defense>)>) -> Vec<(String, u32)> {
+///     ships.iter().map(|(name, defense)| (name.to_string(), defense.0)).collect()
+/// }
+///
+/// let mut world = World::new();
+/// let defense = world.entity_of::<Defense>();
+/// world.set_traits(defense, RelationTraits::new().on_instantiate(OnInstantiate::Inherit))?;
+/// let frigate = world.spawn(Defense(50)).id();
+/// world.spawn((Name::new("Ada"), Pair(IsA, frigate)));
+/// world.spawn((Name::new("Bea"), Pair(IsA, frigate), Defense(70)));
+/// let mut found = world.run_system_cached(defend).unwrap();
+/// found.sort();
+/// assert_eq!(found, [("Ada".into(), 50), ("Bea".into(), 70)]);
+/// # Ok::<(), BevyError>(())
+/// ```
+///
+/// With `Inherited<Ref<C>>`, `is_changed` tells of writes to what the base has. To read from a shared world, see
+/// [`WorldInheritanceExt`](crate::world::WorldInheritanceExt).
+///
+/// # Complexity
+/// Constant for what the entity has itself; else as [`Up`](super::Up): a step per base that is met, each entered a constant
+/// number of times per iteration.
+pub struct Inherited<D: InheritedData>(PhantomData<fn() -> D>);
+
+/// Whether a component or relation is shared through [`IsA`]: reads the rules of the world.
+pub struct ReadSharing<D>(PhantomData<fn() -> D>);
+
+type Bases<D> = Climb<IsA, D, 0, { u32::MAX }, false, AllEntities>;
+type Reads<D> = (Bases<D>, ReadSharing<D>);
+
+// SAFETY: no component of the entity at hand is accessed. The store is read by `ReadPairs`, which declares it and gives nothing that
+// outlives `init_fetch` here but a `bool`. Test: `inherited_data_refuses_what_writes_beside_it`.
+unsafe impl<D: InheritedData> WorldQuery for ReadSharing<D> {
+    type Fetch<'w> = bool;
+    type State = ReadPairsState;
+
+    any_entity!();
+
+    fn shrink_fetch<'long: 'short, 'short>(is_shared: bool) -> bool {
+        is_shared
+    }
+
+    #[inline]
+    unsafe fn init_fetch<'w>(
+        world: UnsafeWorldCell<'w>,
+        state: &ReadPairsState,
+        last_run: Tick,
+        this_run: Tick,
+    ) -> bool {
+        // SAFETY: `init_nested_access` declares it, and the caller has the right to it.
+        let pairs = unsafe { ReadPairs::<IsA, false>::init_fetch(world, state, last_run, this_run) };
+        pairs.store.is_some_and(|store: &PairStore| {
+            store.registry().instantiate_rule(D::shared_type()) == OnInstantiate::Inherit
+        })
+    }
+
+    fn init_nested_access(
+        state: &ReadPairsState,
+        system: Option<&str>,
+        declared: &mut FilteredAccessSet,
+        world: UnsafeWorldCell<'_>,
+    ) {
+        ReadPairs::<IsA, false>::init_nested_access(state, system, declared, world);
+    }
+
+    fn init_state(world: &mut World) -> ReadPairsState {
+        ReadPairs::<IsA, false>::init_state(world)
+    }
+
+    fn update_archetypes(_: &mut ReadPairsState, _: UnsafeWorldCell<'_>) {}
+}
+
+/// # Safety
+/// As for [`QueryData::fetch`](bevy_ecs::query::QueryData::fetch).
+#[inline(always)]
+unsafe fn inherited<'w, 's, D: InheritedData>(
+    state: &'s <Reads<D> as WorldQuery>::State,
+    fetch: &mut <Reads<D> as WorldQuery>::Fetch<'w>,
+    entity: Entity,
+    _: TableRow,
+) -> Option<D::Item<'w, 's>> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if fetch.1 {
+            Bases::<D>::fetch(&state.0, &mut fetch.0, entity)
+        } else {
+            Bases::<D>::fetch_own(&state.0, &mut fetch.0, entity)
+        }
+    }
+}
+
+query_data!(
+    [D: InheritedData] Inherited<D>,
+    reads Reads<D>, prepare |_| (),
+    item<'w, 's> D::Item<'w, 's>, fetch inherited::<D>, shrink D::shrink, archetypal false
+);
+
+impl<D: InheritedData + ReleaseStateQueryData> ReleaseStateQueryData for Inherited<D> {
+    fn release_state<'w>(item: Self::Item<'w, '_>) -> Self::Item<'w, 'static> {
+        D::release_state(item)
+    }
+}

@@ -1,0 +1,405 @@
+//! Applying a snapshot.
+
+use super::{
+    error::SnapshotError,
+    pairs::{KeptValue, PairSnapshot, RelationPairs},
+    take::is_comparable,
+};
+use crate::{
+    fetch,
+    id::{RelationId, StoredPair},
+    ops::{
+        Operation, Restoration, Restored, WantedSource, WantedValue, entity_of_type, relation_id_of,
+        use_store,
+    },
+    relation::BoxedValue,
+    store::PairStore,
+};
+use alloc::vec::Vec;
+use bevy_ecs::{
+    entity::{Entity, EntityHashMap, EntityHashSet, EntityMapper},
+    world::World,
+};
+
+/// What [`PairSnapshot::apply`] has changed.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
+pub struct AppliedPairs {
+    /// Pairs that were inserted. Those of symmetric relations count in both directions, also below.
+    pub inserted: usize,
+    /// Pairs that got another value.
+    pub replaced: usize,
+    /// Pairs that were removed.
+    pub removed: usize,
+    /// Pairs of the snapshot that were left out because an end, or the relation, is dead.
+    pub skipped: usize,
+}
+
+impl From<Restored> for AppliedPairs {
+    fn from(Restored { inserted, replaced, removed }: Restored) -> Self {
+        Self { inserted, replaced, removed, skipped: 0 }
+    }
+}
+
+/// What to do about pairs that cannot be there because something is dead.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dead {
+    Refuse,
+    Skip,
+}
+
+impl PairSnapshot {
+    /// Makes the pairs of the world what they were when the snapshot was taken.
+    ///
+    /// Of the relations in the snapshot, and the sources that its filter chose, exactly its pairs are there afterwards, with
+    /// their values and in their order. A pair that was inserted since is removed, also if its source was spawned since. What
+    /// does not differ is left alone: no event is triggered and no change tick moves. A value does not differ if it is equal
+    /// (`PartialEq` of a relation type, or reflected), or if nothing has written it since; otherwise it is
+    /// replaced. Other relations change only as companions: `with` adds pairs of relations that are not in the snapshot.
+    ///
+    /// All rules of relations hold, for what is there in the end: pairs may change places in a hierarchy. Removals come before
+    /// insertions, as for [`replace_targets`](crate::WorldPairExt::replace_targets). What an observer then changes is not undone.
+    ///
+    /// # Errors
+    /// If a rule would be broken, or an entity of a pair has been despawned since: the first such pair. Then nothing has
+    /// changed. [`apply_to_living`](Self::apply_to_living) leaves out what is dead.
+    ///
+    /// # Complexity
+    /// `O(pairs)` of the snapshot and of its relations, beside the search for cycles above pairs that change.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{error::InsertPairError, prelude::*, snapshot::*};
+    /// # #[derive(Relation)] struct Likes;
+    /// # let mut world = World::new();
+    /// # let [alice, bob, carol] = [(); 3].map(|()| world.spawn_empty().id());
+    /// world.insert_pair(alice, Likes, bob)?;
+    /// world.insert_pair(alice, Likes, carol)?;
+    /// let before = PairSnapshot::take(&mut world, PairFilter::all())?;
+    /// world.remove_pairs::<Likes>(alice);
+    /// world.despawn(carol);
+    ///
+    /// let error = before.apply(&mut world).unwrap_err();
+    /// assert!(matches!(error, SnapshotError::Refused(InsertPairError::Dead { .. })));
+    /// assert_eq!(world.pairs::<Likes>().len(), 0);
+    ///
+    /// let applied = before.apply_to_living(&mut world)?;
+    /// assert_eq!((applied.inserted, applied.skipped), (1, 1));
+    /// # Ok::<(), bevy_ecs::error::BevyError>(())
+    /// ```
+    pub fn apply(&self, world: &mut World) -> Result<AppliedPairs, SnapshotError> {
+        self.apply_here(world, Dead::Refuse)
+    }
+
+    /// [`apply`](Self::apply), without the pairs of which an entity is dead.
+    ///
+    /// # Errors
+    /// As there, if a rule would be broken.
+    pub fn apply_to_living(&self, world: &mut World) -> Result<AppliedPairs, SnapshotError> {
+        self.apply_here(world, Dead::Skip)
+    }
+
+    /// Gives entities of this world, or of another one, the pairs that those of the snapshot had: `entities` says which stands
+    /// for which, and those that it does not name are spawned and entered. So `&mut EntityHashMap::default()` makes a copy.
+    ///
+    /// Entities that stand for types are those of the world, and so are relations: run-time relations that `entities` does not
+    /// name are found by their name. Entities inside of values are replaced if the type is registered with
+    /// `#[reflect(MapEntities)]`. Pairs of entities that are not in the snapshot are left alone; for what is in it,
+    /// [`apply`](Self::apply) says what happens.
+    ///
+    /// # Errors
+    /// As for [`apply`](Self::apply), and if a relation is not found. Then what was spawned is despawned, and `entities` is
+    /// as it was.
+    pub fn apply_mapped(
+        &self,
+        world: &mut World,
+        entities: &mut EntityHashMap<Entity>,
+    ) -> Result<AppliedPairs, SnapshotError> {
+        use_store(world);
+        let mut spawned = Vec::new();
+        let applied = Application::mapped(self, world, entities, &mut spawned)
+            .and_then(|application| application.carry_out(world));
+        if applied.is_err() {
+            for (of, entity) in spawned {
+                entities.remove(&of);
+                let _ = world.try_despawn(entity);
+            }
+        }
+        applied
+    }
+
+    fn apply_here(&self, world: &mut World, dead: Dead) -> Result<AppliedPairs, SnapshotError> {
+        if self.world != world.id() {
+            return Err(SnapshotError::OtherWorld);
+        }
+        use_store(world);
+        Application::here(self, world, dead)?.carry_out(world)
+    }
+}
+
+/// A snapshot on its way into a world.
+struct Application<'a> {
+    snapshot: &'a PairSnapshot,
+    /// The relations, in parallel with those of the snapshot; `None` for one that is skipped.
+    relations: Vec<Option<RelationId>>,
+    /// Entities that are others here.
+    entities: EntityHashMap<Entity>,
+    /// The sources whose pairs these are; `None` for all.
+    scope: Option<EntityHashSet>,
+    dead: Dead,
+    /// The entities are those that the snapshot was taken of.
+    is_same_world: bool,
+}
+
+impl<'a> Application<'a> {
+    fn here(snapshot: &'a PairSnapshot, world: &mut World, dead: Dead) -> Result<Self, SnapshotError> {
+        let mut relations = Vec::with_capacity(snapshot.relations.len());
+        for kept in &snapshot.relations {
+            relations.push(match kept.find(world) {
+                None if dead == Dead::Refuse => {
+                    return Err(SnapshotError::UnknownRelation { relation: kept.name.clone() });
+                }
+                Some(found) => Some(relation_id_of(world, found?)?),
+                None => None,
+            });
+        }
+        // An entity that stood for a type may have been despawned, and the type has another.
+        let is_other = |world: &World, entity: Entity| {
+            fetch::store(world).is_none_or(|store| !store.registry().is_type(entity))
+        };
+        let mut entities = EntityHashMap::default();
+        for (&entity, &type_ref) in &snapshot.types {
+            if is_other(world, entity) && snapshot.names(entity) {
+                entities.insert(entity, entity_of_type(world, type_ref));
+            }
+        }
+        let scope = snapshot.filter.chosen().map(|chosen| chosen.iter().copied().collect());
+        Ok(Self { snapshot, relations, entities, scope, dead, is_same_world: true })
+    }
+
+    fn mapped(
+        snapshot: &'a PairSnapshot,
+        world: &mut World,
+        map: &mut EntityHashMap<Entity>,
+        spawned: &mut Vec<(Entity, Entity)>,
+    ) -> Result<Self, SnapshotError> {
+        let mut relations = Vec::with_capacity(snapshot.relations.len());
+        let mut entities = EntityHashMap::default();
+        for kept in &snapshot.relations {
+            let entity = match map.get(&kept.entity) {
+                Some(&entity) => entity,
+                None if snapshot.world == world.id() => {
+                    let unknown = || SnapshotError::UnknownRelation { relation: kept.name.clone() };
+                    kept.find(world).ok_or_else(unknown)??
+                }
+                None => kept.find_in_other(world)?,
+            };
+            relations.push(Some(relation_id_of(world, entity)?));
+            entities.insert(kept.entity, entity);
+        }
+        let mut in_values = Collector::default();
+        for value in snapshot.relations.iter().flat_map(|kept| kept.values.iter().flatten()) {
+            map_value(world, value, &mut in_values);
+        }
+        for entity in snapshot.entities().chain(in_values.0) {
+            if entities.contains_key(&entity) {
+                continue;
+            }
+            let found = match (map.get(&entity), snapshot.types.get(&entity)) {
+                (Some(&found), _) => found,
+                (None, Some(&type_ref)) => entity_of_type(world, type_ref),
+                (None, None) => {
+                    let new = world.spawn_empty().id();
+                    map.insert(entity, new);
+                    spawned.push((entity, new));
+                    new
+                }
+            };
+            entities.insert(entity, found);
+        }
+        let scope = match snapshot.filter.chosen() {
+            Some(chosen) => {
+                chosen.iter().filter_map(|source| entities.get(source).or(map.get(source))).copied().collect()
+            }
+            None => snapshot.entities().filter_map(|entity| entities.get(&entity)).copied().collect(),
+        };
+        Ok(Self {
+            snapshot,
+            relations,
+            entities,
+            scope: Some(scope),
+            dead: Dead::Refuse,
+            is_same_world: false,
+        })
+    }
+
+    fn carry_out(self, world: &mut World) -> Result<AppliedPairs, SnapshotError> {
+        let mut skipped = 0;
+        let restoration = {
+            let world = &*world;
+            let Some(store) = fetch::store(world) else { return Ok(AppliedPairs::default()) };
+            self.restoration(world, store, &mut skipped)
+        };
+        let mut operation = Operation::begin(world);
+        let restored = restoration.carry_out(operation.world());
+        operation.finish();
+        Ok(AppliedPairs { skipped, ..AppliedPairs::from(restored?) })
+    }
+
+    fn restoration(&self, world: &World, store: &PairStore, skipped: &mut usize) -> Restoration<'a> {
+        let snapshot = self.snapshot;
+        let is_same_store =
+            self.is_same_world && snapshot.store == store.id() && is_comparable(snapshot.tick_checks, store);
+        let since = is_same_store.then_some(snapshot.taken);
+        let ids = self.relations.iter().copied().flatten().collect();
+        let mut restoration = Restoration::new(store, ids, self.scope.clone(), since);
+        for (kept, relation) in snapshot.relations.iter().zip(&self.relations) {
+            let Some(relation) = *relation else {
+                *skipped += kept.pairs.len();
+                continue;
+            };
+            self.add(world, store, kept, relation, &mut restoration, skipped);
+        }
+        restoration
+    }
+
+    fn add(
+        &self,
+        world: &World,
+        store: &PairStore,
+        kept: &'a RelationPairs,
+        relation: RelationId,
+        restoration: &mut Restoration<'a>,
+        skipped: &mut usize,
+    ) {
+        let is_dead = |entity| self.dead == Dead::Skip && !world.entities().contains_spawned(entity);
+        for (at, &(source, target)) in kept.pairs.iter().enumerate() {
+            let pair = StoredPair { source: self.entity(source), relation, target: self.entity(target) };
+            if is_dead(pair.source) || is_dead(pair.target) {
+                *skipped += 1;
+                continue;
+            }
+            restoration.push(pair);
+            if let Some(Some(value)) = kept.values.get(at) {
+                restoration.set_value(store, pair, self.value(world, value));
+            }
+        }
+        for (target, sources) in kept.orders.iter() {
+            let sources = sources.iter().map(|&source| self.entity(source)).collect();
+            restoration.set_order(relation, self.entity(target), sources);
+        }
+    }
+
+    fn entity(&self, entity: Entity) -> Entity {
+        match self.entities.is_empty() {
+            true => entity,
+            false => self.entities.get(&entity).copied().unwrap_or(entity),
+        }
+    }
+
+    fn value(&self, world: &World, kept: &'a KeptValue) -> WantedValue<'a> {
+        let mapped =
+            if self.is_same_world { None } else { map_value(world, kept, &mut Mapper(&self.entities)) };
+        match mapped {
+            Some(value) => WantedValue { column: kept.column, value: WantedSource::Owned(value), row: None },
+            None => {
+                WantedValue { column: kept.column, value: WantedSource::Lent(&kept.value), row: kept.row }
+            }
+        }
+    }
+}
+
+/// A copy of a value with other entities. `None` if its type does not say how to replace them.
+#[cfg(feature = "bevy_reflect")]
+fn map_value(world: &World, kept: &KeptValue, mapper: &mut dyn EntityMapper) -> Option<BoxedValue> {
+    use bevy_ecs::reflect::{AppTypeRegistry, ReflectMapEntities};
+    use bevy_reflect::ReflectFromPtr;
+    use core::any::Any;
+
+    let (from_ptr, map) = {
+        let registry = world.get_resource::<AppTypeRegistry>()?.read();
+        let registration = registry.get(kept.column.value_type())?;
+        (registration.data::<ReflectFromPtr>()?.clone(), registration.data::<ReflectMapEntities>()?.clone())
+    };
+    let mut copy = kept.column.duplicate(world, &*kept.value)?;
+    let reflected = from_ptr.as_reflect_mut(&mut *copy as &mut dyn Any)?;
+    map.map_entities(reflected.as_partial_reflect_mut(), mapper);
+    Some(copy)
+}
+
+#[cfg(not(feature = "bevy_reflect"))]
+fn map_value(_: &World, _: &KeptValue, _: &mut dyn EntityMapper) -> Option<BoxedValue> {
+    None
+}
+
+/// Replaces entities by those of the world.
+struct Mapper<'a>(&'a EntityHashMap<Entity>);
+
+impl EntityMapper for Mapper<'_> {
+    fn get_mapped(&mut self, source: Entity) -> Entity {
+        self.0.get(&source).copied().unwrap_or(source)
+    }
+
+    fn set_mapped(&mut self, _: Entity, _: Entity) {}
+}
+
+/// Notes entities.
+#[derive(Default)]
+struct Collector(Vec<Entity>);
+
+impl EntityMapper for Collector {
+    fn get_mapped(&mut self, source: Entity) -> Entity {
+        self.0.push(source);
+        source
+    }
+
+    fn set_mapped(&mut self, _: Entity, _: Entity) {}
+}
+
+impl RelationPairs {
+    /// The entity of the relation in the world that the snapshot was taken of. `None` for one of run time that is gone.
+    fn find(&self, world: &mut World) -> Option<Result<Entity, SnapshotError>> {
+        let known = fetch::store(world).and_then(|store| {
+            let registry = store.registry();
+            match self.type_id {
+                Some(type_id) => registry.of_type_id(type_id).map(|id| registry.entry(id).entity),
+                None => registry.of_entity(self.entity).map(|_| self.entity),
+            }
+        });
+        match (known, self.register) {
+            (_, Some(register)) => Some(register(world).map_err(Into::into)),
+            (Some(entity), None) => world.entities().contains_spawned(entity).then_some(Ok(entity)),
+            (None, None) => None,
+        }
+    }
+
+    /// The entity of the relation in another world.
+    fn find_in_other(&self, world: &mut World) -> Result<Entity, SnapshotError> {
+        if let Some(register) = self.register {
+            return Ok(register(world)?);
+        }
+        let unknown = || SnapshotError::UnknownRelation { relation: self.name.clone() };
+        let name = self.name.name.as_deref().ok_or_else(unknown)?;
+        let store = fetch::store(world).ok_or_else(unknown)?;
+        let entries = store.registry().ids().map(|id| store.registry().entry(id));
+        let mut named =
+            entries.filter(|entry| entry.type_id.is_none() && entry.name.as_deref() == Some(name));
+        match (named.next(), named.next()) {
+            (Some(entry), None) => Ok(entry.entity),
+            (None, _) => Err(unknown()),
+            (Some(_), Some(_)) => Err(SnapshotError::AmbiguousRelation { relation: self.name.clone() }),
+        }
+    }
+}
+
+impl PairSnapshot {
+    /// The ends of pairs, some more than once.
+    fn entities(&self) -> impl Iterator<Item = Entity> + use<'_> {
+        let pairs = self.relations.iter().flat_map(|kept| &kept.pairs);
+        pairs.flat_map(|&(source, target)| [source, target])
+    }
+
+    fn names(&self, entity: Entity) -> bool {
+        self.entities().any(|end| end == entity)
+    }
+}

@@ -1,0 +1,55 @@
+//! Why a snapshot was not taken or applied.
+
+use crate::{
+    ops::InsertPairError,
+    relation::{EntityName, RelationName, TraitsError},
+};
+use thiserror::Error;
+
+/// Why a snapshot was not taken, or not applied. No pair has changed.
+#[derive(Clone, PartialEq, Debug, Error)]
+#[non_exhaustive]
+pub enum SnapshotError {
+    /// The filter names a relation that is declared `transient`.
+    #[error("{relation} is declared `transient`: it is left out of snapshots")]
+    Transient {
+        /// The relation.
+        relation: RelationName,
+    },
+    /// The value of a pair can be copied neither by `Clone` nor by reflection.
+    #[error(
+        "cannot take a snapshot of ({relation}, {target}) on {source_entity}: `{value}` is not `Clone`, nor registered with `#[reflect(Clone)]`"
+    )]
+    NotClone {
+        /// The source of the pair.
+        source_entity: EntityName,
+        /// The relation.
+        relation: RelationName,
+        /// The target.
+        target: EntityName,
+        /// The type of the value.
+        value: &'static str,
+    },
+    /// The snapshot was taken of another world, so that its entities mean nothing in this one:
+    /// [`apply_mapped`](super::PairSnapshot::apply_mapped) says which they are here.
+    #[error("the snapshot was taken of another world: say what its entities are in this one")]
+    OtherWorld,
+    /// A run-time relation is not there any more, or in another world no relation has its name.
+    #[error("the relation {relation} of the snapshot is not in the world")]
+    UnknownRelation {
+        /// The relation, as it was.
+        relation: RelationName,
+    },
+    /// Several relations of another world have the name of a run-time relation.
+    #[error("several relations in the world are called {relation}")]
+    AmbiguousRelation {
+        /// The relation, as it was.
+        relation: RelationName,
+    },
+    /// A pair of the snapshot may not be inserted.
+    #[error(transparent)]
+    Refused(#[from] InsertPairError),
+    /// A relation could not be registered.
+    #[error(transparent)]
+    Traits(#[from] TraitsError),
+}

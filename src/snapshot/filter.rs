@@ -1,0 +1,126 @@
+//! Which pairs belong to a snapshot.
+
+use super::{error::SnapshotError, pairs::key};
+use crate::{
+    fetch,
+    id::RelationId,
+    ops::{entity_of_type, relation_id_of},
+    relation::{Relation, TypeRef},
+};
+use alloc::vec::Vec;
+use bevy_ecs::{entity::Entity, world::World};
+
+/// Which pairs a [`PairSnapshot`](super::PairSnapshot) holds.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{prelude::*, snapshot::PairFilter};
+/// # #[derive(Relation)] struct Carries;
+/// # #[derive(Relation)] struct Wields;
+/// # let mut world = World::new();
+/// # let hero = world.spawn_empty().id();
+/// // Every pair of every relation that is not declared `transient`.
+/// let filter = PairFilter::all();
+/// // Two relations, of one entity.
+/// let filter = PairFilter::none().relation::<Carries>().relation::<Wields>().sources([hero]);
+/// ```
+#[derive(Clone, Default, Debug)]
+pub struct PairFilter {
+    /// `None` for all.
+    relations: Option<Vec<Named>>,
+    /// `None` for all.
+    sources: Option<Vec<Entity>>,
+}
+
+/// A relation that a filter names.
+#[derive(Clone, Debug)]
+enum Named {
+    Type(TypeRef),
+    Entity(Entity),
+}
+
+impl PairFilter {
+    /// Every pair of every relation, but for those that are declared `transient`. `ChildOf` is among them, and so are other
+    /// adopted relationships. Relations that come later are, too, when a snapshot is brought up to date.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// No pairs: the ones to be taken are added by [`relation`](Self::relation) and [`relation_id`](Self::relation_id).
+    pub fn none() -> Self {
+        Self { relations: Some(Vec::new()), sources: None }
+    }
+
+    /// Adds the pairs of relation type `R`.
+    #[must_use]
+    pub fn relation<R: Relation>(self) -> Self {
+        self.with(Named::Type(TypeRef::relation::<R>()))
+    }
+
+    /// Adds the pairs of a relation, which may be one of run time.
+    #[must_use]
+    pub fn relation_id(self, relation: Entity) -> Self {
+        self.with(Named::Entity(relation))
+    }
+
+    /// Restricts the snapshot to pairs that these entities have. Applying it leaves those of others as they are.
+    #[must_use]
+    pub fn sources(mut self, sources: impl IntoIterator<Item = Entity>) -> Self {
+        let mut sources: Vec<Entity> = sources.into_iter().collect();
+        sources.sort_unstable_by_key(|&source| key(source));
+        sources.dedup();
+        self.sources = Some(sources);
+        self
+    }
+
+    fn with(mut self, named: Named) -> Self {
+        self.relations.get_or_insert_default().push(named);
+        self
+    }
+
+    /// The sources, in order; `None` for all.
+    pub(super) fn chosen(&self) -> Option<&[Entity]> {
+        self.sources.as_deref()
+    }
+
+    /// Whether it names no relations.
+    #[cfg(feature = "serialize")]
+    pub(super) fn is_all(&self) -> bool {
+        self.relations.is_none()
+    }
+
+    /// The relations of this world, each once.
+    ///
+    /// # Errors
+    /// If one of those that are named is transient, dead, or cannot be registered.
+    pub(super) fn resolve(&self, world: &mut World, ids: &mut Vec<RelationId>) -> Result<(), SnapshotError> {
+        ids.clear();
+        for named in self.relations.iter().flatten() {
+            let entity = match named {
+                Named::Type(named) => match named.register {
+                    Some(register) => register(world)?,
+                    None => entity_of_type(world, *named),
+                },
+                Named::Entity(entity) => *entity,
+            };
+            ids.push(relation_id_of(world, entity)?);
+        }
+        let Some(store) = fetch::store(world) else { return Ok(()) };
+        match self.relations {
+            Some(_) => {
+                let mut entries = ids.iter().map(|&id| store.registry().entry(id));
+                if let Some(entry) = entries.find(|entry| entry.traits.is_transient()) {
+                    return Err(SnapshotError::Transient { relation: entry.name() });
+                }
+                ids.sort_unstable();
+                ids.dedup();
+            }
+            None => {
+                let entry = |id: &RelationId| store.registry().entry(*id);
+                let ids_of_all = store.registry().ids();
+                ids.extend(ids_of_all.filter(|id| entry(id).settled && !entry(id).traits.is_transient()));
+            }
+        }
+        Ok(())
+    }
+}

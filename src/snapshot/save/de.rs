@@ -1,0 +1,318 @@
+//! Reading saves.
+
+use super::saved::{FORMAT, SavedPair, SavedPairs, SavedRelation};
+use alloc::{
+    boxed::Box,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use bevy_ecs::entity::Entity;
+use bevy_reflect::{
+    PartialReflect, TypeRegistration, TypeRegistry,
+    serde::{ReflectDeserializer, ReflectDeserializerProcessor},
+};
+use core::{any::TypeId, fmt};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
+};
+
+/// Reads [`SavedPairs`] with any format of serde. Types of values must be registered.
+///
+/// What it reads may be anything: the only thing that is promised of it is its form. [`SavedPairs::load`] checks the rest.
+#[derive(Clone, Copy)]
+pub struct SavedPairsDeserializer<'a> {
+    types: &'a TypeRegistry,
+}
+
+impl<'a> SavedPairsDeserializer<'a> {
+    /// Reads a save, with the types that are registered.
+    pub fn new(types: &'a TypeRegistry) -> Self {
+        Self { types }
+    }
+}
+
+const FIELDS: &[&str] = &["format", "version", "all_relations", "entities", "sources", "relations"];
+const RELATION_FIELDS: &[&str] = &["name", "pairs", "orders"];
+
+impl<'de> DeserializeSeed<'de> for SavedPairsDeserializer<'_> {
+    type Value = SavedPairs;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<SavedPairs, D::Error> {
+        deserializer.deserialize_struct("SavedPairs", FIELDS, self)
+    }
+}
+
+/// # Errors
+/// If it is not the form that is written here.
+fn check_format<E: Error>(format: u32) -> Result<(), E> {
+    match format {
+        FORMAT => Ok(()),
+        _ => {
+            Err(E::custom(format!("format: this is form {format} of a save, and form {FORMAT} can be read")))
+        }
+    }
+}
+
+impl<'de> Visitor<'de> for SavedPairsDeserializer<'_> {
+    type Value = SavedPairs;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a save of pairs")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<SavedPairs, A::Error> {
+        fn next<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(seq: &mut A, nth: usize) -> Result<T, A::Error> {
+            seq.next_element()?.ok_or_else(|| A::Error::invalid_length(nth, &"a save of pairs"))
+        }
+        check_format(next(&mut seq, 0)?)?;
+        let mut saved = SavedPairs {
+            version: next(&mut seq, 1)?,
+            all_relations: next(&mut seq, 2)?,
+            entities: next(&mut seq, 3)?,
+            sources: next(&mut seq, 4)?,
+            relations: Vec::new(),
+        };
+        let relations = seq.next_element_seed(List::new(self.types, "relations"))?;
+        saved.relations = relations.ok_or_else(|| A::Error::invalid_length(5, &"a save of pairs"))?;
+        Ok(saved)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<SavedPairs, A::Error> {
+        let mut saved = SavedPairs::default();
+        let mut found: Vec<&str> = Vec::new();
+        while let Some(field) = map.next_key_seed(Field(FIELDS))? {
+            if found.contains(&field) {
+                return Err(A::Error::duplicate_field(field));
+            }
+            found.push(field);
+            match field {
+                "format" => check_format(map.next_value()?)?,
+                "version" => saved.version = map.next_value()?,
+                "all_relations" => saved.all_relations = map.next_value()?,
+                "entities" => saved.entities = map.next_value()?,
+                "sources" => saved.sources = map.next_value()?,
+                _ => saved.relations = map.next_value_seed(List::new(self.types, "relations"))?,
+            }
+        }
+        match FIELDS.iter().find(|field| !found.contains(field)) {
+            Some(field) => Err(A::Error::missing_field(field)),
+            None => Ok(saved),
+        }
+    }
+}
+
+/// The name of a field.
+struct Field(&'static [&'static str]);
+
+impl<'de> DeserializeSeed<'de> for Field {
+    type Value = &'static str;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<&'static str, D::Error> {
+        deserializer.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for Field {
+    type Value = &'static str;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "one of {:?}", self.0)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<&'static str, E> {
+        let field = self.0.iter().find(|field| **field == text);
+        field.copied().ok_or_else(|| E::unknown_field(text, self.0))
+    }
+}
+
+/// A list of things that are read with the types that are registered.
+struct List<'a, T> {
+    types: &'a TypeRegistry,
+    /// Where it is, for errors.
+    place: &'a str,
+    item: core::marker::PhantomData<T>,
+}
+
+impl<'a, T> List<'a, T> {
+    fn new(types: &'a TypeRegistry, place: &'a str) -> Self {
+        Self { types, place, item: core::marker::PhantomData }
+    }
+}
+
+/// One of the things in such a list.
+trait Item: Sized {
+    fn read<'de, D: Deserializer<'de>>(types: &TypeRegistry, deserializer: D) -> Result<Self, D::Error>;
+}
+
+struct ItemSeed<'a, T> {
+    list: &'a List<'a, T>,
+    nth: usize,
+}
+
+impl<'de, T: Item> DeserializeSeed<'de> for ItemSeed<'_, T> {
+    type Value = T;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
+        let Self { list, nth } = self;
+        T::read(list.types, deserializer)
+            .map_err(|error| D::Error::custom(format!("{} {nth}: {error}", list.place)))
+    }
+}
+
+impl<'de, T: Item> DeserializeSeed<'de> for List<'_, T> {
+    type Value = Vec<T>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<T>, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de, T: Item> Visitor<'de> for List<'_, T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a list of {}", self.place)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element_seed(ItemSeed { list: &self, nth: items.len() })? {
+            items.push(item);
+        }
+        Ok(items)
+    }
+}
+
+impl Item for SavedRelation {
+    fn read<'de, D: Deserializer<'de>>(types: &TypeRegistry, deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_struct("SavedRelation", RELATION_FIELDS, RelationVisitor { types })
+    }
+}
+
+struct RelationVisitor<'a> {
+    types: &'a TypeRegistry,
+}
+
+impl<'de> Visitor<'de> for RelationVisitor<'_> {
+    type Value = SavedRelation;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a relation with its pairs")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<SavedRelation, A::Error> {
+        let short = |nth| A::Error::invalid_length(nth, &"a relation with its pairs");
+        let name: String = seq.next_element()?.ok_or_else(|| short(0))?;
+        let place = format!("relation `{name}`, pair");
+        let pairs = seq.next_element_seed(List::new(self.types, &place))?.ok_or_else(|| short(1))?;
+        let orders = seq.next_element()?.ok_or_else(|| short(2))?;
+        Ok(SavedRelation { name, pairs, orders })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<SavedRelation, A::Error> {
+        let mut relation = SavedRelation::default();
+        let mut found: Vec<&str> = Vec::new();
+        while let Some(field) = map.next_key_seed(Field(RELATION_FIELDS))? {
+            if found.contains(&field) {
+                return Err(A::Error::duplicate_field(field));
+            }
+            found.push(field);
+            match field {
+                "name" => relation.name = map.next_value()?,
+                "orders" => relation.orders = map.next_value()?,
+                _ => {
+                    let place = match found.contains(&"name") {
+                        true => format!("relation `{}`, pair", relation.name),
+                        false => "pair".to_string(),
+                    };
+                    relation.pairs = map.next_value_seed(List::new(self.types, &place))?;
+                }
+            }
+        }
+        match RELATION_FIELDS.iter().find(|field| !found.contains(field)) {
+            Some(field) => Err(A::Error::missing_field(field)),
+            None => Ok(relation),
+        }
+    }
+}
+
+impl Item for SavedPair {
+    fn read<'de, D: Deserializer<'de>>(types: &TypeRegistry, deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_tuple(3, PairVisitor { types })
+    }
+}
+
+struct PairVisitor<'a> {
+    types: &'a TypeRegistry,
+}
+
+impl<'de> Visitor<'de> for PairVisitor<'_> {
+    type Value = SavedPair;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a source, a target, and a value or none")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<SavedPair, A::Error> {
+        let short = |nth| A::Error::invalid_length(nth, &"a source, a target, and a value or none");
+        let source = seq.next_element()?.ok_or_else(|| short(0))?;
+        let target = seq.next_element()?.ok_or_else(|| short(1))?;
+        let value = seq.next_element_seed(ValueSeed { types: self.types })?.ok_or_else(|| short(2))?;
+        Ok(SavedPair { source, target, value })
+    }
+}
+
+struct ValueSeed<'a> {
+    types: &'a TypeRegistry,
+}
+
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
+    type Value = Option<Box<dyn PartialReflect>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_option(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ValueSeed<'_> {
+    type Value = Option<Box<dyn PartialReflect>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value or none")
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        let mut numbers = Numbers;
+        ReflectDeserializer::with_processor(self.types, &mut numbers).deserialize(deserializer).map(Some)
+    }
+}
+
+/// Entities in values, which stand for those of the save.
+struct Numbers;
+
+impl ReflectDeserializerProcessor for Numbers {
+    fn try_deserialize<'de, D: Deserializer<'de>>(
+        &mut self,
+        registration: &TypeRegistration,
+        _: &TypeRegistry,
+        deserializer: D,
+    ) -> Result<Result<Box<dyn PartialReflect>, D>, D::Error> {
+        if registration.type_id() != TypeId::of::<Entity>() {
+            return Ok(Err(deserializer));
+        }
+        let number = u32::deserialize(deserializer)?;
+        let entity = Entity::from_raw_u32(number);
+        let entity = entity.ok_or_else(|| D::Error::custom(format!("there is no entity {number}")))?;
+        Ok(Ok(Box::new(entity)))
+    }
+}

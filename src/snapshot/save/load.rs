@@ -1,0 +1,434 @@
+//! Loading a save.
+
+use super::{
+    error::{LoadError, SavedPlace},
+    format::SaveFormat,
+    names::Names,
+    saved::{SaveId, SavedEntity, SavedPairs, SavedRelation},
+    values,
+};
+use crate::{
+    fetch,
+    id::{RelationId, StoredPair},
+    ops::{
+        AttemptedPair, InsertPairError, Operation, Restoration, WantedSource, WantedValue, entity_of_type_id,
+        use_store,
+    },
+    relation::{AllEntities, ColumnRef},
+    snapshot::apply::AppliedPairs,
+    store::PairStore,
+};
+use alloc::{boxed::Box, string::ToString, vec::Vec};
+use bevy_ecs::{
+    entity::{Entity, EntityHashMap, EntityHashSet, EntityMapper},
+    name::Name,
+    reflect::AppTypeRegistry,
+    world::World,
+};
+use bevy_platform::collections::{HashMap, HashSet};
+use bevy_reflect::{TypeRegistration, TypeRegistry};
+
+/// What [`SavedPairs::load`] has done.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LoadedPairs {
+    /// The entities of the world that those of the save stand for, by their number in it.
+    pub entities: Vec<Entity>,
+    /// Those of them that were spawned.
+    pub spawned: Vec<Entity>,
+    /// What has changed of the pairs.
+    pub applied: AppliedPairs,
+}
+
+impl SavedPairs {
+    /// Gives the entities of the save the pairs that it says: exactly these of the relations that are in it, for the entities
+    /// that are in it.
+    ///
+    /// An entity of the world that has the [`SaveId`] of one of the save is that one; for the others entities are spawned, with
+    /// `SaveId` and `Name`. So loading a save again changes what differs and duplicates nothing.
+    /// [`load_with`](Self::load_with) chooses otherwise.
+    ///
+    /// A save of an older version is [migrated](super::WorldSaveExt::set_save_version) first.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place. Then no pair has changed, and what was spawned is despawned.
+    pub fn load(self, world: &mut World) -> Result<LoadedPairs, LoadError> {
+        let mut known = HashMap::<u64, Entity>::default();
+        let mut ids = world.query_filtered::<(Entity, &SaveId), AllEntities>();
+        for (entity, &SaveId(id)) in ids.iter(world) {
+            if known.insert(id, entity).is_some() {
+                return Err(LoadError::SameId { id });
+            }
+        }
+        self.load_with(world, |_, _, saved| match saved {
+            SavedEntity::Entity { id, .. } => known.get(id).copied(),
+            _ => None,
+        })
+    }
+
+    /// [`load`](Self::load) with a function that says which entity of the world one of the save is, given its number; for
+    /// `None` one is spawned. It is not asked for the entities of types and relations.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn load_with(
+        mut self,
+        world: &mut World,
+        mut find: impl FnMut(&World, usize, &SavedEntity) -> Option<Entity>,
+    ) -> Result<LoadedPairs, LoadError> {
+        use_store(world);
+        self.migrate(world)?;
+        self.check()?;
+        self.relations(world)?;
+        let mut spawned = Vec::new();
+        let loaded = self
+            .find_entities(world, &mut find, &mut spawned)
+            .and_then(|entities| Ok((self.apply(world, &entities)?, entities)));
+        match loaded {
+            Ok((applied, entities)) => Ok(LoadedPairs { entities, spawned, applied }),
+            Err(error) => {
+                for entity in spawned {
+                    let _ = world.try_despawn(entity);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn migrate(&mut self, world: &World) -> Result<(), LoadError> {
+        let format = world.get_resource::<SaveFormat>().cloned().unwrap_or_default();
+        let found = self.version;
+        if found > format.version {
+            return Err(LoadError::TooNew { found, supported: format.version });
+        }
+        if let Some(migrate) = format.migrate.filter(|_| found < format.version) {
+            migrate(self, found)
+                .map_err(|error| LoadError::Migration { found, reason: error.to_string() })?;
+        }
+        self.version = format.version;
+        let names = self.relations.iter_mut().map(|relation| &mut relation.name);
+        let entities = self.entities.iter_mut().filter_map(|entity| match entity {
+            SavedEntity::Relation(name) => Some(name),
+            _ => None,
+        });
+        for name in names.chain(entities) {
+            if let Some(now) = format.aliases.get(name) {
+                name.clone_from(now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what can be checked without a world.
+    fn check(&self) -> Result<(), LoadError> {
+        let count = self.entities.len();
+        let mut ids = HashSet::new();
+        for entity in &self.entities {
+            if let SavedEntity::Entity { id, .. } = *entity
+                && !ids.insert(id)
+            {
+                return Err(LoadError::SameId { id });
+            }
+        }
+        let exists = |entity: u32| (entity as usize) < count;
+        if let Some(&entity) = self.sources.iter().flatten().find(|&&entity| !exists(entity)) {
+            return Err(LoadError::NoSuchSource { entity, count });
+        }
+        let sources: Option<HashSet<u32>> = self.sources.as_ref().map(|all| all.iter().copied().collect());
+        let mut names = HashSet::new();
+        for relation in &self.relations {
+            if !names.insert(&relation.name) {
+                return Err(LoadError::RelationTwice { relation: relation.name.clone() });
+            }
+            relation.check(count, sources.as_ref())?;
+        }
+        Ok(())
+    }
+
+    /// The relations that are listed.
+    fn relations(&self, world: &mut World) -> Result<Vec<RelationId>, LoadError> {
+        with_names(world, |names| {
+            let mut ids = Vec::with_capacity(self.relations.len());
+            for relation in &self.relations {
+                let id = names.relation(&relation.name)?;
+                let entry = names.store.registry().entry(id);
+                if entry.traits.is_transient() {
+                    return Err(LoadError::Transient { relation: relation.name.clone() });
+                }
+                // By its path, and by its name.
+                if ids.contains(&id) {
+                    return Err(LoadError::RelationTwice { relation: relation.name.clone() });
+                }
+                ids.push(id);
+            }
+            Ok(ids)
+        })
+    }
+
+    /// The entities of the world, by their number in the save.
+    fn find_entities(
+        &self,
+        world: &mut World,
+        find: &mut impl FnMut(&World, usize, &SavedEntity) -> Option<Entity>,
+        spawned: &mut Vec<Entity>,
+    ) -> Result<Vec<Entity>, LoadError> {
+        let mut entities = Vec::with_capacity(self.entities.len());
+        let mut numbers = EntityHashMap::<usize>::default();
+        for (number, saved) in self.entities.iter().enumerate() {
+            let entity = match saved {
+                SavedEntity::Entity { id, name } => match find(world, number, saved) {
+                    Some(found) => found,
+                    None => {
+                        let mut new = world.spawn(SaveId(*id));
+                        if let Some(name) = name {
+                            new.insert(Name::new(name.clone()));
+                        }
+                        let new = new.id();
+                        spawned.push(new);
+                        new
+                    }
+                },
+                SavedEntity::Relation(name) => with_names(world, |names| {
+                    names.relation(name).map(|id| names.store.registry().entry(id).entity)
+                })?,
+                SavedEntity::Type(path) => {
+                    let types = world.get_resource::<AppTypeRegistry>().map(|types| types.0.clone());
+                    let types = types.as_ref().map(|types| types.read());
+                    let found = types.as_ref().and_then(|types| types.get_with_type_path(path));
+                    let unknown = || LoadError::UnknownType { entity: number, path: path.clone() };
+                    let type_id = found.map(TypeRegistration::type_id).ok_or_else(unknown)?;
+                    drop(types);
+                    entity_of_type_id(world, type_id)
+                }
+            };
+            if let Some(first) = numbers.insert(entity, number) {
+                return Err(LoadError::SameEntity { first, second: number });
+            }
+            entities.push(entity);
+        }
+        Ok(entities)
+    }
+
+    fn apply(&mut self, world: &mut World, entities: &[Entity]) -> Result<AppliedPairs, LoadError> {
+        // Once more: observers of what was spawned may have done anything.
+        let mut relations = self.relations(world)?;
+        let sources = self.sources.as_ref();
+        let scope = match sources {
+            Some(sources) => sources.iter().map(|&source| entities[source as usize]).collect(),
+            None => entities.iter().copied().collect(),
+        };
+        let restoration = self.restoration(world, &mut relations, entities, scope)?;
+        let mut operation = Operation::begin(world);
+        let restored = restoration.carry_out(operation.world());
+        operation.finish();
+        match restored {
+            Ok(restored) => Ok(AppliedPairs::from(restored)),
+            Err(error) => {
+                let place = self.place_of(world, &relations, entities, &error);
+                Err(LoadError::Refused { place, error: Box::new(error) })
+            }
+        }
+    }
+
+    fn restoration(
+        &mut self,
+        world: &World,
+        relations: &mut Vec<RelationId>,
+        entities: &[Entity],
+        scope: EntityHashSet,
+    ) -> Result<Restoration<'static>, LoadError> {
+        let no_types = TypeRegistry::empty();
+        let types = world.get_resource::<AppTypeRegistry>().map(|types| types.read());
+        let types = types.as_deref().unwrap_or(&no_types);
+        let Some(store) = fetch::store(world) else {
+            return Ok(Restoration::new(&PairStore::default(), Vec::new(), Some(scope), None));
+        };
+        if self.all_relations {
+            let others = store.registry().ids().filter(|&id| {
+                let entry = store.registry().entry(id);
+                entry.settled && !entry.traits.is_transient() && !relations.contains(&id)
+            });
+            let others: Vec<RelationId> = others.collect();
+            relations.extend(others);
+        }
+        let mut restoration = Restoration::new(store, relations.clone(), Some(scope), None);
+        for (relation, &id) in self.relations.iter_mut().zip(&*relations) {
+            let names = Names { world, store, types };
+            relation.add_to(&mut restoration, names, id, entities)?;
+        }
+        Ok(restoration)
+    }
+
+    /// Where a pair stands that was refused.
+    fn place_of(
+        &self,
+        world: &World,
+        relations: &[RelationId],
+        entities: &[Entity],
+        error: &InsertPairError,
+    ) -> Option<SavedPlace> {
+        let pair = pair_of(error)?;
+        let registry = fetch::store(world)?.registry();
+        let id = registry.of_entity(pair.relation.entity())?;
+        let relation = &self.relations.get(relations.iter().position(|&relation| relation == id)?)?;
+        let is_it = |(source, target): (u32, u32)| {
+            pair.source_entity == entities[source as usize] && pair.target == entities[target as usize]
+        };
+        let mut pairs = relation.pairs.iter();
+        let entry = pairs.position(|at| is_it((at.source, at.target)) || is_it((at.target, at.source)))?;
+        Some(SavedPlace { relation: relation.name.clone(), entry, field: "value" })
+    }
+}
+
+/// The pair that an error is about.
+fn pair_of(error: &InsertPairError) -> Option<&AttemptedPair> {
+    match error {
+        InsertPairError::Dead { pair, .. }
+        | InsertPairError::Cycle { pair, .. }
+        | InsertPairError::Final { pair }
+        | InsertPairError::NotOneOf { pair, .. }
+        | InsertPairError::WrongValueType { pair, .. }
+        | InsertPairError::UnexpectedValue { pair, .. }
+        | InsertPairError::MissingValue { pair, .. }
+        | InsertPairError::Refused { pair, .. }
+        | InsertPairError::Exclusive { pair, .. }
+        | InsertPairError::SameKey { pair, .. }
+        | InsertPairError::SelfReference { pair }
+        | InsertPairError::InsidePrefab { pair }
+        | InsertPairError::ValuesRemoved { pair, .. } => Some(pair),
+        InsertPairError::Constraint(broken) => Some(&broken.pair),
+        InsertPairError::Wildcard { .. }
+        | InsertPairError::StoreRemoved { .. }
+        | InsertPairError::Traits(_) => None,
+    }
+}
+
+fn with_names<T>(
+    world: &World,
+    look: impl FnOnce(Names<'_>) -> Result<T, LoadError>,
+) -> Result<T, LoadError> {
+    let no_types = TypeRegistry::empty();
+    let types = world.get_resource::<AppTypeRegistry>().map(|types| types.read());
+    let types = types.as_deref().unwrap_or(&no_types);
+    let no_store = PairStore::default();
+    look(Names { world, store: fetch::store(world).unwrap_or(&no_store), types })
+}
+
+/// Replaces the numbers in a value by entities.
+struct Finder<'a> {
+    entities: &'a [Entity],
+    /// A number that stands for none.
+    missing: Option<u32>,
+}
+
+impl EntityMapper for Finder<'_> {
+    fn get_mapped(&mut self, source: Entity) -> Entity {
+        let number = source.index_u32();
+        match self.entities.get(number as usize) {
+            Some(&entity) => entity,
+            None => {
+                self.missing = Some(number);
+                source
+            }
+        }
+    }
+
+    fn set_mapped(&mut self, _: Entity, _: Entity) {}
+}
+
+impl SavedRelation {
+    fn place(&self, entry: usize, field: &'static str) -> SavedPlace {
+        SavedPlace { relation: self.name.clone(), entry, field }
+    }
+
+    fn check(&self, count: usize, sources: Option<&HashSet<u32>>) -> Result<(), LoadError> {
+        let exists = |entity: u32, place: SavedPlace| match (entity as usize) < count {
+            true => Ok(()),
+            false => Err(LoadError::NoSuchEntity { place, entity, count }),
+        };
+        let mut pairs = HashMap::<(u32, u32), usize>::default();
+        for (at, pair) in self.pairs.iter().enumerate() {
+            exists(pair.source, self.place(at, "source"))?;
+            exists(pair.target, self.place(at, "target"))?;
+            if sources.is_some_and(|sources| !sources.contains(&pair.source)) {
+                return Err(LoadError::NotASource { place: self.place(at, "source"), entity: pair.source });
+            }
+            if let Some(first) = pairs.insert((pair.source, pair.target), at) {
+                return Err(LoadError::PairTwice { place: self.place(at, "target"), first });
+            }
+        }
+        for (at, (target, sources)) in self.orders.iter().enumerate() {
+            exists(*target, self.place(at, "orders"))?;
+            let mut met = HashSet::new();
+            for &source in sources {
+                if !pairs.contains_key(&(source, *target)) || !met.insert(source) {
+                    return Err(LoadError::Order { place: self.place(at, "orders"), source_number: source });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the pairs to what is to be there. The values are taken.
+    fn add_to(
+        &mut self,
+        restoration: &mut Restoration<'static>,
+        names: Names<'_>,
+        relation: RelationId,
+        entities: &[Entity],
+    ) -> Result<(), LoadError> {
+        let is_symmetric = names.store.relation(relation).is_symmetric();
+        let numbers: HashMap<(u32, u32), usize> =
+            self.pairs.iter().enumerate().map(|(at, pair)| ((pair.source, pair.target), at)).collect();
+        let mut groups: Vec<(u32, u32)> = self.pairs.iter().map(|pair| (pair.source, pair.target)).collect();
+        if is_symmetric {
+            let mirrors = groups.iter().map(|&(source, target)| (target, source));
+            let missing: Vec<(u32, u32)> = mirrors.filter(|mirror| !numbers.contains_key(mirror)).collect();
+            groups.extend(missing);
+        }
+        // Source by source, the targets as they are listed.
+        groups.sort_by_key(|&(source, _)| source);
+        let pair = |(source, target): (u32, u32)| StoredPair {
+            source: entities[source as usize],
+            relation,
+            target: entities[target as usize],
+        };
+        groups.into_iter().for_each(|group| restoration.push(pair(group)));
+        for at in 0..self.pairs.len() {
+            let (source, target) = (self.pairs[at].source, self.pairs[at].target);
+            let Some(value) = self.pairs[at].value.take() else { continue };
+            if is_symmetric
+                && source != target
+                && let Some(&first) = numbers.get(&(target, source))
+                && first < at
+                && restoration.has_value(names.store, pair((source, target)))
+            {
+                return Err(LoadError::ValueTwice { place: self.place(at, "value"), first });
+            }
+            let wrong = |reason| LoadError::Value { place: self.place(at, "value"), reason };
+            let column = column_of(names.store, pair((source, target)));
+            let column = column.ok_or_else(|| wrong("such pairs have no values".into()))?;
+            let mut finder = Finder { entities, missing: None };
+            let value = values::concrete(names.types, column, value, &mut finder).map_err(wrong)?;
+            if let Some(entity) = finder.missing {
+                let place = self.place(at, "value");
+                return Err(LoadError::NoSuchEntity { place, entity, count: entities.len() });
+            }
+            let value = WantedValue { column, value: WantedSource::Owned(value), row: None };
+            restoration.set_value(names.store, pair((source, target)), value);
+        }
+        for (target, sources) in &self.orders {
+            let sources = sources.iter().map(|&source| entities[source as usize]).collect();
+            restoration.set_order(relation, entities[*target as usize], sources);
+        }
+        Ok(())
+    }
+}
+
+/// The column that the value of a pair belongs to.
+fn column_of(store: &PairStore, pair: StoredPair) -> Option<ColumnRef> {
+    match store.registry().entry(pair.relation).adopted {
+        Some(adopted) => adopted.has_fields.then_some(adopted.column),
+        None => store.column_of(pair.relation, pair.source, pair.target),
+    }
+}

@@ -1,0 +1,85 @@
+//! What a save says.
+
+use alloc::{boxed::Box, string::String, vec::Vec};
+use bevy_ecs::component::Component;
+use bevy_reflect::PartialReflect;
+
+/// The number of the form in which saves are written.
+pub(super) const FORMAT: u32 = 1;
+
+/// What an entity is called in saves. Entities without one are numbered when they are saved; loading inserts the number.
+///
+/// No two entities may have the same. Clones get none.
+#[derive(Component, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[component(immutable, clone_behavior = Ignore)]
+pub struct SaveId(pub u64);
+
+/// A snapshot of pairs in which nothing refers to a world: entities are numbers, relations are names, values are reflected.
+///
+/// [`PairSnapshot::to_saved`](crate::snapshot::PairSnapshot::to_saved) makes it, [`SavedPairsSerializer`](super::SavedPairsSerializer)
+/// writes it with any format of serde, [`SavedPairsDeserializer`](super::SavedPairsDeserializer) reads it, and
+/// [`load`](Self::load) brings it into a world.
+///
+/// | field of the file | meaning |
+/// |---|---|
+/// | `format` | the number of this form: 1 |
+/// | `version` | that of the program: [`set_save_version`](super::WorldSaveExt::set_save_version) |
+/// | `all_relations` | the relations that are not listed had no pairs of these entities |
+/// | `entities` | a list: `Entity(id: .., name: ..)`, `Type("..")` or `Relation("..")` |
+/// | `sources` | numbers of the entities whose pairs these are, if it is not all |
+/// | `relations` | a list of `name`, `pairs`, and `orders` of sources |
+///
+/// A pair is a tuple of source, target, and a value if there is one, as a map of its type path to it. Entities are named by
+/// their number in the list, also inside of values. The pairs of a symmetric relation are listed in both directions, with the
+/// value in one.
+#[derive(Default, Debug)]
+pub struct SavedPairs {
+    /// The version of the program that wrote it.
+    pub version: u32,
+    /// What is not listed in `relations` had no pairs of these entities.
+    pub all_relations: bool,
+    /// What the numbers of entities stand for.
+    pub entities: Vec<SavedEntity>,
+    /// The entities whose pairs these are; `None` for all that are listed.
+    pub sources: Option<Vec<u32>>,
+    /// The pairs, relation by relation.
+    pub relations: Vec<SavedRelation>,
+}
+
+/// An entity of a save.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
+pub enum SavedEntity {
+    /// An ordinary entity.
+    Entity {
+        /// Its [`SaveId`].
+        id: u64,
+        /// Its `Name`.
+        name: Option<String>,
+    },
+    /// The entity that stands for a type that is no relation, by its path.
+    Type(String),
+    /// The entity of a relation, by its name.
+    Relation(String),
+}
+
+/// The pairs of one relation.
+#[derive(Default, Debug)]
+pub struct SavedRelation {
+    /// The name of the relation: of a type without its path, unless another has the same.
+    pub name: String,
+    /// Source by source, the targets of each in their order.
+    pub pairs: Vec<SavedPair>,
+    /// Targets with their sources, where those have an order.
+    pub orders: Vec<(u32, Vec<u32>)>,
+}
+
+/// A pair, with the numbers of its ends.
+#[derive(Debug)]
+pub struct SavedPair {
+    /// The source.
+    pub source: u32,
+    /// The target.
+    pub target: u32,
+    /// The value. An entity in it with the index `n` stands for the `n`th of the save.
+    pub value: Option<Box<dyn PartialReflect>>,
+}

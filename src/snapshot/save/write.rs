@@ -1,0 +1,230 @@
+//! Making a save of a snapshot.
+
+use super::{
+    error::SaveError,
+    format::SaveFormat,
+    names::Names,
+    saved::{SaveId, SavedEntity, SavedPair, SavedPairs, SavedRelation},
+    values,
+};
+use crate::{
+    fetch,
+    relation::{EntityName, RelationName},
+    snapshot::pairs::{KeptValue, PairSnapshot, RelationPairs, key},
+};
+use alloc::{
+    boxed::Box,
+    string::{String, ToString},
+    vec::Vec,
+};
+use bevy_ecs::{
+    entity::{Entity, EntityHashMap, EntityHashSet, EntityMapper},
+    name::Name,
+    reflect::AppTypeRegistry,
+    world::World,
+};
+use bevy_platform::collections::{HashMap, HashSet};
+use bevy_reflect::{PartialReflect, TypeRegistry};
+
+impl PairSnapshot {
+    /// Makes a save of the snapshot, with the names that entities, relations and types have in the world.
+    ///
+    /// Values are saved by reflection: their types must be registered in the world's [`AppTypeRegistry`], with
+    /// `#[reflect(MapEntities)]` if there are entities in them. Entities are listed by their [`SaveId`], those without one in
+    /// order of their index: a save that is loaded and made again is equal.
+    ///
+    /// # Errors
+    /// If something has no name, or its type is not registered.
+    pub fn to_saved(&self, world: &World) -> Result<SavedPairs, SaveError> {
+        if self.world != world.id() {
+            return Err(SaveError::OtherWorld);
+        }
+        let Some(store) = fetch::store(world) else { return Ok(SavedPairs::default()) };
+        let no_types = TypeRegistry::empty();
+        let types = world.get_resource::<AppTypeRegistry>().map(|types| types.read());
+        let types = types.as_deref().unwrap_or(&no_types);
+        let writer = Writer { snapshot: self, types, names: Names { world, store, types } };
+        let listed = writer.entities()?;
+        let mut relations = Vec::new();
+        for kept in &self.relations {
+            // What is not listed has no pairs, if all are in the snapshot.
+            if !(kept.pairs.is_empty() && self.filter.is_all()) {
+                relations.push(writer.relation(kept, &listed.numbers)?);
+            }
+        }
+        relations.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let mut sources = self.filter.chosen().map(|chosen| listed.numbers_of(chosen));
+        sources.iter_mut().for_each(|sources| sources.sort_unstable());
+        Ok(SavedPairs {
+            version: world.get_resource::<SaveFormat>().map_or(0, |format| format.version),
+            all_relations: self.filter.is_all(),
+            entities: listed.entities,
+            sources,
+            relations,
+        })
+    }
+}
+
+/// The entities of a save.
+struct Listed {
+    entities: Vec<SavedEntity>,
+    numbers: EntityHashMap<u32>,
+}
+
+impl Listed {
+    fn numbers_of(&self, entities: &[Entity]) -> Vec<u32> {
+        entities.iter().filter_map(|entity| self.numbers.get(entity)).copied().collect()
+    }
+}
+
+struct Writer<'a> {
+    snapshot: &'a PairSnapshot,
+    types: &'a TypeRegistry,
+    names: Names<'a>,
+}
+
+/// Notes the entities in a value.
+struct Collector<'a>(&'a mut EntityHashSet);
+
+impl EntityMapper for Collector<'_> {
+    fn get_mapped(&mut self, source: Entity) -> Entity {
+        self.0.insert(source);
+        source
+    }
+
+    fn set_mapped(&mut self, _: Entity, _: Entity) {}
+}
+
+/// Replaces the entities in a value by their numbers.
+struct Numberer<'a>(&'a EntityHashMap<u32>);
+
+impl EntityMapper for Numberer<'_> {
+    fn get_mapped(&mut self, source: Entity) -> Entity {
+        self.0.get(&source).and_then(|&number| Entity::from_raw_u32(number)).unwrap_or(source)
+    }
+
+    fn set_mapped(&mut self, _: Entity, _: Entity) {}
+}
+
+impl Writer<'_> {
+    fn entities(&self) -> Result<Listed, SaveError> {
+        let mut found = EntityHashSet::default();
+        for kept in &self.snapshot.relations {
+            found.extend(kept.pairs.iter().flat_map(|&(source, target)| [source, target]));
+            for value in kept.values.iter().flatten() {
+                if let Some(mut value) = self.value(kept, value)? {
+                    values::map(self.types, &mut *value, &mut Collector(&mut found));
+                }
+            }
+        }
+        found.extend(self.snapshot.filter.chosen().into_iter().flatten());
+        let mut found: Vec<Entity> = found.into_iter().collect();
+        found.sort_unstable_by_key(|&entity| key(entity));
+        let mut ids = self.ids(&found)?;
+        let mut listed = Vec::with_capacity(found.len());
+        for entity in found {
+            listed.push((self.entity(entity, &mut ids)?, entity));
+        }
+        listed.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let numbers =
+            listed.iter().enumerate().map(|(number, &(_, entity))| (entity, number as u32)).collect();
+        Ok(Listed { entities: listed.into_iter().map(|(entity, _)| entity).collect(), numbers })
+    }
+
+    /// The ids that entities have.
+    fn ids(&self, entities: &[Entity]) -> Result<Ids, SaveError> {
+        let world = self.names.world;
+        let mut owners = HashMap::<u64, Entity>::default();
+        for &entity in entities {
+            if let Some(&SaveId(id)) = world.get(entity)
+                && let Some(first) = owners.insert(id, entity)
+            {
+                let [first, second] = [first, entity].map(|entity| EntityName::new(world, entity));
+                return Err(SaveError::SameId { first, second, id });
+            }
+        }
+        Ok(Ids { used: owners.into_keys().collect(), next: 0 })
+    }
+
+    fn entity(&self, entity: Entity, ids: &mut Ids) -> Result<SavedEntity, SaveError> {
+        let registry = self.names.store.registry();
+        if let Some(id) = registry.of_entity(entity) {
+            return self.names.of_relation(id).map(SavedEntity::Relation);
+        }
+        if let Some(type_ref) = self.snapshot.types.get(&entity) {
+            if let Some(id) = registry.of_type_id(type_ref.id) {
+                return self.names.of_relation(id).map(SavedEntity::Relation);
+            }
+            let info = self.types.get_type_info(type_ref.id);
+            let unknown = || SaveError::NotReflected {
+                relation: RelationName { name: Some("a pair".into()), entity },
+                type_name: registry.name_of(entity).to_string(),
+            };
+            return info.map(|info| SavedEntity::Type(info.type_path().into())).ok_or_else(unknown);
+        }
+        let world = self.names.world;
+        let id = world.get::<SaveId>(entity).map_or_else(|| ids.next(), |id| id.0);
+        let name = world.get::<Name>(entity).map(|name| String::from(name.as_str()));
+        Ok(SavedEntity::Entity { id, name })
+    }
+
+    fn relation(
+        &self,
+        kept: &RelationPairs,
+        numbers: &EntityHashMap<u32>,
+    ) -> Result<SavedRelation, SaveError> {
+        let number = |entity| numbers.get(&entity).copied().unwrap_or(u32::MAX);
+        let mut pairs = Vec::with_capacity(kept.pairs.len());
+        for (at, &(source, target)) in kept.pairs.iter().enumerate() {
+            let mut value = match kept.values.get(at) {
+                Some(Some(value)) => self.value(kept, value)?,
+                _ => None,
+            };
+            if let Some(value) = &mut value {
+                values::map(self.types, &mut **value, &mut Numberer(numbers));
+            }
+            pairs.push(SavedPair { source: number(source), target: number(target), value });
+        }
+        // By source; stable, so that targets keep their order.
+        pairs.sort_by_key(|pair| pair.source);
+        let orders = kept.orders.iter();
+        let orders = orders.map(|(target, sources)| {
+            (number(target), sources.iter().map(|&source| number(source)).collect())
+        });
+        let mut orders: Vec<(u32, Vec<u32>)> = orders.collect();
+        orders.sort_unstable_by_key(|&(target, _)| target);
+        Ok(SavedRelation { name: self.names.of_relation(kept.id)?, pairs, orders })
+    }
+
+    fn value(
+        &self,
+        kept: &RelationPairs,
+        value: &KeptValue,
+    ) -> Result<Option<Box<dyn PartialReflect>>, SaveError> {
+        let relation = || kept.name.clone();
+        let reflected = values::reflected(self.types, &*value.value).ok_or_else(|| {
+            SaveError::NotReflected { relation: relation(), type_name: value.column.value_name().into() }
+        })?;
+        if values::has_entities(&*reflected) && !values::is_mapped(self.types, &*reflected) {
+            let type_name = value.column.value_name().into();
+            return Err(SaveError::EntitiesNotMapped { relation: relation(), type_name });
+        }
+        Ok(Some(reflected))
+    }
+}
+
+/// The ids of entities that have none.
+struct Ids {
+    used: HashSet<u64>,
+    next: u64,
+}
+
+impl Ids {
+    fn next(&mut self) -> u64 {
+        while self.used.contains(&self.next) {
+            self.next += 1;
+        }
+        self.next += 1;
+        self.next - 1
+    }
+}

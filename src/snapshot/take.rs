@@ -1,0 +1,256 @@
+//! Taking a snapshot.
+
+use super::{
+    error::SnapshotError,
+    filter::PairFilter,
+    pairs::{KeptValue, Orders, PairSnapshot, RelationPairs, key},
+};
+use crate::{
+    fetch,
+    id::RelationId,
+    ops::use_store,
+    relation::{ColumnRef, EntityName, RelationEntry},
+    store::{PairStore, RelationIndex},
+    traverse::{is_ordered_by_children, ordered_by},
+};
+use alloc::vec::Vec;
+use bevy_ecs::{
+    change_detection::Tick,
+    entity::{Entity, EntityHashMap},
+    hierarchy::Children,
+    world::World,
+};
+
+impl PairSnapshot {
+    /// Takes a snapshot of the pairs that a filter lets through.
+    ///
+    /// Values are copied: by `Clone`, or by reflection if their type is registered.
+    ///
+    /// # Errors
+    /// If a value cannot be copied, or the filter names a relation that is transient, dead, or cannot be registered.
+    ///
+    /// # Complexity
+    /// `O(pairs log sources)`.
+    pub fn take(world: &mut World, filter: PairFilter) -> Result<Self, SnapshotError> {
+        let store = use_store(world).id();
+        let mut snapshot = Self {
+            world: world.id(),
+            filter,
+            store,
+            taken: Tick::new(0),
+            tick_checks: 0,
+            relations: Vec::new(),
+            types: EntityHashMap::default(),
+            ids: Vec::new(),
+            sources: Vec::new(),
+        };
+        snapshot.update(world)?;
+        Ok(snapshot)
+    }
+
+    /// Takes the snapshot again, with the same filter, in the memory that it has.
+    ///
+    /// A relation whose pairs have not changed is not read again, but for its values: those that were written are copied. If
+    /// nothing has changed, that allocates no memory, unless pairs are kept in components with further fields.
+    ///
+    /// # Errors
+    /// As for [`take`](Self::take); then the snapshot is empty.
+    ///
+    /// # Complexity
+    /// A step per relation whose pairs have not changed, per value of such, and per child.
+    pub fn update(&mut self, world: &mut World) -> Result<(), SnapshotError> {
+        let updated = self.try_update(world);
+        if updated.is_err() {
+            self.relations.clear();
+        }
+        updated
+    }
+
+    fn try_update(&mut self, world: &mut World) -> Result<(), SnapshotError> {
+        let store_id = use_store(world).id();
+        let mut ids = core::mem::take(&mut self.ids);
+        self.filter.resolve(world, &mut ids)?;
+        // What is written from here on has a newer tick.
+        let now = world.increment_change_tick();
+        let world = &*world;
+        let Some(store) = fetch::store(world) else { return Ok(()) };
+        let is_known =
+            self.world == world.id() && self.store == store_id && is_comparable(self.tick_checks, store);
+        let before = is_known.then_some(self.taken);
+        self.world = world.id();
+        self.relations.retain(|kept| before.is_some() && ids.contains(&kept.id) && kept.is_of(store));
+        for &id in &ids {
+            let at = self.relations.iter().position(|kept| kept.id == id);
+            let at = at.unwrap_or_else(|| {
+                self.relations.push(RelationPairs::new(id, store.registry().entry(id)));
+                self.relations.len() - 1
+            });
+            let mut reader =
+                Reader { world, store, chosen: self.filter.chosen(), scratch: &mut self.sources };
+            reader.read(&mut self.relations[at], before)?;
+        }
+        self.relations.sort_unstable_by_key(|kept| kept.id);
+        self.types.clear();
+        self.types.extend(store.registry().type_entities());
+        (self.store, self.taken, self.tick_checks) = (store_id, now, store.tick_checks());
+        self.ids = ids;
+        Ok(())
+    }
+}
+
+/// Whether ticks that were noted at this count of checks can be compared with those of now.
+pub(super) fn is_comparable(tick_checks: u32, store: &PairStore) -> bool {
+    store.tick_checks().wrapping_sub(tick_checks) <= 1
+}
+
+impl RelationPairs {
+    fn new(id: RelationId, entry: &RelationEntry) -> Self {
+        Self {
+            id,
+            entity: entry.entity,
+            type_id: entry.type_id,
+            register: entry.register,
+            name: entry.name(),
+            // Not that of an index that has pairs.
+            version: 0,
+            pairs: Vec::new(),
+            values: Vec::new(),
+            orders: Orders::default(),
+        }
+    }
+
+    /// Whether the number is still that of the relation.
+    fn is_of(&self, store: &PairStore) -> bool {
+        store.registry().get(self.id).is_some_and(|entry| entry.entity == self.entity)
+    }
+}
+
+/// Reads pairs of relations.
+struct Reader<'a> {
+    world: &'a World,
+    store: &'a PairStore,
+    /// The sources to read, in order; `None` for all.
+    chosen: Option<&'a [Entity]>,
+    scratch: &'a mut Vec<Entity>,
+}
+
+impl Reader<'_> {
+    /// Reads the pairs of a relation; of those that were read at the tick `before` only what has changed since.
+    fn read(&mut self, kept: &mut RelationPairs, before: Option<Tick>) -> Result<(), SnapshotError> {
+        let index = self.store.relation(kept.id);
+        let entry = self.store.registry().entry(kept.id);
+        if before.is_none() || kept.version != index.version() {
+            kept.version = index.version();
+            kept.values.clear();
+            self.read_pairs(kept, index);
+            kept.orders.clear();
+            if entry.traits.is_ordered() && !is_ordered_by_children(kept.id) {
+                self.read_orders(kept, index);
+            }
+        }
+        if is_ordered_by_children(kept.id) {
+            // The user may sort `Children` without telling anyone.
+            kept.orders.clear();
+            self.read_orders(kept, index);
+        }
+        let has_values = match entry.adopted {
+            Some(adopted) => adopted.has_fields,
+            None => index.has_values(),
+        };
+        if has_values { self.read_values(kept, index, before) } else { Ok(()) }
+    }
+
+    fn read_pairs(&mut self, kept: &mut RelationPairs, index: &RelationIndex) {
+        kept.pairs.clear();
+        let sources = match self.chosen {
+            Some(chosen) => chosen,
+            None => {
+                self.scratch.clear();
+                self.scratch.extend(index.iter().map(|(source, _)| source));
+                self.scratch.sort_unstable_by_key(|&source| key(source));
+                self.scratch.dedup();
+                &**self.scratch
+            }
+        };
+        for &source in sources {
+            kept.pairs.extend(index.targets(source).map(|target| (source, target)));
+        }
+    }
+
+    /// The orders of sources that have several.
+    fn read_orders(&mut self, kept: &mut RelationPairs, index: &RelationIndex) {
+        let targets = (0..index.list_count()).filter_map(|list| index.target_of_list(list));
+        self.scratch.clear();
+        self.scratch.extend(targets.filter(|&target| index.source_count(target) > 1));
+        self.scratch.sort_unstable_by_key(|&target| key(target));
+        for &target in &*self.scratch {
+            let children = self.world.get::<Children>(target).filter(|_| is_ordered_by_children(kept.id));
+            let sources = ordered_by(children.map(|children| &**children), index.sources(target));
+            let start = kept.orders.sources.len();
+            kept.orders.sources.extend(sources.filter(|&source| self.is_chosen(source)));
+            match kept.orders.sources.len() {
+                end if end > start + 1 => kept.orders.targets.push((target, end)),
+                _ => kept.orders.sources.truncate(start),
+            }
+        }
+    }
+
+    fn is_chosen(&self, source: Entity) -> bool {
+        self.chosen.is_none_or(|chosen| chosen.binary_search_by_key(&key(source), |&at| key(at)).is_ok())
+    }
+
+    /// Copies the values of the pairs, but for those that were written no later than `before`.
+    fn read_values(
+        &self,
+        kept: &mut RelationPairs,
+        index: &RelationIndex,
+        before: Option<Tick>,
+    ) -> Result<(), SnapshotError> {
+        let is_new = kept.values.is_empty();
+        if is_new {
+            kept.values.resize_with(kept.pairs.len(), || None);
+        }
+        let now = self.world.read_change_tick();
+        for (&(source, target), value) in kept.pairs.iter().zip(&mut kept.values) {
+            if index.is_symmetric() && key(source) > key(target) && self.is_chosen(target) {
+                continue;
+            }
+            let adopted = self.store.registry().entry(kept.id).adopted;
+            let (column, row, found) = match adopted {
+                Some(adopted) => (Some(adopted.column), None, (adopted.get)(self.world, source)),
+                None => {
+                    let row = index.row(source, target);
+                    let column = self.store.column_of(kept.id, source, target);
+                    (column, row, row.zip(column).and_then(|(row, column)| column.get(self.world, row)))
+                }
+            };
+            let (Some(column), Some(found)) = (column, found) else { continue };
+            if let Some(kept) = value
+                && self.is_unchanged(kept, column, row, before, now)
+            {
+                continue;
+            }
+            let copy = column.duplicate(self.world, found).ok_or_else(|| SnapshotError::NotClone {
+                source_entity: EntityName::new(self.world, source),
+                relation: kept.name.clone(),
+                target: EntityName::new(self.world, target),
+                value: column.value_name(),
+            })?;
+            *value = Some(KeptValue { column, row, value: copy });
+        }
+        Ok(())
+    }
+
+    fn is_unchanged(
+        &self,
+        kept: &KeptValue,
+        column: ColumnRef,
+        row: Option<u32>,
+        before: Option<Tick>,
+        now: Tick,
+    ) -> bool {
+        let ticks = row.filter(|_| kept.row == row).and_then(|row| column.ticks(self.world, row));
+        let Some((before, ticks)) = before.zip(ticks) else { return false };
+        !ticks.added.is_newer_than(before, now) && !ticks.changed.is_newer_than(before, now)
+    }
+}

@@ -1,0 +1,272 @@
+//! Saves of snapshots: written and read with RON and JSON, loaded into new worlds and over old ones, from old files.
+
+use crate::{
+    common::{Random, fewer, record_errors_of, spawn, take_reported_errors},
+    snapshots::take,
+    snapshots_model::Relations,
+};
+use bevy_ecs::{
+    entity::EntityHashMap,
+    prelude::*,
+    reflect::{AppTypeRegistry, ReflectMapEntities},
+};
+use bevy_reflect::Reflect;
+use bevy_relations::{prelude::*, snapshot::*};
+use serde::de::DeserializeSeed;
+
+#[derive(Relation, Reflect, Clone, PartialEq, Debug)]
+#[type_path = "it"]
+#[type_name = "Portion"]
+struct Portion {
+    milligrams: u32,
+}
+
+/// What the values of `Portion` were in version 1.
+#[derive(Reflect, Clone, PartialEq, Debug)]
+#[type_path = "it"]
+#[type_name = "OldEats"]
+struct OldEats {
+    grams: f32,
+}
+
+#[derive(Relation)]
+struct Hates;
+
+#[derive(Relation)]
+struct Knows;
+
+#[derive(Relation)]
+#[relation(ordered)]
+struct Behind;
+
+/// With entities in its value.
+#[derive(Relation, Reflect, Clone, PartialEq, Debug, bevy_ecs::entity::MapEntities)]
+#[reflect(MapEntities)]
+struct Met {
+    #[entities]
+    witness: Entity,
+}
+
+#[derive(Relation, Reflect, Clone)]
+struct Unmapped(Entity);
+
+fn register_types(world: &mut World) {
+    world.init_resource::<AppTypeRegistry>();
+    let types = world.resource::<AppTypeRegistry>().0.clone();
+    let mut types = types.write();
+    types.register::<Portion>();
+    types.register::<OldEats>();
+    types.register::<Met>();
+    types.register::<Unmapped>();
+    types.register::<crate::snapshots::Eats>();
+    types.register::<crate::snapshots::Knows>();
+    types.register::<crate::snapshots::Trades>();
+    types.register::<crate::snapshots::Equips>();
+    types.register::<u32>();
+}
+
+pub(crate) fn to_ron(world: &World, saved: &SavedPairs) -> String {
+    let types = world.resource::<AppTypeRegistry>().read();
+    let pretty = ron::ser::PrettyConfig::new();
+    ron::ser::to_string_pretty(&SavedPairsSerializer::new(saved, &types), pretty).unwrap()
+}
+
+pub(crate) fn to_json(world: &World, saved: &SavedPairs) -> String {
+    let types = world.resource::<AppTypeRegistry>().read();
+    serde_json::to_string(&SavedPairsSerializer::new(saved, &types)).unwrap()
+}
+
+pub(crate) fn from_ron(world: &World, text: &str) -> Result<SavedPairs, String> {
+    let types = world.resource::<AppTypeRegistry>().read();
+    let mut file = ron::Deserializer::from_str(text).map_err(|error| error.to_string())?;
+    let saved = SavedPairsDeserializer::new(&types).deserialize(&mut file);
+    let saved = saved.map_err(|error| file.span_error(error).to_string())?;
+    file.end().map_err(|error| error.to_string())?;
+    Ok(saved)
+}
+
+pub(crate) fn from_json(world: &World, text: &str) -> Result<SavedPairs, String> {
+    let types = world.resource::<AppTypeRegistry>().read();
+    let mut file = serde_json::Deserializer::from_str(text);
+    let saved = SavedPairsDeserializer::new(&types).deserialize(&mut file);
+    let saved = saved.map_err(|error| error.to_string())?;
+    file.end().map_err(|error| error.to_string())?;
+    Ok(saved)
+}
+
+pub(crate) fn world() -> (World, Relations) {
+    let mut world = World::new();
+    record_errors_of(&mut world);
+    register_types(&mut world);
+    let relations = Relations::new(&mut world);
+    (world, relations)
+}
+
+#[test]
+fn random_worlds_are_saved_and_loaded_and_saved_again_to_the_same_bytes() {
+    for seed in 1..=fewer(24) {
+        let mut random = Random((seed as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let (mut from, here) = world();
+        let entities: Vec<Entity> = (0..10).map(|_| from.spawn_empty().id()).collect();
+        for _ in 0..random.below(80) {
+            here.change(&mut from, &mut random, &entities);
+        }
+        let saved = take(&mut from).to_saved(&from).unwrap();
+        let (ron, json) = (to_ron(&from, &saved), to_json(&from, &saved));
+
+        let (mut to, there) = world();
+        // Other indices, in another order.
+        let before: Vec<Entity> = (0..20).map(|_| to.spawn_empty().id()).collect();
+        for entity in before.into_iter().step_by(2) {
+            to.despawn(entity);
+        }
+        let read = from_ron(&to, &ron).unwrap();
+        assert_eq!(to_json(&to, &from_json(&to, &json).unwrap()), json);
+        let loaded = read.load(&mut to).unwrap();
+        to.check_pairs().unwrap();
+        let again = take(&mut to).to_saved(&to).unwrap();
+        assert_eq!((to_ron(&to, &again), to_json(&to, &again)), (ron.clone(), json));
+
+        // The same pairs: by the ids that the first save has given out in order of entities.
+        let pairs = here.read(&from, &entities);
+        let mut named: Vec<Entity> = Vec::new();
+        for (&(_, source), targets) in &pairs.targets {
+            named.push(source);
+            named.extend(targets.iter().map(|&(target, _)| target));
+        }
+        named.sort_unstable_by_key(|entity| entity.index());
+        named.dedup();
+        let map: EntityHashMap<Entity> = named.iter().copied().zip(loaded.entities.iter().copied()).collect();
+        let copies: Vec<Entity> = map.values().copied().collect();
+        assert_eq!(there.read(&to, &copies), pairs.mapped(&map));
+
+        // Over a world that has changed since.
+        for _ in 0..if copies.is_empty() { 0 } else { 30 } {
+            there.change(&mut to, &mut random, &copies);
+        }
+        let loaded = from_ron(&to, &ron).unwrap().load(&mut to).unwrap();
+        assert_eq!(loaded.spawned, []);
+        to.check_pairs().unwrap();
+        let again = take(&mut to).to_saved(&to).unwrap();
+        assert_eq!(to_ron(&to, &again), ron);
+        take_reported_errors();
+    }
+}
+
+#[test]
+fn an_old_file_is_read_with_aliases_and_a_migration() {
+    let mut world = World::new();
+    register_types(&mut world);
+    world.register_relation::<Knows>().unwrap();
+    world.register_relation::<Hates>().unwrap();
+    world.register_relation::<Portion>().unwrap();
+    world.register_relation::<Behind>().unwrap();
+    let friend = world.spawn_relation("friend of", RelationTraits::new().data::<u32>()).unwrap();
+    world.add_relation_alias("FriendOf", "Knows").add_relation_alias("Consumes", "Portion");
+    world.set_save_version(3, |saved, version| {
+        assert_eq!(version, 1);
+        for relation in &mut saved.relations {
+            if relation.name == "QueuesBehind" {
+                relation.name = "Behind".into();
+            }
+            for pair in &mut relation.pairs {
+                let old = pair.value.as_deref().and_then(OldEats::from_reflect_or_none);
+                if let Some(OldEats { grams }) = old {
+                    pair.value = Some(Box::new(Portion { milligrams: (grams * 1000.0) as u32 }));
+                }
+            }
+        }
+        Ok(())
+    });
+    let saved = from_ron(&world, include_str!("data/pairs_v1.ron")).unwrap();
+    let loaded = saved.load(&mut world).unwrap();
+    let [anna, ben, other, hates, there] = loaded.entities[..] else { panic!("{loaded:?}") };
+    assert_eq!((there, hates), (friend, world.entity_of::<Hates>()));
+    assert_eq!(loaded.spawned, [anna, ben, other]);
+    assert_eq!(world.get::<Name>(anna).map(Name::as_str), Some("anna"));
+    assert_eq!(world.get::<SaveId>(other), Some(&SaveId(7)));
+    assert!(world.pairs::<Knows>().targets(anna).eq([ben, other, hates]));
+    assert_eq!(world.pair_value::<Portion>(anna, other), Some(&Portion { milligrams: 2500 }));
+    assert!(world.pairs::<Behind>().sources(other).eq([ben, anna]));
+    assert_eq!(world.pair_value_by_id::<u32>(ben, (friend, friend)), Some(&5));
+    world.check_pairs().unwrap();
+    // What is saved now has the new version.
+    let saved = take(&mut world).to_saved(&world).unwrap();
+    assert_eq!((saved.version, saved.relations.len()), (3, 4));
+}
+
+impl OldEats {
+    fn from_reflect_or_none(value: &dyn bevy_reflect::PartialReflect) -> Option<Self> {
+        let is_old = value.represents::<Self>();
+        is_old.then(|| <Self as bevy_reflect::FromReflect>::from_reflect(value)).flatten()
+    }
+}
+
+#[test]
+fn entities_inside_of_values_are_those_of_the_save() {
+    let mut from = World::new();
+    register_types(&mut from);
+    let [a, b, c] = spawn(&mut from);
+    from.insert_pair(a, Met { witness: c }, b).unwrap();
+    let saved = take(&mut from).to_saved(&from).unwrap();
+    assert_eq!(saved.entities.len(), 3);
+    let ron = to_ron(&from, &saved);
+    let mut to = World::new();
+    register_types(&mut to);
+    to.spawn_batch([(); 9]).count();
+    to.register_relation::<Met>().unwrap();
+    let loaded = from_ron(&to, &ron).unwrap().load(&mut to).unwrap();
+    let [a2, b2, c2] = loaded.entities[..] else { panic!("{loaded:?}") };
+    assert_eq!(to.pair_value::<Met>(a2, b2), Some(&Met { witness: c2 }));
+    // And in a copy without a save.
+    let mut map = EntityHashMap::<Entity>::default();
+    map.insert(c, c2);
+    take(&mut from).apply_mapped(&mut to, &mut map).unwrap();
+    assert_eq!(to.pair_value::<Met>(map[&a], map[&b]), Some(&Met { witness: c2 }));
+    // A number that stands for nothing, and a type that does not say what its entities are.
+    let wrong = ron.replace("(witness: 2)", "(witness: 9)").replace("witness: 2,", "witness: 9,");
+    let error = from_ron(&to, &wrong).unwrap().load(&mut to).unwrap_err();
+    assert_eq!(error.to_string(), "relation `Met`, pair 0, value: there is no entity 9; the save has 3");
+    from.insert_pair(a, Unmapped(c), b).unwrap();
+    let error = take(&mut from).to_saved(&from).unwrap_err().to_string();
+    assert!(error.ends_with("Unmapped` has entities in it, and lacks `#[reflect(MapEntities)]`"), "{error}");
+    to.check_pairs().unwrap();
+}
+
+#[test]
+fn clones_have_no_id_of_their_own_and_two_of_one_are_refused() {
+    let mut world = World::new();
+    let [a, b] = spawn(&mut world);
+    world.entity_mut(a).insert(SaveId(4));
+    world.insert_pair(a, Hates, b).unwrap();
+    let clone = world.entity_mut(a).clone_and_spawn();
+    assert!(world.get::<SaveId>(clone).is_none());
+    let saved = take(&mut world).to_saved(&world).unwrap();
+    let id = |id| SavedEntity::Entity { id, name: None };
+    assert_eq!(saved.entities, [id(0), id(1), id(4)]);
+    world.entity_mut(b).insert((SaveId(4), Name::new("b")));
+    let error = take(&mut world).to_saved(&world).unwrap_err();
+    assert_eq!(error.to_string(), format!("{a} and b ({b}) have the same `SaveId`: 4"));
+    assert_eq!(saved.load(&mut world).unwrap_err().to_string(), "two entities have the id 4");
+}
+
+#[test]
+fn a_save_of_some_sources_says_nothing_of_others() {
+    let mut world = World::new();
+    let [a, b, c] = spawn(&mut world);
+    for (number, entity) in [a, b, c].into_iter().enumerate() {
+        world.entity_mut(entity).insert(SaveId(number as u64));
+    }
+    world.insert_pair(a, Hates, b).unwrap();
+    world.insert_pair(b, Hates, c).unwrap();
+    let filter = PairFilter::none().relation::<Hates>().relation::<Knows>().sources([a, c]);
+    let saved = PairSnapshot::take(&mut world, filter).unwrap().to_saved(&world).unwrap();
+    assert_eq!((saved.sources.as_deref(), saved.relations.len()), (Some(&[0, 2][..]), 2));
+    world.remove_pairs::<Hates>(b);
+    world.insert_pair(c, Knows, b).unwrap();
+    world.insert_pair(b, Knows, a).unwrap();
+    let loaded = saved.load(&mut world).unwrap();
+    assert_eq!((loaded.applied.inserted, loaded.applied.removed), (0, 1));
+    assert!(world.has_pair::<Knows>(b, a) && !world.has_pair::<Knows>(c, b));
+    world.check_pairs().unwrap();
+}
