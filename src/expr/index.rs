@@ -105,8 +105,9 @@ mod sealed {
 /// # Ok::<(), BevyError>(())
 /// ```
 ///
-/// An expression gives the same rows with an index and without, in an order of its own. It uses one for comparisons but `!=` that few
-/// values are expected to pass, if nothing else says more narrowly which entities are meant; [`explain`] tells.
+/// An expression gives the same rows with an index and without; a comparison alone gives them in the same order. It uses an
+/// index for comparisons but `!=` that few values are expected to pass, if nothing else says more narrowly which entities are
+/// meant; [`explain`] tells.
 ///
 /// # What counts as a change
 ///

@@ -143,7 +143,9 @@ mod tests {
     fn places_ascend_in_the_order_of_the_sources() {
         let [a, b, c, target] = [1, 2, 3, 4].map(|index| Entity::from_raw_u32(index).unwrap());
         let mut places = Places::default();
-        [a, b, c].map(|source| places.push(source, target));
+        for source in [a, b, c] {
+            places.push(source, target);
+        }
         assert_eq!(places.reorder(target, &[a, b, c]), []);
         assert_eq!(places.reorder(target, &[b, a, c]), [b, a]);
         places.set(c, target, 0);

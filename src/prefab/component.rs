@@ -123,7 +123,7 @@ mod tests {
         world.spawn(Prefab);
         assert_eq!(
             world.get_resource::<ObservedStore>().map(|observed| observed.0),
-            fetch::store(&world).map(|store| store.id())
+            fetch::store(&world).map(crate::store::PairStore::id)
         );
     }
 }

@@ -34,7 +34,6 @@ pub(super) use query::{
 pub(super) use reflected::{Field, fields_of};
 #[cfg(feature = "bevy_reflect")]
 pub(super) use scalar::{NoScalar, scalar_at};
-#[cfg(feature = "bevy_reflect")]
 pub(super) use value::BoundValueTest;
 #[cfg(feature = "bevy_reflect")]
 pub(super) use value::ScalarKind;

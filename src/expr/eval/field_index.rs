@@ -115,8 +115,8 @@ impl FieldIndex {
         self.lock().range(range).take(limit).count()
     }
 
-    /// Collects the entities with a value within a range, in the order in which a scan finds them. A value on the edge of the
-    /// range may lie outside of it. False if the component cannot be read.
+    /// Collects the entities with a value within a range, in no order. A value on the edge of the range may lie outside of it.
+    /// False if the component cannot be read.
     pub(crate) fn find(
         &self,
         access: WorldAccess<'_>,
@@ -130,18 +130,12 @@ impl FieldIndex {
         self.update(entries, &mut cursor, access.write_tick());
         let (entities, archetypes) = (access.entities(), access.archetypes());
         let has = |archetype| archetypes.get(archetype).is_some_and(|known| known.contains(self.component));
-        let (mut places, mut gone) = (Vec::new(), Vec::new());
+        let mut gone = Vec::new();
         for entity in entries.range(range) {
-            match entities.get_spawned(entity) {
-                Ok(location) if has(location.archetype_id) => {
-                    places.push((location.archetype_id.index(), location.archetype_row.index(), entity));
-                }
-                _ => gone.push(entity),
-            }
+            let is_there = entities.get_spawned(entity).is_ok_and(|location| has(location.archetype_id));
+            if is_there { found.push(entity) } else { gone.push(entity) }
         }
         gone.into_iter().for_each(|entity| entries.set(entity, None));
-        places.sort_unstable_by_key(|&(archetype, row, _)| (archetype, row));
-        found.extend(places.into_iter().map(|(_, _, entity)| entity));
         true
     }
 

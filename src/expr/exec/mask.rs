@@ -80,6 +80,34 @@ impl Mask {
         }
     }
 
+    /// Keeps the entities that fit, in the order in which a scan gives them.
+    #[cfg(feature = "bevy_reflect")]
+    pub(super) fn keep_in_scan_order(&self, view: &View<'_>, entities: &mut Vec<Entity>) {
+        // A number for each part, by which those of one part are found together.
+        let number = |part: &ScanPart| match part {
+            ScanPart::Table(table) => (0, table.as_usize()),
+            ScanPart::Archetype(archetype) => (1, archetype.index()),
+        };
+        let mut places = Vec::with_capacity(entities.len());
+        for &entity in &*entities {
+            let Ok(location) = view.entities.get_spawned(entity) else { continue };
+            if self.has(location.archetype_id) {
+                let (part, row) = match self.tables.get(location.table_id.as_usize()) {
+                    Some(TableFit::All) => (ScanPart::Table(location.table_id), location.table_row.index()),
+                    _ => (ScanPart::Archetype(location.archetype_id), location.archetype_row.index()),
+                };
+                places.push((number(&part), row, entity));
+            }
+        }
+        places.sort_unstable_by_key(|&(part, row, _)| (part, row));
+        entities.clear();
+        for part in self.parts.iter().map(number) {
+            let first = places.partition_point(|&(other, ..)| other < part);
+            let of_part = places[first..].iter().take_while(|&&(other, ..)| other == part);
+            entities.extend(of_part.map(|&(_, _, entity)| entity));
+        }
+    }
+
     #[inline]
     pub(crate) fn fits(&self, view: &View<'_>, entity: Entity) -> bool {
         view.entities.get_spawned(entity).is_ok_and(|location| self.has(location.archetype_id))

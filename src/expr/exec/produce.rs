@@ -209,6 +209,7 @@ impl StageState {
                 all.clear();
                 run.view.with_component(indexed.component, &mut |entity| all.push(entity));
             }
+            run.masks.get(indexed.mask).keep_in_scan_order(&run.view, all);
             self.steps += all.len() as u64;
         }
         let rest = &self.indexed.1[self.minor.min(self.indexed.1.len())..];

@@ -37,11 +37,11 @@ impl Stage {
     /// The first step, if it is a test that the scan makes: whether the entity has a pair, one of a relation or any.
     pub(super) fn scan_test(&self) -> Option<&Predicate> {
         let Some(Step::Test(test)) = self.steps.first() else { return None };
-        let source = match test {
-            Predicate::HasAny { source, .. }
-            | Predicate::HasTag { source, .. }
-            | Predicate::HasPair { source, target: Operand::Entity(_), .. } => source,
-            _ => return None,
+        let (Predicate::HasAny { source, .. }
+        | Predicate::HasTag { source, .. }
+        | Predicate::HasPair { source, target: Operand::Entity(_), .. }) = test
+        else {
+            return None;
         };
         self.scans(*source).then_some(test)
     }

@@ -223,8 +223,8 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
                 let side_by_side =
                     common_start(&these[row..], cursor.table().get(next..).unwrap_or_default());
                 let some = if side_by_side > 0 { side_by_side } else { LOOKED_UP.min(these.len() - row) };
-                for at in row..row + some {
-                    let Some(this) = these[at].entity() else { continue };
+                for (at, this) in these.iter().enumerate().skip(row).take(some) {
+                    let Some(this) = this.entity() else { continue };
                     let place = match side_by_side {
                         0 => match batch.places.get(at) {
                             Some(&place) => cursor.seek(this, &mut { place }),

@@ -8,7 +8,9 @@ use crate::{
     store::PairStore,
 };
 use alloc::vec::Vec;
-use bevy_ecs::{component::ComponentId, entity::Entity, world::World};
+#[cfg(feature = "bevy_reflect")]
+use bevy_ecs::component::ComponentId;
+use bevy_ecs::{entity::Entity, world::World};
 use core::panic::Location;
 
 /// When the components of the ends of a pair are looked at.
@@ -22,6 +24,7 @@ pub(crate) enum EndCheck<'a> {
     /// already. The command was queued here, if that is known.
     Later(Option<&'static Location<'static>>),
     /// Before the pair is inserted, and before this entity gets these components, which come with it.
+    #[cfg(feature = "bevy_reflect")]
     With(Entity, &'a [ComponentId]),
 }
 
@@ -29,6 +32,7 @@ impl EndCheck<'_> {
     /// Whether `end` fulfils a constraint when it is looked at, with the components that come with the pair.
     fn holds(self, world: &World, end: Entity, constraint: &ResolvedConstraint) -> bool {
         match self {
+            #[cfg(feature = "bevy_reflect")]
             Self::With(entity, components) if entity == end && components.contains(&constraint.component) => {
                 constraint.is_required
             }

@@ -227,8 +227,13 @@ impl Lowering<'_, '_> {
 
     /// Binds a variable to every entity.
     pub(super) fn scan(&mut self, pipeline: &mut Pipeline, var: Var, with: Option<ComponentId>) {
-        let this = var == Var::THIS;
-        let mut spec = if this {
+        let mask = self.scanned_mask(var, with);
+        pipeline.add(Produce::Scan { mask, out: var.0 });
+    }
+
+    /// What every entity fits that a variable is bound to by a scan.
+    pub(super) fn scanned_mask(&mut self, var: Var, with: Option<ComponentId>) -> usize {
+        let mut spec = if var == Var::THIS {
             self.visible[0].clone()
         } else if with.is_some() {
             MaskSpec::default()
@@ -236,8 +241,7 @@ impl Lowering<'_, '_> {
             self.visible[1].clone()
         };
         spec.with.extend(with);
-        let mask = self.new_mask(spec);
-        pipeline.add(Produce::Scan { mask, out: var.0 });
+        self.new_mask(spec)
     }
 
     /// Keeps rows in which the archetype of an entity fits, by what looks at its archetype already if that is
@@ -246,6 +250,8 @@ impl Lowering<'_, '_> {
         let stage = pipeline.last();
         let scan = match &mut stage.produce {
             Produce::Scan { mask, out } if entity == Operand::Column(*out) => Some(mask),
+            #[cfg(feature = "bevy_reflect")]
+            Produce::Indexed(indexed) if entity == Operand::Column(indexed.out) => Some(&mut indexed.mask),
             _ => None,
         };
         let mut steps = stage.steps.iter_mut();

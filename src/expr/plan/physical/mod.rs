@@ -191,6 +191,8 @@ pub(crate) struct IndexedOp {
     pub(crate) component: ComponentId,
     pub(crate) path: Box<str>,
     pub(crate) keys: RangeInclusive<FieldKey>,
+    /// What they have beside it, and the order.
+    pub(crate) mask: usize,
     pub(crate) out: Column,
 }
 

@@ -41,11 +41,8 @@ impl Lowering<'_, '_> {
         if self.estimate().index_hits(value).is_some()
             && let Some(keys) = value.test.keys()
         {
-            let path = value.path.clone();
-            pipeline.add(Produce::Indexed(IndexedOp { component, path, keys, out: source.0 }));
-            if source == Var::THIS {
-                self.hide(pipeline);
-            }
+            let (path, mask) = (value.path.clone(), self.scanned_mask(source, Some(component)));
+            pipeline.add(Produce::Indexed(IndexedOp { component, path, keys, mask, out: source.0 }));
             return;
         }
         self.scan(pipeline, source, Some(component));
