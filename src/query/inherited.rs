@@ -136,9 +136,9 @@ unsafe impl WorldQuery for AllowDisabled {
 
     unsafe fn init_fetch(_: UnsafeWorldCell<'_>, _: &Self::State, _: Tick, _: Tick) {}
 
-    unsafe fn set_archetype<'w>((): &mut (), _: &Self::State, _: &'w Archetype, _: &'w Table) {}
+    unsafe fn set_archetype((): &mut (), _: &Self::State, _: &Archetype, _: &Table) {}
 
-    unsafe fn set_table<'w>((): &mut (), _: &Self::State, _: &'w Table) {}
+    unsafe fn set_table((): &mut (), _: &Self::State, _: &Table) {}
 
     fn update_component_access(disabling: &Self::State, access: &mut FilteredAccess) {
         for &id in disabling {
