@@ -80,6 +80,8 @@ mod marker;
 #[cfg(feature = "bevy_reflect")]
 mod mirror;
 #[cfg(feature = "bevy_reflect")]
+mod mirror_hostile;
+#[cfg(feature = "bevy_reflect")]
 mod mirror_model;
 #[cfg(feature = "bevy_reflect")]
 mod mirror_refused;
