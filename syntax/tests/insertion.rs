@@ -176,8 +176,9 @@ fn a_mistake_in_the_text_is_told_where_it_is() {
         ("A(\"x)", 2, "a string that ends"),
         ("A(1) || B", 5, "`,` or the end"),
         ("!A(1)", 3, "`#`"),
-        ("(R(x), A)", 3, "a value"),
-        (deep.as_str(), 35, "too deep"),
+        ("(R($x), A)", 3, "a value"),
+        // Thirty-two inside the parentheses of the arguments.
+        (deep.as_str(), 34, "too deep"),
     ] {
         let error = parse_insertion(text).expect_err(text);
         assert!(
