@@ -4,7 +4,7 @@ use super::value::{ReflectedValue, map_entities};
 use crate::relation::Relation;
 use alloc::{string::String, vec::Vec};
 use bevy_ecs::entity::{Entity, EntityMapper};
-use bevy_reflect::{FromReflect, GetTypeRegistration, PartialReflect, Reflect, Typed};
+use bevy_reflect::{FromReflect, GetTypeRegistration, PartialReflect, Reflect, ReflectFromReflect, ReflectRef, Typed};
 
 /// A [`Relation`] that can be [mirrored](crate::mirror): one with `#[derive(Reflect, Clone)]` that is no Bevy relationship.
 #[diagnostic::on_unimplemented(
@@ -50,12 +50,15 @@ impl<R: Relation<Component = ()> + Clone + FromReflect + Typed + GetTypeRegistra
 #[cfg_attr(feature = "serialize", derive(serde::Serialize, serde::Deserialize))]
 pub struct MirroredPairs<R> {
     /// The pairs, in the order of the targets.
+    #[reflect(default)]
     pub pairs: Vec<MirroredPair<R>>,
 }
 
 /// A pair of [`MirroredPairs`].
 #[derive(Reflect, Clone, Debug)]
 #[reflect(where R: MirroredRelation)]
+#[reflect(from_reflect = false)]
+#[reflect(FromReflect)]
 #[type_path = "bevy_relations::mirror"]
 #[cfg_attr(feature = "serialize", derive(serde::Serialize, serde::Deserialize))]
 pub struct MirroredPair<R> {
@@ -63,12 +66,10 @@ pub struct MirroredPair<R> {
     pub target: MirroredTarget,
     /// The value. `None` for a tag. A pair that carries a value and is written without one keeps the value that it has, or gets
     /// the default.
-    #[reflect(default)]
     #[cfg_attr(feature = "serialize", serde(default = "none"))]
     pub value: Option<R>,
     /// Of an `ordered` relation: the sources of a target are in ascending order of these. `None` for other relations; a pair that
     /// is written without one keeps its place, or comes last. The highest is `u64::MAX / 2`.
-    #[reflect(default)]
     #[cfg_attr(feature = "serialize", serde(default))]
     pub place: Option<u64>,
 }
@@ -76,6 +77,26 @@ pub struct MirroredPair<R> {
 #[cfg(feature = "serialize")]
 fn none<R>() -> Option<R> {
     None
+}
+
+/// What is incomplete in a scene file becomes a pair that is reported and left out. Bevy panics if a component cannot be made of
+/// what it has read.
+impl<R: MirroredRelation> FromReflect for MirroredPair<R> {
+    fn from_reflect(reflect: &dyn PartialReflect) -> Option<Self> {
+        let ReflectRef::Struct(fields) = reflect.reflect_ref() else { return None };
+        let complete = || {
+            let target = MirroredTarget::from_reflect(fields.field("target")?)?;
+            let value = fields.field("value").map_or(Some(None), FromReflect::from_reflect)?;
+            let place = fields.field("place").map_or(Some(None), FromReflect::from_reflect)?;
+            Some(Self { target, value, place })
+        };
+        complete().or_else(|| {
+            // No relation is a tuple.
+            let no_value = Some(ReflectedValue::new(()));
+            let named = MirroredType { path: R::type_path().into(), value: no_value };
+            Some(Self { target: MirroredTarget::Type(named), value: None, place: None })
+        })
+    }
 }
 
 /// The target of a mirrored pair.

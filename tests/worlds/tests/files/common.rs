@@ -6,7 +6,7 @@ use bevy_ecs::{
     prelude::*,
     reflect::AppTypeRegistry,
 };
-use bevy_reflect::Reflect;
+use bevy_reflect::{Reflect, std_traits::ReflectDefault};
 use bevy_relations::{mirror::*, prelude::*};
 use bevy_relations_worlds::read;
 use bevy_world_serialization::DynamicWorld;
@@ -136,8 +136,7 @@ pub(crate) fn world() -> World {
     world.insert_resource(FallbackErrorHandler(record));
     world.insert_resource(types());
     world.entity_of::<Place>();
-    world.register_relation::<ChildOf>().unwrap();
-    world.register_relation::<CrewOf>().unwrap();
+    world.adopt_relationship::<ChildOf>().adopt_relationship::<CrewOf>();
     world.mirror_pairs::<Likes>().unwrap();
     world.mirror_pairs::<Owes>().unwrap();
     world.mirror_pairs::<Mounted>().unwrap();
