@@ -10,6 +10,7 @@
 )]
 
 mod ahead;
+mod all_entities;
 mod cursor;
 mod cursor_set;
 mod cursor_state;
@@ -21,6 +22,7 @@ mod slices;
 mod writer;
 
 pub(crate) use ahead::{Ahead, prefetch};
+pub(crate) use all_entities::AllEntities;
 pub(crate) use cursor::{CursorFetch, FetchCursor};
 pub(crate) use cursor_set::CursorSet;
 pub(crate) use cursor_state::CursorState;
