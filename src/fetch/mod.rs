@@ -10,6 +10,7 @@
 )]
 
 mod ahead;
+mod changed;
 mod cursor;
 mod cursor_set;
 mod cursor_state;
@@ -17,6 +18,7 @@ mod origin;
 #[cfg(feature = "bevy_reflect")]
 mod reflected;
 mod rows;
+mod shared;
 mod slices;
 mod writer;
 
@@ -27,6 +29,7 @@ pub(crate) use cursor_state::CursorState;
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use reflected::{ReadRights, ReflectCursor};
 pub(crate) use rows::{RowHint, StorageEntities, StorageRows, table_entities, table_row};
+pub use shared::SharedData;
 pub(crate) use slices::{table_slice, table_slice_mut};
 pub(crate) use writer::{LentWriter, Writer};
 

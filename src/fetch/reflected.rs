@@ -3,6 +3,7 @@
 //! `ReflectComponent` finds the component id by a hash of the type, and the column anew for each entity. Here the column of the
 //! table that was read last is kept.
 
+use super::changed::for_each_new;
 use alloc::vec::Vec;
 use bevy_ecs::{
     archetype::Archetype,
@@ -14,10 +15,7 @@ use bevy_ecs::{
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
 use bevy_reflect::{Reflect, ReflectFromPtr};
-use core::{any::TypeId, cell::UnsafeCell};
-
-/// Ticks that are compared before it is asked whether one of them is new: so many fill a cache line some times over.
-const TICKS_AT_ONCE: usize = 64;
+use core::any::TypeId;
 
 /// The right to read components, on whichever entity they are.
 pub(crate) struct ReadRights<'w, 's> {
@@ -156,16 +154,8 @@ impl<'w> ReflectCursor<'w> {
                 continue;
             }
             let Some(ticks) = table.get_changed_ticks_slice_for(self.component) else { continue };
-            let chunks = ticks.chunks(TICKS_AT_ONCE).zip(table.entities().chunks(TICKS_AT_ONCE));
-            for (ticks, entities) in chunks {
-                // SAFETY: nothing writes the component, and so nothing its ticks, as `new` was promised.
-                let is_new = |tick: &UnsafeCell<Tick>| is_new(unsafe { *tick.get() });
-                // Without a branch per tick, so that several are compared at once.
-                if ticks.iter().fold(false, |any, tick| any | is_new(tick)) {
-                    let new = ticks.iter().zip(entities).filter(|(tick, _)| is_new(tick));
-                    new.for_each(|(_, &entity)| each(entity));
-                }
-            }
+            // SAFETY: nothing writes the component, and so nothing its ticks, as `new` was promised.
+            unsafe { for_each_new(ticks, table.entities(), is_new, &mut each) };
         }
         len
     }

@@ -97,11 +97,10 @@ unsafe fn is_related<R: Relation, F: QueryFilter + 'static>(
     }
     // SAFETY: the state belongs to the fetch, which has the rights that the caller has.
     let matches = |target| unsafe { ends.matches(state, target) };
-    match pairs.index {
-        // There is one at most, and a list need not be looked for.
-        Some(index) if index.is_exclusive() => pairs.first_target(entity).is_some_and(matches),
-        Some(index) => index.targets(entity).any(matches),
-        None => false,
+    // Of an exclusive relation there is one at most, and a list need not be looked for.
+    match pairs.upward {
+        Some(upward) => upward.target(entity).is_some_and(matches),
+        None => pairs.index.is_some_and(|index| index.targets(entity).any(matches)),
     }
 }
 

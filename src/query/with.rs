@@ -6,6 +6,7 @@ use super::{
     read::{ReadOrder, ReadPairs, ReadPairsFetch, ReadPairsState},
 };
 use crate::{
+    fetch::SharedData,
     relation::Relation,
     store::{SourceIter, TargetIter},
     traverse::ordered_by,
@@ -50,9 +51,7 @@ use core::marker::PhantomData;
 ///
 /// # Complexity
 /// `O(1)` per target, also per one that does not match.
-pub struct TargetsWith<R: Relation, D: ReadOnlyQueryData + 'static, F: QueryFilter + 'static = ()>(
-    PhantomData<fn() -> (R, D, F)>,
-);
+pub struct TargetsWith<R: Relation, D, F: QueryFilter + 'static = ()>(PhantomData<fn() -> (R, D, F)>);
 
 /// Query data: `D` of all sources of an entity in relation `R` that match the filter `F`.
 ///
@@ -81,9 +80,7 @@ pub struct TargetsWith<R: Relation, D: ReadOnlyQueryData + 'static, F: QueryFilt
 ///
 /// # Complexity
 /// `O(1)` per source, also per one that does not match.
-pub struct SourcesWith<R: Relation, D: ReadOnlyQueryData + 'static, F: QueryFilter + 'static = ()>(
-    PhantomData<fn() -> (R, D, F)>,
-);
+pub struct SourcesWith<R: Relation, D, F: QueryFilter + 'static = ()>(PhantomData<fn() -> (R, D, F)>);
 
 type TargetReads<R, D, F> = (ReadPairs<R, false>, ReadEntities<D, F, false>);
 type SourceReads<R, D, F> = (ReadPairs<R, false>, ReadEntities<D, F, false>, ReadOrder<R>);
@@ -121,13 +118,13 @@ unsafe fn sources<'w, 's, R: Relation, D: ReadOnlyQueryData, F: QueryFilter + 's
 }
 
 query_data!(
-    [R: Relation, D: ReadOnlyQueryData + 'static, F: QueryFilter + 'static] TargetsWith<R, D, F>,
+    [R: Relation, D: SharedData + 'static, F: QueryFilter + 'static] TargetsWith<R, D, F>,
     reads TargetReads<R, D, F>, prepare |_| (),
     item<'w, 's> DataIter<'w, 's, TargetIter<'w>, D, F>, fetch targets::<R, D, F>, shrink DataIter::shrink, archetypal false
 );
 
 query_data!(
-    [R: Relation, D: ReadOnlyQueryData + 'static, F: QueryFilter + 'static] SourcesWith<R, D, F>,
+    [R: Relation, D: SharedData + 'static, F: QueryFilter + 'static] SourcesWith<R, D, F>,
     reads SourceReads<R, D, F>, prepare |_| (),
     item<'w, 's> DataIter<'w, 's, SourceIter<'w>, D, F>, fetch sources::<R, D, F>, shrink DataIter::shrink, archetypal false
 );
