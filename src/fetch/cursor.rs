@@ -129,7 +129,7 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
             return unsafe { self.get(state, entity) }.is_some();
         }
         let location = self.world.entities().get_spawned(entity);
-        location.is_ok_and(|location| state.matches(state.storage(location)))
+        location.is_ok_and(|location| state.matches_at(location))
     }
 
     /// The data of an entity that was [found](Self::find) in this place since entities were moved.

@@ -50,7 +50,7 @@ use core::{any::type_name, iter::FusedIterator, marker::PhantomData};
 ///
 /// # Panics
 /// As for [`Down`](super::Down).
-pub struct Descendants<R: TraversableRelation, D, P: QueryFilter + 'static = ()>(
+pub struct Descendants<R: TraversableRelation, D: 'static, P: QueryFilter + 'static = ()>(
     PhantomData<fn() -> (R, D, P)>,
 );
 

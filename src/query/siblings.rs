@@ -44,7 +44,7 @@ use core::{fmt, iter::FusedIterator, marker::PhantomData};
 ///
 /// # Complexity
 /// `O(1)` per source of a target, also per one that does not match; if the entity has several targets, `O(targets)`.
-pub struct Siblings<R: Relation, D, F: QueryFilter + 'static = ()>(PhantomData<fn() -> (R, D, F)>);
+pub struct Siblings<R: Relation, D: 'static, F: QueryFilter + 'static = ()>(PhantomData<fn() -> (R, D, F)>);
 
 /// Iterator over the other sources of the targets of an entity.
 #[derive(Clone)]

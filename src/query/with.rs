@@ -51,7 +51,9 @@ use core::marker::PhantomData;
 ///
 /// # Complexity
 /// `O(1)` per target, also per one that does not match.
-pub struct TargetsWith<R: Relation, D, F: QueryFilter + 'static = ()>(PhantomData<fn() -> (R, D, F)>);
+pub struct TargetsWith<R: Relation, D: 'static, F: QueryFilter + 'static = ()>(
+    PhantomData<fn() -> (R, D, F)>,
+);
 
 /// Query data: `D` of all sources of an entity in relation `R` that match the filter `F`.
 ///
@@ -80,7 +82,9 @@ pub struct TargetsWith<R: Relation, D, F: QueryFilter + 'static = ()>(PhantomDat
 ///
 /// # Complexity
 /// `O(1)` per source, also per one that does not match.
-pub struct SourcesWith<R: Relation, D, F: QueryFilter + 'static = ()>(PhantomData<fn() -> (R, D, F)>);
+pub struct SourcesWith<R: Relation, D: 'static, F: QueryFilter + 'static = ()>(
+    PhantomData<fn() -> (R, D, F)>,
+);
 
 type TargetReads<R, D, F> = (ReadPairs<R, false>, ReadEntities<D, F, false>);
 type SourceReads<R, D, F> = (ReadPairs<R, false>, ReadEntities<D, F, false>, ReadOrder<R>);
