@@ -324,18 +324,37 @@ impl Display for InDot<'_> {
     }
 }
 
-/// A label between the quotes of Mermaid, which would else read it as HTML or Markdown.
+/// A label between the quotes of Mermaid, which would else read it as HTML, as Markdown, or with `%%{` as a directive.
 struct InMermaid<'a>(&'a str);
+
+impl InMermaid<'_> {
+    /// Whether Markdown sees the beginning of a list.
+    fn begins_list(&self) -> bool {
+        let behind_number = self.0.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_numbered = behind_number.len() < self.0.len() && behind_number.starts_with(['.', ')']);
+        is_numbered || self.0.starts_with(['-', '+'])
+    }
+}
 
 impl Display for InMermaid<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut begins_list = self.begins_list();
+        // Markdown reads no emphasis from what stands within a word.
+        let mut is_in_word = false;
         for c in self.0.chars() {
+            let is_special = match c {
+                '"' | '#' | '%' | '&' | '*' | '<' | '>' | '\\' | '`' | '~' => true,
+                '_' => !is_in_word,
+                _ => begins_list,
+            };
             match c {
+                c if is_special => write!(f, "#{};", u32::from(c))?,
                 '\n' => f.write_str("<br/>")?,
-                '"' | '#' | '<' | '>' | '&' | '`' | '\\' => write!(f, "#{};", u32::from(c))?,
                 c if c.is_control() => f.write_char(' ')?,
                 c => f.write_char(c)?,
             }
+            begins_list = false;
+            is_in_word = c.is_alphanumeric();
         }
         Ok(())
     }

@@ -24,6 +24,8 @@ struct Part {
     entity: Entity,
     /// The number of its parent; that of the prefab is its own.
     parent: usize,
+    /// Its place among the children of its parent.
+    place: usize,
     /// Where it was when the blueprint was made, and how many children it had.
     archetype: Option<ArchetypeId>,
     children: usize,
@@ -54,15 +56,14 @@ impl Blueprint {
         self.parts[0].entity
     }
 
-    /// Whether the prefab has the parts that it had, each with the same components.
+    /// Whether the prefab has the parts that it had, in the same order, each with the same components.
     pub(super) fn is_current(&self, world: &World) -> bool {
         self.parts.iter().enumerate().all(|(number, part)| {
-            let parent = (number > 0).then(|| self.parts[part.parent].entity);
+            let siblings = children(world, self.parts[part.parent].entity);
             archetype_of(world, part.entity) == part.archetype
                 && part.archetype.is_some()
                 && children(world, part.entity).len() == part.children
-                && parent
-                    .is_none_or(|parent| world.get::<ChildOf>(part.entity).is_some_and(|it| it.0 == parent))
+                && (number == 0 || siblings.get(part.place) == Some(&part.entity))
         })
     }
 
@@ -194,12 +195,13 @@ fn parts_of(world: &World, prefab: Entity) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     // Until the commands of a flush are done, Bevy's components may go in a circle.
     let mut met = EntityHashSet::default();
-    let mut waiting = vec![(prefab, 0)];
-    while let Some((entity, parent)) = waiting.pop() {
+    let mut waiting = vec![(prefab, 0, 0)];
+    while let Some((entity, parent, place)) = waiting.pop() {
         if met.insert(entity) {
             let (archetype, children) = (archetype_of(world, entity), children(world, entity));
-            waiting.extend(children.iter().rev().map(|&child| (child, parts.len())));
-            parts.push(Part { entity, parent, archetype, children: children.len() });
+            let below = children.iter().enumerate().rev();
+            waiting.extend(below.map(|(place, &child)| (child, parts.len(), place)));
+            parts.push(Part { entity, parent, place, archetype, children: children.len() });
         }
     }
     parts

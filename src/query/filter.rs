@@ -80,14 +80,18 @@ impl<R: Relation> ReadPairsFetch<'_, R> {
     }
 
     /// Whether the ticks of a pair of `source` are as wanted.
+    #[inline(never)]
     fn any_pair(&self, source: Entity, wanted: impl Fn(Entity, PairTicks) -> bool) -> bool {
         let Some(index) = self.index else { return false };
         let mut targets = index.targets(source);
         targets.any(|target| index.ticks(source, target).is_some_and(|ticks| wanted(target, ticks)))
     }
 
+    #[inline]
     fn any_added(&self, source: Entity) -> bool {
-        self.any_pair(source, |_, ticks| self.is_newer(ticks.inserted))
+        // Mostly nothing was added, which one tick tells.
+        self.index.is_some_and(|index| self.is_newer(index.newest(source)))
+            && self.any_pair(source, |_, ticks| self.is_newer(ticks.inserted))
     }
 
     fn any_changed(&self, source: Entity) -> bool {

@@ -7,8 +7,8 @@ use crate::{
 };
 use bevy_ecs::{entity::Entity, event::EventKey};
 
-/// The changes for which no rule has to be asked, no value be made and no observer be triggered. Computed when traits,
-/// ticks or listeners change, so that a change of pairs only looks at a bit.
+/// The changes for which no rule has to be asked, no value be made and no observer be triggered. Computed when traits
+/// or listeners change, so that a change of pairs only looks at a bit.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct FastPathFlags(u8);
 
@@ -48,8 +48,7 @@ impl FastPathFlags {
             || entry.traits.one_of_rule().is_some()
             || !entry.constraints.is_empty()
             || entry.traits.is_symmetric()
-            || id == IS_A
-            || index.reverse.extras.ticks;
+            || id == IS_A;
         let has_values = entry.data.is_some() || entry.adopted.is_some();
         let is_plain = !has_rules && !has_values && has_entity;
         let own_values = entry.data.is_some_and(|data| entry.type_id == Some(data.value_type()))

@@ -5,6 +5,7 @@ use super::{
     depth::Depths,
     forward::{ExclusiveReader, Forward, Reader, TargetIter, Upward},
     journal::{Change, Journal},
+    pages::Pages,
     reverse::{Extras, ListIter, Moved, NO_ROW, Reverse, SourceIter},
     ticks::PairTicks,
 };
@@ -20,6 +21,8 @@ use smallvec::SmallVec;
 pub(crate) struct RelationIndex {
     pub(super) forward: Forward,
     pub(super) reverse: Reverse,
+    /// By source index, if ticks are kept: when a source got its newest pair. An older tick may be that of an entity before it.
+    pub(super) newest: Pages<Tick>,
     pub(super) depths: Option<Depths>,
     /// If it is read.
     pub(super) journal: Option<Journal>,
@@ -62,6 +65,7 @@ impl RelationIndex {
         Self {
             forward: Forward::new(traits.is_exclusive()),
             reverse,
+            newest: Pages::default(),
             depths: traits.is_traversable().then(Depths::default),
             journal: None,
             version: 0,
@@ -273,9 +277,13 @@ impl RelationIndex {
     /// Adds a pair unless it is there. True if it was added. An exclusive relation must have no other target for
     /// the source.
     #[inline(always)]
-    pub(crate) fn link(&mut self, source: Entity, target: Entity) -> bool {
+    pub(crate) fn link(&mut self, source: Entity, target: Entity, tick: Tick) -> bool {
         if !self.forward.insert(&mut self.reverse, source, target) {
             return false;
+        }
+        if self.reverse.extras.ticks {
+            self.reverse.stamp_last(target, tick);
+            *self.newest.get_mut(source.index_u32()) = tick;
         }
         self.version += 1;
         self.len += 1;
@@ -423,7 +431,16 @@ impl RelationIndex {
     pub(crate) fn track(&mut self, tick: Tick) {
         if !self.reverse.extras.ticks {
             self.reverse.enable(Extras { ticks: true, ..Extras::default() }, PairTicks::new(tick));
+            for source in self.reverse.lists.iter().flat_map(|list| &list.sources) {
+                *self.newest.get_mut(source.index_u32()) = tick;
+            }
         }
+    }
+
+    /// When a source got its newest pair, if it still has one; some other tick if it has none. Needs ticks to be kept.
+    #[inline]
+    pub(crate) fn newest(&self, source: Entity) -> Tick {
+        self.newest.get(source.index_u32())
     }
 
     /// Keeps old ticks from seeming new once the world's counter wraps around.
@@ -437,17 +454,14 @@ impl RelationIndex {
         self.reverse.extra.get(list)?.ticks.get(place).copied()
     }
 
-    /// Stamps a pair as inserted, or as changed.
-    pub(crate) fn stamp(&mut self, source: Entity, target: Entity, tick: Tick, inserted: bool) {
-        if !self.reverse.extras.ticks {
-            return;
-        }
-        if let Some((list, place)) = self.place(source, target) {
-            let ticks = &mut self.reverse.extra[list].ticks[place];
-            ticks.changed = tick;
-            if inserted {
-                ticks.inserted = tick;
-            }
+    /// Notes that the value of a pair was replaced.
+    #[inline]
+    pub(crate) fn note_replaced(&mut self, source: Entity, target: Entity, tick: Tick) {
+        self.note_change();
+        if self.reverse.extras.ticks
+            && let Some((list, place)) = self.place(source, target)
+        {
+            self.reverse.extra[list].ticks[place].changed = tick;
         }
     }
 }

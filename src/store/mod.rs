@@ -191,7 +191,6 @@ impl PairStore {
     /// Starts to keep ticks of a relation. Pairs that exist count as inserted at `tick`.
     pub(crate) fn track_changes(&mut self, id: RelationId, tick: Tick) {
         self.relation_mut(id).track(tick);
-        self.refresh_fast_path(id);
     }
 
     /// Keeps old ticks of pairs from seeming new once the world's counter wraps around.

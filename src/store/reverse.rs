@@ -6,7 +6,7 @@ use super::{
     tombstones::{LiveIter, Tombstones},
 };
 use alloc::{format, string::String, vec::Vec};
-use bevy_ecs::entity::Entity;
+use bevy_ecs::{change_detection::Tick, entity::Entity};
 #[cfg(feature = "multi_threaded")]
 use core::ops::Range;
 use core::{iter::Enumerate, slice};
@@ -157,6 +157,15 @@ impl Reverse {
         }
         if self.extras.ticks {
             extra.ticks.push(PairTicks::default());
+        }
+    }
+
+    /// Notes when the pair was inserted that was pushed last, of those with this target.
+    pub(super) fn stamp_last(&mut self, target: Entity, tick: Tick) {
+        if let Some(list) = self.list(target)
+            && let Some(last) = self.extra[list].ticks.last_mut()
+        {
+            *last = PairTicks::new(tick);
         }
     }
 

@@ -1,9 +1,12 @@
 //! What an entity is to get: what is read, what only asks, and what is no expression at all.
 
+mod common;
+
 use bevy_relations_syntax::{
     ast::{IdKind, Literal},
     insertion::{NewPart, NewTerm, NewTermKind, NewValue, NewValueKind, parse_insertion},
 };
+use common::Random;
 
 /// How a term was understood, without spans.
 fn shown(term: &NewTerm) -> String {
@@ -176,8 +179,9 @@ fn a_mistake_in_the_text_is_told_where_it_is() {
         ("A(\"x)", 2, "a string that ends"),
         ("A(1) || B", 5, "`,` or the end"),
         ("!A(1)", 3, "`#`"),
-        ("(R(x), A)", 3, "a value"),
-        (deep.as_str(), 35, "too deep"),
+        ("(R($x), A)", 3, "a value"),
+        // Thirty-two inside the parentheses of the arguments.
+        (deep.as_str(), 34, "too deep"),
     ] {
         let error = parse_insertion(text).expect_err(text);
         assert!(
@@ -190,18 +194,6 @@ fn a_mistake_in_the_text_is_told_where_it_is() {
     assert!(parse_insertion(&"A, ".repeat(512)).is_ok());
     assert!(parse_insertion(&"A, ".repeat(513)).is_err(), "too many terms");
     assert!(parse_insertion(&" ".repeat(65 * 1024)).is_err(), "too long");
-}
-
-/// Numbers that look random and are the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 33) as usize % limit
-    }
 }
 
 #[test]
@@ -250,7 +242,7 @@ fn no_text_makes_reading_panic() {
     let mut random = Random(0x5EED);
     let (mut read, mut asked, mut wrong) = (0, 0, 0);
     for _ in 0..30_000 {
-        let text: String = (0..1 + random.below(14)).map(|_| PIECES[random.below(PIECES.len())]).collect();
+        let text = random.text(PIECES, 14);
         match parse_insertion(&text) {
             Ok(terms) if terms.iter().all(Result::is_ok) => read += 1,
             Ok(terms) => {

@@ -1,25 +1,12 @@
 //! Texts at random: what is read is written down as the same, and every error knows its place.
 
+mod common;
+
 use bevy_relations_syntax::{
     error::{ExprError, ExprErrorKind},
     parse::{parse, parse_arg},
 };
-
-/// Numbers that look random and are the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 33) as usize % limit
-    }
-
-    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[self.below(of.len())]
-    }
-}
+use common::Random;
 
 /// Text that mostly follows the grammar.
 struct Writer {
@@ -297,7 +284,7 @@ fn an_error_knows_its_place_in_any_text() {
     ];
     let mut random = Random(0x5EED_0002);
     for _ in 0..20_000 {
-        let text: String = (0..1 + random.below(9)).map(|_| random.one(&words)).collect();
+        let text = random.text(&words, 9);
         if let Err(error) = parse(&text) {
             check_place(&text, &error);
         }

@@ -247,6 +247,13 @@ fn names_are_written_so_that_they_can_be_read() {
         "{brace}",
         "// no comment",
         "%% none",
+        "%%{init: {'theme': 'dark'}}%%",
+        "*both* __ways__",
+        "~~struck~~",
+        "1. first",
+        "2) second",
+        "- item",
+        "snake_case",
         "\u{202e}",
         "end",
     ];
@@ -260,6 +267,12 @@ fn names_are_written_so_that_they_can_be_read() {
     let plain = |text: &str| {
         text.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect::<String>()
     };
+    // What Mermaid would read as something else than a label.
+    let text = mermaid(&world).to_string();
+    for marker in ["%%{", "*", "__", "~~", "\"1.", "\"2)", "\"-"] {
+        assert!(!text.contains(marker), "{marker}: {text}");
+    }
+    assert!(text.contains("snake_case"));
     for (entity, name) in entities.into_iter().zip(hostile) {
         assert_eq!(drawing.nodes[&entity.to_string()].0, format!("{} ({entity})", plain(name)));
         let source = entity.to_string();

@@ -461,12 +461,18 @@ fn what_observers_do_in_between_leaves_the_pairs_right() {
     assert!(matches!(*error, InsertPairError::Dead { .. }) && place.found() == "(Likes, Mars)", "{error}");
     assert_eq!(world.pairs::<Likes>().targets(ship).count(), 0, "the pairs are inserted all at once");
     world.despawn(observer);
-    // The entity itself goes.
+    // The entity itself goes, whatever comes next.
     world.add_observer(move |on: On<Add<Fighter>>, mut commands: Commands| {
         commands.entity(on.entity).despawn();
     });
-    let error = world.insert_expr(ship, "Fighter, Position, (Likes, Earth)").unwrap_err();
-    assert!(matches!(error, InsertExprError::Dead { .. }), "{error}");
+    for text in ["Fighter", "Fighter, (Likes, Earth)", "Fighter, Begin", "(Likes, Earth), Fighter, Position"]
+    {
+        let [other] = spawn(&mut world);
+        let error = world.insert_expr(other, text).unwrap_err();
+        assert!(matches!(error, InsertExprError::Dead { .. }), "{text}: {error}");
+        world.check_pairs().unwrap();
+    }
+    world.despawn(ship);
     let error = world.insert_expr(ship, "Position").unwrap_err();
     assert!(matches!(error, InsertExprError::Dead { .. }) && error.place().is_none(), "{error}");
     assert!(world.get_entity(earth).is_ok());

@@ -198,6 +198,35 @@ fn prefabs_and_disabled_entities_are_bases_like_others() {
 }
 
 #[test]
+fn whatever_disables_an_entity_it_has_its_own_and_is_a_base() {
+    #[derive(Component)]
+    struct Frozen;
+    #[derive(Component)]
+    #[component(storage = "SparseSet")]
+    struct Asleep;
+
+    let mut world = world();
+    world.register_disabling_component::<Frozen>();
+    world.register_disabling_component::<Asleep>();
+    let far = world.spawn(Armor(1)).id();
+    let base = world.spawn((Armor(2), Frozen, Asleep)).id();
+    let [instance] = spawn(&mut world);
+    let frozen = world.spawn(Frozen).id();
+    is_a(&mut world, base, &[far]);
+    is_a(&mut world, instance, &[base]);
+    is_a(&mut world, frozen, &[base]);
+    assert_eq!(armor_of(&mut world, instance), Some(2));
+    let read = move |all: Query<Inherited<&Armor>, (Allow<Frozen>, Allow<Asleep>)>,
+                     enabled: Query<Inherited<&Armor>>| {
+        assert_eq!((all.get(base), all.get(frozen)), (Ok(&Armor(2)), Ok(&Armor(2))));
+        assert_eq!((all.iter().count(), enabled.iter().count()), (4, 2));
+        assert!(enabled.get(base).is_err() && enabled.get(frozen).is_err());
+    };
+    world.run_system_once(read).unwrap();
+    world.check_pairs().unwrap();
+}
+
+#[test]
 fn it_composes_like_other_data() {
     let mut world = world();
     let [base, instance, gun, lone] = spawn(&mut world);

@@ -207,6 +207,24 @@ fn a_batch_notices_what_changes_between_instances() {
     world.check_pairs().unwrap();
 }
 
+#[test]
+fn a_batch_notices_another_order_of_the_parts() {
+    let (mut world, known) = numbered();
+    let mut first = true;
+    when(&mut world, 4, move |commands, _, known| {
+        if core::mem::take(&mut first) {
+            commands.queue(move |world: &mut World| {
+                let parts: Vec<Entity> = children(world, known.prefab).into_iter().rev().collect();
+                world.entity_mut(known.prefab).replace_children(&parts);
+            });
+        }
+    });
+    let all = world.instantiate_batch(known.prefab, 3).unwrap();
+    let found: Vec<_> = all.iter().map(|&ship| numbers(&world, ship)).collect();
+    assert_eq!(found, [[1, 2, 3, 4], [4, 2, 3, 1], [4, 2, 3, 1]]);
+    world.check_pairs().unwrap();
+}
+
 /// Observers of pairs. If one of components panics, Bevy 0.20 itself is left without what it needs to insert the same components
 /// into another clone.
 #[test]

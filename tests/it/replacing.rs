@@ -8,7 +8,7 @@ use bevy_relations::{
     error::{InsertPairError, PairRole},
     event::RemovalCause,
     prelude::*,
-    query::Unrelated,
+    query::{AddedPair, Unrelated},
     relation::{PairContext, PairRefusal, Wildcard},
 };
 use std::sync::Arc;
@@ -406,35 +406,72 @@ fn if_one_source_cannot_move_none_does() {
     assert_eq!(world.move_sources::<Likes>(a, gone), Ok(0));
 }
 
+#[derive(Relation)]
+#[relation(exclusive, traversable)]
+struct RidesOn;
+
+#[derive(Relation)]
+#[relation(ordered)]
+struct Queues;
+
+/// Whether pairs of `R` lead from an entity to another, or it is that one.
+fn leads_to<R: Relation>(world: &World, from: Entity, to: Entity) -> bool {
+    let mut reached = vec![from];
+    for at in 0.. {
+        let Some(&entity) = reached.get(at) else { break };
+        let new = targets::<R>(world, entity).into_iter().filter(|target| !reached.contains(target));
+        reached.extend(new.collect::<Vec<_>>());
+    }
+    reached.contains(&to)
+}
+
+/// Moves the sources of an entity in one of two equal worlds, and each of them in the other.
+fn moves_like_single_pairs<R: Relation>(make: fn() -> R, acyclic: bool, random: &mut Random) {
+    let [(mut one, entities), (mut other, _)] = [(); 2].map(|()| {
+        let mut world = World::new();
+        let entities = spawn::<8>(&mut world);
+        world.register_relation::<R>().unwrap();
+        (world, entities)
+    });
+    let [mut added, mut also_added] = [&mut one, &mut other].map(QueryState::<Entity, AddedPair<R>>::new);
+    for _ in 0..random.below(20) {
+        let (source, target) = (random.pick(&entities), random.pick(&entities));
+        let done = one.insert_pair(source, make(), target).is_ok();
+        assert_eq!(other.insert_pair(source, make(), target).is_ok(), done);
+    }
+    one.clear_trackers();
+    other.clear_trackers();
+    let (from, to) = (random.pick(&entities), random.pick(&entities));
+    let sources: Vec<Entity> = one.pairs::<R>().sources(from).collect();
+    let closes_cycle = acyclic && sources.iter().any(|&source| leads_to::<R>(&one, to, source));
+    let before = dump(&one);
+    if from != to && closes_cycle {
+        assert!(matches!(one.move_sources::<R>(from, to), Err(InsertPairError::Cycle { .. })));
+        assert_eq!(dump(&one), before);
+    } else if from != to {
+        assert_eq!(one.move_sources::<R>(from, to), Ok(sources.len()));
+        for &source in &sources {
+            other.remove_pair::<R>(source, from);
+        }
+        for &source in &sources {
+            other.insert_pair(source, make(), to).unwrap();
+        }
+    }
+    one.check_pairs().unwrap();
+    assert_eq!(dump(&one), dump(&other));
+    let added: Vec<Entity> = added.iter(&one).collect();
+    assert_eq!(added, also_added.iter(&other).collect::<Vec<_>>());
+}
+
 #[test]
 fn moving_sources_is_what_removing_and_inserting_each_of_them_is() {
     let mut random = Random(11);
     for _ in 0..fewer(60) {
-        let worlds = [(); 2].map(|()| {
-            let mut world = World::new();
-            let entities = spawn::<8>(&mut world);
-            world.register_relation::<Likes>().unwrap();
-            (world, entities)
-        });
-        let [(mut one, entities), (mut other, _)] = worlds;
-        for _ in 0..random.below(30) {
-            let (source, target) = (random.pick(&entities), random.pick(&entities));
-            one.insert_pair(source, Likes, target).unwrap();
-            other.insert_pair(source, Likes, target).unwrap();
-        }
-        let (from, to) = (random.pick(&entities), random.pick(&entities));
-        let sources: Vec<Entity> = one.pairs::<Likes>().sources(from).collect();
-        if from != to {
-            assert_eq!(one.move_sources::<Likes>(from, to), Ok(sources.len()));
-            for &source in &sources {
-                other.remove_pair::<Likes>(source, from);
-            }
-            for &source in &sources {
-                other.insert_pair(source, Likes, to).unwrap();
-            }
-        }
-        one.check_pairs().unwrap();
-        assert_eq!(dump(&one), dump(&other));
+        moves_like_single_pairs(|| Likes, false, &mut random);
+        moves_like_single_pairs(|| Feeds, true, &mut random);
+        moves_like_single_pairs(|| RidesOn, true, &mut random);
+        moves_like_single_pairs(|| Queues, false, &mut random);
+        moves_like_single_pairs(|| Owes(1), false, &mut random);
     }
 }
 

@@ -342,10 +342,10 @@ fn insert_planned(
         return Err(refusal);
     }
     for PlannedTerm { span, planned } in &mut planned {
+        let Ok(mut target) = world.get_entity_mut(entity) else { return Err(Refusal::Despawned) };
         match planned {
             Planned::Component(component) => {
                 let Some(made) = &component.made else { continue };
-                let Ok(mut target) = world.get_entity_mut(entity) else { return Err(Refusal::Despawned) };
                 if !made.replaces && target.contains_id(made.id) {
                     continue;
                 }
@@ -364,6 +364,9 @@ fn insert_planned(
             }
             Planned::Pair(_) | Planned::Repeated => {}
         }
+    }
+    if !world.entities().contains_spawned(entity) {
+        return Err(Refusal::Despawned);
     }
     let (places, mut pairs) = pairs_of(world, &planned)?;
     let inserted = insert_several(world, entity, &mut pairs);

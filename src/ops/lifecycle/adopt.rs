@@ -260,6 +260,7 @@ impl<C: Relationship> ObserveEntity for Inserted<C> {
 /// Makes a pair of a component. Its observers are not triggered if it was there before it was noticed.
 #[inline]
 fn import<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity, is_new: bool) {
+    let tick = world.change_tick();
     let Some((pair, store)) = pair_of::<C>(world, source) else {
         return refuse_invalid::<C>(world, source);
     };
@@ -272,7 +273,7 @@ fn import<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity, is_new
     store.participants_mut().join(source, relation);
     store.participants_mut().join(target, relation);
     let is_first = !store.relation(relation).is_target(target);
-    if PairWriter::new(store).try_mirror(pair) != FastPath::Done {
+    if PairWriter::new(store).try_mirror(pair, tick) != FastPath::Done {
         import_by_rules::<C>(world, pair, is_new);
     }
     if is_first {

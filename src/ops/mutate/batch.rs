@@ -69,16 +69,16 @@ fn insert_run<R: Relation>(
     relation: RelationId,
     pairs: &mut impl Iterator<Item = (usize, (Entity, R, Entity))>,
 ) -> Option<Declined<R>> {
+    let tick = world.change_tick();
     if size_of::<R>() == 0 {
         let writer = fetch::store_mut(world).map(PairWriter::new);
-        if let Some(mut fast) = writer.and_then(|writer| writer.fast_path(relation)) {
+        if let Some(mut fast) = writer.and_then(|writer| writer.fast_path(relation, tick)) {
             return pairs.find_map(|(number, pair)| match fast.insert(pair.0, pair.2) {
                 FastPath::Done => None,
                 why => Some((number, pair, why)),
             });
         }
     } else {
-        let tick = world.change_tick();
         let found = fetch::store_and_values::<R>(world);
         if let Some(mut fast) = found.and_then(|(store, values)| {
             let (flag, affected) = (FastPathFlags::INSERT_VALUE, Affected::Insertions);

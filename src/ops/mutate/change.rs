@@ -1,13 +1,15 @@
 //! Changing several pairs at once: all of them, or none.
 
 use super::{
+    apply::apply,
     ends::EndCheck,
     error::{InsertPairError, PairRole, store_removed},
     event::Removal,
-    insert::{apply, prepare},
+    insert::{mark_ends, prepare},
     keyed::free_keys,
     plan::{InsertPlan, MAX_ROUNDS, ValueSource, ValueType, attempted, make_values, plan_all, validated},
     remove::{Selection, remove_selected, with_mirrors},
+    writer::{FastPath, PairWriter},
 };
 use crate::{
     fetch,
@@ -203,11 +205,29 @@ pub(crate) fn move_sources<R: Relation>(
     match first {
         Some(source) if from != to => {
             let pair = StoredPair { source, relation, target: to };
+            match try_move_sources(world, relation, from, to) {
+                FastPath::Done => return Ok(count),
+                FastPath::NotReady => {
+                    if mark_ends(world, pair)?
+                        && try_move_sources(world, relation, from, to) == FastPath::Done
+                    {
+                        return Ok(count);
+                    }
+                }
+                FastPath::Observed | FastPath::Declined => {}
+            }
             carry_out(world, pair, &mut NewTarget { relation, from, to }, ends)?;
             Ok(count)
         }
         _ => Ok(0),
     }
+}
+
+/// [`move_sources`] on the fast path.
+fn try_move_sources(world: &mut World, relation: RelationId, from: Entity, to: Entity) -> FastPath {
+    let tick = world.change_tick();
+    let writer = fetch::store_mut(world).map(PairWriter::new);
+    writer.map_or(FastPath::Declined, |writer| writer.try_move_sources(relation, from, to, tick))
 }
 
 /// The target that the sources of another are to have.

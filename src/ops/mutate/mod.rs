@@ -1,5 +1,6 @@
 //! Floor 2: planning, inserting and removing pairs, and their events.
 
+pub(in crate::ops) mod apply;
 pub(in crate::ops) mod bare;
 pub(in crate::ops) mod batch;
 pub(in crate::ops) mod change;

@@ -14,6 +14,7 @@ use bevy_ecs::{
     entity::{Entity, EntityHashSet},
     world::DeferredWorld,
 };
+use core::iter::successors;
 
 /// Changes pairs, without asking for rules and without triggering events: who calls has done that, or asks for the fast
 /// path, which is taken only where neither is needed.
@@ -58,10 +59,10 @@ impl<'s> PairWriter<'s> {
 
     /// The fast path for several insertions. `None` if the relation does not have it.
     #[inline]
-    pub(in crate::ops) fn fast_path(self, relation: RelationId) -> Option<FastInsertions<'s>> {
+    pub(in crate::ops) fn fast_path(self, relation: RelationId, tick: Tick) -> Option<FastInsertions<'s>> {
         let (index, participants) =
             self.store.fast_access(relation, FastPathFlags::INSERT, Affected::Insertions)?;
-        Some(FastInsertions { relation, index, participants, last_target: None })
+        Some(FastInsertions { relation, index, participants, tick, last_target: None })
     }
 
     /// The fast path for pairs that carry values of their relation's type. `None` if the relation does not have it.
@@ -82,10 +83,10 @@ impl<'s> PairWriter<'s> {
 
     /// Inserts a pair on the fast path.
     #[inline]
-    pub(in crate::ops) fn try_insert(self, pair: StoredPair) -> FastPath {
+    pub(in crate::ops) fn try_insert(self, pair: StoredPair, tick: Tick) -> FastPath {
         let affected = Affected::Insertion(pair.source, pair.target);
         match self.store.fast_access(pair.relation, FastPathFlags::INSERT, affected) {
-            Some((index, participants)) => insert_if_ready(index, participants, pair, None),
+            Some((index, participants)) => insert_if_ready(index, participants, pair, tick, None),
             None => self.decline(pair.relation, FastPathFlags::INSERT),
         }
     }
@@ -99,14 +100,14 @@ impl<'s> PairWriter<'s> {
 
     /// Inserts a pair of a relation for which the fast path was [`FastPath::Observed`], before its event. Returns whether it
     /// is new; `None` if more has to be done for it.
-    pub(in crate::ops) fn insert_observed(self, pair: StoredPair) -> Option<bool> {
+    pub(in crate::ops) fn insert_observed(self, pair: StoredPair, tick: Tick) -> Option<bool> {
         let StoredPair { source, relation, target } = pair;
         let (index, participants) = self.store.write_access(relation);
         if index.has(source, target) {
             return Some(false);
         }
         let gives_way = index.is_exclusive() && index.has_any(source);
-        let done = !gives_way && insert_if_ready(index, participants, pair, None) == FastPath::Done;
+        let done = !gives_way && insert_if_ready(index, participants, pair, tick, None) == FastPath::Done;
         done.then_some(true)
     }
 
@@ -117,9 +118,37 @@ impl<'s> PairWriter<'s> {
         Some(index.unlink(pair.source, pair.target).is_some())
     }
 
+    /// Gives all sources of a target another one, on the fast path.
+    pub(in crate::ops) fn try_move_sources(
+        self,
+        relation: RelationId,
+        from: Entity,
+        to: Entity,
+        tick: Tick,
+    ) -> FastPath {
+        let unlinks =
+            self.store.fast_access(relation, FastPathFlags::REMOVE, Affected::Target(from)).is_some();
+        let access = self.store.fast_access(relation, FastPathFlags::INSERT, Affected::Target(to));
+        let Some((index, participants)) = access.filter(|_| unlinks) else { return FastPath::Declined };
+        // The sources of `from` lie above `to` only if `from` does.
+        let may_close_cycle = index.is_acyclic()
+            && match index.is_exclusive() {
+                true => successors(Some(to), |&entity| index.first_target(entity)).any(|above| above == from),
+                false => index.has_any(to),
+            };
+        if may_close_cycle || !participants.join_if_ready(to, relation, index.bit()) {
+            return FastPath::NotReady;
+        }
+        let sources = index.unlink_target(from).map(|(sources, _)| sources);
+        for source in sources.into_iter().flatten() {
+            index.link(source, to, tick);
+        }
+        FastPath::Done
+    }
+
     /// Inserts the pair of a component that was inserted, on the fast path.
     #[inline]
-    pub(in crate::ops) fn try_mirror(&mut self, pair: StoredPair) -> FastPath {
+    pub(in crate::ops) fn try_mirror(&mut self, pair: StoredPair, tick: Tick) -> FastPath {
         let StoredPair { source, relation, target } = pair;
         let Some(index) = self.fast_index(relation, FastPathFlags::MIRROR, Affected::Target(target)) else {
             return FastPath::Declined;
@@ -127,7 +156,7 @@ impl<'s> PairWriter<'s> {
         if may_close_cycle(index, source, target) || index.has_any(source) {
             return FastPath::NotReady;
         }
-        index.link(source, target);
+        index.link(source, target, tick);
         FastPath::Done
     }
 
@@ -171,11 +200,10 @@ impl<'s> PairWriter<'s> {
         let (index, participants) = self.store.write_access(relation);
         participants.join(source, relation);
         participants.join(target, relation);
-        index.link(source, target);
+        index.link(source, target, tick);
         if let Some(row) = row {
             self.set_row(pair, row);
         }
-        self.index(relation).stamp(source, target, tick, true);
     }
 
     /// Notes that the value of a pair was replaced. It has a row if it had none before.
@@ -186,9 +214,7 @@ impl<'s> PairWriter<'s> {
         {
             self.set_row(pair, row);
         }
-        let index = self.index(relation);
-        index.note_change();
-        index.stamp(source, target, tick, false);
+        self.index(relation).note_replaced(source, target, tick);
     }
 
     fn set_row(&mut self, pair: StoredPair, row: u32) {
@@ -228,7 +254,8 @@ impl<'s> PairWriter<'s> {
         let (tags, participants) = self.store.tags_access();
         participants.set_tagged(source);
         participants.set_tagged(tag);
-        tags.link(source, tag);
+        // Nothing asks when a tag was inserted.
+        tags.link(source, tag, Tick::default());
     }
 
     /// Removes a tag.
@@ -303,6 +330,8 @@ pub(in crate::ops) struct FastInsertions<'s> {
     relation: RelationId,
     index: &'s mut RelationIndex,
     participants: &'s mut Participants,
+    /// When they are inserted.
+    tick: Tick,
     /// The target of the last one, which is ready for the next.
     last_target: Option<Entity>,
 }
@@ -312,7 +341,7 @@ impl FastInsertions<'_> {
     #[inline]
     pub(in crate::ops) fn insert(&mut self, source: Entity, target: Entity) -> FastPath {
         let pair = StoredPair { source, relation: self.relation, target };
-        let done = insert_if_ready(self.index, self.participants, pair, self.last_target);
+        let done = insert_if_ready(self.index, self.participants, pair, self.tick, self.last_target);
         if done == FastPath::Done {
             self.last_target = Some(target);
         }
@@ -353,14 +382,14 @@ impl<T: Send + Sync + 'static> FastValues<'_, T> {
         self.last_target = Some(target);
         if self.index.has_any(source) {
             if let Some(row) = self.index.row(source, target) {
-                self.index.note_change();
+                self.index.note_replaced(source, target, tick);
                 return Ok(self.values.replace(row, value, tick));
             }
             if self.index.is_exclusive() || self.index.has(source, target) {
                 return Err(value);
             }
         }
-        self.index.link(source, target);
+        self.index.link(source, target, tick);
         self.index.set_last_row(target, self.values.insert(value, tick));
         Ok(None)
     }
@@ -380,6 +409,7 @@ fn insert_if_ready(
     index: &mut RelationIndex,
     participants: &mut Participants,
     pair: StoredPair,
+    tick: Tick,
     known: Option<Entity>,
 ) -> FastPath {
     let StoredPair { source, target, .. } = pair;
@@ -393,7 +423,7 @@ fn insert_if_ready(
     {
         index.unlink(source, old);
     }
-    index.link(source, target);
+    index.link(source, target, tick);
     FastPath::Done
 }
 

@@ -49,7 +49,7 @@ impl Bed {
 
     pub(in crate::store) fn link(&mut self, source: usize, target: usize) {
         let (source, target) = (self.entities[source], self.entities[target]);
-        assert!(self.index().link(source, target));
+        assert!(self.index().link(source, target, Tick::new(1)));
     }
 
     pub(in crate::store) fn unlink(&mut self, source: usize, target: usize) {
@@ -371,7 +371,7 @@ fn tags_that_are_not_as_they_should_be_are_named() {
         let [source, tag] = [bed.entities[30], bed.entities[31]];
         bed.store.participants.set_tagged(source);
         bed.store.participants.set_tagged(tag);
-        assert!(bed.store.tags.link(source, tag));
+        assert!(bed.store.tags.link(source, tag, Tick::default()));
         bed.is_sound();
         (bed, source, tag)
     };

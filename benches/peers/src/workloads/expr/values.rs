@@ -8,7 +8,7 @@ use bevy_relations::expr::{PairExpr, WorldFieldIndexExt};
 #[derive(Component, Reflect)]
 #[reflect(Component)]
 struct Health {
-    #[expect(dead_code, reason = "a field beside the one that is compared")]
+    /// A field beside the one that is compared.
     most: f32,
     hp: f32,
 }
@@ -17,7 +17,6 @@ struct Health {
 #[component(summary_tick)]
 #[reflect(Component)]
 struct Armor {
-    #[expect(dead_code, reason = "as above")]
     most: f32,
     hp: f32,
 }
@@ -35,7 +34,7 @@ pub(super) fn hits(size: usize, written: usize) -> Workload {
     let contestants = vec![
         bevy(size, written),
         ours("ours", "Health.hp < 10", size, written, |world, hp| {
-            drop(world.spawn(Health { most: 90.0, hp }))
+            world.spawn(Health { most: 90.0, hp });
         }),
         ours("ours index", "Health.hp < 10", size, written, |world, hp| {
             world.index_field::<Health>("hp").expect("it is a number");
@@ -55,7 +54,7 @@ pub(super) fn hits(size: usize, written: usize) -> Workload {
 fn bevy(size: usize, written: usize) -> Contestant {
     Contestant::new("bevy", move || {
         let mut world = World::new();
-        values(size).for_each(|hp| drop(world.spawn(Health { most: 90.0, hp })));
+        world.spawn_batch(values(size).map(|hp| Health { most: 90.0, hp }));
         let mut query = world.query::<(Entity, &Health)>();
         let mut all = world.query::<&mut Health>();
         move |watch: &mut Stopwatch| {
