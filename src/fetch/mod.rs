@@ -11,6 +11,7 @@
 
 mod ahead;
 mod all_entities;
+mod changed;
 mod cursor;
 mod cursor_set;
 mod cursor_state;
@@ -18,6 +19,7 @@ mod origin;
 #[cfg(feature = "bevy_reflect")]
 mod reflected;
 mod rows;
+mod shared;
 mod slices;
 mod writer;
 
@@ -29,6 +31,7 @@ pub(crate) use cursor_state::CursorState;
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use reflected::{KnownTicks, ReadRights, ReflectCursor};
 pub(crate) use rows::{RowHint, StorageEntities, StorageRows, table_entities, table_row};
+pub use shared::SharedData;
 pub(crate) use slices::{table_slice, table_slice_mut};
 pub(crate) use writer::{LentWriter, Writer};
 
