@@ -4,7 +4,7 @@ use super::{
     component::{MirroredPair, MirroredPairs, MirroredRelation, MirroredTarget, MirroredType, is_same_value},
     error::MirrorError,
     read::read,
-    state::{MAX_PLACE, with},
+    state::{Due, MAX_PLACE, with},
     write,
 };
 use crate::{
@@ -102,6 +102,7 @@ fn maintain<R: MirroredRelation>(world: &mut World) {
     write::note_written_values::<R>(world);
     write::update::<R>(world);
     retry::<R>(world);
+    break_ties::<R>(world);
 }
 
 /// Tries again what was refused while a scene was being applied, until nothing of it is allowed any more. The rest is
@@ -320,6 +321,25 @@ fn is_stored<R: MirroredRelation>(world: &World, pair: StoredPair, mirrored: &Mi
     there.pairs.iter().any(|stored| stored.target == mirrored.target)
 }
 
+/// Gives sources of a target that have the same place new ones, in the order that they have. Not before the rest of a scene is
+/// there, which has places for the others.
+fn break_ties<R: MirroredRelation>(world: &mut World) {
+    let key = Followed::of::<R>();
+    let tied = with(world, key, |mirror| core::mem::take(&mut mirror.tied)).unwrap_or_default();
+    for &target in &tied {
+        let store = fetch::store(world);
+        let Some((store, id)) = store.and_then(|store| Some((store, key.relation(store)?))) else { return };
+        let order: Vec<Entity> = store.relation(id).sources(target).collect();
+        with(world, key, |mirror| {
+            let moved = mirror.places.reorder(target, &order);
+            mirror.due.extend(moved.into_iter().map(Due::from));
+        });
+    }
+    if !tied.is_empty() {
+        write::update::<R>(world);
+    }
+}
+
 /// Puts the sources of the targets in the order of the places that the component gives.
 fn order_sources<R: MirroredRelation>(
     world: &mut World,
@@ -339,6 +359,7 @@ fn order_sources<R: MirroredRelation>(
             continue;
         }
         let mut sources: Vec<Entity> = store.relation(id).sources(target).collect();
+        let mut assigned = Vec::new();
         let is_ordered = with(world, key, |mirror| {
             let before = mirror.places.get(source, target);
             if before == Some(place) {
@@ -347,20 +368,29 @@ fn order_sources<R: MirroredRelation>(
             mirror.places.set(source, target, place);
             if let [.., last, new] = *sources
                 && new == source
-                && mirror.places.get(last, target) <= Some(place)
+                && mirror.places.get(last, target) < Some(place)
             {
                 return true;
             }
             let place_of = |source: &Entity| mirror.places.get(*source, target);
-            if sources.is_sorted_by_key(place_of) {
-                return true;
-            }
+            let is_ordered = sources.is_sorted_by_key(place_of);
             sources.sort_by_key(place_of);
-            false
+            if sources.windows(2).any(|pair| place_of(&pair[0]) == place_of(&pair[1])) {
+                mirror.tied.insert(target);
+            }
+            assigned.extend(sources.iter().map(place_of));
+            is_ordered
         });
         if is_ordered == Some(false) {
             // They are the sources, and the relation is ordered.
             let _ = ops::order_sources(world, relation, target, &sources);
+            // Those with the same place keep it for now: others of the scene get theirs.
+            write::read_journal::<R>(world);
+            with(world, key, |mirror| {
+                for (&source, place) in sources.iter().zip(assigned) {
+                    place.into_iter().for_each(|place| mirror.places.set(source, target, place));
+                }
+            });
         }
     }
 }

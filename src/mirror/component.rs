@@ -4,7 +4,9 @@ use super::value::{ReflectedValue, map_entities};
 use crate::relation::Relation;
 use alloc::{string::String, vec::Vec};
 use bevy_ecs::entity::{Entity, EntityMapper};
-use bevy_reflect::{FromReflect, GetTypeRegistration, PartialReflect, Reflect, ReflectFromReflect, ReflectRef, Typed};
+use bevy_reflect::{
+    FromReflect, GetTypeRegistration, PartialReflect, Reflect, ReflectFromReflect, ReflectRef, Typed,
+};
 
 /// A [`Relation`] that can be [mirrored](crate::mirror): one with `#[derive(Reflect, Clone)]` that is no Bevy relationship.
 #[diagnostic::on_unimplemented(

@@ -28,6 +28,8 @@ pub(super) struct Mirror {
     /// Entities whose components are being moved to others: they keep their pairs.
     pub(super) moved: EntityHashSet,
     pub(super) places: Places,
+    /// Targets with sources that may have the same place.
+    pub(super) tied: EntityHashSet,
     /// How often values had been lent to be written in place, and when that was looked at.
     pub(super) lent: (u64, Tick),
     /// Brings the components up to date.

@@ -52,6 +52,7 @@ pub(super) fn start<R: MirroredRelation>(
         writing: None,
         moved: EntityHashSet::default(),
         places: Places::default(),
+        tied: EntityHashSet::default(),
         lent: (0, tick),
         update: update::<R>,
         maintain,

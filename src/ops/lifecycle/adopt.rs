@@ -19,8 +19,16 @@ use crate::{
             writer::{FastPath, PairWriter, arranged},
         },
         register::{
-            cascade::Cascade, entity::entity_of_type, keys::RemovalCause, participant,
-            relation::add_type_relation, report::to_bevy, store::ensure_store, traits::apply_traits, watch,
+            cascade::Cascade,
+            entity::entity_of_type,
+            keys::RemovalCause,
+            participant,
+            relation::add_type_relation,
+            report::{report, to_bevy},
+            store::ensure_store,
+            traits::apply_traits,
+            upkeep::await_target,
+            watch,
         },
     },
     relation::{
@@ -311,29 +319,48 @@ fn look_after<C: Relationship>(world: &mut World, target: Entity) {
 /// not spawned yet may be by now.
 fn refuse_invalid<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity) {
     let Some(target) = world.get::<C>(source).map(Relationship::get) else { return };
-    world.commands().queue(move |world: &mut World| -> Result<(), BevyError> {
-        if world.get::<C>(source).is_none_or(|component| component.get() != target) {
-            return Ok(());
-        }
-        if source != target && world.entities().contains(target) {
-            // It was to be spawned; or it will be, as the clone of an entity that comes later. Without a store there are no
-            // pairs: it imports the components when it is made.
-            let is_known = |store: &PairStore| store.registry().of_type::<C>().is_some();
-            if world.entities().contains_spawned(target) && fetch::store(world).is_some_and(is_known) {
-                Inserted::<C>::run(&mut DeferredWorld::from(world), source);
-            }
-            return Ok(());
-        }
-        world.entity_mut(source).remove::<C>();
-        let Some(store) = fetch::store(world) else { return Ok(()) };
-        let Some(relation) = store.registry().of_type::<C>() else { return Ok(()) };
-        let pair = attempted(world, store, StoredPair { source, relation, target });
-        Err(to_bevy(if source == target {
-            InsertPairError::SelfReference { pair }
-        } else {
-            InsertPairError::Dead { pair, dead: PairRole::Target }
-        }))
+    world.commands().queue(move |world: &mut World| match world.get::<C>(source) {
+        Some(component) if component.get() == target => settle_invalid::<C>(world, source, target),
+        _ => Ok(()),
     });
+}
+
+/// Makes a pair of a component whose target has been spawned by now, or removes one whose target never will be.
+fn settle_invalid<C: Relationship>(
+    world: &mut World,
+    source: Entity,
+    target: Entity,
+) -> Result<(), BevyError> {
+    if source != target && world.entities().contains(target) {
+        if !world.entities().contains_spawned(target) {
+            // It was to be spawned; or it will be, as the clone of an entity that comes later. Or it never will be, if it is
+            // what a scene names an entity that it does not have: that is known once the scene is complete.
+            await_target(world, source, retry_invalid::<C>);
+        } else if fetch::store(world).is_some_and(|store| store.registry().of_type::<C>().is_some()) {
+            Inserted::<C>::run(&mut DeferredWorld::from(world), source);
+        }
+        // Without a store there are no pairs: it imports the components when it is made.
+        return Ok(());
+    }
+    world.entity_mut(source).remove::<C>();
+    let Some(store) = fetch::store(world) else { return Ok(()) };
+    let Some(relation) = store.registry().of_type::<C>() else { return Ok(()) };
+    let pair = attempted(world, store, StoredPair { source, relation, target });
+    Err(to_bevy(if source == target {
+        InsertPairError::SelfReference { pair }
+    } else {
+        InsertPairError::Dead { pair, dead: PairRole::Target }
+    }))
+}
+
+/// [`settle_invalid`] for what the component says by now.
+fn retry_invalid<C: Relationship>(world: &mut World, source: Entity) {
+    if let Some(target) = world.get::<C>(source).map(Relationship::get)
+        && let Err(error) = settle_invalid::<C>(world, source, target)
+    {
+        report(world.commands(), error);
+        world.flush();
+    }
 }
 
 /// [`import`] if there are rules to check or events to trigger.

@@ -12,6 +12,7 @@ use crate::{
 use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, observer::Observer, resource::Resource, world::World};
 use bevy_platform::sync::Weak;
+use core::mem::take;
 
 /// Observers that are of no use without their owner.
 struct Abandoned {
@@ -36,6 +37,7 @@ pub(crate) fn needs_mending(world: &World) -> bool {
     let Some(store) = fetch::store(world) else { return false };
     store.participants().any_stripped()
         || store.has_noted_orphans()
+        || world.get_resource::<AwaitedTargets>().is_some_and(|awaited| !awaited.0.is_empty())
         || world.get_resource::<Watches>().is_some_and(|watches| watches.lost(is_observer).is_some())
         || world.get_resource::<OwnedObservers>().is_some_and(|owned| owned.0.iter().any(Abandoned::is_due))
         || world.get_resource::<Cascade>().is_some_and(Cascade::is_due)
@@ -59,6 +61,22 @@ pub(crate) fn check(world: &World) -> Result<(), PairInvariantError> {
     }
 }
 
+/// Sources of relationships whose targets were not spawned yet when they were noticed, and what to do then.
+#[derive(Resource, Default)]
+struct AwaitedTargets(Vec<(Entity, fn(&mut World, Entity))>);
+
+/// Looks at the relationship of `source` again at the next maintenance: its target is to be spawned by then.
+pub(crate) fn await_target(world: &mut World, source: Entity, retry: fn(&mut World, Entity)) {
+    world.get_resource_or_init::<AwaitedTargets>().0.push((source, retry));
+}
+
+fn retry_awaited(world: &mut World) {
+    let Some(mut awaited) = world.get_resource_mut::<AwaitedTargets>() else { return };
+    for (source, retry) in take(&mut awaited.0) {
+        retry(world, source);
+    }
+}
+
 /// Despawns `observers` at the next maintenance after `owner` has been dropped.
 pub(crate) fn despawn_after(world: &mut World, owner: Weak<()>, observers: Vec<Entity>) {
     sweep(world);
@@ -78,6 +96,7 @@ fn sweep(world: &mut World) {
 pub(crate) fn maintain(world: &mut World) {
     Participant::resume(world);
     watch::mend(world);
+    retry_awaited(world);
     sweep(world);
 }
 

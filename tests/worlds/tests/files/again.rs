@@ -46,7 +46,11 @@ fn the_same_scene_over_the_same_entities_changes_nothing() {
         let file = write(&new, loaded).unwrap();
         for _ in 0..3 {
             apply(&mut new, &read, &mut map);
-            assert_eq!((new.resource::<Events>().0, count_entities(&new), map.len()), (events, count, 8), "{seed}");
+            assert_eq!(
+                (new.resource::<Events>().0, count_entities(&new), map.len()),
+                (events, count, 8),
+                "{seed}"
+            );
             assert_eq!(write(&new, loaded).unwrap(), file, "{seed}");
             new.check_pairs().unwrap();
         }
@@ -113,6 +117,50 @@ fn a_changed_scene_updates_what_it_was_written_to() {
         new.check_pairs().unwrap();
         assert_eq!(described(&new, &loaded), described(&old, &all), "{seed}");
     }
+}
+
+#[test]
+fn any_order_replaces_any_other() {
+    for seed in 1..=30 {
+        let (mut old, mut random) = (world(), Random::new(seed));
+        let all: [Entity; 7] = spawn(&mut old);
+        let [target, sources @ ..] = all;
+        old.insert_pair_batch(sources.map(|source| (source, Queues, target))).unwrap();
+        let mut new = world();
+        let mut map = EntityHashMap::default();
+        for _ in 0..4 {
+            let mut order = sources;
+            for last in (1..order.len()).rev() {
+                order.swap(last, random.below(last + 1));
+            }
+            old.order_sources::<Queues>(target, &order).unwrap();
+            let read = scene(&new, &write(&old, all).unwrap());
+            apply(&mut new, &read, &mut map);
+            let there: Vec<Entity> = new.pairs::<Queues>().sources(map[&target]).collect();
+            assert_eq!(there, order.map(|source| map[&source]), "{seed}");
+        }
+        assert_eq!(take_errors(), [""; 0]);
+    }
+}
+
+#[test]
+fn what_was_not_in_the_file_may_come_with_the_next() {
+    let mut old = world();
+    let [a, b] = spawn(&mut old);
+    old.insert_pair(a, Likes, b).unwrap();
+    let mut new = world();
+    let mut map = EntityHashMap::default();
+    let first = scene(&new, &write(&old, [a]).unwrap());
+    apply(&mut new, &first, &mut map);
+    assert_eq!(take_errors().len(), 1);
+    // Bevy has given it a name of an entity that will never be, and would panic.
+    map.retain(|_, entity| new.entities().contains_spawned(*entity));
+    old.entity_mut(b).insert(Dock);
+    let second = scene(&new, &write(&old, [a, b]).unwrap());
+    apply(&mut new, &second, &mut map);
+    assert_eq!(take_errors(), [""; 0]);
+    assert!(new.has_pair::<Likes>(map[&a], map[&b]));
+    new.check_pairs().unwrap();
 }
 
 fn remove_unless<R: MirroredRelation>(in_file: EntityRef<'_>, world: &mut World, entity: Entity) {

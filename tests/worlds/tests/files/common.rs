@@ -232,7 +232,10 @@ pub(crate) fn described(world: &World, entities: &[Entity]) -> Vec<String> {
             describe::<Owes>(world, source, number, &mut text);
             for target in world.pairs::<Owes>().targets(source) {
                 let owes = world.pair_value::<Owes>(source, target).unwrap();
-                add(&mut text, (owes.much, owes.witnesses.iter().map(|&entity| number(entity)).collect::<Vec<_>>()));
+                add(
+                    &mut text,
+                    (owes.much, owes.witnesses.iter().map(|&entity| number(entity)).collect::<Vec<_>>()),
+                );
             }
             describe::<Mounted>(world, source, number, &mut text);
             describe::<Below>(world, source, number, &mut text);
@@ -252,12 +255,17 @@ pub(crate) fn described(world: &World, entities: &[Entity]) -> Vec<String> {
             add(&mut text, place.map(|place| (place.distance, number(place.owner))));
             describe::<LandsOn>(world, source, number, &mut text);
             add(&mut text, world.pairs::<ChildOf>().targets(source).map(number).collect::<Vec<_>>());
-            add(&mut text, world.pairs::<ChildOf>().sources(source).map(number).collect::<Vec<_>>());
             add(&mut text, world.pairs::<CrewOf>().targets(source).map(number).collect::<Vec<_>>());
             add(&mut text, world.get::<CrewOf>(source).map(|crew| (number(crew.ship), crew.wage)));
             text
         })
         .collect()
+}
+
+/// The children of some entities in order, named by their numbers.
+pub(crate) fn children(world: &World, entities: &[Entity]) -> Vec<Vec<Option<usize>>> {
+    let number = |entity: Entity| entities.iter().position(|&other| other == entity);
+    entities.iter().map(|&parent| world.pairs::<ChildOf>().sources(parent).map(number).collect()).collect()
 }
 
 fn add(text: &mut String, what: impl Debug) {

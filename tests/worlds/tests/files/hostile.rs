@@ -7,16 +7,18 @@ use bevy_relations::{mirror::*, prelude::*};
 use bevy_relations_worlds::{read, write};
 
 /// How many files of each kind.
-const FILES: usize = 1500;
+const FILES: usize = 500;
 
-/// A file of some entities that have much to do with each other.
-fn written(seed: u64) -> String {
-    let (mut world, mut random) = (world(), Random::new(seed));
-    let all: [Entity; 6] = spawn(&mut world);
-    for _ in 0..50 {
-        change(&mut world, &mut random, &all);
-    }
-    write(&world, all).unwrap()
+/// Files of some entities that have much to do with each other.
+fn files() -> [String; 10] {
+    core::array::from_fn(|seed| {
+        let (mut world, mut random) = (world(), Random::new(seed as u64 + 1));
+        let all: [Entity; 6] = spawn(&mut world);
+        for _ in 0..50 {
+            change(&mut world, &mut random, &all);
+        }
+        write(&world, all).unwrap()
+    })
 }
 
 /// What has become of files.
@@ -29,13 +31,12 @@ struct Outcomes {
 }
 
 /// Reads a file and writes it to a new world, which must be fit for anything after that.
-fn attempt(text: &str, outcomes: &mut Outcomes) {
-    let mut world = world();
-    let scene = read(&world.resource::<AppTypeRegistry>().read(), text);
-    let Ok(scene) = scene else {
+fn attempt(types: &AppTypeRegistry, text: &str, outcomes: &mut Outcomes) {
+    let Ok(scene) = read(&types.read(), text) else {
         outcomes.unreadable += 1;
         return;
     };
+    let mut world = world();
     let mut map = EntityHashMap::default();
     let written = scene.write_to_world(&mut world, &mut map);
     world.check_pairs().unwrap();
@@ -92,20 +93,23 @@ fn check_mirror<R: MirroredRelation>(world: &World, source: Entity) {
 
 #[test]
 fn files_that_end_early() {
+    let types = world().resource::<AppTypeRegistry>().clone();
     let mut outcomes = Outcomes::default();
-    let text = written(1);
+    let [text, ..] = files();
     for end in 0..text.trim_end().len() {
-        attempt(&text[..end], &mut outcomes);
+        attempt(&types, &text[..end], &mut outcomes);
     }
     assert_eq!(outcomes.unreadable, text.trim_end().len(), "{outcomes:?}");
 }
 
 #[test]
 fn files_with_changed_bytes() {
+    let types = world().resource::<AppTypeRegistry>().clone();
     let mut outcomes = Outcomes::default();
+    let files = files();
     let mut random = Random::new(2);
     for file in 0..FILES {
-        let mut text = written(file as u64 % 10 + 1).into_bytes();
+        let mut text = files[file % 10].clone().into_bytes();
         for _ in 0..=random.below(2) {
             let at = random.below(text.len());
             match random.below(4) {
@@ -115,18 +119,20 @@ fn files_with_changed_bytes() {
                 _ => text[at] ^= 1 << random.below(7),
             }
         }
-        attempt(&String::from_utf8_lossy(&text), &mut outcomes);
+        attempt(&types, &String::from_utf8_lossy(&text), &mut outcomes);
     }
     println!("{outcomes:?}");
-    assert!(outcomes.unreadable > 100 && outcomes.reported > 100, "{outcomes:?}");
+    assert!(outcomes.unreadable > 100 && outcomes.reported > 5, "{outcomes:?}");
 }
 
 #[test]
 fn files_with_changed_lines() {
+    let types = world().resource::<AppTypeRegistry>().clone();
     let mut outcomes = Outcomes::default();
+    let files = files();
     let mut random = Random::new(3);
     for file in 0..FILES {
-        let text = written(file as u64 % 10 + 1);
+        let text = &files[file % 10];
         let mut lines: Vec<&str> = text.lines().collect();
         for _ in 0..=random.below(2) {
             // Lines that look alike are exchanged and repeated, so that most files can be read.
@@ -141,10 +147,10 @@ fn files_with_changed_lines() {
                 _ => lines[at] = lines[other],
             }
         }
-        attempt(&lines.join("\n"), &mut outcomes);
+        attempt(&types, &lines.join("\n"), &mut outcomes);
     }
     println!("{outcomes:?}");
-    assert!(outcomes.unreadable > 100 && outcomes.reported > 100, "{outcomes:?}");
+    assert!(outcomes.unreadable > 100 && outcomes.reported > 5, "{outcomes:?}");
 }
 
 /// Every number in the text, with what stands before each.
@@ -163,12 +169,14 @@ fn numbers(text: &str) -> Vec<(&str, &str)> {
 
 #[test]
 fn files_with_other_entities_and_numbers() {
+    let types = world().resource::<AppTypeRegistry>().clone();
     let mut outcomes = Outcomes::default();
+    let files = files();
     let mut random = Random::new(4);
     let foreign = Entity::from_raw_u32(7777).unwrap().to_bits().to_string();
     for file in 0..FILES * 2 {
-        let text = written(file as u64 % 10 + 1);
-        let mut numbers = numbers(&text);
+        let text = &files[file % 10];
+        let mut numbers = numbers(text);
         for _ in 0..=random.below(5) {
             let (at, other) = (random.below(numbers.len()), random.below(numbers.len()));
             numbers[at].1 = match random.below(8) {
@@ -178,8 +186,8 @@ fn files_with_other_entities_and_numbers() {
             };
         }
         let text: String = numbers.iter().flat_map(|&(before, number)| [before, number]).collect();
-        attempt(&text, &mut outcomes);
+        attempt(&types, &text, &mut outcomes);
     }
     println!("{outcomes:?}");
-    assert!(outcomes.reported > 1000, "{outcomes:?}");
+    assert!(outcomes.reported > 300, "{outcomes:?}");
 }

@@ -49,6 +49,7 @@ fn random_worlds_come_back_as_they_were_with_values_and_order() {
         assert_eq!(take_errors(), [""; 0], "{seed}: {file}");
         new.check_pairs().unwrap();
         assert_eq!(described(&new, &loaded), described(&old, &all), "{seed}: {file}");
+        assert_eq!(children(&new, &loaded), children(&old, &all), "{seed}: {file}");
         assert!(loaded.iter().all(|&entity| new.pairs::<Sees>().targets(entity).next().is_none()));
         assert_eq!(map.len(), 9, "{seed}");
         // Written once more, it is the same file, but for the names of the entities.
