@@ -1,6 +1,7 @@
 //! A game with a relation of every kind, and what the tests ask of its worlds.
 
 use bevy_ecs::{
+    archetype::Archetype,
     entity::EntityHashMap,
     error::{BevyError, ErrorContext, FallbackErrorHandler},
     prelude::*,
@@ -168,7 +169,7 @@ pub(crate) fn apply(world: &mut World, scene: &DynamicWorld, map: &mut EntityHas
 
 /// Every entity of the world.
 pub(crate) fn count_entities(world: &World) -> u32 {
-    world.archetypes().iter().map(|archetype| archetype.len()).sum()
+    world.archetypes().iter().map(Archetype::len).sum()
 }
 
 pub(crate) struct Random(u64);

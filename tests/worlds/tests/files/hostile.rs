@@ -2,7 +2,7 @@
 //! world is as good as any afterwards.
 
 use crate::common::*;
-use bevy_ecs::{entity::EntityHashMap, prelude::*, reflect::AppTypeRegistry};
+use bevy_ecs::{archetype::Archetype, entity::EntityHashMap, prelude::*, reflect::AppTypeRegistry};
 use bevy_relations::{mirror::*, prelude::*};
 use bevy_relations_worlds::{read, write};
 
@@ -71,7 +71,7 @@ fn attempt(types: &AppTypeRegistry, text: &str, outcomes: &mut Outcomes) {
 fn check(world: &World) {
     world.check_pairs().unwrap();
     let archetypes = world.archetypes().iter();
-    for entity in archetypes.flat_map(|archetype| archetype.entities()) {
+    for entity in archetypes.flat_map(Archetype::entities) {
         check_mirror::<Likes>(world, entity.id());
         check_mirror::<Owes>(world, entity.id());
         check_mirror::<Mounted>(world, entity.id());
