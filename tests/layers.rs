@@ -22,7 +22,7 @@ const LAYERS: &[&[&str]] = &[
     &["store"],
     &["traverse", "fetch", "names"],
     &["ops", "graph"],
-    &["query", "system_param", "islands", "disabling", "mirror"],
+    &["query", "system_param", "islands", "disabling", "mirror", "scene"],
     &["world"],
     &["expr"],
     &["prefab", "snapshot", "debug"],
