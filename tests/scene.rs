@@ -304,7 +304,7 @@ fn scenes_leave_no_components_behind_but_those_that_they_name() {
     world.spawn_scene(scene).unwrap();
     for name in ["Tower", "Gun"] {
         let entity = named(world, name);
-        let names: Vec<_> = world.inspect_entity(entity).unwrap().map(|info| info.name().to_string()).collect();
+        let names: Vec<_> = world.inspect_entity(entity).unwrap().map(|(_, info)| info.name().to_string()).collect();
         assert!(!names.iter().any(|name| name.contains("::scene::")), "{names:?}");
     }
 }
