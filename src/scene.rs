@@ -77,6 +77,7 @@ use crate::{
         insert_value_by_id, report, to_bevy,
     },
     relation::Relation,
+    world::WorldPairExt,
 };
 use alloc::{boxed::Box, string::ToString, sync::Arc, vec::Vec};
 use bevy_ecs::{
@@ -107,7 +108,9 @@ pub fn pair_by_id(relation: impl Into<EntityTemplate>, target: impl Into<EntityT
     scene(move |place, pairs| {
         pairs.push(place, move |context| {
             let pair = build_id(&pair, context)?;
-            Ok(move |world: &mut World, source, ends: EndCheck<'_>| insert_by_id(world, source, pair, None, ends))
+            Ok(move |world: &mut World, source, ends: EndCheck<'_>| {
+                insert_by_id(world, source, pair, None, ends)
+            })
         });
     })
 }
@@ -265,8 +268,9 @@ impl PendingPairs {
 
 /// The sources of an entity, as a list in `bsn!`: `SourcesOf<MountedOn> [ #Gun -- #Radar ]`.
 ///
-/// Each entity of the list is spawned as a source, as those of `Children [..]` are spawned as children: it gets the pair when its own
-/// components and pairs are there. A relation with fields must have a `Default`; to give a value, write [`pair`] in the source.
+/// Each entity of the list is spawned as a source, as those of `Children [..]` are spawned as children, and gets the pair when its
+/// components are there. A relation with fields must have a `Default`, or the source says the value:
+/// `SourcesOf<MountedOn> [ @pair(MountedOn { socket: 2 }, #Ship) ]`.
 ///
 /// To Bevy this is a [`RelationshipTarget`], so that `queue_spawn_related_scenes::<SourcesOf<MountedOn>>(..)` works too. No entity
 /// keeps this component: read the sources with [`Pairs`](crate::Pairs).
@@ -336,11 +340,15 @@ impl<R: Relation> Relationship for SourceOf<R> {
     }
 }
 
+/// Inserts a pair with its default, unless the source has given it a value.
 fn insert_default<R: Relation>(
     world: &mut World,
     source: Entity,
     target: Entity,
 ) -> Result<(), InsertPairError> {
+    if world.pair_value::<R>(source, target).is_some() {
+        return Ok(());
+    }
     let pair = PairId::new(R::register(world)?, target);
     insert_by_id(world, source, pair, None, EndCheck::Later(None))
 }

@@ -22,10 +22,10 @@ const LAYERS: &[&[&str]] = &[
     &["store"],
     &["traverse", "fetch", "names"],
     &["ops", "graph"],
-    &["query", "system_param", "islands", "disabling", "mirror", "scene"],
+    &["query", "system_param", "islands", "disabling", "mirror"],
     &["world"],
     &["expr"],
-    &["prefab", "snapshot", "debug"],
+    &["prefab", "scene", "snapshot", "debug"],
     &["plugin"],
 ];
 

@@ -304,7 +304,8 @@ fn scenes_leave_no_components_behind_but_those_that_they_name() {
     world.spawn_scene(scene).unwrap();
     for name in ["Tower", "Gun"] {
         let entity = named(world, name);
-        let names: Vec<_> = world.inspect_entity(entity).unwrap().map(|(_, info)| info.name().to_string()).collect();
+        let names: Vec<_> =
+            world.inspect_entity(entity).unwrap().map(|(_, info)| info.name().to_string()).collect();
         assert!(!names.iter().any(|name| name.contains("::scene::")), "{names:?}");
     }
 }
@@ -323,16 +324,25 @@ fn related_scenes_may_be_queued_for_a_target_that_is_there() {
 }
 
 #[test]
-fn a_source_whose_relation_has_no_default_is_spawned_and_reported() {
+fn a_source_in_a_list_may_give_its_value_and_else_needs_a_default() {
+    #[derive(Relation, Clone, Default, PartialEq, Debug)]
+    struct Socket(u32);
+
     let mut app = app();
     let world = app.world_mut();
-    let bank = world.spawn_scene(bsn! { #Bank SourcesOf<Owes> [ #Ann -- #Ben @pair(Owes(3), #Bank) ] });
-    let bank = bank.unwrap().id();
-    let ben = named(world, "Ben");
+    let scene = bsn! {
+        #Bank
+        SourcesOf<Owes> [ #Ann -- #Ben @pair(Owes(3), #Bank) ]
+        SourcesOf<Socket> [ #Gun -- #Radar @pair(Socket(2), #Bank) ]
+    };
+    let bank = world.spawn_scene(scene).unwrap().id();
+    let [ben, gun, radar] = ["Ben", "Gun", "Radar"].map(|name| named(world, name));
     assert_eq!(world.pairs::<Owes>().sources(bank).collect::<Vec<_>>(), [ben]);
     assert_eq!(world.pair_value::<Owes>(ben, bank), Some(&Owes(3)));
+    assert_eq!(world.pair_value::<Socket>(gun, bank), Some(&Socket(0)));
+    assert_eq!(world.pair_value::<Socket>(radar, bank), Some(&Socket(2)));
     let errors = take_errors();
-    assert!(!errors.is_empty() && errors.iter().all(|error| error.contains("Owes")), "{errors:?}");
+    assert!(errors.len() == 1 && errors[0].contains("Owes") && errors[0].contains("Ann"), "{errors:?}");
 }
 
 #[test]
@@ -370,10 +380,12 @@ fn an_observer_of_a_pair_sees_the_components_of_its_source() {
     let mut app = app();
     let world = app.world_mut();
     world.init_resource::<Seen>();
-    world.add_observer(|on: On<PairInserted<Likes>>, ships: Query<(), With<Ship>>, mut seen: ResMut<Seen>| {
-        assert!(ships.contains(on.event().source));
-        seen.0.push("pair");
-    });
+    world.add_observer(
+        |on: On<PairInserted<Likes>>, ships: Query<(), With<Ship>>, mut seen: ResMut<Seen>| {
+            assert!(ships.contains(on.event().source));
+            seen.0.push("pair");
+        },
+    );
     world.add_observer(|_: On<Ready>, mut seen: ResMut<Seen>| seen.0.push("ready"));
     // Bevy spawns the observer before it inserts a component.
     let scene = bsn! {
@@ -405,7 +417,10 @@ fn a_target_may_get_the_component_that_it_must_have_later_in_the_scene() {
     assert_eq!(targets::<Serves>(app.world(), tug), [port]);
     assert!(targets::<Serves>(app.world(), raft).is_empty());
     let errors = take_errors();
-    assert!(errors.len() == 1 && errors[0].contains("Station") && errors[0].contains("scene.rs"), "{errors:?}");
+    assert!(
+        errors.len() == 1 && errors[0].contains("Station") && errors[0].contains("scene.rs"),
+        "{errors:?}"
+    );
 }
 
 #[test]

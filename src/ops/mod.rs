@@ -23,6 +23,8 @@ pub use register::keys::{
 };
 pub use register::relation::register;
 
+#[cfg(feature = "scene")]
+pub(crate) use api::bundle::insert_to_type;
 pub(crate) use api::{
     bundle::{insert_to, spawn_batch},
     follow::{Followed, Followers},
@@ -34,8 +36,6 @@ pub(crate) use lifecycle::cleanup::{clear_pairs, despawn_sources, despawn_with_d
 pub(crate) use lifecycle::clone::{copy_pairs, insert_bare_base};
 pub(crate) use lifecycle::companions::set_traits;
 pub(crate) use lifecycle::constraints::check_constraints;
-#[cfg(feature = "scene")]
-pub(crate) use api::bundle::insert_to_type;
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use mutate::several::{NewPair, NewPairValue, check_several, insert_several};
 pub(crate) use mutate::{
