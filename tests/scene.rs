@@ -20,7 +20,11 @@ use bevy_relations::{
 };
 use bevy_scene::{Ready, ScenePatch, ScenePlugin, prelude::*};
 use core::cell::RefCell;
-use std::path::Path;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    sync::Arc,
+};
 
 #[derive(Relation, Clone)]
 struct Likes;
@@ -515,4 +519,46 @@ fn an_observer_may_despawn_the_source_before_or_between_its_pairs() {
     assert_eq!(world.pairs::<MountedOn>().source_count(tower), 0);
     assert!(world.check_pairs().is_ok());
     assert_eq!(take_errors().len(), 1, "the pair after the one whose observer despawned its source");
+}
+
+#[test]
+fn values_are_dropped_once_whether_their_scene_is_spawned_or_fails() {
+    #[derive(Relation, Clone)]
+    struct Holds(#[expect(dead_code, reason = "counts what lives")] Arc<()>);
+
+    let mut app = app();
+    let world = app.world_mut();
+    let target = world.spawn_empty().id();
+    let value = Arc::new(());
+    let (spawned, failing) = (value.clone(), value.clone());
+    let (missing, dead) = (EntityTemplate::None, world.spawn_empty().id());
+    world.despawn(dead);
+    let source = world.spawn_scene(bsn! { @pair(Holds(spawned), [target, dead]) }).unwrap().id();
+    assert_eq!(Arc::strong_count(&value), 3, "here, in the other scene, and in the pair");
+    assert!(world.spawn_scene(bsn! { @pair(Holds(failing), target) @pair(Likes, missing) }).is_err());
+    assert_eq!(Arc::strong_count(&value), 2);
+    world.despawn(source);
+    assert_eq!(Arc::strong_count(&value), 1);
+    assert_eq!(take_errors().len(), 1);
+}
+
+#[test]
+fn a_template_that_despawns_its_own_entity_leaves_no_pair() {
+    let mut app = app();
+    let world = app.world_mut();
+    let target = world.spawn_empty().id();
+    let scene = bsn! {
+        @pair(Likes, target)
+        template(|context| {
+            let source = context.entity.id();
+            context.entity.world_scope(|world| world.despawn(source));
+            Ok(Ship)
+        })
+    };
+    // Bevy panics: it has components to insert.
+    catch_unwind(AssertUnwindSafe(|| drop(world.spawn_scene(scene).map(|entity| entity.id())))).unwrap_err();
+    assert_eq!(world.pairs::<Likes>().source_count(target), 0);
+    assert!(world.check_pairs().is_ok());
+    let source = world.spawn_scene(bsn! { @pair(Likes, target) }).unwrap().id();
+    assert_eq!(targets::<Likes>(world, source), [target]);
 }
