@@ -4,7 +4,7 @@ use super::{
     component::{MirroredPair, MirroredPairs, MirroredRelation, MirroredTarget, MirroredType, is_same_value},
     error::MirrorError,
     read::read,
-    state::with,
+    state::{MAX_PLACE, with},
     write,
 };
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     relation::{BoxedValue, EntityName, TraitsError},
     store::PairData,
 };
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{boxed::Box, collections::VecDeque, vec::Vec};
 use bevy_ecs::{
     entity::{Entity, EntityHashMap},
     reflect::AppTypeRegistry,
@@ -25,14 +25,11 @@ use bevy_ecs::{
     world::World,
 };
 use bevy_reflect::ReflectFromReflect;
-use core::{
-    any::{TypeId, type_name},
-    mem::take,
-};
+use core::any::{TypeId, type_name};
 
 /// Components of scenes that a rule has refused. It may allow them once the rest of the scene is there.
 #[derive(Resource)]
-struct Waiting<R: MirroredRelation>(Vec<Refused<R>>);
+struct Waiting<R: MirroredRelation>(VecDeque<Refused<R>>);
 
 struct Refused<R> {
     source: Entity,
@@ -50,16 +47,18 @@ struct Errors {
     for_now: Vec<MirrorError>,
 }
 
-/// Mirrors the pairs of `R` from now on.
+/// Mirrors the pairs of `R` from now on, and applies the components that are there.
 pub(super) fn start<R: MirroredRelation>(world: &mut World) -> Result<(), TraitsError> {
-    write::start::<R>(world, maintain::<R>)
+    write::start::<R>(world, maintain::<R>)?;
+    maintain::<R>(world);
+    Ok(())
 }
 
 /// Applies the component of an entity, or its removal, unless that was done.
 pub(super) fn apply<R: MirroredRelation>(world: &mut World, source: Entity, may_wait: bool) {
     let key = Followed::of::<R>();
     if with(world, key, |_| ()).is_none()
-        && let Err(error) = start::<R>(world)
+        && let Err(error) = write::start::<R>(world, maintain::<R>)
     {
         report(world.commands(), to_bevy(MirrorError::from(error)));
         return;
@@ -78,11 +77,7 @@ pub(super) fn apply<R: MirroredRelation>(world: &mut World, source: Entity, may_
     let Errors { now, for_now } = settle(world, source, &wanted);
     if may_wait && !for_now.is_empty() {
         let then = read(world, source);
-        let refused = Refused { source, wanted, then, errors: for_now };
-        match world.get_resource_mut::<Waiting<R>>() {
-            Some(mut waiting) => waiting.0.push(refused),
-            None => world.insert_resource(Waiting(alloc::vec![refused])),
-        }
+        wait(world, Refused { source, wanted, then, errors: for_now });
         report_all(world, now);
     } else {
         report_all(world, now.into_iter().chain(for_now));
@@ -110,34 +105,46 @@ fn maintain<R: MirroredRelation>(world: &mut World) {
 }
 
 /// Tries again what was refused while a scene was being applied, until nothing of it is allowed any more. The rest is
-/// reported.
+/// reported. If an observer panics, those that are still to be tried wait on.
 fn retry<R: MirroredRelation>(world: &mut World) {
-    let Some(mut waiting) = world.get_resource_mut::<Waiting<R>>() else { return };
-    let mut waiting = take(&mut waiting.0);
-    let mut errors = Vec::new();
-    while !waiting.is_empty() {
-        let before = waiting.len();
-        let mut refused = Vec::new();
-        for Refused { source, wanted, then, errors: old } in waiting {
+    loop {
+        let waiting = world.get_resource::<Waiting<R>>().map_or(0, |waiting| waiting.0.len());
+        let mut refused = 0;
+        for _ in 0..waiting {
+            let Some(next) = next_waiting::<R>(world) else { break };
+            let Refused { source, wanted, then, errors } = next;
             if !world.entities().contains_spawned(source) {
                 continue;
             }
             if !read::<R>(world, source).is_same(&then) {
-                errors.extend(old);
+                report_all(world, errors);
                 continue;
             }
-            let found = settle(world, source, &wanted).for_now;
-            if !found.is_empty() {
-                refused.push(Refused { source, wanted, then: read(world, source), errors: found });
+            let errors = settle(world, source, &wanted).for_now;
+            if !errors.is_empty() {
+                let then = read(world, source);
+                wait(world, Refused { source, wanted, then, errors });
+                refused += 1;
             }
         }
-        if refused.len() == before {
-            errors.extend(refused.into_iter().flat_map(|refused| refused.errors));
+        if refused == waiting {
             break;
         }
-        waiting = refused;
     }
-    report_all(world, errors);
+    while let Some(refused) = next_waiting::<R>(world) {
+        report_all(world, refused.errors);
+    }
+}
+
+fn next_waiting<R: MirroredRelation>(world: &mut World) -> Option<Refused<R>> {
+    world.get_resource_mut::<Waiting<R>>()?.0.pop_front()
+}
+
+fn wait<R: MirroredRelation>(world: &mut World, refused: Refused<R>) {
+    match world.get_resource_mut::<Waiting<R>>() {
+        Some(mut waiting) => waiting.0.push_back(refused),
+        None => world.insert_resource(Waiting(VecDeque::from([refused]))),
+    }
 }
 
 /// A pair as the component names it.
@@ -152,12 +159,12 @@ struct Wanted<'a, R> {
 fn settle<R: MirroredRelation>(world: &mut World, source: Entity, wanted: &MirroredPairs<R>) -> Errors {
     let key = Followed::of::<R>();
     let mut errors = Errors::default();
-    // The component is written once, at the end. If an observer panics, all of this is done again at the next maintenance.
-    with(world, key, |mirror| mirror.written.insert(source));
+    // One that was written meanwhile is noted as such until the end: it is written back once, and if an observer panics,
+    // all of this is done again at the next maintenance.
     set_pairs(world, source, wanted, &mut errors);
     with(world, key, |mirror| {
         mirror.written.remove(&source);
-        mirror.due.push_back(source);
+        mirror.due.push_back(source.into());
     });
     write::update::<R>(world);
     errors
@@ -177,8 +184,8 @@ fn set_pairs<R: MirroredRelation>(
     let pairs = resolve(world, source, wanted, errors);
     let key = Followed::of::<R>();
     let Some(relation) = fetch::store(world).and_then(|store| key.relation(store)) else { return };
-    let places: Vec<(Entity, Option<u64>)> =
-        pairs.iter().map(|pair| (pair.target, pair.mirrored.place)).collect();
+    let place = |pair: &Wanted<'_, R>| pair.mirrored.place.map(|place| place.min(MAX_PLACE));
+    let places: Vec<(Entity, Option<u64>)> = pairs.iter().map(|pair| (pair.target, place(pair))).collect();
     let pairs = pairs.into_iter().map(|pair| with_value(world, source, relation, pair)).collect();
     match ops::set_pairs(world, source, relation, pairs) {
         Ok(()) => order_sources::<R>(world, source, entity, &places),

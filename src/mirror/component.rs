@@ -67,7 +67,7 @@ pub struct MirroredPair<R> {
     #[cfg_attr(feature = "serialize", serde(default = "none"))]
     pub value: Option<R>,
     /// Of an `ordered` relation: the sources of a target are in ascending order of these. `None` for other relations; a pair that
-    /// is written without one keeps its place, or comes last.
+    /// is written without one keeps its place, or comes last. The highest is `u64::MAX / 2`.
     #[reflect(default)]
     #[cfg_attr(feature = "serialize", serde(default))]
     pub place: Option<u64>,

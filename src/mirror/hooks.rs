@@ -71,7 +71,7 @@ fn on_remove<R: MirroredRelation>(mut world: DeferredWorld, context: HookContext
         // What clears the entity, retains some of its components or moves them leaves the pairs as they are by now.
         let is_kept = mirror.moved.remove(&source) || is_stripped;
         if is_kept {
-            mirror.due.push_back(source);
+            mirror.due.push_back(source.into());
         } else {
             mirror.written.insert(source);
         }

@@ -4,8 +4,8 @@
 //! [`mirror_pairs`](WorldMirrorExt::mirror_pairs) keeps on each source of a relation one component,
 //! [`MirroredPairs`], with its pairs: targets, values, order. The pairs stay where they are, and the component follows them:
 //!
-//! - **Reading it is reading the pairs.** It is written when the verb or the command that changed them ends, and only if they
-//!   are others than it says, so that `Changed` and `On<Insert<MirroredPairs<R>>>` are true. Values that
+//! - **Reading it is reading the pairs.** It is written by the time the verb or the command that changed them ends, and only if
+//!   they are others than it says, so that `Changed` and `On<Insert<MirroredPairs<R>>>` are true. Values that
 //!   [`PairsMut`](crate::PairsMut) writes in place are in it after the next
 //!   [`maintain_pairs`](crate::WorldPairExt::maintain_pairs), which [`RelationsPlugin`](crate::RelationsPlugin) calls in each
 //!   frame, or [`update_mirrors`](WorldMirrorExt::update_mirrors).
@@ -43,8 +43,6 @@ pub use component::{MirroredPair, MirroredPairs, MirroredRelation, MirroredTarge
 pub use error::MirrorError;
 pub use value::ReflectedValue;
 
-pub(crate) use write::note_order;
-
 use crate::relation::TraitsError;
 use alloc::vec::Vec;
 use bevy_ecs::world::World;
@@ -68,8 +66,8 @@ pub trait WorldMirrorExt: sealed::Sealed {
     /// If the traits of `R` are rejected.
     ///
     /// # Complexity
-    /// `O(pairs)`. From then on, each change of the pairs of a source takes `O(targets of the source)` more, since the component
-    /// is written as a whole.
+    /// `O(pairs)`. From then on, a pair that comes behind the others of its source takes `O(1)` more, and any other change of the
+    /// pairs of a source `O(targets of the source)`.
     fn mirror_pairs<R: MirroredRelation>(&mut self) -> Result<(), TraitsError>;
 
     /// Brings the components of all mirrored relations up to date, and tries again what was refused while a scene was applied.
@@ -87,9 +85,18 @@ impl WorldMirrorExt for World {
     }
 }
 
-/// Brings the components of all mirrored relations up to date.
+/// Does for all mirrored relations what [`WorldMirrorExt::update_mirrors`] says.
 pub(crate) fn update_all(world: &mut World) {
+    run_all(world, |mirror| mirror.maintain);
+}
+
+/// Brings the components up to date after an order of pairs has changed, which triggers no event.
+pub(crate) fn note_order(world: &mut World) {
+    run_all(world, |mirror| mirror.update);
+}
+
+fn run_all(world: &mut World, what: fn(&Mirror) -> fn(&mut World)) {
     let Some(mirrors) = world.get_resource::<Mirrors>() else { return };
-    let all: Vec<fn(&mut World)> = mirrors.iter().map(|mirror: &Mirror| mirror.maintain).collect();
-    all.into_iter().for_each(|maintain| maintain(world));
+    let all: Vec<fn(&mut World)> = mirrors.iter().map(what).collect();
+    all.into_iter().for_each(|run| run(world));
 }

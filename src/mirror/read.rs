@@ -9,7 +9,7 @@ use crate::{
     fetch,
     id::RelationId,
     ops::Followed,
-    store::{PairData, PairStore},
+    store::{PairData, PairStore, RelationIndex},
 };
 use bevy_ecs::{entity::Entity, reflect::AppTypeRegistry, world::World};
 use bevy_reflect::{ReflectFromPtr, TypeRegistry};
@@ -17,12 +17,35 @@ use core::any::{Any, TypeId};
 
 /// The pairs of `R` that `source` has.
 pub(super) fn read<R: MirroredRelation>(world: &World, source: Entity) -> MirroredPairs<R> {
+    read_some(world, source, |index| index.targets(source))
+}
+
+/// The pair of `R` that `source` has with its last target, if that is `target`, and how many pairs it has.
+pub(super) fn read_last<R: MirroredRelation>(
+    world: &World,
+    source: Entity,
+    target: Entity,
+) -> Option<(MirroredPair<R>, usize)> {
+    let mut count = 0;
+    let mut last = read_some(world, source, |index| {
+        count = index.target_count(source);
+        let last = count.checked_sub(1).and_then(|last| index.nth_target(source, last));
+        last.filter(|&last| last == target)
+    });
+    Some((last.pairs.pop()?, count))
+}
+
+fn read_some<'w, R: MirroredRelation, I: IntoIterator<Item = Entity>>(
+    world: &'w World,
+    source: Entity,
+    targets: impl FnOnce(&'w RelationIndex) -> I,
+) -> MirroredPairs<R> {
     let Some(store) = fetch::store(world) else { return MirroredPairs::default() };
     let Some(id) = store.registry().of_type::<R>() else { return MirroredPairs::default() };
     let values = world.get_resource::<PairData<R>>();
     let is_ordered = store.registry().entry(id).traits.is_ordered();
     let mirror = world.get_resource::<Mirrors>().and_then(|mirrors| mirrors.get(Followed::of::<R>()));
-    let pairs = store.relation(id).targets(source).map(|target| {
+    let pairs = targets(store.relation(id)).into_iter().map(|target| {
         let row = store.relation(id).row(source, target);
         let own =
             store.column_of(id, source, target).filter(|column| column.value_type() == TypeId::of::<R>());

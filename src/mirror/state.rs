@@ -20,7 +20,7 @@ pub(super) struct Mirror {
     /// What brings the components up to date after each change.
     pub(super) observers: MirrorObservers,
     /// The entities whose components may not say what the pairs are.
-    pub(super) due: VecDeque<Entity>,
+    pub(super) due: VecDeque<Due>,
     /// The components that somebody else has written, and that are still to be applied.
     pub(super) written: EntityHashSet,
     /// The entity whose component is being written here: its hooks have nothing to do.
@@ -30,8 +30,25 @@ pub(super) struct Mirror {
     pub(super) places: Places,
     /// How often values had been lent to be written in place, and when that was looked at.
     pub(super) lent: (u64, Tick),
-    /// Brings everything up to date.
+    /// Brings the components up to date.
+    pub(super) update: fn(&mut World),
+    /// Does everything that is due.
     pub(super) maintain: fn(&mut World),
+}
+
+/// An entity whose component may not say what its pairs are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Due {
+    pub(super) source: Entity,
+    /// The target of a pair that was inserted, if that is what has changed.
+    pub(super) inserted: Option<Entity>,
+}
+
+/// Anything may have changed.
+impl From<Entity> for Due {
+    fn from(source: Entity) -> Self {
+        Self { source, inserted: None }
+    }
 }
 
 /// The observers of a relation.
@@ -42,6 +59,9 @@ pub(super) struct MirrorObservers {
     /// Notices values that are replaced.
     pub(super) replaced: Entity,
 }
+
+/// Components name no higher place: there is room for new pairs behind each.
+pub(super) const MAX_PLACE: u64 = u64::MAX / 2;
 
 /// The places of the pairs of an ordered relation among the sources of their targets: they ascend.
 #[derive(Default)]
@@ -63,7 +83,7 @@ impl Places {
 
     pub(super) fn set(&mut self, source: Entity, target: Entity, place: u64) {
         self.by_source.entry(source).or_default().insert(target, place);
-        self.next = self.next.max(place.saturating_add(1));
+        self.next = self.next.max(place + 1);
     }
 
     pub(super) fn remove(&mut self, source: Entity, target: Entity) {

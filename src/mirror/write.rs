@@ -2,8 +2,8 @@
 
 use super::{
     component::{MirroredPairs, MirroredRelation},
-    read::read,
-    state::{Mirror, MirrorObservers, Mirrors, Places, with},
+    read::{read, read_last},
+    state::{Due, Mirror, MirrorObservers, Mirrors, Places, with},
 };
 use crate::{
     fetch,
@@ -32,7 +32,6 @@ pub(super) fn start<R: MirroredRelation>(
     let key = Followed::of::<R>();
     register_types::<R>(world);
     if world.get_resource::<Mirrors>().is_some_and(|mirrors| mirrors.get(key).is_some()) {
-        maintain(world);
         return Ok(());
     }
     let observers = spawn_observers::<R>(world, relation);
@@ -42,7 +41,7 @@ pub(super) fn start<R: MirroredRelation>(
         return Ok(());
     }
     let tick = world.change_tick();
-    // Components that were inserted before are applied, each by a command that waits.
+    // Components that were inserted before are applied: each by a command that waits, or at the next maintenance.
     let written = holders::<MirroredPairs<R>>(world).into_iter().collect();
     world.get_resource_or_init::<Mirrors>().push(Mirror {
         key,
@@ -54,6 +53,7 @@ pub(super) fn start<R: MirroredRelation>(
         moved: EntityHashSet::default(),
         places: Places::default(),
         lent: (0, tick),
+        update: update::<R>,
         maintain,
     });
     update::<R>(world);
@@ -85,7 +85,7 @@ fn spawn_observers<R: MirroredRelation>(world: &mut World, relation: Entity) -> 
         if let Some(mirrors) = world.get_resource_mut::<Mirrors>().filter(|_| replaced)
             && let Some(mirror) = mirrors.into_inner().get_mut(Followed::of::<R>())
         {
-            mirror.due.push_back(source);
+            mirror.due.push_back(source.into());
         }
     };
     let replaced = ops::observe(world, PairId::with_relation(relation), noted);
@@ -122,8 +122,8 @@ pub(super) fn mend<R: MirroredRelation>(world: &mut World) {
 pub(super) fn update<R: MirroredRelation>(world: &mut World) {
     let key = Followed::of::<R>();
     read_journal::<R>(world);
-    while let Some(source) = with(world, key, |mirror| mirror.due.pop_front()).flatten() {
-        write_back::<R>(world, source);
+    while let Some(due) = with(world, key, |mirror| mirror.due.pop_front()).flatten() {
+        write_back::<R>(world, due);
     }
 }
 
@@ -139,7 +139,8 @@ pub(super) fn read_journal<R: MirroredRelation>(world: &mut World) {
     if let Some(id) = fetch::store(world).and_then(|store| key.relation(store)) {
         ops::note_mirror(world, id, component);
     }
-    let mut due = Vec::new();
+    let mut due: Vec<Due> = Vec::new();
+    let mut reordered = EntityHashSet::default();
     let mut end = Cursor::default();
     let mut is_known = false;
     if let Some(store) = fetch::store_mut(world)
@@ -154,21 +155,32 @@ pub(super) fn read_journal<R: MirroredRelation>(world: &mut World) {
                     match change.removed {
                         _ if !is_ordered => {}
                         true => places.remove(change.source, change.target),
-                        // One that is known was not removed: the targets have another order.
-                        false if places.get(change.source, change.target).is_some() => {}
+                        // One that is known was not removed: sources or targets have another order.
+                        false if places.get(change.source, change.target).is_some() => {
+                            reordered.insert(change.target);
+                        }
                         false => places.push(change.source, change.target),
                     }
-                    if due.last() != Some(&change.source) {
-                        due.push(change.source);
+                    let inserted = (!change.removed).then_some(change.target);
+                    let change = Due { source: change.source, inserted };
+                    if due.last() != Some(&change) {
+                        due.push(change);
                     }
                 }
             }
-            None => due = read_all(store, id, is_ordered.then_some(&mut places)),
+            None => {
+                let sources = read_all(store, id, is_ordered.then_some(&mut places));
+                due.extend(sources.into_iter().map(Due::from));
+            }
+        }
+        for target in reordered {
+            let order: Vec<Entity> = store.relation(id).sources(target).collect();
+            due.extend(places.reorder(target, &order).into_iter().map(Due::from));
         }
     }
     if !is_known {
         // Those of entities without pairs go.
-        due.extend(holders::<MirroredPairs<R>>(world));
+        due.extend(holders::<MirroredPairs<R>>(world).into_iter().map(Due::from));
     }
     with(world, key, |mirror| {
         mirror.places = places;
@@ -209,13 +221,23 @@ fn holders<C: Component>(world: &World) -> Vec<Entity> {
 }
 
 /// Makes the component of an entity say what its pairs are. Nothing is written if it does.
-pub(super) fn write_back<R: MirroredRelation>(world: &mut World, source: Entity) {
+fn write_back<R: MirroredRelation>(world: &mut World, due: Due) {
+    let source = due.source;
     let key = Followed::of::<R>();
     let may_write = world.entities().contains_spawned(source)
         && with(world, key, |mirror| !mirror.written.contains(&source)) == Some(true);
     // What was written meanwhile is applied first, and written back then.
     if !may_write {
         return;
+    }
+    // What changed in other ways as well is due in itself.
+    if let Some((pair, count)) = due.inserted.and_then(|target| read_last::<R>(world, source, target))
+        && world.get::<MirroredPairs<R>>(source).is_some_and(|there| there.pairs.len() + 1 == count)
+    {
+        let writing = Writing::new::<R>(world, source);
+        let push = |there: &mut MirroredPairs<R>| there.pairs.push(pair);
+        let _ = writing.world.modify_component(source, push);
+        return writing.finish();
     }
     let now = read::<R>(world, source);
     let is_right = match world.get::<MirroredPairs<R>>(source) {
@@ -232,25 +254,35 @@ pub(super) fn write_back<R: MirroredRelation>(world: &mut World, source: Entity)
     } else {
         source.insert(now);
     }
+    writing.finish();
 }
 
-/// A component is being written here, until its hooks have seen that; or until a panic.
+/// A component is being written here, until its hooks have seen that. After a panic it is looked at again.
 struct Writing<'w> {
     world: &'w mut World,
     key: Followed,
+    source: Option<Entity>,
 }
 
 impl<'w> Writing<'w> {
     fn new<R: MirroredRelation>(world: &'w mut World, source: Entity) -> Self {
         let key = Followed::of::<R>();
         with(world, key, |mirror| mirror.writing = Some(source));
-        Self { world, key }
+        Self { world, key, source: Some(source) }
+    }
+
+    fn finish(mut self) {
+        self.source = None;
     }
 }
 
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
-        with(self.world, self.key, |mirror| mirror.writing = None);
+        let source = self.source;
+        with(self.world, self.key, |mirror| {
+            mirror.writing = None;
+            mirror.due.extend(source.map(Due::from));
+        });
     }
 }
 
@@ -277,22 +309,6 @@ pub(super) fn note_written_values<R: MirroredRelation>(world: &mut World) {
     world.increment_change_tick();
     with(world, key, |mirror| {
         mirror.lent = (lent, now);
-        mirror.due.extend(written);
+        mirror.due.extend(written.into_iter().map(Due::from));
     });
-}
-
-/// The sources of a target were put into another order.
-pub(crate) fn note_order(world: &mut World, relation: Entity, target: Entity) {
-    let Some(store) = fetch::store(world).filter(|_| world.contains_resource::<Mirrors>()) else { return };
-    let Some(id) = store.registry().of_entity(relation) else { return };
-    let key = Followed::of_entity(store, relation);
-    let order: Vec<Entity> = store.relation(id).sources(target).collect();
-    let maintain = with(world, key, |mirror| {
-        let moved = mirror.places.reorder(target, &order);
-        mirror.due.extend(moved);
-        mirror.maintain
-    });
-    if let Some(maintain) = maintain {
-        maintain(world);
-    }
 }

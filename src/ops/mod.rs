@@ -66,8 +66,8 @@ pub(crate) use register::{
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use {
     mutate::{
+        change::{WantedPair, set_pairs},
         plan::ValueType,
-        set_pairs::{WantedPair, set_pairs},
     },
     register::relation::note_mirror,
 };

@@ -1,11 +1,12 @@
 //! What terms read of other entities than the one at hand: data of those that match a filter.
 
 use super::macros::any_entity;
-use crate::fetch::{CursorFetch, CursorState, FetchCursor};
+use crate::fetch::{CursorFetch, CursorState};
 use bevy_ecs::{
     change_detection::Tick,
+    component::Component,
     entity::Entity,
-    query::{FilteredAccessSet, QueryFilter, ReadOnlyQueryData, WorldQuery},
+    query::{Changed, FilteredAccessSet, QueryFilter, ReadOnlyQueryData, WorldQuery},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
 use core::{any::TypeId, fmt, iter::FusedIterator, marker::PhantomData};
@@ -19,30 +20,20 @@ pub struct EntitiesState<D: ReadOnlyQueryData, F: QueryFilter>(CursorState<D, F>
 /// Nothing if no entity is asked about.
 pub struct EntitiesFetch<'w, D: ReadOnlyQueryData, F: QueryFilter>(Option<CursorFetch<'w, D, F>>);
 
-impl<D: ReadOnlyQueryData, F: QueryFilter> EntitiesState<D, F> {
+impl<C: Component> EntitiesState<(), Changed<C>> {
     /// Calls a function with each entity that matches.
     ///
     /// # Safety
     /// `world` must be that of the state, which must be up to date, and must give the right to what it declares.
-    pub(super) unsafe fn for_each(
+    pub(super) unsafe fn for_each_changed(
         &self,
         world: UnsafeWorldCell<'_>,
         last_run: Tick,
         this_run: Tick,
-        mut visit: impl FnMut(Entity),
+        visit: impl FnMut(Entity),
     ) {
         // SAFETY: as the caller promises.
-        let mut cursor = unsafe { FetchCursor::new(&self.0, world, last_run, this_run) };
-        for &storage in cursor.storages() {
-            let rows = cursor.enter(storage);
-            for (entity, row) in (0..rows.len()).filter_map(|at| rows.get(at)) {
-                // SAFETY: the entity is in this row of the storage that was entered, and matches. Items that only read
-                // do not conflict.
-                if unsafe { cursor.fetch_here(entity, row) }.is_some() {
-                    visit(entity);
-                }
-            }
-        }
+        unsafe { self.0.for_each_changed(world, last_run, this_run, visit) };
     }
 }
 
@@ -82,7 +73,7 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
     #[inline]
     pub(super) unsafe fn matches(&mut self, state: &EntitiesState<D, F>, entity: Entity) -> bool {
         // SAFETY: as the caller promises. Items that only read do not conflict.
-        self.0.as_mut().is_some_and(|cursor| unsafe { cursor.find(&state.0, entity) }.is_some())
+        self.0.as_mut().is_some_and(|cursor| unsafe { cursor.matches(&state.0, entity) })
     }
 }
 

@@ -5,6 +5,8 @@ use super::{
     pairs::{KeptValue, PairSnapshot, RelationPairs},
     take::is_comparable,
 };
+#[cfg(feature = "bevy_reflect")]
+use crate::mirror;
 use crate::{
     fetch,
     id::{RelationId, StoredPair},
@@ -12,7 +14,7 @@ use crate::{
         Operation, Restoration, Restored, WantedSource, WantedValue, entity_of_type, relation_id_of,
         use_store,
     },
-    relation::BoxedValue,
+    relation::{BoxedValue, EntityName},
     store::PairStore,
 };
 use alloc::vec::Vec;
@@ -58,7 +60,8 @@ impl PairSnapshot {
     /// replaced. Other relations change only as companions: `with` adds pairs of relations that are not in the snapshot.
     ///
     /// All rules of relations hold, for what is there in the end: pairs may change places in a hierarchy. Removals come before
-    /// insertions, as for [`replace_targets`](crate::WorldPairExt::replace_targets). What an observer then changes is not undone.
+    /// insertions, as for [`replace_targets`](crate::WorldPairExt::replace_targets). What an observer then changes is not undone;
+    /// nor is what an inserted pair brings: an entity that gets its `IsA` pair to a prefab back gets copies of its children again.
     ///
     /// # Errors
     /// If a rule would be broken, or an entity of a pair has been despawned since: the first such pair. Then nothing has
@@ -108,7 +111,7 @@ impl PairSnapshot {
     /// [`apply`](Self::apply) says what happens.
     ///
     /// # Errors
-    /// As for [`apply`](Self::apply), and if a relation is not found. Then what was spawned is despawned, and `entities` is
+    /// As for [`apply`](Self::apply), if a relation is not found, or if one entity stands for two that have pairs. Then what was spawned is despawned, and `entities` is
     /// as it was.
     pub fn apply_mapped(
         &self,
@@ -217,6 +220,19 @@ impl<'a> Application<'a> {
             };
             entities.insert(entity, found);
         }
+        let mut of = EntityHashMap::default();
+        for second in snapshot.entities() {
+            let entity = entities.get(&second).copied().unwrap_or(second);
+            if let Some(first) = of.insert(entity, second)
+                && first != second
+            {
+                return Err(SnapshotError::SameEntity {
+                    first,
+                    second,
+                    entity: EntityName::new(world, entity),
+                });
+            }
+        }
         let scope = match snapshot.filter.chosen() {
             Some(chosen) => {
                 chosen.iter().filter_map(|source| entities.get(source).or(map.get(source))).copied().collect()
@@ -243,6 +259,8 @@ impl<'a> Application<'a> {
         let mut operation = Operation::begin(world);
         let restored = restoration.carry_out(operation.world());
         operation.finish();
+        #[cfg(feature = "bevy_reflect")]
+        mirror::note_order(world);
         Ok(AppliedPairs { skipped, ..AppliedPairs::from(restored?) })
     }
 

@@ -4,6 +4,7 @@ use crate::{
     ops::InsertPairError,
     relation::{EntityName, RelationName, TraitsError},
 };
+use bevy_ecs::entity::Entity;
 use thiserror::Error;
 
 /// Why a snapshot was not taken, or not applied. No pair has changed.
@@ -45,6 +46,16 @@ pub enum SnapshotError {
     AmbiguousRelation {
         /// The relation, as it was.
         relation: RelationName,
+    },
+    /// One entity is to stand for two of the snapshot.
+    #[error("{entity} cannot stand for both {first} and {second} of the snapshot")]
+    SameEntity {
+        /// An entity of the snapshot.
+        first: Entity,
+        /// Another one.
+        second: Entity,
+        /// The entity of the world.
+        entity: EntityName,
     },
     /// A pair of the snapshot may not be inserted.
     #[error(transparent)]

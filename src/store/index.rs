@@ -377,6 +377,10 @@ impl RelationIndex {
         }
         self.renumber(list, target);
         self.version += 1;
+        // What keeps the order learns of it: as if the first pair had just come.
+        if let Some(&first) = order.first() {
+            self.record(first, target, false);
+        }
     }
 
     /// Puts the targets of a source into another order. `order` must be a permutation of them.

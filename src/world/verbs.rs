@@ -199,7 +199,7 @@ impl WorldPairExt for World {
     ) -> Result<(), ReorderError> {
         ops::order_sources(self, entity, target, order)?;
         #[cfg(feature = "bevy_reflect")]
-        mirror::note_order(self, entity, target);
+        mirror::note_order(self);
         Ok(())
     }
 

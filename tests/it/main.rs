@@ -65,6 +65,8 @@ mod expr_values_random;
 mod expr_values_refused;
 #[cfg(feature = "bevy_reflect")]
 mod field_index;
+#[cfg(feature = "bevy_reflect")]
+mod field_index_observers;
 mod idle;
 mod inheritance;
 mod islands;
@@ -79,6 +81,8 @@ mod many_relations;
 mod marker;
 #[cfg(feature = "bevy_reflect")]
 mod mirror;
+#[cfg(feature = "bevy_reflect")]
+mod mirror_hostile;
 #[cfg(feature = "bevy_reflect")]
 mod mirror_model;
 #[cfg(feature = "bevy_reflect")]

@@ -9,7 +9,7 @@ use crate::{
     snapshots_model::{Pairs, Relations},
     snapshots_saves::{from_json, from_ron, to_json, to_ron, world},
 };
-use bevy_ecs::prelude::*;
+use bevy_ecs::{entity::EntityHashMap, prelude::*};
 use bevy_relations::{prelude::*, snapshot::*};
 
 #[derive(Relation)]
@@ -365,4 +365,20 @@ fn errors_of_form_say_where_they_are() {
     let newer = save("").replace("format: 1", "format: 2");
     let error = from_ron(&world, &newer).unwrap_err();
     assert!(error.contains("this is form 2 of a save, and form 1 can be read"), "{error}");
+}
+
+#[test]
+fn one_entity_cannot_stand_for_two_of_a_snapshot() {
+    use crate::snapshots::Likes;
+    let mut world = World::new();
+    let [a, b, x, y, both] = [(); 5].map(|()| world.spawn_empty().id());
+    world.insert_pair(a, Likes, x).unwrap();
+    world.insert_pair(b, Likes, y).unwrap();
+    let snapshot = take(&mut world);
+    let mut map = EntityHashMap::from_iter([(a, both), (b, both)]);
+    let spawned = world.entities().count_spawned();
+    let error = snapshot.apply_mapped(&mut world, &mut map).unwrap_err();
+    assert_eq!(error.to_string(), format!("{both} cannot stand for both {a} and {b} of the snapshot"));
+    assert_eq!((map.len(), world.entities().count_spawned()), (2, spawned));
+    assert!(!world.pairs::<Likes>().has_any(both));
 }

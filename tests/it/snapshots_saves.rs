@@ -270,3 +270,24 @@ fn a_save_of_some_sources_says_nothing_of_others() {
     assert!(world.has_pair::<Knows>(b, a) && !world.has_pair::<Knows>(c, b));
     world.check_pairs().unwrap();
 }
+
+#[test]
+fn a_save_of_some_sources_keeps_the_other_symmetric_pairs_of_their_targets() {
+    #[derive(Relation)]
+    #[relation(symmetric)]
+    struct Meets;
+    let mut world = World::new();
+    let [a, b, c] = spawn(&mut world);
+    for (number, entity) in [a, b, c].into_iter().enumerate() {
+        world.entity_mut(entity).insert(SaveId(number as u64));
+    }
+    world.insert_pair(a, Meets, b).unwrap();
+    let filter = PairFilter::none().relation::<Meets>().sources([a]);
+    let saved = PairSnapshot::take(&mut world, filter).unwrap().to_saved(&world).unwrap();
+    world.remove_pair::<Meets>(a, b);
+    world.insert_pair(b, Meets, c).unwrap();
+    let loaded = saved.load(&mut world).unwrap();
+    assert_eq!((loaded.applied.inserted, loaded.applied.removed), (2, 0));
+    assert!(world.has_pair::<Meets>(b, a) && world.has_pair::<Meets>(b, c));
+    world.check_pairs().unwrap();
+}

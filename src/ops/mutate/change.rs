@@ -7,7 +7,10 @@ use super::{
     event::Removal,
     insert::{mark_ends, prepare},
     keyed::free_keys,
-    plan::{InsertPlan, MAX_ROUNDS, ValueSource, ValueType, attempted, make_values, plan_all, validated},
+    plan::{
+        InsertPlan, MAX_ROUNDS, PairOrder, ValueSource, ValueType, attempted, make_values, plan_all,
+        validated,
+    },
     remove::{Selection, remove_selected, with_mirrors},
     writer::{FastPath, PairWriter},
 };
@@ -17,6 +20,7 @@ use crate::{
     ops::register::relation::try_relation_id,
     relation::{BoxedValue, EntityName, PairRefusal, Relation},
     store::PairStore,
+    traverse::Direction,
 };
 use alloc::{boxed::Box, format, vec::Vec};
 use bevy_ecs::{
@@ -83,6 +87,13 @@ pub(super) fn carry_out(
     Ok(())
 }
 
+/// A pair that a source is to have.
+pub(crate) struct WantedPair {
+    pub(crate) target: Entity,
+    /// The value that it brings. Without one a pair that is there keeps its own, and a new one gets a default.
+    pub(crate) value: Option<(ValueType, BoxedValue)>,
+}
+
 /// Makes the targets that `source` has in `R` exactly those of `pairs`. Pairs that are there already stay as they are.
 ///
 /// # Errors
@@ -94,37 +105,78 @@ pub(crate) fn replace_targets<R: Relation>(
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     let relation = try_relation_id::<R>(world)?;
-    let mut request = NewTargets { relation, source, targets: Vec::new(), numbers: EntityHashMap::default() };
-    for (value, target) in pairs {
-        request.push(value, target);
-    }
-    match request.targets.first() {
-        Some(&(target, _)) => carry_out(world, StoredPair { source, relation, target }, &mut request, ends),
-        None => {
-            remove_all_targets(world, source, relation);
-            Ok(())
-        }
-    }
+    let value_type = ValueType { type_id: TypeId::of::<R>(), name: type_name::<R>() };
+    let pairs = pairs.into_iter().map(|(value, target)| {
+        let value = (size_of::<R>() > 0).then(|| (value_type, Box::new(value) as BoxedValue));
+        WantedPair { target, value }
+    });
+    NewPairs::new(source, relation, Present::Keep, pairs).carry_out(world, ends)
 }
 
-/// The targets that a source is to have, at least one.
-struct NewTargets<R> {
+/// Makes the pairs that `source` has of a relation exactly these, with the values that they bring and in this order.
+///
+/// # Errors
+/// The first rule that is broken by one of the pairs; then nothing has changed.
+#[cfg(feature = "bevy_reflect")]
+pub(crate) fn set_pairs(
+    world: &mut World,
+    source: Entity,
+    relation: RelationId,
+    pairs: Vec<WantedPair>,
+) -> Result<(), InsertPairError> {
+    NewPairs::new(source, relation, Present::Update, pairs).carry_out(world, EndCheck::Now)
+}
+
+/// What to do about wanted pairs that are there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Present {
+    /// They keep their values and their order.
+    Keep,
+    /// They get the values that they bring, and the order of the list.
+    #[cfg(feature = "bevy_reflect")]
+    Update,
+}
+
+/// The pairs that a source is to have of a relation.
+struct NewPairs {
     relation: RelationId,
     source: Entity,
+    present: Present,
     /// With the values, until they are taken.
-    targets: Vec<(Entity, Option<R>)>,
+    pairs: Vec<WantedPair>,
     /// The numbers of the targets in that list.
     numbers: EntityHashMap<usize>,
 }
 
-impl<R> NewTargets<R> {
-    /// Adds a target. The value is that of the last pair with it, as if they were inserted one after the other.
-    fn push(&mut self, value: R, target: Entity) {
-        match self.numbers.get(&target) {
-            Some(&number) => self.targets[number].1 = Some(value),
+impl NewPairs {
+    /// Of several pairs with one target, the last brings the value, as if they were inserted one after the other.
+    fn new(
+        source: Entity,
+        relation: RelationId,
+        present: Present,
+        pairs: impl IntoIterator<Item = WantedPair>,
+    ) -> Self {
+        let mut new =
+            Self { relation, source, present, pairs: Vec::new(), numbers: EntityHashMap::default() };
+        for pair in pairs {
+            let number = *new.numbers.entry(pair.target).or_insert(new.pairs.len());
+            match new.pairs.get_mut(number) {
+                Some(earlier) => *earlier = pair,
+                None => new.pairs.push(pair),
+            }
+        }
+        new
+    }
+
+    fn carry_out(mut self, world: &mut World, ends: EndCheck<'_>) -> Result<(), InsertPairError> {
+        let (source, relation) = (self.source, self.relation);
+        match self.pairs.first() {
+            Some(&WantedPair { target, .. }) => {
+                carry_out(world, StoredPair { source, relation, target }, &mut self, ends)
+            }
             None => {
-                self.numbers.insert(target, self.targets.len());
-                self.targets.push((target, Some(value)));
+                remove_all_targets(world, source, relation);
+                Ok(())
             }
         }
     }
@@ -134,7 +186,7 @@ impl<R> NewTargets<R> {
     }
 }
 
-impl<R: Relation> Request for NewTargets<R> {
+impl Request for NewPairs {
     fn plan(
         &self,
         world: &World,
@@ -142,21 +194,33 @@ impl<R: Relation> Request for NewTargets<R> {
         ends: EndCheck<'_>,
     ) -> Result<InsertPlan, InsertPairError> {
         let index = store.relation(self.relation);
-        if let [(other, _), (target, _), ..] = *self.targets
+        if let [other, pair, ..] = &*self.pairs
             && index.is_exclusive()
         {
-            let pair = attempted(world, store, self.pair_with(target));
-            return Err(InsertPairError::Exclusive { pair, other: EntityName::new(world, other) });
+            let pair = attempted(world, store, self.pair_with(pair.target));
+            return Err(InsertPairError::Exclusive { pair, other: EntityName::new(world, other.target) });
         }
-        let value_type = ValueType { type_id: TypeId::of::<R>(), name: type_name::<R>() };
-        let given = (size_of::<R>() > 0).then_some(value_type);
-        let new = self.targets.iter().map(|&(target, _)| self.pair_with(target));
-        let new = new.filter(|pair| !index.has(pair.source, pair.target));
-        let mut plan = plan_all(world, store, new.map(|pair| (pair, given)), ends)?;
+        let changes = |pair: &&WantedPair| {
+            let is_there = index.has(self.source, pair.target);
+            !is_there || (self.present != Present::Keep && pair.value.is_some())
+        };
+        let new = self.pairs.iter().filter(changes).map(|pair| {
+            (self.pair_with(pair.target), pair.value.as_ref().map(|(value_type, _)| *value_type))
+        });
+        let mut plan = plan_all(world, store, new, ends)?;
         // The pair of an exclusive relation gives way in the plan.
         if !index.is_exclusive() {
             let old = index.targets(self.source).filter(|target| !self.numbers.contains_key(target));
             plan.dropped = with_mirrors(store, old.map(|target| self.pair_with(target)).collect());
+        }
+        let order = || self.pairs.iter().map(|pair| pair.target);
+        if self.present != Present::Keep && !index.targets(self.source).eq(order()) {
+            plan.orders.push(PairOrder {
+                relation: self.relation,
+                entity: self.source,
+                direction: Direction::Targets,
+                order: order().collect(),
+            });
         }
         Ok(plan)
     }
@@ -168,10 +232,10 @@ impl<R: Relation> Request for NewTargets<R> {
         pair: StoredPair,
     ) -> Result<ValueSource, InsertPairError> {
         let number = self.numbers.get(&pair.target);
-        let value = number.and_then(|&number| self.targets[number].1.take());
+        let value = number.and_then(|&number| self.pairs[number].value.take());
         match value {
-            Some(value) => Ok(ValueSource::Default(validated(world, store, pair, Box::new(value))?)),
-            None => unreachable!("a value is asked for once per pair that is new"),
+            Some((_, value)) => Ok(ValueSource::Default(validated(world, store, pair, value)?)),
+            None => unreachable!("a value is asked for once per pair that brings one"),
         }
     }
 
@@ -181,7 +245,7 @@ impl<R: Relation> Request for NewTargets<R> {
 }
 
 /// Removes all pairs that a source has of a relation.
-pub(super) fn remove_all_targets(world: &mut World, source: Entity, relation: RelationId) {
+fn remove_all_targets(world: &mut World, source: Entity, relation: RelationId) {
     let Some(store) = fetch::store(world) else { return };
     let targets = store.relation(relation).targets(source);
     let pairs = targets.map(|target| StoredPair { source, relation, target }).collect();

@@ -15,8 +15,6 @@ pub(in crate::ops) mod plan;
 pub(in crate::ops) mod remove;
 pub(in crate::ops) mod restore;
 #[cfg(feature = "bevy_reflect")]
-pub(in crate::ops) mod set_pairs;
-#[cfg(feature = "bevy_reflect")]
 pub(in crate::ops) mod several;
 pub(in crate::ops) mod tag;
 mod whole;

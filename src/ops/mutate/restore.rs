@@ -153,7 +153,8 @@ impl<'a> Restoration<'a> {
         Ok(self.counts.get())
     }
 
-    fn is_in_scope(&self, source: Entity) -> bool {
+    /// Whether these are all pairs of a source.
+    pub(crate) fn is_in_scope(&self, source: Entity) -> bool {
         self.scope.as_ref().is_none_or(|scope| scope.contains(&source))
     }
 

@@ -287,12 +287,6 @@ impl<'s> PairWriter<'s> {
         self.index(relation).reorder(target, order);
     }
 
-    /// Puts the targets of a source into another order, which must be a permutation of them.
-    #[cfg(feature = "bevy_reflect")]
-    pub(in crate::ops) fn reorder_targets(&mut self, relation: RelationId, source: Entity, order: &[Entity]) {
-        self.index(relation).reorder_targets(source, order);
-    }
-
     /// Puts pairs that are there into the order that was planned for them.
     pub(in crate::ops) fn arrange(&mut self, planned: &PairOrder) {
         let PairOrder { relation, entity, direction, ref order } = *planned;

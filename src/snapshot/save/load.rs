@@ -8,13 +8,14 @@ use super::{
     values,
 };
 use crate::{
-    fetch,
+    fetch::{self, AllEntities},
     id::{RelationId, StoredPair},
+    mirror,
     ops::{
         AttemptedPair, InsertPairError, Operation, Restoration, WantedSource, WantedValue, entity_of_type_id,
         use_store,
     },
-    relation::{AllEntities, ColumnRef},
+    relation::ColumnRef,
     snapshot::apply::AppliedPairs,
     store::PairStore,
 };
@@ -222,7 +223,10 @@ impl SavedPairs {
         let restored = restoration.carry_out(operation.world());
         operation.finish();
         match restored {
-            Ok(restored) => Ok(AppliedPairs::from(restored)),
+            Ok(restored) => {
+                mirror::note_order(world);
+                Ok(AppliedPairs::from(restored))
+            }
             Err(error) => {
                 let place = self.place_of(world, &relations, entities, &error);
                 Err(LoadError::Refused { place, error: Box::new(error) })
@@ -383,7 +387,9 @@ impl SavedRelation {
         let mut groups: Vec<(u32, u32)> = self.pairs.iter().map(|pair| (pair.source, pair.target)).collect();
         if is_symmetric {
             let mirrors = groups.iter().map(|&(source, target)| (target, source));
-            let missing: Vec<(u32, u32)> = mirrors.filter(|mirror| !numbers.contains_key(mirror)).collect();
+            let missing = mirrors.filter(|mirror| !numbers.contains_key(mirror));
+            let missing: Vec<(u32, u32)> =
+                missing.filter(|&(source, _)| restoration.is_in_scope(entities[source as usize])).collect();
             groups.extend(missing);
         }
         // Source by source, the targets as they are listed.
