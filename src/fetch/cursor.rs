@@ -118,20 +118,6 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
         state.matches(storage).then_some(RowHint { storage, row: Some(location.table_row) })
     }
 
-    /// Whether an entity matches; without going there, unless that takes a look at the entity itself.
-    ///
-    /// # Safety
-    /// As for [`get`](Self::get).
-    #[inline]
-    pub(crate) unsafe fn matches(&mut self, state: &CursorState<D, F>, entity: Entity) -> bool {
-        if !(D::IS_ARCHETYPAL && F::IS_ARCHETYPAL) {
-            // SAFETY: as the caller promises.
-            return unsafe { self.get(state, entity) }.is_some();
-        }
-        let location = self.world.entities().get_spawned(entity);
-        location.is_ok_and(|location| state.matches_at(location))
-    }
-
     /// The data of an entity that was [found](Self::find) in this place since entities were moved.
     ///
     /// # Safety

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use bevy_ecs::{
     archetype::{ArchetypeGeneration, ArchetypeId},
     component::StorageType,
-    entity::EntityLocation,
+    entity::{Entities, Entity, EntityLocation},
     entity_disabling::DefaultQueryFilters,
     query::{FilteredAccess, FilteredAccessSet, QueryData, QueryFilter, QueryState},
     storage::TableId,
@@ -168,10 +168,11 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
         self.matched.contains(storage as usize)
     }
 
-    /// Whether what is in a location matches, as far as its archetype decides that.
+    /// Whether an entity is alive and matches, as far as its archetype decides that.
     #[inline]
-    pub(super) fn matches_at(&self, location: EntityLocation) -> bool {
-        self.archetypes.contains(location.archetype_id.index())
+    pub(crate) fn matches_entity(&self, entities: &Entities, entity: Entity) -> bool {
+        let location = entities.get_spawned(entity);
+        location.is_ok_and(|location| self.archetypes.contains(location.archetype_id.index()))
     }
 
     /// The number of the table or archetype, whichever is matched as a whole.

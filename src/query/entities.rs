@@ -17,8 +17,11 @@ pub struct ReadEntities<D, F, const OPTIONAL: bool>(PhantomData<fn() -> (D, F)>)
 
 pub struct EntitiesState<D: ReadOnlyQueryData, F: QueryFilter>(CursorState<D, F>);
 
-/// Nothing if no entity is asked about.
-pub struct EntitiesFetch<'w, D: ReadOnlyQueryData, F: QueryFilter>(Option<CursorFetch<'w, D, F>>);
+pub struct EntitiesFetch<'w, D: ReadOnlyQueryData, F: QueryFilter> {
+    world: UnsafeWorldCell<'w>,
+    /// Nothing if no entity is asked about.
+    cursor: Option<CursorFetch<'w, D, F>>,
+}
 
 impl<C: Component> EntitiesState<(), Changed<C>> {
     /// Calls a function with each entity that matches.
@@ -39,7 +42,7 @@ impl<C: Component> EntitiesState<(), Changed<C>> {
 
 impl<D: ReadOnlyQueryData, F: QueryFilter> Clone for EntitiesFetch<'_, D, F> {
     fn clone(&self) -> Self {
-        Self(self.0.clone())
+        Self { cursor: self.cursor.clone(), ..*self }
     }
 }
 
@@ -49,7 +52,7 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
     where
         'w: 'short,
     {
-        EntitiesFetch(self.0.map(CursorFetch::shrink))
+        EntitiesFetch { world: self.world, cursor: self.cursor.map(CursorFetch::shrink) }
     }
 
     /// The data of an entity. `None` if it is dead or does not match.
@@ -63,7 +66,7 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
         entity: Entity,
     ) -> Option<D::Item<'w, 's>> {
         // SAFETY: as the caller promises. Items that only read do not conflict.
-        unsafe { self.0.as_mut()?.get(&state.0, entity) }
+        unsafe { self.cursor.as_mut()?.get(&state.0, entity) }
     }
 
     /// Whether there is data of an entity.
@@ -72,8 +75,11 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
     /// As for [`get`](Self::get).
     #[inline]
     pub(super) unsafe fn matches(&mut self, state: &EntitiesState<D, F>, entity: Entity) -> bool {
+        if D::IS_ARCHETYPAL && F::IS_ARCHETYPAL {
+            return state.0.matches_entity(self.world.entities(), entity);
+        }
         // SAFETY: as the caller promises. Items that only read do not conflict.
-        self.0.as_mut().is_some_and(|cursor| unsafe { cursor.matches(&state.0, entity) })
+        self.cursor.as_mut().is_some_and(|cursor| unsafe { cursor.get(&state.0, entity) }.is_some())
     }
 }
 
@@ -108,10 +114,11 @@ where
         this_run: Tick,
     ) -> EntitiesFetch<'w, D, F> {
         if OPTIONAL && is_unit::<F>() {
-            return EntitiesFetch(None);
+            return EntitiesFetch { world, cursor: None };
         }
         // SAFETY: what is read was declared, and the caller has the right to it.
-        EntitiesFetch(Some(unsafe { CursorFetch::new(&state.0, world, last_run, this_run) }))
+        let cursor = unsafe { CursorFetch::new(&state.0, world, last_run, this_run) };
+        EntitiesFetch { world, cursor: Some(cursor) }
     }
 
     fn init_nested_access(

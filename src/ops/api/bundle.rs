@@ -72,12 +72,23 @@ impl<T: Send + Sync + 'static> PairTarget for TypeTarget<T> {
         source: Entity,
         relation: R,
     ) -> Result<(), InsertPairError> {
-        if size_of::<R>() > 0 {
-            let pair = type_pair::<R, T>(world, source);
-            return insert_slot(world, pair, &mut Some(relation), EndCheck::Now);
-        }
-        insert_to::<R, T, T>(world, source, self.0, EndCheck::Now)
+        insert_to_type(world, source, relation, self, EndCheck::Now)
     }
+}
+
+/// Inserts the pair of `relation` and the entity of `T`, with the value of either.
+pub(crate) fn insert_to_type<R: Relation, T: Send + Sync + 'static>(
+    world: &mut World,
+    source: Entity,
+    relation: R,
+    target: TypeTarget<T>,
+    ends: EndCheck<'_>,
+) -> Result<(), InsertPairError> {
+    if size_of::<R>() > 0 {
+        let pair = type_pair::<R, T>(world, source);
+        return insert_slot(world, pair, &mut Some(relation), ends);
+    }
+    insert_to::<R, T, T>(world, source, target.0, ends)
 }
 
 /// The pair of a relation type and a type as its target.
