@@ -11,12 +11,18 @@ use bevy_ecs::{
 use bevy_reflect::{
     PartialReflect, Reflect,
     serde::{ReflectDeserializer, ReflectSerializer},
+    std_traits::ReflectDefault,
 };
-use bevy_relations::{mirror::*, prelude::*, relation::ReflectedData};
+use bevy_relations::{
+    mirror::*,
+    prelude::*,
+    relation::{ReflectedData, Wildcard},
+};
 use serde::de::DeserializeSeed;
 use std::collections::BTreeMap;
 
 #[derive(Reflect, Clone, PartialEq, Default, Debug)]
+#[reflect(Default)]
 struct Trust(u32, Option<Entity>);
 
 fn world() -> World {
@@ -126,7 +132,7 @@ fn writing_it_changes_the_pairs_and_what_is_refused_is_put_right() {
 
     // What is known by its name, and what is not.
     let mut gone = spawn::<2>(&mut world);
-    gone.map(|gone| world.despawn(gone));
+    gone.into_iter().for_each(|gone| _ = world.despawn(gone));
     gone.reverse();
     let named = |name: &str| RuntimeRelation { entity: gone[0], name: Some(name.into()) };
     world.spawn_relation("twin", RelationTraits::new()).unwrap();
@@ -238,8 +244,8 @@ fn hostile_observers_are_answered_and_nothing_is_lost() {
     world.insert_pair_by_id(a, (one, b)).unwrap();
     assert_eq!(said(&world, a), [(two, a, None)]);
     world.observe_pairs(
-        bevy_relations::PairId::with_relation(two),
-        move |_: On<PairInserted<bevy_relations::relation::Wildcard>>, mut commands: Commands| {
+        PairId::with_relation(two),
+        move |_: On<PairInserted<Wildcard>>, mut commands: Commands| {
             commands.entity(two).try_despawn();
         },
     );
@@ -289,27 +295,34 @@ fn check(world: &mut World, relations: &[Entity], history: &[String]) -> Said {
     all
 }
 
-fn history(seed: u64, with_observers: bool) {
-    let mut world = world();
-    let mut random = Random(seed | 1);
-    let mut entities = spawn::<5>(&mut world).to_vec();
-    let kinds = |random: &mut Random| match random.below(6) {
+/// The traits of a new relation. Companions may go, as they are not listed, and come again: that is written twice.
+fn kind(random: &mut Random, others: &[Entity], with_companions: bool) -> RelationTraits {
+    match random.below(8) {
         0 | 1 => RelationTraits::new(),
         2 => RelationTraits::new().data::<Trust>(),
         3 => RelationTraits::new().symmetric(),
         4 => RelationTraits::new().exclusive().traversable(),
+        5 if with_companions && !others.is_empty() => RelationTraits::new().with_id(random.pick(others)),
+        6 => RelationTraits::new().on_relation_despawn(CleanupPolicy::Despawn),
         _ => RelationTraits::new().ordered(),
-    };
-    let mut relations: Vec<Entity> =
-        (0..4).map(|_| world.spawn_relation("some", kinds(&mut random)).unwrap()).collect();
+    }
+}
+
+fn history(seed: u64, with_observers: bool) {
+    let mut world = world();
+    let mut random = Random(seed | 1);
+    let mut entities = spawn::<5>(&mut world).to_vec();
+    let mut relations: Vec<Entity> = Vec::new();
+    for _ in 0..4 {
+        let traits = kind(&mut random, &relations, with_observers);
+        relations.push(world.spawn_relation("some", traits).unwrap());
+    }
     if with_observers {
-        world.add_observer(
-            |on: On<PairInserted<bevy_relations::relation::Wildcard>>, mut commands: Commands| {
-                if on.source == on.target {
-                    commands.entity(on.source).try_remove::<RuntimeMirroredPairs>();
-                }
-            },
-        );
+        world.add_observer(|on: On<PairInserted<Wildcard>>, mut commands: Commands| {
+            if on.source == on.target {
+                commands.entity(on.source).try_remove::<RuntimeMirroredPairs>();
+            }
+        });
     }
     let mut told = Vec::new();
     let mut before = Said::new();
@@ -347,7 +360,8 @@ fn history(seed: u64, with_observers: bool) {
             _ if random.below(2) == 0 => {
                 let old = random.below(relations.len());
                 world.despawn(relations.swap_remove(old));
-                relations.push(world.spawn_relation("some", kinds(&mut random)).unwrap());
+                let traits = kind(&mut random, &relations, with_observers);
+                relations.push(world.spawn_relation("some", traits).unwrap());
             }
             _ => _ = world.despawn(a),
         }
