@@ -65,10 +65,10 @@ fn undoing_steps_with_instances_leaves_no_copies_behind() {
 }
 
 #[test]
-fn a_save_that_is_loaded_into_a_world_with_the_prefab_copies_nothing_again() {
+fn a_snapshot_that_is_applied_to_other_entities_copies_nothing_from_the_prefab() {
     let (mut world, prefab, ship, count) = world_with_instance();
     let saved = PairSnapshot::take(&mut world, PairFilter::all()).unwrap();
-    // Into other entities of the same world, as `apply_mapped` does; the prefab is the same.
+    // The prefab stands for itself.
     let part = children(&world, prefab);
     let mut map: EntityHashMap<Entity> = part.iter().map(|&part| (part, part)).collect();
     map.insert(prefab, prefab);
@@ -77,6 +77,40 @@ fn a_save_that_is_loaded_into_a_world_with_the_prefab_copies_nothing_again() {
     let copy = map[&ship];
     assert!(world.has_pair::<IsA>(copy, prefab) && copy != ship);
     assert_eq!((children(&world, copy).len(), children(&world, prefab).len()), (count, before));
+    check(&world);
+}
+
+#[test]
+fn a_save_that_is_loaded_into_a_world_with_the_prefab_copies_nothing_again() {
+    let (mut world, prefab, ship, count) = world_with_instance();
+    let mut ids = 0..;
+    let entities: Vec<Entity> = [prefab, ship].into_iter().chain(children(&world, ship)).collect();
+    for entity in entities {
+        world.entity_mut(entity).insert(SaveId(ids.next().unwrap()));
+    }
+    let filter = || PairFilter::none().relation::<IsA>().relation::<ChildOf>();
+    let save = |world: &mut World| {
+        let sources = [ship].into_iter().chain(children(world, ship)).collect::<Vec<_>>();
+        PairSnapshot::take(world, filter().sources(sources)).unwrap().to_saved(world).unwrap()
+    };
+    for _ in 0..2 {
+        let saved = save(&mut world);
+        let before = world.entities().count_spawned();
+        world.remove_pair::<IsA>(ship, prefab);
+        let loaded = saved.load(&mut world).unwrap();
+        assert_eq!(loaded.spawned, []);
+        assert!(world.has_pair::<IsA>(ship, prefab));
+        assert_eq!((children(&world, ship).len(), world.entities().count_spawned()), (count, before));
+        check(&world);
+    }
+    // The instance is gone: it comes back with the children that the save knows.
+    let saved = save(&mut world);
+    world.despawn(ship);
+    let loaded = saved.load(&mut world).unwrap();
+    let is_instance = |&&new: &&Entity| world.has_pair::<IsA>(new, prefab);
+    let ships: Vec<Entity> = loaded.spawned.iter().filter(is_instance).copied().collect();
+    assert!(matches!(*ships, [ship] if children(&world, ship).len() == count));
+    assert_eq!(loaded.spawned.len(), count + 1);
     check(&world);
 }
 
