@@ -119,8 +119,9 @@ mod sealed {
 ///
 /// An expression that uses an index takes O(hits log hits), O(log entities) for each that changed since the index was read, and
 /// O(entities with the component) to compare their change ticks, some hundred times faster than comparing the fields. Components
-/// with `#[component(summary_tick)]` spare it for tables in which none was written; so does nothing else, as Bevy does not
-/// tell what changed.
+/// with `#[component(summary_tick)]` spare it for tables in which none was written since
+/// [`clear_trackers`](World::clear_trackers), which an app calls each frame; so does nothing else, as Bevy does not tell what
+/// changed. An index keeps the ticks that it has read, four bytes per entity.
 ///
 /// [`explain`]: crate::expr::CompiledExpr::explain
 pub trait WorldFieldIndexExt: sealed::Sealed {

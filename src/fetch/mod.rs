@@ -10,6 +10,8 @@
 )]
 
 mod ahead;
+mod all_entities;
+mod changed;
 mod cursor;
 mod cursor_set;
 mod cursor_state;
@@ -17,20 +19,26 @@ mod origin;
 #[cfg(feature = "bevy_reflect")]
 mod reflected;
 mod rows;
+mod shared;
 mod slices;
 mod writer;
 
 pub(crate) use ahead::{Ahead, prefetch};
+pub(crate) use all_entities::AllEntities;
 pub(crate) use cursor::{CursorFetch, FetchCursor};
 pub(crate) use cursor_set::CursorSet;
 pub(crate) use cursor_state::CursorState;
 #[cfg(feature = "bevy_reflect")]
-pub(crate) use reflected::{ReadRights, ReflectCursor};
+pub(crate) use reflected::{KnownTicks, ReadRights, ReflectCursor};
 pub(crate) use rows::{RowHint, StorageEntities, StorageRows, table_entities, table_row};
+pub use shared::SharedData;
 pub(crate) use slices::{table_slice, table_slice_mut};
 pub(crate) use writer::{LentWriter, Writer};
 
-use crate::store::{PairData, PairStore};
+use crate::{
+    relation::Relation,
+    store::{PairData, PairStore},
+};
 use bevy_ecs::{
     component::ComponentId,
     ptr::Ptr,
@@ -48,29 +56,30 @@ static COMPONENT: AtomicUsize = AtomicUsize::new(0);
 /// A pointer to the store.
 #[inline]
 fn find(world: &World) -> Option<Ptr<'_>> {
-    let component = ComponentId::new(COMPONENT.load(Ordering::Relaxed));
-    let component = if is_store(world, component) { component } else { search(world)? };
+    find_resource(world, TypeId::of::<PairStore>(), &COMPONENT)
+}
+
+/// A pointer to the resource of a type, whose component id was `found` last.
+#[inline]
+fn find_resource<'w>(world: &'w World, type_id: TypeId, found: &AtomicUsize) -> Option<Ptr<'w>> {
+    let component = ComponentId::new(found.load(Ordering::Relaxed));
+    let is_right = world.components().get_info(component).is_some_and(|info| info.type_id() == Some(type_id));
+    let component = if is_right { component } else { search(world, type_id, found)? };
     let entity = world.resource_entities().get(component)?;
     world.storages().sparse_sets.get(component)?.get(entity)
 }
 
-#[inline]
-fn is_store(world: &World, component: ComponentId) -> bool {
-    let info = world.components().get_info(component);
-    info.is_some_and(|info| info.type_id() == Some(TypeId::of::<PairStore>()))
-}
-
 #[cold]
-fn search(world: &World) -> Option<ComponentId> {
-    let component = world.components().component_id::<PairStore>()?;
-    COMPONENT.store(component.index(), Ordering::Relaxed);
+fn search(world: &World, type_id: TypeId, found: &AtomicUsize) -> Option<ComponentId> {
+    let component = world.components().get_valid_id(type_id)?;
+    found.store(component.index(), Ordering::Relaxed);
     Some(component)
 }
 
 /// The store, unless relations were never used in this world, or its resources were cleared.
 #[inline]
 pub(crate) fn store(world: &World) -> Option<&PairStore> {
-    // SAFETY: the component is of type `PairStore`, as `is_store` or the look-up by type has made sure. Nothing
+    // SAFETY: the component is of type `PairStore`, as `find_resource` or the look-up by type has made sure. Nothing
     // changes it while the world is borrowed: `store_mut` and `deferred_store` borrow the world mutably, and a
     // system with `ResMut<PairStore>`, which only this crate can write, runs beside no reader of the world.
     // Test: `two_worlds_that_registered_in_another_order_do_not_mix`.
@@ -101,16 +110,12 @@ pub(crate) fn store_mut_if(
     found.map(|mut store| unsafe { store.as_mut() }).ok_or(world)
 }
 
-/// The store and the values of one type, to change both. `None` if the world does not have both.
+/// The store and the values of a relation's own type, to change both. `None` if the world does not have both.
 #[inline]
-pub(crate) fn store_and_values<T: Send + Sync + 'static>(
-    world: &mut World,
-) -> Option<(&mut PairStore, &mut PairData<T>)> {
-    let component = world.components().get_valid_id(TypeId::of::<PairData<T>>())?;
-    let entity = world.resource_entities().get(component)?;
-    let values = world.storages().sparse_sets.get(component)?.get(entity)?;
+pub(crate) fn store_and_values<R: Relation>(world: &mut World) -> Option<(&mut PairStore, &mut PairData<R>)> {
+    let values = find_resource(world, TypeId::of::<PairData<R>>(), R::info().hint.values())?;
     let store = find(world)?;
-    // SAFETY: of the right types: that of the store as in `store`, that of the values was looked up by its type. They are
+    // SAFETY: of the right types: that of the store as in `store`, that of the values likewise. They are
     // two components, so they do not overlap, and the world is borrowed mutably for as long as both are.
     // Test: `values_on_the_fast_path_are_those_that_were_inserted`.
     Some(unsafe { (store.assert_unique().deref_mut(), values.assert_unique().deref_mut()) })

@@ -141,7 +141,8 @@ fn resolve_type(
 ) -> Result<(Entity, Option<(ValueType, BoxedValue)>), MirrorError> {
     let path = || named.path.clone();
     let registry = world.get_resource_or_init::<AppTypeRegistry>().clone();
-    let type_id = registry.read().get_with_type_path(&named.path).map(|registration| registration.type_id());
+    let type_id =
+        registry.read().get_with_type_path(&named.path).map(bevy_reflect::TypeRegistration::type_id);
     let Some(type_id) = type_id else {
         return Err(MirrorError::UnknownType { source_entity: EntityName::new(world, source), path: path() });
     };

@@ -7,7 +7,7 @@ use core::{
     any::Any,
     fmt,
     marker::PhantomData,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::atomic::{AtomicU32, AtomicUsize, Ordering},
 };
 
 /// A value whose type is known at run time only.
@@ -67,24 +67,34 @@ impl fmt::Debug for ReflectedData {
     }
 }
 
-/// Where a relation type was found the last time, in whichever world. A guess that is always checked.
-pub struct RelationHint(AtomicU32);
+/// Where a relation type, and the values of its pairs, were found the last time, in whichever world. A guess that is always
+/// checked.
+pub struct RelationHint {
+    relation: AtomicU32,
+    /// The component id of the resource with the values.
+    values: AtomicUsize,
+}
 
 impl RelationHint {
     /// No guess yet.
     #[expect(clippy::new_without_default, reason = "made by the derive macro, in a static")]
     pub const fn new() -> Self {
-        Self(AtomicU32::new(0))
+        Self { relation: AtomicU32::new(0), values: AtomicUsize::new(0) }
     }
 
     #[inline]
     pub(crate) fn get(&self) -> usize {
-        self.0.load(Ordering::Relaxed) as usize
+        self.relation.load(Ordering::Relaxed) as usize
+    }
+
+    #[inline]
+    pub(crate) fn values(&self) -> &AtomicUsize {
+        &self.values
     }
 
     pub(crate) fn set(&self, index: usize) {
         if let Ok(index) = u32::try_from(index) {
-            self.0.store(index, Ordering::Relaxed);
+            self.relation.store(index, Ordering::Relaxed);
         }
     }
 }

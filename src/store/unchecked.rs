@@ -4,7 +4,7 @@ use super::PairStore;
 use crate::id::StoredPair;
 use alloc::vec::Vec;
 use bevy_ecs::{component::ComponentId, entity::Entity};
-use bevy_platform::collections::HashMap;
+use bevy_platform::collections::{HashMap, HashSet};
 use core::{mem::take, panic::Location};
 
 /// A pair whose ends did not have the components that its relation asks for when a command inserted it.
@@ -95,9 +95,11 @@ impl PairStore {
         self.unchecked.ends.push((entity, component));
     }
 
-    /// Takes what [`note_changed_end`](Self::note_changed_end) has noted.
+    /// Takes what [`note_changed_end`](Self::note_changed_end) has noted, each once.
     pub(crate) fn take_changed_ends(&mut self) -> Vec<(Entity, Option<ComponentId>)> {
-        take(&mut self.unchecked.ends)
+        let (mut ends, mut met) = (take(&mut self.unchecked.ends), HashSet::<_>::default());
+        ends.retain(|&end| met.insert(end));
+        ends
     }
 
     /// Whether it is still the pair that was noted.

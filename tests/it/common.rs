@@ -35,6 +35,59 @@ pub(crate) mod unpaid {
     pub(crate) struct Crew(Vec<Entity>);
 }
 
+/// Relations with constraints on the ends of their pairs, and the components that they name.
+pub(crate) mod constrained {
+    use super::take_reported_errors;
+    use bevy_ecs::{component::Component, world::World};
+    use bevy_relations::prelude::*;
+
+    #[derive(Component, Clone, Default)]
+    pub(crate) struct Person;
+
+    #[derive(Component, Clone, Default)]
+    pub(crate) struct City;
+
+    #[derive(Component, Clone, Default)]
+    pub(crate) struct Ruin;
+
+    #[derive(Relation)]
+    #[relation(source(Person), target(City, !Ruin))]
+    pub(crate) struct LivesIn;
+
+    #[derive(Relation, Clone, PartialEq, Debug, Default)]
+    #[relation(exclusive, target = City)]
+    pub(crate) struct Rules(pub(crate) u32);
+
+    #[derive(Relation)]
+    #[relation(symmetric, source(Person))]
+    pub(crate) struct Knows;
+
+    #[derive(Relation)]
+    #[relation(with = LivesIn)]
+    pub(crate) struct WorksIn;
+
+    #[derive(Relation)]
+    #[relation(source(Person), target(City, !Ruin), on_missing = Insert)]
+    pub(crate) struct Founded;
+
+    #[derive(Relation)]
+    #[relation(source(Person), target(!Ruin), on_missing = Warn)]
+    pub(crate) struct Visits;
+
+    /// Checks the constraints, and returns what was reported, after what the commands before did not report.
+    #[track_caller]
+    pub(crate) fn check(world: &mut World, removed: usize) -> Vec<String> {
+        world.check_pairs().unwrap();
+        assert_eq!(take_reported_errors(), [""; 0], "nothing is reported before the check");
+        assert_eq!(world.check_constraints(), removed);
+        world.check_pairs().unwrap();
+        let errors = take_reported_errors();
+        assert_eq!(world.check_constraints(), 0, "once is enough");
+        assert_eq!(take_reported_errors(), [""; 0]);
+        errors
+    }
+}
+
 thread_local! {
     static ERRORS: RefCell<Vec<(Severity, String)>> = const { RefCell::new(Vec::new()) };
 }

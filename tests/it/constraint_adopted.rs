@@ -2,6 +2,7 @@
 
 use crate::common::{
     Random, fewer, record_errors_of, refused, spawn, take_errors, take_reported_errors,
+    unpaid::{Crew, CrewOf},
     world_that_records_errors,
 };
 use bevy_app::App;
@@ -17,14 +18,6 @@ struct Sailor;
 
 #[derive(Component, Clone, Default)]
 struct Ship;
-
-#[derive(Component, Clone)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf(Entity);
-
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 /// Despawns its sources with it.
 #[derive(Component)]
@@ -52,7 +45,8 @@ fn world_with(traits: RelationTraits) -> World {
 fn crew(world: &World, ship: Entity) -> Vec<Entity> {
     world.check_pairs().unwrap();
     let mut crew: Vec<Entity> = world.pairs::<CrewOf>().sources(ship).collect();
-    let mut listed: Vec<Entity> = world.get::<Crew>(ship).map(|crew| crew.0.clone()).unwrap_or_default();
+    let mut listed: Vec<Entity> =
+        world.get::<Crew>(ship).into_iter().flat_map(RelationshipTarget::iter).collect();
     crew.sort_unstable();
     listed.sort_unstable();
     assert_eq!(crew, listed);

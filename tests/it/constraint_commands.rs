@@ -1,6 +1,9 @@
 //! Pairs that commands insert before their ends are what they must be: checked when the commands are done.
 
-use crate::common::{refused, spawn, take_errors, take_reported_errors, world_that_records_errors};
+use crate::common::{
+    constrained::{City, Founded, Knows, LivesIn, Person, Ruin, Rules, Visits, WorksIn, check},
+    refused, spawn, take_errors, take_reported_errors, world_that_records_errors,
+};
 use bevy_ecs::{
     error::{BevyError, ErrorContext, FallbackErrorHandler, Severity},
     prelude::*,
@@ -12,39 +15,6 @@ use bevy_relations::{
     relation::{EndConstraint, OnMissing},
 };
 use std::sync::Mutex;
-
-#[derive(Component, Clone, Default)]
-struct Person;
-
-#[derive(Component, Clone, Default)]
-struct City;
-
-#[derive(Component, Clone, Default)]
-struct Ruin;
-
-#[derive(Relation)]
-#[relation(source(Person), target(City, !Ruin))]
-struct LivesIn;
-
-#[derive(Relation, Clone, PartialEq, Debug, Default)]
-#[relation(exclusive, target = City)]
-struct Rules(u32);
-
-#[derive(Relation)]
-#[relation(symmetric, source(Person))]
-struct Knows;
-
-#[derive(Relation)]
-#[relation(with = LivesIn)]
-struct WorksIn;
-
-#[derive(Relation)]
-#[relation(source(Person), target(City, !Ruin), on_missing = Insert)]
-struct Founded;
-
-#[derive(Relation)]
-#[relation(source(Person), target(!Ruin), on_missing = Warn)]
-struct Visits;
 
 /// What happened to pairs, in order: insertions, and removals with their causes.
 #[derive(Resource, Default)]
@@ -60,19 +30,6 @@ fn listening_world<R: Relation>() -> World {
         log.0.push((on.source, on.target, Some(on.cause)));
     });
     world
-}
-
-/// Checks the constraints, and returns what was reported, after what the commands before did not report.
-#[track_caller]
-fn check(world: &mut World, removed: usize) -> Vec<String> {
-    world.check_pairs().unwrap();
-    assert_eq!(take_reported_errors(), [""; 0], "nothing is reported before the check");
-    assert_eq!(world.check_constraints(), removed);
-    world.check_pairs().unwrap();
-    let errors = take_reported_errors();
-    assert_eq!(world.check_constraints(), 0, "once is enough");
-    assert_eq!(take_reported_errors(), [""; 0]);
-    errors
 }
 
 #[test]

@@ -1,20 +1,17 @@
 //! Random queues of commands that insert and remove components and pairs, against a model of what constraints on ends mean.
 
-use crate::common::{Random, fewer, take_errors, world_that_records_errors};
+use crate::common::{
+    Random,
+    constrained::{City, Person, Ruin},
+    fewer, take_errors,
+    unpaid::CrewOf,
+    world_that_records_errors,
+};
 use bevy_ecs::{error::Severity, prelude::*};
 use bevy_relations::{
     prelude::*,
     relation::{EndConstraint, Wildcard},
 };
-
-#[derive(Component, Clone, Default)]
-struct Person;
-
-#[derive(Component, Clone, Default)]
-struct City;
-
-#[derive(Component, Clone, Default)]
-struct Ruin;
 
 #[derive(Relation, Default)]
 #[relation(source(Person), target(City, !Ruin))]
@@ -35,14 +32,6 @@ struct Visits;
 #[derive(Relation, Default)]
 #[relation(symmetric, source(Person), on_missing = Warn)]
 struct Knows;
-
-#[derive(Component)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf(Entity);
-
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 const ENTITIES: usize = 6;
 const PERSON: usize = 0;

@@ -1,7 +1,9 @@
 //! Components that the ends of pairs must have, or must not have.
 
 use crate::common::{
-    Random, dump, fewer, refused, spawn, take_errors, take_reported_errors, world_that_records_errors,
+    Random,
+    constrained::{City, Founded, Knows, LivesIn, Person, Ruin, Rules, Visits, WorksIn},
+    dump, fewer, refused, spawn, take_errors, take_reported_errors, world_that_records_errors,
 };
 use bevy_ecs::{entity::EntityCloner, entity_disabling::Disabled, error::Severity, prelude::*};
 use bevy_relations::{
@@ -10,39 +12,6 @@ use bevy_relations::{
     prelude::*,
     relation::{EndConstraint, OnMissing},
 };
-
-#[derive(Component, Clone, Default)]
-struct Person;
-
-#[derive(Component, Clone, Default)]
-struct City;
-
-#[derive(Component, Clone, Default)]
-struct Ruin;
-
-#[derive(Relation)]
-#[relation(source(Person), target(City, !Ruin))]
-struct LivesIn;
-
-#[derive(Relation, Clone, PartialEq, Debug)]
-#[relation(exclusive, target = City)]
-struct Rules(u32);
-
-#[derive(Relation)]
-#[relation(symmetric, source(Person))]
-struct Knows;
-
-#[derive(Relation)]
-#[relation(with = LivesIn)]
-struct WorksIn;
-
-#[derive(Relation)]
-#[relation(source(Person), target(City, !Ruin), on_missing = Insert)]
-struct Founded;
-
-#[derive(Relation)]
-#[relation(source(Person), target(!Ruin), on_missing = Warn)]
-struct Visits;
 
 #[derive(Resource, Default)]
 struct Log(Vec<(Entity, Entity, RemovalCause)>);

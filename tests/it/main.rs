@@ -65,6 +65,8 @@ mod expr_values_random;
 mod expr_values_refused;
 #[cfg(feature = "bevy_reflect")]
 mod field_index;
+#[cfg(feature = "bevy_reflect")]
+mod field_index_observers;
 mod idle;
 mod inheritance;
 mod islands;

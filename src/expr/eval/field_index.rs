@@ -5,7 +5,7 @@
 //! entity that is found is asked whether it has the component still.
 
 use super::{FieldSteps, WorldAccess};
-use crate::fetch::ReflectCursor;
+use crate::fetch::{KnownTicks, ReflectCursor};
 use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
 use bevy_ecs::{
     change_detection::{CheckChangeTicks, Tick},
@@ -59,6 +59,8 @@ struct Entries {
     keys: HashMap<Entity, FieldKey>,
     /// What was written at this tick or before is known. `None` if nothing is.
     known: Option<Tick>,
+    /// The ticks that were read.
+    ticks: KnownTicks,
 }
 
 impl FieldIndices {
@@ -84,12 +86,11 @@ impl FieldIndices {
         self.indices.len() < before
     }
 
-    /// Keeps old ticks from seeming new once the counter of the world wraps around.
+    /// Keeps old ticks from seeming new once the counter of the world wraps around. What was read too long ago to tell what was
+    /// written since is read anew.
     pub(crate) fn clamp_ticks(&self, check: CheckChangeTicks) {
         for index in &self.indices {
-            if let Some(tick) = &mut index.lock().known {
-                tick.check_tick(check);
-            }
+            index.lock().known.take_if(|tick| tick.check_tick(check));
         }
     }
 }
@@ -155,11 +156,13 @@ impl FieldIndex {
         if after.is_none() {
             (entries.ordered, entries.keys) = Default::default();
         }
-        let changes = *cursor;
-        changes.for_each_changed(after, |entity| {
+        let (changes, mut ticks) = (*cursor, core::mem::take(&mut entries.ticks));
+        let len = changes.for_each_changed(after, &mut ticks, |entity| {
             let value = cursor.get(entity).and_then(|value| self.steps.find(value.as_partial_reflect()));
             entries.set(entity, value.and_then(|field| (self.key_of)(field)));
-        })
+        });
+        entries.ticks = ticks;
+        len
     }
 }
 

@@ -115,27 +115,42 @@ fn check(world: &mut World, entity: Entity, component: Option<ComponentId>) {
             for pair in pairs.into_iter().filter(|&pair| store.unchecked(pair).is_none()) {
                 let broken = BrokenConstraint::new(world, store, pair, rule);
                 if is_kept {
-                    errors.push(ConstraintError::Kept(broken));
+                    errors.push((pair, ConstraintError::Kept(broken)));
                 } else if met.insert(pair) {
                     removed.push(pair);
-                    errors.push(ConstraintError::Removed(broken));
+                    errors.push((pair, ConstraintError::Removed(broken)));
                 }
             }
         }
     }
     let mut rest = Completion::default();
-    if !removed.is_empty() {
-        rest.run(|| remove_broken(world, removed));
-    }
-    for error in errors {
-        report_broken(world, error, None);
+    let left = remove_broken(world, &mut rest, removed, None);
+    for (pair, error) in errors {
+        if !left.contains(&pair) {
+            report_broken(world, error, None);
+        }
     }
     rest.finish();
 }
 
-fn remove_broken(world: &mut World, pairs: Vec<StoredPair>) {
-    let selection = Selection { tags: Vec::new(), pairs };
-    remove_selected(world, selection, Removal::Because(RemovalCause::ConstraintBroken));
+/// Removes pairs. Returns those that are left because an observer panicked: they are looked at the next time.
+fn remove_broken(
+    world: &mut World,
+    rest: &mut Completion,
+    pairs: Vec<StoredPair>,
+    place: Option<&'static Location<'static>>,
+) -> Vec<StoredPair> {
+    let mut left = pairs.clone();
+    rest.run(|| {
+        let selection = Selection { tags: Vec::new(), pairs };
+        remove_selected(world, selection, Removal::Because(RemovalCause::ConstraintBroken));
+        left.clear();
+    });
+    if let Some(store) = fetch::store_mut(world) {
+        left.retain(|pair| store.relation(pair.relation).has(pair.source, pair.target));
+        left.iter().for_each(|&pair| store.note_unchecked(pair, place));
+    }
+    left
 }
 
 /// Reports a pair that breaks a constraint, with the place where the command was queued that inserted it.
@@ -233,8 +248,8 @@ fn check_pair(world: &mut World, rest: &mut Completion, unchecked: &UncheckedPai
         verdict = after;
     }
     let is_removed = verdict.rule != OnMissing::Warn;
-    if is_removed {
-        rest.run(|| remove_broken(world, alloc::vec![unchecked.pair]));
+    if is_removed && !remove_broken(world, rest, alloc::vec![unchecked.pair], unchecked.place).is_empty() {
+        return false;
     }
     for broken in verdict.broken {
         let error = if is_removed { ConstraintError::Removed(broken) } else { ConstraintError::Kept(broken) };
