@@ -13,10 +13,11 @@ use crate::{
 use crate::{
     expr::WorldFieldIndexExt,
     mirror::{self, MirroredRelation, WorldMirrorExt},
-    system_param::{PairsView, refresh_views},
 };
 use alloc::string::String;
 use bevy_app::{App, Last, Main, Plugin};
+#[cfg(feature = "bevy_reflect")]
+use bevy_ecs::reflect::AppTypeRegistry;
 use bevy_ecs::{
     component::Component,
     entity::Entity,
@@ -26,8 +27,6 @@ use bevy_ecs::{
     system::Local,
     world::World,
 };
-#[cfg(feature = "bevy_reflect")]
-use bevy_ecs::{reflect::AppTypeRegistry, system::RunSystemOnce};
 use core::any::{TypeId, type_name};
 
 /// Adds relations to an app.
@@ -46,10 +45,7 @@ impl Plugin for RelationsPlugin {
         app.add_systems(Main, maintain_pairs.in_set(RelationsSystems::Maintain).before(Main::run_main));
         app.add_systems(Main, start_constraints.after(Main::run_main));
         #[cfg(feature = "bevy_reflect")]
-        app.init_resource::<AppTypeRegistry>()
-            .register_type::<PairsView>()
-            .register_type::<RelationTraits>()
-            .add_systems(Main, start_views.after(Main::run_main));
+        app.init_resource::<AppTypeRegistry>().register_type::<RelationTraits>();
     }
 }
 
@@ -62,9 +58,6 @@ pub enum RelationsSystems {
     /// In [`Last`](bevy_app::Last): checks the ends of pairs that commands have inserted, as
     /// [`check_constraints`](WorldPairExt::check_constraints) does. Only once there has been a relation that asks for components.
     Constraints,
-    /// In [`Last`](bevy_app::Last): brings [`PairsView`](crate::system_param::PairsView)s up to date. Only with the feature
-    /// `bevy_reflect`, and once there has been such a view.
-    RefreshViews,
 }
 
 fn maintain_pairs(world: &mut World) {
@@ -87,28 +80,13 @@ fn start_constraints(world: &mut World, mut started: Local<bool>) {
     }
     *started = true;
     let mut schedules = world.get_resource_or_init::<Schedules>();
-    let check =
-        check_constraints.in_set(RelationsSystems::Constraints).before(RelationsSystems::RefreshViews);
-    schedules.add_systems(Last, check);
+    schedules.add_systems(Last, check_constraints.in_set(RelationsSystems::Constraints));
     // `Last` of this frame is over.
     check_constraints(world);
 }
 
 fn check_constraints(world: &mut World) {
     ops::check_constraints(world);
-}
-
-/// Adds the system that keeps views up to date, at the end of the first frame with one.
-#[cfg(feature = "bevy_reflect")]
-fn start_views(world: &mut World, mut started: Local<bool>) {
-    if *started || world.component_id::<PairsView>().is_none() {
-        return;
-    }
-    *started = true;
-    let mut schedules = world.get_resource_or_init::<Schedules>();
-    schedules.add_systems(Last, refresh_views.in_set(RelationsSystems::RefreshViews));
-    // `Last` of this frame is over.
-    let _ = world.run_system_once(refresh_views);
 }
 
 /// Registering relations on an [`App`] or [`World`].
@@ -264,6 +242,10 @@ pub trait AppRelationExt {
     /// If the traits of `R` are rejected.
     #[cfg(feature = "bevy_reflect")]
     fn mirror_pairs<R: MirroredRelation>(&mut self) -> &mut Self;
+
+    /// See [`WorldMirrorExt::mirror_runtime_pairs`].
+    #[cfg(feature = "bevy_reflect")]
+    fn mirror_runtime_pairs(&mut self) -> &mut Self;
 }
 
 impl AppRelationExt for App {
@@ -299,6 +281,12 @@ impl AppRelationExt for App {
         if let Err(error) = self.world_mut().mirror_pairs::<R>() {
             panic!("{error}");
         }
+        self
+    }
+
+    #[cfg(feature = "bevy_reflect")]
+    fn mirror_runtime_pairs(&mut self) -> &mut Self {
+        self.world_mut().mirror_runtime_pairs();
         self
     }
 }

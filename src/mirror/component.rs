@@ -204,7 +204,7 @@ impl<R: MirroredRelation> MirroredPair<R> {
 
 impl<R: MirroredRelation> MirroredPairs<R> {
     /// Whether both say the same.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
+    pub(super) fn says_same(&self, other: &Self) -> bool {
         let mut pairs = self.pairs.iter().zip(&other.pairs);
         self.pairs.len() == other.pairs.len() && pairs.all(|(one, other)| one.is_same(other))
     }

@@ -57,6 +57,24 @@ pub enum MirrorError {
         /// The path of the type.
         path: String,
     },
+    /// A run-time relation is neither alive nor found by its name. The pair was left out.
+    #[error("a mirrored pair of {source_entity} was left out: there is no run-time relation {name}")]
+    UnknownRelation {
+        /// The entity that has the component.
+        source_entity: EntityName,
+        /// The name of the relation, or its entity.
+        name: String,
+    },
+    /// The entity of a run-time relation is not alive, and several have its name. The pair was left out.
+    #[error(
+        "a mirrored pair of {source_entity} was left out: there are several run-time relations of the name {name}"
+    )]
+    AmbiguousRelation {
+        /// The entity that has the component.
+        source_entity: EntityName,
+        /// The name.
+        name: String,
+    },
     /// The relation could not be registered.
     #[error(transparent)]
     Traits(#[from] TraitsError),

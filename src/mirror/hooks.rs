@@ -3,10 +3,12 @@
 use super::{
     apply::apply,
     component::{MirroredPairs, MirroredRelation},
+    kind::MirrorComponent,
+    runtime::RuntimeMirroredPairs,
     state::{with, with_deferred},
     write::update,
 };
-use crate::{fetch, ops::Followed};
+use crate::fetch;
 use bevy_ecs::{
     component::{Component, ComponentCloneBehavior, Immutable, StorageType},
     entity::{ComponentCloneCtx, Entity, EntityMapper, SourceComponent},
@@ -15,32 +17,43 @@ use bevy_ecs::{
     world::{DeferredWorld, World},
 };
 
-impl<R: MirroredRelation> Component for MirroredPairs<R> {
-    const STORAGE_TYPE: StorageType = StorageType::Table;
-    type Mutability = Immutable;
+/// What both components are to Bevy.
+macro_rules! mirror_component {
+    () => {
+        const STORAGE_TYPE: StorageType = StorageType::Table;
+        type Mutability = Immutable;
 
-    fn on_insert() -> Option<ComponentHook> {
-        Some(on_insert::<R>)
-    }
+        fn on_insert() -> Option<ComponentHook> {
+            Some(on_insert::<Self>)
+        }
 
-    fn on_remove() -> Option<ComponentHook> {
-        Some(on_remove::<R>)
-    }
+        fn on_remove() -> Option<ComponentHook> {
+            Some(on_remove::<Self>)
+        }
 
-    /// The pairs are cloned, and the clone gets the component from them. To ignore it would make scenes skip it, too.
-    fn clone_behavior() -> ComponentCloneBehavior {
-        ComponentCloneBehavior::Custom(leave_to_pairs::<R>)
-    }
+        /// The pairs are cloned, and the clone gets the component from them. To ignore it would make scenes skip it, too.
+        fn clone_behavior() -> ComponentCloneBehavior {
+            ComponentCloneBehavior::Custom(leave_to_pairs::<Self>)
+        }
 
-    fn map_entities<E: EntityMapper>(this: &mut Self, mapper: &mut E) {
-        this.map_all(mapper);
-    }
+        fn map_entities<E: EntityMapper>(this: &mut Self, mapper: &mut E) {
+            this.map_all(mapper);
+        }
+    };
 }
 
-fn on_insert<R: MirroredRelation>(mut world: DeferredWorld, context: HookContext) {
+impl<R: MirroredRelation> Component for MirroredPairs<R> {
+    mirror_component!();
+}
+
+impl Component for RuntimeMirroredPairs {
+    mirror_component!();
+}
+
+fn on_insert<C: MirrorComponent>(mut world: DeferredWorld, context: HookContext) {
     let source = context.entity;
     let may_wait = matches!(context.relationship_hook_mode, RelationshipHookMode::Skip);
-    let is_own = with_deferred(&mut world, Followed::of::<R>(), |mirror| {
+    let is_own = with_deferred::<C, _>(&mut world, |mirror| {
         let is_own = mirror.writing.take_if(|writing| *writing == source).is_some();
         if !is_own {
             mirror.written.insert(source);
@@ -48,26 +61,26 @@ fn on_insert<R: MirroredRelation>(mut world: DeferredWorld, context: HookContext
         is_own
     });
     if is_own != Some(true) {
-        world.commands().queue(move |world: &mut World| apply::<R>(world, source, may_wait));
+        world.commands().queue(move |world: &mut World| apply::<C>(world, source, may_wait));
     }
 }
 
-fn on_remove<R: MirroredRelation>(mut world: DeferredWorld, context: HookContext) {
-    let (key, source) = (Followed::of::<R>(), context.entity);
+fn on_remove<C: MirrorComponent>(mut world: DeferredWorld, context: HookContext) {
+    let source = context.entity;
     let is_done = |world: &mut DeferredWorld<'_>| {
-        with_deferred(world, key, |mirror| mirror.writing.take_if(|writing| *writing == source).is_some())
+        with_deferred::<C, _>(world, |mirror| mirror.writing.take_if(|writing| *writing == source).is_some())
     };
     if is_done(&mut world) != Some(false) {
         return;
     }
     let Some(store) = fetch::store(&world) else { return };
     // At a despawn, cleanup has already run.
-    let has_pairs = key.relation(store).is_some_and(|id| store.relation(id).has_any(source));
+    let has_pairs = C::shows_any(store, source);
     let is_stripped = store.participants().is_stripped(source);
     if !has_pairs {
         return;
     }
-    let is_kept = with_deferred(&mut world, key, |mirror| {
+    let is_kept = with_deferred::<C, _>(&mut world, |mirror| {
         // What clears the entity, retains some of its components or moves them leaves the pairs as they are by now.
         let is_kept = mirror.moved.remove(&source) || is_stripped;
         if is_kept {
@@ -78,17 +91,17 @@ fn on_remove<R: MirroredRelation>(mut world: DeferredWorld, context: HookContext
         is_kept
     });
     match is_kept {
-        Some(true) => world.commands().queue(update::<R>),
-        Some(false) => world.commands().queue(move |world: &mut World| apply::<R>(world, source, false)),
+        Some(true) => world.commands().queue(|world: &mut World| update::<C>(world, None)),
+        Some(false) => world.commands().queue(move |world: &mut World| apply::<C>(world, source, false)),
         None => {}
     }
 }
 
-fn leave_to_pairs<R: MirroredRelation>(_: &SourceComponent, context: &mut ComponentCloneCtx) {
+fn leave_to_pairs<C: MirrorComponent>(_: &SourceComponent, context: &mut ComponentCloneCtx) {
     if context.moving() {
         let original: Entity = context.source();
         context.queue_deferred(move |world, _| {
-            with(world, Followed::of::<R>(), |mirror| mirror.moved.insert(original));
+            with::<C, _>(world, |mirror| mirror.moved.insert(original));
         });
     }
 }

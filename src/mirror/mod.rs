@@ -12,8 +12,15 @@
 //! - **Writing it is changing the pairs.** Inserting, replacing or removing the component inserts, replaces and removes pairs, by all
 //!   rules and with all events, once the insertion of components is complete: pairs that the component does not list are removed,
 //!   those that are as listed stay. In a bundle that brings the component and pairs of the same relation, the component counts.
+//!   What is written is taken for a state, not for an act: a pair of [`IsA`](crate::IsA) and a prefab instantiates nothing, for scenes and
+//!   saves bring the copies, too.
 //! - **A rule says no**: then the pairs of the entity stay, the component says again what they are, and a [`MirrorError`] goes to
 //!   Bevy's error handler. Targets that are not alive are left out and reported, each, without keeping the others out.
+//!
+//! [`mirror_runtime_pairs`](WorldMirrorExt::mirror_runtime_pairs) keeps one component for all relations of run time,
+//! [`RuntimeMirroredPairs`]. It names each by its entity and its name; a new `Name` is in it after the next `maintain_pairs`. What it
+//! lists of one relation is refused or applied as a whole, relation by relation; relations that it does not list lose their
+//! pairs first.
 //!
 //! Every target that is an entity is mapped where entities are mapped, and so is every `Entity` in a value that reflection shows.
 //! A target that stands for a registered Rust type is named by its type path.
@@ -34,13 +41,19 @@ mod apply;
 mod component;
 mod error;
 mod hooks;
+mod kind;
 mod read;
+mod runtime;
+mod set;
 mod state;
+mod typed;
+mod untyped;
 mod value;
 mod write;
 
 pub use component::{MirroredPair, MirroredPairs, MirroredRelation, MirroredTarget, MirroredType};
 pub use error::MirrorError;
+pub use runtime::{RuntimeMirroredPair, RuntimeMirroredPairs, RuntimeRelation};
 pub use value::ReflectedValue;
 
 use crate::relation::TraitsError;
@@ -70,6 +83,15 @@ pub trait WorldMirrorExt: sealed::Sealed {
     /// pairs of a source `O(targets of the source)`.
     fn mirror_pairs<R: MirroredRelation>(&mut self) -> Result<(), TraitsError>;
 
+    /// Keeps on each source of pairs of run-time relations one component, [`RuntimeMirroredPairs`], with these pairs from now on, and
+    /// registers it for reflection. Inserting such a component does that, too. Does nothing if they are mirrored.
+    ///
+    /// Three observers are spawned per run-time relation, as for [`mirror_pairs`](Self::mirror_pairs).
+    ///
+    /// # Complexity
+    /// `O(pairs)`. From then on, a change of the pairs of a source takes `O(pairs of the source)` more.
+    fn mirror_runtime_pairs(&mut self);
+
     /// Brings the components of all mirrored relations up to date, and tries again what was refused while a scene was applied.
     /// [`maintain_pairs`](crate::WorldPairExt::maintain_pairs) does that.
     fn update_mirrors(&mut self);
@@ -77,7 +99,12 @@ pub trait WorldMirrorExt: sealed::Sealed {
 
 impl WorldMirrorExt for World {
     fn mirror_pairs<R: MirroredRelation>(&mut self) -> Result<(), TraitsError> {
-        apply::start::<R>(self)
+        apply::start::<MirroredPairs<R>>(self)
+    }
+
+    fn mirror_runtime_pairs(&mut self) {
+        // It has no traits that could be rejected.
+        let _ = apply::start::<RuntimeMirroredPairs>(self);
     }
 
     fn update_mirrors(&mut self) {

@@ -9,6 +9,7 @@ use crate::{
     fetch,
     id::RelationId,
     ops::Followed,
+    relation::ReflectedData,
     store::{PairData, PairStore, RelationIndex},
 };
 use bevy_ecs::{entity::Entity, reflect::AppTypeRegistry, world::World};
@@ -44,20 +45,21 @@ fn read_some<'w, R: MirroredRelation, I: IntoIterator<Item = Entity>>(
     let Some(id) = store.registry().of_type::<R>() else { return MirroredPairs::default() };
     let values = world.get_resource::<PairData<R>>();
     let is_ordered = store.registry().entry(id).traits.is_ordered();
-    let mirror = world.get_resource::<Mirrors>().and_then(|mirrors| mirrors.get(Followed::of::<R>()));
+    let mirror = world.get_resource::<Mirrors>().and_then(|mirrors| mirrors.get::<MirroredPairs<R>>());
+    let places = mirror.and_then(|mirror| Some(&mirror.relations.get(&Followed::of::<R>())?.places));
     let pairs = targets(store.relation(id)).into_iter().map(|target| {
         let row = store.relation(id).row(source, target);
         let own =
             store.column_of(id, source, target).filter(|column| column.value_type() == TypeId::of::<R>());
         let value = own.and_then(|_| values?.get(row?).cloned());
-        let place = mirror.filter(|_| is_ordered).and_then(|mirror| mirror.places.get(source, target));
+        let place = places.filter(|_| is_ordered).and_then(|places| places.get(source, target));
         MirroredPair { target: read_target(world, store, id, source, target), value, place }
     });
     MirroredPairs { pairs: pairs.collect() }
 }
 
 /// A target, by the name of its type if it stands for one that is registered.
-fn read_target(
+pub(super) fn read_target(
     world: &World,
     store: &PairStore,
     id: RelationId,
@@ -92,4 +94,25 @@ fn read_value(
     let value = column.get(world, store.relation(id).row(source, target)?)?;
     let reflect = registry.get_type_data::<ReflectFromPtr>(type_id)?.as_reflect(value as &dyn Any)?;
     copy(reflect.as_partial_reflect()).map(ReflectedValue::from_box)
+}
+
+/// The value of a pair whose relation has values, as reflection shows it.
+pub(super) fn read_own_value(
+    world: &World,
+    store: &PairStore,
+    registry: &TypeRegistry,
+    id: RelationId,
+    source: Entity,
+    target: Entity,
+) -> Option<ReflectedValue> {
+    let column = store.registry().entry(id).data?;
+    let value = column.get(world, store.relation(id).row(source, target)?)?;
+    let copied = match (value as &dyn Any).downcast_ref::<ReflectedData>() {
+        Some(ReflectedData(value)) => copy(&**value),
+        None => {
+            let reflect = registry.get_type_data::<ReflectFromPtr>(column.value_type())?;
+            copy(reflect.as_reflect(value as &dyn Any)?.as_partial_reflect())
+        }
+    };
+    copied.map(ReflectedValue::from_box)
 }

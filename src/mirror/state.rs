@@ -1,24 +1,28 @@
-//! Which relations are mirrored, and what is still to be done for them.
+//! Which relations are mirrored in which components, and what is still to be done for them.
 
 use crate::{
     ops::{Followed, Followers},
     store::Cursor,
 };
-use alloc::{collections::VecDeque, vec::Vec};
+use alloc::{
+    collections::{BTreeMap, VecDeque},
+    string::String,
+    vec::Vec,
+};
 use bevy_ecs::{
     change_detection::Tick,
     entity::{Entity, EntityHashMap, EntityHashSet},
     resource::Resource,
     world::{DeferredWorld, World},
 };
+use core::any::TypeId;
 
-/// The mirror of one relation.
+/// What is to be done for the components of one type.
 pub(super) struct Mirror {
-    pub(super) key: Followed,
-    /// How far the journal of the relation was read.
-    pub(super) cursor: Cursor,
-    /// What brings the components up to date after each change.
-    pub(super) observers: MirrorObservers,
+    /// The type of the component.
+    pub(super) component: TypeId,
+    /// The relations whose pairs it shows.
+    pub(super) relations: BTreeMap<Followed, MirroredIndex>,
     /// The entities whose components may not say what the pairs are.
     pub(super) due: VecDeque<Due>,
     /// The components that somebody else has written, and that are still to be applied.
@@ -27,15 +31,25 @@ pub(super) struct Mirror {
     pub(super) writing: Option<Entity>,
     /// Entities whose components are being moved to others: they keep their pairs.
     pub(super) moved: EntityHashSet,
-    pub(super) places: Places,
-    /// Targets with sources that may have the same place.
-    pub(super) tied: EntityHashSet,
     /// How often values had been lent to be written in place, and when that was looked at.
     pub(super) lent: (u64, Tick),
     /// Brings the components up to date.
     pub(super) update: fn(&mut World),
     /// Does everything that is due.
     pub(super) maintain: fn(&mut World),
+}
+
+/// A relation whose pairs are mirrored.
+pub(super) struct MirroredIndex {
+    /// How far its journal was read.
+    pub(super) cursor: Cursor,
+    /// What brings the components up to date after each change.
+    pub(super) observers: MirrorObservers,
+    pub(super) places: Places,
+    /// Targets with sources that may have the same place.
+    pub(super) tied: EntityHashSet,
+    /// What it was called when that was looked at last, if components say that.
+    pub(super) name: Option<String>,
 }
 
 /// An entity whose component may not say what its pairs are.
@@ -126,12 +140,12 @@ impl Places {
 pub(crate) struct Mirrors(Vec<Mirror>);
 
 impl Mirrors {
-    pub(super) fn get(&self, key: Followed) -> Option<&Mirror> {
-        self.0.iter().find(|mirror| mirror.key == key)
+    pub(super) fn get<C: 'static>(&self) -> Option<&Mirror> {
+        self.0.iter().find(|mirror| mirror.component == TypeId::of::<C>())
     }
 
-    pub(super) fn get_mut(&mut self, key: Followed) -> Option<&mut Mirror> {
-        self.0.iter_mut().find(|mirror| mirror.key == key)
+    pub(super) fn get_mut<C: 'static>(&mut self) -> Option<&mut Mirror> {
+        self.0.iter_mut().find(|mirror| mirror.component == TypeId::of::<C>())
     }
 
     pub(super) fn push(&mut self, mirror: Mirror) {
@@ -143,18 +157,17 @@ impl Mirrors {
     }
 }
 
-/// Does something to the mirror of a relation, if there is one.
-pub(super) fn with<T>(world: &mut World, key: Followed, run: impl FnOnce(&mut Mirror) -> T) -> Option<T> {
-    world.get_resource_mut::<Mirrors>()?.into_inner().get_mut(key).map(run)
+/// Does something to the mirror of a component, if there is one.
+pub(super) fn with<C: 'static, T>(world: &mut World, run: impl FnOnce(&mut Mirror) -> T) -> Option<T> {
+    world.get_resource_mut::<Mirrors>()?.into_inner().get_mut::<C>().map(run)
 }
 
 /// [`with`] for hooks.
-pub(super) fn with_deferred<T>(
+pub(super) fn with_deferred<C: 'static, T>(
     world: &mut DeferredWorld<'_>,
-    key: Followed,
     run: impl FnOnce(&mut Mirror) -> T,
 ) -> Option<T> {
-    world.get_resource_mut::<Mirrors>()?.into_inner().get_mut(key).map(run)
+    world.get_resource_mut::<Mirrors>()?.into_inner().get_mut::<C>().map(run)
 }
 
 #[cfg(test)]

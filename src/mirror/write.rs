@@ -1,18 +1,20 @@
 //! Writing to the components what the store says.
 
 use super::{
-    component::{MirroredPairs, MirroredRelation},
-    read::{read, read_last},
-    state::{Due, Mirror, MirrorObservers, Mirrors, Places, with},
+    kind::MirrorComponent,
+    state::{Due, Mirror, MirrorObservers, MirroredIndex, Mirrors, Places, with},
 };
 use crate::{
     fetch,
     id::{PairId, RelationId},
     ops::{self, Followed, Followers, PairInserted},
-    relation::{TraitsError, Wildcard},
-    store::{Cursor, PairData, PairStore},
+    relation::Wildcard,
+    store::{Cursor, PairStore},
 };
-use alloc::{collections::VecDeque, vec::Vec};
+use alloc::{
+    collections::{BTreeMap, VecDeque, btree_map::Entry},
+    vec::Vec,
+};
 use bevy_ecs::{
     archetype::{Archetype, ArchetypeEntity},
     component::Component,
@@ -21,70 +23,95 @@ use bevy_ecs::{
     reflect::{AppTypeRegistry, ReflectComponent},
     world::{DeferredWorld, World},
 };
-use core::{any::TypeId, mem::take};
+use core::{any::TypeId, marker::PhantomData, mem::take};
+use smallvec::{SmallVec, smallvec};
 
-/// Mirrors the pairs of `R` from now on.
-pub(super) fn start<R: MirroredRelation>(
-    world: &mut World,
-    maintain: fn(&mut World),
-) -> Result<(), TraitsError> {
-    let relation = ops::register_relation::<R>(world)?;
-    let key = Followed::of::<R>();
-    register_types::<R>(world);
-    if world.get_resource::<Mirrors>().is_some_and(|mirrors| mirrors.get(key).is_some()) {
-        return Ok(());
-    }
-    let observers = spawn_observers::<R>(world, relation);
-    // That runs users' code, which may have done the same.
-    if with(world, key, |_| ()).is_some() {
-        despawn(world, observers);
-        return Ok(());
+/// Writes components of this type from now on.
+pub(super) fn start<C: MirrorComponent>(world: &mut World, in_scenes: bool, maintain: fn(&mut World)) {
+    register_types::<C>(world, in_scenes);
+    if world.get_resource::<Mirrors>().is_some_and(|mirrors| mirrors.get::<C>().is_some()) {
+        return;
     }
     let tick = world.change_tick();
     // Components that were inserted before are applied: each by a command that waits, or at the next maintenance.
-    let written = holders::<MirroredPairs<R>>(world).into_iter().collect();
+    let written = holders::<C>(world).into_iter().collect();
     world.get_resource_or_init::<Mirrors>().push(Mirror {
-        key,
-        cursor: Cursor::default(),
-        observers,
+        component: TypeId::of::<C>(),
+        relations: BTreeMap::new(),
         due: VecDeque::new(),
         written,
         writing: None,
         moved: EntityHashSet::default(),
-        places: Places::default(),
-        tied: EntityHashSet::default(),
         lent: (0, tick),
-        update: update::<R>,
+        update: |world| update::<C>(world, None),
         maintain,
     });
-    update::<R>(world);
-    Ok(())
+    mend::<C>(world);
+    update::<C>(world, None);
 }
 
-/// Makes the component known to reflection, with what scenes ask for unless the relation is left out of these.
-fn register_types<R: MirroredRelation>(world: &mut World) {
+/// Makes the component known to reflection, with what scenes ask for unless it is to be left out of these.
+fn register_types<C: MirrorComponent>(world: &mut World, in_scenes: bool) {
     let registry = world.get_resource_or_init::<AppTypeRegistry>().clone();
-    let in_scenes = !R::traits().is_transient();
     // What applies a scene is reading the registry, and then this must not wait to write it.
     let is_known = registry
         .read()
-        .get(TypeId::of::<MirroredPairs<R>>())
+        .get(TypeId::of::<C>())
         .is_some_and(|known| known.data::<ReflectComponent>().is_some() == in_scenes);
     if !is_known {
         let mut registry = registry.write();
-        registry.register::<MirroredPairs<R>>();
+        registry.register::<C>();
         if in_scenes {
-            registry.register_type_data::<MirroredPairs<R>, ReflectComponent>();
+            registry.register_type_data::<C, ReflectComponent>();
         }
     }
 }
 
-fn spawn_observers<R: MirroredRelation>(world: &mut World, relation: Entity) -> MirrorObservers {
-    let followers = Followers::spawn(world, Followed::of::<R>(), relation, |world, _| update::<R>(world));
+/// Shows the pairs of one more relation in components of this type.
+pub(super) fn follow<C: MirrorComponent>(world: &mut World, key: Followed, relation: Entity) {
+    if with::<C, _>(world, |mirror| mirror.relations.contains_key(&key)) != Some(false) {
+        return;
+    }
+    let observers = spawn_observers::<C>(world, key, relation);
+    // Of one without pairs there is nothing to read.
+    let unused = fetch::store_mut(world).and_then(|store| {
+        let id = key.relation(store).filter(|&id| store.relation(id).len() == 0)?;
+        Some(store.keep_journal(id).cursor())
+    });
+    let component = world.register_component::<C>();
+    if let Some(id) = fetch::store(world).and_then(|store| key.relation(store)) {
+        ops::note_mirror(world, id, component);
+    }
+    let index = MirroredIndex {
+        cursor: unused.unwrap_or_default(),
+        observers,
+        places: Places::default(),
+        tied: EntityHashSet::default(),
+        name: None,
+    };
+    // Spawning runs users' code, which may have done the same.
+    let is_new = with::<C, _>(world, |mirror| match mirror.relations.entry(key) {
+        Entry::Vacant(vacant) => {
+            vacant.insert(index);
+            true
+        }
+        Entry::Occupied(_) => false,
+    });
+    if is_new != Some(true) {
+        despawn(world, observers);
+    }
+}
+
+fn spawn_observers<C: MirrorComponent>(
+    world: &mut World,
+    key: Followed,
+    relation: Entity,
+) -> MirrorObservers {
+    let followers = Followers::spawn(world, key, relation, |world, key| update::<C>(world, Some(key)));
     let noted = |on: On<PairInserted<Wildcard>>, mut world: DeferredWorld| {
         let (source, replaced) = (on.source, on.replaced);
         if let Some(mirrors) = world.get_resource_mut::<Mirrors>().filter(|_| replaced)
-            && let Some(mirror) = mirrors.into_inner().get_mut(Followed::of::<R>())
+            && let Some(mirror) = mirrors.into_inner().get_mut::<C>()
         {
             mirror.due.push_back(source.into());
         }
@@ -99,44 +126,73 @@ fn despawn(world: &mut World, observers: MirrorObservers) {
     let _ = world.try_despawn(observers.replaced);
 }
 
-/// Spawns the observers again if one of them was despawned. Then it is not known which values were replaced meanwhile.
-pub(super) fn mend<R: MirroredRelation>(world: &mut World) {
-    let key = Followed::of::<R>();
-    let Some(observers) = with(world, key, |mirror| mirror.observers) else { return };
-    let MirrorObservers { followers, replaced } = observers;
-    let is_whole = followers.are_there(world) && world.get::<Observer>(replaced).is_some();
-    // If the type has no entity, its relation gets one with its next use.
-    let Some(relation) = key.entity(world).filter(|_| !is_whole) else { return };
-    despawn(world, observers);
-    let observers = spawn_observers::<R>(world, relation);
-    let known = with(world, key, |mirror| {
-        mirror.observers = observers;
-        mirror.cursor = Cursor::default();
+/// Follows the relations that are to be, and no others. Spawns the observers of one again if one of them was despawned: then it is
+/// not known which values were replaced meanwhile.
+pub(super) fn mend<C: MirrorComponent>(world: &mut World) {
+    let known = with::<C, _>(world, |mirror| {
+        mirror.relations.iter().map(|(&key, index)| (key, index.observers)).collect::<Vec<_>>()
     });
-    if known.is_none() {
+    let relations = C::relations(world);
+    for (key, observers) in known.unwrap_or_default() {
+        let MirrorObservers { followers, replaced } = observers;
+        let is_whole = followers.are_there(world) && world.get::<Observer>(replaced).is_some();
+        let is_wanted = relations.binary_search_by_key(&key, |(key, _)| *key).is_ok();
+        // If the type has no entity, its relation gets one with its next use.
+        if (is_wanted && is_whole) || (matches!(key, Followed::Type(_)) && key.entity(world).is_none()) {
+            continue;
+        }
         despawn(world, observers);
+        if let Some(relation) = key.entity(world).filter(|_| is_wanted) {
+            let observers = spawn_observers::<C>(world, key, relation);
+            let known = with::<C, _>(world, |mirror| {
+                let index = mirror.relations.get_mut(&key)?;
+                (index.observers, index.cursor) = (observers, Cursor::default());
+                Some(())
+            });
+            if known.flatten().is_none() {
+                despawn(world, observers);
+            }
+            continue;
+        }
+        let holders = holders::<C>(world);
+        with::<C, _>(world, |mirror| {
+            mirror.relations.remove(&key);
+            mirror.due.extend(holders.into_iter().map(Due::from));
+        });
     }
-    update::<R>(world);
+    for (key, relation) in relations {
+        follow::<C>(world, key, relation);
+    }
 }
 
-/// Brings the components up to date.
-pub(super) fn update<R: MirroredRelation>(world: &mut World) {
-    let key = Followed::of::<R>();
-    read_journal::<R>(world);
-    while let Some(due) = with(world, key, |mirror| mirror.due.pop_front()).flatten() {
-        write_back::<R>(world, due);
+/// Brings the components up to date: after changes of one relation, or of any.
+pub(super) fn update<C: MirrorComponent>(world: &mut World, changed: Option<Followed>) {
+    read_journals::<C>(world, changed);
+    while let Some(due) = with::<C, _>(world, |mirror| mirror.due.pop_front()).flatten() {
+        write_back::<C>(world, due);
     }
 }
 
 /// Notes the entities whose components may not say what the pairs are any more.
-pub(super) fn read_journal<R: MirroredRelation>(world: &mut World) {
-    let key = Followed::of::<R>();
-    let Some(cursor) = with(world, key, |mirror| mirror.cursor) else { return };
+pub(super) fn read_journals<C: MirrorComponent>(world: &mut World, changed: Option<Followed>) {
+    let keys: SmallVec<[Followed; 1]> = match changed {
+        Some(key) => smallvec![key],
+        None => with::<C, _>(world, |mirror| mirror.relations.keys().copied().collect()).unwrap_or_default(),
+    };
+    keys.into_iter().for_each(|key| read_journal::<C>(world, key));
+}
+
+fn read_journal<C: MirrorComponent>(world: &mut World, key: Followed) {
+    let Some(cursor) = with::<C, _>(world, |mirror| Some(mirror.relations.get(&key)?.cursor)).flatten()
+    else {
+        return;
+    };
     if fetch::store(world).is_some_and(|store| key.is_current(store, cursor)) {
         return;
     }
-    let Some(mut places) = with(world, key, |mirror| take(&mut mirror.places)) else { return };
-    let component = world.register_component::<MirroredPairs<R>>();
+    let places = with::<C, _>(world, |mirror| Some(take(&mut mirror.relations.get_mut(&key)?.places)));
+    let Some(mut places) = places.flatten() else { return };
+    let component = world.register_component::<C>();
     if let Some(id) = fetch::store(world).and_then(|store| key.relation(store)) {
         ops::note_mirror(world, id, component);
     }
@@ -181,11 +237,13 @@ pub(super) fn read_journal<R: MirroredRelation>(world: &mut World) {
     }
     if !is_known {
         // Those of entities without pairs go.
-        due.extend(holders::<MirroredPairs<R>>(world).into_iter().map(Due::from));
+        due.extend(holders::<C>(world).into_iter().map(Due::from));
     }
-    with(world, key, |mirror| {
-        mirror.places = places;
-        mirror.cursor = end;
+    with::<C, _>(world, |mirror| {
+        if let Some(index) = mirror.relations.get_mut(&key) {
+            index.places = places;
+            index.cursor = end;
+        }
         mirror.due.extend(due);
     });
 }
@@ -222,36 +280,36 @@ fn holders<C: Component>(world: &World) -> Vec<Entity> {
 }
 
 /// Makes the component of an entity say what its pairs are. Nothing is written if it does.
-fn write_back<R: MirroredRelation>(world: &mut World, due: Due) {
+fn write_back<C: MirrorComponent>(world: &mut World, due: Due) {
     let source = due.source;
-    let key = Followed::of::<R>();
     let may_write = world.entities().contains_spawned(source)
-        && with(world, key, |mirror| !mirror.written.contains(&source)) == Some(true);
+        && with::<C, _>(world, |mirror| !mirror.written.contains(&source)) == Some(true);
     // What was written meanwhile is applied first, and written back then.
     if !may_write {
         return;
     }
     // What changed in other ways as well is due in itself.
-    if let Some((pair, count)) = due.inserted.and_then(|target| read_last::<R>(world, source, target))
-        && world.get::<MirroredPairs<R>>(source).is_some_and(|there| there.pairs.len() + 1 == count)
+    if let Some((pair, count)) = due.inserted.and_then(|target| C::read_last(world, source, target))
+        && world.get::<C>(source).is_some_and(|there| there.pairs().len() + 1 == count)
     {
-        let writing = Writing::new::<R>(world, source);
-        let push = |there: &mut MirroredPairs<R>| there.pairs.push(pair);
+        let writing = Writing::<C>::new(world, source);
+        let push = |there: &mut C| there.push(pair);
         let _ = writing.world.modify_component(source, push);
         return writing.finish();
     }
-    let now = read::<R>(world, source);
-    let is_right = match world.get::<MirroredPairs<R>>(source) {
-        Some(there) => !now.pairs.is_empty() && there.is_same(&now),
-        None => now.pairs.is_empty(),
+    let now = C::read(world, source);
+    let is_empty = now.pairs().is_empty();
+    let is_right = match world.get::<C>(source) {
+        Some(there) => !is_empty && there.is_same(&now),
+        None => is_empty,
     };
     if is_right {
         return;
     }
-    let writing = Writing::new::<R>(world, source);
+    let writing = Writing::<C>::new(world, source);
     let Ok(mut source) = writing.world.get_entity_mut(source) else { return };
-    if now.pairs.is_empty() {
-        source.remove::<MirroredPairs<R>>();
+    if is_empty {
+        source.remove::<C>();
     } else {
         source.insert(now);
     }
@@ -259,17 +317,16 @@ fn write_back<R: MirroredRelation>(world: &mut World, due: Due) {
 }
 
 /// A component is being written here, until its hooks have seen that. After a panic it is looked at again.
-struct Writing<'w> {
+struct Writing<'w, C: MirrorComponent> {
     world: &'w mut World,
-    key: Followed,
     source: Option<Entity>,
+    component: PhantomData<C>,
 }
 
-impl<'w> Writing<'w> {
-    fn new<R: MirroredRelation>(world: &'w mut World, source: Entity) -> Self {
-        let key = Followed::of::<R>();
-        with(world, key, |mirror| mirror.writing = Some(source));
-        Self { world, key, source: Some(source) }
+impl<'w, C: MirrorComponent> Writing<'w, C> {
+    fn new(world: &'w mut World, source: Entity) -> Self {
+        with::<C, _>(world, |mirror| mirror.writing = Some(source));
+        Self { world, source: Some(source), component: PhantomData }
     }
 
     fn finish(mut self) {
@@ -277,39 +334,12 @@ impl<'w> Writing<'w> {
     }
 }
 
-impl Drop for Writing<'_> {
+impl<C: MirrorComponent> Drop for Writing<'_, C> {
     fn drop(&mut self) {
         let source = self.source;
-        with(self.world, self.key, |mirror| {
+        with::<C, _>(self.world, |mirror| {
             mirror.writing = None;
             mirror.due.extend(source.map(Due::from));
         });
     }
-}
-
-/// Notes the pairs whose values were written in place since that was looked at last.
-pub(super) fn note_written_values<R: MirroredRelation>(world: &mut World) {
-    let key = Followed::of::<R>();
-    let Some((seen, since)) = with(world, key, |mirror| mirror.lent) else { return };
-    let Some(values) = world.get_resource::<PairData<R>>().filter(|values| values.lent() != seen) else {
-        return;
-    };
-    let lent = values.lent();
-    let now = world.read_change_tick();
-    let Some((store, id)) = fetch::store(world).and_then(|store| Some((store, key.relation(store)?))) else {
-        return;
-    };
-    let index = store.relation(id);
-    let is_newer = |source, target| {
-        let tick = index.row(source, target).and_then(|row| values.changed(row));
-        tick.is_some_and(|tick| tick.is_newer_than(since, now))
-    };
-    let written: Vec<Entity> =
-        index.iter().filter(|&(source, target)| is_newer(source, target)).map(|(source, _)| source).collect();
-    // What is written from now on has a later tick.
-    world.increment_change_tick();
-    with(world, key, |mirror| {
-        mirror.lent = (lent, now);
-        mirror.due.extend(written.into_iter().map(Due::from));
-    });
 }

@@ -69,5 +69,5 @@ pub(crate) use {
         change::{WantedPair, set_pairs},
         plan::ValueType,
     },
-    register::relation::note_mirror,
+    register::{relation::note_mirror, watch::announce_relations},
 };

@@ -25,7 +25,9 @@
 //! What is shared is seen by all instances at once when the prefab changes. What was copied is the instance's own: later changes
 //! of the prefab, also new children, do not reach it. When the pair or the prefab goes, the instance keeps its copies.
 //! A pair of `IsA` with an entity that is no prefab copies nothing (Flecs copies its components).
-//! A clone of an instance is an instance with what the original has; nothing is made anew for it.
+//! A clone of an instance is an instance with what the original has; nothing is made anew for it. The same holds for pairs that are
+//! restored: by a [snapshot](crate::snapshot), a save, or a [mirror](crate::mirror) in a scene. What was copied for them is in the
+//! world already, or comes with the scene.
 //!
 //! Observers run as parts are spawned and components are inserted. If they despawn part of the instance, that is left out; if they
 //! despawn part of the prefab, what is left is copied, and that is an error.

@@ -26,12 +26,14 @@ pub(super) fn built_in(type_id: TypeId) -> Option<RelationId> {
 /// Transitive, reflexive and acyclic; an entity may have several bases, of which the first comes first. With a
 /// [`Prefab`] as the base it makes the source an instance, see [`prefab`](crate::prefab).
 #[derive(Relation, Clone, Copy, Debug)]
+#[cfg_attr(feature = "bevy_reflect", derive(bevy_reflect::Reflect), type_path = "bevy_relations::relation")]
 #[relation(tag, transitive, reflexive, on_instantiate = DontInherit)]
 pub struct IsA;
 
 /// `(SlotOf, prefab)`: the source is a part of the prefab that each instance offers: as the target of a pair of which the source is
 /// the relation, see [`prefab`](crate::prefab).
 #[derive(Relation, Clone, Copy, Debug)]
+#[cfg_attr(feature = "bevy_reflect", derive(bevy_reflect::Reflect), type_path = "bevy_relations::relation")]
 #[relation(tag, exclusive, on_instantiate = DontInherit)]
 pub struct SlotOf;
 

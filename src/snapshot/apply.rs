@@ -60,8 +60,9 @@ impl PairSnapshot {
     /// replaced. Other relations change only as companions: `with` adds pairs of relations that are not in the snapshot.
     ///
     /// All rules of relations hold, for what is there in the end: pairs may change places in a hierarchy. Removals come before
-    /// insertions, as for [`replace_targets`](crate::WorldPairExt::replace_targets). What an observer then changes is not undone;
-    /// nor is what an inserted pair brings: an entity that gets its `IsA` pair to a prefab back gets copies of its children again.
+    /// insertions, as for [`replace_targets`](crate::WorldPairExt::replace_targets). What an observer then changes is not undone.
+    /// An entity that gets its `IsA` pair with a prefab back gets nothing else: nothing is instantiated again, since what was copied
+    /// for the pair stays when it is removed.
     ///
     /// # Errors
     /// If a rule would be broken, or an entity of a pair has been despawned since: the first such pair. Then nothing has

@@ -177,12 +177,6 @@ impl PairStore {
         self.relations.iter().map(RelationIndex::len).sum()
     }
 
-    /// Counts changes to the pairs of all relations.
-    #[cfg(feature = "bevy_reflect")]
-    pub(crate) fn version(&self) -> u64 {
-        self.relations.iter().map(RelationIndex::version).sum()
-    }
-
     /// What is known of each relation, with its pairs; also of those that are gone.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&RelationEntry, &RelationIndex)> {
         self.registry.entries().zip(&self.relations)

@@ -168,12 +168,6 @@ impl<'w, 's> AnyPairs<'w, 's> {
         is_known.then(|| registry.name_of(relation))
     }
 
-    /// Counts changes to the pairs of all relations: two reads that give the same number saw the same pairs.
-    #[cfg(feature = "bevy_reflect")]
-    pub(super) fn version(&self) -> u64 {
-        self.relations.map_or(0, |relations| relations.store.version())
-    }
-
     fn views_of(&self, entity: Entity) -> impl Iterator<Item = RelationView<'w, 's>> + use<'w, 's> {
         self.relations.into_iter().flat_map(move |relations| {
             relations.relations_of(entity).map(move |relation| relations.view(relation))

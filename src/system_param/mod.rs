@@ -9,8 +9,6 @@ mod pairs;
 mod pairs_mut;
 mod removed;
 mod value;
-#[cfg(feature = "bevy_reflect")]
-mod view;
 
 pub use any_pairs::AnyPairs;
 pub use cascade::{CascadeItems, CascadeIter, CascadeQuery};
@@ -19,9 +17,5 @@ pub use pair_query::{PairEdge, PairIter, PairIterMut, PairQuery, PairTargetIter,
 pub use pairs::Pairs;
 pub use pairs_mut::PairsMut;
 pub use removed::{RemovedPairIter, RemovedPairs};
-#[cfg(feature = "bevy_reflect")]
-pub use view::{PairView, PairsView};
 
 pub(crate) use value::any_pair_value;
-#[cfg(feature = "bevy_reflect")]
-pub(crate) use view::refresh_views;

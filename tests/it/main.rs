@@ -88,6 +88,8 @@ mod mirror_model;
 #[cfg(feature = "bevy_reflect")]
 mod mirror_refused;
 #[cfg(feature = "serialize")]
+mod mirror_runtime;
+#[cfg(feature = "serialize")]
 mod mirror_scene;
 mod model;
 mod names;
@@ -100,13 +102,13 @@ mod pair_query_access;
 mod pair_query_lists;
 mod pair_query_targets;
 mod pairs_mut;
-#[cfg(feature = "bevy_reflect")]
-mod pairs_view;
 mod panics;
 mod prefab_copies;
 mod prefab_observers;
 mod prefabs;
 mod prefabs_model;
+#[cfg(feature = "serialize")]
+mod prefabs_restored;
 mod propagate;
 mod reads;
 mod removal_causes;

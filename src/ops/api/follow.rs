@@ -19,7 +19,7 @@ use bevy_ecs::{
 use core::any::TypeId;
 
 /// A relation that is followed. That of a type may get another entity.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Followed {
     Type(TypeId),
     Entity(Entity),

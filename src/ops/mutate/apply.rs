@@ -1,6 +1,7 @@
 //! Carries out a plan: the values are stored, pairs are removed and inserted, and their events triggered.
 
 use super::{
+    bare::Bare,
     error::{BrokenConstraint, ConstraintError, InsertPairError, store_removed},
     event::{self, PairChange, PairEvent, Removal},
     operation::despawn_orphans,
@@ -13,7 +14,7 @@ use crate::{
     fetch,
     id::StoredPair,
     ops::register::report::report_warning,
-    relation::{Adopted, InsertMade},
+    relation::{Adopted, IS_A, InsertMade},
     store::PairStore,
 };
 use alloc::vec::Vec;
@@ -34,7 +35,7 @@ pub(super) fn apply(
     mut given: Option<&mut Given<'_>>,
 ) -> Result<(), InsertPairError> {
     let InsertPlan { mut removals, dropped, mut insertions, adopted, mut ends, .. } = plan;
-    let InsertPlan { adopted_dropped, orders, .. } = plan;
+    let InsertPlan { adopted_dropped, orders, restores, .. } = plan;
     let defaults = ends.make_defaults();
     let mut deferred = DeferredWorld::from(&mut *world);
     // The last that may panic with everything as it was.
@@ -57,8 +58,12 @@ pub(super) fn apply(
     }
     for &Insertion { pair, replaced, .. } in &insertions {
         if event::is_observed(world, PairEvent::Inserted, pair) {
-            let world = &mut DeferredWorld::from(&mut *world);
-            rest.run(|| event::trigger(world, PairChange::Inserted { replaced }, pair));
+            rest.run(|| match restores && pair.relation == IS_A {
+                false => trigger_inserted(world, pair, replaced),
+                true => {
+                    trigger_inserted(Bare::begin(world, pair.source, pair.target).world(), pair, replaced);
+                }
+            });
             observed = true;
         }
     }
@@ -83,6 +88,10 @@ pub(super) fn apply(
     }
     rest.finish();
     Ok(())
+}
+
+fn trigger_inserted(world: &mut World, pair: StoredPair, replaced: bool) {
+    event::trigger(&mut DeferredWorld::from(world), PairChange::Inserted { replaced }, pair);
 }
 
 /// Inserts the components that ends of new pairs lack, and reports what they should be and are not.

@@ -113,7 +113,8 @@ pub(crate) fn replace_targets<R: Relation>(
     NewPairs::new(source, relation, Present::Keep, pairs).carry_out(world, ends)
 }
 
-/// Makes the pairs that `source` has of a relation exactly these, with the values that they bring and in this order.
+/// Makes the pairs that `source` has of a relation exactly these, with the values that they bring and in this order. Nothing is
+/// instantiated for pairs of `IsA`.
 ///
 /// # Errors
 /// The first rule that is broken by one of the pairs; then nothing has changed.
@@ -207,7 +208,7 @@ impl Request for NewPairs {
         let new = self.pairs.iter().filter(changes).map(|pair| {
             (self.pair_with(pair.target), pair.value.as_ref().map(|(value_type, _)| *value_type))
         });
-        let mut plan = plan_all(world, store, new, ends)?;
+        let mut plan = plan_all(world, store, new, ends, self.present != Present::Keep)?;
         // The pair of an exclusive relation gives way in the plan.
         if !index.is_exclusive() {
             let old = index.targets(self.source).filter(|target| !self.numbers.contains_key(target));
@@ -345,7 +346,7 @@ impl Request for NewTarget {
                 column.map(|column| ValueType { type_id: column.value_type(), name: column.value_name() });
             (StoredPair { source, relation, target: to }, value_type)
         });
-        let mut plan = plan_all(world, store, new, ends)?;
+        let mut plan = plan_all(world, store, new, ends, false)?;
         // The pairs of an exclusive relation give way in the plan.
         if !index.is_exclusive() {
             let old = index.sources(from).map(|source| self.old(source)).collect();

@@ -118,6 +118,8 @@ pub(crate) struct InsertPlan {
     pub(crate) lost: SmallVec<[RelationId; 1]>,
     /// A pair that is to be inserted has a key, which another pair may have.
     pub(crate) has_keys: bool,
+    /// The pairs were there before, or are said to be: an instance that gets its base back has what is copied from it.
+    pub(super) restores: bool,
     pub(crate) orders: Vec<PairOrder>,
 }
 
@@ -185,7 +187,7 @@ pub(crate) fn plan(
     planner.finish()
 }
 
-/// [`plan`] for several pairs, each with what is known of its value.
+/// [`plan`] for several pairs, each with what is known of its value. `restores`: see [`InsertPlan::restores`].
 ///
 /// # Errors
 /// The first rule that is broken, by one of the pairs or by a companion: also if two of them need the only target that a source
@@ -195,8 +197,10 @@ pub(super) fn plan_all(
     store: &PairStore,
     pairs: impl IntoIterator<Item = (StoredPair, Option<ValueType>)>,
     ends: EndCheck<'_>,
+    restores: bool,
 ) -> Result<InsertPlan, InsertPairError> {
     let mut planner = Planner::new(world, store, ends);
+    planner.plan.restores = restores;
     for (pair, given) in pairs {
         planner.given = given;
         planner.add(pair, true)?;
@@ -206,7 +210,7 @@ pub(super) fn plan_all(
     Ok(plan)
 }
 
-/// [`plan_all`] for pairs that are all that there is of some relations: no companions of these are added. What depends on
+/// [`plan_all`] for pairs that were there before, and that are all that there is of some relations: no companions of these are added. What depends on
 /// other pairs, one-of and acyclic, is left to the caller.
 ///
 /// # Errors
@@ -220,6 +224,7 @@ pub(super) fn plan_whole(
 ) -> Result<InsertPlan, InsertPairError> {
     let mut planner = Planner::new(world, store, ends);
     planner.whole = Some(relations);
+    planner.plan.restores = true;
     for (pair, given) in pairs {
         planner.given = given;
         planner.add(pair, true)?;
@@ -441,6 +446,7 @@ impl<'a> Planner<'a> {
         // What is copied may contain such an instance, which was made when that was allowed, and ends.
         if pair.relation == IS_A
             && self.is_part_of_prefab(pair.source, pair.target)
+            && !self.plan.restores
             && !is_bare_base(self.world, pair.source, pair.target)
         {
             return Err(InsertPairError::InsidePrefab { pair: error() });

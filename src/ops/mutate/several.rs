@@ -74,7 +74,7 @@ impl NewPairs<'_> {
         let pairs = self.pairs[..count].iter().map(|pair| self.stored(world, store, pair));
         let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
         check_exclusive(world, store, pairs.iter().map(|(pair, _)| *pair))?;
-        plan_all(world, store, pairs, ends)
+        plan_all(world, store, pairs, ends, false)
     }
 
     /// The number of the pair of which a plan has the value.

@@ -62,6 +62,14 @@ pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<Relati
     }
     store.create_index(id);
     note_relation(store, id, entity);
+    #[cfg(feature = "bevy_reflect")]
+    if type_id.is_none() {
+        watch::announce(world, entity);
+        // That may have run users' code.
+        if ensure_store(world).registry().of_entity(entity) != Some(id) {
+            return Err(TraitsError::Dead { entity });
+        }
+    }
     Ok(id)
 }
 

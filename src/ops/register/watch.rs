@@ -120,3 +120,23 @@ impl Drop for Respawn<'_> {
         }
     }
 }
+
+/// What is called with each new run-time relation.
+#[cfg(feature = "bevy_reflect")]
+#[derive(Resource, Default)]
+struct NewRelations(Vec<fn(&mut World, Entity)>);
+
+/// Calls a function with each run-time relation that there will be, before its first pair. It may run users' code.
+#[cfg(feature = "bevy_reflect")]
+pub(crate) fn announce_relations(world: &mut World, announce: fn(&mut World, Entity)) {
+    let mut all = world.get_resource_or_init::<NewRelations>();
+    if !all.0.iter().any(|&known| core::ptr::fn_addr_eq(known, announce)) {
+        all.0.push(announce);
+    }
+}
+
+#[cfg(feature = "bevy_reflect")]
+pub(super) fn announce(world: &mut World, relation: Entity) {
+    let Some(all) = world.get_resource::<NewRelations>() else { return };
+    all.0.clone().into_iter().for_each(|announce| announce(world, relation));
+}

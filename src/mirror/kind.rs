@@ -1,0 +1,55 @@
+//! What the components that mirror pairs have in common.
+
+use super::error::MirrorError;
+use crate::{ops::Followed, relation::TraitsError, store::PairStore};
+use alloc::vec::Vec;
+use bevy_ecs::{
+    component::{Component, Immutable},
+    entity::Entity,
+    world::World,
+};
+use bevy_reflect::{FromReflect, GetTypeRegistration, Typed};
+
+/// A component that shows pairs of its entity.
+pub(super) trait MirrorComponent:
+    Component<Mutability = Immutable> + Clone + Default + FromReflect + Typed + GetTypeRegistration
+{
+    /// A pair as the component shows it.
+    type Pair;
+
+    /// Mirrors from now on.
+    fn start(world: &mut World) -> Result<(), TraitsError>;
+
+    /// The relations whose pairs it shows, with their entities.
+    fn relations(world: &World) -> Vec<(Followed, Entity)>;
+
+    /// Whether there is anything to show.
+    fn shows_any(store: &PairStore, source: Entity) -> bool;
+
+    /// What it is to say.
+    fn read(world: &World, source: Entity) -> Self;
+
+    /// The last pair of all, if that is the one with `target`, and how many pairs there are. `None` if it takes no less to read all.
+    fn read_last(world: &World, source: Entity, target: Entity) -> Option<(Self::Pair, usize)>;
+
+    fn pairs(&self) -> &[Self::Pair];
+
+    fn push(&mut self, pair: Self::Pair);
+
+    /// Whether both say the same.
+    fn is_same(&self, other: &Self) -> bool;
+
+    /// Makes the pairs of an entity those of the component as far as the rules allow it.
+    fn set_pairs(&self, world: &mut World, source: Entity, errors: &mut Errors);
+
+    /// Notes what has changed without an event.
+    fn note_silent_changes(world: &mut World);
+}
+
+/// Why a component is not, or not in full, what the pairs are now.
+#[derive(Default)]
+pub(super) struct Errors {
+    pub(super) now: Vec<MirrorError>,
+    /// What may be otherwise once the rest of a scene is there.
+    pub(super) for_now: Vec<MirrorError>,
+}

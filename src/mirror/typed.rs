@@ -1,0 +1,134 @@
+//! [`MirroredPairs`] as a component that mirrors pairs.
+
+use super::{
+    apply::maintain,
+    component::{MirroredPair, MirroredPairs, MirroredRelation, is_same_value},
+    kind::{Errors, MirrorComponent},
+    read::{read, read_last},
+    set::{Wanted, resolve, set_pairs},
+    state::{Due, with},
+    write,
+};
+use crate::{
+    fetch,
+    id::StoredPair,
+    ops::{self, Followed, ValueType},
+    relation::{BoxedValue, TraitsError},
+    store::{PairData, PairStore},
+};
+use alloc::{boxed::Box, vec::Vec};
+use bevy_ecs::{entity::Entity, world::World};
+use core::any::{TypeId, type_name};
+
+impl<R: MirroredRelation> MirrorComponent for MirroredPairs<R> {
+    type Pair = MirroredPair<R>;
+
+    fn start(world: &mut World) -> Result<(), TraitsError> {
+        ops::register_relation::<R>(world)?;
+        write::start::<Self>(world, !R::traits().is_transient(), maintain::<Self>);
+        Ok(())
+    }
+
+    fn relations(world: &World) -> Vec<(Followed, Entity)> {
+        let key = Followed::of::<R>();
+        key.entity(world).map(|entity| (key, entity)).into_iter().collect()
+    }
+
+    fn shows_any(store: &PairStore, source: Entity) -> bool {
+        Followed::of::<R>().relation(store).is_some_and(|id| store.relation(id).has_any(source))
+    }
+
+    fn read(world: &World, source: Entity) -> Self {
+        read(world, source)
+    }
+
+    fn read_last(world: &World, source: Entity, target: Entity) -> Option<(MirroredPair<R>, usize)> {
+        read_last(world, source, target)
+    }
+
+    fn pairs(&self) -> &[MirroredPair<R>] {
+        &self.pairs
+    }
+
+    fn push(&mut self, pair: MirroredPair<R>) {
+        self.pairs.push(pair);
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.says_same(other)
+    }
+
+    fn set_pairs(&self, world: &mut World, source: Entity, errors: &mut Errors) {
+        let entity = match ops::register_relation::<R>(world) {
+            Ok(entity) => entity,
+            Err(error) => return errors.now.push(error.into()),
+        };
+        let listed = self.pairs.iter().map(|pair| (&pair.target, pair));
+        let pairs = resolve(world, source, entity, listed, errors);
+        let choose = |world: &World, stored, wanted: Wanted<&MirroredPair<R>>, _: &mut Errors| {
+            (wanted.mirrored.place, changed_value(world, stored, wanted))
+        };
+        set_pairs::<Self, _>(world, source, (Followed::of::<R>(), entity), pairs, choose, errors);
+    }
+
+    fn note_silent_changes(world: &mut World) {
+        note_written_values::<R>(world);
+    }
+}
+
+/// The value that a pair is to get: none if it has the same.
+fn changed_value<R: MirroredRelation>(
+    world: &World,
+    pair: StoredPair,
+    wanted: Wanted<&MirroredPair<R>>,
+) -> Option<(ValueType, BoxedValue)> {
+    let Wanted { mirrored, value, .. } = wanted;
+    match mirrored.value.as_ref().filter(|_| size_of::<R>() > 0) {
+        Some(own) if stored_value::<R>(world, pair).is_some_and(|stored| is_same_value(stored, own)) => None,
+        Some(own) => {
+            let value_type = ValueType { type_id: TypeId::of::<R>(), name: type_name::<R>() };
+            Some((value_type, Box::new(own.clone())))
+        }
+        None => value.filter(|_| !is_stored(world, pair, mirrored)),
+    }
+}
+
+/// The value of a pair in the store.
+fn stored_value<R: MirroredRelation>(world: &World, pair: StoredPair) -> Option<&R> {
+    let row = fetch::store(world)?.relation(pair.relation).row(pair.source, pair.target)?;
+    world.get_resource::<PairData<R>>()?.get(row)
+}
+
+/// Whether a pair with a type as its target has the value that the component says.
+fn is_stored<R: MirroredRelation>(world: &World, pair: StoredPair, mirrored: &MirroredPair<R>) -> bool {
+    let there = read::<R>(world, pair.source);
+    there.pairs.iter().any(|stored| stored.target == mirrored.target)
+}
+
+/// Notes the pairs whose values were written in place since that was looked at last.
+fn note_written_values<R: MirroredRelation>(world: &mut World) {
+    let Some((seen, since)) = with::<MirroredPairs<R>, _>(world, |mirror| mirror.lent) else { return };
+    let Some(values) = world.get_resource::<PairData<R>>().filter(|values| values.lent() != seen) else {
+        return;
+    };
+    let lent = values.lent();
+    let now = world.read_change_tick();
+    let Some((store, id)) =
+        fetch::store(world).and_then(|store| Some((store, store.registry().of_type::<R>()?)))
+    else {
+        return;
+    };
+    let index = store.relation(id);
+    let is_newer = |source, target| {
+        let tick = index.row(source, target).and_then(|row| values.changed(row));
+        tick.is_some_and(|tick| tick.is_newer_than(since, now))
+    };
+    let written: Vec<Entity> =
+        index.iter().filter(|&(source, target)| is_newer(source, target)).map(|(source, _)| source).collect();
+    // What is written from now on has a later tick.
+    world.increment_change_tick();
+    with::<MirroredPairs<R>, _>(world, |mirror| {
+        mirror.lent = (lent, now);
+        mirror.due.extend(written.into_iter().map(Due::from));
+    });
+}

@@ -1,0 +1,254 @@
+//! [`RuntimeMirroredPairs`] as a component that mirrors pairs.
+
+use super::{
+    apply::maintain,
+    component::is_same_value,
+    error::MirrorError,
+    kind::{Errors, MirrorComponent},
+    read::{read_own_value, read_target},
+    runtime::{RuntimeMirroredPair, RuntimeMirroredPairs, RuntimeRelation},
+    set::{Wanted, resolve, set_pairs, to_stored, value_type},
+    state::{Due, Mirrors, with},
+    write,
+};
+use crate::{
+    fetch,
+    id::{RelationId, StoredPair},
+    ops::{self, Followed, Operation, ValueType, relation_id_of},
+    relation::{BoxedValue, EntityName, TraitsError},
+    store::PairStore,
+};
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
+use bevy_ecs::{entity::Entity, name::Name, reflect::AppTypeRegistry, world::World};
+use bevy_reflect::TypeRegistry;
+
+impl MirrorComponent for RuntimeMirroredPairs {
+    type Pair = RuntimeMirroredPair;
+
+    fn start(world: &mut World) -> Result<(), TraitsError> {
+        ops::use_store(world);
+        ops::announce_relations(world, |world, relation| {
+            write::follow::<Self>(world, Followed::Entity(relation), relation);
+        });
+        write::start::<Self>(world, true, maintain::<Self>);
+        Ok(())
+    }
+
+    fn relations(world: &World) -> Vec<(Followed, Entity)> {
+        let Some(store) = fetch::store(world) else { return Vec::new() };
+        let entities = store.registry().ids().filter(|&id| is_runtime(store, id));
+        let entities = entities.map(|id| store.registry().entry(id).entity);
+        let alive = entities.filter(|&entity| world.entities().contains_spawned(entity));
+        let mut relations: Vec<_> = alive.map(|entity| (Followed::Entity(entity), entity)).collect();
+        relations.sort_unstable();
+        relations
+    }
+
+    fn shows_any(store: &PairStore, source: Entity) -> bool {
+        shown(store, source).next().is_some()
+    }
+
+    fn read(world: &World, source: Entity) -> Self {
+        let Some(store) = fetch::store(world) else { return Self::default() };
+        let mirror = world.get_resource::<Mirrors>().and_then(|mirrors| mirrors.get::<Self>());
+        let mut pairs = Vec::new();
+        for id in shown(store, source) {
+            let (entry, index) = (store.registry().entry(id), store.relation(id));
+            let followed = mirror.and_then(|mirror| mirror.relations.get(&Followed::Entity(entry.entity)));
+            let places = followed.map(|followed| &followed.places).filter(|_| entry.traits.is_ordered());
+            let name = name_of(world, store, id).map(ToString::to_string);
+            pairs.extend(index.targets(source).map(|target| RuntimeMirroredPair {
+                relation: RuntimeRelation { entity: entry.entity, name: name.clone() },
+                target: read_target(world, store, id, source, target),
+                value: with_types(world, |types| read_own_value(world, store, types, id, source, target)),
+                place: places.and_then(|places| places.get(source, target)),
+            }));
+        }
+        Self { pairs }
+    }
+
+    fn read_last(_: &World, _: Entity, _: Entity) -> Option<(RuntimeMirroredPair, usize)> {
+        None
+    }
+
+    fn pairs(&self) -> &[RuntimeMirroredPair] {
+        &self.pairs
+    }
+
+    fn push(&mut self, pair: RuntimeMirroredPair) {
+        self.pairs.push(pair);
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self == other
+    }
+
+    /// Relation by relation. What is not listed goes first: companions of what is listed come afterwards.
+    fn set_pairs(&self, world: &mut World, source: Entity, errors: &mut Errors) {
+        let mut lists: Vec<(Entity, Vec<&RuntimeMirroredPair>)> = Vec::new();
+        for pair in &self.pairs {
+            match resolve_relation(world, source, &pair.relation) {
+                Ok(relation) => match lists.iter_mut().find(|(listed, _)| *listed == relation) {
+                    Some((_, pairs)) => pairs.push(pair),
+                    None => lists.push((relation, Vec::from([pair]))),
+                },
+                Err(error @ MirrorError::UnknownRelation { .. }) => errors.for_now.push(error),
+                Err(error) => errors.now.push(error),
+            }
+        }
+        let unlisted = fetch::store(world).map(|store| {
+            let there = shown(store, source).map(|id| store.registry().entry(id).entity);
+            let unlisted = there.filter(|there| lists.iter().all(|(listed, _)| listed != there));
+            unlisted.map(|relation| (relation, Vec::new())).collect::<Vec<_>>()
+        });
+        let mut operation = Operation::begin(world);
+        for (relation, listed) in unlisted.unwrap_or_default().into_iter().chain(lists) {
+            // Observers of the one before may have despawned either.
+            if operation.world().entities().contains_spawned(source) {
+                set_some(operation.world(), source, relation, &listed, errors);
+            }
+        }
+        operation.finish();
+    }
+
+    /// Relations that have another name.
+    fn note_silent_changes(world: &mut World) {
+        let Some(store) = fetch::store(world) else { return };
+        let names: Vec<(Followed, Option<String>)> = Self::relations(world)
+            .into_iter()
+            .filter_map(|(key, _)| {
+                let name = name_of(world, store, key.relation(store)?).map(ToString::to_string);
+                Some((key, name))
+            })
+            .collect();
+        let renamed = with::<Self, _>(world, |mirror| {
+            let mut renamed = Vec::new();
+            for (key, name) in names {
+                if let Some(index) = mirror.relations.get_mut(&key).filter(|index| index.name != name) {
+                    index.name = name;
+                    renamed.push(key);
+                }
+            }
+            renamed
+        });
+        let Some(store) = fetch::store(world) else { return };
+        let renamed = renamed.unwrap_or_default().into_iter().filter_map(|key| key.relation(store));
+        let due: Vec<Entity> = renamed.flat_map(|id| store.relation(id).all_sources()).collect();
+        with::<Self, _>(world, |mirror| mirror.due.extend(due.into_iter().map(Due::from)));
+    }
+}
+
+/// Whether a relation is one of run time.
+fn is_runtime(store: &PairStore, id: RelationId) -> bool {
+    store.registry().entry(id).type_id.is_none()
+}
+
+/// The relations of an entity whose pairs its component shows.
+fn shown(store: &PairStore, source: Entity) -> impl Iterator<Item = RelationId> + use<'_> {
+    let is_shown = |id| is_runtime(store, id) && !store.registry().entry(id).traits.is_transient();
+    store.relations_of(source).filter(move |&id| is_shown(id))
+}
+
+/// What saves call a relation, too.
+fn name_of<'w>(world: &'w World, store: &'w PairStore, id: RelationId) -> Option<&'w str> {
+    let entry = store.registry().entry(id);
+    entry.name.as_deref().or_else(|| world.get::<Name>(entry.entity).map(Name::as_str))
+}
+
+fn with_types<T>(world: &World, run: impl FnOnce(&TypeRegistry) -> Option<T>) -> Option<T> {
+    match world.get_resource::<AppTypeRegistry>() {
+        Some(types) => run(&types.read()),
+        None => run(&TypeRegistry::empty()),
+    }
+}
+
+/// The entity of a relation.
+fn resolve_relation(
+    world: &mut World,
+    source: Entity,
+    relation: &RuntimeRelation,
+) -> Result<Entity, MirrorError> {
+    if world.entities().contains_spawned(relation.entity) {
+        let id = relation_id_of(world, relation.entity)?;
+        let store = fetch::store(world);
+        return match store.is_some_and(|store| is_runtime(store, id)) {
+            true => Ok(relation.entity),
+            false => Err(unknown(world, source, relation)),
+        };
+    }
+    let store = fetch::store(world).filter(|_| relation.name.is_some());
+    let Some(store) = store else { return Err(unknown(world, source, relation)) };
+    let is_named = |&id: &RelationId| name_of(world, store, id) == relation.name.as_deref();
+    let mut named = store.registry().ids().filter(|&id| is_runtime(store, id)).filter(is_named);
+    match (named.next(), named.next()) {
+        (Some(id), None) => Ok(store.registry().entry(id).entity),
+        (None, _) => Err(unknown(world, source, relation)),
+        (Some(_), Some(_)) => {
+            let source_entity = EntityName::new(world, source);
+            let name = relation.name.clone().unwrap_or_default();
+            Err(MirrorError::AmbiguousRelation { source_entity, name })
+        }
+    }
+}
+
+fn unknown(world: &World, source: Entity, relation: &RuntimeRelation) -> MirrorError {
+    let source_entity = EntityName::new(world, source);
+    let name = relation.name.clone().unwrap_or_else(|| relation.entity.to_string());
+    MirrorError::UnknownRelation { source_entity, name }
+}
+
+/// Makes the pairs of one relation those that are listed.
+fn set_some(
+    world: &mut World,
+    source: Entity,
+    relation: Entity,
+    listed: &[&RuntimeMirroredPair],
+    errors: &mut Errors,
+) {
+    let key = Followed::Entity(relation);
+    let is_hidden = |store: &PairStore| {
+        key.relation(store).is_none_or(|id| store.registry().entry(id).traits.is_transient())
+    };
+    // A transient one is not shown, so its pairs are not those of the component.
+    if fetch::store(world).is_none_or(is_hidden) {
+        return;
+    }
+    let listed = listed.iter().map(|pair| (&pair.target, *pair));
+    let pairs = resolve(world, source, relation, listed, errors);
+    set_pairs::<RuntimeMirroredPairs, _>(world, source, (key, relation), pairs, choose, errors);
+}
+
+/// The place of a pair, and the value that it is to get: none if it has the same.
+fn choose(
+    world: &World,
+    pair: StoredPair,
+    wanted: Wanted<&RuntimeMirroredPair>,
+    errors: &mut Errors,
+) -> (Option<u64>, Option<(ValueType, BoxedValue)>) {
+    let Wanted { mirrored, value, .. } = wanted;
+    let Some(store) = fetch::store(world) else { return (mirrored.place, None) };
+    let value = match (&mirrored.value, store.registry().entry(pair.relation).data) {
+        (Some(own), Some(column)) => {
+            let there = with_types(world, |types| {
+                read_own_value(world, store, types, pair.relation, pair.source, pair.target)
+            });
+            let is_same = there.is_some_and(|there| is_same_value(there.get(), own.get()));
+            let stored = if is_same { None } else { to_stored(world, column, own.get()) };
+            if !is_same && stored.is_none() {
+                let source_entity = EntityName::new(world, pair.source);
+                errors.now.push(MirrorError::WrongValue { source_entity, path: column.value_name().into() });
+            }
+            stored.map(|stored| (value_type(column), stored))
+        }
+        (Some(_), None) | (None, Some(_)) => None,
+        (None, None) => {
+            let target = read_target(world, store, pair.relation, pair.source, pair.target);
+            let is_there = store.relation(pair.relation).has(pair.source, pair.target);
+            value.filter(|_| !is_there || target != mirrored.target)
+        }
+    };
+    (mirrored.place, value)
+}
