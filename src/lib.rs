@@ -25,6 +25,8 @@ pub mod names;
 pub mod prefab;
 pub mod query;
 pub mod relation;
+#[cfg(feature = "scene")]
+pub mod scene;
 pub mod snapshot;
 pub mod system_param;
 pub mod traverse;

@@ -20,12 +20,13 @@ const LAYERS: &[&[&str]] = &[
     &["id"],
     &["relation"],
     &["store"],
-    &["traverse", "fetch", "names"],
+    &["traverse", "fetch"],
+    &["names"],
     &["ops", "graph"],
     &["query", "system_param", "islands", "disabling", "mirror"],
     &["world"],
     &["expr"],
-    &["prefab", "snapshot", "debug"],
+    &["prefab", "scene", "snapshot", "debug"],
     &["plugin"],
 ];
 

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use bevy_ecs::{
     archetype::{ArchetypeGeneration, ArchetypeId},
     component::StorageType,
-    entity::EntityLocation,
+    entity::{Entities, Entity, EntityLocation},
     entity_disabling::DefaultQueryFilters,
     query::{FilteredAccess, FilteredAccessSet, QueryData, QueryFilter, QueryState},
     storage::TableId,
@@ -25,7 +25,9 @@ pub(crate) struct CursorState<D: QueryData, F: QueryFilter = ()> {
     pub(super) dense: bool,
     /// The tables that match if `dense`, else the archetypes.
     matched: BitSet,
-    /// The same, in order.
+    /// The archetypes that match.
+    archetypes: BitSet,
+    /// What matches as in `matched`, in order.
     pub(super) storages: Vec<u32>,
     generation: Option<ArchetypeGeneration>,
     /// `D` is `()`, and whether an entity matches is decided by its storage.
@@ -52,9 +54,20 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
         let in_tables =
             |id| world.components().get_info(id).is_some_and(|i| i.storage_type() == StorageType::Table);
         let dense = D::IS_DENSE && F::IS_DENSE && disabling.into_iter().all(in_tables);
-        let (matched, storages) = (BitSet::default(), Vec::new());
+        let (matched, archetypes, storages) = (BitSet::default(), BitSet::default(), Vec::new());
         let (others, reads_nothing) = (Vec::new(), false);
-        Self { query, data, filter, dense, matched, storages, generation: None, reads_nothing, others }
+        Self {
+            query,
+            data,
+            filter,
+            dense,
+            matched,
+            archetypes,
+            storages,
+            generation: None,
+            reads_nothing,
+            others,
+        }
     }
 
     /// The query that declares the access.
@@ -120,6 +133,9 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
         for &storage in &self.storages {
             self.matched.insert(storage as usize);
         }
+        for archetype in self.query.matched_archetypes() {
+            self.archetypes.insert(archetype.index());
+        }
         if self.reads_nothing {
             // SAFETY: only the structure of the tables is looked at here.
             let tables = unsafe { world.storages().tables.len() };
@@ -150,6 +166,13 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
     #[inline]
     pub(super) fn matches(&self, storage: u32) -> bool {
         self.matched.contains(storage as usize)
+    }
+
+    /// Whether an entity is alive and matches, as far as its archetype decides that.
+    #[inline]
+    pub(crate) fn matches_entity(&self, entities: &Entities, entity: Entity) -> bool {
+        let location = entities.get_spawned(entity);
+        location.is_ok_and(|location| self.archetypes.contains(location.archetype_id.index()))
     }
 
     /// The number of the table or archetype, whichever is matched as a whole.

@@ -10,6 +10,8 @@
 )]
 
 mod ahead;
+mod all_entities;
+mod changed;
 mod cursor;
 mod cursor_set;
 mod cursor_state;
@@ -17,16 +19,19 @@ mod origin;
 #[cfg(feature = "bevy_reflect")]
 mod reflected;
 mod rows;
+mod shared;
 mod slices;
 mod writer;
 
 pub(crate) use ahead::{Ahead, prefetch};
+pub(crate) use all_entities::AllEntities;
 pub(crate) use cursor::{CursorFetch, FetchCursor};
 pub(crate) use cursor_set::CursorSet;
 pub(crate) use cursor_state::CursorState;
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use reflected::{KnownTicks, ReadRights, ReflectCursor};
 pub(crate) use rows::{RowHint, StorageEntities, StorageRows, table_entities, table_row};
+pub use shared::SharedData;
 pub(crate) use slices::{table_slice, table_slice_mut};
 pub(crate) use writer::{LentWriter, Writer};
 

@@ -3,6 +3,7 @@
 //! `ReflectComponent` finds the component id by a hash of the type, and the column anew for each entity. Here the column of the
 //! table that was read last is kept.
 
+use super::changed::TICKS_AT_ONCE;
 use alloc::vec::Vec;
 use bevy_ecs::{
     archetype::Archetype,
@@ -15,9 +16,6 @@ use bevy_ecs::{
 };
 use bevy_reflect::{Reflect, ReflectFromPtr};
 use core::{any::TypeId, cell::UnsafeCell};
-
-/// Ticks that are compared before it is asked whether one of them is new: so many fill a cache line some times over.
-const TICKS_AT_ONCE: usize = 64;
 
 /// The right to read components, on whichever entity they are.
 pub(crate) struct ReadRights<'w, 's> {
@@ -184,24 +182,27 @@ impl<'w> ReflectCursor<'w> {
                 continue;
             }
             known.resize(ticks.len(), unread);
-            let chunks = ticks.chunks(TICKS_AT_ONCE).zip(known.chunks_mut(TICKS_AT_ONCE));
-            for ((ticks, known), entities) in chunks.zip(table.entities().chunks(TICKS_AT_ONCE)) {
-                // SAFETY: nothing writes the component, and so nothing its ticks, as `new` was promised.
-                let read = |tick: &UnsafeCell<Tick>| unsafe { *tick.get() };
-                // Without a branch per tick, so that several are compared at once.
-                if ticks
-                    .iter()
-                    .zip(&*known)
-                    .fold(false, |any, (tick, &known)| any | is_new(read(tick), known))
-                {
-                    for ((tick, known), &entity) in ticks.iter().zip(known).zip(entities) {
-                        if is_new(read(tick), *known) {
-                            *known = read(tick);
-                            each(entity);
-                        }
+            // SAFETY: nothing writes the component, and so nothing its ticks, as `new` was promised.
+            let read = |tick: &UnsafeCell<Tick>| unsafe { *tick.get() };
+            let mut each_of = |ticks: &[UnsafeCell<Tick>], known: &mut [Tick], entities: &[Entity]| {
+                for ((tick, known), &entity) in ticks.iter().zip(known).zip(entities) {
+                    if is_new(read(tick), *known) {
+                        *known = read(tick);
+                        each(entity);
                     }
                 }
+            };
+            let (ticks, last_ticks) = ticks.as_chunks::<TICKS_AT_ONCE>();
+            let (known, last_known) = known.as_chunks_mut::<TICKS_AT_ONCE>();
+            let (entities, last_entities) = table.entities().as_chunks::<TICKS_AT_ONCE>();
+            for ((ticks, known), entities) in ticks.iter().zip(known).zip(entities) {
+                // Without a branch per tick, so that several are compared at once.
+                let pairs = ticks.iter().zip(&*known);
+                if pairs.fold(false, |any, (tick, &known)| any | is_new(read(tick), known)) {
+                    each_of(ticks, known, entities);
+                }
             }
+            each_of(last_ticks, last_known, last_entities);
         }
         len
     }

@@ -1,7 +1,7 @@
 //! Looking up paths, whatever the components are read through.
 
 use super::{error::LookupError, index::NameIndex};
-use crate::relation::AllEntities;
+use crate::fetch::AllEntities;
 use alloc::{string::String, vec::Vec};
 use bevy_ecs::{
     archetype::{Archetype, ArchetypeEntity},

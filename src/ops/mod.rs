@@ -23,6 +23,8 @@ pub use register::keys::{
 };
 pub use register::relation::register;
 
+#[cfg(feature = "scene")]
+pub(crate) use api::bundle::insert_to_type;
 pub(crate) use api::{
     bundle::{insert_to, spawn_batch},
     follow::{Followed, Followers},

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     relation::TraversableRelation,
-    store::{BitSet, RelationIndex},
+    store::{BitSet, RelationIndex, Upward},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -93,7 +93,7 @@ impl MarksFetch<'_> {
         &mut self,
         kept: &MarksState,
         changed: &EntitiesState<(), Changed<C>>,
-        index: &RelationIndex,
+        (index, upward): (&RelationIndex, Option<Upward<'_>>),
     ) -> Option<&BitSet> {
         let Self { world, last_run, this_run, marks } = self;
         if marks.is_none() && world.change_tick() != *this_run {
@@ -110,8 +110,9 @@ impl MarksFetch<'_> {
                     let mut waiting = Vec::new();
                     // SAFETY: as the caller promises.
                     unsafe {
-                        changed.for_each(*world, *last_run, *this_run, |entity| {
-                            mark_above(index, entity, marks, &mut waiting);
+                        changed.for_each_changed(*world, *last_run, *this_run, |entity| match upward {
+                            Some(upward) => mark_upward(upward, entity, marks),
+                            None => mark_above(index, entity, marks, &mut waiting),
                         });
                     }
                 }
@@ -120,6 +121,14 @@ impl MarksFetch<'_> {
             *marks = Some(kept.clone());
         }
         marks.as_deref()
+    }
+}
+
+/// Marks everything above an entity that is alive, in an exclusive relation.
+fn mark_upward(upward: Upward<'_>, mut entity: Entity, marks: &mut BitSet) {
+    while let Some(target) = upward.target(entity).filter(|target| marks.insert(target.index_u32() as usize))
+    {
+        entity = target;
     }
 }
 
@@ -184,7 +193,7 @@ unsafe fn changed_below<R: TraversableRelation, C: Component>(
         return false;
     };
     // SAFETY: the state belongs to the fetch, which has the rights that the caller has.
-    match unsafe { marks.get(kept, changed, index) } {
+    match unsafe { marks.get(kept, changed, (index, pairs.upward)) } {
         Some(marks) => marks.contains(entity.index_u32() as usize),
         // SAFETY: as above.
         None => scratch.0.any_below(index, entity, |entity| unsafe { below.matches(changed, entity) }),

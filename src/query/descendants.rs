@@ -5,6 +5,7 @@ use super::{
     macros::{query_data, require_traversable},
     read::{AllChildren, ReadOrder, ReadPairs},
 };
+use crate::fetch::SharedData;
 use crate::{relation::TraversableRelation, traverse::WalkIter};
 use bevy_ecs::{
     entity::Entity,
@@ -49,7 +50,7 @@ use core::{any::type_name, iter::FusedIterator, marker::PhantomData};
 ///
 /// # Panics
 /// As for [`Down`](super::Down).
-pub struct Descendants<R: TraversableRelation, D: ReadOnlyQueryData + 'static, P: QueryFilter + 'static = ()>(
+pub struct Descendants<R: TraversableRelation, D: 'static, P: QueryFilter + 'static = ()>(
     PhantomData<fn() -> (R, D, P)>,
 );
 
@@ -140,7 +141,7 @@ where
 }
 
 query_data!(
-    [R: TraversableRelation, D: ReadOnlyQueryData + 'static, P: QueryFilter + 'static] Descendants<R, D, P>,
+    [R: TraversableRelation, D: SharedData + 'static, P: QueryFilter + 'static] Descendants<R, D, P>,
     reads DescendantsReads<R, D, P>,
     prepare |world| require_traversable::<R>(world, type_name::<Self>()),
     item<'w, 's> DescendantsItem<'w, 's, D, P>, fetch descendants::<R, D, P>, shrink DescendantsItem::shrink,

@@ -7,6 +7,7 @@ use super::{
     scratch::{Remembered, Scratch},
 };
 use crate::{
+    fetch::SharedData,
     relation::TraversableRelation,
     store::RelationIndex,
     traverse::{Known, Limits, Memo, Met, RelationView},
@@ -62,12 +63,9 @@ use core::{any::type_name, marker::PhantomData};
 ///
 /// # Panics
 /// When a system is initialised, if `R` is a Bevy relationship that allows an entity to point to itself.
-pub struct Down<
-    R: TraversableRelation,
-    D: ReadOnlyQueryData,
-    const MIN: u32 = 1,
-    const MAX: u32 = { u32::MAX },
->(PhantomData<fn() -> (R, D)>);
+pub struct Down<R: TraversableRelation, D, const MIN: u32 = 1, const MAX: u32 = { u32::MAX }>(
+    PhantomData<fn() -> (R, D)>,
+);
 
 /// Query data: as [`Down`], looking at the entity itself first.
 ///
@@ -169,7 +167,7 @@ where
 }
 
 query_data!(
-    [R: TraversableRelation, D: ReadOnlyQueryData, const MIN: u32, const MAX: u32] Down<R, D, MIN, MAX>,
+    [R: TraversableRelation, D: SharedData, const MIN: u32, const MAX: u32] Down<R, D, MIN, MAX>,
     reads DownReads<R, D>,
     prepare |world| {
         const { assert!(MIN <= MAX, "`Down` with a minimum above its maximum matches nothing") };

@@ -1,11 +1,12 @@
 //! What terms read of other entities than the one at hand: data of those that match a filter.
 
 use super::macros::any_entity;
-use crate::fetch::{CursorFetch, CursorState, FetchCursor};
+use crate::fetch::{CursorFetch, CursorState};
 use bevy_ecs::{
     change_detection::Tick,
+    component::Component,
     entity::Entity,
-    query::{FilteredAccessSet, QueryFilter, ReadOnlyQueryData, WorldQuery},
+    query::{Changed, FilteredAccessSet, QueryFilter, ReadOnlyQueryData, WorldQuery},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
 use core::{any::TypeId, fmt, iter::FusedIterator, marker::PhantomData};
@@ -16,39 +17,32 @@ pub struct ReadEntities<D, F, const OPTIONAL: bool>(PhantomData<fn() -> (D, F)>)
 
 pub struct EntitiesState<D: ReadOnlyQueryData, F: QueryFilter>(CursorState<D, F>);
 
-/// Nothing if no entity is asked about.
-pub struct EntitiesFetch<'w, D: ReadOnlyQueryData, F: QueryFilter>(Option<CursorFetch<'w, D, F>>);
+pub struct EntitiesFetch<'w, D: ReadOnlyQueryData, F: QueryFilter> {
+    world: UnsafeWorldCell<'w>,
+    /// Nothing if no entity is asked about.
+    cursor: Option<CursorFetch<'w, D, F>>,
+}
 
-impl<D: ReadOnlyQueryData, F: QueryFilter> EntitiesState<D, F> {
+impl<C: Component> EntitiesState<(), Changed<C>> {
     /// Calls a function with each entity that matches.
     ///
     /// # Safety
     /// `world` must be that of the state, which must be up to date, and must give the right to what it declares.
-    pub(super) unsafe fn for_each(
+    pub(super) unsafe fn for_each_changed(
         &self,
         world: UnsafeWorldCell<'_>,
         last_run: Tick,
         this_run: Tick,
-        mut visit: impl FnMut(Entity),
+        visit: impl FnMut(Entity),
     ) {
         // SAFETY: as the caller promises.
-        let mut cursor = unsafe { FetchCursor::new(&self.0, world, last_run, this_run) };
-        for &storage in cursor.storages() {
-            let rows = cursor.enter(storage);
-            for (entity, row) in (0..rows.len()).filter_map(|at| rows.get(at)) {
-                // SAFETY: the entity is in this row of the storage that was entered, and matches. Items that only read
-                // do not conflict.
-                if unsafe { cursor.fetch_here(entity, row) }.is_some() {
-                    visit(entity);
-                }
-            }
-        }
+        unsafe { self.0.for_each_changed(world, last_run, this_run, visit) };
     }
 }
 
 impl<D: ReadOnlyQueryData, F: QueryFilter> Clone for EntitiesFetch<'_, D, F> {
     fn clone(&self) -> Self {
-        Self(self.0.clone())
+        Self { cursor: self.cursor.clone(), ..*self }
     }
 }
 
@@ -58,7 +52,7 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
     where
         'w: 'short,
     {
-        EntitiesFetch(self.0.map(CursorFetch::shrink))
+        EntitiesFetch { world: self.world, cursor: self.cursor.map(CursorFetch::shrink) }
     }
 
     /// The data of an entity. `None` if it is dead or does not match.
@@ -72,7 +66,7 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
         entity: Entity,
     ) -> Option<D::Item<'w, 's>> {
         // SAFETY: as the caller promises. Items that only read do not conflict.
-        unsafe { self.0.as_mut()?.get(&state.0, entity) }
+        unsafe { self.cursor.as_mut()?.get(&state.0, entity) }
     }
 
     /// Whether there is data of an entity.
@@ -81,8 +75,11 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
     /// As for [`get`](Self::get).
     #[inline]
     pub(super) unsafe fn matches(&mut self, state: &EntitiesState<D, F>, entity: Entity) -> bool {
+        if D::IS_ARCHETYPAL && F::IS_ARCHETYPAL {
+            return state.0.matches_entity(self.world.entities(), entity);
+        }
         // SAFETY: as the caller promises. Items that only read do not conflict.
-        self.0.as_mut().is_some_and(|cursor| unsafe { cursor.find(&state.0, entity) }.is_some())
+        self.cursor.as_mut().is_some_and(|cursor| unsafe { cursor.get(&state.0, entity) }.is_some())
     }
 }
 
@@ -117,10 +114,11 @@ where
         this_run: Tick,
     ) -> EntitiesFetch<'w, D, F> {
         if OPTIONAL && is_unit::<F>() {
-            return EntitiesFetch(None);
+            return EntitiesFetch { world, cursor: None };
         }
         // SAFETY: what is read was declared, and the caller has the right to it.
-        EntitiesFetch(Some(unsafe { CursorFetch::new(&state.0, world, last_run, this_run) }))
+        let cursor = unsafe { CursorFetch::new(&state.0, world, last_run, this_run) };
+        EntitiesFetch { world, cursor: Some(cursor) }
     }
 
     fn init_nested_access(

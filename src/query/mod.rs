@@ -10,6 +10,7 @@ mod entities;
 mod filter;
 mod inherited;
 mod macros;
+mod pair;
 mod position;
 mod reach;
 mod read;
@@ -21,6 +22,7 @@ mod target;
 mod up;
 mod with;
 
+pub use crate::fetch::SharedData;
 pub use changed_below::ChangedBelow;
 pub use descendants::{Descendants, DescendantsItem};
 pub use down::{Down, SelfDown};

@@ -95,14 +95,29 @@ unsafe fn is_related<R: Relation, F: QueryFilter + 'static>(
     if is_unit::<F>() {
         return pairs.is_source(entity);
     }
+    // Of an exclusive relation there is one at most, and a list need not be looked for.
+    let Some(upward) = pairs.upward else {
+        // SAFETY: as the caller promises.
+        return unsafe { is_related_to_any(state, pairs, ends, entity) };
+    };
     // SAFETY: the state belongs to the fetch, which has the rights that the caller has.
+    upward.target(entity).is_some_and(|target| unsafe { ends.matches(state, target) })
+}
+
+/// [`is_related`] for relations that are not exclusive. Apart, so that the rest is short enough to stay in registers.
+///
+/// # Safety
+/// As there.
+#[inline(never)]
+unsafe fn is_related_to_any<R: Relation, F: QueryFilter + 'static>(
+    state: &EntitiesState<(), F>,
+    pairs: &ReadPairsFetch<'_, R>,
+    ends: &mut EntitiesFetch<'_, (), F>,
+    entity: Entity,
+) -> bool {
+    // SAFETY: as the caller promises.
     let matches = |target| unsafe { ends.matches(state, target) };
-    match pairs.index {
-        // There is one at most, and a list need not be looked for.
-        Some(index) if index.is_exclusive() => pairs.first_target(entity).is_some_and(matches),
-        Some(index) => index.targets(entity).any(matches),
-        None => false,
-    }
+    pairs.index.is_some_and(|index| index.targets(entity).any(matches))
 }
 
 /// # Safety

@@ -6,6 +6,7 @@ use super::{
     read::{AllChildren, ReadOrder, ReadPairs},
 };
 use crate::{
+    fetch::SharedData,
     relation::Relation,
     store::{RelationIndex, SourceIter, TargetIter},
     traverse::RelationView,
@@ -43,9 +44,7 @@ use core::{fmt, iter::FusedIterator, marker::PhantomData};
 ///
 /// # Complexity
 /// `O(1)` per source of a target, also per one that does not match; if the entity has several targets, `O(targets)`.
-pub struct Siblings<R: Relation, D: ReadOnlyQueryData + 'static, F: QueryFilter + 'static = ()>(
-    PhantomData<fn() -> (R, D, F)>,
-);
+pub struct Siblings<R: Relation, D: 'static, F: QueryFilter + 'static = ()>(PhantomData<fn() -> (R, D, F)>);
 
 /// Iterator over the other sources of the targets of an entity.
 #[derive(Clone)]
@@ -117,7 +116,7 @@ unsafe fn siblings<'w, 's, R: Relation, D: ReadOnlyQueryData, F: QueryFilter + '
 }
 
 query_data!(
-    [R: Relation, D: ReadOnlyQueryData + 'static, F: QueryFilter + 'static] Siblings<R, D, F>,
+    [R: Relation, D: SharedData + 'static, F: QueryFilter + 'static] Siblings<R, D, F>,
     reads Reads<R, D, F>, prepare |_| (),
     item<'w, 's> DataIter<'w, 's, SiblingIter<'w, 's>, D, F>, fetch siblings::<R, D, F>, shrink DataIter::shrink,
     archetypal false

@@ -4,6 +4,7 @@ use super::{
     climb::{Climb, ClimbFetch, ClimbState},
     macros::{query_data, require_traversable},
 };
+use crate::fetch::SharedData;
 use crate::relation::TraversableRelation;
 use bevy_ecs::{
     entity::Entity,
@@ -67,7 +68,7 @@ use core::{any::type_name, marker::PhantomData};
 ///
 /// # Panics
 /// When a system is initialised, if `R` is a Bevy relationship that allows an entity to point to itself.
-pub struct Up<R: TraversableRelation, D: ReadOnlyQueryData, const MIN: u32 = 1, const MAX: u32 = { u32::MAX }>(
+pub struct Up<R: TraversableRelation, D, const MIN: u32 = 1, const MAX: u32 = { u32::MAX }>(
     PhantomData<fn() -> (R, D)>,
 );
 
@@ -134,14 +135,14 @@ where
 }
 
 query_data!(
-    [R: TraversableRelation, D: ReadOnlyQueryData, const MIN: u32, const MAX: u32] Up<R, D, MIN, MAX>,
+    [R: TraversableRelation, D: SharedData, const MIN: u32, const MAX: u32] Up<R, D, MIN, MAX>,
     reads Climb<R, D, MIN, MAX, false>,
     prepare |world| require_traversable::<R>(world, type_name::<Self>()),
     item<'w, 's> D::Item<'w, 's>, fetch climb::<R, D, MIN, MAX, false>, shrink D::shrink, archetypal false
 );
 
 query_data!(
-    [R: TraversableRelation, D: ReadOnlyQueryData, const MIN: u32, const MAX: u32] Cached<Up<R, D, MIN, MAX>>,
+    [R: TraversableRelation, D: SharedData, const MIN: u32, const MAX: u32] Cached<Up<R, D, MIN, MAX>>,
     reads Climb<R, D, MIN, MAX, true>,
     prepare |world| require_traversable::<R>(world, type_name::<Self>()),
     item<'w, 's> D::Item<'w, 's>, fetch climb::<R, D, MIN, MAX, true>, shrink D::shrink, archetypal false

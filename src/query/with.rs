@@ -6,6 +6,7 @@ use super::{
     read::{ReadOrder, ReadPairs, ReadPairsFetch, ReadPairsState},
 };
 use crate::{
+    fetch::SharedData,
     relation::Relation,
     store::{SourceIter, TargetIter},
     traverse::ordered_by,
@@ -50,7 +51,7 @@ use core::marker::PhantomData;
 ///
 /// # Complexity
 /// `O(1)` per target, also per one that does not match.
-pub struct TargetsWith<R: Relation, D: ReadOnlyQueryData + 'static, F: QueryFilter + 'static = ()>(
+pub struct TargetsWith<R: Relation, D: 'static, F: QueryFilter + 'static = ()>(
     PhantomData<fn() -> (R, D, F)>,
 );
 
@@ -81,7 +82,7 @@ pub struct TargetsWith<R: Relation, D: ReadOnlyQueryData + 'static, F: QueryFilt
 ///
 /// # Complexity
 /// `O(1)` per source, also per one that does not match.
-pub struct SourcesWith<R: Relation, D: ReadOnlyQueryData + 'static, F: QueryFilter + 'static = ()>(
+pub struct SourcesWith<R: Relation, D: 'static, F: QueryFilter + 'static = ()>(
     PhantomData<fn() -> (R, D, F)>,
 );
 
@@ -121,13 +122,13 @@ unsafe fn sources<'w, 's, R: Relation, D: ReadOnlyQueryData, F: QueryFilter + 's
 }
 
 query_data!(
-    [R: Relation, D: ReadOnlyQueryData + 'static, F: QueryFilter + 'static] TargetsWith<R, D, F>,
+    [R: Relation, D: SharedData + 'static, F: QueryFilter + 'static] TargetsWith<R, D, F>,
     reads TargetReads<R, D, F>, prepare |_| (),
     item<'w, 's> DataIter<'w, 's, TargetIter<'w>, D, F>, fetch targets::<R, D, F>, shrink DataIter::shrink, archetypal false
 );
 
 query_data!(
-    [R: Relation, D: ReadOnlyQueryData + 'static, F: QueryFilter + 'static] SourcesWith<R, D, F>,
+    [R: Relation, D: SharedData + 'static, F: QueryFilter + 'static] SourcesWith<R, D, F>,
     reads SourceReads<R, D, F>, prepare |_| (),
     item<'w, 's> DataIter<'w, 's, SourceIter<'w>, D, F>, fetch sources::<R, D, F>, shrink DataIter::shrink, archetypal false
 );

@@ -1,6 +1,6 @@
 //! Relations and tags that every world has.
 
-use bevy_ecs::{entity_disabling::Disabled, hierarchy::ChildOf, query::Allow};
+use bevy_ecs::hierarchy::ChildOf;
 use bevy_relations_macros::Relation;
 
 use crate::id::RelationId;
@@ -44,9 +44,6 @@ pub(crate) struct Tagged;
 /// made after the first use of relations in their world, to which adding [`RelationsPlugin`](crate::RelationsPlugin) belongs.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Prefab;
-
-/// A filter that lets those entities through which ordinary queries skip: they have pairs and names too.
-pub(crate) type AllEntities = (Allow<Disabled>, Allow<Prefab>);
 
 /// Stands for every relation: `On<PairInserted<Wildcard>>` observes them all.
 #[derive(Clone, Copy, Debug)]

@@ -21,7 +21,7 @@ mod registry;
 mod text;
 mod traits;
 
-pub(crate) use builtin::{AllEntities, BUILT_INS, CHILD_OF, IS_A, SLOT_OF, Tagged};
+pub(crate) use builtin::{BUILT_INS, CHILD_OF, IS_A, SLOT_OF, Tagged};
 pub use builtin::{IsA, Prefab, SlotOf, Wildcard};
 pub use constraint::{EndConstraint, OnMissing};
 #[cfg(feature = "bevy_reflect")]

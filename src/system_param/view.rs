@@ -1,7 +1,7 @@
 //! The reflected component [`PairsView`].
 
 use super::AnyPairs;
-use crate::relation::AllEntities;
+use crate::fetch::AllEntities;
 use alloc::{
     string::{String, ToString},
     vec::Vec,

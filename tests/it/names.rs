@@ -167,6 +167,24 @@ fn disabled_entities_and_prefabs_are_found_on_the_world_and_in_systems() {
 }
 
 #[test]
+fn entities_that_a_component_of_the_program_disables_are_found_too() {
+    #[derive(Component)]
+    struct Frozen;
+
+    let mut world = world();
+    world.register_disabling_component::<Frozen>();
+    let ship = world.spawn((Name::new("Ship"), Frozen)).id();
+    let gun = world.spawn((Name::new("Gun"), ChildOf(ship), Frozen)).id();
+    assert_eq!(world.lookup("Ship.Gun"), Ok(gun));
+    let check = move |paths: NamePaths| {
+        assert_eq!(paths.lookup("Ship.Gun"), Ok(gun));
+        assert_eq!(paths.lookup_unique("Ship.Gun"), Ok(gun));
+        assert_eq!(paths.path_of(gun).as_deref(), Some("Ship.Gun"));
+    };
+    world.run_system_once(check).unwrap();
+}
+
+#[test]
 fn a_path_exists_only_where_everybody_has_a_name() {
     let mut world = World::new();
     let root = world.spawn_empty().id();

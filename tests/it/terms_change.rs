@@ -2,6 +2,7 @@
 
 use crate::common::{CrewOf, spawn};
 use bevy_ecs::{
+    component::Mutable,
     prelude::*,
     query::QueryFilter,
     system::{RunSystemOnce, SystemId},
@@ -9,6 +10,7 @@ use bevy_ecs::{
 use bevy_relations::{
     prelude::*,
     query::{AddedPair, ChangedAbove, ChangedBelow, ChangedPair, TargetOf, WithDescendant},
+    relation::TraversableRelation,
 };
 
 #[derive(Relation)]
@@ -231,4 +233,47 @@ fn changes_below_are_seen_by_a_query_state_that_is_not_updated() {
     assert_eq!(query.iter_manual(&world).collect::<Vec<_>>(), [turret]);
     world.entity_mut(gun).remove::<Health>();
     assert_eq!(query.iter_manual(&world).count(), 0);
+}
+
+#[derive(Relation)]
+#[relation(traversable)]
+struct PartOf;
+
+#[derive(Component, Default)]
+#[component(storage = "SparseSet")]
+struct Heat;
+
+#[derive(Component, Default)]
+#[component(summary_tick)]
+struct Dirt;
+
+#[derive(Component, Default)]
+struct Rust;
+
+/// One entity below each of 150, and then writes to those at some places.
+fn assert_changes_are_found<R: TraversableRelation, C: Component<Mutability = Mutable> + Default>(
+    relation: fn() -> R,
+) {
+    let mut world = World::new();
+    let tops: Vec<Entity> = (0..150).map(|_| world.spawn_empty().id()).collect();
+    let below: Vec<Entity> =
+        tops.iter().map(|&top| world.spawn((C::default(), Pair(relation(), top))).id()).collect();
+    let system = matching::<ChangedBelow<R, C>>(&mut world);
+    assert_eq!(world.run_system(system).unwrap(), tops);
+    for places in [&[][..], &[0], &[63], &[64], &[127, 128], &[149], &[0, 1, 63, 64, 100, 148], &[]] {
+        for &place in places {
+            world.get_mut::<C>(below[place]).unwrap().set_changed();
+        }
+        let expected: Vec<Entity> = places.iter().map(|&place| tops[place]).collect();
+        assert_eq!(world.run_system(system).unwrap(), expected);
+    }
+}
+
+#[test]
+fn changes_below_are_found_however_components_are_stored() {
+    assert_changes_are_found::<MountedOn, Rust>(|| MountedOn);
+    assert_changes_are_found::<MountedOn, Dirt>(|| MountedOn);
+    assert_changes_are_found::<MountedOn, Heat>(|| MountedOn);
+    assert_changes_are_found::<PartOf, Rust>(|| PartOf);
+    assert_changes_are_found::<PartOf, Heat>(|| PartOf);
 }

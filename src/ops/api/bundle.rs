@@ -27,7 +27,7 @@ use crate::{
 use alloc::vec::Vec;
 use bevy_ecs::{
     bundle::{Bundle, DynamicBundle, NoBundleEffect},
-    component::{ComponentId, Components, ComponentsRegistrator, StorageType},
+    component::{Component, ComponentId, Components, ComponentsRegistrator, Mutable, StorageType},
     entity::Entity,
     ptr::{MovingPtr, OwningPtr},
     world::{EntityWorldMut, World},
@@ -72,12 +72,23 @@ impl<T: Send + Sync + 'static> PairTarget for TypeTarget<T> {
         source: Entity,
         relation: R,
     ) -> Result<(), InsertPairError> {
-        if size_of::<R>() > 0 {
-            let pair = type_pair::<R, T>(world, source);
-            return insert_slot(world, pair, &mut Some(relation), EndCheck::Now);
-        }
-        insert_to::<R, T, T>(world, source, self.0, EndCheck::Now)
+        insert_to_type(world, source, relation, self, EndCheck::Now)
     }
+}
+
+/// Inserts the pair of `relation` and the entity of `T`, with the value of either.
+pub(crate) fn insert_to_type<R: Relation, T: Send + Sync + 'static>(
+    world: &mut World,
+    source: Entity,
+    relation: R,
+    target: TypeTarget<T>,
+    ends: EndCheck<'_>,
+) -> Result<(), InsertPairError> {
+    if size_of::<R>() > 0 {
+        let pair = type_pair::<R, T>(world, source);
+        return insert_slot(world, pair, &mut Some(relation), ends);
+    }
+    insert_to::<R, T, T>(world, source, target.0, ends)
 }
 
 /// The pair of a relation type and a type as its target.
@@ -117,7 +128,8 @@ pub(crate) fn insert_to<R: Relation, T: Send + Sync + 'static, V: Send + Sync + 
 /// ```
 ///
 /// [`pairs!`](crate::pairs) is shorter for several. A pair is no component: in a `Query`, read the targets with
-/// [`Targets`](crate::Targets), and filter by [`Related`](crate::Related).
+/// [`Targets`](crate::Targets), and filter by [`Related`](crate::Related). As a bundle to remove it has no components, so that
+/// `remove::<Pair<Likes>>()` does nothing: write `remove_pairs::<Likes>()`.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<R: Relation, T: PairTarget = Entity>(pub R, pub T);
 
@@ -165,6 +177,40 @@ impl<R: Relation, T: PairTarget> DynamicBundle for Pair<R, T> {
             entity.world_scope(|world| pair.insert(world, source));
         }
     }
+}
+
+/// What Bevy's batches ask of a pair. No type has it, so that the compiler says this.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "pairs cannot be inserted by Bevy's batches, whose bundles have components only",
+    label = "a pair in a batch",
+    note = "`spawn_batch_with_pair([(bundle, Likes, target)])` spawns many entities with a pair each; \
+            `insert_pair_batch` inserts many pairs"
+)]
+pub trait PairIsNotForBatches {}
+
+impl<R: Relation, T: PairTarget> NoBundleEffect for Pair<R, T> where R: PairIsNotForBatches {}
+
+impl<L: PairList> NoBundleEffect for PairsBundle<L> where L: PairIsNotForBatches {}
+
+/// What a pair in the place of a component asks for. No type has it, so that the compiler says this.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{P}` is a bundle, not a component",
+    label = "a pair in the place of a component",
+    note = "in a query, write `Targets<R>` for `&Pair<R>`, `Related<R>` for `With<Pair<R>>`, and `Unrelated<R>` for \
+            `Without<Pair<R>>`",
+    note = "of one entity, ask with `entity.has_pair::<R>(target)`, or read with `entity.targets::<R>()`"
+)]
+pub trait PairIsNotAComponent<P> {}
+
+#[doc(hidden)]
+impl<R: Relation, T: PairTarget> Component for Pair<R, T>
+where
+    for<'never> &'never Self: PairIsNotAComponent<Self>,
+{
+    const STORAGE_TYPE: StorageType = StorageType::Table;
+    type Mutability = Mutable;
 }
 
 /// Several pairs as one bundle, made by [`pairs!`](crate::pairs).

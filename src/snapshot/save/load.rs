@@ -8,14 +8,14 @@ use super::{
     values,
 };
 use crate::{
-    fetch,
+    fetch::{self, AllEntities},
     id::{RelationId, StoredPair},
     mirror,
     ops::{
         AttemptedPair, InsertPairError, Operation, Restoration, WantedSource, WantedValue, entity_of_type_id,
         use_store,
     },
-    relation::{AllEntities, ColumnRef},
+    relation::ColumnRef,
     snapshot::apply::AppliedPairs,
     store::PairStore,
 };

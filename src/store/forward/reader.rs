@@ -52,7 +52,16 @@ impl Upward<'_> {
     #[inline]
     pub(crate) fn target(self, source: Entity) -> Option<Entity> {
         let target = Entity::try_from_bits(self.forward.targets.get(source.index_u32()))?;
-        (!self.compare || self.forward.place(source).is_some()).then_some(target)
+        if self.compare && !self.is_of(source) {
+            return None;
+        }
+        Some(target)
+    }
+
+    /// Whether the slot with this index is that of the source.
+    #[cold]
+    fn is_of(self, source: Entity) -> bool {
+        self.forward.place(source).is_some()
     }
 
     /// False if a source came first to its target, which may have no other then.

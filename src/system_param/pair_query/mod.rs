@@ -16,6 +16,7 @@ pub use targets::{PairTargetIter, TargetSources};
 
 use super::Pairs;
 use crate::{
+    fetch::SharedData,
     relation::{ExclusiveRelation, Relation},
     store::RelationIndex,
 };
@@ -212,12 +213,15 @@ impl<'s, R, S, T, F, TF> PairQuery<'_, 's, R, S, T, F, TF>
 where
     R: Relation,
     S: QueryData,
-    T: ReadOnlyQueryData,
+    T: QueryData,
     F: QueryFilter,
     TF: QueryFilter,
 {
     /// Calls `each` with every pair and the data of its ends.
-    pub fn for_each(&mut self, mut each: impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>)) {
+    pub fn for_each(&mut self, mut each: impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>))
+    where
+        T: SharedData,
+    {
         self.ends.shorter().visit(&self.pairs, self.scope, self.places, &mut each);
     }
 
@@ -243,14 +247,18 @@ where
     /// # schedule.add_systems(feed).run(&mut world);
     /// # assert_eq!(world.get::<Stock>(farmer).unwrap().0, 3);
     /// ```
-    pub fn iter_lending(&mut self) -> PairIter<'_, 's, R, S, T, F, TF> {
+    pub fn iter_lending(&mut self) -> PairIter<'_, 's, R, S, T, F, TF>
+    where
+        T: SharedData,
+    {
         PairIter::new(&self.pairs, self.ends.shorter(), self.scope)
     }
 
     /// Iterates over the pairs, each with the data of its ends.
     pub fn iter(&self) -> PairIter<'_, 's, R, S, T, F, TF>
     where
-        S: ReadOnlyQueryData,
+        S: SharedData,
+        T: SharedData,
     {
         PairIter::new(&self.pairs, self.ends.shorter(), self.scope)
     }
@@ -264,6 +272,7 @@ where
     where
         R: ExclusiveRelation,
         S: IterQueryData,
+        T: SharedData,
     {
         self.refuse_overlap("iter_mut");
         assert!(

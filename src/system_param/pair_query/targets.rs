@@ -3,7 +3,7 @@
 
 use super::{PairEdge, PairQuery, Pairs, Scope, ends::Ends};
 use crate::{
-    fetch::{FetchCursor, RowHint},
+    fetch::{FetchCursor, RowHint, SharedData},
     relation::Relation,
     store::{ListIter, SourceIter, TargetIter},
 };
@@ -16,7 +16,7 @@ use core::iter::FusedIterator;
 impl<'s, R, S, T, F, TF> PairQuery<'_, 's, R, S, T, F, TF>
 where
     R: Relation,
-    S: ReadOnlyQueryData,
+    S: QueryData,
     T: QueryData,
     F: QueryFilter,
     TF: QueryFilter,
@@ -52,7 +52,10 @@ where
     ///
     /// # Complexity
     /// `O(targets + pairs)`.
-    pub fn for_each_target(&mut self, mut each: impl FnMut(T::Item<'_, 's>, TargetSources<'_, 's, R, S, F>)) {
+    pub fn for_each_target(&mut self, mut each: impl FnMut(T::Item<'_, 's>, TargetSources<'_, 's, R, S, F>))
+    where
+        S: SharedData,
+    {
         let mut targets = self.iter_targets_lending();
         while let Some((target, sources)) = targets.fetch_next() {
             each(target, sources);
@@ -60,7 +63,10 @@ where
     }
 
     /// [`for_each_target`](Self::for_each_target), one target at a time with [`PairTargetIter::fetch_next`].
-    pub fn iter_targets_lending(&mut self) -> PairTargetIter<'_, 's, R, S, T, F, TF> {
+    pub fn iter_targets_lending(&mut self) -> PairTargetIter<'_, 's, R, S, T, F, TF>
+    where
+        S: SharedData,
+    {
         let walk = match (self.scope, self.pairs.index) {
             (_, None) => Walk::One(None),
             (Scope::All, Some(index)) => Walk::All(index.targets_with_sources()),

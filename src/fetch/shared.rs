@@ -1,0 +1,17 @@
+//! The bound on data of which several rows may hold the same.
+
+use bevy_ecs::query::ReadOnlyQueryData;
+
+/// Query data of which several rows can read the same at a time: all that is [`ReadOnlyQueryData`].
+///
+/// Terms that lead to other entities ask for it, since two rows may lead to one entity.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` writes, but several rows may lead to one entity: write sources with `PairQuery::for_each`, targets with \
+               `PairQuery::for_each_target`, hierarchies with `CascadeQuery<R, &mut C, &C>`",
+    label = "must only read",
+    note = "to read, write `&C` instead of `&mut C`"
+)]
+pub trait SharedData: ReadOnlyQueryData {}
+
+#[diagnostic::do_not_recommend]
+impl<D: ReadOnlyQueryData> SharedData for D {}
