@@ -50,6 +50,8 @@ fn round(size: usize, before: usize, beside: Beside) -> impl FnMut(&mut Stopwatc
     }
     let targets: Vec<Entity> = (0..TARGETS).map(|_| world.spawn_empty().id()).collect();
     let sources: Vec<Entity> = (0..size).map(|_| world.spawn_empty().id()).collect();
+    // Observers are entities: the same target has another index where there are more of them.
+    let first = targets[0].index_u32();
     let order = Random::new(71).permutation(size);
     let chosen = move |number: usize, pair: usize| targets[(number + pair * 7) % TARGETS];
     let all = sources.clone();
@@ -75,7 +77,9 @@ fn round(size: usize, before: usize, beside: Beside) -> impl FnMut(&mut Stopwatc
         for (number, &source) in sources.iter().enumerate() {
             let pairs = world.pairs::<Likes>();
             results.extend(pairs.targets(source));
-            sum += results.iter().map(|target| u64::from(target.index_u32())).sum::<u64>() * number as u64;
+            sum +=
+                results.iter().map(|target| u64::from(target.index_u32().wrapping_sub(first))).sum::<u64>()
+                    * number as u64;
             if let Some(shown) = world.get::<MirroredPairs<Likes>>(source) {
                 assert!(shown.targets().eq(results.drain(..)), "the component shows other pairs");
             }
