@@ -162,6 +162,40 @@ impl FlecsWorld {
         self.add(component.id, rule);
     }
 
+    /// Makes an entity a prefab.
+    pub(crate) fn set_prefab(&mut self, entity: Id) {
+        // SAFETY: a constant of the C library, initialized before `main`.
+        let prefab = Id(unsafe { sys::EcsPrefab });
+        self.add(entity, prefab);
+    }
+
+    /// A new instance of a prefab.
+    #[inline]
+    pub(crate) fn instantiate(&mut self, prefab: Id) -> Id {
+        // SAFETY: *World*, *Ids*; a constant of the C library, initialized before `main`.
+        Id(unsafe { sys::ecs_new_w_id(self.raw, pair(Id(sys::EcsIsA), prefab).0) })
+    }
+
+    /// So many new instances of a prefab.
+    pub(crate) fn instantiate_bulk(&mut self, prefab: Id, count: usize, made: &mut Vec<Id>) {
+        // SAFETY: *World*, *Ids*; Flecs returns `count` ids that stay valid until its next structural change.
+        let ids = unsafe {
+            let first = sys::ecs_bulk_new_w_id(self.raw, pair(Id(sys::EcsIsA), prefab).0, count as i32);
+            slice::from_raw_parts(first, count)
+        };
+        made.extend(ids.iter().copied().map(Id));
+    }
+
+    /// The targets of a relation that an entity has, each as its pair, in the order of their numbers.
+    #[inline]
+    pub(crate) fn pairs(&self, entity: Id, relation: Id) -> &[Id] {
+        let ids = self.ids(entity);
+        let first = pair(relation, Id(0)).0;
+        let start = ids.partition_point(|id| id.0 < first);
+        let count = ids[start..].partition_point(|id| id.0 >> 32 == first >> 32);
+        &ids[start..start + count]
+    }
+
     /// Calls [`notice`] whenever a pair that fits `id` is added.
     pub(crate) fn observe(&mut self, id: Id) {
         unsafe extern "C-unwind" fn callback(iterator: *mut sys::ecs_iter_t) {

@@ -8,7 +8,11 @@
 #![expect(unsafe_code, reason = "the C interface of Flecs is unsafe; calls are wrapped one by one here")]
 
 use flecs_ecs::sys;
-use std::{ffi::CString, mem, ptr};
+use std::{
+    collections::BTreeSet,
+    ffi::{CStr, CString},
+    mem, ptr,
+};
 
 /// An entity of Flecs, or an id.
 pub(crate) type Id = u64;
@@ -37,6 +41,8 @@ pub(crate) struct Known {
     pub(crate) with: Id,
     pub(crate) on_instantiate: Id,
     pub(crate) inherit: Id,
+    pub(crate) dont_inherit: Id,
+    pub(crate) slot_of: Id,
     pub(crate) on_delete: Id,
     pub(crate) on_delete_target: Id,
     pub(crate) remove: Id,
@@ -65,6 +71,8 @@ fn known() -> Known {
             with: sys::EcsWith,
             on_instantiate: sys::EcsOnInstantiate,
             inherit: sys::EcsInherit,
+            dont_inherit: sys::EcsDontInherit,
+            slot_of: sys::EcsSlotOf,
             on_delete: sys::EcsOnDelete,
             on_delete_target: sys::EcsOnDeleteTarget,
             remove: sys::EcsRemove,
@@ -160,6 +168,56 @@ impl FlecsWorld {
     pub(crate) fn has(&self, source: Id, id: Id) -> bool {
         // SAFETY: *World*, *Ids*; a read-only call.
         unsafe { sys::ecs_owns_id(self.raw, source, id) }
+    }
+
+    /// Whether an entity has an id itself or through a base.
+    pub(crate) fn has_inherited(&self, source: Id, id: Id) -> bool {
+        // SAFETY: *World*, *Ids*; a read-only call.
+        unsafe { sys::ecs_has_id(self.raw, source, id) }
+    }
+
+    /// Gives the entity a [component](Self::component).
+    pub(crate) fn set(&mut self, entity: Id, component: Id, value: u32) {
+        let size = size_of::<u32>();
+        // SAFETY: *World*, *Ids*; the component has the size of the number, which Flecs copies during the call.
+        unsafe { sys::ecs_set_id(self.raw, entity, component, size, ptr::from_ref(&value).cast()) };
+    }
+
+    /// What an entity has of a [component](Self::component), itself or through a base.
+    pub(crate) fn get(&self, entity: Id, component: Id) -> Option<u32> {
+        // SAFETY: *World*, *Ids*; a read-only call, and the number is copied at once.
+        unsafe { sys::ecs_get_id(self.raw, entity, component).cast::<u32>().as_ref().copied() }
+    }
+
+    /// The entities that have an id themselves, table by table.
+    pub(crate) fn with(&self, id: Id) -> Vec<Id> {
+        let mut found = Vec::new();
+        // SAFETY: *World*, *Ids*.
+        let mut it = unsafe { sys::ecs_each_id(self.raw, id) };
+        // SAFETY: made above and used up here.
+        while unsafe { sys::ecs_each_next(ptr::from_mut(&mut it)) } {
+            // SAFETY: *Rows*; the iterator has `count` entities.
+            found.extend((0..it.count as usize).map(|row| unsafe { *it.entities.add(row) }));
+        }
+        found
+    }
+
+    /// The targets that an entity has of a relation itself, each once: Flecs goes on with those of its bases.
+    pub(crate) fn targets(&self, entity: Id, relation: Id) -> Vec<Id> {
+        // SAFETY: *World*, *Ids*; a read-only call.
+        let target = |place| unsafe { sys::ecs_get_target(self.raw, entity, relation, place) };
+        let targets = (0..).map(target).take_while(|&target| target != 0);
+        let own: BTreeSet<Id> = targets.filter(|&target| self.has(entity, pair(relation, target))).collect();
+        own.into_iter().collect()
+    }
+
+    /// The name of an entity.
+    pub(crate) fn name(&self, entity: Id) -> Option<String> {
+        // SAFETY: *World*, *Ids*; Flecs returns null or a text that lives until the next change, and is copied at once.
+        unsafe {
+            let name = sys::ecs_get_name(self.raw, entity);
+            (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
+        }
     }
 
     pub(crate) fn set_name(&mut self, entity: Id, name: &str) {

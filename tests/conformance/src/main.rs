@@ -1,10 +1,11 @@
 //! `bevy_relations` judged by Flecs.
 //!
-//! `cargo run --release -p bevy_relations_conformance -- [queries|histories] [--cases N] [--seed S] [--case K]`
+//! `cargo run --release -p bevy_relations_conformance -- [queries|histories|prefabs] [--cases N] [--seed S] [--case K]`
 //! gives random cases to Flecs, to an evaluation by definition and to this crate, and compares what they say. It
 //! prints the seed; `--case` repeats one case of it. It exits with 1 if anything differs that no rule of [`rules`]
 //! explains, or if rules explain too much. `--minimal` prints a small case for each rule that came up, `--quick`
-//! leaves out to make differences smaller. `golden` checks the examples of [`golden`], `texts` those of [`texts`].
+//! leaves out to make differences smaller. `golden` checks the examples of [`golden`], `texts` those of [`texts`],
+//! `prefab-cases` those of [`prefab_cases`].
 
 mod flecs;
 mod flecs_world;
@@ -18,6 +19,9 @@ mod oracle;
 #[path = "../../it/ours.rs"]
 mod ours;
 mod parent;
+mod prefab_cases;
+mod prefab_world;
+mod prefabs;
 mod queries;
 mod rules;
 mod seen;
@@ -31,7 +35,7 @@ use queries::Case;
 use std::{env, process::ExitCode};
 use worker::Subject;
 
-const USAGE: &str = "usage: bevy_relations_conformance golden | texts | [queries|histories] [--cases N] [--seed S] [--case K] [--minimal] [--quick]";
+const USAGE: &str = "usage: bevy_relations_conformance golden | texts | prefab-cases | [queries|histories|prefabs] [--cases N] [--seed S] [--case K] [--minimal] [--quick]";
 
 /// Differences that are printed.
 const SHOWN: usize = 12;
@@ -53,7 +57,7 @@ struct Arguments {
 
 fn parse(arguments: &[String]) -> Option<Arguments> {
     let mut parsed = Arguments {
-        subjects: vec![Subject::Queries, Subject::Histories],
+        subjects: vec![Subject::Queries, Subject::Histories, Subject::Prefabs],
         cases: 10_000,
         seed: 1,
         case: None,
@@ -85,11 +89,21 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if let [what] = arguments.as_slice()
-        && (what == "texts" || what == "golden")
+        && let Some(failures) = match what.as_str() {
+            "texts" => Some(texts::failures()),
+            "golden" => Some(golden::failures()),
+            "prefab-cases" => Some(prefab_cases::failures()),
+            _ => None,
+        }
     {
-        let failures = if what == "texts" { texts::failures() } else { golden::failures() };
         failures.iter().for_each(|failure| println!("{failure}"));
         return ExitCode::from(u8::from(!failures.is_empty()));
+    }
+    if let [what, number] = arguments.as_slice()
+        && what == "prefab-case"
+    {
+        number.parse().into_iter().for_each(prefab_cases::run_one);
+        return ExitCode::SUCCESS;
     }
     if let [written, world, query, named] = arguments.as_slice()
         && written == "written"

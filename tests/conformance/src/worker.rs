@@ -6,6 +6,7 @@
 
 use crate::{
     histories::History,
+    prefabs::Forest,
     queries::{Case, DEFINED, Outcome},
 };
 use std::ops::Range;
@@ -15,10 +16,12 @@ use std::ops::Range;
 pub(crate) enum Subject {
     Queries,
     Histories,
+    Prefabs,
 }
 
 impl Subject {
-    const ALL: [(&'static str, Self); 2] = [("queries", Self::Queries), ("histories", Self::Histories)];
+    const ALL: [(&'static str, Self); 3] =
+        [("queries", Self::Queries), ("histories", Self::Histories), ("prefabs", Self::Prefabs)];
 
     pub(crate) fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, subject)| *subject == self).map_or("", |(name, _)| name)
@@ -33,6 +36,7 @@ impl Subject {
         match self {
             Self::Queries => Case::new(seed, number).describe(),
             Self::Histories => History::new(seed, number).describe(),
+            Self::Prefabs => Forest::new(seed, number).describe(),
         }
     }
 }
@@ -64,6 +68,10 @@ pub(crate) fn run(subject: Subject, seed: u64, cases: Range<u64>) {
                 println!("case {number} \n{DEFINED}");
                 History::new(seed, number).run()
             }
+            Subject::Prefabs => {
+                println!("case {number} \n{DEFINED}");
+                Forest::new(seed, number).run()
+            }
         };
         match outcome {
             Outcome::Agree => println!("agree"),
@@ -71,9 +79,16 @@ pub(crate) fn run(subject: Subject, seed: u64, cases: Range<u64>) {
             Outcome::Known(rule) => println!("known {rule}"),
             Outcome::Differ(text) => {
                 println!("differ\n{text}");
-                if subject == Subject::Histories {
-                    let history = History::new(seed, number);
-                    shrink(history, History::smaller, History::run, History::describe);
+                match subject {
+                    Subject::Queries => {}
+                    Subject::Histories => {
+                        let history = History::new(seed, number);
+                        shrink(history, History::smaller, History::run, History::describe);
+                    }
+                    Subject::Prefabs => {
+                        let forest = Forest::new(seed, number);
+                        shrink(forest, Forest::smaller, Forest::run, Forest::describe);
+                    }
                 }
             }
         }

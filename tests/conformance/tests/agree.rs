@@ -29,3 +29,13 @@ fn each_side_accepts_and_refuses_the_texts_that_are_listed() {
 fn random_histories_end_as_in_flecs() {
     assert_succeeds(&["histories", "--cases", "300"]);
 }
+
+#[test]
+fn random_prefabs_and_instances_are_as_in_flecs() {
+    assert_succeeds(&["prefabs", "--cases", "500"]);
+}
+
+#[test]
+fn each_rule_of_prefabs_is_as_in_flecs_or_listed_with_a_reason() {
+    assert_succeeds(&["prefab-cases"]);
+}

@@ -166,6 +166,34 @@ pub const CATALOG: &[Entry] = &[
     Entry::new("inherit", "inherit_1", "an instance with data of its prefab").headline(),
     Entry::new("inherit", "inherit_2", "an instance with data of its prefab's prefab"),
     Entry::new("inherit", "inherit_16", "an instance with data of a prefab 16 steps away").headline(),
+    Entry::new("inherit", "inherit_get_1", "get data of its prefab through an instance, instances in random order")
+        .headline(),
+    Entry::new("inherit", "inherit_get_2", "get data of its prefab's prefab through an instance"),
+    Entry::new("inherit", "inherit_get_16", "get data of a prefab 16 steps away through an instance"),
+    Entry::new(
+        "prefabs",
+        "instantiate",
+        "an instance of a prefab with 10 children, two components each; a component of its own and a shared one",
+    )
+    .headline(),
+    Entry::new("snapshots", "snapshot_take", "copy all pairs, two per entity, per pair").headline(),
+    Entry::new("snapshots", "snapshot_again", "copy all pairs again, when nothing has changed, per pair"),
+    Entry::new(
+        "snapshots",
+        "snapshot_apply",
+        "make all pairs what they were, when a hundredth of the entities has other ones, per pair",
+    )
+    .headline(),
+    Entry::new(
+        "mirror",
+        "mirrored",
+        "insert a tag pair, the first of its source, that a component of the source shows",
+    ),
+    Entry::new(
+        "mirror",
+        "mirrored_second",
+        "insert a tag pair, the second of its source, that a component of the source shows",
+    ),
     Entry::new("names", "names_1", "find an entity without a parent by its name").headline(),
     Entry::new("names", "names_10", "find an entity by a path of 10 names"),
     Entry::new("names", "names_100", "find an entity by a path of 100 names").headline(),

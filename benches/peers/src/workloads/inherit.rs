@@ -1,7 +1,8 @@
 //! Data that instances share with the prefab they were made of.
 
+use super::repeats;
 use crate::{
-    flecs::{FlecsWorld, Id, Kind, pair},
+    flecs::{self, FlecsWorld, Id, Kind, pair},
     flecs_query::{FlecsQuery, Term},
     harness::{Contestant, Stopwatch, Workload},
     ours::{self, compile, id_of},
@@ -16,9 +17,11 @@ use bevy_ecs::{
 };
 use bevy_relations::{
     prelude::*,
-    query::{Cached, SelfUp},
+    query::{Cached, Inherited, SelfUp},
     relation::OnInstantiate,
+    world::WorldInheritanceExt,
 };
+use std::iter;
 
 #[derive(Component, Clone, Copy)]
 struct Instance;
@@ -48,9 +51,27 @@ pub(super) fn chain(size: usize, steps: usize) -> Workload {
         Contestant::new("by hand", move || plan.by_hand()),
         Contestant::new("ours", move || plan.term::<SelfUp<IsA, &'static Held>>()),
         Contestant::new("ours kept", move || plan.term::<Cached<SelfUp<IsA, &'static Held>>>()),
+        Contestant::new("ours Inherited", move || plan.term::<Inherited<&'static Held>>()),
         Contestant::new("ours expression", move || plan.expression()),
     ];
     Workload { id, size, elements: size, contestants }
+}
+
+/// The same, each instance asked for by its id, in random order.
+pub(super) fn get(size: usize, steps: usize) -> Workload {
+    let id = match steps {
+        1 => "inherit_get_1",
+        2 => "inherit_get_2",
+        _ => "inherit_get_16",
+    };
+    let plan = Plan { size, steps };
+    let contestants = vec![
+        Contestant::new("flecs", move || plan.flecs_get()),
+        Contestant::new("by hand", move || plan.by_hand_get()),
+        Contestant::new("ours", move || plan.query_get()).goal("flecs", 1.0),
+        Contestant::new("ours in the world", move || plan.world_get()),
+    ];
+    Workload { id, size, elements: repeats(size) * size, contestants }
 }
 
 #[derive(Clone, Copy)]
@@ -69,7 +90,13 @@ impl Plan {
         Held(holder as u32 * 7 + 1)
     }
 
-    fn flecs(self, query: fn(&mut FlecsWorld, &[Term]) -> FlecsQuery) -> impl FnMut(&mut Stopwatch) -> u64 {
+    /// The instances in the order in which they are asked.
+    fn shuffled<T: Copy>(self, made: &[T]) -> Vec<T> {
+        Random::new(62).permutation(self.size).into_iter().map(|number| made[number]).collect()
+    }
+
+    /// A world with the tag of instances, the component, and the instances.
+    fn flecs_world(self) -> (FlecsWorld, Id, flecs::Component<Held>, Vec<Id>) {
         let mut world = FlecsWorld::new();
         let (instance, held) = (world.entity(), world.component::<Held>());
         world.inherit(held);
@@ -85,11 +112,19 @@ impl Plan {
             }
             prefabs.push(prefab);
         }
+        let mut instances = Vec::new();
         for holder in self.choices() {
             let made: Id = world.entity();
             world.add(made, instance);
             world.add(made, pair(is_a, prefabs[holder]));
+            instances.push(made);
         }
+        (world, instance, held, instances)
+    }
+
+    fn flecs(self, query: fn(&mut FlecsWorld, &[Term]) -> FlecsQuery) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let (mut world, instance, held, _) = self.flecs_world();
+        let is_a = world.relation(Kind::IsA);
         let query = query(&mut world, &[Term::with(instance), Term::read(held).self_up(is_a)]);
         move |watch| {
             watch.time(|| {
@@ -105,8 +140,23 @@ impl Plan {
         }
     }
 
+    fn flecs_get(self) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let (world, _, held, instances) = self.flecs_world();
+        let instances = self.shuffled(&instances);
+        move |watch| {
+            watch.time(|| {
+                let mut sum = 0;
+                for _ in 0..repeats(self.size) {
+                    let values = instances.iter().filter_map(|&instance| world.get(instance, held));
+                    sum += values.map(|held| u64::from(held.0)).sum::<u64>();
+                }
+                sum
+            })
+        }
+    }
+
     /// Prefabs and instances; `made_of` names the one that another was made of.
-    fn spawn(self, world: &mut World, made_of: impl Fn(&mut World, Entity, Entity)) {
+    fn spawn(self, world: &mut World, made_of: impl Fn(&mut World, Entity, Entity)) -> Vec<Entity> {
         let mut prefabs = Vec::new();
         for holder in 0..HOLDERS {
             let mut prefab = world.spawn(Self::value(holder)).id();
@@ -117,10 +167,13 @@ impl Plan {
             }
             prefabs.push(prefab);
         }
+        let mut instances = Vec::new();
         for holder in self.choices() {
             let made = world.spawn(Instance).id();
             made_of(world, made, prefabs[holder]);
+            instances.push(made);
         }
+        instances
     }
 
     /// Climbs from component to component.
@@ -155,22 +208,74 @@ impl Plan {
         }
     }
 
-    fn ours(self) -> World {
+    fn by_hand_get(self) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let mut world = World::new();
+        let instances = self.spawn(&mut world, |world, made, prefab| {
+            world.entity_mut(made).insert(MadeOf(prefab));
+        });
+        let instances = self.shuffled(&instances);
+        let mut state = SystemState::<Query<(Option<&Held>, Option<&MadeOf>)>>::new(&mut world);
+        move |watch| {
+            let query = state.get(&world).expect("queries are always available");
+            watch.time(|| {
+                let mut sum = 0;
+                for &instance in iter::repeat_n(&instances, repeats(self.size)).flatten() {
+                    let mut at = Some(instance);
+                    while let Some((held, made_of)) = at.and_then(|entity| query.get(entity).ok()) {
+                        sum += held.map_or(0, |held| u64::from(held.0));
+                        at = made_of.filter(|_| held.is_none()).map(|made_of| made_of.0);
+                    }
+                }
+                sum
+            })
+        }
+    }
+
+    fn query_get(self) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let (mut world, instances) = self.ours();
+        let instances = self.shuffled(&instances);
+        let mut query = world.query::<Inherited<&'static Held>>();
+        move |watch| {
+            world.maintain_pairs();
+            let sum = watch.time(|| {
+                let query = query.query(&world);
+                let all = iter::repeat_n(&instances, repeats(self.size)).flatten();
+                all.filter_map(|&instance| query.get(instance).ok()).map(|held| u64::from(held.0)).sum()
+            });
+            world.clear_trackers();
+            sum
+        }
+    }
+
+    fn world_get(self) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let (world, instances) = self.ours();
+        let instances = self.shuffled(&instances);
+        move |watch| {
+            watch.time(|| {
+                let all = iter::repeat_n(&instances, repeats(self.size)).flatten();
+                all.filter_map(|&instance| world.get_inherited::<Held>(instance))
+                    .map(|held| u64::from(held.0))
+                    .sum()
+            })
+        }
+    }
+
+    fn ours(self) -> (World, Vec<Entity>) {
         let mut world = ours::world();
         let held = world.entity_of::<Held>();
         let traits = RelationTraits::new().on_instantiate(OnInstantiate::Inherit);
         world.set_traits(held, traits).expect("nothing refers to it yet");
-        self.spawn(&mut world, |world, made, prefab| {
+        let instances = self.spawn(&mut world, |world, made, prefab| {
             world.insert_pair(made, IsA, prefab).expect("both are alive");
         });
-        world
+        (world, instances)
     }
 
     fn term<D>(self) -> impl FnMut(&mut Stopwatch) -> u64
     where
         for<'w, 's> D: ReadOnlyQueryData<Item<'w, 's> = &'w Held> + 'static,
     {
-        let mut world = self.ours();
+        let (mut world, _) = self.ours();
         let mut query = world.query_filtered::<D, With<Instance>>();
         move |watch| {
             world.maintain_pairs();
@@ -181,7 +286,7 @@ impl Plan {
     }
 
     fn expression(self) -> impl FnMut(&mut Stopwatch) -> u64 {
-        let mut world = self.ours();
+        let (mut world, _) = self.ours();
         let (instance, held) = (id_of::<Instance>(&mut world), id_of::<Held>(&mut world));
         let mut expr = compile(&mut world, &format!("{instance}, {held}(self|up IsA)"));
         move |watch| {

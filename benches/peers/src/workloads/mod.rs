@@ -15,10 +15,13 @@ mod insert_remove;
 mod join;
 mod lookup;
 mod memory;
+mod mirror;
 mod move_sources;
 mod names;
 mod plugin;
+mod prefab;
 mod retarget;
+mod snapshot;
 mod spawn;
 mod transforms;
 mod typed;
@@ -87,6 +90,9 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
             |size| inherit::chain(size, 1),
             |size| inherit::chain(size, 2),
             |size| inherit::chain(size, 16),
+            |size| inherit::get(size, 1),
+            |size| inherit::get(size, 2),
+            |size| inherit::get(size, 16),
         ],
         SIZES,
     );
@@ -102,6 +108,16 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
     ];
     workloads.extend(each(hubs, if scale == Scale::Quick { &[1_000] } else { &[100_000, 1_000_000] }));
     workloads.extend(each(CLIMBING, SIZES));
+    let whole: &[fn(usize) -> Workload] = &[
+        snapshot::take,
+        snapshot::again,
+        snapshot::apply,
+        |size| mirror::insert(size, 0),
+        |size| mirror::insert(size, 1),
+    ];
+    workloads.extend(each(whole, &[1_000, 100_000]));
+    // Flecs makes a table of children for each instance.
+    workloads.extend(each(&[prefab::instantiate], &[1_000, 10_000]));
     // Wide trees need many leaves.
     let wide: &[fn(usize) -> Workload] =
         &[up::wide, |leaves| up::moved(leaves, 10), |leaves| up::moved(leaves, 1_000)];

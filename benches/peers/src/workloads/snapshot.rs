@@ -1,0 +1,262 @@
+//! Copies of all pairs, to come back to them.
+
+use crate::{
+    flecs::{FlecsWorld, Id, Kind, pair},
+    harness::{Contestant, Stopwatch, Workload},
+    ours::{self, Likes},
+    random::Random,
+    side::Link,
+};
+use bevy_ecs::{component::Component, entity::Entity, query::QueryState, world::World};
+use bevy_relations::{
+    prelude::*,
+    snapshot::{PairFilter, PairSnapshot},
+};
+
+/// The targets of an entity, by hand.
+#[derive(Component, Clone)]
+struct Targets([Entity; PAIRS]);
+
+/// Pairs per entity.
+const PAIRS: usize = 2;
+const TARGETS: usize = 1_000;
+
+/// For the first time.
+pub(super) fn take(size: usize) -> Workload {
+    let contestants = vec![
+        Contestant::new("flecs", move || {
+            let flecs = Flecs::new(size);
+            move |watch: &mut Stopwatch| watch.time(|| flecs.take()).len() as u64
+        }),
+        Contestant::new("by hand", move || {
+            let (mut world, _, mut query) = by_hand(size);
+            move |watch: &mut Stopwatch| {
+                let taken = watch.time(|| copy(&mut world, &mut query));
+                (PAIRS * taken.len()) as u64
+            }
+        }),
+        Contestant::new("ours", move || {
+            let (mut world, ..) = ours(size);
+            move |watch: &mut Stopwatch| watch.time(|| snapshot(&mut world)).len() as u64
+        }),
+    ];
+    Workload { id: "snapshot_take", size, elements: PAIRS * size, contestants }
+}
+
+/// When nothing has changed.
+pub(super) fn again(size: usize) -> Workload {
+    let contestants = vec![
+        Contestant::new("flecs", move || {
+            let flecs = Flecs::new(size);
+            let mut taken = flecs.take();
+            move |watch: &mut Stopwatch| {
+                watch.time(|| flecs.take_into(&mut taken));
+                taken.len() as u64
+            }
+        }),
+        Contestant::new("ours", move || {
+            let (mut world, ..) = ours(size);
+            let mut taken = snapshot(&mut world);
+            move |watch: &mut Stopwatch| {
+                watch.time(|| taken.update(&mut world)).expect("tags are always copied");
+                taken.len() as u64
+            }
+        }),
+    ];
+    Workload { id: "snapshot_again", size, elements: PAIRS * size, contestants }
+}
+
+/// When a hundredth of the entities has other pairs: one more and one less.
+pub(super) fn apply(size: usize) -> Workload {
+    let contestants = vec![
+        Contestant::new("flecs", move || {
+            let mut flecs = Flecs::new(size);
+            let taken = flecs.take();
+            let relation = flecs.relation;
+            move |watch: &mut Stopwatch| {
+                for change in changes(size) {
+                    let source = flecs.sources[change.source];
+                    let of = |target: usize| pair(relation, flecs.targets[target]);
+                    let (gone, new) = (of(change.gone), of(change.new));
+                    flecs.world.remove(source, gone);
+                    flecs.world.add(source, new);
+                }
+                watch.time(|| flecs.apply(&taken));
+                flecs.sum()
+            }
+        }),
+        Contestant::new("by hand", move || {
+            let (mut world, [sources, targets], mut query) = by_hand(size);
+            let taken = copy(&mut world, &mut query);
+            move |watch: &mut Stopwatch| {
+                for change in changes(size) {
+                    let mut now = world.get_mut::<Targets>(sources[change.source]).expect("each has them");
+                    now.0[0] = targets[change.new];
+                }
+                watch.time(|| {
+                    for (source, before) in &taken {
+                        let mut now = world.get_mut::<Targets>(*source).expect("each has them");
+                        if now.0 != before.0 {
+                            *now = before.clone();
+                        }
+                    }
+                });
+                let now = |&source: &Entity| world.get::<Targets>(source).map_or([].as_slice(), |now| &now.0);
+                sum(sources.iter().map(|source| now(source).iter().map(|target| number(&targets, *target))))
+            }
+        }),
+        Contestant::new("ours", move || {
+            let (mut world, [sources, targets]) = ours(size);
+            let taken = snapshot(&mut world);
+            move |watch: &mut Stopwatch| {
+                for change in changes(size) {
+                    let source = sources[change.source];
+                    world.remove_pair::<Likes>(source, targets[change.gone]);
+                    world.insert_pair(source, Likes, targets[change.new]).expect("both are alive");
+                }
+                watch.time(|| taken.apply(&mut world)).expect("all are alive");
+                let pairs = world.pairs::<Likes>();
+                let sum = sum(sources
+                    .iter()
+                    .map(|&source| pairs.targets(source).map(|target| number(&targets, target))));
+                world.maintain_pairs();
+                world.clear_trackers();
+                sum
+            }
+        }),
+    ];
+    Workload { id: "snapshot_apply", size, elements: PAIRS * size, contestants }
+}
+
+/// An entity gets another target in place of its first.
+struct Change {
+    source: usize,
+    gone: usize,
+    new: usize,
+}
+
+/// The targets of the entities, as numbers. In Flecs, each combination of targets is a table: there are as many as targets.
+fn plan(size: usize) -> Vec<[usize; PAIRS]> {
+    let mut random = Random::new(81);
+    random.choices(size, TARGETS).into_iter().map(|first| [first, (first + 7) % TARGETS]).collect()
+}
+
+fn changes(size: usize) -> Vec<Change> {
+    let plan = plan(size);
+    let mut random = Random::new(82);
+    let mut sources = random.permutation(size);
+    sources.truncate(size / 100);
+    let change = |source: usize| {
+        let [gone, kept] = plan[source];
+        let new = (0..TARGETS).find(|target| ![gone, kept].contains(target)).unwrap_or_default();
+        Change { source, gone, new }
+    };
+    sources.into_iter().map(change).collect()
+}
+
+/// A checksum of the targets of each entity, whatever their order.
+fn sum(targets: impl Iterator<Item = impl Iterator<Item = usize>>) -> u64 {
+    let each = targets.enumerate().map(|(source, targets)| targets.sum::<usize>() * (source + 1));
+    each.sum::<usize>() as u64
+}
+
+/// Targets are spawned one after the other.
+fn number(targets: &[Entity], target: Entity) -> usize {
+    targets.partition_point(|other| other.index_u32() < target.index_u32())
+}
+
+fn spawn(world: &mut World, size: usize) -> [Vec<Entity>; 2] {
+    let mut targets: Vec<Entity> = (0..TARGETS).map(|_| world.spawn_empty().id()).collect();
+    targets.sort_unstable_by_key(|target| target.index_u32());
+    let sources = (0..size).map(|_| world.spawn_empty().id()).collect();
+    [sources, targets]
+}
+
+fn ours(size: usize) -> (World, [Vec<Entity>; 2]) {
+    let mut world = ours::world();
+    let [sources, targets] = spawn(&mut world, size);
+    for (&source, chosen) in sources.iter().zip(plan(size)) {
+        for target in chosen {
+            world.insert_pair(source, Likes, targets[target]).expect("both are alive");
+        }
+    }
+    (world, [sources, targets])
+}
+
+fn snapshot(world: &mut World) -> PairSnapshot {
+    PairSnapshot::take(world, PairFilter::all()).expect("tags are always copied")
+}
+
+type All = QueryState<(Entity, &'static Targets)>;
+
+fn by_hand(size: usize) -> (World, [Vec<Entity>; 2], All) {
+    let mut world = World::new();
+    let [sources, targets] = spawn(&mut world, size);
+    for (&source, chosen) in sources.iter().zip(plan(size)) {
+        world.entity_mut(source).insert(Targets(chosen.map(|target| targets[target])));
+    }
+    let query = world.query();
+    (world, [sources, targets], query)
+}
+
+fn copy(world: &mut World, query: &mut All) -> Vec<(Entity, Targets)> {
+    query.iter(world).map(|(entity, targets)| (entity, targets.clone())).collect()
+}
+
+/// Flecs has no snapshots of pairs: what an application would write.
+struct Flecs {
+    world: FlecsWorld,
+    relation: Id,
+    sources: Vec<Id>,
+    targets: Vec<Id>,
+}
+
+impl Flecs {
+    fn new(size: usize) -> Self {
+        let mut world = FlecsWorld::new();
+        let relation = world.relation(Kind::Fragmenting);
+        let targets: Vec<Id> = (0..TARGETS).map(|_| world.entity()).collect();
+        let sources: Vec<Id> = (0..size).map(|_| world.entity()).collect();
+        for (&source, chosen) in sources.iter().zip(plan(size)) {
+            chosen.iter().for_each(|&target| world.add(source, pair(relation, targets[target])));
+        }
+        Self { world, relation, sources, targets }
+    }
+
+    fn take(&self) -> Vec<Link<Id>> {
+        let mut taken = Vec::new();
+        self.take_into(&mut taken);
+        taken
+    }
+
+    fn take_into(&self, taken: &mut Vec<Link<Id>>) {
+        taken.clear();
+        for &source in &self.sources {
+            taken.extend(self.world.pairs(source, self.relation).iter().map(|&pair| (source, pair)));
+        }
+    }
+
+    /// Entities whose pairs are those that were taken are left alone.
+    fn apply(&mut self, taken: &[Link<Id>]) {
+        for kept in taken.chunk_by(|a, b| a.0 == b.0) {
+            let source = kept[0].0;
+            let now = self.world.pairs(source, self.relation);
+            if !now.iter().eq(kept.iter().map(|(_, pair)| pair)) {
+                let now = now.to_vec();
+                let is_kept = |pair: &Id| kept.iter().any(|(_, kept)| kept == pair);
+                for &gone in now.iter().filter(|pair| !is_kept(pair)) {
+                    self.world.remove(source, gone);
+                }
+                for &(_, lost) in kept.iter().filter(|(_, pair)| !now.contains(pair)) {
+                    self.world.add(source, lost);
+                }
+            }
+        }
+    }
+
+    fn sum(&self) -> u64 {
+        let first = self.targets[0].0 as u32;
+        let number = |pair: &Id| (pair.0 as u32 - first) as usize;
+        sum(self.sources.iter().map(|&source| self.world.pairs(source, self.relation).iter().map(number)))
+    }
+}
