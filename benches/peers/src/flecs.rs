@@ -1,4 +1,5 @@
-//! Flecs as a [`Side`], driven through its C interface. All its `unsafe` is here and in `flecs_query`.
+//! Flecs as a [`Side`], driven through its C interface. All its `unsafe` is here, in `flecs_prefab` and in
+//! `flecs_query`.
 //!
 //! The blocks below rely on three facts. *World*: `raw` points to a world that lives until `FlecsWorld` is dropped, which is
 //! not shared between threads. *Ids*: an [`Id`] is only made by the world that it is used with,
@@ -153,37 +154,6 @@ impl FlecsWorld {
             let Some(list) = sys::ecs_get_type(self.raw, entity.0).as_ref() else { return &[] };
             slice::from_raw_parts(list.array.cast(), list.count as usize)
         }
-    }
-
-    /// Lets instances share a component of their prefab.
-    pub(crate) fn inherit<T>(&mut self, component: Component<T>) {
-        // SAFETY: these are constants of the C library, initialized before `main`.
-        let rule = unsafe { pair(Id(sys::EcsOnInstantiate), Id(sys::EcsInherit)) };
-        self.add(component.id, rule);
-    }
-
-    /// Makes an entity a prefab.
-    pub(crate) fn set_prefab(&mut self, entity: Id) {
-        // SAFETY: a constant of the C library, initialized before `main`.
-        let prefab = Id(unsafe { sys::EcsPrefab });
-        self.add(entity, prefab);
-    }
-
-    /// A new instance of a prefab.
-    #[inline]
-    pub(crate) fn instantiate(&mut self, prefab: Id) -> Id {
-        // SAFETY: *World*, *Ids*; a constant of the C library, initialized before `main`.
-        Id(unsafe { sys::ecs_new_w_id(self.raw, pair(Id(sys::EcsIsA), prefab).0) })
-    }
-
-    /// So many new instances of a prefab.
-    pub(crate) fn instantiate_bulk(&mut self, prefab: Id, count: usize, made: &mut Vec<Id>) {
-        // SAFETY: *World*, *Ids*; Flecs returns `count` ids that stay valid until its next structural change.
-        let ids = unsafe {
-            let first = sys::ecs_bulk_new_w_id(self.raw, pair(Id(sys::EcsIsA), prefab).0, count as i32);
-            slice::from_raw_parts(first, count)
-        };
-        made.extend(ids.iter().copied().map(Id));
     }
 
     /// The targets of a relation that an entity has, each as its pair, in the order of their numbers.

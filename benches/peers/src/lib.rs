@@ -10,6 +10,7 @@
 mod bevy;
 mod counting;
 mod flecs;
+mod flecs_prefab;
 mod flecs_query;
 mod harness;
 mod linked;
