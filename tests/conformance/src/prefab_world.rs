@@ -215,10 +215,10 @@ impl Both {
                 self.flecs.add(id, self.tag.1);
             }
             Step::Insert(source, passed, target) => {
-                self.insert(source, self.relations[passed as usize], target)
+                self.insert(source, self.relations[passed as usize], target);
             }
             Step::Remove(source, passed, target) => {
-                self.remove(source, self.relations[passed as usize], target)
+                self.remove(source, self.relations[passed as usize], target);
             }
             Step::SlotOf(slot, owner) => {
                 let relation = (self.world.entity_of::<SlotOf>(), known.slot_of);
