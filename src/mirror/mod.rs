@@ -12,8 +12,7 @@
 //! - **Writing it is changing the pairs.** Inserting, replacing or removing the component inserts, replaces and removes pairs, by all
 //!   rules and with all events, once the insertion of components is complete: pairs that the component does not list are removed,
 //!   those that are as listed stay. In a bundle that brings the component and pairs of the same relation, the component counts.
-//!   What is written is taken for a state, not for an act: a pair of [`IsA`](crate::IsA) and a prefab instantiates nothing, for scenes and
-//!   saves bring the copies, too.
+//!   A pair of [`IsA`](crate::IsA) and a prefab that is written this way makes no copies: scenes and saves bring them.
 //! - **A rule says no**: then the pairs of the entity stay, the component says again what they are, and a [`MirrorError`] goes to
 //!   Bevy's error handler. Targets that are not alive are left out and reported, each, without keeping the others out.
 //!

@@ -112,8 +112,8 @@ impl PairSnapshot {
     /// [`apply`](Self::apply) says what happens.
     ///
     /// # Errors
-    /// As for [`apply`](Self::apply), if a relation is not found, or if one entity stands for two that have pairs. Then what was spawned is despawned, and `entities` is
-    /// as it was.
+    /// As for [`apply`](Self::apply), if a relation is not found, or if one entity stands for two that have pairs. Then what
+    /// was spawned is despawned, and `entities` is as it was.
     pub fn apply_mapped(
         &self,
         world: &mut World,

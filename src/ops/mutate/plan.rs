@@ -201,17 +201,11 @@ pub(super) fn plan_all(
 ) -> Result<InsertPlan, InsertPairError> {
     let mut planner = Planner::new(world, store, ends);
     planner.plan.restores = restores;
-    for (pair, given) in pairs {
-        planner.given = given;
-        planner.add(pair, true)?;
-    }
-    let plan = planner.finish()?;
-    check_exclusive(world, store, &plan)?;
-    Ok(plan)
+    planner.plan_all(pairs)
 }
 
-/// [`plan_all`] for pairs that were there before, and that are all that there is of some relations: no companions of these are added. What depends on
-/// other pairs, one-of and acyclic, is left to the caller.
+/// [`plan_all`] for pairs that were there before, and that are all that there is of some relations: no companions of these are
+/// added. What depends on other pairs, one-of and acyclic, is left to the caller.
 ///
 /// # Errors
 /// As there.
@@ -225,13 +219,7 @@ pub(super) fn plan_whole(
     let mut planner = Planner::new(world, store, ends);
     planner.whole = Some(relations);
     planner.plan.restores = true;
-    for (pair, given) in pairs {
-        planner.given = given;
-        planner.add(pair, true)?;
-    }
-    let plan = planner.finish()?;
-    check_exclusive(world, store, &plan)?;
-    Ok(plan)
+    planner.plan_all(pairs)
 }
 
 /// # Errors
@@ -352,6 +340,21 @@ impl<'a> Planner<'a> {
             gone: PlannedPairs::default(),
             queue: SmallVec::new(),
         }
+    }
+
+    /// The plan of several pairs.
+    fn plan_all(
+        mut self,
+        pairs: impl IntoIterator<Item = (StoredPair, Option<ValueType>)>,
+    ) -> Result<InsertPlan, InsertPairError> {
+        for (pair, given) in pairs {
+            self.given = given;
+            self.add(pair, true)?;
+        }
+        let (world, store) = (self.world, self.store);
+        let plan = self.finish()?;
+        check_exclusive(world, store, &plan)?;
+        Ok(plan)
     }
 
     /// Adds the companions of what was added, and theirs.
