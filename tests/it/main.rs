@@ -10,6 +10,7 @@ mod cascade;
 mod cascade_access;
 mod cascade_changed;
 mod cascade_forest;
+mod change_fast_path;
 mod cleanup;
 mod cleanup_model;
 mod clone_observers;
