@@ -3,16 +3,18 @@
 use super::{
     error::MirrorError,
     kind::{Errors, MirrorComponent},
+    receive,
     set::break_ties,
     state::with,
-    write,
+    unmet, write,
 };
 use crate::{
-    ops::{report, to_bevy},
+    ops::{ScenePart, report, to_bevy},
     relation::TraitsError,
 };
 use alloc::{collections::VecDeque, vec::Vec};
 use bevy_ecs::{entity::Entity, resource::Resource, world::World};
+use core::marker::PhantomData;
 
 /// Components of scenes that a rule has refused. It may allow them once the rest of the scene is there.
 #[derive(Resource)]
@@ -47,12 +49,19 @@ pub(super) fn apply<C: MirrorComponent>(world: &mut World, source: Entity, may_w
     if let Some(mut waiting) = world.get_resource_mut::<Waiting<C>>() {
         waiting.0.retain(|refused| refused.source != source);
     }
+    unmet::forget::<C>(world, source);
     if !world.entities().contains_spawned(source) {
         with::<C, _>(world, |mirror| mirror.written.remove(&source));
         return;
     }
     let wanted = world.get::<C>(source).cloned().unwrap_or_default();
-    let Errors { now, for_now } = settle(world, source, &wanted);
+    if with::<C, _>(world, |mirror| mirror.is_received) == Some(true) {
+        return receive::apply(world, source, &wanted);
+    }
+    let Errors { now, for_now } = match may_wait {
+        true => settle(ScenePart::begin(world).world(), source, &wanted),
+        false => settle(world, source, &wanted),
+    };
     if may_wait && !for_now.is_empty() {
         let then = C::read(world, source);
         wait(world, Refused { source, wanted, then, errors: for_now });
@@ -62,7 +71,7 @@ pub(super) fn apply<C: MirrorComponent>(world: &mut World, source: Entity, may_w
     }
 }
 
-fn report_all(world: &mut World, errors: impl IntoIterator<Item = MirrorError>) {
+pub(super) fn report_all(world: &mut World, errors: impl IntoIterator<Item = MirrorError>) {
     for error in errors {
         report(world.commands(), to_bevy(error));
     }
@@ -79,6 +88,7 @@ pub(super) fn maintain<C: MirrorComponent>(world: &mut World) {
     C::note_silent_changes(world);
     write::update::<C>(world, None);
     retry::<C>(world);
+    receive::retry::<C>(world);
     break_ties::<C>(world);
 }
 
@@ -126,15 +136,39 @@ fn wait<C: MirrorComponent>(world: &mut World, refused: Refused<C>) {
 }
 
 /// Makes the pairs of an entity those of a component as far as the rules allow it, and the component what the pairs are.
-fn settle<C: MirrorComponent>(world: &mut World, source: Entity, wanted: &C) -> Errors {
+pub(super) fn settle<C: MirrorComponent>(world: &mut World, source: Entity, wanted: &C) -> Errors {
     let mut errors = Errors::default();
+    let settling = Settling::<C>::begin(world, source);
+    let world = &mut *settling.world;
     // One that was written meanwhile is noted as such until the end: it is written back once, and if an observer panics,
     // all of this is done again at the next maintenance.
     wanted.set_pairs(world, source, &mut errors);
+    unmet::note(world, source, wanted, &errors);
     with::<C, _>(world, |mirror| {
         mirror.written.remove(&source);
         mirror.due.push_back(source.into());
     });
     write::update::<C>(world, None);
     errors
+}
+
+/// The component of an entity is being applied, until this is dropped.
+struct Settling<'w, C: MirrorComponent> {
+    world: &'w mut World,
+    before: Option<Entity>,
+    component: PhantomData<C>,
+}
+
+impl<'w, C: MirrorComponent> Settling<'w, C> {
+    fn begin(world: &'w mut World, source: Entity) -> Self {
+        let before = with::<C, _>(world, |mirror| mirror.settling.replace(source)).flatten();
+        Self { world, before, component: PhantomData }
+    }
+}
+
+impl<C: MirrorComponent> Drop for Settling<'_, C> {
+    fn drop(&mut self) {
+        let before = self.before;
+        with::<C, _>(self.world, |mirror| mirror.settling = before);
+    }
 }

@@ -8,7 +8,8 @@ use bevy_reflect::{
     FromReflect, GetTypeRegistration, PartialReflect, Reflect, ReflectFromReflect, ReflectRef, Typed,
 };
 
-/// A [`Relation`] that can be [mirrored](crate::mirror): one with `#[derive(Reflect, Clone)]` that is no Bevy relationship.
+/// A [`Relation`] that can be [mirrored](crate::mirror): one with `#[derive(Reflect, Clone)]` that is no Bevy
+/// relationship.
 #[diagnostic::on_unimplemented(
     message = "the pairs of `{Self}` cannot be mirrored",
     label = "not a relation with `Reflect` and `Clone`, or a Bevy relationship",
@@ -22,7 +23,7 @@ pub trait MirroredRelation:
 
 impl<R: Relation<Component = ()> + Clone + FromReflect + Typed + GetTypeRegistration> MirroredRelation for R {}
 
-/// The pairs of relation type `R` that its entity has as their source, as a component. See the [module](crate::mirror).
+/// The pairs that its entity has of relation type `R`, as a component. See the [module](crate::mirror).
 ///
 /// It is immutable: insert it again to change the pairs.
 ///
@@ -66,12 +67,13 @@ pub struct MirroredPairs<R> {
 pub struct MirroredPair<R> {
     /// The target.
     pub target: MirroredTarget,
-    /// The value. `None` for a tag. A pair that carries a value and is written without one keeps the value that it has, or gets
-    /// the default.
+    /// The value. `None` for a tag. When a pair that carries a value is written with `None`, it keeps its present value
+    /// or gets the default.
     #[cfg_attr(feature = "serialize", serde(default = "none"))]
     pub value: Option<R>,
-    /// Of an `ordered` relation: the sources of a target are in ascending order of these. `None` for other relations; a pair that
-    /// is written without one keeps its place, or comes last. The highest is `u64::MAX / 2`.
+    /// For an `ordered` relation, the position of the source among the sources of its target: they are sorted by it,
+    /// ascending. `None` for other relations. A pair that is written with `None` keeps its position, or comes last. At
+    /// most `u64::MAX / 2`.
     #[cfg_attr(feature = "serialize", serde(default))]
     pub place: Option<u64>,
 }
@@ -81,8 +83,8 @@ fn none<R>() -> Option<R> {
     None
 }
 
-/// What is incomplete in a scene file becomes a pair that is reported and left out. Bevy panics if a component cannot be made of
-/// what it has read.
+/// What is incomplete in a scene file becomes a pair that is reported and left out. Bevy panics if a component cannot
+/// be made of what it has read.
 impl<R: MirroredRelation> FromReflect for MirroredPair<R> {
     fn from_reflect(reflect: &dyn PartialReflect) -> Option<Self> {
         let ReflectRef::Struct(fields) = reflect.reflect_ref() else { return None };
@@ -108,7 +110,7 @@ impl<R: MirroredRelation> FromReflect for MirroredPair<R> {
 pub enum MirroredTarget {
     /// An entity, which is mapped to another where entities are mapped.
     Entity(Entity),
-    /// The entity that stands for a Rust type. It is another one in each world, so that the type names it.
+    /// The entity that stands for a Rust type. Each world has its own, so it is identified by the type.
     Type(MirroredType),
 }
 

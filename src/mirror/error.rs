@@ -7,8 +7,8 @@ use crate::{
 use alloc::{boxed::Box, string::String};
 use thiserror::Error;
 
-/// Why a [`MirroredPairs`](super::MirroredPairs) that was inserted is not, or not in full, what the pairs are now. Reported to
-/// Bevy's error handler.
+/// Why a [`MirroredPairs`](super::MirroredPairs) that was inserted is not, or not in full, what the pairs are now.
+/// Reported to Bevy's error handler.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum MirrorError {
@@ -46,8 +46,8 @@ pub enum MirrorError {
         /// The path of the type.
         path: String,
     },
-    /// The value of a pair whose target is a type cannot be stored: it is not of that type, or the world knows no values of the type
-    /// yet. The pair was left out.
+    /// The value of a pair whose target is a type cannot be stored: it is not of that type, or the world knows no
+    /// values of the type yet. The pair was left out.
     #[error(
         "a mirrored pair of {source_entity} was left out: its value is no `{path}`, or the world knows no such values yet: call `entity_of` for the type first"
     )]

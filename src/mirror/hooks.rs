@@ -6,6 +6,7 @@ use super::{
     kind::MirrorComponent,
     runtime::RuntimeMirroredPairs,
     state::{with, with_deferred},
+    unmet,
     write::update,
 };
 use crate::fetch;
@@ -77,7 +78,7 @@ fn on_remove<C: MirrorComponent>(mut world: DeferredWorld, context: HookContext)
     // At a despawn, cleanup has already run.
     let has_pairs = C::shows_any(store, source);
     let is_stripped = store.participants().is_stripped(source);
-    if !has_pairs {
+    if !has_pairs && !unmet::is_unmet::<C>(&world, source) {
         return;
     }
     let is_kept = with_deferred::<C, _>(&mut world, |mirror| {

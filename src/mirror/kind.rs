@@ -29,7 +29,8 @@ pub(super) trait MirrorComponent:
     /// What it is to say.
     fn read(world: &World, source: Entity) -> Self;
 
-    /// The last pair of all, if that is the one with `target`, and how many pairs there are. `None` if it takes no less to read all.
+    /// The last pair of all, if that is the one with `target`, and how many pairs there are. `None` if it takes no less
+    /// to read all.
     fn read_last(world: &World, source: Entity, target: Entity) -> Option<(Self::Pair, usize)>;
 
     fn pairs(&self) -> &[Self::Pair];

@@ -1,38 +1,47 @@
-//! Pairs as a component, for everything that works on components and on nothing else: scenes and saves
-//! (`bevy_world_serialization`), replication, inspectors, remote protocols.
+//! Pairs as a component, for tools that work on components and nothing else: scenes and saves (`bevy_world_serialization`),
+//! replication, inspectors, remote protocols.
 //!
-//! [`mirror_pairs`](WorldMirrorExt::mirror_pairs) keeps on each source of a relation one component,
-//! [`MirroredPairs`], with its pairs: targets, values, order. The pairs stay where they are, and the component follows them:
+//! [`mirror_pairs`](WorldMirrorExt::mirror_pairs) keeps one component on each source of a relation, [`MirroredPairs`], which
+//! lists its pairs: targets, values, order. The pairs stay in the store, and the component follows them:
 //!
-//! - **Reading it is reading the pairs.** It is written by the time the verb or the command that changed them ends, and only if
-//!   they are others than it says, so that `Changed` and `On<Insert<MirroredPairs<R>>>` are true. Values that
-//!   [`PairsMut`](crate::PairsMut) writes in place are in it after the next
-//!   [`maintain_pairs`](crate::WorldPairExt::maintain_pairs), which [`RelationsPlugin`](crate::RelationsPlugin) calls in each
-//!   frame, or [`update_mirrors`](WorldMirrorExt::update_mirrors).
-//! - **Writing it is changing the pairs.** Inserting, replacing or removing the component inserts, replaces and removes pairs, by all
-//!   rules and with all events, once the insertion of components is complete: pairs that the component does not list are removed,
-//!   those that are as listed stay. In a bundle that brings the component and pairs of the same relation, the component counts.
-//!   A pair of [`IsA`](crate::IsA) and a prefab that is written this way makes no copies: scenes and saves bring them.
-//! - **A rule says no**: then the pairs of the entity stay, the component says again what they are, and a [`MirrorError`] goes to
-//!   Bevy's error handler. Targets that are not alive are left out and reported, each, without keeping the others out.
+//! - **Reading the component is reading the pairs.** It is written before the method or command that changed the pairs returns, and
+//!   only if the pairs differ from what it lists: `Changed` and `On<Insert<MirroredPairs<R>>>` report real changes. Values
+//!   that [`PairsMut`](crate::PairsMut) writes in place appear in it at the next
+//!   [`maintain_pairs`](crate::WorldPairExt::maintain_pairs), which [`RelationsPlugin`](crate::RelationsPlugin) calls at the
+//!   beginning of each frame, or [`update_mirrors`](WorldMirrorExt::update_mirrors).
+//! - **Writing the component is changing the pairs.** It is immutable, so insert a new one. Inserting, replacing or removing it
+//!   inserts, replaces and removes pairs: pairs that it does not list are removed, equal ones stay. All rules of the relation
+//!   are checked and all events triggered. If a bundle contains the component and also pairs of the relation, the component wins. A
+//!   pair of [`IsA`](crate::IsA) with a prefab that is written this way copies nothing: the copies come with the scene or save.
+//! - **If a rule refuses one of the pairs**, the pairs of the entity stay as they were, the component is made to list them again,
+//!   and a [`MirrorError`] goes to Bevy's error handler. A target that is not alive is left out and reported; the other pairs
+//!   are inserted.
 //!
-//! [`mirror_runtime_pairs`](WorldMirrorExt::mirror_runtime_pairs) keeps one component for all relations of run time,
-//! [`RuntimeMirroredPairs`]. It names each by its entity and its name; a new `Name` is in it after the next `maintain_pairs`. What it
-//! lists of one relation is refused or applied as a whole, relation by relation; relations that it does not list lose their
-//! pairs first.
+//! [`mirror_runtime_pairs`](WorldMirrorExt::mirror_runtime_pairs) keeps one component for all relations created at run time,
+//! [`RuntimeMirroredPairs`]. It identifies each relation by entity and name; after a relation gets another `Name`, the
+//! component lists it from the next `maintain_pairs` on. The pairs of one relation are applied or refused as a whole. Pairs
+//! of relations that the component does not list are removed first.
 //!
-//! Every target that is an entity is mapped where entities are mapped, and so is every `Entity` in a value that reflection shows.
-//! A target that stands for a registered Rust type is named by its type path.
+//! Where Bevy maps entities, every target that is an entity is mapped, and so is every `Entity` in a reflected value. A
+//! target that stands for a registered Rust type is written as its type path.
+//!
+//! # Networks
+//!
+//! The server calls `mirror_pairs`, and a replication crate sends [`MirroredPairs`] like any other component. Clients call
+//! [`receive_pairs`](WorldMirrorExt::receive_pairs), since the components of different entities may arrive in any order. A relation
+//! that is not mirrored stays on the server.
 //!
 //! # Scenes
 //!
-//! Components of scenes arrive one after the other: a pair may be refused because what it needs comes later, such as a component
-//! that its target must have. What is inserted as scenes do ([`RelationshipHookMode::Skip`]) and refused is therefore tried
-//! again at the next [`maintain_pairs`](crate::WorldPairExt::maintain_pairs) or
-//! [`update_mirrors`](WorldMirrorExt::update_mirrors), and reported then, unless the pairs of the entity were changed meanwhile.
+//! The components of a scene arrive one after the other. A pair may be refused only because something that it needs comes later,
+//! such as a component that its target must have. So a component that is inserted as scenes insert
+//! ([`RelationshipHookMode::Skip`]) and is refused is tried again at the next
+//! [`maintain_pairs`](crate::WorldPairExt::maintain_pairs) or [`update_mirrors`](WorldMirrorExt::update_mirrors). If it is
+//! refused again, the error is reported. It is not tried again if the pairs of the entity were changed in between.
 //!
-//! The component of a relation that is [`transient`](crate::RelationTraits::transient) is not left in scenes: it has no
-//! `ReflectComponent`. Bevy's relationships, such as [`ChildOf`](bevy_ecs::hierarchy::ChildOf), are components already.
+//! A relation that is [`transient`](crate::RelationTraits::transient) is left out of scenes: its component has no
+//! `ReflectComponent`. Bevy's relationships, such as [`ChildOf`](bevy_ecs::hierarchy::ChildOf), are components anyway and cannot
+//! be mirrored.
 //!
 //! [`RelationshipHookMode::Skip`]: bevy_ecs::relationship::RelationshipHookMode::Skip
 
@@ -42,10 +51,12 @@ mod error;
 mod hooks;
 mod kind;
 mod read;
+mod receive;
 mod runtime;
 mod set;
 mod state;
 mod typed;
+mod unmet;
 mod untyped;
 mod value;
 mod write;
@@ -55,7 +66,10 @@ pub use error::MirrorError;
 pub use runtime::{RuntimeMirroredPair, RuntimeMirroredPairs, RuntimeRelation};
 pub use value::ReflectedValue;
 
-use crate::relation::TraitsError;
+use crate::{
+    ops,
+    relation::{RelationTraits, TraitsError},
+};
 use alloc::vec::Vec;
 use bevy_ecs::world::World;
 use state::{Mirror, Mirrors};
@@ -68,37 +82,64 @@ mod sealed {
 
 /// Mirroring pairs in components, directly on the [`World`].
 pub trait WorldMirrorExt: sealed::Sealed {
-    /// Keeps on each source of `R` one component, [`MirroredPairs<R>`](MirroredPairs), with its pairs from now on, and registers
-    /// it for reflection. Inserting such a component does that, too. Does nothing if they are mirrored.
+    /// From now on, keeps one component [`MirroredPairs<R>`](MirroredPairs) on each source of `R`, and registers it for
+    /// reflection. The first insertion of such a component does the same. Does nothing if `R` is mirrored already.
     ///
-    /// Three observers of the pairs of `R` are spawned for that; if they are despawned, the components are brought up to date by
-    /// [`update_mirrors`](Self::update_mirrors), which spawns them again. Relations that are not mirrored pay nothing.
+    /// This spawns three observers of the pairs of `R`. If they are despawned, [`update_mirrors`](Self::update_mirrors) spawns
+    /// them again and updates the components. Relations that are not mirrored cost nothing.
     ///
     /// # Errors
     /// If the traits of `R` are rejected.
     ///
     /// # Complexity
-    /// `O(pairs)`. From then on, a pair that comes behind the others of its source takes `O(1)` more, and any other change of the
+    /// `O(pairs)`. From then on, inserting a pair behind the others of its source costs `O(1)` more, and any other change of the
     /// pairs of a source `O(targets of the source)`.
     fn mirror_pairs<R: MirroredRelation>(&mut self) -> Result<(), TraitsError>;
 
-    /// Keeps on each source of pairs of run-time relations one component, [`RuntimeMirroredPairs`], with these pairs from now on, and
-    /// registers it for reflection. Inserting such a component does that, too. Does nothing if they are mirrored.
+    /// [`mirror_pairs`](Self::mirror_pairs) for a client: another world decides which pairs there are, and its components arrive here in
+    /// any order. The component that arrived last for an entity says what its pairs are:
     ///
-    /// Three observers are spawned per run-time relation, as for [`mirror_pairs`](Self::mirror_pairs).
+    /// - A component that a rule refuses waits, since the other half of a change may not have arrived. It is tried again at each
+    ///   [`maintain_pairs`](crate::WorldPairExt::maintain_pairs), until it is allowed or another arrives for the entity. If the first of
+    ///   these attempts fails, too, a warning is reported.
+    /// - Pairs that an outdated component of another entity has replaced are restored when the newer component of that entity arrives.
+    /// - No entity is despawned because of a policy of `R`: the world that decides does that, and its despawns arrive, too. Pairs of
+    ///   despawned entities are removed.
+    ///
+    /// While the pairs of an entity differ from what arrived for it, it keeps a component even without pairs.
+    ///
+    /// # Errors
+    /// If the traits of `R` are rejected; or if `R` has a policy that despawns entities or refuses that, and has had pairs already.
     ///
     /// # Complexity
-    /// `O(pairs)`. From then on, a change of the pairs of a source takes `O(pairs of the source)` more.
+    /// As for [`mirror_pairs`](Self::mirror_pairs), and `O(targets)` for each waiting component at each maintenance.
+    fn receive_pairs<R: MirroredRelation>(&mut self) -> Result<(), TraitsError>;
+
+    /// From now on, keeps one component [`RuntimeMirroredPairs`] on each source of pairs of relations created at run time, and
+    /// registers it for reflection. The first insertion of such a component does the same. Does nothing if they are mirrored already.
+    ///
+    /// This spawns three observers per relation, as [`mirror_pairs`](Self::mirror_pairs) does.
+    ///
+    /// # Complexity
+    /// `O(pairs)`. From then on, a change of the pairs of a source costs `O(pairs of the source)` more.
     fn mirror_runtime_pairs(&mut self);
 
-    /// Brings the components of all mirrored relations up to date, and tries again what was refused while a scene was applied.
-    /// [`maintain_pairs`](crate::WorldPairExt::maintain_pairs) does that.
+    /// Updates the components of all mirrored relations, and tries components again that were refused while a scene was applied.
+    /// [`maintain_pairs`](crate::WorldPairExt::maintain_pairs) calls it.
     fn update_mirrors(&mut self);
 }
 
 impl WorldMirrorExt for World {
     fn mirror_pairs<R: MirroredRelation>(&mut self) -> Result<(), TraitsError> {
         apply::start::<MirroredPairs<R>>(self)
+    }
+
+    fn receive_pairs<R: MirroredRelation>(&mut self) -> Result<(), TraitsError> {
+        let relation = ops::register_relation::<R>(self)?;
+        if R::traits().despawns_any() {
+            ops::set_traits(self, relation, RelationTraits::new().keep_ends())?;
+        }
+        receive::start::<MirroredPairs<R>>(self)
     }
 
     fn mirror_runtime_pairs(&mut self) {

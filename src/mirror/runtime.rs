@@ -5,9 +5,9 @@ use alloc::{string::String, vec::Vec};
 use bevy_ecs::entity::{Entity, EntityMapper};
 use bevy_reflect::{Reflect, std_traits::ReflectDefault};
 
-/// The pairs of all run-time relations that its entity has as their source, as a component. See the [module](crate::mirror).
+/// The pairs that its entity has of all relations created at run time, as a component. See the [module](crate::mirror).
 ///
-/// Relations of run time are entities that are no Rust types, such as those of
+/// A relation created at run time is an entity that does not stand for a Rust type, such as one of
 /// [`spawn_relation`](crate::WorldPairExt::spawn_relation). Those that are `transient` are left out.
 ///
 /// It is immutable: insert it again to change the pairs.
@@ -49,8 +49,8 @@ pub struct RuntimeMirroredPair {
     pub relation: RuntimeRelation,
     /// The target.
     pub target: MirroredTarget,
-    /// The value. `None` for a tag, and for a value of a type that is not registered. A pair that carries a value and is written
-    /// without one keeps the value that it has, or gets the default.
+    /// The value. `None` for a tag, and for a value whose type is not registered. When a pair that carries a value is
+    /// written with `None`, it keeps its present value or gets the default.
     #[reflect(default)]
     #[cfg_attr(feature = "serialize", serde(default))]
     pub value: Option<ReflectedValue>,
@@ -60,8 +60,8 @@ pub struct RuntimeMirroredPair {
     pub place: Option<u64>,
 }
 
-/// A run-time relation of a mirrored pair: the entity counts if it is alive, which it is where entities are mapped and the
-/// relation is among them, and the name otherwise.
+/// The relation of a [`RuntimeMirroredPair`]. It is found by its entity if that is alive, and by its name otherwise.
+/// Where entities are mapped, the entity is alive if the relation was among those that were mapped.
 #[derive(Reflect, Clone, PartialEq, Debug)]
 #[reflect(Clone, PartialEq, Debug)]
 #[type_path = "bevy_relations::mirror"]

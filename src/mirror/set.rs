@@ -70,8 +70,8 @@ pub(super) fn resolve<'a, P>(
     pairs
 }
 
-/// Makes the pairs that an entity has of a relation those of a component. `choose` returns the place of each, and the value that it
-/// is to get: none if it has the same.
+/// Makes the pairs that an entity has of a relation those of a component. `choose` returns the place of each, and the
+/// value that it is to get: none if it has the same.
 pub(super) fn set_pairs<C: MirrorComponent, P>(
     world: &mut World,
     source: Entity,
@@ -217,8 +217,8 @@ fn order_sources<C: MirrorComponent>(
     }
 }
 
-/// Gives sources of a target that have the same place new ones, in the order that they have. Not before the rest of a scene is
-/// there, which has places for the others.
+/// Gives sources of a target that have the same place new ones, in the order that they have. Not before the rest of a
+/// scene is there, which has places for the others.
 pub(super) fn break_ties<C: MirrorComponent>(world: &mut World) {
     let take = |(&key, index): (&Followed, &mut MirroredIndex)| (key, core::mem::take(&mut index.tied));
     let tied = with::<C, _>(world, |mirror| mirror.relations.iter_mut().map(take).collect::<Vec<_>>());

@@ -29,6 +29,10 @@ pub(super) struct Mirror {
     pub(super) written: EntityHashSet,
     /// The entity whose component is being written here: its hooks have nothing to do.
     pub(super) writing: Option<Entity>,
+    /// Whether what the components say is decided elsewhere.
+    pub(super) is_received: bool,
+    /// The entity whose component is being applied.
+    pub(super) settling: Option<Entity>,
     /// Entities whose components are being moved to others: they keep their pairs.
     pub(super) moved: EntityHashSet,
     /// How often values had been lent to be written in place, and when that was looked at.

@@ -3,6 +3,7 @@
 use super::{
     kind::MirrorComponent,
     state::{Due, Mirror, MirrorObservers, MirroredIndex, Mirrors, Places, with},
+    unmet,
 };
 use crate::{
     fetch,
@@ -41,6 +42,8 @@ pub(super) fn start<C: MirrorComponent>(world: &mut World, in_scenes: bool, main
         due: VecDeque::new(),
         written,
         writing: None,
+        is_received: false,
+        settling: None,
         moved: EntityHashSet::default(),
         lent: (0, tick),
         update: |world| update::<C>(world, None),
@@ -209,7 +212,7 @@ fn read_journal<C: MirrorComponent>(world: &mut World, key: Followed) {
             Some(told) => {
                 is_known = true;
                 for change in told {
-                    match change.removed {
+                    match change.is_removal() {
                         _ if !is_ordered => {}
                         true => places.remove(change.source, change.target),
                         // One that is known was not removed: sources or targets have another order.
@@ -218,7 +221,7 @@ fn read_journal<C: MirrorComponent>(world: &mut World, key: Followed) {
                         }
                         false => places.push(change.source, change.target),
                     }
-                    let inserted = (!change.removed).then_some(change.target);
+                    let inserted = (!change.is_removal()).then_some(change.target);
                     let change = Due { source: change.source, inserted };
                     if due.last() != Some(&change) {
                         due.push(change);
@@ -282,14 +285,19 @@ fn holders<C: Component>(world: &World) -> Vec<Entity> {
 /// Makes the component of an entity say what its pairs are. Nothing is written if it does.
 fn write_back<C: MirrorComponent>(world: &mut World, due: Due) {
     let source = due.source;
-    let may_write = world.entities().contains_spawned(source)
-        && with::<C, _>(world, |mirror| !mirror.written.contains(&source)) == Some(true);
     // What was written meanwhile is applied first, and written back then.
-    if !may_write {
+    let may_write = |mirror: &mut Mirror| {
+        let settling = mirror.settling.filter(|_| mirror.is_received);
+        (!mirror.written.contains(&source)).then_some((mirror.is_received, settling))
+    };
+    let is_spawned = world.entities().contains_spawned(source);
+    let Some((is_received, settling)) = with::<C, _>(world, may_write).flatten().filter(|_| is_spawned)
+    else {
         return;
-    }
+    };
     // What changed in other ways as well is due in itself.
-    if let Some((pair, count)) = due.inserted.and_then(|target| C::read_last(world, source, target))
+    if !is_received
+        && let Some((pair, count)) = due.inserted.and_then(|target| C::read_last(world, source, target))
         && world.get::<C>(source).is_some_and(|there| there.pairs().len() + 1 == count)
     {
         let writing = Writing::<C>::new(world, source);
@@ -299,19 +307,21 @@ fn write_back<C: MirrorComponent>(world: &mut World, due: Due) {
     }
     let now = C::read(world, source);
     let is_empty = now.pairs().is_empty();
-    let is_right = match world.get::<C>(source) {
-        Some(there) => !is_empty && there.is_same(&now),
-        None => is_empty,
-    };
-    if is_right {
+    let there = world.get::<C>(source);
+    let (is_there, is_same) = (there.is_some(), there.map_or(is_empty, |there| there.is_same(&now)));
+    if let Some(by) = settling.filter(|&by| !is_same && by != source) {
+        unmet::note_changed::<C>(world, source, by);
+    }
+    let stays = !is_empty || (is_received && unmet::is_unmet::<C>(world, source));
+    if is_same && is_there == stays {
         return;
     }
     let writing = Writing::<C>::new(world, source);
     let Ok(mut source) = writing.world.get_entity_mut(source) else { return };
-    if is_empty {
-        source.remove::<C>();
-    } else {
+    if stays {
         source.insert(now);
+    } else {
+        source.remove::<C>();
     }
     writing.finish();
 }
