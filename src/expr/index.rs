@@ -105,29 +105,31 @@ mod sealed {
 /// # Ok::<(), BevyError>(())
 /// ```
 ///
-/// An expression gives the same rows with an index and without; a comparison alone gives them in the same order. It uses an
-/// index for comparisons but `!=` that few values are expected to pass, if nothing else says more narrowly which entities are
-/// meant; [`explain`] tells.
+/// An expression gives the same rows with an index and without; a comparison alone gives them in the same order. It
+/// uses an index for comparisons but `!=` that few values are expected to pass, if nothing else says more narrowly
+/// which entities are meant; [`explain`] tells.
 ///
 /// # What counts as a change
 ///
-/// Writing costs nothing: an index is brought up to date when an expression reads it, by the change ticks of the component, on all
-/// entities, disabled ones as well. What is written past change detection, with `bypass_change_detection`, is not seen, nor what
-/// a system writes through a `ParamSet` after it has run an expression on a `&World` in the same set.
+/// Writing costs nothing: an index is brought up to date when an expression reads it, by the change ticks of the
+/// component, on all entities, disabled ones as well. What is written past change detection, with
+/// `bypass_change_detection`, is not seen, nor what a system writes through a `ParamSet` after it has run an expression
+/// on a `&World` in the same set.
 ///
 /// # Complexity
 ///
-/// An expression that uses an index takes O(hits log hits), O(log entities) for each that changed since the index was read, and
-/// O(entities with the component) to compare their change ticks, some hundred times faster than comparing the fields. Components
-/// with `#[component(summary_tick)]` spare it for tables in which none was written since
-/// [`clear_trackers`](World::clear_trackers), which an app calls each frame; so does nothing else, as Bevy does not tell what
-/// changed. An index keeps the ticks that it has read, four bytes per entity.
+/// An expression that uses an index takes O(hits log hits), O(log entities) for each that changed since the index was
+/// read, and O(entities with the component) to compare their change ticks, some hundred times faster than comparing the
+/// fields. Components with `#[component(summary_tick)]` spare it for tables in which none was written since
+/// [`clear_trackers`](World::clear_trackers), which an app calls each frame; so does nothing else, as Bevy does not
+/// tell what changed. An index keeps the ticks that it has read, four bytes per entity.
 ///
 /// [`explain`]: crate::expr::CompiledExpr::explain
 pub trait WorldFieldIndexExt: sealed::Sealed {
     /// Makes an ordered index of a field, by its path: `"hp"`, `"wounds.0"`. Does nothing if there is one.
     ///
-    /// It goes with [`drop_field_index`](Self::drop_field_index), and when the resources or all entities of the world are cleared.
+    /// It goes with [`drop_field_index`](Self::drop_field_index), and when the resources or all entities of the world
+    /// are cleared.
     ///
     /// # Errors
     /// If the component is not reflected, or has no such field, or one that is not compared.

@@ -30,7 +30,15 @@ mod plan;
 mod result;
 mod text;
 
-pub(crate) use eval::ExprNames;
+pub(crate) use bind::{
+    Atom, AtomId, BindContext, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm,
+    BoundTraversal, ChainSource, Condition, Item, OrChain, PairAtom, Var, VarSet, bind,
+};
+pub(crate) use eval::{Datum, ExprNames, Special, View, WorldAccess};
+pub(crate) use exec::{Batch, Executor, Output};
+pub(crate) use plan::{
+    Column, FieldPlan, FieldShape, Operand, PhysicalPlan, ShapeElement, ShapeId, hidden, seedable, traits_of,
+};
 
 pub use bevy_relations_syntax::{
     ast::{Comparator, Literal},

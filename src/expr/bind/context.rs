@@ -5,7 +5,7 @@ use bevy_ecs::{component::ComponentId, entity::Entity, world::World};
 use core::any::TypeId;
 
 /// A world that names are looked up in.
-pub(in crate::expr) enum BindContext<'w> {
+pub(crate) enum BindContext<'w> {
     /// As it is. What is missing can be made.
     World(&'w mut World),
     /// As it is before a system runs: a name without a meaning stands for an entity that is still to come.

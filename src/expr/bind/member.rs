@@ -87,8 +87,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Whether a type has an entity at a path of fields. False if it is nothing that has fields, or if what is not there
-    /// may be an entity that is still to come.
+    /// Whether a type has an entity at a path of fields. False if it is nothing that has fields, or if what is not
+    /// there may be an entity that is still to come.
     #[cfg(feature = "bevy_reflect")]
     fn member_of(&self, type_id: TypeId, name: &str, fields: &[String], span: Span) -> BindResult<bool> {
         use super::reflected;

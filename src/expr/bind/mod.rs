@@ -18,18 +18,18 @@ mod value;
 mod vars;
 
 pub(super) use binder::BindResult;
-pub(super) use context::BindContext;
+pub(crate) use context::BindContext;
 #[cfg(feature = "bevy_reflect")]
 pub(super) use keyed::read as read_key;
 #[cfg(feature = "bevy_reflect")]
 pub(super) use name::{Meaning, meaning_of, names_entities};
 #[cfg(feature = "serialize")]
 pub(super) use name::{reflected_types, with_relation_types};
-pub(super) use query::{
+pub(crate) use query::{
     Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm, BoundTraversal,
-    CascadeOrder, ChainSource, Condition, Item, KeyedAtom, ListMode, MemberAtom, OrChain, PairAtom,
-    ValueAtom, ValueHolder,
+    ChainSource, Condition, Item, OrChain, PairAtom,
 };
+pub(super) use query::{CascadeOrder, KeyedAtom, ListMode, MemberAtom, ValueAtom, ValueHolder};
 #[cfg(feature = "bevy_reflect")]
 pub(super) use reflected::{Field, fields_of};
 #[cfg(feature = "bevy_reflect")]
@@ -37,7 +37,7 @@ pub(super) use scalar::{NoScalar, scalar_at};
 pub(super) use value::BoundValueTest;
 #[cfg(feature = "bevy_reflect")]
 pub(super) use value::ScalarKind;
-pub(super) use vars::{Var, VarSet};
+pub(crate) use vars::{Var, VarSet};
 
 use super::text::PairExpr;
 use crate::{ops::use_store, relation::Prefab};
@@ -54,7 +54,7 @@ use binder::Binder;
 ///
 /// # Errors
 /// If a name is not known or means several things, or a rule of the world's relations and components is broken.
-pub(super) fn bind(expr: &PairExpr, mut context: BindContext<'_>) -> Result<BoundQuery, ExprError> {
+pub(crate) fn bind(expr: &PairExpr, mut context: BindContext<'_>) -> Result<BoundQuery, ExprError> {
     if let Some(world) = context.world_mut() {
         use_store(world);
         // Both are known by their names, whether or not an entity has them yet.

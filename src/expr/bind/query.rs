@@ -402,8 +402,8 @@ pub(crate) struct BoundTerm {
     pub(crate) field: Option<u16>,
     pub(crate) operator: BoundOperator,
     pub(crate) condition: Condition,
-    /// Entities of types that it names themselves, by `#bits` or a path. A type is followed to its next entity, these are
-    /// not.
+    /// Entities of types that it names themselves, by `#bits` or a path. A type is followed to its next entity, these
+    /// are not.
     pub(crate) pinned: Vec<Entity>,
 }
 

@@ -61,8 +61,8 @@ pub(crate) enum BoundLiteral {
     Text(Box<str>),
 }
 
-/// Any whole number of 128 bits, with or without a sign: the order is that of the numbers. A negative number is -1 and its
-/// bits, what is less than all numbers of 128 bits -2.
+/// Any whole number of 128 bits, with or without a sign: the order is that of the numbers. A negative number is -1 and
+/// its bits, what is less than all numbers of 128 bits -2.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Whole(i8, u128);
 

@@ -121,8 +121,8 @@ impl<'w> WorldAccess<'w> {
         }
     }
 
-    /// Whatever is written from now on has at least this change tick. For a system that is the tick of its run, which another of
-    /// its parameters may write with.
+    /// Whatever is written from now on has at least this change tick. For a system that is the tick of its run, which
+    /// another of its parameters may write with.
     #[cfg(feature = "bevy_reflect")]
     pub(crate) fn write_tick(self) -> Tick {
         match self {
@@ -234,8 +234,8 @@ impl<'w> WorldAccess<'w> {
         self.get(entity)
     }
 
-    /// The name of an entity that may be meant by a name that no entity has. A system looks names up by other means than
-    /// those by which it reads the components that an expression is about.
+    /// The name of an entity that may be meant by a name that no entity has. A system looks names up by other means
+    /// than those by which it reads the components that an expression is about.
     pub(crate) fn name_to_suggest(self, entity: Entity) -> Option<&'w Name> {
         match self {
             Self::World(world) => world.get(entity),
@@ -294,8 +294,8 @@ impl<'w> WorldAccess<'w> {
         }
     }
 
-    /// The value of a pair, whatever its type. `None` also if a system has not declared that it reads such values, or if
-    /// it is the component of an adopted relationship.
+    /// The value of a pair, whatever its type. `None` also if a system has not declared that it reads such values, or
+    /// if it is the component of an adopted relationship.
     #[cfg(feature = "bevy_reflect")]
     pub(crate) fn value_of_pair(
         self,

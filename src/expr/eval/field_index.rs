@@ -1,8 +1,8 @@
 //! Ordered indices of fields: which entities have which value in a field.
 //!
-//! An index is brought up to date when it is read: entities whose component was inserted or written since are found by the
-//! change ticks of its columns, so that writing costs nothing, and every way to write counts. What is gone is not looked for: each
-//! entity that is found is asked whether it has the component still.
+//! An index is brought up to date when it is read: entities whose component was inserted or written since are found by
+//! the change ticks of its columns, so that writing costs nothing, and every way to write counts. What is gone is not
+//! looked for: each entity that is found is asked whether it has the component still.
 
 use super::{FieldSteps, WorldAccess};
 use crate::fetch::{KnownTicks, ReflectCursor};
@@ -86,8 +86,8 @@ impl FieldIndices {
         self.indices.len() < before
     }
 
-    /// Keeps old ticks from seeming new once the counter of the world wraps around. What was read too long ago to tell what was
-    /// written since is read anew.
+    /// Keeps old ticks from seeming new once the counter of the world wraps around. What was read too long ago to tell
+    /// what was written since is read anew.
     pub(crate) fn clamp_ticks(&self, check: CheckChangeTicks) {
         for index in &self.indices {
             index.lock().known.take_if(|tick| tick.check_tick(check));
@@ -116,8 +116,8 @@ impl FieldIndex {
         self.lock().range(range).take(limit).count()
     }
 
-    /// Collects the entities with a value within a range, in no order. A value on the edge of the range may lie outside of it.
-    /// False if the component cannot be read.
+    /// Collects the entities with a value within a range, in no order. A value on the edge of the range may lie outside
+    /// of it. False if the component cannot be read.
     pub(crate) fn find(
         &self,
         access: WorldAccess<'_>,
@@ -151,7 +151,8 @@ impl FieldIndex {
         entries.known = Some(Tick::new(now.get().wrapping_sub(1)));
     }
 
-    /// Takes what was inserted and written after a tick, or everything anew. Returns how many entities have the component.
+    /// Takes what was inserted and written after a tick, or everything anew. Returns how many entities have the
+    /// component.
     fn read(&self, entries: &mut Entries, cursor: &mut ReflectCursor<'_>, after: Option<Tick>) -> usize {
         if after.is_none() {
             (entries.ordered, entries.keys) = Default::default();

@@ -12,8 +12,8 @@ pub(crate) struct KeyedPairs<'w, 'a> {
 }
 
 impl<'w> View<'w> {
-    /// The pairs of a keyed relation, to ask which have a key. `None` also if a system has not declared that it reads their
-    /// values.
+    /// The pairs of a keyed relation, to ask which have a key. `None` also if a system has not declared that it reads
+    /// their values.
     pub(crate) fn keyed_pairs<'a>(
         &self,
         relation: RelationId,

@@ -3,6 +3,7 @@
 use super::{Datum, WorldAccess, unlisted_markers};
 use crate::{
     id::RelationId,
+    relation::IS_A,
     store::{PairStore, RelationIndex, SourceIter, TargetIter},
     traverse::{Direction, Neighbours, is_ordered_by_children, ordered_by},
 };
@@ -12,6 +13,7 @@ use bevy_ecs::{
     entity::{Entities, Entity},
     storage::TableId,
 };
+use smallvec::SmallVec;
 
 /// What evaluation sees of a world: pairs and where entities are, and what can be [read](WorldAccess).
 #[derive(Clone, Copy)]
@@ -27,6 +29,23 @@ impl<'w> View<'w> {
     pub(crate) fn new(access: WorldAccess<'w>) -> Option<Self> {
         let store = access.store()?;
         Some(Self { access, store, entities: access.entities(), archetypes: access.archetypes() })
+    }
+
+    /// An entity and everything that is a kind of it.
+    pub(crate) fn subtypes<T: smallvec::Array<Item = Entity>>(&self, of: Entity) -> SmallVec<T> {
+        let index = self.index(IS_A);
+        let mut found: SmallVec<T> = SmallVec::new();
+        found.push(of);
+        let mut at = 0;
+        while let Some(&entity) = found.get(at) {
+            for subtype in index.sources(entity) {
+                if !found.contains(&subtype) {
+                    found.push(subtype);
+                }
+            }
+            at += 1;
+        }
+        found
     }
 
     #[inline]

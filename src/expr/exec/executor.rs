@@ -5,7 +5,7 @@ use crate::{
     expr::{
         bind::{BoundQuery, Var, VarSet},
         eval::{Datum, View, WorldAccess, internal_components, unlisted_components},
-        plan::{Column, Counts, PhysicalPlan, Signature, lower},
+        plan::{Column, Counts, FieldPlan, PhysicalPlan, Signature, lower},
     },
     store::StoreId,
 };
@@ -157,6 +157,13 @@ impl Executor {
         }
     }
 
+    /// Says what rows are that are kept, whose fields are made like this. It is not run.
+    pub(crate) fn of_kept_rows(query: BoundQuery, access: WorldAccess<'_>, fields: Vec<FieldPlan>) -> Self {
+        let mut executor = Self::new(query, access);
+        executor.plans[Output::Rows as usize].plan.fields = fields;
+        executor
+    }
+
     /// Takes what the names of the expression mean by now.
     pub(crate) fn rebind(&mut self, mut query: BoundQuery, access: WorldAccess<'_>) {
         if query != self.query {
@@ -165,6 +172,11 @@ impl Executor {
             self.plans = Default::default();
             self.clear_vars();
         }
+    }
+
+    /// Whether it is for this world.
+    pub(crate) fn is_for(&self, access: WorldAccess<'_>) -> bool {
+        self.world == access.world_id()
     }
 
     /// Whether all entities that the expression names are alive.
@@ -250,6 +262,44 @@ impl Executor {
 
     /// Starts a run.
     pub(crate) fn start(&mut self, access: WorldAccess<'_>, output: Output) -> Result<(), ExprRunError> {
+        let view = self.begin(access, output)?;
+        let Self { plans, query, preset, .. } = self;
+        let input = plans[output as usize].state.restart();
+        // Nothing holds for an entity that has died since.
+        input.len = usize::from(preset.iter().all(|&(_, entity)| view.is_alive(entity)));
+        for &(var, entity) in &*preset {
+            for column in [var.0, query.variables.len() as Column + var.0] {
+                input.column_mut(column).push(Datum::new(entity));
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts a run that finds the rows in which some variables have given values. `seeds` has these values, one per
+    /// variable in the order of their numbers, and so on for each combination. The variables must be among those that
+    /// [`seedable`](crate::expr::plan::seedable) returns.
+    pub(crate) fn start_seeded(
+        &mut self,
+        access: WorldAccess<'_>,
+        vars: &VarSet,
+        seeds: &[Entity],
+    ) -> Result<(), ExprRunError> {
+        self.preset_vars.clone_from(vars);
+        let view = self.begin(access, Output::Rows)?;
+        let input = self.plans[Output::Rows as usize].state.restart();
+        for seed in seeds.chunks_exact(vars.iter().count().max(1)) {
+            if seed.iter().all(|&entity| view.is_alive(entity)) {
+                input.len += 1;
+                for (var, &entity) in vars.iter().zip(seed) {
+                    input.column_mut(var.0).push(Datum::new(entity));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the plan right for a run.
+    fn begin<'w>(&mut self, access: WorldAccess<'w>, output: Output) -> Result<View<'w>, ExprRunError> {
         if access.world_id() != self.world {
             return Err(ExprRunError::OtherWorld);
         }
@@ -260,19 +310,10 @@ impl Executor {
             self.plans = Default::default();
         }
         self.update(&view, output);
-        let Self { plans, query, preset, shared, .. } = self;
-        let planned = &mut plans[output as usize];
-        shared.restart(&planned.plan, self.step_limit);
+        let Self { plans, shared, .. } = self;
+        shared.restart(&plans[output as usize].plan, self.step_limit);
         shared.keeps_places = false;
-        let input = planned.state.restart();
-        // Nothing holds for an entity that has died since.
-        input.len = usize::from(preset.iter().all(|&(_, entity)| view.is_alive(entity)));
-        for &(var, entity) in &*preset {
-            for column in [var.0, query.variables.len() as Column + var.0] {
-                input.column_mut(column).push(Datum::new(entity));
-            }
-        }
-        Ok(())
+        Ok(view)
     }
 
     /// Makes the plan anew if it does not fit the world any more.

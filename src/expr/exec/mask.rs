@@ -218,8 +218,8 @@ impl FitSets {
         }
     }
 
-    /// How to tell which entities fit a mask, if so many are asked for now, and about so many in the whole run. While they are
-    /// few, each is looked up.
+    /// How to tell which entities fit a mask, if so many are asked for now, and about so many in the whole run. While
+    /// they are few, each is looked up.
     pub(super) fn get<'a>(
         &'a mut self,
         masks: &'a Masks,

@@ -13,6 +13,7 @@ mod mask;
 mod member;
 mod predicate;
 mod produce;
+mod row_bits;
 mod scan;
 mod value;
 
@@ -33,6 +34,7 @@ use buffers::AtomBuffers;
 use climb::Holders;
 use mask::{Fit, FitSets, Masks};
 use member::Members;
+use row_bits::RowBits;
 use value::Values;
 
 /// What a step keeps for itself.
@@ -170,6 +172,8 @@ pub(crate) struct StageState {
     steps: u64,
     /// How many entities were looked at for this batch by a scan that tests them.
     scanned: usize,
+    /// What such a scan found out.
+    row_bits: RowBits,
     /// What an index found, and in which run.
     #[cfg(feature = "bevy_reflect")]
     indexed: (u64, Vec<Entity>),

@@ -3,7 +3,11 @@
 //! A test of pairs alone takes little longer than to copy an entity, so it is made before a row is: what does not pass is never
 //! in a batch.
 
-use super::{Batch, Run, StageState, mask::ScanPart};
+use super::{
+    Batch, Run, StageState,
+    mask::ScanPart,
+    row_bits::{RowBits, WORD},
+};
 use crate::{
     expr::{
         bind::Var,
@@ -12,7 +16,7 @@ use crate::{
     },
     fetch::RowHint,
     id::RelationId,
-    store::Reader,
+    store::{Reader, ones},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -20,6 +24,7 @@ use bevy_ecs::{
     entity::Entity,
     storage::TableId,
 };
+use core::ops::Range;
 
 impl Stage {
     /// Whether an operand is what the stage scans, and so alive.
@@ -63,6 +68,15 @@ impl StageState {
         let rows = ScanRows { entities: &mut columns[out as usize], places: keeps_places.then_some(places) };
         // What is scanned is alive.
         let reader = |relation| view.index(relation).reader(view.store.compares(relation));
+        if (self.major, self.minor) == (0, 0) {
+            self.row_bits.start(match test {
+                Some(Predicate::HasTag { .. }) => view.tags().version(),
+                Some(Predicate::HasAny { relation, .. } | Predicate::HasPair { relation, .. }) => {
+                    view.index(*relation).version()
+                }
+                _ => 0,
+            });
+        }
         match test {
             Some(Predicate::HasAny { relation, negated, .. }) => match reader(*relation) {
                 Reader::Exclusive(mut reader) => {
@@ -114,6 +128,12 @@ impl StageState {
         self.scan_parts(run, mask, rows, |state, rows, part, room| {
             let before = rows.entities.len();
             let scanned = match part.entities {
+                Entities::Table(entities) if state.row_bits.is_kept() => {
+                    let (table, first) = part.from;
+                    let wanted = first..first + entities.len().min(room);
+                    let known = (&mut state.row_bits, state.major);
+                    rows.take_known((table, run.view.table(table)), wanted, known, &mut passes)
+                }
                 Entities::Table(entities) => rows.take_passing(entities, part.from, room, &mut passes),
                 Entities::Archetype(entities) => rows.take_passing(entities, part.from, room, &mut passes),
             };
@@ -168,6 +188,45 @@ impl ScanRows<'_> {
             places.extend(entities.iter().enumerate().map(|(at, entity)| entity.place(from, at)));
         }
         entities.len()
+    }
+
+    /// Takes those of the entities in some rows that pass, as far as that is [known](RowBits) by words. Returns how many were
+    /// looked at.
+    fn take_known(
+        &mut self,
+        (table, all): (TableId, &[Entity]),
+        wanted: Range<usize>,
+        (known, part): (&mut RowBits, usize),
+        passes: &mut impl FnMut(Entity) -> bool,
+    ) -> usize {
+        let mut at = wanted.start;
+        while at < wanted.end {
+            let first = at - at % WORD;
+            let word = &all[first..all.len().min(first + WORD)];
+            let end = wanted.end.min(first + word.len());
+            let bits = known.passing((part, first / WORD), word, passes);
+            let bits = bits & u64::MAX << (at - first) & u64::MAX >> (first + WORD - end);
+            self.take_bits((table, first), word, bits);
+            at = end;
+        }
+        wanted.len()
+    }
+
+    /// Takes the entities of a word whose bits are set.
+    fn take_bits(&mut self, from: Start, word: &[Entity], bits: u64) {
+        let passed = bits.count_ones() as usize;
+        if passed == word.len() {
+            self.take(word, from, WORD);
+            return;
+        }
+        let before = self.entities.len();
+        self.entities.resize(before + passed, Datum::UNSET);
+        for (row, at) in self.entities[before..].iter_mut().zip(ones(bits)) {
+            *row = Datum::new(word[at as usize]);
+        }
+        if let Some(places) = &mut self.places {
+            places.extend(ones(bits).map(|at| word[at as usize].place(from, at as usize)));
+        }
     }
 
     /// Takes those of the entities that pass, without a branch: most filters pass entities at random. Returns how many were

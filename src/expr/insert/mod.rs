@@ -1,8 +1,8 @@
 //! Expressions that say what an entity is to get.
 //!
-//! A text is read term by term, and what it names is looked up (`terms`); values are made by reflection (`value`). Pairs are checked
-//! with the components that the entity will have by then. Nothing has been changed so far. Then the components and tags are
-//! inserted one by one, and the pairs all at once.
+//! A text is read term by term, and what it names is looked up (`terms`); values are made by reflection (`value`).
+//! Pairs are checked with the components that the entity will have by then. Nothing has been changed so far. Then the
+//! components and tags are inserted one by one, and the pairs all at once.
 
 mod error;
 mod terms;
@@ -48,14 +48,14 @@ mod sealed {
     impl Sealed for bevy_ecs::system::EntityCommands<'_> {}
 }
 
-/// What becomes of names that no entity has, where an expression is inserted.
+/// What to do about names that no entity has, when an expression is inserted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum UnknownNames {
     /// They are errors. The default.
     #[default]
     Refuse,
-    /// An entity with the [`Name`] is spawned for each, together with the entities that are missing on the way of its path. What
-    /// reads as a Rust type, or as a field, is an error all the same.
+    /// An entity with the [`Name`] is spawned for each, together with the entities that are missing on the way of its
+    /// path. What reads as a Rust type, or as a field, is an error all the same.
     Spawn,
 }
 
@@ -63,7 +63,7 @@ pub enum UnknownNames {
 pub trait WorldExprExt: sealed::Sealed {
     /// Inserts the components, tags and pairs that an expression names on an entity: all of them, or none.
     ///
-    /// The terms are those of [`PairExpr`](crate::expr::PairExpr) without anything that only a question can have:
+    /// The terms are those of [`PairExpr`](crate::expr::PairExpr), without variables, operators and wildcards:
     ///
     /// | term | inserts |
     /// |---|---|
@@ -73,19 +73,21 @@ pub trait WorldExprExt: sealed::Sealed {
     /// | `(Eats { grams: 80 }, apple)`, `(Begin, Position { x: 1 })` | the pair with a value |
     /// | `Equips[Head](helmet)` | the pair of a [keyed relation](crate::relation::KeyedRelation), with the key as its value |
     ///
-    /// A component or pair that is there stays as it is if the term brings no value, otherwise it gets the new one. A pair of
-    /// an exclusive relation replaces the one that is there. Two terms may name the same if only one of them brings a value.
+    /// A component or pair that the entity has already gets the value of the term, and stays as it is if the term has
+    /// none. A pair of an exclusive relation replaces the present one. Two terms may name the same component or pair if
+    /// only one of them has a value.
     ///
     /// Components are made by reflection: their types must be registered with `#[reflect(Component)]`, and with
-    /// `#[reflect(Default)]` unless every field is written. Values are numbers, strings, characters (strings of one), `true` and `false`, `None`, variants
-    /// of enums without fields by their names, entities by path or `#bits`, and structs, tuple structs, tuples and
-    /// options of such values: in braces with the names of their fields, or in parentheses. What stands in parentheses behind a
-    /// component is a value if the first one in them is no name, otherwise it is a source, which can only be `$this`; a name there goes in braces, `Slot { 0: Head }`.
-    /// Lists, maps, variants with fields, and the values of Bevy's relationships cannot be written.
+    /// `#[reflect(Default)]` unless every field is written. Values are numbers, strings, characters (strings of one),
+    /// `true` and `false`, `None`, variants of enums without fields by their names, entities by path or `#bits`, and
+    /// structs, tuple structs, tuples and options of such values: in braces with the names of their fields, or in
+    /// parentheses. A name in parentheses behind a component is read as a source, as in queries, and only `$this` is
+    /// allowed there; to give a name as the value, write braces: `Slot { 0: Head }`. Lists, maps, variants with fields,
+    /// and the values of Bevy's relationships cannot be written.
     ///
-    /// Components and tags are inserted in the order in which they are written, then all the pairs at once. Pairs are checked
-    /// before, with the components that the entity will have; [`validate`](crate::Relation::validate) sees
-    /// the world as it is before, and is asked again when they are inserted.
+    /// Components and tags are inserted in the order in which they are written, then all pairs at once. Pairs are checked
+    /// before anything is inserted, with the components that the entity will have;
+    /// [`validate`](crate::Relation::validate) is called then and again when they are inserted.
     ///
     /// ```
     /// use bevy_app::prelude::*;
@@ -123,16 +125,17 @@ pub trait WorldExprExt: sealed::Sealed {
     /// ```
     ///
     /// # Errors
-    /// If the entity is dead, or one of the terms cannot be inserted: [`InsertExprError`] tells the place of the first. Nothing has
-    /// changed then, but that entities that stand for types may have been made, and those that are named as relations are some. Only if observers and hooks of what is inserted get in
-    /// the way, by despawning the entity or a target or by changing what a pair needs, what was inserted before stays.
+    /// If the entity is dead, or one of the terms cannot be inserted: [`InsertExprError`] contains the place of the first.
+    /// Nothing has changed then, except that entities for types may have been spawned, and entities that were named as
+    /// relations are registered as such. If observers or hooks of the insertions interfere, by despawning the entity or
+    /// a target or by changing what a pair needs, earlier insertions stay.
     ///
     /// # Complexity
-    /// A step per term and value, beside the insertions, of which each component is one of its own; looking up the
-    /// names is that of [`WorldNameExt::lookup_unique`].
+    /// O(terms + values), beside the insertions, one for each component, and the lookup of names, see
+    /// [`WorldNameExt::lookup_unique`].
     fn insert_expr(&mut self, entity: Entity, expr: &str) -> Result<(), InsertExprError>;
 
-    /// [`insert_expr`](Self::insert_expr) that says what becomes of names that no entity has.
+    /// [`insert_expr`](Self::insert_expr), which may spawn entities for names that no entity has.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
@@ -202,8 +205,8 @@ impl EntityWorldMutExprExt for EntityWorldMut<'_> {
 
 /// Inserting what an expression names on one entity, deferred.
 ///
-/// What is refused when the commands are applied goes to Bevy's error handler, with severity `Error` and the place in the
-/// source where the command was queued.
+/// What is refused when the commands are applied goes to Bevy's error handler, with severity `Error` and the place in
+/// the source where the command was queued.
 pub trait EntityCommandsExprExt: sealed::Sealed {
     /// See [`WorldExprExt::insert_expr`].
     ///

@@ -362,7 +362,8 @@ impl PlannedPair<'_> {
         Ok(ends.map(|(relation, target)| NewPair { relation, target, value: None }))
     }
 
-    /// A pair with a type as its target may carry values of that type; the store knows a type with fields only by its use.
+    /// A pair with a type as its target may carry values of that type; the store knows a type with fields only by its
+    /// use.
     fn check_data_of_type(&self, world: &World, store: &PairStore, target: Entity) -> BindResult<()> {
         let Some(type_id) = store.registry().type_of(target) else { return Ok(()) };
         let Some(types) = world.get_resource::<AppTypeRegistry>() else { return Ok(()) };
@@ -439,8 +440,8 @@ fn keys_as_values(world: &World, type_id: TypeId, key: &Key) -> Vec<NewValue> {
     values
 }
 
-/// Finds out how the components are inserted, up to the first that cannot be. Returns the ids of all that the entity will have
-/// got by then.
+/// Finds out how the components are inserted, up to the first that cannot be. Returns the ids of all that the entity
+/// will have got by then.
 pub(super) fn make_components(
     world: &mut World,
     entity: Entity,

@@ -147,10 +147,10 @@ impl sealed::Sealed for WriteFields {}
 /// side by side as far as their fields and data allow. Asking whether an entity has a component or a pair takes no
 /// access to values. Components that `$this` must or must not have count as `With` and `Without` of `D`.
 ///
-/// Members and comparisons of fields read their component, or the values of all pairs of their relation, `~=` reads `Name`,
-/// and looking up entities by name, in the text or with `$x.path`, reads what
-/// [`NamePaths`](crate::names::NamePaths) reads. So `D` cannot write a component of which the expression compares a field: with
-/// `Health.hp < 10`, collect the entities first, and write them with a `Query` in the same
+/// Members and comparisons of fields read their component, or the values of all pairs of their relation, `~=` reads
+/// `Name`, and looking up entities by name, in the text or with `$x.path`, reads what
+/// [`NamePaths`](crate::names::NamePaths) reads. So `D` cannot write a component of which the expression compares a
+/// field: with `Health.hp < 10`, collect the entities first, and write them with a `Query` in the same
 /// [`ParamSet`](bevy_ecs::system::ParamSet).
 ///
 /// # Names
@@ -174,8 +174,8 @@ pub struct ExprQuery<'w, 's, E: Expression, D: QueryData + 'static = ()> {
     _expression: PhantomData<fn() -> E>,
 }
 
-/// A run fails with [`ExprRunError::StepLimit`], if a [limit](Self::set_step_limit) is set and reached, and for no other
-/// reason.
+/// A run fails with [`ExprRunError::StepLimit`], if a [limit](Self::set_step_limit) is set and reached, and for no
+/// other reason.
 impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
     /// Calls a function with the data of `$this` to be read, and the row.
     ///
@@ -267,8 +267,8 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         self.compiled.for_each_of(WorldAccess::Declared(&self.declared), each)
     }
 
-    /// Calls a function with at most `limit` rows of the expression, from an offset or a cursor on, and returns the cursor
-    /// for the next page; see [`CompiledExpr::page`].
+    /// Calls a function with at most `limit` rows of the expression, from an offset or a cursor on, and returns the
+    /// cursor for the next page; see [`CompiledExpr::page`].
     ///
     /// # Errors
     /// As there.

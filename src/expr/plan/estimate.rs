@@ -39,7 +39,7 @@ pub(crate) struct Signature {
 }
 
 /// The traits of a relation that matter to a plan.
-fn traits_of(traits: &RelationTraits) -> u32 {
+pub(crate) fn traits_of(traits: &RelationTraits) -> u32 {
     let facts = [
         traits.is_transitive(),
         traits.is_reflexive(),

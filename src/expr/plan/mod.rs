@@ -8,11 +8,12 @@ mod logical;
 mod physical;
 mod reorder;
 
-pub(crate) use estimate::Signature;
+pub(crate) use estimate::{Signature, traits_of};
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use physical::IndexedOp;
 pub(crate) use physical::{
-    AtomOp, Branch, BranchKind, Column, Comparison, Compute, Counts, DepthOrder, FieldShape, HolderSearch,
-    HolderTest, IdOp, KnownRelation, MaskSpec, MemberOp, Operand, PhysicalPlan, Pipeline, Position,
-    Predicate, Produce, RelationOp, ShapeElement, ShapeId, Side, Stage, Step, SubPlan, ValueOp, Walk, lower,
+    AtomOp, Branch, BranchKind, Column, Comparison, Compute, Counts, DepthOrder, FieldPlan, FieldShape,
+    HolderSearch, HolderTest, IdOp, KnownRelation, MaskSpec, MemberOp, Operand, PhysicalPlan, Pipeline,
+    Position, Predicate, Produce, RelationOp, ShapeElement, ShapeId, Side, Stage, Step, SubPlan, ValueOp,
+    Walk, hidden, lower, seedable,
 };

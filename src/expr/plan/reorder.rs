@@ -9,8 +9,8 @@ use super::{estimate::Estimate, logical::Logical};
 use crate::{
     expr::{
         bind::{
-            Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm, Condition,
-            PairAtom, Var, VarSet,
+            Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm, ChainSource,
+            Condition, PairAtom, Var, VarSet,
         },
         eval::View,
     },
@@ -262,6 +262,8 @@ pub(super) struct Presets {
     pub(super) early: Vec<Var>,
     /// and at the end: rows in which they have another are left out.
     pub(super) late: Vec<Var>,
+    /// Fields of the unions for which a variable with a value counts as unbound: every branch has its rows.
+    pub(super) unions: Vec<u16>,
 }
 
 /// What a pair with one bound end is looked for among: the targets of a variable, or its sources.
@@ -286,12 +288,37 @@ impl Reorder<'_, '_> {
     /// When the values of variables count that are given.
     pub(super) fn presets(self, inputs: &[Logical<'_>], preset: &VarSet) -> Presets {
         let all = Inputs::new(inputs, &Bound::default(), self.view);
-        let is_early = |var: Var| {
-            let must = inputs.iter().any(|input| input.must_hold() && input.vars().contains(var));
-            must && !all.constraints.iter().any(|constraint| constraint.closed.contains(var))
+        let mut presets = Presets { early: Vec::new(), late: Vec::new(), unions: Vec::new() };
+        for var in preset.iter() {
+            let mut unions = Vec::new();
+            let closed = |at: usize| all.constraints[at].closed.contains(var);
+            let mut is_open = true;
+            for (_, input) in inputs.iter().enumerate().filter(|(at, _)| closed(*at)) {
+                let union = self.union_of(input, var);
+                is_open &= union.is_some();
+                unions.extend(union);
+            }
+            let is_found = |input: &Logical<'_>| input.must_hold() && input.vars().contains(var);
+            if is_open && (!unions.is_empty() || inputs.iter().any(is_found)) {
+                presets.early.push(var);
+                presets.unions.extend(unions);
+            } else {
+                presets.late.push(var);
+            }
+        }
+        presets
+    }
+
+    /// The field of a union of which each branch finds a variable, whether or not its value is known before.
+    fn union_of(self, input: &Logical<'_>, var: Var) -> Option<u16> {
+        let Logical::Union(chain, branches) = input else { return None };
+        let finds = |branch: &Logical<'_>| {
+            let inputs = branch.inputs();
+            let all = Inputs::new(inputs, &Bound::default(), self.view);
+            let is_closed = all.constraints.iter().any(|constraint| constraint.closed.contains(var));
+            !is_closed && inputs.iter().any(|input| input.must_hold() && input.vars().contains(var))
         };
-        let (early, late) = preset.iter().partition(|&var| is_early(var));
-        Presets { early, late }
+        (chain.source == ChainSource::Var(var) && branches.iter().all(finds)).then_some(chain.field?)
     }
 
     /// The inputs of a join in the order of evaluation. `bound` is what is bound before it, and then behind it.
@@ -338,8 +365,8 @@ impl Reorder<'_, '_> {
         }
     }
 
-    /// What must hold and can be evaluated now, that which makes the fewest rows first. What names no variable comes before
-    /// the rest: it is evaluated once, and if it does not hold, nothing else has to be.
+    /// What must hold and can be evaluated now, that which makes the fewest rows first. What names no variable comes
+    /// before the rest: it is evaluated once, and if it does not hold, nothing else has to be.
     fn eligible(self, all: &Inputs<'_, '_>, bound: &VarSet) -> Vec<Eligible> {
         let describe = |at: usize| {
             let (rows, vars) = (self.rows(&all.inputs[at], bound), &all.constraints[at].vars);

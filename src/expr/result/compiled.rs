@@ -1,7 +1,7 @@
 //! Expressions that are ready to be run, and their rows in order: by depth, by a component, in groups.
 //!
-//! For an order, all rows of a run are collected, and then put in order as a whole. What is asked for first is sorted by
-//! last: the sorts are stable.
+//! For an order, all rows of a run are collected, and then put in order as a whole. What is asked for first is sorted
+//! by last: the sorts are stable.
 
 use super::rows::{Row, Rows};
 use crate::expr::{
@@ -234,9 +234,9 @@ impl CompiledExpr {
         Ok(if self.next_batch(access)? { Some(Row::new(self, 0, access)) } else { None })
     }
 
-    /// The plan in words, an operator a line: the logical plan, which is what is asked, and the physical one in the order of
-    /// evaluation, with the number of rows that are expected of each stage and, after a run that had rows, the number
-    /// that it made.
+    /// The plan in words, an operator a line: the logical plan, which is what is asked, and the physical one in the
+    /// order of evaluation, with the number of rows that are expected of each stage and, after a run that had rows, the
+    /// number that it made.
     ///
     /// # Errors
     /// If it cannot be run in this world.

@@ -49,9 +49,10 @@ use serde::{
 /// those of types that are not registered.
 ///
 /// Names are written as in expressions, so that they can be put into one: entities as paths, also inside of values,
-/// components as type paths, as short ones where these are enough. What has no such name is written `#bits`: an entity without a path, or
-/// one that is not found by it since another has the same, and a type that is not registered. The one of several that
-/// is found is written by its path all the same; an expression that names it is refused, and the error names them.
+/// components as type paths, as short ones where these are enough. What has no such name is written `#bits`: an entity
+/// without a path, or one that is not found by it since another has the same, and a type that is not registered. The
+/// one of several that is found is written by its path all the same; an expression that names it is refused, and the
+/// error names them.
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;

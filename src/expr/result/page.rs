@@ -68,12 +68,12 @@ pub enum PageError {
 }
 
 impl CompiledExpr {
-    /// Calls a function with at most `limit` rows, from an offset or from a [`RowCursor`] on. Returns the cursor for the next
-    /// page, or `None` if there are no more rows.
+    /// Calls a function with at most `limit` rows, from an offset or from a [`RowCursor`] on. Returns the cursor for
+    /// the next page, or `None` if there are no more rows.
     ///
-    /// A cursor borrows nothing: it can be kept from frame to frame. As long as the rows before it are the same, whatever
-    /// else has changed, the pages are together the rows of one run. Otherwise the next page is an error, and no row of it
-    /// is seen. With an [order](Self::order_by) the pages follow that order.
+    /// A cursor borrows nothing: it can be kept from frame to frame. As long as the rows before it are the same,
+    /// whatever else has changed, the pages are together the rows of one run. Otherwise the next page is an error, and
+    /// no row of it is seen. With an [order](Self::order_by) the pages follow that order.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
@@ -100,8 +100,8 @@ impl CompiledExpr {
     /// ```
     ///
     /// # Errors
-    /// If the expression cannot be run, as [`for_each`](Self::for_each); if the cursor is that of another expression; if the
-    /// rows before the cursor have changed.
+    /// If the expression cannot be run, as [`for_each`](Self::for_each); if the cursor is that of another expression;
+    /// if the rows before the cursor have changed.
     ///
     /// # Complexity
     /// The rows before the page are found again: a run up to the end of the page. With an order, a whole run.

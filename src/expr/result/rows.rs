@@ -167,7 +167,7 @@ impl<'a> Row<'a> {
 
     /// A row of any batch of the expression.
     #[inline]
-    pub(super) fn of(executor: &'a Executor, batch: &'a Batch, row: usize, access: WorldAccess<'a>) -> Self {
+    pub(crate) fn of(executor: &'a Executor, batch: &'a Batch, row: usize, access: WorldAccess<'a>) -> Self {
         Self { executor, batch, row, access }
     }
 

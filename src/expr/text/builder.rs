@@ -184,8 +184,8 @@ impl PairExprBuilder {
         self
     }
 
-    /// `T.field < value`: the field of the component `T`, as it is reflected. The path of a field within another has dots
-    /// in it.
+    /// `T.field < value`: the field of the component `T`, as it is reflected. The path of a field within another has
+    /// dots in it.
     ///
     /// ```
     /// # use bevy_relations::expr::{Comparator, PairExpr};

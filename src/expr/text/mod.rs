@@ -42,15 +42,15 @@ use core::{fmt, str::FromStr};
 /// | `[in] Ship`, `[out]`, `[inout]`, `[none]` | says what the data is for |
 /// | `and\|Fleet`, `or\|Fleet`, `not\|Fleet` | with all, one, none of the components of that entity |
 ///
-/// A variable has no value in a row where an optional term found nothing, or where another branch of `||` was taken. Terms
-/// that use it are skipped there, and so is a scope of such terms alone; a branch of such terms holds, with its field
-/// unset.
+/// A variable has no value in a row where an optional term found nothing, or where another branch of `||` was taken.
+/// Terms that use it are skipped there, and so is a scope of such terms alone; a branch of such terms holds, with its
+/// field unset.
 ///
-/// Fields are compared by `<`, `<=`, `>`, `>=`, `==` and `!=`, with blanks around; they may be numbers, or, with the last two,
-/// `bool`, `char`, text, or enums by the name of their variant. Numbers are compared as they are, whatever the width of the
-/// field, but decimals are rounded to it where the field is an `f32`, as `0.1_f32` is. NaN fulfils `!=` alone. An `Option`
-/// counts as what is in it. What is not there fulfils nothing: `Health.hp != 3` holds for no entity without `Health`,
-/// `!Health.hp == 3` for each. Only the source itself is looked at, not what it inherits.
+/// Fields are compared by `<`, `<=`, `>`, `>=`, `==` and `!=`, with blanks around; they may be numbers, or, with the
+/// last two, `bool`, `char`, text, or enums by the name of their variant. Numbers are compared as they are, whatever
+/// the width of the field, but decimals are rounded to it where the field is an `f32`, as `0.1_f32` is. NaN fulfils
+/// `!=` alone. An `Option` counts as what is in it. What is not there fulfils nothing: `Health.hp != 3` holds for no
+/// entity without `Health`, `!Health.hp == 3` for each. Only the source itself is looked at, not what it inherits.
 ///
 /// `$this` is no prefab and no disabled entity, unless a term about `$this` itself names `Prefab` or `Disabled`, and no
 /// entity that Bevy or this crate keeps for itself. Other variables may be any of these but resources, observers and
@@ -61,12 +61,12 @@ use core::{fmt, str::FromStr};
 /// `R(a, b, c)` is short for `R(a, b), R(b, c)`, and `R(a, b || c)` for `R(a, b) || R(a, c)`. Names are paths
 /// (`Sol.Earth`) or Rust types (`game::Ship`): a component is known by the name of its type if that is registered with
 /// `#[reflect(Component)]`, or by the name that
-/// [`register_component_name`](crate::ComponentNameExt::register_component_name) gives it, a relation once it is registered or
-/// used. A backslash makes any character part of a name. `#123` is an entity
-/// by its bits. Comments are those of Rust.
+/// [`register_component_name`](crate::ComponentNameExt::register_component_name) gives it, a relation once it is
+/// registered or used. A backslash makes any character part of a name. `#123` is an entity by its bits. Comments are
+/// those of Rust.
 ///
-/// In systems, [`ExprQuery`](crate::ExprQuery) runs an expression; [`pair_expr!`](crate::pair_expr) makes one of which the text is
-/// read while the program is compiled.
+/// In systems, [`ExprQuery`](crate::ExprQuery) runs an expression; [`pair_expr!`](crate::pair_expr) makes one of which
+/// the text is read while the program is compiled.
 ///
 /// Displaying an expression writes it in one way, whatever way it was written in; two expressions are equal if
 /// they read the same then.
@@ -171,8 +171,8 @@ impl fmt::Debug for PairExpr {
 
 /// What the value of a field is for: `[in]`, `[out]`, `[inout]` or `[none]`.
 ///
-/// As in Flecs, it may be written beside what has no value: a tag, a term that must not hold, or one in `!{..}`. It means
-/// nothing there, and writing such a field is an error.
+/// As in Flecs, it may be written beside what has no value: a tag, a term that must not hold, or one in `!{..}`. It
+/// means nothing there, and writing such a field is an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FieldAccess {
     /// The value is not accessed.

@@ -21,23 +21,6 @@ impl Lowering<'_, '_> {
         Some(Walk { relation: self.relation(relation)?, down, all, own, min, max })
     }
 
-    /// An entity and everything that is a kind of it.
-    fn subtypes<T: smallvec::Array<Item = Entity>>(&self, of: Entity) -> SmallVec<T> {
-        let index = self.view.index(IS_A);
-        let mut found: SmallVec<T> = SmallVec::new();
-        found.push(of);
-        let mut at = 0;
-        while let Some(&entity) = found.get(at) {
-            for subtype in index.sources(entity) {
-                if !found.contains(&subtype) {
-                    found.push(subtype);
-                }
-            }
-            at += 1;
-        }
-        found
-    }
-
     /// The operation for a term. `None` if it can never hold.
     fn atom_op(&self, atom: &Atom, bound: &VarSet) -> Option<AtomOp> {
         let source = self.position(atom.source, bound);
@@ -54,7 +37,7 @@ impl Lowering<'_, '_> {
                 if atom.subtypes
                     && let Some(entity) = entity
                 {
-                    let subtypes = self.subtypes::<[Entity; 1]>(entity);
+                    let subtypes = self.view.subtypes::<[Entity; 1]>(entity);
                     let of_subtypes = subtypes.iter().skip(1).map(|&subtype| self.view.component_of(subtype));
                     if of_subtypes.clone().any(|component| component.is_none()) {
                         // Some are tags.
@@ -67,14 +50,14 @@ impl Lowering<'_, '_> {
                     IdOp::Components(components)
                 }
             }
-            AtomId::Tag(tag) if atom.subtypes => IdOp::Tags(self.subtypes(tag)),
+            AtomId::Tag(tag) if atom.subtypes => IdOp::Tags(self.view.subtypes(tag)),
             AtomId::Tag(tag) => IdOp::Tags(SmallVec::from_elem(tag, 1)),
             AtomId::AnyId(id) => IdOp::AnyId(self.position(id, bound)),
             AtomId::Pair(pair) => {
                 let relation = match pair.relation {
                     BoundElement::Entity(relation) => {
                         let relations = if atom.subtypes {
-                            self.subtypes::<[Entity; 4]>(relation)
+                            self.view.subtypes::<[Entity; 4]>(relation)
                         } else {
                             SmallVec::from_elem(relation, 1)
                         };

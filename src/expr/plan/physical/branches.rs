@@ -335,7 +335,10 @@ impl Lowering<'_, '_> {
         self.set_by(chain.field, set);
         let unwritten = match chain.source {
             ChainSource::Fixed => false,
-            ChainSource::Var(source) => !bound.set.contains(source),
+            ChainSource::Var(source) => {
+                !bound.set.contains(source)
+                    || chain.field.is_some_and(|field| self.unwritten.contains(&field))
+            }
             ChainSource::Open => true,
         };
         if !unwritten && self.choose(pipeline, (chain, branches), set, bound) {

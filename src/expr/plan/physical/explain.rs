@@ -10,8 +10,8 @@ use core::fmt::{self, Write};
 pub(crate) struct Counts<'a>(pub(crate) &'a [u64]);
 
 impl PhysicalPlan {
-    /// The logical plan of the query, and this one: the stages, one a line, with the number of rows expected and, after a
-    /// run, made.
+    /// The logical plan of the query, and this one: the stages, one a line, with the number of rows expected and, after
+    /// a run, made.
     pub(crate) fn explain(&self, query: &BoundQuery, view: &View<'_>, counts: Counts<'_>) -> String {
         let mut text = String::from("logical\n");
         // Writing to a string does not fail.

@@ -33,6 +33,8 @@ pub(super) struct Lowering<'a, 'w> {
     pub(super) columns: Column,
     /// What every entity has that `$this` can be; that any entity has.
     visible: [MaskSpec; 2],
+    /// Fields of unions whose source has a value that no term before has given it.
+    pub(super) unwritten: Vec<u16>,
 }
 
 /// Makes the plan of a query. The `preset` variables are given a value before each run; `rows` tells whether anything
@@ -54,6 +56,7 @@ pub(crate) fn lower(query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: 
             MaskSpec { with: SmallVec::new(), without: hidden(query, view) },
             MaskSpec { with: SmallVec::new(), without: unlisted_markers(view.access.components()).collect() },
         ],
+        unwritten: Vec::new(),
     };
     let mut bound = Bound::default();
     let mut pipeline = lowering.whole(logical(query, view).inputs(), preset, &mut bound);
@@ -84,9 +87,17 @@ pub(crate) fn lower(query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: 
     }
 }
 
+/// The variables that may be given a value before a run, so that rows with other values are not made at all. Rows in
+/// which another variable has another value than a given one are made first and then left out.
+pub(crate) fn seedable(query: &BoundQuery, view: &View<'_>) -> VarSet {
+    let all = (0..query.variables.len()).map(|var| Var(var as u16)).collect();
+    let Presets { early, .. } = Reorder { query, view }.presets(logical(query, view).inputs(), &all);
+    early.into_iter().collect()
+}
+
 /// The components with which no entity is `$this`: those that disable it, and those of entities that are kept for
 /// other purposes, unless a term about `$this` itself names them.
-fn hidden(query: &BoundQuery, view: &View<'_>) -> SmallVec<[ComponentId; 8]> {
+pub(crate) fn hidden(query: &BoundQuery, view: &View<'_>) -> SmallVec<[ComponentId; 8]> {
     let components = view.access.components();
     let prefab = components.component_id::<Prefab>();
     let all = view.access.disabling().into_iter().chain(prefab).chain(internal_markers(components));
@@ -110,7 +121,8 @@ impl Lowering<'_, '_> {
     /// The pipeline of the whole query.
     fn whole(&mut self, inputs: &[Logical<'_>], preset: &VarSet, bound: &mut Bound) -> Pipeline {
         let mut pipeline = Pipeline::default();
-        let Presets { early, late } = self.reorder().presets(inputs, preset);
+        let Presets { early, late, unions } = self.reorder().presets(inputs, preset);
+        self.unwritten = unions;
         for var in early {
             bound.set.insert(var);
             if var == Var::THIS {

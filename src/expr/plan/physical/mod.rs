@@ -1,8 +1,8 @@
 //! How a query is evaluated: which operator follows which, and what each reads and writes.
 //!
 //! A [`Pipeline`] is a list of stages. A stage [makes rows](Produce) out of rows, and then [tests](Predicate) them or
-//! [writes](Compute) further columns, all in batches: a column per variable, and per whatever else rows have to say about
-//! their fields. What is negated, optional or alternative is a [pipeline of its own](SubPlan), run on a batch.
+//! [writes](Compute) further columns, all in batches: a column per variable, and per whatever else rows have to say
+//! about their fields. What is negated, optional or alternative is a [pipeline of its own](SubPlan), run on a batch.
 
 mod atoms;
 mod branches;
@@ -14,7 +14,7 @@ mod pipeline;
 mod values;
 
 pub(crate) use explain::Counts;
-pub(crate) use lower::lower;
+pub(crate) use lower::{hidden, lower, seedable};
 pub(crate) use operators::{Compute, Predicate, Produce, Side};
 pub(crate) use pipeline::{Branch, BranchKind, Pipeline, Stage, Step, SubPlan};
 
@@ -281,6 +281,16 @@ pub(crate) struct PhysicalPlan {
     pub(crate) wanted: Vec<Column>,
     /// Whether rows are about an entity.
     pub(crate) has_this: bool,
+}
+
+impl PhysicalPlan {
+    /// Whether it looks at entities of which nothing is asked first: at every one, whatever it has.
+    pub(crate) fn visits_all(&self) -> bool {
+        self.pipeline.any_stage(&mut |stage| match stage.produce {
+            Produce::Scan { mask, .. } => self.masks[mask].with.is_empty(),
+            _ => false,
+        })
+    }
 }
 
 impl Position {

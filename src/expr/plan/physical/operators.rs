@@ -1,5 +1,5 @@
-//! The operators: what makes rows out of rows ([`Produce`]), what lets them pass or not ([`Predicate`]), and what writes
-//! columns, row by row ([`Compute`]). Some of the last leave rows out for which there is nothing to write.
+//! The operators: what makes rows out of rows ([`Produce`]), what lets them pass or not ([`Predicate`]), and what
+//! writes columns, row by row ([`Compute`]). Some of the last leave rows out for which there is nothing to write.
 
 #[cfg(feature = "bevy_reflect")]
 use super::IndexedOp;

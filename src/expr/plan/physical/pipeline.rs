@@ -138,6 +138,18 @@ impl Pipeline {
         &mut self.stages[last]
     }
 
+    /// Whether a stage, also of a sub-plan, passes a test.
+    pub(super) fn any_stage(&self, test: &mut dyn FnMut(&Stage) -> bool) -> bool {
+        self.stages.iter().any(|stage| {
+            let branches = match &stage.produce {
+                Produce::Branch(branch) => &branch.sub_plans[..],
+                _ => &[],
+            };
+            let mut below = branches.iter().chain(stage.steps.iter().filter_map(Step::sub_plan));
+            test(stage) || below.any(|sub_plan| sub_plan.pipeline.any_stage(test))
+        })
+    }
+
     /// Numbers the stages, those of sub-plans included.
     pub(super) fn number(&mut self, next: &mut usize) {
         for stage in &mut self.stages {

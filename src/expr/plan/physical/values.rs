@@ -33,7 +33,8 @@ impl Lowering<'_, '_> {
         pipeline.last().push(Predicate::Value { value: self.value_op(value), negated: false });
     }
 
-    /// Binds a variable to the entities that may pass the test: by the index of the field, or all that have the component.
+    /// Binds a variable to the entities that may pass the test: by the index of the field, or all that have the
+    /// component.
     fn holders(&mut self, pipeline: &mut Pipeline, value: &ValueAtom, component: ComponentId, source: Var) {
         #[cfg(not(feature = "bevy_reflect"))]
         let _ = value;
