@@ -401,8 +401,8 @@ impl Checker<'_> {
     }
 
     /// A component that points to a dead entity, or to its own against the rules, is no pair: Bevy removes it, unless
-    /// its hooks were skipped. Nor is one whose target was not spawned when it was written, as the target of a clone that
-    /// is cloned later: Bevy's collection of the target does not have it either.
+    /// its hooks were skipped. Nor is one whose target was not spawned when it was written, as the target of a clone
+    /// that is cloned later: Bevy's collection of the target does not have it either.
     fn adopted(&self) -> Result<(), PairInvariantError> {
         let Some(adopted) = self.store.registry.entry(self.id).adopted else { return Ok(()) };
         if self.store.is_idle() {

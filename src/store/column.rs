@@ -69,7 +69,6 @@ impl<T: Send + Sync + 'static> PairData<T> {
     }
 
     /// How often a value was lent to be written in place: as long as this stays the same, none was.
-    #[cfg(feature = "bevy_reflect")]
     pub(crate) fn lent(&self) -> u64 {
         self.lent
     }

@@ -70,8 +70,8 @@ impl FastPathFlags {
         flags
     }
 
-    /// What observers of insertions and of removals stand in the way of. Where a source has one target, an insertion may remove
-    /// a pair, too.
+    /// What observers of insertions and of removals stand in the way of. Where a source has one target, an insertion
+    /// may remove a pair, too.
     fn declined_for([inserted, removed]: [bool; 2], exclusive: bool) -> Self {
         let mut flags = Self::default();
         flags.set(Self::INSERT, inserted || exclusive && removed);
@@ -104,8 +104,8 @@ pub(crate) enum Affected {
 pub(crate) struct ObserverState {
     /// The keys of the two events, insertion and removal.
     keys: [Option<EventKey>; 2],
-    /// Observers that Bevy is about to list, and one more once any is narrowed to a target: then a bit is not all that must
-    /// be looked at.
+    /// Observers that Bevy is about to list, and one more once any is narrowed to a target: then a bit is not all that
+    /// must be looked at.
     exceptions: u32,
     /// An observer is, or was, narrowed to a target.
     any_narrowed: bool,
@@ -212,8 +212,8 @@ impl PairStore {
             && (self.observers.is_adding() || self.participants.is_narrowed(target))
     }
 
-    /// Notes whether insertions, and removals, of the pairs of a relation, or of tags, have observers, but for those that are
-    /// narrowed to a target. Unless an observer is being added: it may be one of these.
+    /// Notes whether insertions, and removals, of the pairs of a relation, or of tags, have observers, but for those
+    /// that are narrowed to a target. Unless an observer is being added: it may be one of these.
     #[cold]
     pub(crate) fn set_observed(&mut self, id: Option<RelationId>, events: [bool; 2]) {
         if self.observers.is_adding() {

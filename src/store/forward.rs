@@ -1,10 +1,9 @@
 //! The forward index of a relation: from a source to its targets.
 //!
-//! Two layouts behind one interface. An exclusive relation keeps the target of each source, in eight bytes, and eight more
-//! apart that a loop over living sources does not read; any other keeps sixteen, enough for one pair, and moves a source with
-//! more pairs to a list of its own.
-//! Each pair remembers its place in the target's list of sources, which makes unlinking independent of the
-//! number of sources.
+//! Two layouts behind one interface. An exclusive relation keeps the target of each source, in eight bytes, and eight
+//! more apart that a loop over living sources does not read; any other keeps sixteen, enough for one pair, and moves a
+//! source with more pairs to a list of its own. Each pair remembers its place in the target's list of sources, which
+//! makes unlinking independent of the number of sources.
 
 mod fault;
 mod reader;

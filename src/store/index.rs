@@ -4,7 +4,7 @@ use super::{
     FastPathFlags,
     depth::Depths,
     forward::{ExclusiveReader, Forward, Reader, TargetIter, Upward},
-    journal::{Change, Journal},
+    journal::{Change, Journal, PairDeltaKind},
     pages::Pages,
     reverse::{Extras, ListIter, Moved, NO_ROW, Reverse, SourceIter},
     ticks::PairTicks,
@@ -146,6 +146,13 @@ impl RelationIndex {
         self.journal.as_ref()
     }
 
+    /// Keeps a journal from now on, for readers that may be late, with the values that are replaced.
+    pub(super) fn follow(&mut self) {
+        let journal = self.journal.get_or_insert_default();
+        journal.keep_longer();
+        journal.tell_values();
+    }
+
     /// Some pairs have, or had, values.
     #[inline]
     pub(crate) fn has_values(&self) -> bool {
@@ -274,6 +281,12 @@ impl RelationIndex {
             .flat_map(|(target, _)| self.sources(target).map(move |source| (source, target)))
     }
 
+    /// Every pair that has a value, with its row.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (Entity, Entity, u32)> + use<'_> {
+        let pairs = self.has_values().then(|| self.iter()).into_iter().flatten();
+        pairs.filter_map(|(source, target)| Some((source, target, self.row(source, target)?)))
+    }
+
     /// Adds a pair unless it is there. True if it was added. An exclusive relation must have no other target for
     /// the source.
     #[inline(always)]
@@ -287,7 +300,7 @@ impl RelationIndex {
         }
         self.version += 1;
         self.len += 1;
-        self.record(source, target, false);
+        self.record(source, target, PairDeltaKind::Inserted);
         if let Some(depths) = &mut self.depths {
             depths.linked(&self.forward, &self.reverse, source, target);
         }
@@ -318,7 +331,7 @@ impl RelationIndex {
         }
         self.version += 1;
         self.len -= 1;
-        self.record(source, target, true);
+        self.record(source, target, PairDeltaKind::Removed);
         if let Some(depths) = &mut self.depths {
             depths.unlinked(&self.forward, &self.reverse, source);
         }
@@ -331,7 +344,7 @@ impl RelationIndex {
         self.forward.remove_all(&sources, target);
         self.version += 1;
         self.len -= sources.len();
-        sources.iter().for_each(|&source| self.record(source, target, true));
+        sources.iter().for_each(|&source| self.record(source, target, PairDeltaKind::Removed));
         if let Some(depths) = &mut self.depths {
             for &source in &sources {
                 depths.unlinked(&self.forward, &self.reverse, source);
@@ -341,9 +354,9 @@ impl RelationIndex {
     }
 
     #[inline]
-    fn record(&mut self, source: Entity, target: Entity, removed: bool) {
+    fn record(&mut self, source: Entity, target: Entity, kind: PairDeltaKind) {
         if let Some(journal) = &mut self.journal {
-            journal.record(Change { source, target, removed }, self.len);
+            journal.record(Change { source, target, kind }, self.len);
         }
     }
 
@@ -377,9 +390,9 @@ impl RelationIndex {
         }
         self.renumber(list, target);
         self.version += 1;
-        // What keeps the order learns of it: as if the first pair had just come.
+        // What keeps the order learns of it.
         if let Some(&first) = order.first() {
-            self.record(first, target, false);
+            self.record(first, target, PairDeltaKind::SourcesReordered);
         }
     }
 
@@ -387,9 +400,9 @@ impl RelationIndex {
     pub(crate) fn reorder_targets(&mut self, source: Entity, order: &[Entity]) {
         self.forward.reorder(source, order);
         self.version += 1;
-        // What is nearest or first may be another now: as if the first pair had just come.
+        // What is nearest or first may be another now.
         if let Some(&first) = order.first() {
-            self.record(source, first, false);
+            self.record(source, first, PairDeltaKind::TargetsReordered);
         }
     }
 
@@ -462,6 +475,9 @@ impl RelationIndex {
     #[inline]
     pub(crate) fn note_replaced(&mut self, source: Entity, target: Entity, tick: Tick) {
         self.note_change();
+        if self.journal.as_ref().is_some_and(Journal::tells_values) {
+            self.record(source, target, PairDeltaKind::Written);
+        }
         if self.reverse.extras.ticks
             && let Some((list, place)) = self.place(source, target)
         {

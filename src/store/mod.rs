@@ -24,8 +24,10 @@ mod forward;
 mod hash_index;
 mod index;
 mod journal;
+mod net_changes;
 mod orphans;
 mod pages;
+mod pair_reader;
 mod participants;
 mod reverse;
 mod tags;
@@ -35,6 +37,7 @@ mod unchecked;
 
 pub use check::{Invariant, PairInvariantError};
 pub use forward::TargetIter;
+pub use journal::PairDeltaKind;
 pub use reverse::SourceIter;
 pub use ticks::PairTicks;
 
@@ -45,7 +48,9 @@ pub(crate) use forward::{ExclusiveReader, Reader, Upward};
 pub(crate) use hash_index::HashIndex;
 pub(crate) use index::RelationIndex;
 pub(crate) use journal::{Change, Cursor, Journal};
+pub(crate) use net_changes::NetChanges;
 pub(crate) use pages::Pages;
+pub(crate) use pair_reader::PairReader;
 pub(crate) use participants::{Participants, RelationsOf};
 pub(crate) use reverse::{ListIter, NO_ROW};
 pub(crate) use unchecked::{UncheckedPair, UncheckedPairs};
@@ -101,6 +106,8 @@ pub(crate) struct PairStore {
     /// Pairs whose ends are still to be looked at.
     unchecked: UncheckedPairs,
     activity: Activity,
+    /// A reader follows the pairs of every relation, also of those to come.
+    follows_all: bool,
     /// How often old ticks were clamped.
     tick_checks: u32,
 }
@@ -228,6 +235,12 @@ impl PairStore {
         self.relation_mut(id).journal.get_or_insert_default()
     }
 
+    /// Keeps the journals of all relations from now on, for readers that may be late, with the values that are replaced.
+    pub(crate) fn follow_all(&mut self) {
+        self.follows_all = true;
+        self.relations.iter_mut().for_each(RelationIndex::follow);
+    }
+
     /// Makes the index of a relation whose traits are settled as far as its layout goes. One that was laid out
     /// before has no pairs; what was asked of it still holds.
     pub(crate) fn create_index(&mut self, id: RelationId) {
@@ -244,6 +257,9 @@ impl PairStore {
                 debug_assert_eq!(id.index(), self.relations.len(), "numbers are dense");
                 self.relations.push(index);
             }
+        }
+        if self.follows_all {
+            self.relation_mut(id).follow();
         }
         self.refresh_fast_path(id);
     }
@@ -328,7 +344,7 @@ impl PairStore {
 
     /// What is done once per frame: makes every stored depth right, forgets old changes.
     pub(crate) fn maintain(&mut self) {
-        for index in &mut self.relations {
+        for index in self.relations.iter_mut().chain([&mut self.tags]) {
             if let Some(journal) = &mut index.journal {
                 journal.update();
             }

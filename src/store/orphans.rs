@@ -17,6 +17,8 @@ struct Orphan {
 #[derive(Default)]
 pub(super) struct Orphans {
     noted: Vec<Orphan>,
+    /// Those that are looked at with the next maintenance.
+    postponed: Vec<Orphan>,
     /// Operations that are not done yet.
     held: u32,
 }
@@ -48,21 +50,36 @@ impl PairStore {
         self.orphans.held = self.orphans.held.saturating_sub(1);
     }
 
-    /// Forgets which operations are not done: they were lost.
-    pub(crate) fn release_all_orphans(&mut self) {
-        self.orphans.held = 0;
+    /// How many were noted.
+    #[cfg(feature = "bevy_reflect")]
+    pub(crate) fn noted_orphans(&self) -> usize {
+        self.orphans.noted.len()
     }
 
-    /// Whether something was noted, also by an operation that is not done.
+    /// Leaves all but so many that were noted first to the next maintenance.
+    #[cfg(feature = "bevy_reflect")]
+    pub(crate) fn postpone_orphans(&mut self, first: usize) {
+        let Orphans { noted, postponed, .. } = &mut self.orphans;
+        postponed.extend(noted.drain(first.min(noted.len())..));
+    }
+
+    /// Forgets which operations are not done: they were lost. What was postponed is due.
+    pub(crate) fn release_all_orphans(&mut self) {
+        let Orphans { noted, postponed, held } = &mut self.orphans;
+        noted.append(postponed);
+        *held = 0;
+    }
+
+    /// Whether something was noted, also by an operation that is not done, or postponed.
     #[inline]
     pub(crate) fn has_noted_orphans(&self) -> bool {
-        !self.orphans.noted.is_empty()
+        !self.orphans.noted.is_empty() || !self.orphans.postponed.is_empty()
     }
 
     /// Whether something was noted and no operation goes on.
     #[inline]
     pub(crate) fn has_orphans(&self) -> bool {
-        self.orphans.held == 0 && self.has_noted_orphans()
+        self.orphans.held == 0 && !self.orphans.noted.is_empty()
     }
 
     /// Takes those that were noted and have no source still, each once, in the order in which they lost their last one.
@@ -76,6 +93,7 @@ impl PairStore {
     /// Forgets what was noted.
     pub(crate) fn forget_orphans(&mut self) {
         self.orphans.noted.clear();
+        self.orphans.postponed.clear();
     }
 
     fn has_source(&self, orphan: &Orphan) -> bool {

@@ -59,7 +59,11 @@ impl<T: Copy + Default, const LEN: usize> Pages<T, LEN> {
     /// The page with the value of this index, to read many values that are mostly on the same one.
     pub(crate) fn page(&self, index: u32) -> Page<'_, T, LEN> {
         let number = index >> Self::BITS;
-        Page { number, values: self.pages.get(number as usize).and_then(Option::as_deref) }
+        let values = match self.pages.get(number as usize) {
+            Some(Some(page)) => &page[..],
+            _ => &[],
+        };
+        Page { first: number << Self::BITS, values }
     }
 
     /// Every value that may have been written, by index.
@@ -73,17 +77,26 @@ impl<T: Copy + Default, const LEN: usize> Pages<T, LEN> {
 
 /// One page. See [`Pages::page`].
 pub(crate) struct Page<'a, T, const LEN: usize = 1024> {
-    number: u32,
-    values: Option<&'a [T; LEN]>,
+    /// The index of the first value.
+    first: u32,
+    /// Empty if nothing was ever written there.
+    values: &'a [T],
 }
 
 impl<'a, T: Copy + Default, const LEN: usize> Page<'a, T, LEN> {
     /// The value of an index, turning to its page.
     #[inline]
     pub(crate) fn get(&mut self, pages: &'a Pages<T, LEN>, index: u32) -> T {
-        if index >> Pages::<T, LEN>::BITS != self.number {
-            *self = pages.page(index);
+        // One subtraction and one comparison, whichever page it is.
+        match self.values.get(index.wrapping_sub(self.first) as usize) {
+            Some(&value) => value,
+            None => self.turn(pages, index),
         }
-        self.values.map_or_else(T::default, |values| values[index as usize & (LEN - 1)])
+    }
+
+    #[inline(never)]
+    fn turn(&mut self, pages: &'a Pages<T, LEN>, index: u32) -> T {
+        *self = pages.page(index);
+        self.values.get((index - self.first) as usize).copied().unwrap_or_default()
     }
 }

@@ -69,8 +69,8 @@ const TYPE: u64 = 1 << 6;
 /// An observer is narrowed to pairs that name the entity.
 const NARROWED: u64 = 1 << 7;
 
-/// The marker component is being removed, or was, and a queued command puts it back. Should the entity be despawned before, no
-/// hook says so: the command, or the next entity with the same index, ends its pairs.
+/// The marker component is being removed, or was, and a queued command puts it back. Should the entity be despawned
+/// before, no hook says so: the command, or the next entity with the same index, ends its pairs.
 const STRIPPED: u64 = 1 << 8;
 
 /// The entity is an observer that the store depends on.
@@ -98,8 +98,8 @@ pub(crate) struct Participants {
 struct Beyond {
     /// Relations of each entity, in the order in which it joined them.
     of: EntityHashMap<SmallVec<[RelationId; 4]>>,
-    /// A bit per entity index for each relation: tells without a look-up that an entity is listed. Pages are small, since there
-    /// may be thousands of relations with few entities each.
+    /// A bit per entity index for each relation: tells without a look-up that an entity is listed. Pages are small,
+    /// since there may be thousands of relations with few entities each.
     joined: Vec<Pages<u64, 16>>,
 }
 
@@ -165,8 +165,8 @@ impl Participants {
         self.record(entity).is_some_and(|record| record.head & flag != 0)
     }
 
-    /// The relations of an entity that is marked, means nothing to the store beside the pairs that it has, and takes part in
-    /// no relation beyond the bits.
+    /// The relations of an entity that is marked, means nothing to the store beside the pairs that it has, and takes
+    /// part in no relation beyond the bits.
     #[inline]
     pub(crate) fn plain_relations(&self, entity: Entity) -> Option<impl Iterator<Item = RelationId> + use<>> {
         let record = self.records.get(entity.index_u32());

@@ -3,7 +3,7 @@
 //! They have an index of their own, built like that of a relation: the entity that has a tag stands as the source, the tag
 //! as the target. It is in no registry, so that readers of pairs do not meet tags.
 
-use super::{PairStore, Participants, RelationIndex};
+use super::{Journal, PairStore, Participants, RelationIndex};
 use bevy_ecs::entity::Entity;
 
 impl PairStore {
@@ -11,6 +11,11 @@ impl PairStore {
     #[inline]
     pub(crate) fn tags(&self) -> &RelationIndex {
         &self.tags
+    }
+
+    /// Has the changes of tags noted from now on.
+    pub(crate) fn keep_tag_journal(&mut self) -> &mut Journal {
+        self.tags.journal.get_or_insert_default()
     }
 
     /// The tags, and the roles of entities, to change them. The only caller is `PairWriter`.

@@ -11,9 +11,9 @@ use bevy_ecs::{
 };
 use core::any::type_name;
 
-/// Refuses the parameter `name<R>` whose access, `own`, to the values of the pairs of `R` conflicts with what was declared before.
-/// Bevy would name the resource that they are kept in, which no user has seen. `verb` is what the parameter does with the
-/// values, `previous` what one before it does.
+/// Refuses the parameter `name<R>` whose access, `own`, to the values of the pairs of `R` conflicts with what was
+/// declared before. Bevy would name the resource that they are kept in, which no user has seen. `verb` is what the
+/// parameter does with the values, `previous` what one before it does.
 ///
 /// # Panics
 /// If there is such a conflict, naming the parameter, the system and the relation.

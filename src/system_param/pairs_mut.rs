@@ -25,8 +25,9 @@ use core::ops::Deref;
 /// Writing a value marks it as changed, as writing a component does: the guards are Bevy's own. `PairInserted` is
 /// not sent; insert the pair again for that.
 ///
-/// A symmetric pair has one value for both directions. Bevy's relationships cannot be named here: their values lie
-/// in components that are immutable. Nor can [keyed relations](crate::relation::KeyedRelation): a key is a part of the value.
+/// A symmetric pair has one value for both directions. Bevy's relationships cannot be named here: their values lie in
+/// components that are immutable. Nor can [keyed relations](crate::relation::KeyedRelation): a key is a part of the
+/// value.
 ///
 /// ```
 /// use bevy_ecs::prelude::*;

@@ -61,12 +61,12 @@ impl<R: Relation> RemovedPairs<'_, '_, R> {
 
     /// Number of removals that were not read yet. O(changes since).
     pub fn len(&self) -> usize {
-        self.unread().filter(|change| change.removed).count()
+        self.unread().filter(|change| change.is_removal()).count()
     }
 
     /// Whether there is no removal to read. O(changes since), up to the first removal.
     pub fn is_empty(&self) -> bool {
-        !self.unread().any(|change| change.removed)
+        !self.unread().any(Change::is_removal)
     }
 
     fn unread(&self) -> core::slice::Iter<'_, Change> {
@@ -95,7 +95,7 @@ impl Iterator for RemovedPairIter<'_> {
         let cursor = &mut *self.cursor;
         let removed = self.changes.find(|change| {
             cursor.step();
-            change.removed
+            change.is_removal()
         })?;
         Some((removed.source, removed.target))
     }

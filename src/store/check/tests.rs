@@ -3,7 +3,9 @@
 use crate::{
     id::RelationId,
     relation::{BoxedValue, RelationTraits, Value},
-    store::{Change, Invariant, Journal, PairData, PairStore, RelationIndex, ticks::PairTicks},
+    store::{
+        Change, Invariant, Journal, PairData, PairDeltaKind, PairStore, RelationIndex, ticks::PairTicks,
+    },
 };
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{
@@ -351,15 +353,15 @@ fn the_relations_beyond_the_bits_of_an_entity_go_with_it_also_if_it_was_never_ma
 
 #[test]
 fn a_journal_that_tells_what_did_not_happen_is_named() {
-    for removed in [true, false] {
+    for kind in [PairDeltaKind::Removed, PairDeltaKind::Inserted, PairDeltaKind::SourcesReordered] {
         let mut bed = linked(RelationTraits::new());
         bed.journal();
         bed.link(5, 12);
         bed.unlink(3, 11);
         bed.is_sound();
-        let (source, target) = if removed { (0, 10) } else { (3, 11) };
+        let (source, target) = if kind == PairDeltaKind::Removed { (0, 10) } else { (3, 11) };
         let (source, target) = (bed.entities[source], bed.entities[target]);
-        bed.journal().record(Change { source, target, removed }, 10);
+        bed.journal().record(Change { source, target, kind }, 10);
         assert_eq!(bed.broken(), Some(Invariant::Journal));
     }
 }

@@ -83,8 +83,8 @@ impl LevelNodes<'_> {
 /// The levels of one relation.
 ///
 /// *One slot*: an entity is in at most one slot, that in which [`find`](Self::find) finds it. Code that hands out
-/// mutable data of one node after the other rests on it. It holds whatever the journal tells; debug builds verify it after
-/// each update.
+/// mutable data of one node after the other rests on it. It holds whatever the journal tells; debug builds verify it
+/// after each update.
 #[derive(Default)]
 pub(super) struct Levels {
     pub(super) levels: Vec<Level>,

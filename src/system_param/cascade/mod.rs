@@ -73,11 +73,10 @@ use core::{any::type_name, marker::PhantomData};
 /// have come since the last run come last.
 ///
 /// # Complexity
-/// The entities of the relation are kept by depth from one run to the next: 32 bytes each for every such parameter.
-/// A run first follows what was inserted and removed since the last one, in O(pairs that changed +
-/// entities below one that changed its depth). Everything is filled anew, in O(entities of the relation), once a
-/// quarter of them has come or gone. It is filled anew more often where [`maintain_pairs`] is not called once per frame,
-/// as the plugin does.
+/// The entities of the relation are kept by depth from one run to the next: 32 bytes each for every such parameter. A
+/// run first follows what was inserted and removed since the last one, in O(pairs that changed + entities below one
+/// that changed its depth). Everything is filled anew, in O(entities of the relation), once a quarter of them has come
+/// or gone. It is filled anew more often where [`maintain_pairs`] is not called once per frame, as the plugin does.
 ///
 /// [`maintain_pairs`]: crate::WorldPairExt::maintain_pairs
 ///

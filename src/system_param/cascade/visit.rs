@@ -196,7 +196,8 @@ impl<'w, 's, P: ReadOnlyQueryData + 'static> Parents<'w, 's, P> {
 /// Calls `visit` with the data of nodes of a level and of their parents.
 ///
 /// # Safety
-/// Nothing else may hold data of the entities of the nodes, or write data of those above; no entity may be in two nodes.
+/// Nothing else may hold data of the entities of the nodes, or write data of those above; no entity may be in two
+/// nodes.
 pub(super) unsafe fn visit_level<D, P, F, C>(
     (visitor, parents): (&mut Visitor<'_, '_, D, F, C>, &mut Parents<'_, '_, P>),
     LevelNodes { above, nodes, scattered }: LevelNodes<'_>,

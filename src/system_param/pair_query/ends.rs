@@ -15,7 +15,8 @@ use bevy_ecs::{
 };
 use core::ops::Range;
 
-/// So many entities are compared before anything is done with them, so that the processor waits for all of them at once.
+/// So many entities are compared before anything is done with them, so that the processor waits for all of them at
+/// once.
 const BLOCK: usize = 16;
 
 /// A table row is scanned for pairs in about this fraction of the time that it takes to look up a source.
@@ -33,8 +34,8 @@ where
     pub(super) targets: FetchCursor<'w, 's, T, TF>,
     /// For targets that are met in any order.
     target_set: CursorSet<'w, 's, T, TF>,
-    /// One end writes what is read of the other: the two ends of a pair must not be one entity, and of two rows only one
-    /// may be alive.
+    /// One end writes what is read of the other: the two ends of a pair must not be one entity, and of two rows only
+    /// one may be alive.
     pub(super) overlap: bool,
 }
 
@@ -295,8 +296,8 @@ where
 /// Shows one pair.
 ///
 /// # Safety
-/// The cursors must be those of [`Ends`], with its `overlap`. The entities must be in these rows of the storages that the
-/// cursors have entered, and no other row may be alive.
+/// The cursors must be those of [`Ends`], with its `overlap`. The entities must be in these rows of the storages that
+/// the cursors have entered, and no other row may be alive.
 #[inline(always)]
 unsafe fn show<'w, 's, R, S, T, F, TF>(
     (sources, targets, overlap): (&mut FetchCursor<'w, 's, S, F>, &mut FetchCursor<'w, 's, T, TF>, bool),
@@ -321,8 +322,8 @@ unsafe fn show<'w, 's, R, S, T, F, TF>(
     each(item, PairEdge { source, target, pairs }, other);
 }
 
-/// Where the sources of targets were seen last, list by list. An entity that is not in the row after the one before is looked
-/// for here first: entities that are linked at random move seldom.
+/// Where the sources of targets were seen last, list by list. An entity that is not in the row after the one before is
+/// looked for here first: entities that are linked at random move seldom.
 #[derive(Default)]
 pub(super) struct Places(Vec<Vec<RowHint>>);
 

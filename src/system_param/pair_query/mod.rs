@@ -96,9 +96,9 @@ use ends::{Ends, Places};
 ///
 /// # Complexity
 ///
-/// Over all pairs, O(entities that match `S` and `F`) or O(pairs), whichever is less, and O(1) per pair. Of one end, O(1)
-/// per pair. [`for_each`](Self::for_each) over targets remembers where their sources
-/// are, with eight bytes per pair.
+/// Over all pairs, O(entities that match `S` and `F`) or O(pairs), whichever is less, and O(1) per pair. Of one end,
+/// O(1) per pair. [`for_each`](Self::for_each) over targets remembers where their sources are, with eight bytes per
+/// pair.
 pub struct PairQuery<'w, 's, R, S, T = (), F = (), TF = ()>
 where
     R: Relation,

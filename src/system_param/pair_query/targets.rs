@@ -21,10 +21,11 @@ where
     F: QueryFilter,
     TF: QueryFilter,
 {
-    /// Calls `each` with the data of every target that has a source, and an iterator over the data of its sources. Both ends
-    /// must match, as in the other forms.
+    /// Calls `each` with the data of every target that has a source, and an iterator over the data of its sources. Both
+    /// ends must match, as in the other forms.
     ///
-    /// This is how to write the side of the target. Where `T` writes what `S` reads, an entity is not among its own sources.
+    /// This is how to write the side of the target. Where `T` writes what `S` reads, an entity is not among its own
+    /// sources.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
@@ -121,8 +122,8 @@ where
     F: QueryFilter,
     TF: QueryFilter,
 {
-    /// The data of the next target that has a matching source, with those sources. Both must be let go before the one after
-    /// it is fetched.
+    /// The data of the next target that has a matching source, with those sources. Both must be let go before the one
+    /// after it is fetched.
     pub fn fetch_next(&mut self) -> Option<(T::Item<'_, 's>, TargetSources<'_, 's, R, S, F>)> {
         // SAFETY: *One target*.
         let Next { target, item, first, rest } = unsafe { self.next_target()? };

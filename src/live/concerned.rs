@@ -1,0 +1,246 @@
+//! What changed since the last update, and which rows that concerns.
+
+use super::{
+    feed::{self, Feed},
+    outline::{Group, Outline, Part, Subject, WalkStep, Watch},
+};
+use crate::{
+    expr::View,
+    fetch,
+    id::RelationId,
+    store::{Change, Cursor, Journal, RelationIndex},
+    traverse::Direction,
+};
+use alloc::vec::Vec;
+use bevy_ecs::{entity::Entity, world::World};
+use bevy_platform::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+use smallvec::SmallVec;
+
+/// Seeds up to this number are always worth it.
+const FEW: usize = 64;
+
+/// Where facts come from.
+enum Facts {
+    Pairs(RelationId),
+    Tags,
+    Component(Arc<Feed>),
+}
+
+/// Facts with those who want to know of them.
+struct Reader {
+    facts: Facts,
+    cursor: Cursor,
+    /// Numbers of watches; of tags, with the tag.
+    watches: Vec<(Option<Entity>, usize)>,
+}
+
+/// The values of one group's variables for which rows are found anew.
+#[derive(Default)]
+pub(super) struct Seeds {
+    known: HashSet<SmallVec<[Entity; 2]>>,
+    /// One after the other.
+    pub(super) values: Vec<Entity>,
+}
+
+impl Seeds {
+    fn insert(&mut self, seed: SmallVec<[Entity; 2]>) {
+        if !self.known.contains(&seed) {
+            self.values.extend_from_slice(&seed);
+            self.known.insert(seed);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.known.clear();
+        self.values.clear();
+    }
+}
+
+/// Reads what changes.
+#[derive(Default)]
+pub(super) struct Changes {
+    readers: Vec<Reader>,
+    /// By watch: where its walks start.
+    starts: Vec<Vec<Entity>>,
+    /// By group.
+    pub(super) seeds: Vec<Seeds>,
+}
+
+impl Changes {
+    /// Has everything noted from now on that the outline is about. This may run users' code.
+    pub(super) fn follow(world: &mut World, outline: &Outline) -> Self {
+        let mut by_subject: HashMap<Subject, Vec<(Option<Entity>, usize)>> = HashMap::default();
+        let mut tags = Vec::new();
+        for (number, watch) in outline.watches.iter().enumerate() {
+            match watch.subject {
+                Subject::Tag(tag) => tags.push((Some(tag), number)),
+                subject => by_subject.entry(subject).or_default().push((None, number)),
+            }
+        }
+        let mut readers = Vec::new();
+        let mut add = |facts, watches| readers.push(Reader { facts, cursor: Cursor::default(), watches });
+        for (subject, watches) in by_subject {
+            match subject {
+                Subject::Pairs(relation) => {
+                    if let Some(store) = fetch::store_mut(world)
+                        && let Some(id) = store.registry().of_entity(relation)
+                    {
+                        store.keep_journal(id).keep_longer();
+                        add(Facts::Pairs(id), watches);
+                    }
+                }
+                Subject::Component(component) => add(Facts::Component(feed::feed(world, component)), watches),
+                Subject::Tag(_) => {}
+            }
+        }
+        if !tags.is_empty()
+            && let Some(store) = fetch::store_mut(world)
+        {
+            store.keep_tag_journal().keep_longer();
+            add(Facts::Tags, tags);
+        }
+        let starts = outline.watches.iter().map(|_| Vec::new()).collect();
+        let seeds = outline.groups.iter().map(|_| Seeds::default()).collect();
+        Self { readers, starts, seeds }
+    }
+
+    /// Whether everything is still noted.
+    pub(super) fn are_told(&self, world: &World) -> bool {
+        self.readers.iter().all(|reader| match &reader.facts {
+            Facts::Component(feed) => feed::is_told(world, feed),
+            Facts::Pairs(_) | Facts::Tags => true,
+        })
+    }
+
+    /// Passes over all that has changed so far.
+    pub(super) fn skip(&mut self, view: &View<'_>) {
+        for reader in &mut self.readers {
+            reader.cursor = match &reader.facts {
+                Facts::Component(feed) => feed.cursor(),
+                facts => index_of(view, facts).journal().map_or_else(Cursor::default, Journal::cursor),
+            };
+        }
+    }
+
+    /// Collects the seeds of all that has changed. False if everything has to be run again: because it is not known
+    /// what changed, or it may concern any row, or so much that this is less work. There are so many rows.
+    pub(super) fn collect(&mut self, view: &View<'_>, outline: &Outline, rows: usize) -> bool {
+        let Self { readers, starts, seeds } = self;
+        seeds.iter_mut().for_each(Seeds::clear);
+        starts.iter_mut().for_each(Vec::clear);
+        let mut all = true;
+        let mut size = rows;
+        for reader in readers.iter_mut() {
+            let mut note = |(source, target): (Entity, Entity)| {
+                for &(tag, number) in &reader.watches {
+                    if tag.is_none_or(|tag| tag == target) {
+                        let watch = &outline.watches[number];
+                        all &= watch.note((source, target), &mut starts[number], seeds);
+                    }
+                }
+            };
+            match &reader.facts {
+                Facts::Component(feed) => {
+                    if !feed.read(view.archetypes, &mut reader.cursor, |entity| note((entity, entity))) {
+                        return false;
+                    }
+                    size += feed.holders();
+                }
+                facts => {
+                    let index = index_of(view, facts);
+                    let Some(journal) = index.journal() else { return false };
+                    let Some(changes) = journal.since(reader.cursor) else { return false };
+                    changes.iter().for_each(|&Change { source, target, .. }| note((source, target)));
+                    reader.cursor = journal.cursor();
+                    size += index.len();
+                }
+            }
+        }
+        let most = FEW + size / 4;
+        for (watch, starts) in outline.watches.iter().zip(starts).filter(|(_, starts)| !starts.is_empty()) {
+            all = all && watch.walk(view, core::mem::take(starts), most, seeds);
+        }
+        all && seeds.iter().zip(&outline.groups).map(|(seeds, group)| seeds.count(group)).sum::<usize>()
+            <= most
+    }
+}
+
+fn index_of<'w>(view: &View<'w>, facts: &Facts) -> &'w RelationIndex {
+    match facts {
+        Facts::Pairs(id) => view.index(*id),
+        Facts::Tags | Facts::Component(_) => view.tags(),
+    }
+}
+
+impl Seeds {
+    fn count(&self, group: &Group) -> usize {
+        self.values.len() / group.width.max(1)
+    }
+}
+
+impl Watch {
+    /// Notes a fact that has come or gone. False if any row may differ.
+    fn note(&self, fact: (Entity, Entity), starts: &mut Vec<Entity>, seeds: &mut [Seeds]) -> bool {
+        let (reached, other) = if self.from_target { (fact.1, fact.0) } else { fact };
+        if self.steps.is_empty() {
+            return self.seed(reached, other, seeds);
+        }
+        starts.push(reached);
+        true
+    }
+
+    /// Adds the seed of a fact, if it matters. False if any row may differ.
+    fn seed(&self, reached: Entity, other: Entity, seeds: &mut [Seeds]) -> bool {
+        let value = |part: Part| match part {
+            Part::Reached => reached,
+            Part::Other => other,
+            Part::Known(entity) => entity,
+        };
+        if self.same.iter().any(|&(a, b)| value(a) != value(b)) {
+            return true;
+        }
+        let Some(group) = self.group else { return false };
+        seeds[group].insert(self.seed.iter().map(|&part| value(part)).collect());
+        true
+    }
+
+    /// Adds the seeds of all from which the changed places are reached. False if any row may differ, or these are too
+    /// many.
+    fn walk(&self, view: &View<'_>, mut found: Vec<Entity>, most: usize, seeds: &mut [Seeds]) -> bool {
+        let registry = view.store.registry();
+        let mut met = HashSet::<Entity>::default();
+        for &WalkStep { relation, direction, once } in &self.steps {
+            let Some(id) = registry.of_entity(relation) else { return false };
+            let index = view.index(id);
+            met.clear();
+            let mut from = core::mem::take(&mut found);
+            if !once {
+                from.retain(|&entity| met.insert(entity));
+            }
+            let mut at = 0;
+            while let Some(&entity) = from.get(at) {
+                at += 1;
+                let into = if once { &mut found } else { &mut from };
+                let mut add = |entity| {
+                    if met.insert(entity) {
+                        into.push(entity);
+                    }
+                };
+                match direction {
+                    Direction::Sources => index.sources(entity).for_each(&mut add),
+                    Direction::Targets => index.targets(entity).for_each(&mut add),
+                }
+                if into.len() > most {
+                    return false;
+                }
+            }
+            if !once {
+                found = from;
+            }
+        }
+        found.iter().all(|&entity| self.seed(entity, entity, seeds))
+    }
+}

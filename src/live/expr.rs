@@ -1,0 +1,384 @@
+//! A live expression.
+
+use super::{
+    concerned::Changes,
+    fields::FieldLayout,
+    kept::KeptRows,
+    outline::{Outline, Reason, outline},
+    premise::Premise,
+};
+use crate::expr::{
+    Batch, BindContext, BoundQuery, CompiledExpr, Executor, ExprError, ExprRunError, Output, PairExpr, Row,
+    Var, VarId, View, WorldAccess, bind,
+};
+use alloc::{string::String, vec::Vec};
+use bevy_ecs::{entity::Entity, world::World};
+use core::fmt::{self, Write};
+use smallvec::SmallVec;
+
+/// How often it is looked at again what an expression depends on, if that changes while it is made ready to be noticed.
+const MAX_ROUNDS: usize = 4;
+
+impl PairExpr {
+    /// [Compiles](Self::compile) the expression for a world, to keep its rows. The first [`update`](LiveExpr::update)
+    /// finds them.
+    ///
+    /// # Errors
+    /// As for [`compile`](Self::compile).
+    pub fn live(&self, world: &mut World) -> Result<LiveExpr, ExprError> {
+        let query = bind(self, BindContext::World(world))?;
+        Ok(LiveExpr::new(query, world))
+    }
+}
+
+/// What a live expression knows since it was run as a whole.
+struct Known {
+    /// What traits say is written out in it.
+    query: BoundQuery,
+    outline: Outline,
+    premise: Premise,
+    changes: Changes,
+    /// Runs that start with seeds, by group.
+    runs: Vec<Executor>,
+}
+
+/// An expression whose rows are kept, and brought up to date by what changed.
+///
+/// [`update`](Self::update) is asked for when the rows are to be right; in between they stay as they were. What changes
+/// is known from the pairs themselves and from observers of the components that the expression names. If the pairs or
+/// components of a few entities have changed, only the rows that depend on them are found anew. Some expressions are
+/// run again as a whole at each update; [`explain`](Self::explain) says which terms are the reason.
+///
+/// What changes is noted for two frames, and the last eight thousand changes of each relation and component longer. An
+/// expression that is updated so late that not all are known any more starts anew.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{expr::PairExpr, prelude::*};
+/// #[derive(Relation)]
+/// struct DockedTo;
+///
+/// # let mut world = World::new();
+/// world.register_relation::<DockedTo>()?;
+/// let mut docked = PairExpr::parse("(DockedTo, $port)")?.live(&mut world)?;
+/// docked.update(&mut world)?;
+/// assert!(docked.is_empty());
+///
+/// let port = world.spawn_empty().id();
+/// let ship = world.spawn_empty().id();
+/// world.insert_pair(ship, DockedTo, port)?;
+/// docked.update(&mut world)?;
+/// assert!(docked.contains(ship));
+/// let ports: Vec<_> = docked.rows(&world)?.map(|row| row.var("port")).collect();
+/// assert_eq!(ports, [Some(port)]);
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
+pub struct LiveExpr {
+    /// For runs as a whole.
+    whole: CompiledExpr,
+    /// Says what the kept rows are.
+    row_info: Executor,
+    layout: FieldLayout,
+    kept: KeptRows,
+    /// `None` until everything was run once, and when that has to be done again.
+    known: Option<Known>,
+    /// All rows were found anew by the last update.
+    ran_whole: bool,
+}
+
+impl LiveExpr {
+    fn new(query: BoundQuery, world: &World) -> Self {
+        let access = WorldAccess::World(world);
+        Self {
+            row_info: Executor::of_kept_rows(query.clone(), access, Vec::new()),
+            whole: CompiledExpr::new(query, access),
+            layout: FieldLayout::default(),
+            kept: KeptRows::default(),
+            known: None,
+            ran_whole: false,
+        }
+    }
+
+    /// Makes the rows those that a run from scratch would have.
+    ///
+    /// # Errors
+    /// If it cannot be run in this world. It has no rows then.
+    ///
+    /// # Complexity
+    /// That of finding the rows that depend on what has changed since the last update. If that is more than a part of
+    /// all, or not known, that of a run.
+    pub fn update(&mut self, world: &mut World) -> Result<(), ExprRunError> {
+        if let Some(moves) = &mut self.kept.moves {
+            moves.clear();
+        }
+        let updated = self.try_update(world);
+        if updated.is_err() {
+            self.known = None;
+            self.kept.clear();
+        }
+        self.kept.settle_moves();
+        updated
+    }
+
+    fn try_update(&mut self, world: &mut World) -> Result<(), ExprRunError> {
+        self.ran_whole = false;
+        if !self.is_followed(world) {
+            self.start(world)?;
+            return self.run_whole(world);
+        }
+        if self.replace_rows(world)? { Ok(()) } else { self.run_whole(world) }
+    }
+
+    /// Whether what it knows is still so.
+    fn is_followed(&mut self, world: &World) -> bool {
+        let Some(known) = &mut self.known else { return false };
+        let Some(view) = View::new(WorldAccess::World(world)) else { return false };
+        self.whole.executor().is_for(view.access)
+            && known.premise.holds(&known.query, &view)
+            && known.changes.are_told(world)
+    }
+
+    /// Finds out what it depends on, and has that noted from now on.
+    fn start(&mut self, world: &mut World) -> Result<(), ExprRunError> {
+        self.known = None;
+        for _ in 0..MAX_ROUNDS {
+            let access = WorldAccess::World(world);
+            self.whole.start_rows(access)?;
+            let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
+            let mut query = self.whole.executor().query().clone();
+            query.follow_traits(view.store);
+            let mut outline = outline(&query, &view, self.whole.executor().plan().has_this);
+            if self.whole.executor().plan().visits_all() {
+                outline.reasons.push((None, Reason::Everything));
+            }
+            let premise = Premise::new(&query, &view);
+            let follows = outline.reasons.is_empty();
+            let changes = if follows { Changes::follow(world, &outline) } else { Changes::default() };
+            let access = WorldAccess::World(world);
+            let runs = outline.groups.iter().map(|_| Executor::new(query.clone(), access)).collect();
+            self.known = Some(Known { query, outline, premise, changes, runs });
+            // Spawning observers runs users' code.
+            if self.is_followed(world) {
+                break;
+            }
+        }
+        self.layout = FieldLayout::default();
+        Ok(())
+    }
+
+    /// Finds all rows.
+    fn run_whole(&mut self, world: &World) -> Result<(), ExprRunError> {
+        let access = WorldAccess::World(world);
+        let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
+        let Some(known) = &mut self.known else { return Err(ExprRunError::NoPairs) };
+        known.changes.skip(&view);
+        self.whole.start_rows(access)?;
+        let plan = self.whole.executor().plan();
+        if self.layout.fields.len() != plan.fields.len() || !self.layout.set_plan(plan) {
+            let variables = known.query.variables.len();
+            self.layout = FieldLayout::new(variables, plan);
+            self.layout.set_plan(plan);
+            let mut indexed = alloc::vec![Var::THIS];
+            let groups = known.outline.groups.iter().filter(|_| known.outline.reasons.is_empty());
+            groups.for_each(|group| indexed.extend(group.vars.iter()));
+            indexed.sort_unstable();
+            indexed.dedup();
+            self.kept.clear();
+            let moves = self.kept.moves.take();
+            self.kept = KeptRows::new(variables, self.layout.columns(), indexed.into_iter(), moves);
+            self.row_info = Executor::of_kept_rows(known.query.clone(), access, self.layout.fields.clone());
+        }
+        self.kept.clear();
+        while self.whole.next_batch(access)? {
+            self.kept.append(self.whole.batch(), &self.layout);
+        }
+        self.ran_whole = true;
+        Ok(())
+    }
+
+    /// Finds the rows anew that are concerned by what has changed. False if that cannot be done.
+    fn replace_rows(&mut self, world: &World) -> Result<bool, ExprRunError> {
+        let access = WorldAccess::World(world);
+        let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
+        let Self { layout, kept, known: Some(known), .. } = self else { return Ok(false) };
+        let Known { outline, changes, runs, .. } = known;
+        if !outline.reasons.is_empty() || !changes.collect(&view, outline, kept.len()) {
+            return Ok(false);
+        }
+        for ((group, seeds), run) in outline.groups.iter().zip(&changes.seeds).zip(runs) {
+            if seeds.values.is_empty() {
+                continue;
+            }
+            for seed in seeds.values.chunks_exact(group.width) {
+                let fit: SmallVec<[_; 2]> = group.vars.iter().zip(seed.iter().copied()).collect();
+                kept.remove(&fit);
+            }
+            run.start_seeded(access, &group.vars, &seeds.values)?;
+            if !layout.set_plan(run.plan()) {
+                return Ok(false);
+            }
+            while run.advance(access, Output::Rows)? {
+                kept.append(run.batch(Output::Rows), layout);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The rows, as they were at the last update. What is read of them is read of the world as it is now. Their order is
+    /// that of a run if rows come in order of depth, by `cascade`, and else any.
+    ///
+    /// # Errors
+    /// If it is for another world.
+    pub fn rows<'a>(
+        &'a self,
+        world: &'a World,
+    ) -> Result<impl ExactSizeIterator<Item = Row<'a>>, ExprRunError> {
+        let row = self.reader(self.kept.batch(), world)?;
+        Ok((0..self.len()).map(row))
+    }
+
+    /// What tells what a row of these is, by its number.
+    fn reader<'a>(
+        &'a self,
+        rows: &'a Batch,
+        world: &'a World,
+    ) -> Result<impl Fn(usize) -> Row<'a> + Copy, ExprRunError> {
+        let access = WorldAccess::World(world);
+        match self.row_info.is_for(access) {
+            true => Ok(move |row| Row::of(&self.row_info, rows, row, access)),
+            false => Err(ExprRunError::OtherWorld),
+        }
+    }
+
+    /// Whether there is a row about an entity, as `$this`.
+    ///
+    /// # Complexity
+    /// O(1).
+    pub fn contains(&self, entity: Entity) -> bool {
+        self.kept.has(Var::THIS, entity)
+    }
+
+    /// The rows about an entity, as `$this`.
+    ///
+    /// # Errors
+    /// If it is for another world.
+    ///
+    /// # Complexity
+    /// O(1), and O(1) for each.
+    pub fn rows_of<'a>(
+        &'a self,
+        world: &'a World,
+        entity: Entity,
+    ) -> Result<impl Iterator<Item = Row<'a>>, ExprRunError> {
+        let row = self.reader(self.kept.batch(), world)?;
+        Ok(self.kept.rows_with(Var::THIS, entity).map(row))
+    }
+
+    /// Has the rows noted, from the next update on, that enter and leave.
+    pub fn track_moves(&mut self) -> &mut Self {
+        self.kept.moves.get_or_insert_default();
+        self
+    }
+
+    /// The rows that have come with the last update, if [they are noted](Self::track_moves). A row that was there
+    /// before with the same `$this` and variables, also those without a name, has not come, whatever else it says now.
+    ///
+    /// # Errors
+    /// If it is for another world.
+    pub fn entered<'a>(&'a self, world: &'a World) -> Result<impl Iterator<Item = Row<'a>>, ExprRunError> {
+        self.moved(self.kept.moves.as_ref().map(|moves| &moves.entered), world)
+    }
+
+    /// The rows that were gone with the last update, if [they are noted](Self::track_moves): their variables, of which
+    /// some may have died, and nothing else.
+    ///
+    /// # Errors
+    /// If it is for another world.
+    pub fn left<'a>(&'a self, world: &'a World) -> Result<impl Iterator<Item = Row<'a>>, ExprRunError> {
+        self.moved(self.kept.moves.as_ref().map(|moves| &moves.left), world)
+    }
+
+    fn moved<'a>(
+        &'a self,
+        rows: Option<&'a Batch>,
+        world: &'a World,
+    ) -> Result<impl Iterator<Item = Row<'a>>, ExprRunError> {
+        let len = rows.map_or(0, |rows| rows.len);
+        let row = self.reader(rows.unwrap_or(self.kept.batch()), world)?;
+        Ok((0..len).map(row))
+    }
+
+    /// Whether the last update has found all rows anew, be it that it was the first, that an expression of its kind is
+    /// always run as a whole, or that too much had changed.
+    pub fn ran_whole(&self) -> bool {
+        self.ran_whole
+    }
+
+    /// The names of the variables that rows have, without `$this`.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.row_info.variables()
+    }
+
+    /// The variable of a name, to be looked up once for many rows; `this` is a variable too.
+    pub fn var_id(&self, name: &str) -> Option<VarId> {
+        self.whole.var_id(name)
+    }
+
+    /// Number of fields: one for each term, one for all branches of an `||`.
+    pub fn field_count(&self) -> usize {
+        self.whole.field_count()
+    }
+
+    /// The number of the first field with a term, however it is written.
+    pub fn field(&self, term: &str) -> Option<usize> {
+        self.whole.field(term)
+    }
+
+    /// How the rows are kept, a line for each term: of which variables a change tells the values, so that rows with
+    /// these are found anew; whether a change has everything run again; or why everything is run again at each update.
+    ///
+    /// That is known after the first update.
+    pub fn explain(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write_plan(&mut text);
+        text
+    }
+
+    fn write_plan(&self, text: &mut String) -> fmt::Result {
+        let Some(Known { query, outline, .. }) = &self.known else {
+            return writeln!(text, "not run yet");
+        };
+        let is_kept = outline.reasons.is_empty();
+        writeln!(text, "{}", if is_kept { "kept up to date" } else { "run again at each update" })?;
+        for (number, field) in query.fields.iter().enumerate() {
+            let is_own = |of: Option<u16>| of == Some(number as u16);
+            write!(text, "  {}: ", field.text)?;
+            match outline.reasons.iter().find(|(of, _)| is_own(*of)) {
+                Some((_, reason)) => writeln!(text, "run again, {reason}")?,
+                None => {
+                    let watches = outline.fields.iter().filter(|(of, _)| is_own(*of));
+                    outline.explain(watches.map(|&(_, watch)| watch), query, text)?;
+                }
+            }
+        }
+        let others = outline.reasons.iter().filter(|(of, _)| of.is_none());
+        others.into_iter().try_for_each(|(_, reason)| writeln!(text, "  run again, {reason}"))
+    }
+}
+
+impl fmt::Debug for LiveExpr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LiveExpr").field("rows", &self.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,213 @@
+//! Which entities got a component, lost it or had it replaced, for as long as something reads that.
+//!
+//! Observers of the component note it, the same for all live expressions, rollups and propagated components that read it.
+//! They despawn with the first change after the last reader is gone, or in the next maintenance.
+
+use crate::store::{Cursor, Journal};
+use bevy_ecs::{
+    archetype::{Archetype, Archetypes},
+    component::ComponentId,
+    entity::Entity,
+    lifecycle::{Add, Insert, Remove},
+    observer::{Observer, On},
+    resource::Resource,
+    system::Commands,
+    world::World,
+};
+use bevy_platform::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+use smallvec::SmallVec;
+
+/// The changes of a component.
+struct Changes {
+    journal: Journal<Entity>,
+    /// How many entities should have it. It is compared with how many have it: an observer of someone else that panics
+    /// keeps ours from being told, and a world can be cleared without an event.
+    holders: usize,
+}
+
+/// The changes of one component, while something holds this.
+pub(super) struct Feed {
+    component: ComponentId,
+    changes: Mutex<Changes>,
+}
+
+/// How many entities have a component.
+fn count(archetypes: &Archetypes, component: ComponentId) -> usize {
+    let with = archetypes.component_index().get(&component).into_iter().flat_map(|with| with.keys());
+    with.filter_map(|&id| archetypes.get(id)).map(|archetype: &Archetype| archetype.len() as usize).sum()
+}
+
+impl Changes {
+    fn new(holders: usize) -> Self {
+        let mut journal = Journal::default();
+        journal.keep_longer();
+        Self { journal, holders }
+    }
+}
+
+impl Feed {
+    fn changes(&self) -> MutexGuard<'_, Changes> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, entity: Entity, added: bool) {
+        let mut changes = self.changes();
+        changes.holders = if added { changes.holders + 1 } else { changes.holders.saturating_sub(1) };
+        let holders = changes.holders;
+        changes.journal.record(entity, holders);
+    }
+
+    fn note_value(&self, entity: Entity) {
+        let mut changes = self.changes();
+        let holders = changes.holders;
+        changes.journal.record(entity, holders);
+    }
+
+    /// The place behind the last change.
+    pub(super) fn cursor(&self) -> Cursor {
+        self.changes().journal.cursor()
+    }
+
+    /// How many entities have the component.
+    pub(super) fn holders(&self) -> usize {
+        self.changes().holders
+    }
+
+    /// Calls a function with every entity that got the component or lost it behind `cursor`, and moves that on. False
+    /// if it is not known of some.
+    pub(super) fn read(
+        &self,
+        archetypes: &Archetypes,
+        cursor: &mut Cursor,
+        mut each: impl FnMut(Entity),
+    ) -> bool {
+        let mut changes = self.changes();
+        let holders = count(archetypes, self.component);
+        if changes.holders != holders {
+            // All readers start anew.
+            *changes = Changes::new(holders);
+        }
+        let Some(told) = changes.journal.since(*cursor) else {
+            *cursor = changes.journal.cursor();
+            return false;
+        };
+        told.iter().for_each(|&entity| each(entity));
+        *cursor = changes.journal.cursor();
+        true
+    }
+}
+
+/// What there is of a component that is read.
+struct Observed {
+    feed: Weak<Feed>,
+    /// Of who gets it, and who loses it; and of values that are replaced, if that is read.
+    observers: SmallVec<[Entity; 3]>,
+}
+
+/// The components that are read.
+#[derive(Resource, Default)]
+struct Feeds(HashMap<ComponentId, Observed>);
+
+/// The changes of a component from now on.
+pub(super) fn feed(world: &mut World, component: ComponentId) -> Arc<Feed> {
+    let known = world.get_resource_or_init::<Feeds>();
+    let known =
+        known.0.get(&component).and_then(|known| Some((known.feed.upgrade()?, known.observers.clone())));
+    if let Some((feed, observers)) = known {
+        if observers.iter().all(|&observer| world.get::<Observer>(observer).is_some()) {
+            return feed;
+        }
+        // Somebody despawned one of them.
+        observers.into_iter().for_each(|observer| _ = world.try_despawn(observer));
+    }
+    let holders = count(world.archetypes(), component);
+    let changes = Mutex::new(Changes::new(holders));
+    let feed = Arc::new(Feed { component, changes });
+    let observers = observe(world, component, &feed);
+    world.flush();
+    // That runs users' code, which may have come and gone with the component.
+    feed.changes().holders = count(world.archetypes(), component);
+    let known = Observed { feed: Arc::downgrade(&feed), observers };
+    world.get_resource_or_init::<Feeds>().0.insert(component, known);
+    feed
+}
+
+/// As [`feed`], and values that are replaced are noted as well; those that are written in place are not.
+pub(super) fn feed_with_values(world: &mut World, component: ComponentId) -> Arc<Feed> {
+    let feed = feed(world, component);
+    if !tells_values(world, &feed) {
+        let observer = observe_values(world, component, &feed);
+        world.flush();
+        match world.get_resource_or_init::<Feeds>().0.get_mut(&component) {
+            Some(known) => known.observers.push(observer),
+            None => _ = world.try_despawn(observer),
+        }
+    }
+    feed
+}
+
+/// What an observer does: it notes something, or goes if nobody reads it any more.
+fn note(feed: &Weak<Feed>, observer: Entity, commands: &mut Commands<'_, '_>, note: impl FnOnce(&Feed)) {
+    match feed.upgrade() {
+        Some(feed) => note(&feed),
+        None => commands.entity(observer).try_despawn(),
+    }
+}
+
+fn observe(world: &mut World, component: ComponentId, feed: &Arc<Feed>) -> SmallVec<[Entity; 3]> {
+    let weak = Arc::downgrade(feed);
+    let added = Observer::new(move |on: On<Add<()>>, mut commands: Commands| {
+        note(&weak, on.observer(), &mut commands, |feed| feed.note(on.entity, true));
+    });
+    let weak = Arc::downgrade(feed);
+    let removed = Observer::new(move |on: On<Remove<()>>, mut commands: Commands| {
+        note(&weak, on.observer(), &mut commands, |feed| feed.note(on.entity, false));
+    });
+    [added, removed]
+        .map(|observer| world.spawn(observer.with_component(component)).id())
+        .into_iter()
+        .collect()
+}
+
+fn observe_values(world: &mut World, component: ComponentId, feed: &Arc<Feed>) -> Entity {
+    let weak = Arc::downgrade(feed);
+    let inserted = Observer::new(move |on: On<Insert<()>>, mut commands: Commands| {
+        note(&weak, on.observer(), &mut commands, |feed| feed.note_value(on.entity));
+    });
+    world.spawn(inserted.with_component(component)).id()
+}
+
+/// Whether the observers are there that tell of the component.
+pub(super) fn is_told(world: &World, feed: &Arc<Feed>) -> bool {
+    let known = world.get_resource::<Feeds>().and_then(|feeds| feeds.0.get(&feed.component));
+    known.is_some_and(|known| {
+        let is_there = |&observer: &Entity| world.get::<Observer>(observer).is_some();
+        known.feed.as_ptr() == Arc::as_ptr(feed) && known.observers.iter().all(is_there)
+    })
+}
+
+/// Whether that includes values that are replaced.
+pub(super) fn tells_values(world: &World, feed: &Arc<Feed>) -> bool {
+    let known = world.get_resource::<Feeds>().and_then(|feeds| feeds.0.get(&feed.component));
+    known.is_some_and(|known| known.observers.len() > 2) && is_told(world, feed)
+}
+
+/// Forgets old changes, and despawns observers of what nobody reads any more.
+pub(crate) fn maintain(world: &mut World) {
+    let Some(mut feeds) = world.get_resource_mut::<Feeds>() else { return };
+    let mut unread = SmallVec::<[Entity; 3]>::new();
+    feeds.0.retain(|_, known| match known.feed.upgrade() {
+        Some(feed) => {
+            feed.changes().journal.update();
+            true
+        }
+        None => {
+            unread.append(&mut known.observers);
+            false
+        }
+    });
+    unread.into_iter().for_each(|observer| _ = world.try_despawn(observer));
+}

@@ -1,0 +1,299 @@
+//! The rows that are kept, found by what their variables are.
+
+use super::fields::FieldLayout;
+use crate::expr::{Batch, Column, Datum, Var};
+use alloc::vec::Vec;
+use bevy_ecs::entity::Entity;
+use bevy_platform::collections::HashMap;
+use core::ops::Range;
+use smallvec::SmallVec;
+
+/// The end of a list.
+const NONE: u32 = u32::MAX;
+
+/// The rows that have one value in common: a list through all rows.
+#[derive(Clone, Copy)]
+struct List {
+    first: u32,
+    len: u32,
+}
+
+/// The rows before and behind a row in its list.
+#[derive(Clone, Copy)]
+struct Link {
+    before: u32,
+    behind: u32,
+}
+
+/// The rows by what one variable is, by the indices of entities: those of one index that have died are in one list with the
+/// living one.
+struct VarIndex {
+    var: Var,
+    lists: Vec<List>,
+    links: Vec<Link>,
+}
+
+/// The list of a value. Rows in which the variable has none are in no list.
+fn list_of(value: Datum) -> Option<usize> {
+    value.entity().map(|entity| entity.index_u32() as usize)
+}
+
+impl VarIndex {
+    /// Puts the next row into the list of a value.
+    fn push(&mut self, value: Datum) {
+        let row = self.links.len() as u32;
+        let mut behind = NONE;
+        if let Some(at) = list_of(value) {
+            if at >= self.lists.len() {
+                self.lists.resize((at + 1).next_power_of_two(), List { first: NONE, len: 0 });
+            }
+            let list = &mut self.lists[at];
+            behind = list.first;
+            (list.first, list.len) = (row, list.len + 1);
+        }
+        if let Some(link) = self.links.get_mut(behind as usize) {
+            link.before = row;
+        }
+        self.links.push(Link { before: NONE, behind });
+    }
+
+    /// Takes a row, which has this value, out of its list.
+    fn unlink(&mut self, row: u32, value: Datum) {
+        let Some(list) = list_of(value).and_then(|at| self.lists.get_mut(at)) else { return };
+        let Link { before, behind } = self.links[row as usize];
+        if let Some(link) = self.links.get_mut(behind as usize) {
+            link.before = before;
+        }
+        match self.links.get_mut(before as usize) {
+            Some(link) => link.behind = behind,
+            None => list.first = behind,
+        }
+        list.len -= 1;
+    }
+
+    /// Puts the last row, which has this value, in the place of one that is in no list any more.
+    fn swap_remove(&mut self, row: u32, value_of_last: Datum) {
+        let Some(last) = self.links.pop() else { return };
+        if row as usize == self.links.len() {
+            return;
+        }
+        self.links[row as usize] = last;
+        let Some(list) = list_of(value_of_last).and_then(|at| self.lists.get_mut(at)) else { return };
+        if let Some(link) = self.links.get_mut(last.behind as usize) {
+            link.before = row;
+        }
+        match self.links.get_mut(last.before as usize) {
+            Some(link) => link.behind = row,
+            None => list.first = row,
+        }
+    }
+
+    /// The rows that may have a value.
+    fn rows(&self, value: Datum) -> impl Iterator<Item = u32> + use<'_> {
+        let list = list_of(value).and_then(|at| self.lists.get(at));
+        let first = list.map_or(NONE, |list| list.first);
+        let next = |&row: &u32| Some(self.links[row as usize].behind).filter(|&row| row != NONE);
+        core::iter::successors(Some(first).filter(|&row| row != NONE), next)
+    }
+
+    /// Number of rows that may have a value.
+    fn len(&self, value: Datum) -> usize {
+        list_of(value).and_then(|at| self.lists.get(at)).map_or(0, |list| list.len as usize)
+    }
+}
+
+/// Rows that came and went.
+#[derive(Default)]
+pub(super) struct Moves {
+    pub(super) entered: Batch,
+    /// With their variables alone.
+    pub(super) left: Batch,
+}
+
+impl Moves {
+    pub(super) fn clear(&mut self) {
+        self.entered.clear();
+        self.left.clear();
+    }
+
+    /// Leaves out the rows that went and came again, with the same variables.
+    pub(super) fn settle(&mut self, variables: usize) {
+        if self.entered.len == 0 || self.left.len == 0 {
+            return;
+        }
+        let key = |batch: &Batch, row: u32| -> SmallVec<[Datum; 4]> {
+            batch.columns[..variables].iter().map(|column| column[row as usize]).collect()
+        };
+        let mut went: HashMap<SmallVec<[Datum; 4]>, u32> = HashMap::default();
+        for row in 0..self.left.len as u32 {
+            *went.entry(key(&self.left, row)).or_default() += 1;
+        }
+        // Which of several rows that say the same is left out makes no difference.
+        let mut entered: Vec<u32> = Vec::new();
+        for row in 0..self.entered.len as u32 {
+            match went.get_mut(&key(&self.entered, row)) {
+                Some(count) if *count > 0 => *count -= 1,
+                _ => entered.push(row),
+            }
+        }
+        let mut left: Vec<u32> = Vec::new();
+        for row in 0..self.left.len as u32 {
+            if let Some(count) = went.get_mut(&key(&self.left, row))
+                && *count > 0
+            {
+                *count -= 1;
+                left.push(row);
+            }
+        }
+        self.entered.retain(&entered);
+        self.left.retain(&left);
+    }
+}
+
+impl Batch {
+    /// Adds rows of these columns.
+    fn add(&mut self, columns: &[Vec<Datum>], rows: Range<usize>) {
+        self.columns.resize_with(self.columns.len().max(columns.len()), Vec::new);
+        for (own, column) in self.columns.iter_mut().zip(columns) {
+            own.extend_from_slice(&column[rows.clone()]);
+        }
+        self.len += rows.len();
+    }
+
+    /// Keeps these rows, given in ascending order.
+    fn retain(&mut self, rows: &[u32]) {
+        let columns: Vec<Column> = (0..self.columns.len() as Column).collect();
+        self.keep(&columns, rows);
+    }
+}
+
+/// Rows that are kept: a column for each variable, and what [`FieldLayout`] adds for fields.
+#[derive(Default)]
+pub(super) struct KeptRows {
+    rows: Batch,
+    variables: usize,
+    indices: Vec<VarIndex>,
+    found: Vec<u32>,
+    /// Rows that came and went since the last update, if that is wanted.
+    pub(super) moves: Option<Moves>,
+}
+
+impl KeptRows {
+    /// No rows, of so many variables; by these they are found.
+    pub(super) fn new(
+        variables: usize,
+        columns: usize,
+        indexed: impl Iterator<Item = Var>,
+        moves: Option<Moves>,
+    ) -> Self {
+        let index = |var| VarIndex { var, lists: Vec::new(), links: Vec::new() };
+        Self {
+            rows: Batch::with_columns(columns),
+            variables,
+            indices: indexed.map(index).collect(),
+            found: Vec::new(),
+            moves,
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        if let Some(moves) = &mut self.moves {
+            let variables = &self.rows.columns[..self.variables];
+            moves.left.add(variables, 0..self.rows.len);
+        }
+        self.rows.clear();
+        for index in &mut self.indices {
+            index.lists.clear();
+            index.links.clear();
+        }
+    }
+
+    /// Leaves out the rows that went and came again.
+    pub(super) fn settle_moves(&mut self) {
+        if let Some(moves) = &mut self.moves {
+            moves.settle(self.variables);
+        }
+    }
+
+    pub(super) fn batch(&self) -> &Batch {
+        &self.rows
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rows.len
+    }
+
+    /// Adds rows of a run.
+    pub(super) fn append(&mut self, made: &Batch, layout: &FieldLayout) {
+        for (var, column) in self.rows.columns[..self.variables].iter_mut().enumerate() {
+            match made.columns.get(var) {
+                Some(values) if values.len() == made.len => column.extend_from_slice(values),
+                _ => column.resize(column.len() + made.len, Datum::UNSET),
+            }
+        }
+        layout.append(made, &mut self.rows.columns[self.variables..]);
+        let first = self.rows.len;
+        self.rows.len += made.len;
+        if let Some(moves) = &mut self.moves {
+            moves.entered.add(&self.rows.columns, first..self.rows.len);
+        }
+        for index in &mut self.indices {
+            let values = &self.rows.columns[index.var.index()][first..];
+            values.iter().for_each(|&value| index.push(value));
+        }
+    }
+
+    /// Finds the rows in which variables have these values, the last first. One of the variables must be indexed.
+    fn find(&mut self, fit: &[(Var, Entity)]) {
+        self.found.clear();
+        let (indices, columns) = (&self.indices, &self.rows.columns);
+        let indexed = fit.iter().filter_map(|&(var, entity)| {
+            Some((indices.iter().find(|index| index.var == var)?, Datum::new(entity)))
+        });
+        let Some((index, value)) = indexed.min_by_key(|(index, value)| index.len(*value)) else { return };
+        let fits = |row: &u32| {
+            let mut fit = fit.iter();
+            fit.all(|&(var, entity)| columns[var.index()][*row as usize] == Datum::new(entity))
+        };
+        self.found.extend(index.rows(value).filter(fits));
+        self.found.sort_unstable_by(|a, b| b.cmp(a));
+    }
+
+    /// Removes the rows in which variables have these values.
+    pub(super) fn remove(&mut self, fit: &[(Var, Entity)]) {
+        self.find(fit);
+        let found = core::mem::take(&mut self.found);
+        found.iter().for_each(|&row| self.remove_row(row));
+        self.found = found;
+    }
+
+    fn remove_row(&mut self, row: u32) {
+        let last = self.rows.len - 1;
+        if let Some(moves) = &mut self.moves {
+            moves.left.add(&self.rows.columns[..self.variables], row as usize..row as usize + 1);
+        }
+        for index in &mut self.indices {
+            let column = &self.rows.columns[index.var.index()];
+            index.unlink(row, column[row as usize]);
+            index.swap_remove(row, column[last]);
+        }
+        for column in &mut self.rows.columns {
+            column.swap_remove(row as usize);
+        }
+        self.rows.len = last;
+    }
+
+    /// The rows in which a variable that is indexed is this entity.
+    pub(super) fn rows_with(&self, var: Var, entity: Entity) -> impl Iterator<Item = usize> + use<'_> {
+        let index = self.indices.iter().find(move |index| index.var == var);
+        let (value, column) = (Datum::new(entity), self.rows.columns.get(var.index()));
+        let is = move |&row: &usize| column.is_some_and(|column| column[row] == value);
+        let rows = index.into_iter().flat_map(move |index| index.rows(value));
+        rows.map(|row| row as usize).filter(is)
+    }
+
+    /// Whether there is such a row.
+    pub(super) fn has(&self, var: Var, entity: Entity) -> bool {
+        self.rows_with(var, entity).next().is_some()
+    }
+}

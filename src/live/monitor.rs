@@ -1,0 +1,260 @@
+//! Monitors: functions that are told of rows that enter and leave.
+
+use super::LiveExpr;
+use crate::expr::{ExprError, ExprRunError, PairExpr, Row};
+use alloc::{
+    boxed::Box,
+    collections::VecDeque,
+    string::{String, ToString},
+    vec::Vec,
+};
+use bevy_ecs::{component::Component, entity::Entity, resource::Resource, world::World};
+use bevy_platform::sync::Arc;
+use core::{fmt, mem};
+use thiserror::Error;
+
+/// Monitors may change what they watch this many times in a row.
+const MAX_ROUNDS: usize = 64;
+
+/// A row that has entered or left.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MovedRow {
+    /// The entity that the row is about. `None` if the expression is about none. It may have died, if the row has left.
+    pub this: Option<Entity>,
+    names: Arc<[Box<str>]>,
+    values: Vec<Option<Entity>>,
+}
+
+impl MovedRow {
+    fn new(names: &Arc<[Box<str>]>, row: Row<'_>) -> Self {
+        let values = row.vars().map(|(_, value)| value).collect();
+        Self { this: row.this(), names: names.clone(), values }
+    }
+
+    /// The value of a variable, which may have died if the row has left. `None` if there is no such variable, or if the
+    /// row leaves it open.
+    pub fn var(&self, name: &str) -> Option<Entity> {
+        if name == "this" {
+            return self.this;
+        }
+        let at = self.names.iter().position(|known| **known == *name)?;
+        *self.values.get(at)?
+    }
+}
+
+/// Why monitors were not all told.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum MonitorError {
+    /// They go on changing what they watch.
+    #[error("after {MAX_ROUNDS} rounds, rows still enter or leave because of what monitors do: {}", expressions.join("; "))]
+    Unsettled {
+        /// The expressions of which rows still moved.
+        expressions: Vec<String>,
+    },
+    /// An expression could not be run. It has no rows now; the others were updated.
+    #[error("`{expression}` could not be run: {error}")]
+    Run {
+        /// The expression.
+        expression: String,
+        /// Why.
+        error: ExprRunError,
+    },
+}
+
+type Tell = Box<dyn FnMut(&mut World, &MovedRow) + Send + Sync>;
+
+/// Keeps an entity a monitor: once that is gone, nothing is told any more.
+#[derive(Component)]
+struct MonitorEntity;
+
+struct Monitor {
+    entity: Entity,
+    text: String,
+    names: Arc<[Box<str>]>,
+    live: LiveExpr,
+    entered: Tell,
+    left: Tell,
+}
+
+/// A row of which a monitor is still to be told.
+struct Pending {
+    entity: Entity,
+    row: MovedRow,
+    entered: bool,
+}
+
+/// All monitors of a world.
+#[derive(Resource, Default)]
+struct Monitors {
+    all: Vec<Monitor>,
+    pending: VecDeque<Pending>,
+    is_updating: bool,
+}
+
+/// Being told of rows that enter and leave.
+pub trait WorldMonitorExt: sealed::Sealed {
+    /// Has functions called for rows of an expression that enter, and that leave. Rows that are there already count as
+    /// told. It ends when the entity that is returned is despawned.
+    ///
+    /// They are called by [`update_live`](Self::update_live), after the changes, never amid one: once for each row that
+    /// is there or gone since the last update, and not for one that came and went.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{expr::PairExpr, live::WorldMonitorExt, prelude::*};
+    /// #[derive(Resource, Default)]
+    /// struct Alarms(Vec<Entity>);
+    /// # #[derive(Component)]
+    /// # struct Fuel;
+    ///
+    /// # let mut world = World::new();
+    /// # world.register_component_name::<Fuel>("Fuel");
+    /// world.init_resource::<Alarms>();
+    /// let below = PairExpr::parse("Fuel(up ChildOf)")?;
+    /// world.observe_expr(
+    ///     &below,
+    ///     |_, _| {},
+    ///     |world, row| world.resource_mut::<Alarms>().0.extend(row.this),
+    /// )?;
+    /// let ship = world.spawn(Fuel).id();
+    /// let engine = world.spawn(ChildOf(ship)).id();
+    /// world.update_live()?;
+    /// world.entity_mut(ship).remove::<Fuel>();
+    /// world.update_live()?;
+    /// assert_eq!(world.resource::<Alarms>().0, [engine]);
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the expression cannot be compiled.
+    fn observe_expr(
+        &mut self,
+        expr: &PairExpr,
+        entered: impl FnMut(&mut World, &MovedRow) + Send + Sync + 'static,
+        left: impl FnMut(&mut World, &MovedRow) + Send + Sync + 'static,
+    ) -> Result<Entity, ExprError>;
+
+    /// Tells all monitors of rows that have entered and left since the last update: first of all rows that have left,
+    /// then of those that have entered, each in the order in which the monitors were made. If that changes more, it
+    /// goes on. Called by what a monitor does, it does nothing: that is told when the monitors before are done.
+    ///
+    /// # Errors
+    /// If an expression cannot be run. If monitors go on changing what they watch after 64 rounds: what has changed by
+    /// then is told by the next call.
+    fn update_live(&mut self) -> Result<(), MonitorError>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::World {}
+}
+
+impl WorldMonitorExt for World {
+    fn observe_expr(
+        &mut self,
+        expr: &PairExpr,
+        entered: impl FnMut(&mut World, &MovedRow) + Send + Sync + 'static,
+        left: impl FnMut(&mut World, &MovedRow) + Send + Sync + 'static,
+    ) -> Result<Entity, ExprError> {
+        let mut live = expr.live(self)?;
+        let names = live.variables().map(Box::from).collect();
+        let entity = self.spawn(MonitorEntity).id();
+        // What fails now is reported by the first update.
+        let _ = live.update(self);
+        live.track_moves();
+        let (entered, left): (Tell, Tell) = (Box::new(entered), Box::new(left));
+        let monitor = Monitor { entity, text: expr.to_string(), names, live, entered, left };
+        self.get_resource_or_init::<Monitors>().all.push(monitor);
+        Ok(entity)
+    }
+
+    fn update_live(&mut self) -> Result<(), MonitorError> {
+        let Some(mut monitors) = self.get_resource_mut::<Monitors>() else { return Ok(()) };
+        if mem::replace(&mut monitors.is_updating, true) {
+            return Ok(());
+        }
+        let updating = Updating { all: mem::take(&mut monitors.all), world: self };
+        updating.run()
+    }
+}
+
+/// The monitors while they are told, until this is dropped, also by a panic.
+struct Updating<'w> {
+    all: Vec<Monitor>,
+    world: &'w mut World,
+}
+
+impl Updating<'_> {
+    fn run(mut self) -> Result<(), MonitorError> {
+        let mut failed = None;
+        for _ in 0..MAX_ROUNDS {
+            self.tell();
+            let moved = self.update(&mut failed);
+            if moved.is_empty() {
+                return failed.map_or(Ok(()), Err);
+            }
+        }
+        self.tell();
+        let expressions = self.update(&mut failed);
+        match failed {
+            None if expressions.is_empty() => Ok(()),
+            None => Err(MonitorError::Unsettled { expressions }),
+            Some(error) => Err(error),
+        }
+    }
+
+    /// Brings all up to date, and notes what is to be told. Returns the expressions of which rows have moved.
+    fn update(&mut self, failed: &mut Option<MonitorError>) -> Vec<String> {
+        let Self { all, world } = self;
+        if let Some(mut monitors) = world.get_resource_mut::<Monitors>() {
+            all.append(&mut monitors.all);
+        }
+        all.retain(|monitor| world.get::<MonitorEntity>(monitor.entity).is_some());
+        let (mut moved, mut left, mut entered) = (Vec::new(), Vec::new(), Vec::new());
+        for Monitor { entity, text, names, live, .. } in all.iter_mut() {
+            if let Err(error) = live.update(world) {
+                failed.get_or_insert_with(|| MonitorError::Run { expression: text.clone(), error });
+            }
+            let before = left.len() + entered.len();
+            let pending =
+                |row: Row<'_>, entered| Pending { entity: *entity, row: MovedRow::new(names, row), entered };
+            left.extend(live.left(world).into_iter().flatten().map(|row| pending(row, false)));
+            entered.extend(live.entered(world).into_iter().flatten().map(|row| pending(row, true)));
+            if left.len() + entered.len() > before {
+                moved.push(text.clone());
+            }
+        }
+        world.get_resource_or_init::<Monitors>().pending.extend(left.into_iter().chain(entered));
+        moved
+    }
+
+    /// Tells what is pending.
+    fn tell(&mut self) {
+        let next = |world: &mut World| world.get_resource_mut::<Monitors>()?.pending.pop_front();
+        while let Some(Pending { entity, row, entered }) = next(self.world) {
+            let is_alive = self.world.get::<MonitorEntity>(entity).is_some();
+            if let Some(monitor) = self.all.iter_mut().find(|monitor| is_alive && monitor.entity == entity) {
+                let tell = if entered { &mut monitor.entered } else { &mut monitor.left };
+                tell(self.world, &row);
+                self.world.flush();
+            }
+        }
+    }
+}
+
+impl Drop for Updating<'_> {
+    fn drop(&mut self) {
+        let mut monitors = self.world.get_resource_or_init::<Monitors>();
+        let added = mem::take(&mut monitors.all);
+        monitors.all = mem::take(&mut self.all);
+        monitors.all.extend(added);
+        monitors.is_updating = false;
+    }
+}
+
+impl fmt::Debug for Monitor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Monitor").field("expression", &self.text).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,555 @@
+//! Which changes concern which rows.
+//!
+//! A term is about *facts*: an entity has a component or a tag, or there is a pair. If a fact comes or goes, only rows
+//! can differ in which the variables of the term are what the fact says; the values are a *seed*. All rows of a seed
+//! are found anew. So a seed may take in too many rows, but never too few:
+//!
+//! - A term that must hold seeds all of its variables.
+//! - One that is negated, optional, alternative or in a scope seeds the variables that are written before that, and its
+//!   source: others it has for itself. Where a scope has only others, the way out is followed over the pairs that must be
+//!   there for it to hold.
+//! - A term that looks elsewhere than on its source, or whose pairs follow from others, concerns everything from which the
+//!   changed place is reached *now*. A way that lost a pair still leads from its start to the source of the first pair
+//!   that it lost.
+
+use crate::{
+    expr::{
+        Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm, BoundTraversal,
+        ChainSource, Condition, Item, OrChain, PairAtom, Var, VarSet, View, hidden, seedable,
+    },
+    relation::{CHILD_OF, IS_A},
+    traverse::Direction,
+};
+use alloc::{string::String, vec::Vec};
+use bevy_ecs::{component::ComponentId, entity::Entity};
+use core::fmt::{self, Write};
+use smallvec::{SmallVec, smallvec};
+
+/// What a fact is about.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Subject {
+    Pairs(Entity),
+    Tag(Entity),
+    Component(ComponentId),
+}
+
+/// Part of a fact.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    /// Where the fact is, or what it is reached from.
+    Reached,
+    /// The other end of a pair.
+    Other,
+    Known(Entity),
+}
+
+/// From entities along a relation: to all that are reached, and themselves; or one step, without themselves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct WalkStep {
+    pub(super) relation: Entity,
+    pub(super) direction: Direction,
+    pub(super) once: bool,
+}
+
+/// What facts about one subject mean for the rows.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Watch {
+    pub(super) subject: Subject,
+    /// It starts with the target of the pair, not with the source.
+    pub(super) from_target: bool,
+    /// From there it goes on along these relations.
+    pub(super) steps: SmallVec<[WalkStep; 2]>,
+    /// Parts that must be the same for the fact to matter.
+    pub(super) same: SmallVec<[(Part, Part); 2]>,
+    /// The number of the [`Group`]; `None` if any row may differ.
+    pub(super) group: Option<usize>,
+    /// What the variables of the group are.
+    pub(super) seed: SmallVec<[Part; 2]>,
+}
+
+/// Variables that have a value in a seed.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Group {
+    pub(super) vars: VarSet,
+    pub(super) width: usize,
+}
+
+/// Why everything is run again at each update.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reason {
+    AnyComponent,
+    Values,
+    Key,
+    List,
+    Names,
+    Children,
+    Everything,
+    Depth,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AnyComponent => "of no component in particular, Bevy tells nothing",
+            Self::Values => "fields are written in place, of which nothing tells",
+            Self::Key => "keys are part of values, of which nothing tells",
+            Self::List => "it is about all components of another entity",
+            Self::Names => "names and paths are looked up",
+            Self::Children => "it depends on the order of `Children`, which is written in place",
+            Self::Everything => "it looks at every entity, and Bevy does not tell of empty ones",
+            Self::Depth => "rows are in order of depth",
+        })
+    }
+}
+
+/// What is known of an expression.
+#[derive(Default)]
+pub(super) struct Outline {
+    pub(super) groups: Vec<Group>,
+    pub(super) watches: Vec<Watch>,
+    /// Field of the term, if there is one.
+    pub(super) reasons: Vec<(Option<u16>, Reason)>,
+    /// Which watches are those of a field.
+    pub(super) fields: Vec<(Option<u16>, usize)>,
+}
+
+/// A part of a term, and what it has to be.
+#[derive(Clone)]
+enum End {
+    Var(Var),
+    Is(Entity),
+    /// It is a variable of a scope, from which one outside is found.
+    Leads(SmallVec<[WalkStep; 2]>, Var),
+    /// It may be anything.
+    Open,
+}
+
+/// A pair of a scope, of two variables.
+#[derive(Clone, Copy)]
+struct ScopeLink {
+    source: Var,
+    relation: Entity,
+    target: Var,
+}
+
+/// Makes an outline.
+struct Analysis<'a, 'w> {
+    view: &'a View<'w>,
+    seedable: VarSet,
+    /// Variables that are ends of a fact.
+    sure: VarSet,
+    /// Variables that have none in some rows.
+    unsure: VarSet,
+    /// Pairs that must be there for a scope to hold.
+    links: Vec<ScopeLink>,
+    outline: Outline,
+}
+
+/// The outline of a query, whose traits are those of now.
+pub(super) fn outline(query: &BoundQuery, view: &View<'_>, has_this: bool) -> Outline {
+    let (seedable, unsure) = (seedable(query, view), unsure(query));
+    let mut analysis = Analysis {
+        view,
+        seedable,
+        sure: sure(&query.items, &unsure, view),
+        unsure,
+        links: Vec::new(),
+        outline: Outline::default(),
+    };
+    if query.cascade.is_some() {
+        analysis.outline.reasons.push((None, Reason::Depth));
+    }
+    analysis.whole(query);
+    if has_this {
+        let this = analysis.end(BoundElement::Var(Var::THIS), &[Var::THIS].into_iter().collect());
+        for component in hidden(query, view) {
+            let ends = [(this.clone(), Part::Reached)];
+            analysis.watch(None, (Subject::Component(component), false), SmallVec::new(), &ends);
+        }
+    }
+    analysis.outline
+}
+
+/// The variables that are ends of a fact wherever all items hold.
+fn sure(items: &[Item], unsure: &VarSet, view: &View<'_>) -> VarSet {
+    let mut sure = VarSet::default();
+    for item in items {
+        if let Item::Term(BoundTerm { operator: BoundOperator::And, condition, .. }) = item
+            && let Condition::Match(atom) = condition
+            && !matches!(atom.id, AtomId::AnyId(_))
+            && !is_reflexive(atom, view)
+            // It may be skipped.
+            && !atom.vars().any(|var| unsure.contains(var))
+        {
+            sure.extend(&atom.source.var().into_iter().collect());
+            if let AtomId::Pair(PairAtom { target, target_traversal: None, .. }) = atom.id {
+                sure.extend(&target.var().into_iter().collect());
+            }
+        }
+    }
+    sure
+}
+
+/// The variables that an optional term or a branch leaves unset.
+fn unsure(query: &BoundQuery) -> VarSet {
+    let (mut before, mut unsure) = (VarSet::default(), VarSet::default());
+    for item in &query.items {
+        if matches!(item, Item::Or(_) | Item::Term(BoundTerm { operator: BoundOperator::Optional, .. })) {
+            unsure.extend(&item.vars().without(&before));
+        }
+        before.extend(&item.binds());
+    }
+    unsure
+}
+
+fn is_reflexive(atom: &Atom, view: &View<'_>) -> bool {
+    let AtomId::Pair(PairAtom { relation, closed: true, .. }) = atom.id else { return false };
+    let Some(relation) = relation.entity() else { return false };
+    let registry = view.store.registry();
+    let all = if atom.subtypes { view.subtypes::<[Entity; 4]>(relation) } else { smallvec![relation] };
+    let mut known = all.iter().filter_map(|&relation| registry.of_entity(relation));
+    known.any(|id| registry.entry(id).traits.is_reflexive())
+}
+
+impl Analysis<'_, '_> {
+    fn whole(&mut self, query: &BoundQuery) {
+        let mut before = VarSet::default();
+        for item in &query.items {
+            if let Item::Term(term) = item
+                && term.operator == BoundOperator::And
+            {
+                let nearest = match &term.condition {
+                    Condition::Match(atom) => atom.nearest().without(&before),
+                    _ => VarSet::default(),
+                };
+                let own = term.condition.vars().without(&nearest);
+                self.term(term, &own);
+            } else if let Item::Term(term) = item {
+                let mut seeds = before.clone();
+                // What nothing has bound is every entity; a wildcard is not.
+                let source = term.condition.source();
+                let is_named = |var: &Var| !query.variables[var.index()].name.is_empty();
+                seeds.extend(&source.filter(is_named).into_iter().collect());
+                self.term(term, &seeds);
+            } else {
+                self.item(item, &before);
+            }
+            before.extend(&item.binds());
+        }
+    }
+
+    /// What must not hold, or is one of several. `outer` is what is written before that.
+    fn item(&mut self, item: &Item, outer: &VarSet) {
+        let mut outer = outer.clone();
+        match item {
+            Item::Term(term) => self.term(term, &outer),
+            Item::Not(items) => {
+                if item.vars().contains(Var::THIS) {
+                    outer.insert(Var::THIS);
+                }
+                let known = self.links.len();
+                self.links.extend(items.iter().filter_map(|item| link_of(item, self.view)));
+                self.items(items, &outer);
+                self.links.truncate(known);
+            }
+            Item::Or(OrChain { source, branches, .. }) => {
+                // A branch that does not bind it has rows in which it is not set.
+                if let ChainSource::Var(source) = *source
+                    && branches.iter().all(|branch| branch.iter().any(|item| item.binds().contains(source)))
+                {
+                    outer.insert(source);
+                }
+                branches.iter().for_each(|branch| self.items(branch, &outer));
+            }
+        }
+    }
+
+    fn items(&mut self, items: &[Item], outer: &VarSet) {
+        let known = self.sure.clone();
+        self.sure.extend(&sure(items, &self.unsure, self.view));
+        items.iter().for_each(|item| self.item(item, outer));
+        self.sure = known;
+    }
+
+    fn give_up(&mut self, field: Option<u16>, reason: Reason) {
+        self.outline.reasons.push((field, reason));
+    }
+
+    /// `seeds` are the variables of which a fact may name the value.
+    fn term(&mut self, term: &BoundTerm, seeds: &VarSet) {
+        let reason = match &term.condition {
+            Condition::Match(atom) => return self.atom(term.field, atom, seeds),
+            Condition::Always => return,
+            Condition::Equal { right, .. } => match right {
+                BoundComparand::Path(_) | BoundComparand::Part(_) => Reason::Names,
+                _ => return,
+            },
+            Condition::Child { .. } => Reason::Names,
+            Condition::List { .. } => Reason::List,
+            Condition::Member(_) | Condition::Value(_) => Reason::Values,
+            Condition::Keyed(_) => Reason::Key,
+        };
+        self.give_up(term.field, reason);
+    }
+
+    fn end(&self, element: BoundElement, seeds: &VarSet) -> End {
+        match element {
+            BoundElement::Entity(entity) => End::Is(entity),
+            BoundElement::Var(var) if seeds.contains(var) && self.seedable.contains(var) => End::Var(var),
+            BoundElement::Var(var) => {
+                self.way_out(var, seeds).map_or(End::Open, |(steps, outer)| End::Leads(steps, outer))
+            }
+            BoundElement::Any | BoundElement::Awaited => End::Open,
+            BoundElement::Singleton(component) => {
+                let resource = self.view.access.resource_entity(component);
+                let entity = resource.or_else(|| self.view.value_of_component(component).entity());
+                entity.map_or(End::Open, End::Is)
+            }
+        }
+    }
+
+    /// The way from a variable of a scope to one outside, over pairs that must be there.
+    ///
+    /// The shortest: of several that went, the one nearest to the outside is found by its own way, which is shorter.
+    fn way_out(&self, from: Var, seeds: &VarSet) -> Option<(SmallVec<[WalkStep; 2]>, Var)> {
+        let is_outer = |var| seeds.contains(var) && self.seedable.contains(var) && !self.unsure.contains(var);
+        let mut ways: Vec<(Var, SmallVec<[WalkStep; 2]>)> = alloc::vec![(from, SmallVec::new())];
+        let mut at = 0;
+        while let Some((var, way)) = ways.get(at).cloned() {
+            for &ScopeLink { source, relation, target } in &self.links {
+                let (next, direction) = match var {
+                    var if var == source => (target, Direction::Targets),
+                    var if var == target => (source, Direction::Sources),
+                    _ => continue,
+                };
+                let mut way = way.clone();
+                way.push(WalkStep { relation, direction, once: true });
+                if is_outer(next) {
+                    return Some((way, next));
+                }
+                if ways.iter().all(|(known, _)| *known != next) {
+                    ways.push((next, way));
+                }
+            }
+            at += 1;
+        }
+        None
+    }
+
+    /// The ways from a holder to the sources that find it.
+    fn walks(&self, atom: &Atom) -> SmallVec<[WalkStep; 2]> {
+        let mut walks = SmallVec::new();
+        let Some(traversal) = atom.traversal else { return walks };
+        let relation = self.view.store.registry().entry(IS_A).entity;
+        let bases = WalkStep { relation, direction: Direction::Sources, once: false };
+        if atom.shared {
+            walks.push(bases);
+        }
+        let walk = back(traversal);
+        if walks.last() != Some(&walk) {
+            walks.push(walk);
+        }
+        walks
+    }
+
+    fn depends_on_children(&self, walk: Option<BoundTraversal>) -> bool {
+        let child_of = self.view.store.registry().entry(CHILD_OF).entity;
+        walk.is_some_and(|walk| walk.down && walk.relation == child_of)
+    }
+
+    fn atom(&mut self, field: Option<u16>, atom: &Atom, seeds: &VarSet) {
+        if self.depends_on_children(atom.traversal) {
+            return self.give_up(field, Reason::Children);
+        }
+        let source = self.end(atom.source, seeds);
+        let walks = self.walks(atom);
+        let with_subtypes = |of: Entity| -> SmallVec<[Entity; 4]> {
+            if atom.subtypes { self.view.subtypes(of) } else { smallvec![of] }
+        };
+        let mut subjects: SmallVec<[Subject; 4]> = SmallVec::new();
+        let mut of_entity = |entity| {
+            subjects.push(Subject::Tag(entity));
+            subjects.extend(self.view.component_of(entity).map(Subject::Component));
+        };
+        match atom.id {
+            AtomId::AnyId(_) => return self.give_up(field, Reason::AnyComponent),
+            AtomId::Pair(pair) => return self.pair(field, atom, pair, seeds),
+            AtomId::Tag(tag) => with_subtypes(tag).into_iter().for_each(&mut of_entity),
+            AtomId::Component(component) => {
+                let entity = self.view.value_of_component(component).entity();
+                entity.into_iter().flat_map(with_subtypes).for_each(&mut of_entity);
+                if !subjects.contains(&Subject::Component(component)) {
+                    subjects.push(Subject::Component(component));
+                }
+            }
+        }
+        for subject in subjects {
+            self.watch(field, (subject, false), walks.clone(), &[(source.clone(), Part::Reached)]);
+        }
+        self.ways(field, &walks, &source);
+    }
+
+    /// What changes where a source finds a holder.
+    fn ways(&mut self, field: Option<u16>, walks: &[WalkStep], source: &End) {
+        for (at, &WalkStep { relation, direction, .. }) in walks.iter().enumerate() {
+            let subject = (Subject::Pairs(relation), direction == Direction::Targets);
+            let steps = SmallVec::from_slice(&walks[at..]);
+            self.watch(field, subject, steps, &[(source.clone(), Part::Reached)]);
+        }
+    }
+
+    fn pair(&mut self, field: Option<u16>, atom: &Atom, pair: PairAtom, seeds: &VarSet) {
+        if self.depends_on_children(pair.target_traversal) {
+            return self.give_up(field, Reason::Children);
+        }
+        let known = |element: BoundElement| match element {
+            BoundElement::Var(var) => self.sure.contains(var),
+            BoundElement::Any => false,
+            _ => true,
+        };
+        if is_reflexive(atom, self.view) && !known(atom.source) && !known(pair.target) {
+            // Every entity has such a pair with itself.
+            return self.give_up(field, Reason::Everything);
+        }
+        let [source, target, free] =
+            [atom.source, pair.target, pair.relation].map(|element| self.end(element, seeds));
+        let registry = self.view.store.registry();
+        let relations: SmallVec<[Entity; 4]> = match pair.relation {
+            BoundElement::Entity(relation) if atom.subtypes => self.view.subtypes(relation),
+            BoundElement::Entity(relation) => smallvec![relation],
+            BoundElement::Var(_) | BoundElement::Any => {
+                registry.ids().map(|id| registry.entry(id).entity).collect()
+            }
+            BoundElement::Awaited | BoundElement::Singleton(_) => return,
+        };
+        let walks = self.walks(atom);
+        for relation in relations {
+            let Some(id) = registry.of_entity(relation) else { continue };
+            let mut steps: SmallVec<[WalkStep; 2]> = SmallVec::new();
+            if pair.closed && registry.entry(id).traits.is_transitive() {
+                steps.push(WalkStep { relation, direction: Direction::Sources, once: false });
+            }
+            steps.extend(walks.iter().copied());
+            let mut ends: SmallVec<[(End, Part); 3]> = smallvec![(source.clone(), Part::Reached)];
+            if steps.is_empty() {
+                if pair.target_traversal.is_none() {
+                    ends.push((target.clone(), Part::Other));
+                }
+                if matches!(free, End::Var(_)) {
+                    ends.push((free.clone(), Part::Known(relation)));
+                }
+            }
+            self.watch(field, (Subject::Pairs(relation), false), steps, &ends);
+        }
+        self.ways(field, &walks, &source);
+        if let Some(traversal) = pair.target_traversal {
+            self.ways(field, &[back(traversal)], &target);
+        }
+    }
+
+    fn watch(
+        &mut self,
+        field: Option<u16>,
+        (subject, mut from_target): (Subject, bool),
+        mut steps: SmallVec<[WalkStep; 2]>,
+        ends: &[(End, Part)],
+    ) {
+        let mut same: SmallVec<[(Part, Part); 2]> = SmallVec::new();
+        let mut seed: SmallVec<[(Var, Part); 3]> = SmallVec::new();
+        for &(ref end, part) in ends {
+            match *end {
+                End::Open | End::Leads(..) => {}
+                End::Is(entity) => same.push((part, Part::Known(entity))),
+                End::Var(var) => match seed.iter().find(|(known, _)| *known == var) {
+                    Some(&(_, other)) => same.push((part, other)),
+                    None => seed.push((var, part)),
+                },
+            }
+        }
+        if seed.is_empty()
+            && let Some((way, var, part)) = ends.iter().find_map(|(end, part)| match end {
+                End::Leads(way, var) => Some((way, *var, *part)),
+                _ => None,
+            })
+        {
+            if part == Part::Other {
+                from_target = !from_target;
+            }
+            steps.extend(way.iter().copied());
+            // The parts of the fact are out of sight by the end of the way.
+            same.clear();
+            seed.push((var, Part::Reached));
+        }
+        seed.sort_unstable_by_key(|&(var, _)| var);
+        let group = (!seed.is_empty()).then(|| self.group(seed.iter().map(|&(var, _)| var).collect()));
+        let seed = seed.into_iter().map(|(_, part)| part).collect();
+        let watch = Watch { subject, from_target, steps, same, group, seed };
+        let watches = &mut self.outline.watches;
+        let at = watches.iter().position(|known| *known == watch).unwrap_or_else(|| {
+            watches.push(watch);
+            watches.len() - 1
+        });
+        self.outline.fields.push((field, at));
+    }
+
+    fn group(&mut self, vars: VarSet) -> usize {
+        let groups = &mut self.outline.groups;
+        groups.iter().position(|group| group.vars == vars).unwrap_or_else(|| {
+            groups.push(Group { width: vars.iter().count(), vars });
+            groups.len() - 1
+        })
+    }
+}
+
+/// From a holder to what finds it by a walk.
+fn back(BoundTraversal { relation, down, .. }: BoundTraversal) -> WalkStep {
+    let direction = if down { Direction::Targets } else { Direction::Sources };
+    WalkStep { relation, direction, once: false }
+}
+
+/// The pair that a term of a scope must have, if nothing else would do.
+fn link_of(item: &Item, view: &View<'_>) -> Option<ScopeLink> {
+    let Item::Term(BoundTerm { operator: BoundOperator::And, condition: Condition::Match(atom), .. }) = item
+    else {
+        return None;
+    };
+    let AtomId::Pair(pair) = atom.id else { return None };
+    let relation = pair.relation.entity()?;
+    let id = view.store.registry().of_entity(relation)?;
+    let traits = &view.store.registry().entry(id).traits;
+    let follows = pair.closed && (traits.is_transitive() || traits.is_reflexive());
+    let has_subtypes = atom.subtypes && view.subtypes::<[Entity; 4]>(relation).len() > 1;
+    let is_plain = !follows && !has_subtypes && atom.traversal.is_none() && pair.target_traversal.is_none();
+    is_plain.then_some(ScopeLink { source: atom.source.var()?, relation, target: pair.target.var()? })
+}
+
+impl Outline {
+    /// Writes what some watches are for.
+    pub(super) fn explain(
+        &self,
+        watches: impl Iterator<Item = usize>,
+        query: &BoundQuery,
+        text: &mut String,
+    ) -> fmt::Result {
+        let (mut vars, mut any, mut everything) = (VarSet::default(), false, false);
+        for watch in watches {
+            any = true;
+            match self.watches[watch].group {
+                Some(group) => vars.extend(&self.groups[group].vars),
+                None => everything = true,
+            }
+        }
+        match (any, everything) {
+            (false, _) => return writeln!(text, "nothing to follow"),
+            (true, true) => return writeln!(text, "a change has everything run again"),
+            (true, false) => write!(text, "by")?,
+        }
+        for (number, var) in vars.iter().enumerate() {
+            let name = &*query.variables[var.index()].name;
+            let name = if name.is_empty() { "*" } else { name };
+            let sign = if name == "*" { "" } else { "$" };
+            write!(text, "{} {sign}{name}", if number > 0 { "," } else { "" })?;
+        }
+        writeln!(text)
+    }
+}

@@ -1,0 +1,118 @@
+//! What an [outline](super::outline) rests on. If that changes, everything starts anew.
+
+use crate::{
+    expr::{Atom, AtomId, BoundElement, BoundQuery, Condition, Item, View, hidden, traits_of},
+    id::RelationId,
+    relation::IS_A,
+    store::StoreId,
+};
+use alloc::vec::Vec;
+use bevy_ecs::{component::ComponentId, entity::Entity};
+use smallvec::SmallVec;
+
+/// What an entity stands for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Meaning {
+    alive: bool,
+    relation: Option<(RelationId, u32)>,
+    component: Option<ComponentId>,
+}
+
+impl Meaning {
+    fn of(view: &View<'_>, entity: Entity) -> Self {
+        let registry = view.store.registry();
+        let relation = registry.of_entity(entity);
+        Self {
+            alive: view.is_alive(entity),
+            relation: relation.map(|id| (id, traits_of(&registry.entry(id).traits))),
+            component: view.component_of(entity),
+        }
+    }
+}
+
+/// What the names of an expression mean, and what follows from traits.
+pub(super) struct Premise {
+    store: StoreId,
+    /// Everything that it names, and the kinds of that.
+    meanings: Vec<(Entity, Meaning)>,
+    /// Ids with their kinds, for a version of the pairs of `IsA`.
+    kinds: Vec<(Entity, SmallVec<[Entity; 4]>)>,
+    bases: u64,
+    hidden: SmallVec<[ComponentId; 8]>,
+    singletons: Vec<(ComponentId, Option<Entity>)>,
+    /// Every relation, if it asks for any.
+    relations: Option<Vec<Entity>>,
+}
+
+impl Premise {
+    pub(super) fn new(query: &BoundQuery, view: &View<'_>) -> Self {
+        let mut named = alloc::vec![view.store.registry().entry(IS_A).entity];
+        query.clone().each_entity(&mut |&mut entity| named.push(entity));
+        let (mut kinds, mut any) = (Vec::new(), false);
+        each_atom(&query.items, &mut |atom| {
+            let id = match atom.id {
+                AtomId::Component(component) => view.value_of_component(component).entity(),
+                AtomId::Tag(tag) => Some(tag),
+                AtomId::Pair(pair) => {
+                    any |= matches!(pair.relation, BoundElement::Var(_) | BoundElement::Any);
+                    pair.relation.entity()
+                }
+                AtomId::AnyId(_) => None,
+            };
+            named.extend(id);
+            kinds.extend(id.filter(|_| atom.subtypes).map(|id| (id, view.subtypes(id))));
+        });
+        kinds.iter().for_each(|(_, kinds)| named.extend(kinds));
+        named.sort_unstable();
+        named.dedup();
+        Self {
+            store: view.store.id(),
+            meanings: named.into_iter().map(|entity| (entity, Meaning::of(view, entity))).collect(),
+            kinds,
+            bases: view.index(IS_A).version(),
+            hidden: hidden(query, view),
+            singletons: query
+                .singletons
+                .iter()
+                .map(|&component| (component, view.access.resource_entity(component)))
+                .collect(),
+            relations: any.then(|| relations(view).collect()),
+        }
+    }
+
+    /// Whether all is as it was.
+    pub(super) fn holds(&mut self, query: &BoundQuery, view: &View<'_>) -> bool {
+        let bases = view.index(IS_A).version();
+        if self.bases != bases {
+            self.bases = bases;
+            if self.kinds.iter().any(|(id, kinds)| view.subtypes::<[Entity; 4]>(*id) != *kinds) {
+                return false;
+            }
+        }
+        self.store == view.store.id()
+            && self.meanings.iter().all(|&(entity, meaning)| Meaning::of(view, entity) == meaning)
+            && self.singletons.iter().all(|&(id, entity)| view.access.resource_entity(id) == entity)
+            && self.relations.as_ref().is_none_or(|known| relations(view).eq(known.iter().copied()))
+            && self.hidden == hidden(query, view)
+    }
+}
+
+fn relations(view: &View<'_>) -> impl Iterator<Item = Entity> {
+    let registry = view.store.registry();
+    registry.ids().map(|id| registry.entry(id).entity)
+}
+
+/// Every term about an id, also within scopes.
+fn each_atom<'q>(items: &'q [Item], each: &mut dyn FnMut(&'q Atom)) {
+    for item in items {
+        match item {
+            Item::Term(term) => {
+                if let Condition::Match(atom) = &term.condition {
+                    each(atom);
+                }
+            }
+            Item::Not(items) => each_atom(items, each),
+            Item::Or(chain) => chain.branches.iter().for_each(|branch| each_atom(branch, each)),
+        }
+    }
+}

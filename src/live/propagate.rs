@@ -1,0 +1,312 @@
+//! Components that are kept below those that have them.
+
+use super::{
+    component_reader::{ComponentReader, all_with},
+    updates::{self, Kind},
+};
+use crate::{
+    fetch,
+    ops::{Followed, register_relation, relation_id_of, use_store},
+    relation::{RelationName, TraitsError, TraversableRelation},
+    store::{PairReader, RelationIndex},
+};
+use alloc::{
+    collections::{BTreeSet, VecDeque},
+    vec::Vec,
+};
+use bevy_ecs::{
+    component::Component,
+    entity::{Entity, EntityHashMap, EntityHashSet},
+    lifecycle::HookContext,
+    resource::Resource,
+    world::{DeferredWorld, World},
+};
+use core::{fmt, marker::PhantomData, mem::take, ops::Deref};
+use thiserror::Error;
+
+/// The component `C` of the nearest entity above that has one, along `R`: a component, kept by
+/// [`propagate`](WorldPropagateExt::propagate).
+///
+/// It is on each entity that has a `C` anywhere above it, whether it has one itself or not, and on no other. What it
+/// has itself is not looked at: `own.unwrap_or(propagated)` is what holds for it.
+///
+/// As the component is immutable, `On<Insert<Propagated<..>>>` tells of every new holder and value.
+#[derive(Component)]
+#[component(immutable, clone_behavior = Ignore, on_remove = is_removed::<R, C>)]
+pub struct Propagated<R: TraversableRelation, C: Component + Clone> {
+    value: C,
+    holder: Entity,
+    relation: PhantomData<fn() -> R>,
+}
+
+impl<R: TraversableRelation, C: Component + Clone> Propagated<R, C> {
+    /// The value. The same as dereferencing.
+    pub fn get(&self) -> &C {
+        &self.value
+    }
+
+    /// The entity that has the component.
+    pub fn holder(&self) -> Entity {
+        self.holder
+    }
+}
+
+impl<R: TraversableRelation, C: Component + Clone> Deref for Propagated<R, C> {
+    type Target = C;
+
+    fn deref(&self) -> &C {
+        &self.value
+    }
+}
+
+impl<R: TraversableRelation, C: Component + Clone + fmt::Debug> fmt::Debug for Propagated<R, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Propagated").field("value", &self.value).field("holder", &self.holder).finish()
+    }
+}
+
+/// Whoever removes the component gets it back with the next update.
+fn is_removed<R: TraversableRelation, C: Component + Clone>(
+    mut world: DeferredWorld<'_>,
+    context: HookContext,
+) {
+    if let Some(mut state) = world.get_resource_mut::<State<R, C>>() {
+        state.unwritten.push_back(context.entity);
+    }
+}
+
+/// Why nothing can be propagated along a relation.
+#[derive(Clone, PartialEq, Debug, Error)]
+#[non_exhaustive]
+pub enum PropagateError {
+    /// There is no above and below.
+    #[error("nothing can be propagated along {relation}, which is not traversable: declare it `traversable`")]
+    NotTraversable {
+        /// The relation.
+        relation: RelationName,
+    },
+    /// The traits of the relation are rejected.
+    #[error(transparent)]
+    Traits(#[from] TraitsError),
+}
+
+mod sealed {
+    pub trait Sealed {}
+
+    impl Sealed for bevy_ecs::world::World {}
+}
+
+/// Propagating components along relations, directly on the [`World`]. An app has
+/// [`propagate`](crate::AppRelationExt::propagate).
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{live::*, prelude::*};
+///
+/// #[derive(Relation)]
+/// #[relation(exclusive, traversable)]
+/// struct MountedOn;
+///
+/// #[derive(Component, Clone, PartialEq, Debug)]
+/// enum Team { Red, Blue }
+///
+/// let mut world = World::new();
+/// world.propagate::<MountedOn, Team>()?;
+/// let tank = world.spawn(Team::Red).id();
+/// let turret = world.spawn(Pair(MountedOn, tank)).id();
+/// let gun = world.spawn(Pair(MountedOn, turret)).id();
+/// world.update_propagation();
+/// assert_eq!(**world.get::<Propagated<MountedOn, Team>>(gun).unwrap(), Team::Red);
+///
+/// *world.get_mut::<Team>(tank).unwrap() = Team::Blue;
+/// world.update_propagation();
+/// assert_eq!(**world.get::<Propagated<MountedOn, Team>>(gun).unwrap(), Team::Blue);
+/// assert!(!world.entity(tank).contains::<Propagated<MountedOn, Team>>());
+/// # Ok::<(), BevyError>(())
+/// ```
+///
+/// # Which holder is the nearest
+///
+/// The one that [`Up`](crate::query::Up) finds: all that lies above the first target comes before the second target.
+/// Disabled entities hold components and get them as all others do.
+///
+/// # When
+///
+/// In [`update_propagation`](Self::update_propagation), and in an app in
+/// [`RelationsSystems::Propagation`](crate::RelationsSystems), in [`PostUpdate`](bevy_app::PostUpdate), before rollups.
+///
+/// # Complexity
+///
+/// An update takes steps in proportion to the entities that get another holder or value, and their pairs. Values that
+/// are inserted and removed are announced by Bevy; those that are written in place are found by their change ticks, as
+/// for [rollups](super::WorldRollupExt#complexity).
+pub trait WorldPropagateExt: sealed::Sealed {
+    /// Keeps a [`Propagated<R, C>`](Propagated) on everything below each entity with a `C`, from the next update on.
+    /// Does nothing if that is done.
+    ///
+    /// It goes when the resources or all entities of the world are cleared.
+    ///
+    /// # Errors
+    /// If the relation is a Bevy relationship that is not traversable, or its traits are rejected.
+    fn propagate<R: TraversableRelation, C: Component + Clone>(&mut self) -> Result<(), PropagateError>;
+
+    /// Brings everything that is propagated up to date.
+    fn update_propagation(&mut self);
+}
+
+impl WorldPropagateExt for World {
+    fn propagate<R: TraversableRelation, C: Component + Clone>(&mut self) -> Result<(), PropagateError> {
+        let relation = register_relation::<R>(self)?;
+        let id = relation_id_of(self, relation)?;
+        let store = use_store(self);
+        if store.relation(id).depth_of(relation).is_none() {
+            return Err(PropagateError::NotTraversable { relation: store.registry().entry(id).name() });
+        }
+        if !self.contains_resource::<State<R, C>>() {
+            self.insert_resource(State::<R, C>::default());
+        }
+        updates::register::<Propagated<R, C>>(self, Kind::Propagated, update::<R, C>);
+        Ok(())
+    }
+
+    fn update_propagation(&mut self) {
+        update_all(self);
+    }
+}
+
+/// Brings everything that is propagated up to date.
+pub(crate) fn update_all(world: &mut World) {
+    updates::update_all(world, Kind::Propagated);
+}
+
+/// What is kept of one component along one relation.
+#[derive(Resource)]
+struct State<R: TraversableRelation, C: Component + Clone> {
+    work: Work,
+    /// Entities whose components may differ from what they have to be.
+    unwritten: VecDeque<Entity>,
+    of: PhantomData<fn() -> (R, C)>,
+}
+
+impl<R: TraversableRelation, C: Component + Clone> Default for State<R, C> {
+    fn default() -> Self {
+        Self { work: Work::default(), unwritten: VecDeque::new(), of: PhantomData }
+    }
+}
+
+#[derive(Default)]
+struct Work {
+    /// The nearest holder above each entity that has one.
+    holders: EntityHashMap<Entity>,
+    pairs: PairReader,
+    components: ComponentReader,
+    /// Memory for entities of which the component may have changed.
+    touched: Vec<Entity>,
+    /// Entities that may have another holder now, those above first.
+    queue: BTreeSet<(u32, Entity)>,
+}
+
+impl Work {
+    fn push(&mut self, index: &RelationIndex, entity: Entity) {
+        self.queue.insert((index.depth_of(entity).unwrap_or(0), entity));
+    }
+
+    /// Makes the holders right. Returns the entities that have another holder or value.
+    fn settle(&mut self, index: &RelationIndex, holds: impl Fn(Entity) -> bool) -> Vec<Entity> {
+        let written: EntityHashSet = self.touched.drain(..).collect();
+        for &entity in &written {
+            index.sources(entity).for_each(|source| self.push(index, source));
+        }
+        let mut changed = Vec::new();
+        while let Some((_, entity)) = self.queue.pop_first() {
+            let holder = index.targets(entity).find_map(|target| {
+                if holds(target) { Some(target) } else { self.holders.get(&target).copied() }
+            });
+            let old = match holder {
+                Some(holder) => self.holders.insert(entity, holder),
+                None => self.holders.remove(&entity),
+            };
+            if holder == old && holder.is_none_or(|holder| !written.contains(&holder)) {
+                continue;
+            }
+            changed.push(entity);
+            if !holds(entity) {
+                index.sources(entity).for_each(|source| self.push(index, source));
+            }
+        }
+        changed
+    }
+}
+
+/// Brings one component along one relation up to date.
+fn update<R: TraversableRelation, C: Component + Clone>(world: &mut World) {
+    if !world.contains_resource::<State<R, C>>() {
+        return;
+    }
+    let (key, store) = (Followed::of::<R>(), use_store(world));
+    if let Some(id) = key.relation(store) {
+        store.keep_journal(id).keep_longer();
+    }
+    let Some(mut state) = world.get_resource_mut::<State<R, C>>() else { return };
+    let mut work = take(&mut state.work);
+    let mut are_known = work.components.read::<C>(world, &mut work.touched);
+    let now = world.change_tick();
+    let empty = RelationIndex::default();
+    let found = fetch::store(world).and_then(|store| Some((store, key.relation(store)?)));
+    let told = found.and_then(|(store, id)| work.pairs.advance::<R>(store, id, None, now));
+    let mut queue = Vec::new();
+    match told {
+        Some(told) => queue.extend(told.iter().map(|change| change.source)),
+        None => are_known = false,
+    }
+    if found.is_none() {
+        work.pairs.start_anew();
+    }
+    if !are_known {
+        work.holders.clear();
+        work.touched = all_with::<C>(world);
+        queue = all_with::<Propagated<R, C>>(world);
+    }
+    let found = fetch::store(world).and_then(|store| Some(store.relation(key.relation(store)?)));
+    let index = found.unwrap_or(&empty);
+    queue.iter().for_each(|&entity| work.push(index, entity));
+    let mut changed = work.settle(index, |entity| world.get::<C>(entity).is_some());
+    if !are_known {
+        // They have lost their holders, of which nothing is known.
+        changed.append(&mut queue);
+    }
+    let Some(mut state) = world.get_resource_mut::<State<R, C>>() else { return };
+    state.work = work;
+    state.unwritten.extend(changed);
+    // One after the other, so that none is forgotten when an observer panics; those that observers add have their turn
+    // with the next update.
+    for _ in 0..state.unwritten.len() {
+        let Some(mut state) = world.get_resource_mut::<State<R, C>>() else { return };
+        let Some(entity) = state.unwritten.pop_front() else { return };
+        let holder = state.work.holders.get(&entity).copied();
+        write::<R, C>(world, entity, holder);
+    }
+}
+
+/// Makes what an entity has what it has to be.
+fn write<R: TraversableRelation, C: Component + Clone>(
+    world: &mut World,
+    entity: Entity,
+    holder: Option<Entity>,
+) {
+    // An observer may have taken the component away from the holder, or despawned it, which the next update sees.
+    let value = holder.and_then(|holder| Some((holder, world.get::<C>(holder)?.clone())));
+    let Ok(mut found) = world.get_entity_mut(entity) else { return };
+    match value {
+        Some((holder, value)) if found.contains::<Propagated<R, C>>() => {
+            _ = world.modify_component(entity, |propagated: &mut Propagated<R, C>| {
+                (propagated.value, propagated.holder) = (value, holder);
+            });
+        }
+        Some((holder, value)) => {
+            _ = found.insert(Propagated::<R, C> { value, holder, relation: PhantomData });
+        }
+        None if found.contains::<Propagated<R, C>>() => _ = found.remove::<Propagated<R, C>>(),
+        None => {}
+    }
+}

@@ -1,0 +1,21 @@
+//! Why something cannot be rolled up.
+
+use crate::relation::{RelationName, TraitsError};
+use thiserror::Error;
+
+/// Why nothing can be rolled up along a relation.
+#[derive(Clone, PartialEq, Debug, Error)]
+#[non_exhaustive]
+pub enum RollupError {
+    /// An entity could lie below itself.
+    #[error(
+        "nothing can be rolled up along {relation}, which is not acyclic: declare it `acyclic` or `traversable`"
+    )]
+    NotAcyclic {
+        /// The relation.
+        relation: RelationName,
+    },
+    /// The traits of the relation are rejected.
+    #[error(transparent)]
+    Traits(#[from] TraitsError),
+}

@@ -1,0 +1,300 @@
+//! Folds: what a rollup makes of many values.
+
+use core::marker::PhantomData;
+
+/// How a [`Rollup`](super::Rollup) makes one result of the values below an entity.
+///
+/// [`add`](Self::add) must be commutative and associative, with [`empty`](Self::empty) as its neutral element: values
+/// come in any order. It is given by [`Sum`], [`Count`], [`Min`], [`Max`], [`Any`] and [`All`], or by a type of one's
+/// own:
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{live::*, prelude::*};
+///
+/// #[derive(Component)]
+/// struct Skills(u64);
+///
+/// /// Everything that anybody in a group can do, one bit each.
+/// struct Union;
+///
+/// impl RollupFold<Skills> for Union {
+///     type Output = u64;
+///     fn empty() -> u64 { 0 }
+///     fn of(skills: &Skills) -> u64 { skills.0 }
+///     fn add(total: &mut u64, part: &u64) { *total |= part }
+/// }
+///
+/// let mut world = World::new();
+/// world.add_rollup::<ChildOf, Skills, Union>()?;
+/// let group = world.spawn_empty().id();
+/// world.spawn((Skills(0b01), ChildOf(group)));
+/// world.spawn((Skills(0b10), ChildOf(group)));
+/// world.update_rollups();
+/// assert_eq!(world.get::<Rollup<ChildOf, Skills, Union>>(group).unwrap().get(), &0b11);
+/// # Ok::<(), BevyError>(())
+/// ```
+///
+/// # Complexity
+/// If [`subtract`](Self::subtract) can take a part out again, a change costs a step per entity above it. Otherwise each
+/// of those is folded again from its direct sources, which is as many steps as they have sources.
+pub trait RollupFold<V>: Send + Sync + 'static {
+    /// What comes out.
+    type Output: Clone + PartialEq + Send + Sync + 'static;
+
+    /// Each entity below counts once, however many paths lead to it. See [`Distinct`].
+    const DISTINCT: bool = false;
+
+    /// The result of no values at all.
+    fn empty() -> Self::Output;
+
+    /// The result of one value.
+    fn of(value: &V) -> Self::Output;
+
+    /// Adds what comes out of other values.
+    fn add(total: &mut Self::Output, part: &Self::Output);
+
+    /// Takes something out that was added, exactly: the total is then as if it had never been added. Returns false if
+    /// that is not possible, or not without looking at the other values; whatever has become of the total, it is folded
+    /// again.
+    fn subtract(_total: &mut Self::Output, _part: &Self::Output) -> bool {
+        false
+    }
+}
+
+/// A value that can be rolled up by [`Sum`], [`Min`], [`Max`], [`Any`] and [`All`]: a number, or whether something
+/// holds.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::live::RollupValue;
+///
+/// #[derive(Component)]
+/// struct Weight {
+///     grams: u32,
+/// }
+///
+/// impl RollupValue for Weight {
+///     // Larger than that of one value: the sum of many has to fit.
+///     type Value = u64;
+///
+///     fn rollup_value(&self) -> u64 {
+///         self.grams.into()
+///     }
+/// }
+/// ```
+pub trait RollupValue {
+    /// The number, or `bool`.
+    type Value: Copy + PartialEq + Send + Sync + 'static;
+
+    /// The number of this value.
+    fn rollup_value(&self) -> Self::Value;
+}
+
+/// A number that [`Sum`] adds. Implemented for the numbers of Rust.
+pub trait SumNumber: Copy + PartialEq + Send + Sync + 'static {
+    /// Zero.
+    const ZERO: Self;
+
+    /// The sum. Integers wrap around.
+    #[must_use]
+    fn plus(self, other: Self) -> Self;
+
+    /// The difference, if it is exact.
+    fn minus(self, other: Self) -> Option<Self>;
+}
+
+macro_rules! integers {
+    ($($number:ty)*) => {$(
+        impl SumNumber for $number {
+            const ZERO: Self = 0;
+
+            fn plus(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+
+            fn minus(self, other: Self) -> Option<Self> {
+                Some(self.wrapping_sub(other))
+            }
+        }
+    )*};
+}
+
+macro_rules! floats {
+    ($($number:ty)*) => {$(
+        impl SumNumber for $number {
+            const ZERO: Self = 0.0;
+
+            fn plus(self, other: Self) -> Self {
+                self + other
+            }
+
+            // Differences of rounded sums would drift.
+            fn minus(self, _: Self) -> Option<Self> {
+                None
+            }
+        }
+    )*};
+}
+
+integers!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize);
+floats!(f32 f64);
+
+/// The sum of all values.
+///
+/// Integers wrap around: choose a [`Value`](RollupValue::Value) that is large enough. A sum that is back in range is
+/// right again. Sums of floating-point numbers are folded again from the direct sources, so that rounding does not add
+/// up over time; where an entity has thousands of sources, integers (of grams, of cents) are faster.
+pub struct Sum(());
+
+/// The number of values, whatever they are: of entities below that have the component, as `u64`.
+pub struct Count(());
+
+/// The least value: `None` if there is none. Values that equal nothing, as `NaN`, are left out.
+pub struct Min(());
+
+/// The greatest value: `None` if there is none. Values that equal nothing, as `NaN`, are left out.
+pub struct Max(());
+
+/// Whether any value is true.
+pub struct Any(());
+
+/// Whether all values are true. They are if there is none.
+pub struct All(());
+
+/// A fold for which each entity below counts once, however many paths lead to it: `Distinct<Sum>`.
+///
+/// Without it, an entity with two targets counts for both, and twice for what lies above both. For [`Min`], [`Max`],
+/// [`Any`] and [`All`] that is the same, and so it is for every fold over an exclusive relation.
+///
+/// # Complexity
+/// Values that change cost a step per pair above them. When pairs come or go, each entity above them is folded again
+/// from everything below it.
+pub struct Distinct<F>(PhantomData<fn() -> F>);
+
+impl<V: RollupValue<Value: SumNumber>> RollupFold<V> for Sum {
+    type Output = V::Value;
+
+    fn empty() -> V::Value {
+        V::Value::ZERO
+    }
+
+    fn of(value: &V) -> V::Value {
+        value.rollup_value()
+    }
+
+    fn add(total: &mut V::Value, part: &V::Value) {
+        *total = total.plus(*part);
+    }
+
+    fn subtract(total: &mut V::Value, part: &V::Value) -> bool {
+        let left = total.minus(*part);
+        *total = left.unwrap_or(*total);
+        left.is_some()
+    }
+}
+
+impl<V> RollupFold<V> for Count {
+    type Output = u64;
+
+    fn empty() -> u64 {
+        0
+    }
+
+    fn of(_: &V) -> u64 {
+        1
+    }
+
+    fn add(total: &mut u64, part: &u64) {
+        *total = total.wrapping_add(*part);
+    }
+
+    fn subtract(total: &mut u64, part: &u64) -> bool {
+        *total = total.wrapping_sub(*part);
+        true
+    }
+}
+
+macro_rules! extremes {
+    ($($fold:ident $better:tt)*) => {$(
+        impl<V: RollupValue<Value: PartialOrd>> RollupFold<V> for $fold {
+            type Output = Option<V::Value>;
+
+            fn empty() -> Option<V::Value> {
+                None
+            }
+
+            fn of(value: &V) -> Option<V::Value> {
+                let value = value.rollup_value();
+                // What equals nothing is no extreme.
+                value.partial_cmp(&value).map(|_| value)
+            }
+
+            fn add(total: &mut Option<V::Value>, part: &Option<V::Value>) {
+                if let Some(part) = part
+                    && total.is_none_or(|total| *part $better total)
+                {
+                    *total = Some(*part);
+                }
+            }
+
+            // Without one that is not the extreme, that is the same.
+            fn subtract(total: &mut Option<V::Value>, part: &Option<V::Value>) -> bool {
+                part.is_none_or(|part| total.is_some_and(|total| total $better part))
+            }
+        }
+    )*};
+}
+
+extremes!(Min<Max>);
+
+macro_rules! quantifiers {
+    ($($fold:ident $empty:literal)*) => {$(
+        impl<V: RollupValue<Value = bool>> RollupFold<V> for $fold {
+            type Output = bool;
+
+            fn empty() -> bool {
+                $empty
+            }
+
+            fn of(value: &V) -> bool {
+                value.rollup_value()
+            }
+
+            fn add(total: &mut bool, part: &bool) {
+                if *part != $empty {
+                    *total = *part;
+                }
+            }
+
+            // Without one that decides nothing, that is the same.
+            fn subtract(_: &mut bool, part: &bool) -> bool {
+                *part == $empty
+            }
+        }
+    )*};
+}
+
+quantifiers!(Any false All true);
+
+impl<V, F: RollupFold<V>> RollupFold<V> for Distinct<F> {
+    type Output = F::Output;
+
+    const DISTINCT: bool = true;
+
+    fn empty() -> F::Output {
+        F::empty()
+    }
+
+    fn of(value: &V) -> F::Output {
+        F::of(value)
+    }
+
+    fn add(total: &mut F::Output, part: &F::Output) {
+        F::add(total, part);
+    }
+
+    fn subtract(total: &mut F::Output, part: &F::Output) -> bool {
+        F::subtract(total, part)
+    }
+}

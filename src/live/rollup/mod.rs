@@ -1,0 +1,169 @@
+//! Rollups: a fold over everything below an entity, kept right.
+
+mod distinct;
+mod error;
+mod fold;
+mod graph;
+mod update;
+
+pub use error::RollupError;
+pub use fold::{All, Any, Count, Distinct, Max, Min, RollupFold, RollupValue, Sum, SumNumber};
+
+use super::updates::{self, Kind};
+use crate::relation::Relation;
+use bevy_ecs::{
+    component::Component,
+    lifecycle::HookContext,
+    world::{DeferredWorld, World},
+};
+use core::{fmt, marker::PhantomData};
+
+/// What a fold `F` makes of the values `V` of everything below an entity along `R`: a component, kept by
+/// [`add_rollup`](WorldRollupExt::add_rollup) and [`add_pair_rollup`](WorldRollupExt::add_pair_rollup).
+///
+/// It is on each entity that has a value anywhere below it, and on no other: an entity with nothing below has no
+/// rollup. Bevy's observers and filters tell of it as of any component; as it is immutable, `On<Insert<Rollup<..>>>`
+/// tells of every new result.
+#[derive(Component)]
+#[component(immutable, clone_behavior = Ignore, on_remove = is_removed::<R, V, F>)]
+pub struct Rollup<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> {
+    below: F::Output,
+    total: F::Output,
+    of: PhantomData<fn() -> (R, V)>,
+}
+
+impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> Rollup<R, V, F> {
+    fn new((below, total): (F::Output, F::Output)) -> Self {
+        Self { below, total, of: PhantomData }
+    }
+
+    /// The result for everything below the entity, without the entity itself.
+    pub fn get(&self) -> &F::Output {
+        &self.below
+    }
+
+    /// The result for the entity together with everything below it.
+    pub fn with_own(&self) -> &F::Output {
+        &self.total
+    }
+}
+
+impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> PartialEq for Rollup<R, V, F> {
+    fn eq(&self, other: &Self) -> bool {
+        self.below == other.below && self.total == other.total
+    }
+}
+
+impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V, Output: fmt::Debug>> fmt::Debug
+    for Rollup<R, V, F>
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rollup").field("below", &self.below).field("with_own", &self.total).finish()
+    }
+}
+
+/// Whoever removes a rollup gets it back with the next update.
+fn is_removed<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
+    mut world: DeferredWorld<'_>,
+    context: HookContext,
+) {
+    if let Some(mut state) = world.get_resource_mut::<update::State<R, V, F>>() {
+        state.unwritten.push_back(context.entity);
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+
+    impl Sealed for bevy_ecs::world::World {}
+}
+
+/// Rollups, directly on the [`World`]. An app has [`add_rollup`](crate::AppRelationExt::add_rollup).
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{live::*, prelude::*};
+///
+/// #[derive(Component)]
+/// struct Weight(u64);
+///
+/// impl RollupValue for Weight {
+///     type Value = u64;
+///     fn rollup_value(&self) -> u64 { self.0 }
+/// }
+///
+/// let mut world = World::new();
+/// world.add_rollup::<ChildOf, Weight, Sum>()?;
+/// let train = world.spawn(Weight(80)).id();
+/// let wagon = world.spawn((Weight(20), ChildOf(train))).id();
+/// world.spawn((Weight(3), ChildOf(wagon)));
+/// world.update_rollups();
+///
+/// let load = world.get::<Rollup<ChildOf, Weight, Sum>>(train).unwrap();
+/// assert_eq!((load.get(), load.with_own()), (&23, &103));
+/// # Ok::<(), BevyError>(())
+/// ```
+///
+/// # What is below
+///
+/// Everything that reaches an entity along the relation, also if it is disabled. If it is reached along several paths,
+/// it counts for each, unless the fold is [`Distinct`].
+///
+/// # When
+///
+/// Rollups are brought up to date by [`update_rollups`](Self::update_rollups), and in an app in
+/// [`RelationsSystems::Rollups`](crate::RelationsSystems), in [`PostUpdate`](bevy_app::PostUpdate). Between two updates
+/// they are as they were. Values and pairs that observers of rollups change count with the next update.
+///
+/// # Complexity
+///
+/// An update takes steps in proportion to the entities above what has changed; see [`RollupFold`] for the price of
+/// folds from which nothing can be subtracted. A pair that moves moves all below it at once. Values that are inserted
+/// and removed are announced by Bevy; those that are written in place are found by their change ticks, which is
+/// O(entities with the component) for each update, some 16 of them at once. A component that is immutable spares that,
+/// and one with `#[component(summary_tick)]` for all tables in which none was written. When more has changed than is
+/// remembered, everything is folded anew.
+pub trait WorldRollupExt: sealed::Sealed {
+    /// Keeps a [`Rollup`] of the components `V` from the next update on. Does nothing if it is kept.
+    ///
+    /// It goes when the resources or all entities of the world are cleared.
+    ///
+    /// # Errors
+    /// If the relation is not acyclic, or its traits are rejected.
+    fn add_rollup<R: Relation, V: Component, F: RollupFold<V>>(&mut self) -> Result<(), RollupError>;
+
+    /// Keeps a [`Rollup<R, R, F>`](Rollup) of the values that the pairs themselves carry: those of all pairs below an
+    /// entity, and of those that it is the target of. Does nothing if it is kept.
+    ///
+    /// An update takes O(pairs of `R`) if values were lent to be written in place, to compare their ticks.
+    ///
+    /// # Errors
+    /// As for [`add_rollup`](Self::add_rollup).
+    fn add_pair_rollup<R: Relation, F: RollupFold<R>>(&mut self) -> Result<(), RollupError>;
+
+    /// Brings all rollups up to date, in the order in which they were added.
+    fn update_rollups(&mut self);
+}
+
+impl WorldRollupExt for World {
+    fn add_rollup<R: Relation, V: Component, F: RollupFold<V>>(&mut self) -> Result<(), RollupError> {
+        update::add::<R, V, F>(self)?;
+        updates::register::<Rollup<R, V, F>>(self, Kind::Rollups, update::update_components::<R, V, F>);
+        Ok(())
+    }
+
+    fn add_pair_rollup<R: Relation, F: RollupFold<R>>(&mut self) -> Result<(), RollupError> {
+        update::add::<R, R, F>(self)?;
+        updates::register::<Rollup<R, R, F>>(self, Kind::Rollups, update::update_pairs::<R, F>);
+        Ok(())
+    }
+
+    fn update_rollups(&mut self) {
+        update_all(self);
+    }
+}
+
+/// Brings all rollups up to date.
+pub(crate) fn update_all(world: &mut World) {
+    updates::update_all(world, Kind::Rollups);
+}

@@ -1,0 +1,222 @@
+//! Bringing a rollup up to date: reading what has changed, and writing the components.
+
+use super::{Rollup, distinct::ChangedValue, error::RollupError, fold::RollupFold, graph::Graph};
+use crate::{
+    fetch,
+    id::RelationId,
+    live::component_reader::{ComponentReader, all_with},
+    ops::{Followed, register_relation, relation_id_of, use_store},
+    relation::Relation,
+    store::{Change, NetChanges, PairData, PairDeltaKind, PairReader, PairStore, RelationIndex},
+    system_param::Pairs,
+};
+use alloc::{collections::VecDeque, vec::Vec};
+use bevy_ecs::{component::Component, entity::Entity, resource::Resource, world::World};
+use core::{marker::PhantomData, mem::take};
+
+/// What is kept of one rollup.
+#[derive(Resource)]
+pub(super) struct State<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> {
+    /// Taken out while it is worked on. Should a fold panic, everything is folded anew.
+    work: Work<V, F>,
+    /// Entities whose components may differ from their results.
+    pub(super) unwritten: VecDeque<Entity>,
+    relation: PhantomData<fn() -> R>,
+}
+
+struct Work<V, F: RollupFold<V>> {
+    graph: Graph<V, F>,
+    pairs: PairReader,
+    components: ComponentReader,
+    net: NetChanges,
+    /// Memory for what has changed.
+    changes: Vec<Change>,
+    /// Memory for entities whose values may have changed.
+    touched: Vec<Entity>,
+}
+
+impl<V, F: RollupFold<V>> Default for Work<V, F> {
+    fn default() -> Self {
+        let (graph, pairs, components) = Default::default();
+        let (net, changes, touched) = Default::default();
+        Self { graph, pairs, components, net, changes, touched }
+    }
+}
+
+/// Makes what is kept of a rollup, if it is not there.
+pub(super) fn add<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
+    world: &mut World,
+) -> Result<(), RollupError> {
+    let relation = register_relation::<R>(world)?;
+    let id = relation_id_of(world, relation)?;
+    let store = use_store(world);
+    if !store.relation(id).is_acyclic() {
+        return Err(RollupError::NotAcyclic { relation: store.registry().entry(id).name() });
+    }
+    if !world.contains_resource::<State<R, V, F>>() {
+        let (work, unwritten) = (Work::default(), VecDeque::new());
+        world.insert_resource(State::<R, V, F> { work, unwritten, relation: PhantomData });
+    }
+    Ok(())
+}
+
+/// Takes out what is worked on, and makes sure that changes of the relation are noted, with its values if those are
+/// asked for.
+fn begin<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
+    world: &mut World,
+    tells_values: bool,
+) -> Option<Work<V, F>> {
+    world.get_resource::<State<R, V, F>>()?;
+    let store = use_store(world);
+    if let Some(id) = Followed::of::<R>().relation(store) {
+        let journal = store.keep_journal(id);
+        journal.keep_longer();
+        if tells_values {
+            journal.tell_values();
+        }
+    }
+    Some(take(&mut world.get_resource_mut::<State<R, V, F>>()?.work))
+}
+
+/// The pairs of the relation: none if the relation is gone.
+fn index_of<R: Relation>(world: &World) -> Option<(&PairStore, RelationId)> {
+    let store = fetch::store(world)?;
+    Some((store, Followed::of::<R>().relation(store)?))
+}
+
+impl<V: Send + Sync + 'static, F: RollupFold<V>> Work<V, F> {
+    /// Reads what has happened to the pairs. False if that is not known.
+    fn read_pairs<R: Relation>(&mut self, world: &World, values: Option<&PairData<R>>) -> bool {
+        self.changes.clear();
+        let Some((store, id)) = index_of::<R>(world) else {
+            self.pairs.start_anew();
+            return false;
+        };
+        let Some(told) = self.pairs.advance(store, id, values, world.read_change_tick()) else {
+            return false;
+        };
+        self.changes.extend(self.net.of(told));
+        self.changes.extend(self.pairs.written());
+        true
+    }
+
+    /// Forgets what is known, and notes every component to be written.
+    fn start_anew<R: Relation>(&mut self, world: &mut World) {
+        self.graph = Graph::default();
+        self.changes.clear();
+        let written = all_with::<Rollup<R, V, F>>(world);
+        if let Some(mut state) = world.get_resource_mut::<State<R, V, F>>() {
+            state.unwritten.extend(written);
+        }
+    }
+
+    /// Makes the results right. `edge` is what a pair carries, `own` what an entity has itself.
+    fn settle<R: Relation>(
+        &mut self,
+        world: &World,
+        edge: impl Fn(Entity, Entity) -> Option<F::Output>,
+        own: impl Fn(Entity) -> Option<F::Output>,
+    ) -> Vec<Entity> {
+        let Self { graph, changes, touched, .. } = self;
+        let empty = RelationIndex::default();
+        let index = index_of::<R>(world).map_or(&empty, |(store, id)| store.relation(id));
+        let edge_of = |change: &Change| match change.kind {
+            PairDeltaKind::Removed => None,
+            _ => edge(change.source, change.target),
+        };
+        // Orders do not matter.
+        changes.retain(|change| {
+            matches!(change.kind, PairDeltaKind::Inserted | PairDeltaKind::Removed | PairDeltaKind::Written)
+        });
+        if !F::DISTINCT || index.is_exclusive() {
+            changes.iter().for_each(|change| graph.set_edge(change, edge_of(change)));
+            touched.drain(..).for_each(|entity| graph.set_own(entity, own(entity)));
+            return graph.settle(index);
+        }
+        let mut values = Vec::new();
+        let mut targets = Vec::new();
+        for change in changes.iter() {
+            let &Change { source, target, kind } = change;
+            let (old, new) = graph.replace_edge(source, target, edge_of(change));
+            match kind {
+                PairDeltaKind::Written => {
+                    values.push(ChangedValue { entity: target, of_pair: true, old, new });
+                }
+                _ => targets.push(target),
+            }
+        }
+        for entity in touched.drain(..) {
+            let (old, new) = graph.replace_own(entity, own(entity));
+            if old != new {
+                values.push(ChangedValue { entity, of_pair: false, old, new });
+            }
+        }
+        graph.settle_distinct(index, &targets, values)
+    }
+}
+
+/// Brings a rollup of components up to date.
+pub(super) fn update_components<R: Relation, V: Component, F: RollupFold<V>>(world: &mut World) {
+    let Some(mut work) = begin::<R, V, F>(world, false) else { return };
+    let are_known = work.components.read::<V>(world, &mut work.touched);
+    if !(work.read_pairs::<R>(world, None) && are_known) {
+        work.start_anew::<R>(world);
+        work.touched = all_with::<V>(world);
+    }
+    let changed = work.settle::<R>(world, |_, _| None, |entity| world.get::<V>(entity).map(F::of));
+    finish::<R, V, F>(world, work, changed);
+}
+
+/// Brings a rollup of what pairs carry up to date.
+pub(super) fn update_pairs<R: Relation, F: RollupFold<R>>(world: &mut World) {
+    let Some(mut work) = begin::<R, R, F>(world, true) else { return };
+    let are_known = work.read_pairs::<R>(world, world.get_resource::<PairData<R>>());
+    // What is written in place from now on is newer.
+    world.increment_change_tick();
+    if !are_known {
+        work.start_anew::<R>(world);
+        let pairs = index_of::<R>(world).into_iter().flat_map(|(store, id)| store.relation(id).iter());
+        // Along none of them something was passed on.
+        let kind = PairDeltaKind::Written;
+        work.changes.extend(pairs.map(|(source, target)| Change { source, target, kind }));
+    }
+    let pairs = Pairs::<R>::of_world(world);
+    let edge = |source: Entity, target: Entity| pairs.get(source, target).map(F::of);
+    let changed = work.settle::<R>(world, edge, |_| None);
+    finish::<R, R, F>(world, work, changed);
+}
+
+/// Puts back what was worked on, and writes the components that have changed. That runs users' code.
+fn finish<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
+    world: &mut World,
+    work: Work<V, F>,
+    changed: Vec<Entity>,
+) {
+    let Some(mut state) = world.get_resource_mut::<State<R, V, F>>() else { return };
+    state.work = work;
+    state.unwritten.extend(changed);
+    // One after the other, so that none is forgotten when an observer panics; those that observers add have their turn
+    // with the next update.
+    for _ in 0..state.unwritten.len() {
+        let Some(mut state) = world.get_resource_mut::<State<R, V, F>>() else { return };
+        let Some(entity) = state.unwritten.pop_front() else { return };
+        let result = state.work.graph.result(entity);
+        write::<R, V, F>(world, entity, result.map(Rollup::new));
+    }
+}
+
+/// Makes the rollup of an entity what it has to be.
+fn write<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
+    world: &mut World,
+    entity: Entity,
+    rollup: Option<Rollup<R, V, F>>,
+) {
+    let Ok(mut found) = world.get_entity_mut(entity) else { return };
+    match (rollup, found.get::<Rollup<R, V, F>>()) {
+        (Some(new), Some(old)) if new == *old => {}
+        (Some(new), Some(_)) => _ = world.modify_component(entity, |rollup| *rollup = new),
+        (Some(new), None) => _ = found.insert(new),
+        (None, Some(_)) => _ = found.remove::<Rollup<R, V, F>>(),
+        (None, None) => {}
+    }
+}

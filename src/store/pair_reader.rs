@@ -1,0 +1,96 @@
+//! Reading what happened to the pairs of a relation, with the values that were written in place.
+
+use super::{
+    PairStore,
+    column::PairData,
+    index::RelationIndex,
+    journal::{Change, Cursor, PairDeltaKind},
+};
+use crate::id::RelationId;
+use alloc::vec::Vec;
+use bevy_ecs::{change_detection::Tick, entity::Entity};
+use bevy_platform::collections::HashSet;
+
+/// How far the changes of one relation were read.
+#[derive(Default)]
+pub(crate) struct PairReader {
+    cursor: Cursor,
+    /// How often values had been lent by then.
+    lent: u64,
+    /// When values were read.
+    read_at: Tick,
+    /// How often old ticks had been clamped by then.
+    tick_checks: u32,
+    /// What was found by its ticks.
+    written: Vec<Change>,
+}
+
+impl PairReader {
+    /// The next read starts anew.
+    pub(crate) fn start_anew(&mut self) {
+        self.cursor = Cursor::default();
+        self.written.clear();
+    }
+
+    /// The pairs of which values were found to be written in place by the last read: none of those that are told as
+    /// inserted or written anyway.
+    pub(crate) fn written(&self) -> &[Change] {
+        &self.written
+    }
+
+    /// Reads up to the end, at a time, and returns what the journal has told since the last read. `None` if that is not
+    /// known.
+    ///
+    /// # Complexity
+    /// O(1), unless values were lent to be written in place: then O(pairs + changes).
+    pub(crate) fn advance<'w, T: Send + Sync + 'static>(
+        &mut self,
+        store: &'w PairStore,
+        id: RelationId,
+        values: Option<&PairData<T>>,
+        now: Tick,
+    ) -> Option<&'w [Change]> {
+        let since = core::mem::take(&mut self.cursor);
+        self.written.clear();
+        let (index, checks) = (store.relation(id), store.tick_checks());
+        let journal = index.journal()?;
+        let mut told = journal.since(since);
+        self.cursor = journal.cursor();
+        let lent = values.map_or(0, PairData::lent);
+        if let (Some(changes), Some(values)) = (told, values)
+            && lent != self.lent
+        {
+            match checks.wrapping_sub(self.tick_checks) {
+                0 | 1 => self.find_written((index, values), changes, now),
+                // The ticks cannot be compared any more.
+                _ => told = None,
+            }
+        }
+        (self.lent, self.read_at, self.tick_checks) = (lent, now, checks);
+        told
+    }
+
+    fn find_written<T: Send + Sync + 'static>(
+        &mut self,
+        (index, values): (&RelationIndex, &PairData<T>),
+        told: &[Change],
+        now: Tick,
+    ) {
+        let is_new = |tick: Tick| tick.is_newer_than(self.read_at, now);
+        let mut known: Option<HashSet<(Entity, Entity)>> = None;
+        for (source, target, row) in index.rows() {
+            if !values.changed(row).is_some_and(is_new) {
+                continue;
+            }
+            let known = known.get_or_insert_with(|| {
+                let tells = |change: &&Change| {
+                    matches!(change.kind, PairDeltaKind::Inserted | PairDeltaKind::Written)
+                };
+                told.iter().filter(tells).map(|change| (change.source, change.target)).collect()
+            });
+            if !known.contains(&(source, target)) {
+                self.written.push(Change { source, target, kind: PairDeltaKind::Written });
+            }
+        }
+    }
+}
