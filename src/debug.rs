@@ -69,13 +69,13 @@ enum Format {
 
 /// A drawing of pairs, which displaying writes. [`dot`] and [`mermaid`] make one.
 ///
-/// Without a selection it shows all pairs of all relations, also those of `ChildOf`, and no tags. Entities are called by their
-/// [`Name`](bevy_ecs::name::Name) and id, those that stand for types by the name of the type, pairs by their relation and, with
-/// the feature `bevy_reflect`, their value, if its type is registered. The pair of a symmetric relation is drawn once, without
-/// a direction.
+/// Without a selection it shows all pairs of all relations, also those of `ChildOf`, and no tags. Entities are called
+/// by their [`Name`](bevy_ecs::name::Name) and id, those that stand for types by the name of the type, pairs by their
+/// relation and, with the feature `bevy_reflect`, their value, if its type is registered. The pair of a symmetric
+/// relation is drawn once, without a direction.
 ///
-/// Entities come in the order of their index, then pairs relation by relation, by the index of the source, its targets in
-/// their order: the same world gives the same text.
+/// Entities come in the order of their index, then pairs relation by relation, by the index of the source, its targets
+/// in their order: the same world gives the same text.
 ///
 /// # Complexity
 /// Displaying takes a step per pair of the selected relations, and sorts the entities that are drawn.
@@ -96,7 +96,8 @@ impl<'w> PairDrawing<'w> {
         Self { world, format, relations: None, entities: None, limit: usize::MAX, has_values: true }
     }
 
-    /// Selects a relation, beside those that are selected already. A type that was never used as a relation has no pairs.
+    /// Selects a relation, beside those that are selected already. A type that was never used as a relation has no
+    /// pairs.
     #[must_use]
     pub fn relation<R: Relation>(mut self) -> Self {
         let relations = self.relations.get_or_insert_default();
@@ -111,8 +112,8 @@ impl<'w> PairDrawing<'w> {
         self
     }
 
-    /// Selects entities, beside those that are selected already: only pairs between them are drawn. An entity without such a pair
-    /// is drawn by itself, and one that is not alive with a dashed border.
+    /// Selects entities, beside those that are selected already: only pairs between them are drawn. An entity without
+    /// such a pair is drawn by itself, and one that is not alive with a dashed border.
     #[must_use]
     pub fn entities(mut self, entities: impl IntoIterator<Item = Entity>) -> Self {
         self.entities.get_or_insert_default().extend(entities);

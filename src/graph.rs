@@ -52,9 +52,9 @@ use petgraph::{
 /// [`targets`](RelationView::targets) and [`sources`](RelationView::sources) cost.
 ///
 /// # Panics
-/// [`to_index`](NodeIndexable::to_index) panics for an entity that is no node, and so do the algorithms that number nodes
-/// when they start from one: ask [`contains`](Self::contains). Those that only mark what they have visited (`dijkstra`,
-/// `astar`, `has_path_connecting`, `Dfs`) start from any entity.
+/// [`to_index`](NodeIndexable::to_index) panics for an entity that is no node, and so do the algorithms that number
+/// nodes when they start from one: ask [`contains`](Self::contains). Those that only mark what they have visited
+/// (`dijkstra`, `astar`, `has_path_connecting`, `Dfs`) start from any entity.
 pub struct RelationGraph<'g, W = ()> {
     view: RelationView<'g, 'g>,
     weight: Box<dyn Fn(Entity, Entity) -> W + 'g>,
@@ -85,8 +85,8 @@ impl<'g> RelationGraph<'g> {
 }
 
 impl<'g, W> RelationGraph<'g, W> {
-    /// The pairs of a relation, with the weights that `weight` gives to source and target: made of the value of the pair, or of
-    /// what else is known of both. It is called whenever an algorithm comes to an edge.
+    /// The pairs of a relation, with the weights that `weight` gives to source and target: made of the value of the
+    /// pair, or of what else is known of both. It is called whenever an algorithm comes to an edge.
     pub fn with_weights(view: &RelationView<'g, 'g>, weight: impl Fn(Entity, Entity) -> W + 'g) -> Self {
         let mut graph = Self {
             view: *view,

@@ -19,6 +19,7 @@ pub mod expr;
 pub mod graph;
 pub mod id;
 pub mod islands;
+pub mod live;
 #[cfg(feature = "bevy_reflect")]
 pub mod mirror;
 pub mod names;
@@ -55,6 +56,7 @@ pub mod error {
     pub use crate::{
         disabling::DisablingError,
         islands::IslandsError,
+        live::{DeltaGap, PropagateError, RollupError},
         ops::{
             AttemptedPair, BrokenConstraint, ConstraintError, DespawnError, InsertPairError,
             InsertPairsError, NotTraversableError, PairRole, ReorderError,

@@ -5,6 +5,7 @@ use crate::{
     expr::ExprNames,
     fetch,
     islands::{self, WorldIslandsExt},
+    live::{self, RollupFold, WorldMonitorExt, WorldPropagateExt, WorldRollupExt},
     ops::{self, adopt, has_constraints, maintain, needs_mending, prepare, relation_id, use_store},
     relation::{Relation, RelationTraits, TraitsError, TraversableRelation, short_name},
     world::WorldPairExt,
@@ -15,12 +16,13 @@ use crate::{
     mirror::{self, MirroredRelation, WorldMirrorExt},
 };
 use alloc::string::String;
-use bevy_app::{App, Last, Main, Plugin};
+use bevy_app::{App, Last, Main, Plugin, PostUpdate};
 #[cfg(feature = "bevy_reflect")]
 use bevy_ecs::reflect::AppTypeRegistry;
 use bevy_ecs::{
     component::Component,
     entity::Entity,
+    error::BevyError,
     relationship::Relationship,
     resource::Resource,
     schedule::{IntoScheduleConfigs, Schedules, SystemSet},
@@ -31,11 +33,11 @@ use core::any::{TypeId, type_name};
 
 /// Adds relations to an app.
 ///
-/// A world takes relations into use by itself, on their first use: from then on an index of parents and children, the pairs
-/// of [`ChildOf`](bevy_ecs::hierarchy::ChildOf), is kept, too. The plugin does what is needed once per frame: it keeps reads
-/// of depths constant by settling them at the beginning of each, and it keeps the despawn of deep hierarchies off the stack.
-/// An app that never uses relations pays little: what is asked of a shared world about parents and children, before
-/// anything else was, is read from Bevy's components.
+/// A world takes relations into use by itself, on their first use: from then on an index of parents and children, the
+/// pairs of [`ChildOf`](bevy_ecs::hierarchy::ChildOf), is kept, too. The plugin does what is needed once per frame: it
+/// keeps reads of depths constant by settling them at the beginning of each, and it keeps the despawn of deep
+/// hierarchies off the stack. An app that never uses relations pays little: what is asked of a shared world about
+/// parents and children, before anything else was, is read from Bevy's components.
 pub struct RelationsPlugin;
 
 impl Plugin for RelationsPlugin {
@@ -44,6 +46,7 @@ impl Plugin for RelationsPlugin {
         // A schedule that runs on several threads costs microseconds to start, `Main` does not.
         app.add_systems(Main, maintain_pairs.in_set(RelationsSystems::Maintain).before(Main::run_main));
         app.add_systems(Main, start_constraints.after(Main::run_main));
+        app.add_systems(Main, update_monitors.in_set(RelationsSystems::Monitors).after(Main::run_main));
         #[cfg(feature = "bevy_reflect")]
         app.init_resource::<AppTypeRegistry>().register_type::<RelationTraits>();
     }
@@ -56,8 +59,17 @@ pub enum RelationsSystems {
     /// were despawned, brings [islands](crate::islands) up to date.
     Maintain,
     /// In [`Last`](bevy_app::Last): checks the ends of pairs that commands have inserted, as
-    /// [`check_constraints`](WorldPairExt::check_constraints) does. Only once there has been a relation that asks for components.
+    /// [`check_constraints`](WorldPairExt::check_constraints) does. Only once there has been a relation that asks for
+    /// components.
     Constraints,
+    /// In [`PostUpdate`]: brings [propagated](crate::live::Propagated) components up to date. Only once there is one.
+    Propagation,
+    /// In [`PostUpdate`], after `Propagation`: brings [rollups](crate::live::Rollup) up to date. Only once there is
+    /// one.
+    Rollups,
+    /// In [`Main`], after everything else: tells the [monitors](crate::live::WorldMonitorExt) of rows that have entered
+    /// and left.
+    Monitors,
 }
 
 fn maintain_pairs(world: &mut World) {
@@ -68,12 +80,14 @@ fn maintain_pairs(world: &mut World) {
     disabling::update_all(world);
     #[cfg(feature = "bevy_reflect")]
     mirror::update_all(world);
+    live::maintain(world);
     if let Some(store) = fetch::store_mut(world) {
         store.maintain();
     }
 }
 
-/// Adds the system that checks the ends of pairs, at the end of the first frame with a relation that asks for components.
+/// Adds the system that checks the ends of pairs, at the end of the first frame with a relation that asks for
+/// components.
 fn start_constraints(world: &mut World, mut started: Local<bool>) {
     if *started || !has_constraints(world) {
         return;
@@ -87,6 +101,10 @@ fn start_constraints(world: &mut World, mut started: Local<bool>) {
 
 fn check_constraints(world: &mut World) {
     ops::check_constraints(world);
+}
+
+fn update_monitors(world: &mut World) -> Result<(), BevyError> {
+    Ok(world.update_live()?)
 }
 
 /// Registering relations on an [`App`] or [`World`].
@@ -229,6 +247,44 @@ pub trait AppRelationExt {
     /// If the traits of `R` are rejected.
     fn track_islands<R: Relation>(&mut self) -> &mut Self;
 
+    /// Keeps a [`Rollup<R, V, F>`](live::Rollup), brought up to date in [`RelationsSystems::Rollups`]. See
+    /// [`WorldRollupExt::add_rollup`].
+    ///
+    /// ```
+    /// use bevy_app::App;
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_relations::{live::*, prelude::*};
+    ///
+    /// #[derive(Component)]
+    /// struct Soldier;
+    ///
+    /// let mut app = App::new();
+    /// app.add_plugins(RelationsPlugin).add_rollup::<ChildOf, Soldier, Count>();
+    /// let army = app.world_mut().spawn_empty().id();
+    /// let unit = app.world_mut().spawn(ChildOf(army)).id();
+    /// app.world_mut().spawn_batch((0..10).map(|_| (Soldier, ChildOf(unit))));
+    /// app.update();
+    /// assert_eq!(app.world().get::<Rollup<ChildOf, Soldier, Count>>(army).unwrap().get(), &10);
+    /// ```
+    ///
+    /// # Panics
+    /// If the relation is not acyclic, or its traits are rejected.
+    fn add_rollup<R: Relation, V: Component, F: RollupFold<V>>(&mut self) -> &mut Self;
+
+    /// Keeps a [`Rollup<R, R, F>`](live::Rollup) of what the pairs themselves carry, brought up to date in
+    /// [`RelationsSystems::Rollups`]. See [`WorldRollupExt::add_pair_rollup`].
+    ///
+    /// # Panics
+    /// If the relation is not acyclic, or its traits are rejected.
+    fn add_pair_rollup<R: Relation, F: RollupFold<R>>(&mut self) -> &mut Self;
+
+    /// Keeps a [`Propagated<R, C>`](live::Propagated), brought up to date in [`RelationsSystems::Propagation`]. See
+    /// [`WorldPropagateExt::propagate`].
+    ///
+    /// # Panics
+    /// If the relation is a Bevy relationship that is not traversable, or its traits are rejected.
+    fn propagate<R: TraversableRelation, C: Component + Clone>(&mut self) -> &mut Self;
+
     /// See [`WorldFieldIndexExt::index_field`]. `register_type` comes first.
     ///
     /// # Panics
@@ -242,6 +298,13 @@ pub trait AppRelationExt {
     /// If the traits of `R` are rejected.
     #[cfg(feature = "bevy_reflect")]
     fn mirror_pairs<R: MirroredRelation>(&mut self) -> &mut Self;
+
+    /// See [`WorldMirrorExt::receive_pairs`].
+    ///
+    /// # Panics
+    /// If the traits of `R` are rejected, or there have been pairs of `R` and ends would be despawned with them.
+    #[cfg(feature = "bevy_reflect")]
+    fn receive_pairs<R: MirroredRelation>(&mut self) -> &mut Self;
 
     /// See [`WorldMirrorExt::mirror_runtime_pairs`].
     #[cfg(feature = "bevy_reflect")]
@@ -268,6 +331,31 @@ impl AppRelationExt for App {
         self
     }
 
+    fn add_rollup<R: Relation, V: Component, F: RollupFold<V>>(&mut self) -> &mut Self {
+        if let Err(error) = self.world_mut().add_rollup::<R, V, F>() {
+            panic!("{error}");
+        }
+        start_rollups(self)
+    }
+
+    fn add_pair_rollup<R: Relation, F: RollupFold<R>>(&mut self) -> &mut Self {
+        if let Err(error) = self.world_mut().add_pair_rollup::<R, F>() {
+            panic!("{error}");
+        }
+        start_rollups(self)
+    }
+
+    fn propagate<R: TraversableRelation, C: Component + Clone>(&mut self) -> &mut Self {
+        if let Err(error) = self.world_mut().propagate::<R, C>() {
+            panic!("{error}");
+        }
+        if live::start_propagation(self.world_mut()) {
+            let update = live::update_propagation.in_set(RelationsSystems::Propagation);
+            self.add_systems(PostUpdate, update.before(RelationsSystems::Rollups));
+        }
+        self
+    }
+
     #[cfg(feature = "bevy_reflect")]
     fn index_field<C: Component>(&mut self, field: &str) -> &mut Self {
         if let Err(error) = self.world_mut().index_field::<C>(field) {
@@ -285,10 +373,26 @@ impl AppRelationExt for App {
     }
 
     #[cfg(feature = "bevy_reflect")]
+    fn receive_pairs<R: MirroredRelation>(&mut self) -> &mut Self {
+        if let Err(error) = self.world_mut().receive_pairs::<R>() {
+            panic!("{error}");
+        }
+        self
+    }
+
+    #[cfg(feature = "bevy_reflect")]
     fn mirror_runtime_pairs(&mut self) -> &mut Self {
         self.world_mut().mirror_runtime_pairs();
         self
     }
+}
+
+/// Adds the system that updates rollups, with the first of them.
+fn start_rollups(app: &mut App) -> &mut App {
+    if live::start_rollups(app.world_mut()) {
+        app.add_systems(PostUpdate, live::update_rollups.in_set(RelationsSystems::Rollups));
+    }
+    app
 }
 
 #[cfg(test)]

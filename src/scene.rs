@@ -1,7 +1,7 @@
 //! Pairs in `bsn!`, Bevy's language for scenes.
 //!
-//! A pair is a scene of its own, [`pair`], so that an entity can have any number, also of one relation. Write an `@` before it, as
-//! before every scene that is included in another:
+//! A pair is a scene of its own, [`pair`], so that an entity can have any number, also of one relation. Write an `@`
+//! before it, as before every scene that is included in another:
 //!
 //! ```
 //! use bevy_app::{App, TaskPoolPlugin};
@@ -49,26 +49,28 @@
 //! # Ok::<(), BevyError>(())
 //! ```
 //!
-//! A target is a `#Name` of the same `bsn!` or `bsn_list!`, also of an entity that comes later, an entity in a variable, an
-//! [`EntityTemplate`] that a scene function was given, or a [`TypeTarget`]; or several of them, as an array or `Vec`. A relation
-//! needs `Clone`, since a scene may be spawned more than once, but is not needed in a list of sources.
+//! A target is a `#Name` of the same `bsn!` or `bsn_list!`, also of an entity that comes later, an entity in a
+//! variable, an [`EntityTemplate`] that a scene function was given, or a [`TypeTarget`]; or several of them, as an
+//! array or `Vec`. A relation in `@pair` needs `Clone`, since a scene may be spawned more than once; one in
+//! `SourcesOf` does not.
 //!
-//! Scenes that are included in others add their pairs; the order is that of the text. Where the relation is exclusive, or has a key,
-//! the later pair replaces the earlier.
+//! A scene that is included in another adds its pairs, in the order of the text. If the relation is exclusive or has a
+//! key, the later pair replaces the earlier one.
 //!
 //! # When pairs are inserted
 //!
-//! When all components of their source are there and before the entities of its lists (`Children [..]`) are spawned. What is refused
-//! goes to Bevy's error handler with the place of the `bsn!`; the other pairs and the scene are spawned all the same. Whether the
-//! ends have the components that the relation [asks for](crate::RelationTraits::source) is looked at later, as for commands, since the
-//! target may be spawned later: see [`check_constraints`](crate::WorldPairExt::check_constraints).
+//! After all components of their source, and before the entities of its lists (`Children [..]`) are spawned. A pair
+//! that is refused is reported to Bevy's error handler, with the place of the `bsn!`; the rest of the scene is spawned.
+//! Whether the ends have the components that the relation [requires](crate::RelationTraits::source) is checked later,
+//! as for commands, since the target may be spawned later: see
+//! [`check_constraints`](crate::WorldPairExt::check_constraints).
 //!
-//! A `#Name` that no entity of the `bsn!` has is an entity that Bevy spawns, without components.
+//! For a `#Name` that no entity of the `bsn!` has, Bevy spawns an entity without components.
 //!
 //! # Files
 //!
-//! Bevy 0.20 does not read BSN from files. Scenes that an asset loader makes (`ScenePatch`) may have pairs, and may be included with
-//! `:"path"`.
+//! Bevy 0.20 does not read BSN from files. Scenes that an asset loader makes (`ScenePatch`) may have pairs, and may be
+//! included with `:"path"`.
 
 use crate::{
     id::PairId,
@@ -94,14 +96,15 @@ use core::{marker::PhantomData, mem, panic::Location};
 
 /// A pair in `bsn!`: `@pair(Likes, #Alice)`, `@pair(Eats { grams: 80.0 }, apple)`.
 ///
-/// Several targets get a pair each: `@pair(Likes, [#Alice, #Bob])`. The [module](self) says when it is inserted.
+/// With several targets it stands for a pair with each: `@pair(Likes, [#Alice, #Bob])`. The [module](self) documentation
+/// says when pairs are inserted.
 #[track_caller]
 pub fn pair<R: Relation + Clone, T: SceneTarget>(relation: R, target: T) -> impl Scene {
     scene(move |place, pairs| target.add(relation, place, pairs))
 }
 
-/// [`pair`] for any relation: `@pair_by_id(docked_to, #Earth)`. A relation that is spawned in the scene is a `#Name`, too. A pair that
-/// carries a value gets its default.
+/// [`pair`] for any relation: `@pair_by_id(docked_to, #Earth)`. A relation that is spawned in the same scene may be
+/// given as a `#Name`. A pair that carries a value gets its default.
 #[track_caller]
 pub fn pair_by_id(relation: impl Into<EntityTemplate>, target: impl Into<EntityTemplate>) -> impl Scene {
     let pair = (relation.into(), target.into());
@@ -133,7 +136,8 @@ pub fn pair_value_by_id<V: Clone + Send + Sync + 'static>(
     })
 }
 
-/// What a pair in a scene can point to: a `#Name`, an [`Entity`], a type ([`TypeTarget`]), or several of them as an array or `Vec`.
+/// What a pair in a scene can point to: a `#Name`, an [`Entity`], a type ([`TypeTarget`]), or several of them as an
+/// array or `Vec`.
 pub trait SceneTarget: Send + Sync + 'static {
     /// Adds a pair of `relation` with each target.
     #[doc(hidden)]
@@ -243,8 +247,8 @@ fn build_id(
     Ok(PairId::new(relation.build_template(context)?, target.build_template(context)?))
 }
 
-/// Pairs that are inserted when the components of their entity are complete. Bevy builds all templates before it inserts the
-/// first component: these pairs are inserted with the components, and gone when the insertion ends.
+/// Pairs that are inserted when the components of their entity are complete. Bevy builds all templates before it
+/// inserts the first component: these pairs are inserted with the components, and gone when the insertion ends.
 #[derive(Component)]
 #[component(on_insert = Self::on_insert)]
 #[doc(hidden)]
@@ -268,12 +272,12 @@ impl PendingPairs {
 
 /// The sources of an entity, as a list in `bsn!`: `SourcesOf<MountedOn> [ #Gun -- #Radar ]`.
 ///
-/// Each entity of the list is spawned as a source, as those of `Children [..]` are spawned as children, and gets the pair when its
-/// components are there. A relation with fields must have a `Default`, or the source says the value:
+/// Each entity of the list is spawned as a source, as those of `Children [..]` are spawned as children, and gets the
+/// pair when its components are there. A relation with fields must have a `Default`, or the source says the value:
 /// `SourcesOf<MountedOn> [ @pair(MountedOn { socket: 2 }, #Ship) ]`.
 ///
-/// To Bevy this is a [`RelationshipTarget`], so that `queue_spawn_related_scenes::<SourcesOf<MountedOn>>(..)` works too. No entity
-/// keeps this component: read the sources with [`Pairs`](crate::Pairs).
+/// To Bevy this is a [`RelationshipTarget`], so that `queue_spawn_related_scenes::<SourcesOf<MountedOn>>(..)` works
+/// too. No entity keeps this component: read the sources with [`Pairs`](crate::Pairs).
 #[derive(Component)]
 #[component(on_insert = Self::on_insert)]
 pub struct SourcesOf<R: Relation>(Vec<Entity>, PhantomData<fn() -> R>);

@@ -14,8 +14,9 @@ pub(super) struct Cover {
 }
 
 impl Cover {
-    /// Makes `below` right for the pairs that there are now, and returns the entities that were added or taken out. `changes` came
-    /// to the pairs since the last time, `None` if that is not known; `root` has become a root, or is one no longer.
+    /// Makes `below` right for the pairs that there are now, and returns the entities that were added or taken out.
+    /// `changes` came to the pairs since the last time, `None` if that is not known; `root` has become a root, or is
+    /// one no longer.
     ///
     /// # Complexity
     /// O(pairs with a target that was added or taken out), beside the changes.

@@ -34,8 +34,8 @@ pub enum DisablingError {
         /// The relation.
         relation: RelationName,
     },
-    /// Something, such as an observer, removed `Disabled` each time that it was inserted. The entity stays as it is until what it
-    /// lies below changes. Goes to Bevy's error handler.
+    /// Something, such as an observer, removed `Disabled` each time that it was inserted. The entity stays as it is
+    /// until what it lies below changes. Goes to Bevy's error handler.
     #[error(
         "{entity} stays enabled, although it lies below what is disabled: its `Disabled` is removed whenever it is inserted"
     )]

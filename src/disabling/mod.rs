@@ -1,21 +1,23 @@
 //! Disabling everything below an entity, along any traversable relation.
 //!
-//! [`disable_below`](WorldDisablingExt::disable_below) disables what reaches an entity along the relation (its sources, their
-//! sources, and so on), not the entity itself, with Bevy's [`Disabled`](bevy_ecs::entity_disabling::Disabled). An entity is
-//! disabled as long as there is a cause:
+//! [`disable_below`](WorldDisablingExt::disable_below) inserts Bevy's
+//! [`Disabled`](bevy_ecs::entity_disabling::Disabled) on all entities from which the given one is reached along the
+//! relation: its sources, their sources, and so on, but not the entity itself. An entity stays disabled as long as
+//! there is a cause:
 //!
-//! - Each call counts as a cause of its own, and is taken back by one call of
-//!   [`enable_below`](WorldDisablingExt::enable_below). So do calls for other entities and other relations.
-//! - What comes to lie below is disabled by the same verb, and what no longer does, along no path, is enabled if there is no other
-//!   cause.
-//! - `Disabled` that was inserted by hand is a cause, too: it stays until it is removed by hand. If it is removed while there
-//!   are other causes, it is back at once. What removes it each time, as an observer could, is given up on after a few times, and
-//!   [reported](DisablingError::Undone).
-//! - When the entity above is despawned, what was below it no longer is.
-//! - When the resource that counts the causes is removed, as by a despawn of every entity, what they disabled is enabled.
-//! - A clone is disabled by what it lies below itself, and by hand if the original was.
+//! - Each call of `disable_below` is one cause, also if another call has named the same entity. One call of
+//!   [`enable_below`](WorldDisablingExt::enable_below) takes one back.
+//! - An entity that gets below is disabled before the method or command that moved it returns. An entity that is no
+//!   longer below, by any path, is enabled then, unless it has another cause.
+//! - `Disabled` that was inserted by hand is a cause, too: it stays until it is removed by hand. If it is removed while
+//!   there are other causes, it is inserted again at once. If an observer removes it each time, this crate gives up
+//!   after a few times and [reports](DisablingError::Undone) it.
+//! - When the entity above is despawned, nothing is below it any more.
+//! - When the resource that counts the causes is removed, for example because every entity is despawned, everything
+//!   that was disabled for these causes is enabled.
+//! - A clone is disabled if it is below such an entity itself, or if the original was disabled by hand.
 //!
-//! Nothing is paid before the first call. From then on the pairs of the relation are followed by observers.
+//! A world pays nothing before the first call. From then on observers follow the pairs of the relation.
 
 mod cover;
 mod error;
@@ -72,10 +74,11 @@ mod sealed {
 /// # Ok::<(), BevyError>(())
 /// ```
 pub trait WorldDisablingExt: sealed::Sealed {
-    /// Adds a cause for which everything below `root` along `R` is disabled, without `root` itself.
+    /// Disables everything below `root` along `R`, but not `root` itself. Each call is a cause of its own.
     ///
     /// # Errors
-    /// If `root` is not alive, or the relation is a Bevy relationship that is not traversable. Nothing has changed then.
+    /// If `root` is not alive, or the relation is a Bevy relationship that is not traversable. Nothing has changed
+    /// then.
     ///
     /// # Complexity
     /// O(pairs below `root`), up to entities that are disabled along `R` already.
@@ -90,7 +93,7 @@ pub trait WorldDisablingExt: sealed::Sealed {
     /// Takes back one call of [`disable_below`](Self::disable_below). What has no other cause is enabled.
     ///
     /// # Errors
-    /// If there was no such call that was not taken back yet, or `root` is not alive, which has released everything below it.
+    /// If every such call was taken back already, or `root` is not alive: its despawn has taken back all calls.
     fn enable_below<R: TraversableRelation>(&mut self, root: Entity) -> Result<(), DisablingError>;
 
     /// [`enable_below`](Self::enable_below) along any relation.
@@ -99,10 +102,11 @@ pub trait WorldDisablingExt: sealed::Sealed {
     /// As `enable_below`; also if the relation is not alive, or not traversable.
     fn enable_below_by_id(&mut self, relation: Entity, root: Entity) -> Result<(), DisablingError>;
 
-    /// How many calls of [`disable_below`](Self::disable_below) with `root` were not taken back. Constant time.
+    /// The number of calls of [`disable_below`](Self::disable_below) for `root` that were not taken back yet. Constant
+    /// time.
     fn causes_below<R: Relation>(&self, root: Entity) -> u32;
 
-    /// Why an entity is disabled: the relations and roots. None if it is not, or by hand only.
+    /// Why an entity is disabled, as relation and root of each cause. Empty if it is not disabled, or by hand only.
     ///
     /// # Complexity
     /// O(pairs above the entity).
@@ -137,8 +141,8 @@ impl WorldDisablingExt for World {
     }
 }
 
-/// Disabling along relations, deferred. What is refused when the commands are applied goes to Bevy's error handler, with severity
-/// `Error` and the place in the source where the command was queued.
+/// Disabling along relations, deferred. What is refused when the commands are applied goes to Bevy's error handler,
+/// with severity `Error` and the place in the source where the command was queued.
 pub trait CommandsDisablingExt: sealed::Sealed {
     /// See [`WorldDisablingExt::disable_below`].
     #[track_caller]

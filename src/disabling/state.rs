@@ -27,7 +27,8 @@ const MAX_ROUNDS: usize = 8;
 
 /// On every entity that is disabled because it lies below another.
 ///
-/// It comes and goes together with [`Disabled`]: what happens to [`Disabled`] alone was done by others. A clone has both.
+/// It comes and goes together with [`Disabled`]: what happens to [`Disabled`] alone was done by others. A clone has
+/// both.
 #[derive(Component, Clone)]
 #[component(on_insert = changed, on_remove = changed)]
 pub(crate) struct DisabledBelow {

@@ -2,12 +2,13 @@
 
 use super::{CursorState, FetchCursor};
 use bevy_ecs::{
+    archetype::{Archetype, ArchetypeEntity},
     change_detection::{MAX_CHANGE_AGE, Tick},
-    component::Component,
+    component::{Component, ComponentId},
     entity::Entity,
     query::Changed,
     storage::TableId,
-    world::unsafe_world_cell::UnsafeWorldCell,
+    world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
 use core::cell::UnsafeCell;
 
@@ -41,11 +42,52 @@ unsafe fn for_each_new(
     each_of(last_ticks, last_entities);
 }
 
+/// Whether ticks are newer than `last_run`: [`Tick::is_newer_than`], with a single comparison per tick.
+fn is_newer(last_run: Tick, this_run: Tick) -> impl Fn(Tick) -> bool + Copy {
+    let now = this_run.get();
+    let age = now.wrapping_sub(last_run.get()).min(MAX_CHANGE_AGE);
+    move |tick: Tick| now.wrapping_sub(tick.get()) < age
+}
+
+/// Calls a function with each entity, also with those that are disabled, of which a component was inserted or written
+/// after `since`. The world's change tick has to be a newer one.
+///
+/// # Complexity
+/// O(tables + entities with the component); O(1) for a table in which nothing was written, if the component has a
+/// summary tick.
+pub(crate) fn for_each_changed(
+    world: &mut World,
+    component: ComponentId,
+    since: Tick,
+    mut visit: impl FnMut(Entity),
+) {
+    let is_new = is_newer(since, world.change_tick());
+    let storages = world.storages();
+    if let Some(set) = storages.sparse_sets.get(component) {
+        let archetypes = world.archetypes().iter().filter(|archetype| archetype.contains(component));
+        let entities = archetypes.flat_map(Archetype::entities).map(ArchetypeEntity::id);
+        let changed = |&entity: &Entity| {
+            // SAFETY: the world is borrowed for writing, and nothing is written here.
+            set.get_changed_tick(entity).is_some_and(|tick| is_new(unsafe { *tick.get() }))
+        };
+        entities.filter(changed).for_each(visit);
+        return;
+    }
+    for table in storages.tables.iter() {
+        let Some(ticks) = table.get_changed_ticks_slice_for(component) else { continue };
+        if table.get_summary_tick(component).is_none_or(|summary| is_new(summary.get())) {
+            // SAFETY: the world is borrowed for writing, and nothing is written here.
+            unsafe { for_each_new(ticks, table.entities(), is_new, &mut visit) };
+        }
+    }
+}
+
 impl<C: Component> CursorState<(), Changed<C>> {
     /// Calls a function with each entity that matches.
     ///
     /// # Complexity
-    /// O(entities with the component); O(1) for a table in which nothing was written, if the component has a summary tick.
+    /// O(entities with the component); O(1) for a table in which nothing was written, if the component has a summary
+    /// tick.
     ///
     /// # Safety
     /// As for [`FetchCursor::new`].
@@ -60,10 +102,7 @@ impl<C: Component> CursorState<(), Changed<C>> {
         let mut cursor = unsafe { FetchCursor::new(self, world, last_run, this_run) };
         // SAFETY: only the structure of the tables is looked at, and ticks that may be read, see below.
         let tables = unsafe { &world.storages().tables };
-        // `Tick::is_newer_than`, with a single comparison per tick.
-        let now = this_run.get();
-        let age = now.wrapping_sub(last_run.get()).min(MAX_CHANGE_AGE);
-        let is_new = |tick: Tick| now.wrapping_sub(tick.get()) < age;
+        let is_new = is_newer(last_run, this_run);
         for &storage in &self.storages {
             let table = self.dense.then(|| tables.get(TableId::from_u32(storage))).flatten();
             let column =

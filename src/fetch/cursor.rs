@@ -1,8 +1,9 @@
 //! Component data of known entities, one entity after the other.
 //!
-//! `Query::get` finds out for each entity anew which columns to read. Code that follows pairs reads the same few
-//! tables again and again: [`FetchCursor`] keeps the columns of the table it was at last, and a [`RowHint`] that was
-//! remembered for an entity spares the look-up of its location too. The benches in `benches/peers` tell what that gains.
+//! `Query::get` finds out for each entity anew which columns to read. Code that follows pairs reads the same few tables
+//! again and again: [`FetchCursor`] keeps the columns of the table it was at last, and a [`RowHint`] that was
+//! remembered for an entity spares the look-up of its location too. The benches in `benches/peers` tell what that
+//! gains.
 
 use super::{
     cursor_state::CursorState,

@@ -25,8 +25,8 @@ pub(crate) struct CursorState<D: QueryData, F: QueryFilter = ()> {
     pub(super) dense: bool,
     /// The tables that match if `dense`, else the archetypes.
     matched: BitSet,
-    /// The archetypes that match.
-    archetypes: BitSet,
+    /// Whether an archetype matches; those that are not there do not.
+    archetypes: Vec<bool>,
     /// What matches as in `matched`, in order.
     pub(super) storages: Vec<u32>,
     generation: Option<ArchetypeGeneration>,
@@ -54,7 +54,7 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
         let in_tables =
             |id| world.components().get_info(id).is_some_and(|i| i.storage_type() == StorageType::Table);
         let dense = D::IS_DENSE && F::IS_DENSE && disabling.into_iter().all(in_tables);
-        let (matched, archetypes, storages) = (BitSet::default(), BitSet::default(), Vec::new());
+        let (matched, archetypes, storages) = (BitSet::default(), Vec::new(), Vec::new());
         let (others, reads_nothing) = (Vec::new(), false);
         Self {
             query,
@@ -133,8 +133,9 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
         for &storage in &self.storages {
             self.matched.insert(storage as usize);
         }
+        self.archetypes.resize(world.archetypes().len(), false);
         for archetype in self.query.matched_archetypes() {
-            self.archetypes.insert(archetype.index());
+            self.archetypes[archetype.index()] = true;
         }
         if self.reads_nothing {
             // SAFETY: only the structure of the tables is looked at here.
@@ -172,7 +173,7 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
     #[inline]
     pub(crate) fn matches_entity(&self, entities: &Entities, entity: Entity) -> bool {
         let location = entities.get_spawned(entity);
-        location.is_ok_and(|location| self.archetypes.contains(location.archetype_id.index()))
+        location.is_ok_and(|location| self.archetypes.get(location.archetype_id.index()) == Some(&true))
     }
 
     /// The number of the table or archetype, whichever is matched as a whole.

@@ -25,6 +25,7 @@ mod writer;
 
 pub(crate) use ahead::{Ahead, prefetch};
 pub(crate) use all_entities::AllEntities;
+pub(crate) use changed::for_each_changed;
 pub(crate) use cursor::{CursorFetch, FetchCursor};
 pub(crate) use cursor_set::CursorSet;
 pub(crate) use cursor_state::CursorState;

@@ -1,7 +1,7 @@
 //! Components of one type as reflected values, one entity after the other.
 //!
-//! `ReflectComponent` finds the component id by a hash of the type, and the column anew for each entity. Here the column of the
-//! table that was read last is kept.
+//! `ReflectComponent` finds the component id by a hash of the type, and the column anew for each entity. Here the
+//! column of the table that was read last is kept.
 
 use super::changed::TICKS_AT_ONCE;
 use alloc::vec::Vec;
@@ -25,7 +25,8 @@ pub(crate) struct ReadRights<'w, 's> {
 
 impl<'w, 's> ReadRights<'w, 's> {
     /// # Safety
-    /// While the result is borrowed, what `access` reads may be read on every entity of the world, and nothing writes it.
+    /// While the result is borrowed, what `access` reads may be read on every entity of the world, and nothing writes
+    /// it.
     pub(crate) unsafe fn new(world: UnsafeWorldCell<'w>, access: &'s Access) -> Self {
         Self { world, access }
     }
@@ -117,17 +118,18 @@ impl<'w> ReflectCursor<'w> {
         self.column = tables.get(table).and_then(|table| table.get_column(self.component));
     }
 
-    /// Calls a function with each entity whose component was inserted or written since this was called last with the same
-    /// ticks, or after a tick; with some others that were moved; or with all, without a tick. Returns how many entities have the
-    /// component.
+    /// Calls a function with each entity whose component was inserted or written since this was called last with the
+    /// same ticks, or after a tick; with some others that were moved; or with all, without a tick. Returns how many
+    /// entities have the component.
     ///
-    /// A tick to compare with is not enough: Bevy inserts with the tick at which the operation began, and observers may read in the
-    /// midst of it, in ticks of their own, so that what is inserted next seems older than that. It has another tick than what was
-    /// in its row, though, or its row is new: rows change hands between operations only, and those that follow have newer ticks.
+    /// A tick to compare with is not enough: Bevy inserts with the tick at which the operation began, and observers may
+    /// read in the midst of it, in ticks of their own, so that what is inserted next seems older than that. It has
+    /// another tick than what was in its row, though, or its row is new: rows change hands between operations only, and
+    /// those that follow have newer ticks.
     ///
     /// # Complexity
-    /// O(archetypes with the component), and O(entities with it) in columns without a summary tick or with one that is no older
-    /// than the trackers that were cleared last before the call before.
+    /// O(archetypes with the component), and O(entities with it) in columns without a summary tick or with one that is
+    /// no older than the trackers that were cleared last before the call before.
     pub(crate) fn for_each_changed(
         &self,
         after: Option<Tick>,

@@ -53,8 +53,8 @@ macro_rules! island_event {
 }
 
 island_event! {
-    /// An island fell into two: `On<IslandSplit<R>>`, or `On<IslandSplit<Wildcard>>` for every relation whose islands are
-    /// tracked.
+    /// An island fell into two: `On<IslandSplit<R>>`, or `On<IslandSplit<Wildcard>>` for every relation whose islands
+    /// are tracked.
     ///
     /// The larger part keeps the id. The events of one change come in this order: splits, merges, [`IslandRemoved`],
     /// [`IslandCreated`], [`IslandChanged`]; all of them after the islands are right for the pairs that there are.
@@ -86,8 +86,8 @@ island_event! {
     /// # Ok::<(), BevyError>(())
     /// ```
     IslandSplit {
-        /// The island, with the part that keeps its id. If it became part of another at the same time, an event about that
-        /// follows.
+        /// The island, with the part that keeps its id. If it became part of another at the same time, an event about
+        /// that follows.
         kept,
         /// The island of the other part.
         new

@@ -1,27 +1,28 @@
-//! Islands: the entities that hang together by pairs of one relation, directly or over others, whatever the direction of the
-//! pairs. Power grids, jointed bodies, groups that are replicated together.
+//! Islands: groups of entities that are connected by pairs of one relation, directly or through other entities, in
+//! either direction. Power grids, jointed bodies, groups that are replicated together.
 //!
-//! Islands are tracked for a relation once that is [asked for](WorldIslandsExt::track_islands), or a system has the parameter
-//! [`Islands`]; other relations pay nothing. They follow each change of pairs when its verb returns, and [events](IslandSplit)
-//! tell what that means. While observers of pairs run, the islands are still those from before the change, unless
-//! [`update_islands`](WorldIslandsExt::update_islands) is called.
+//! A relation has islands once [`track_islands`](WorldIslandsExt::track_islands) was called for it, or a system has the
+//! parameter [`Islands`]; other relations cost nothing. Islands are updated before the method or command that changed
+//! pairs returns, and [events](IslandSplit) report what has happened to them. An observer of pairs runs earlier and
+//! sees the islands as they were before the change, unless it calls
+//! [`update_islands`](WorldIslandsExt::update_islands).
 //!
 //! # Which island keeps its id
 //!
-//! An id is never given again, and an island keeps it as long as it lives. What a change does to the islands is decided in two
-//! steps. A verb or the despawn of an entity is one change, a batch is one for each of its pairs:
+//! An island keeps its id for as long as it exists, and no id is used twice. A method call or the despawn of an entity
+//! is one change; a batch is one change for each of its pairs. A change takes two steps:
 //!
-//! 1. Each island falls into the parts that hang together by the pairs that there are now between its members. The largest part
-//!    keeps the id; of several as large, that with the entity of the lowest [index](Entity::index).
-//! 2. Parts, other islands and entities that were in none are joined along the other pairs. Of the islands from before that
-//!    become one, the largest keeps its id, without counting entities that were in none; of several as large, the oldest.
+//! 1. **Split.** An island whose members are no longer all connected falls into parts. The largest part keeps the id;
+//!    of parts of equal size, the one with the entity of the lowest [index](Entity::index).
+//! 2. **Merge.** Parts, islands and entities without an island are joined where new pairs connect them. The largest of
+//!    these islands keeps its id, not counting entities that were in none; of islands of equal size, the oldest.
 //!
 //! # Complexity
 //!
-//! Finding the island of an entity takes constant time, and its members are a slice. Inserting a pair takes constant time; if it
-//! joins two islands, the members of the smaller one move, which makes `O(log n)` per entity over any number of insertions.
-//! Removing one searches from both ends in turns, until the searches meet or one of them has seen all of its part: cutting off a
-//! small part of a large island takes steps in proportion to the pairs of the small part.
+//! Finding the island of an entity is `O(1)`, and its members are a slice. Inserting a pair is `O(1)`. If it joins two
+//! islands, the members of the smaller one are moved, which adds up to `O(log n)` per entity over any number of
+//! insertions. Removing a pair searches from both of its ends in turns, until the searches meet or one of them has seen
+//! all of its part: cutting off a small part of a large island costs `O(pairs of the small part)`.
 
 mod error;
 mod event;
@@ -54,8 +55,8 @@ use tracking::TrackedIslands;
 
 /// The islands of one relation.
 ///
-/// [`Islands`] reads them in a system, [`WorldIslandsExt::islands`] and [`islands_by_id`](WorldIslandsExt::islands_by_id) on a
-/// world.
+/// [`Islands`] reads them in a system, [`WorldIslandsExt::islands`] and
+/// [`islands_by_id`](WorldIslandsExt::islands_by_id) on a world.
 #[derive(Clone, Copy)]
 pub struct IslandsView<'w> {
     /// `None` in a system, once the resource that holds what is tracked was removed.
@@ -63,7 +64,8 @@ pub struct IslandsView<'w> {
 }
 
 impl<'w> IslandsView<'w> {
-    /// The island of an entity: `None` if it has no pair of the relation, neither as source nor as target. Constant time.
+    /// The island of an entity: `None` if it has no pair of the relation, neither as source nor as target. Constant
+    /// time.
     pub fn island(&self, entity: Entity) -> Option<IslandId> {
         self.partition?.island(entity)
     }
@@ -111,8 +113,8 @@ impl fmt::Debug for IslandsView<'_> {
     }
 }
 
-/// Reads the islands of relation type `R`: a system parameter. A system that has it makes them
-/// [tracked](WorldIslandsExt::track_islands).
+/// Reads the islands of relation type `R`: a system parameter. [Tracks](WorldIslandsExt::track_islands) them from the
+/// initialisation of the system on.
 ///
 /// Systems that read islands run side by side. Disabled entities are in islands too.
 ///
@@ -164,7 +166,7 @@ impl<R: Relation> Tracking<R> {
 }
 
 impl<R: Relation> Islands<'_, '_, R> {
-    /// The islands, to be handed on.
+    /// The islands as a value that can be passed to functions.
     pub fn view(&self) -> IslandsView<'_> {
         let tracked = self.tracked.as_deref();
         IslandsView { partition: tracked.and_then(|tracked| tracked.partition(self.tracking.key())) }
@@ -239,29 +241,30 @@ mod sealed {
 /// # Ok::<(), BevyError>(())
 /// ```
 pub trait WorldIslandsExt: sealed::Sealed {
-    /// Tracks the islands of relation type `R` from now on. Islands that exist already trigger no event. Does nothing if they are
-    /// tracked.
+    /// Tracks the islands of relation type `R` from now on. Islands that exist already trigger no event. Does nothing
+    /// if they are tracked already.
     ///
-    /// Two observers of its pairs are spawned for that. If they are despawned, the islands are brought up to date by
-    /// [`update_islands`](Self::update_islands), which spawns them again.
+    /// This spawns two observers of the pairs of `R`. If they are despawned, [`update_islands`](Self::update_islands)
+    /// spawns them again and updates the islands.
     ///
     /// # Errors
     /// If the traits of `R` are rejected.
     ///
     /// # Complexity
-    /// O(pairs that there are).
+    /// O(pairs of the relation).
     fn track_islands<R: Relation>(&mut self) -> Result<(), TraitsError>;
 
-    /// [`track_islands`](Self::track_islands) for any relation, which is made one if it is none. Events about a run-time relation
-    /// are those of [`Wildcard`](crate::relation::Wildcard). Its islands go with it.
+    /// [`track_islands`](Self::track_islands) for any relation; an entity that was not used as a relation yet becomes
+    /// one. The events of a relation created at run time have the type parameter
+    /// [`Wildcard`](crate::relation::Wildcard). When the relation is despawned, its islands are dropped.
     ///
     /// # Errors
     /// If it is not alive, or names tags.
     fn track_islands_by_id(&mut self, relation: Entity) -> Result<(), IslandsError>;
 
-    /// Brings the islands of every relation up to date. That is done after every change of pairs, and, with
-    /// [`RelationsPlugin`](crate::RelationsPlugin), in every frame: call it if observers were despawned, or to read the
-    /// islands while observers of pairs run.
+    /// Updates the islands of every relation. This happens after every change of pairs, and in every frame with
+    /// [`RelationsPlugin`](crate::RelationsPlugin). Call it to read current islands in an observer of pairs, or after
+    /// observers were despawned in a world without the plugin.
     fn update_islands(&mut self);
 
     /// The islands of relation type `R`.

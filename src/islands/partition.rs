@@ -134,7 +134,8 @@ impl Update<'_> {
         let mut ends = BTreeMap::<IslandId, Vec<Entity>>::new();
         match changes {
             Some(changes) => {
-                let gone = |change: &&Change| change.removed && !self.index.has(change.source, change.target);
+                let gone =
+                    |change: &&Change| change.is_removal() && !self.index.has(change.source, change.target);
                 for change in changes.iter().filter(gone) {
                     for end in [change.source, change.target] {
                         if let Some(island) = self.partition.island(end) {
@@ -201,7 +202,7 @@ impl Update<'_> {
         match changes {
             Some(changes) => {
                 for change in changes {
-                    if !change.removed && self.index.has(change.source, change.target) {
+                    if !change.is_removal() && self.index.has(change.source, change.target) {
                         self.connect(change.source, change.target, &mut sets);
                     }
                 }

@@ -14,13 +14,13 @@ pub(super) struct Pieces {
     pub(super) complete: Vec<Vec<Entity>>,
 }
 
-/// Finds the pieces of an island from the ends of the pairs that it has lost: each piece has such an end, since the whole hung
-/// together before.
+/// Finds the pieces of an island from the ends of the pairs that it has lost: each piece has such an end, since the
+/// whole hung together before.
 ///
 /// # Complexity
-/// The searches from all ends proceed by one pair each, in turns, and two that meet go on as one. What is left when one search
-/// remains is not visited, so that cutting off a small piece takes steps in proportion to its pairs, times the number of ends,
-/// however large the island is. It is at most O(pairs of the island).
+/// The searches from all ends proceed by one pair each, in turns, and two that meet go on as one. What is left when one
+/// search remains is not visited, so that cutting off a small piece takes steps in proportion to its pairs, times the
+/// number of ends, however large the island is. It is at most O(pairs of the island).
 pub(super) fn pieces(
     index: &RelationIndex,
     is_member: impl Fn(Entity) -> bool,

@@ -140,8 +140,8 @@ fn mend(world: &mut World, key: Followed) {
     }
 }
 
-/// Brings the islands of every relation up to date, spawns observers again that were despawned, and triggers what is left to
-/// trigger.
+/// Brings the islands of every relation up to date, spawns observers again that were despawned, and triggers what is
+/// left to trigger.
 pub(crate) fn update_all(world: &mut World) {
     let Some(islands) = world.get_resource::<TrackedIslands>() else { return };
     let keys: Vec<Followed> = islands.relations.iter().map(|tracked| tracked.key).collect();
@@ -222,8 +222,8 @@ fn refresh(world: &mut World, key: Followed) -> Vec<IslandChange> {
     changes
 }
 
-/// Triggers the events that are due, in order: what observers change by then is triggered after them. Nothing is due any more
-/// when this returns, unless it is called by an observer.
+/// Triggers the events that are due, in order: what observers change by then is triggered after them. Nothing is due
+/// any more when this returns, unless it is called by an observer.
 fn trigger_pending(world: &mut World) {
     let Some(mut islands) = world.get_resource_mut::<TrackedIslands>() else { return };
     if islands.is_triggering {

@@ -13,7 +13,8 @@ use core::ops::ControlFlow;
 #[derive(Resource, Default)]
 pub(crate) struct NameIndex {
     cache: RwLock<NameCache>,
-    /// The entities below which paths start, innermost last; what none of them leads to starts at the entities without a parent.
+    /// The entities below which paths start, innermost last; what none of them leads to starts at the entities without
+    /// a parent.
     pub(crate) scopes: Vec<Entity>,
 }
 

@@ -55,6 +55,8 @@ pub(crate) use register::constraints::has_constraints;
 pub(crate) use register::entity::{TypeEntity, entity_of_type, entity_of_type_id, relation_id_of};
 pub(crate) use register::participant::Participant;
 pub(crate) use register::relation::relation_id;
+#[cfg(feature = "bevy_reflect")]
+pub(crate) use register::report::report_warning;
 pub(crate) use register::store::{end_idleness, prepare, use_store};
 pub(crate) use register::upkeep::{check, despawn_after, maintain, needs_mending};
 pub(crate) use register::watch::install as install_observers;
@@ -67,6 +69,7 @@ pub(crate) use register::{
 pub(crate) use {
     mutate::{
         change::{WantedPair, set_pairs},
+        operation::ScenePart,
         plan::ValueType,
     },
     register::{relation::note_mirror, watch::announce_relations},

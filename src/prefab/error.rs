@@ -32,8 +32,8 @@ pub enum InstantiateError {
         /// The part.
         part: EntityName,
     },
-    /// A part of a prefab has a pair of [`SlotOf`](super::SlotOf) with an entity that it is no part of. Everything was copied, without
-    /// the slot.
+    /// A part of a prefab has a pair of [`SlotOf`](super::SlotOf) with an entity that it is no part of. Everything was
+    /// copied, without the slot.
     #[error("{slot} is no slot of {owner}: no instance of that is above {copy}")]
     NoSlot {
         /// The part.

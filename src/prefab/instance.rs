@@ -1,4 +1,5 @@
-//! Making an instance: its parts first, so that what refers to a part can refer to its copy, then components, pairs and slots.
+//! Making an instance: its parts first, so that what refers to a part can refer to its copy, then components, pairs and
+//! slots.
 
 use super::{error::InstantiateError, rule};
 use crate::{
@@ -31,14 +32,27 @@ struct Part {
     children: usize,
 }
 
+/// What a part is an instance of, directly or not: its copy gets what the part lacks.
+struct Base {
+    entity: Entity,
+    archetype: Option<ArchetypeId>,
+    /// The number of the part.
+    part: usize,
+    cloner: EntityCloner,
+}
+
 /// How to copy a prefab.
 pub(super) struct Blueprint {
     /// Each after its parent, siblings in order.
     parts: Vec<Part>,
+    /// By part, what counts first before the others.
+    bases: Vec<Base>,
     /// Copies the prefab itself.
     root: EntityCloner,
     /// Copies what lies below it.
     below: EntityCloner,
+    /// The traits of relations by which components are copied.
+    traits_version: Option<u64>,
 }
 
 impl Blueprint {
@@ -49,22 +63,44 @@ impl Blueprint {
         let entities = parts.iter().map(|part| part.entity);
         let (root, below) =
             (rule::not_copied_to_instance(world, prefab), rule::not_copied_to_parts(world, entities.skip(1)));
-        Self { root: cloner(world, root), below: cloner(world, below), parts }
+        let mut bases = Vec::new();
+        for (part, &Part { entity, .. }) in parts.iter().enumerate() {
+            let found: Vec<Entity> = bases_of(world, entity).collect();
+            for entity in found {
+                let denied = rule::not_copied_to_instance(world, entity);
+                let (archetype, cloner) = (archetype_of(world, entity), cloner(world, denied));
+                bases.push(Base { entity, archetype, part, cloner });
+            }
+        }
+        let traits_version = traits_version(world);
+        Self { root: cloner(world, root), below: cloner(world, below), parts, bases, traits_version }
     }
 
     pub(super) fn prefab(&self) -> Entity {
         self.parts[0].entity
     }
 
-    /// Whether the prefab has the parts that it had, in the same order, each with the same components.
+    /// Whether the prefab has the parts that it had, in the same order, each with the same components and bases, and the same rules
+    /// hold.
     pub(super) fn is_current(&self, world: &World) -> bool {
+        if traits_version(world) != self.traits_version {
+            return false;
+        }
+        let mut bases = self.bases.iter();
         self.parts.iter().enumerate().all(|(number, part)| {
+            let are_bases_current = bases_of(world, part.entity).all(|entity| {
+                bases.next().is_some_and(|base| {
+                    (base.part, base.entity) == (number, entity)
+                        && archetype_of(world, entity) == base.archetype
+                })
+            });
             let siblings = children(world, self.parts[part.parent].entity);
             archetype_of(world, part.entity) == part.archetype
                 && part.archetype.is_some()
+                && are_bases_current
                 && children(world, part.entity).len() == part.children
                 && (number == 0 || siblings.get(part.place) == Some(&part.entity))
-        })
+        }) && bases.next().is_none()
     }
 
     /// Gives an entity what an instance gets. Its own components and pairs stay as they are.
@@ -88,9 +124,18 @@ impl Blueprint {
                 }
             }
         }
+        self.copy_from_bases(world, &copies, &mut map);
         for (number, (part, &copy)) in self.parts.iter().zip(&copies).enumerate() {
             copy_pairs(world, part.entity, copy, |store, relation, target| {
                 copied_target(store, relation, (number == 0, copy), target, &map)
+            });
+        }
+        for &Base { entity, part, .. } in &self.bases {
+            let (copy, within) = (copies[part], parts_of(world, entity));
+            copy_pairs(world, entity, copy, |store, relation, target| {
+                // A pair with a part of the base was copied, with the part, when the prefab became its instance.
+                let is_outside = within.iter().all(|part| part.entity != target);
+                is_outside.then(|| copied_target(store, relation, (true, copy), target, &map)).flatten()
             });
         }
         for number in 1..copies.len() {
@@ -103,6 +148,19 @@ impl Blueprint {
                 let [instance, prefab, part] =
                     [instance, self.prefab(), part].map(|entity| EntityName::new(world, entity));
                 Err(InstantiateError::Incomplete { instance, prefab, part })
+            }
+        }
+    }
+
+    /// Gives the copies what the bases of the parts have and the parts do not.
+    fn copy_from_bases(&mut self, world: &mut World, copies: &[Entity], map: &mut EntityHashMap<Entity>) {
+        for Base { entity, part, cloner, .. } in &mut self.bases {
+            let copy = copies[*part];
+            world.flush();
+            if [*entity, copy].iter().all(|&end| is_alive(world, end)) {
+                map.insert(*entity, copy);
+                cloner.clone_entity_mapped(world, *entity, map);
+                map.remove(entity);
             }
         }
     }
@@ -157,8 +215,8 @@ fn instance_above(world: &World, entity: Entity, prefab: Entity) -> Option<Entit
     world.pairs::<ChildOf>().ancestors(entity).find(|&above| bases.is_ancestor(prefab, above))
 }
 
-/// The target of the copy of a pair or tag of a part, or `None` if there is to be no copy. `copy` is whether the copy is that of the
-/// prefab itself, and the copy.
+/// The target of the copy of a pair or tag of a part, or `None` if there is to be no copy. `copy` is whether the copy
+/// is that of the prefab itself, and the copy.
 fn copied_target(
     store: &PairStore,
     relation: Option<RelationId>,
@@ -190,6 +248,12 @@ fn copied_target(
     (is_copied && !is_there).then_some(to)
 }
 
+/// The prefabs that an entity is an instance of, directly or not: what is nearest counts first.
+fn bases_of(world: &World, entity: Entity) -> impl Iterator<Item = Entity> {
+    let bases = world.pairs::<IsA>().all_ancestors(entity).map(|(base, _)| base);
+    bases.filter(|&base| world.get::<Prefab>(base).is_some())
+}
+
 /// A prefab with all that lies below it, each after its parent, siblings in order.
 fn parts_of(world: &World, prefab: Entity) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
@@ -213,6 +277,10 @@ fn children(world: &World, entity: Entity) -> &[Entity] {
 
 fn archetype_of(world: &World, entity: Entity) -> Option<ArchetypeId> {
     Some(world.get_entity(entity).ok()?.archetype().id())
+}
+
+fn traits_version(world: &World) -> Option<u64> {
+    Some(fetch::store(world)?.registry().traits_version())
 }
 
 fn is_alive(world: &World, entity: Entity) -> bool {

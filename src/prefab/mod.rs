@@ -1,36 +1,54 @@
-//! Prefabs: entities from which instances are made.
+//! Prefabs: entities that serve as templates for others.
 //!
 //! An entity with the component [`Prefab`] is a prefab, and so is everything below it along
-//! [`ChildOf`](bevy_ecs::hierarchy::ChildOf): what is added to it becomes one. Ordinary queries skip prefabs, as they do disabled
-//! entities; ask for them with `With<Prefab>`, or for both with `Allow<Prefab>`.
+//! [`ChildOf`](bevy_ecs::hierarchy::ChildOf); a child that is added later becomes one, too. Ordinary queries skip
+//! prefabs, as they skip disabled entities: `With<Prefab>` asks for prefabs alone, `Allow<Prefab>` for both.
 //!
-//! An entity becomes an instance with its pair of [`IsA`] and a prefab, however that is inserted:
-//! [`instantiate`](WorldPrefabExt::instantiate), a bundle with `Pair(IsA, prefab)`, commands. It then gets, once:
+//! An entity becomes an *instance* of a prefab when it gets the pair `(IsA, prefab)`, by
+//! [`instantiate`](WorldPrefabExt::instantiate), a bundle with `Pair(IsA, prefab)`, a command or any other insertion of
+//! the pair. It then gets, once:
 //!
-//! - *Components*, by their [`OnInstantiate`](crate::relation::OnInstantiate). `Override`, the default: a copy. `Inherit`: they stay with
-//!   the prefab, are shared by all instances and read with [`Inherited`](crate::query::Inherited); a component that a copied one
-//!   requires is copied, too, because Bevy would insert its default. `DontInherit`: nothing. What the instance has already stays as
-//!   it is: it overrides. Bevy's [`EntityCloner`](bevy_ecs::entity::EntityCloner) makes the copies, so that the clone behaviour
-//!   of each component counts and entities in components are mapped. `Name`, `Disabled` and `Prefab` are not copied.
-//! - *Pairs and tags*, by the rule of their relation or tag. Targets within the prefab become their copies. The target that an
-//!   instance has of an exclusive relation stays.
-//! - *Children*, recursively and in order: copies of those that the prefab has now. Children have no base: they get copies of
-//!   what is shared, too, and their names. A child that is an instance of another prefab is one in the copy.
-//! - *Slots*: for each part of the prefab with a pair of [`SlotOf`] and the prefab, the pair `(part, copy of the part)`. So the
-//!   part names its copy in every instance, also in those of variants.
+//! - *Components*, each by its [`OnInstantiate`](crate::relation::OnInstantiate) rule. A component that the instance
+//!   has already stays as it is: it overrides that of the prefab. `Name`, `Disabled` and `Prefab` are never copied.
 //!
-//! A prefab that is itself an instance of another is a *variant*: it gets all of that as parts of its own, which it can
-//! change; its instances are instances of both.
+//!   | rule | the instance |
+//!   |---|---|
+//!   | `Override`, the default | gets a copy |
+//!   | `Inherit` | shares the component of the prefab, to be read with [`Inherited`](crate::query::Inherited) |
+//!   | `DontInherit` | gets nothing |
 //!
-//! What is shared is seen by all instances at once when the prefab changes. What was copied is the instance's own: later changes
-//! of the prefab, also new children, do not reach it. When the pair or the prefab goes, the instance keeps its copies.
-//! A pair of `IsA` with an entity that is no prefab copies nothing (Flecs copies its components).
-//! A clone of an instance is an instance with what the original has; nothing is made anew for it. The same holds for pairs that are
-//! restored: by a [snapshot](crate::snapshot), a save, or a [mirror](crate::mirror) in a scene. What was copied for them is in the
-//! world already, or comes with the scene.
+//! - *Pairs and tags*, by the rule of their relation or tag. A target inside of the prefab becomes the copy of that
+//!   target. If the relation is exclusive and the instance has a target already, it keeps that one.
+//! - *Children*, recursively and in order: copies of the children that the prefab has at that moment, with their names.
+//!   They have no pair of `IsA` with the originals, and therefore get copies of shared components as well. A child of
+//!   the prefab that is itself an instance of another prefab becomes an instance of that prefab in the copy. An
+//!   instance of several prefabs gets the children of each.
+//! - *Slots*: for each part of the prefab that has the pair `(SlotOf, prefab)`, the pair `(part, copy of the part)`. So
+//!   each instance, also one of a variant, finds its copy of a part by the part:
+//!   `world.pairs_by_id(part).target(instance)`.
 //!
-//! Observers run as parts are spawned and components are inserted. If they despawn part of the instance, that is left out; if they
-//! despawn part of the prefab, what is left is copied, and that is an error.
+//! A prefab that has `(IsA, other prefab)` is a *variant*. It gets all of this as its own, children included, and may
+//! change it before instances are made of it. Its instances are instances of the other prefab, too, and share its shared
+//! components. They also get components, pairs and tags of the other prefab that the variant lacks, because they were
+//! removed from the variant or inserted into the other prefab later; children that the variant lacks they do not get.
+//!
+//! # Changes after instantiation
+//!
+//! A change of a shared component is seen by all instances at once. Copies belong to the instance: later changes of the
+//! prefab, also new children, do not reach them. They stay when the pair or the prefab is removed.
+//!
+//! # Details
+//!
+//! - Bevy's [`EntityCloner`](bevy_ecs::entity::EntityCloner) makes the copies, so each component's clone behavior
+//!   applies, and entities in components are mapped. A shared component that a copied component requires is copied,
+//!   too; otherwise Bevy would insert its default.
+//! - A pair of `IsA` with an entity that is no prefab copies nothing. (In Flecs every base is copied.)
+//! - A clone of an instance has what the original has, and nothing is instantiated for it. The same holds for pairs
+//!   that are restored by a [snapshot](crate::snapshot), a save, or a [mirrored component](crate::mirror) in a scene:
+//!   what was copied is in the world or in the scene already.
+//! - Observers run while parts are spawned and components are inserted. Parts of the instance that they despawn are
+//!   left out. If they despawn parts of the prefab, the rest is copied, and
+//!   [`InstantiateError::Incomplete`] is returned.
 
 mod component;
 mod error;
@@ -83,7 +101,7 @@ mod sealed {
 /// let own_turret = world.pairs_by_id(turret).target(ship).unwrap();
 /// assert_eq!(world.get::<ChildOf>(own_turret).map(ChildOf::parent), Some(ship));
 ///
-/// // With an override, and without anything that the prefab gets later.
+/// // An override: the component of the bundle stays.
 /// let wreck = world.spawn((Health(1), Pair(IsA, frigate))).id();
 /// assert_eq!(world.get::<Health>(wreck), Some(&Health(1)));
 /// # Ok::<(), BevyError>(())
@@ -91,20 +109,20 @@ mod sealed {
 pub trait WorldPrefabExt: sealed::Sealed {
     /// Spawns an instance of a prefab and returns it.
     ///
-    /// It does the same as `spawn(Pair(IsA, prefab))`, but returns errors. If an observer despawns the instance meanwhile, it is
-    /// returned all the same.
+    /// It does the same as `spawn(Pair(IsA, prefab))`, but returns errors. The id is also returned if an observer has
+    /// despawned the instance meanwhile.
     ///
     /// # Errors
     /// See [`InstantiateError`]. Nothing is spawned, unless a part of the prefab is despawned while it is copied.
     ///
     /// # Complexity
-    /// A step per part of the prefab, component and pair.
+    /// O(parts of the prefab + their components and pairs).
     fn instantiate(&mut self, prefab: Entity) -> Result<Entity, InstantiateError>;
 
-    /// Spawns several instances of a prefab: faster than one by one, since what is to be copied is looked up once.
+    /// Spawns several instances of a prefab: faster than one by one, since the prefab is looked through once.
     ///
     /// # Errors
-    /// As [`instantiate`](Self::instantiate), by the first instance that cannot be made. Those before it stay.
+    /// As [`instantiate`](Self::instantiate), for the first instance that fails. Those before it stay.
     fn instantiate_batch(&mut self, prefab: Entity, count: usize) -> Result<Vec<Entity>, InstantiateError>;
 }
 
@@ -120,13 +138,14 @@ impl WorldPrefabExt for World {
     }
 }
 
-/// Instances of prefabs, deferred. What is refused when the commands are applied goes to Bevy's error handler, with severity
+/// Instances of prefabs, deferred. Errors go to Bevy's error handler when the commands are applied, with severity
 /// `Error` and the place in the source where the command was queued.
 pub trait CommandsPrefabExt: sealed::Sealed {
-    /// See [`WorldPrefabExt::instantiate`]. If that is refused, the entity is spawned all the same, with nothing.
+    /// See [`WorldPrefabExt::instantiate`]. If that fails, an empty entity is left.
     ///
-    /// What is inserted with the commands that are returned replaces what comes from the prefab. To have it in place before the
-    /// prefab is copied, spawn it with the pair: `commands.spawn((Health(1), Pair(IsA, prefab)))`.
+    /// Components that are inserted with the returned commands replace those that were copied from the prefab. To
+    /// override a component before it is copied, spawn it together with the pair:
+    /// `commands.spawn((Health(1), Pair(IsA, prefab)))`.
     ///
     /// ```
     /// use bevy_ecs::prelude::*;

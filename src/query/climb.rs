@@ -21,8 +21,8 @@ use bevy_ecs::{
 use bevy_platform::sync::Arc;
 use core::{marker::PhantomData, option};
 
-/// Reads `D` of the entities up `R` that match `F`, from `MIN` to `MAX` steps away; with `CACHED` it keeps what it has found
-/// for the next time.
+/// Reads `D` of the entities up `R` that match `F`, from `MIN` to `MAX` steps away; with `CACHED` it keeps what it has
+/// found for the next time.
 pub struct Climb<R, D, const MIN: u32, const MAX: u32, const CACHED: bool, F = ()>(
     PhantomData<fn() -> (R, D, F)>,
 );
@@ -127,8 +127,8 @@ impl<'w> ClimbMemo<'w> {
         Some(self.holders[number])
     }
 
-    /// The nearest holder up an exclusive relation. A note costs as much as some steps: there is one where ways meet, and
-    /// beyond [`MAX_PLAIN`] steps without one, so that no entity is entered by more than so many searches.
+    /// The nearest holder up an exclusive relation. A note costs as much as some steps: there is one where ways meet,
+    /// and beyond [`MAX_PLAIN`] steps without one, so that no entity is entered by more than so many searches.
     fn only_way(
         &mut self,
         upward: Upward<'_>,

@@ -14,12 +14,13 @@ use bevy_ecs::{
 };
 use core::{any::type_name, iter::FusedIterator, marker::PhantomData};
 
-/// Query data: `D` of all entities below an entity in relation `R`, depth first; where a filter `P` does not match, without
-/// what lies below.
+/// Query data: `D` of all entities below an entity in relation `R`, depth first; where a filter `P` does not match,
+/// without what lies below.
 ///
-/// The item is a [`DescendantsItem`]: an iterator over `D`. Matches every entity; one without sources has no descendants. `D` of
-/// disabled entities is not seen, what lies below them is. With a filter `P`, an entity that `Query<(), P>` would not return is
-/// left out with everything below it, unless another way leads there; a disabled entity is one, unless `P` says otherwise.
+/// The item is a [`DescendantsItem`]: an iterator over `D`. Matches every entity; one without sources has no
+/// descendants. `D` of disabled entities is not seen, what lies below them is. With a filter `P`, an entity that
+/// `Query<(), P>` would not return is left out with everything below it, unless another way leads there; a disabled
+/// entity is one, unless `P` says otherwise.
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
@@ -46,7 +47,8 @@ use core::{any::type_name, iter::FusedIterator, marker::PhantomData};
 /// ```
 ///
 /// # Complexity
-/// `O(pairs)` below the entity, without what is pruned. If entities can be reached in several ways, those visited are stored.
+/// `O(pairs)` below the entity, without what is pruned. If entities can be reached in several ways, those visited are
+/// stored.
 ///
 /// # Panics
 /// As for [`Down`](super::Down).
@@ -117,8 +119,8 @@ type DescendantsReads<R, D, P> =
     (ReadPairs<R, false>, ReadEntities<D, (), false>, ReadEntities<(), P, true>, ReadOrder<R, AllChildren>);
 
 /// # Safety
-/// As for [`QueryData::fetch`](bevy_ecs::query::QueryData::fetch): the caller keeps the right to what is declared for as long as
-/// the item lives.
+/// As for [`QueryData::fetch`](bevy_ecs::query::QueryData::fetch): the caller keeps the right to what is declared for
+/// as long as the item lives.
 #[inline(always)]
 unsafe fn descendants<'w, 's, R, D, P>(
     (_, data, pruning, order): &'s <DescendantsReads<R, D, P> as WorldQuery>::State,

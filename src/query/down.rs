@@ -22,10 +22,11 @@ use core::{any::type_name, marker::PhantomData};
 
 /// Query data: `D` of the nearest entity down relation `R` for which there is `D`.
 ///
-/// The search starts with the sources of the entity, which are 1 step away; see [`SelfDown`] for one that starts with the entity
-/// itself. It goes breadth first: what is nearer comes first, and of what is equally near, what lies below the first of the
-/// sources, in the order of [`Sources`](super::Sources). Holders that are nearer than `MIN` steps or farther than `MAX` are
-/// passed over. An entity for which nothing is found does not match; ask for `Option<Down<..>>` to see it as well.
+/// The search starts with the sources of the entity, which are 1 step away; see [`SelfDown`] for one that starts with
+/// the entity itself. It goes breadth first: what is nearer comes first, and of what is equally near, what lies below
+/// the first of the sources, in the order of [`Sources`](super::Sources). Holders that are nearer than `MIN` steps or
+/// farther than `MAX` are passed over. An entity for which nothing is found does not match; ask for `Option<Down<..>>`
+/// to see it as well.
 ///
 /// As with every `Query`, `D` of disabled entities is not seen; the search goes on below them.
 ///
@@ -58,8 +59,8 @@ use core::{any::type_name, marker::PhantomData};
 /// ```
 ///
 /// # Complexity
-/// `O(pairs)` from the entity down to the level of the one that is found, or of everything below if there is none. Nothing is
-/// cached between rows; only allocations are reused.
+/// `O(pairs)` from the entity down to the level of the one that is found, or of everything below if there is none.
+/// Nothing is cached between rows; only allocations are reused.
 ///
 /// # Panics
 /// When a system is initialised, if `R` is a Bevy relationship that allows an entity to point to itself.
@@ -100,7 +101,8 @@ impl Remembered for Waiting {
 }
 
 impl Waiting {
-    /// What `holds` returns first, of the entities below `start` that are from `MIN` to `MAX` steps away, breadth first.
+    /// What `holds` returns first, of the entities below `start` that are from `MIN` to `MAX` steps away, breadth
+    /// first.
     fn nearest<T, const MIN: u32, const MAX: u32>(
         &mut self,
         index: &RelationIndex,

@@ -11,8 +11,8 @@ use bevy_ecs::{
 };
 use core::{any::TypeId, fmt, iter::FusedIterator, marker::PhantomData};
 
-/// Reads `D` of entities that match `F`, as a `Query<D, F>` sees them. With `OPTIONAL`, nothing is asked of any entity if `F`
-/// is `()`, and nothing is kept for it.
+/// Reads `D` of entities that match `F`, as a `Query<D, F>` sees them. With `OPTIONAL`, nothing is asked of any entity
+/// if `F` is `()`, and nothing is kept for it.
 pub struct ReadEntities<D, F, const OPTIONAL: bool>(PhantomData<fn() -> (D, F)>);
 
 pub struct EntitiesState<D: ReadOnlyQueryData, F: QueryFilter>(CursorState<D, F>);
@@ -146,7 +146,8 @@ where
     }
 }
 
-/// What terms with data of several entities return: an iterator over the data of those that match. There is at least one.
+/// What terms with data of several entities return: an iterator over the data of those that match. There is at least
+/// one.
 ///
 /// # Complexity
 /// `O(1)` per entity that is looked at, also per one that does not match.

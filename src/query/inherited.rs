@@ -32,8 +32,8 @@ mod sealed {
     impl<R: Relation> Sealed for Targets<R> {}
 }
 
-/// What [`Inherited`] can read: a component, as `&C` or `Ref<C>`, and the pairs of a relation, as [`Target<R>`](Target) or
-/// [`Targets<R>`](Targets).
+/// What [`Inherited`] can read: a component, as `&C` or `Ref<C>`, and the pairs of a relation, as [`Target<R>`](Target)
+/// or [`Targets<R>`](Targets).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be inherited",
     label = "not a component and not the targets of a relation",
@@ -71,14 +71,14 @@ impl<R: Relation> InheritedData for Targets<R> {
 
 /// Query data: `D` of the entity itself, or of the nearest base that has it.
 ///
-/// The bases of an entity are the targets of its pairs of [`IsA`], and theirs: what is found from the first base, through all
-/// levels above it, comes before the second. Bases are looked at if `D` is shared: if its component or relation has
-/// [`OnInstantiate::Inherit`]. Otherwise there is nothing but what the entity has itself. An entity for which nothing is found
-/// does not match; ask for `Option<Inherited<..>>` to see it as well.
+/// The bases of an entity are the targets of its pairs of [`IsA`], and theirs: what is found from the first base,
+/// through all levels above it, comes before the second. Bases are looked at if `D` is shared: if its component or
+/// relation has [`OnInstantiate::Inherit`]. Otherwise there is nothing but what the entity has itself. An entity for
+/// which nothing is found does not match; ask for `Option<Inherited<..>>` to see it as well.
 ///
-/// A base may be a [`Prefab`](crate::relation::Prefab), [`Disabled`](bevy_ecs::entity_disabling::Disabled), or have any other
-/// component that disables, if that was registered before the query was made. Whether the entity itself may have one, the query
-/// decides, as ever.
+/// A base may be a [`Prefab`](crate::relation::Prefab), [`Disabled`](bevy_ecs::entity_disabling::Disabled), or have any
+/// other component that disables, if that was registered before the query was made. Whether the entity itself may have
+/// one, the query decides, as ever.
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
@@ -107,8 +107,8 @@ impl<R: Relation> InheritedData for Targets<R> {
 /// [`WorldInheritanceExt`](crate::world::WorldInheritanceExt).
 ///
 /// # Complexity
-/// Constant for what the entity has itself; else as [`Up`](super::Up): a step per base that is met, each entered a constant
-/// number of times per iteration.
+/// Constant for what the entity has itself; else as [`Up`](super::Up): a step per base that is met, each entered a
+/// constant number of times per iteration.
 pub struct Inherited<D: InheritedData>(PhantomData<fn() -> D>);
 
 /// Whether a component or relation is shared through [`IsA`]: reads the rules of the world.

@@ -68,8 +68,8 @@ pub(super) fn require_traversable<R: Relation>(world: &mut World, term: &'static
     }
 }
 
-/// The items of a [`WorldQuery`](bevy_ecs::query::WorldQuery) that matches every entity, accesses no component of the entity at
-/// hand, and has no state that could be taken from a world that is not to be changed.
+/// The items of a [`WorldQuery`](bevy_ecs::query::WorldQuery) that matches every entity, accesses no component of the
+/// entity at hand, and has no state that could be taken from a world that is not to be changed.
 macro_rules! any_entity {
     () => {
         const IS_DENSE: bool = true;
@@ -250,8 +250,8 @@ macro_rules! release_state {
     };
 }
 
-/// Makes a term a filter: `$matches` is a function of the fetch and the entity, or `$fetch` an unsafe one of state, fetch
-/// and entity, with the contract of `QueryFilter::filter_fetch`.
+/// Makes a term a filter: `$matches` is a function of the fetch and the entity, or `$fetch` an unsafe one of state,
+/// fetch and entity, with the contract of `QueryFilter::filter_fetch`.
 macro_rules! query_filter {
     ([$($generics:tt)*] $term:ty, reads $reads:ty, prepare $prepare:expr, matches $matches:expr) => {
         $crate::query::macros::world_query!([$($generics)*] $term, reads $reads, prepare $prepare);

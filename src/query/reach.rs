@@ -18,8 +18,8 @@ use bevy_ecs::{
 };
 use core::{any::type_name, marker::PhantomData};
 
-/// Query filter: entities with an entity above them in relation `R` that matches the filter `F`: a target, a target of that, and
-/// so on; every target counts, not only the first.
+/// Query filter: entities with an entity above them in relation `R` that matches the filter `F`: a target, a target of
+/// that, and so on; every target counts, not only the first.
 ///
 /// Disabled entities do not match `F`, unless it says so; what lies above them is looked at. To read what is found, see
 /// [`Up`](super::Up).
@@ -44,15 +44,15 @@ use core::{any::type_name, marker::PhantomData};
 /// ```
 ///
 /// # Complexity
-/// As for [`Up`](super::Up): O(entities that are met), and each entity is entered a constant number of times per iteration,
-/// however many lie below it.
+/// As for [`Up`](super::Up): O(entities that are met), and each entity is entered a constant number of times per
+/// iteration, however many lie below it.
 ///
 /// # Panics
 /// When a system is initialised, if `R` is a Bevy relationship that allows an entity to point to itself.
 pub struct WithAncestor<R: TraversableRelation, F: QueryFilter + 'static>(PhantomData<fn() -> (R, F)>);
 
-/// Query filter: entities with an entity below them in relation `R` that matches the filter `F`: a source, a source of that, and
-/// so on.
+/// Query filter: entities with an entity below them in relation `R` that matches the filter `F`: a source, a source of
+/// that, and so on.
 ///
 /// See [`WithAncestor`]. To read what is found, see [`Down`](super::Down) and [`Descendants`](super::Descendants).
 ///

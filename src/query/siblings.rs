@@ -18,12 +18,13 @@ use bevy_ecs::{
 };
 use core::{fmt, iter::FusedIterator, marker::PhantomData};
 
-/// Query data: `D` of the siblings of an entity in relation `R` that match the filter `F`: of the other sources of its targets.
+/// Query data: `D` of the siblings of an entity in relation `R` that match the filter `F`: of the other sources of its
+/// targets.
 ///
 /// The item is a [`DataIter`]: an iterator over `D`, target by target, and the sources of each in the order of
-/// [`Sources`](super::Sources). An entity that shares several targets with this one comes once. Siblings that do not match
-/// `D` are left out, and so are disabled ones, as by every `Query<D, F>`. An entity without any such sibling does not
-/// match; ask for `Option<Siblings<..>>` to see it as well.
+/// [`Sources`](super::Sources). An entity that shares several targets with this one comes once. Siblings that do not
+/// match `D` are left out, and so are disabled ones, as by every `Query<D, F>`. An entity without any such sibling does
+/// not match; ask for `Option<Siblings<..>>` to see it as well.
 ///
 /// ```
 /// use bevy_ecs::prelude::*;

@@ -56,8 +56,8 @@ impl<'w, 's, R: Relation> SourcesItem<'w, 's, R> {
     /// The sources with the values of their pairs. Empty if the relation has no fields.
     ///
     /// A relationship that is a component is read as by a `Query`, which skips disabled entities.
-    pub fn with_values(self) -> impl Iterator<Item = (Entity, &'w R)> + use<'w, 's, R> {
-        let Self { target, sources, values, components } = self;
+    pub fn with_values(&self) -> impl Iterator<Item = (Entity, &'w R)> + use<'w, 's, R> {
+        let Self { target, sources, values, components } = self.clone();
         let value = move |source| match values.get(source, target) {
             None => R::value_in(components.get_inner(source).ok()?),
             value => value,

@@ -155,8 +155,8 @@ pub struct TargetsItem<'w, R: Relation> {
 
 impl<'w, R: Relation> TargetsItem<'w, R> {
     /// The targets with the values of their pairs. Empty if the relation has no fields.
-    pub fn with_values(self) -> impl Iterator<Item = (Entity, &'w R)> + Clone {
-        let Self { targets, values } = self;
+    pub fn with_values(&self) -> impl Iterator<Item = (Entity, &'w R)> + Clone + use<'w, R> {
+        let Self { targets, values } = self.clone();
         targets.filter_map(move |target| Some((target, values.value(target)?)))
     }
 }
@@ -186,7 +186,7 @@ impl<'w, R: KeyedRelation> TargetsItem<'w, R> {
     /// # Complexity
     /// O(targets).
     pub fn by_key(&self, key: &R::Key) -> Option<(Entity, &'w R)> {
-        self.clone().with_values().find(|(_, value)| value.key() == key)
+        self.with_values().find(|(_, value)| value.key() == key)
     }
 }
 

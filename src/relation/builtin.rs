@@ -30,8 +30,9 @@ pub(super) fn built_in(type_id: TypeId) -> Option<RelationId> {
 #[relation(tag, transitive, reflexive, on_instantiate = DontInherit)]
 pub struct IsA;
 
-/// `(SlotOf, prefab)`: the source is a part of the prefab that each instance offers: as the target of a pair of which the source is
-/// the relation, see [`prefab`](crate::prefab).
+/// `(SlotOf, prefab)`: marks a part of a prefab that is to be found in each instance. An instance gets the pair
+/// `(part, copy of the part)`: the part of the prefab is the relation, and the instance's own copy the target. See
+/// [`prefab`](crate::prefab).
 #[derive(Relation, Clone, Copy, Debug)]
 #[cfg_attr(feature = "bevy_reflect", derive(bevy_reflect::Reflect), type_path = "bevy_relations::relation")]
 #[relation(tag, exclusive, on_instantiate = DontInherit)]
@@ -40,10 +41,11 @@ pub struct SlotOf;
 /// Its entity stands for tags where events and errors name a relation, and where a pair is named. It is no relation.
 pub(crate) struct Tagged;
 
-/// Component: the entity is a prefab, from which instances are made, see [`prefab`](crate::prefab).
+/// A component: the entity is a prefab, a template for instances, see [`prefab`](crate::prefab).
 ///
-/// What lies below it along [`ChildOf`] becomes one, too. Queries that do not name it leave prefabs out: those of Bevy if they are
-/// made after the first use of relations in their world, to which adding [`RelationsPlugin`](crate::RelationsPlugin) belongs.
+/// What lies below it along [`ChildOf`] becomes one, too. Queries that do not name it leave prefabs out: those of Bevy
+/// if they are made after the first use of relations in their world, to which adding
+/// [`RelationsPlugin`](crate::RelationsPlugin) belongs.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Prefab;
 

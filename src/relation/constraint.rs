@@ -18,7 +18,8 @@ pub(crate) type MakeDefault = fn() -> InsertMade;
 pub(crate) type InsertMade = Box<dyn FnOnce(&mut EntityWorldMut<'_>)>;
 
 /// A component that the sources, or the targets, of a relation must have or must not have. Given to
-/// [`RelationTraits::source`](super::RelationTraits::source) and [`RelationTraits::target`](super::RelationTraits::target).
+/// [`RelationTraits::source`](super::RelationTraits::source) and
+/// [`RelationTraits::target`](super::RelationTraits::target).
 #[derive(Clone, Copy)]
 pub struct EndConstraint {
     component: ConstraintComponent,
@@ -139,15 +140,15 @@ impl fmt::Debug for EndConstraint {
     reflect(Clone, PartialEq, Hash, Debug, Default)
 )]
 pub enum OnMissing {
-    /// It is not inserted: an error. If a command has inserted it, or when the component goes, or comes, later, the pair is
-    /// removed, which is reported to Bevy's error handler. The default.
+    /// It is not inserted: an error. If a command has inserted it, or when the component goes, or comes, later, the
+    /// pair is removed, which is reported to Bevy's error handler. The default.
     #[default]
     Refuse,
-    /// The pair is inserted, and then the default of the component that is missing. The rest is as with `Refuse`. The default is
-    /// made before anything changes; one that panics inserts nothing.
+    /// The pair is inserted, and then the default of the component that is missing. The rest is as with `Refuse`. The
+    /// default is made before anything changes; one that panics inserts nothing.
     Insert,
-    /// It is inserted, or stays, and that is reported to Bevy's error handler as a warning: once, and again when the component
-    /// has come, or gone, in between.
+    /// It is inserted, or stays, and that is reported to Bevy's error handler as a warning: once, and again when the
+    /// component has come, or gone, in between.
     Warn,
 }
 

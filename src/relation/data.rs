@@ -67,8 +67,8 @@ impl fmt::Debug for ReflectedData {
     }
 }
 
-/// Where a relation type, and the values of its pairs, were found the last time, in whichever world. A guess that is always
-/// checked.
+/// Where a relation type, and the values of its pairs, were found the last time, in whichever world. A guess that is
+/// always checked.
 pub struct RelationHint {
     relation: AtomicU32,
     /// The component id of the resource with the values.

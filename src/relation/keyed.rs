@@ -15,8 +15,8 @@ use core::{
 
 /// A [`Relation`] of which a source has at most one pair per key: slots of equipment, sockets, hotbars.
 ///
-/// Declare it with `#[relation(key = Slot)]`, where `Slot` is the type of the field that is the key, or `key = Self` if the
-/// value is nothing but its key. The derive macro then implements this trait.
+/// Declare it with `#[relation(key = Slot)]`, where `Slot` is the type of the field that is the key, or `key = Self` if
+/// the value is nothing but its key. The derive macro then implements this trait.
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
@@ -45,20 +45,20 @@ use core::{
 /// ```
 ///
 /// Whichever way a pair is inserted, the pair of the same source that has its key is removed first, with the event
-/// [`PairRemoved`](crate::PairRemoved) of the cause [`Replaced`](crate::event::RemovalCause::Replaced). An insertion of the
-/// same target with another key replaces the value, so that the pair moves to the other key. A pair is `(relation, target)`: a
-/// source cannot have one target under two keys.
+/// [`PairRemoved`](crate::PairRemoved) of the cause [`Replaced`](crate::event::RemovalCause::Replaced). An insertion of
+/// the same target with another key replaces the value, so that the pair moves to the other key. A pair is
+/// `(relation, target)`: a source cannot have one target under two keys.
 ///
-/// Expressions name a key in brackets, `Equips[Head]($item)`, if its type has [`FromStr`] or is an enum with `Reflect`: then
-/// the variants without fields are the names.
+/// Expressions name a key in brackets, `Equips[Head]($item)`, if its type has [`FromStr`] or is an enum with `Reflect`:
+/// then the variants without fields are the names.
 ///
-/// A key is a part of the value and stays as it is for as long as the value is stored: values of such a relation are not
-/// written in place, [`PairsMut`](crate::PairsMut) refuses them. Insert the pair again, or keep on the target what changes
-/// often. Contradicts `exclusive`, `symmetric` and `tag`.
+/// A key is a part of the value and stays as it is for as long as the value is stored: values of such a relation are
+/// not written in place, [`PairsMut`](crate::PairsMut) refuses them. Insert the pair again, or keep on the target what
+/// changes often. Contradicts `exclusive`, `symmetric` and `tag`.
 ///
 /// # Complexity
-/// An insertion, and a look-up by key, compare the keys of the pairs that the source has of the relation: `O(targets of the
-/// source)`. Nothing is kept beside the values.
+/// An insertion, and a look-up by key, compare the keys of the pairs that the source has of the relation:
+/// `O(targets of the source)`. Nothing is kept beside the values.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no key",
     label = "not a keyed relation",

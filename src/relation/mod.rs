@@ -141,8 +141,8 @@ pub trait Relation: Send + Sync + Sized + 'static {
     }
 }
 
-/// What the derive macro asks of a relation before it is a component. No type has it, so that the compiler says this where a
-/// relation stands in the place of a component.
+/// What the derive macro asks of a relation before it is a component. No type has it, so that the compiler says this
+/// where a relation stands in the place of a component.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`{R}` is a relation, not a component",
@@ -154,8 +154,8 @@ pub trait Relation: Send + Sync + Sized + 'static {
 )]
 pub trait RelationIsNotAComponent<R> {}
 
-/// A [`Relation`] whose pairs are in the store, with values that can be written in place: every one but Bevy's relationships,
-/// which are components, and [keyed relations](KeyedRelation). Implemented by the derive macro.
+/// A [`Relation`] whose pairs are in the store, with values that can be written in place: every one but Bevy's
+/// relationships, which are components, and [keyed relations](KeyedRelation). Implemented by the derive macro.
 #[diagnostic::on_unimplemented(
     message = "the pairs of `{Self}` cannot be written in place",
     label = "not stored as pairs, or no relation",

@@ -11,8 +11,8 @@ pub enum CleanupPolicy {
     Remove,
     /// The sources of the pairs are despawned as well.
     Despawn,
-    /// The despawn is refused by [`despawn_with_dependents`](crate::WorldPairExt::despawn_with_dependents).
-    /// Bevy's own despawn cannot be refused: it completes as `Remove` and reports an error. Flecs calls this policy `Panic`.
+    /// The despawn is refused by [`despawn_with_dependents`](crate::WorldPairExt::despawn_with_dependents). Bevy's own
+    /// despawn cannot be refused: it completes as `Remove` and reports an error. Flecs calls this policy `Panic`.
     Refuse,
 }
 
@@ -24,21 +24,21 @@ pub enum CleanupPolicy {
     reflect(Clone, PartialEq, Hash, Debug, Default)
 )]
 pub enum OnInstantiate {
-    /// A copy of its own. The default.
+    /// The instance gets a copy. The default.
     #[default]
     Override,
-    /// The prefab's, shared through [`IsA`](super::IsA): expressions and [`Inherited`](crate::query::Inherited) find it. What is
-    /// shared is so with any base, also with one that is no prefab.
+    /// The instance shares that of the prefab: expressions and [`Inherited`](crate::query::Inherited) find it along
+    /// [`IsA`](super::IsA). It is shared with every base, also with one that is no prefab.
     Inherit,
-    /// Nothing.
+    /// The instance gets nothing.
     DontInherit,
 }
 
-/// What happens to a target when its last pair of the relation goes, in whatever way: it was removed or replaced, or its
-/// source or the relation was despawned.
+/// What happens to a target when its last pair of the relation goes, in whatever way: it was removed or replaced, or
+/// its source or the relation was despawned.
 ///
-/// A target that never had a source stays; and so does one that has another source of the relation when the operation is
-/// done. As with counted references, entities that are sources of each other keep each other.
+/// A target that never had a source stays; and so does one that has another source of the relation when the operation
+/// is done. As with counted references, entities that are sources of each other keep each other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[cfg_attr(
     feature = "bevy_reflect",

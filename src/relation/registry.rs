@@ -53,8 +53,8 @@ pub(crate) struct Adopted {
 pub(crate) struct RelationEntry {
     /// False once the relation is gone and its number waits for another.
     pub(crate) in_use: bool,
-    /// Its entity. A type's entity may have been despawned; it is made anew on the next use. While the number waits, that
-    /// of the relation that had it last; of a built-in relation's number, that of the first relation there was.
+    /// Its entity. A type's entity may have been despawned; it is made anew on the next use. While the number waits,
+    /// that of the relation that had it last; of a built-in relation's number, that of the first relation there was.
     pub(crate) entity: Entity,
     pub(crate) type_id: Option<TypeId>,
     /// The type has been registered as a relation. One that is only known by its entity may turn out to be one.
@@ -138,6 +138,8 @@ pub(crate) struct Registry {
     counts_sources: bool,
     /// See [`despawns_targets`](Self::despawns_targets).
     despawns_targets: bool,
+    /// How often traits were declared.
+    traits_version: u64,
     /// Keys of relations that are gone: Bevy never frees a `ComponentId`.
     free_keys: Vec<ComponentId>,
 }
@@ -239,8 +241,14 @@ impl Registry {
         self.despawns_targets
     }
 
-    /// Notes what the traits of a relation say about its targets.
-    pub(crate) fn note_rules_of_targets(&mut self, traits: &RelationTraits) {
+    /// Changes whenever traits are declared.
+    pub(crate) fn traits_version(&self) -> u64 {
+        self.traits_version
+    }
+
+    /// Notes that traits are declared, and what they say about targets.
+    pub(crate) fn note_traits(&mut self, traits: &RelationTraits) {
+        self.traits_version += 1;
         self.counts_sources |= traits.counts_sources();
         self.despawns_targets |= traits.despawns_targets();
     }

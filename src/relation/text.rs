@@ -137,8 +137,8 @@ const OF_PROGRAM: &[(&str, &str)] = &[
     ("component", "only a relation type has it"),
 ];
 
-/// Reads what stands inside of `#[relation(..)]`, for example `exclusive, acyclic, on_target_despawn = Despawn`. The empty
-/// text stands for no traits.
+/// Reads what stands inside of `#[relation(..)]`, for example `exclusive, acyclic, on_target_despawn = Despawn`. The
+/// empty text stands for no traits.
 ///
 /// Left to the program is what names a type, an entity or a function: `with`, `one_of = Parent`, `source`, `target`,
 /// `data`, `key`, `validate` and `component`.
@@ -257,8 +257,8 @@ fn policy(word: &str) -> Option<CleanupPolicy> {
     policies.into_iter().find(|policy| format!("{policy:?}") == word)
 }
 
-/// Writes what stands inside of `#[relation(..)]`. Reading it gives the same traits, but for those that name a type or an
-/// entity, which are written and not read.
+/// Writes what stands inside of `#[relation(..)]`. Reading it gives the same traits, but for those that name a type or
+/// an entity, which are written and not read.
 impl fmt::Display for RelationTraits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, name) in self.names().into_iter().enumerate() {

@@ -85,6 +85,7 @@ const ORDERED: u16 = 1 << 8;
 const TRANSIENT: u16 = 1 << 9;
 const UNION: u16 = 1 << 10;
 const INHERITABLE: u16 = 1 << 11;
+const KEEPS_ENDS: u16 = 1 << 12;
 
 /// The facts declared about a relation (or about a tag or type entity).
 ///
@@ -502,18 +503,35 @@ impl RelationTraits {
         self.on_relation_despawn
     }
 
+    /// Whatever else is declared, pairs are removed with their ends, and take no entity with them.
+    #[cfg(feature = "bevy_reflect")]
+    pub(crate) fn keep_ends(mut self) -> Self {
+        self.flags |= KEEPS_ENDS;
+        self
+    }
+
+    /// Whether any entity is despawned along with an end of a pair, or refuses to be.
+    #[cfg(feature = "bevy_reflect")]
+    pub(crate) fn despawns_any(&self) -> bool {
+        self.target_policy() != CleanupPolicy::Remove || self.despawns_targets() || self.counts_sources()
+    }
+
+    fn keeps_ends(&self) -> bool {
+        self.flags & KEEPS_ENDS != 0
+    }
+
     pub(crate) fn target_policy(&self) -> CleanupPolicy {
-        self.on_target_despawn.unwrap_or(CleanupPolicy::Remove)
+        self.on_target_despawn.filter(|_| !self.keeps_ends()).unwrap_or(CleanupPolicy::Remove)
     }
 
     /// Whether the targets of a source go with it.
     pub(crate) fn despawns_targets(&self) -> bool {
-        self.on_source_despawn == Some(OnSourceDespawn::DespawnTarget)
+        self.on_source_despawn == Some(OnSourceDespawn::DespawnTarget) && !self.keeps_ends()
     }
 
     /// Whether a target goes that loses its last source.
     pub(crate) fn counts_sources(&self) -> bool {
-        self.on_last_source == Some(OnLastSource::Despawn)
+        self.on_last_source == Some(OnLastSource::Despawn) && !self.keeps_ends()
     }
 
     /// The declared facts, spelled as in `#[relation(..)]`.

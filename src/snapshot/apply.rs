@@ -33,7 +33,7 @@ pub struct AppliedPairs {
     pub replaced: usize,
     /// Pairs that were removed.
     pub removed: usize,
-    /// Pairs of the snapshot that were left out because an end, or the relation, is dead.
+    /// Pairs of the snapshot that were left out because their source, target or relation was despawned.
     pub skipped: usize,
 }
 
@@ -53,20 +53,20 @@ enum Dead {
 impl PairSnapshot {
     /// Makes the pairs of the world what they were when the snapshot was taken.
     ///
-    /// Of the relations in the snapshot, and the sources that its filter chose, exactly its pairs are there afterwards, with
-    /// their values and in their order. A pair that was inserted since is removed, also if its source was spawned since. What
-    /// does not differ is left alone: no event is triggered and no change tick moves. A value does not differ if it is equal
-    /// (`PartialEq` of a relation type, or reflected), or if nothing has written it since; otherwise it is
-    /// replaced. Other relations change only as companions: `with` adds pairs of relations that are not in the snapshot.
+    /// Afterwards the relations of the snapshot have exactly its pairs, with its values and in its order; if its filter
+    /// names sources, this concerns their pairs only. A pair that was inserted since is removed, also if its source was
+    /// spawned since. Pairs that do not differ trigger no event, and their change ticks stay. A value differs if it was
+    /// written since and is not equal now, by the `PartialEq` of its type or by reflection. Relations that are not in
+    /// the snapshot change only if a relation in it brings their pairs by `with`.
     ///
-    /// All rules of relations hold, for what is there in the end: pairs may change places in a hierarchy. Removals come before
-    /// insertions, as for [`replace_targets`](crate::WorldPairExt::replace_targets). What an observer then changes is not undone.
-    /// An entity that gets its `IsA` pair with a prefab back gets nothing else: nothing is instantiated again, since what was copied
-    /// for the pair stays when it is removed.
+    /// All rules of relations are checked, for the result as a whole: two entities may change places in a hierarchy.
+    /// Removals come before insertions, as for [`replace_targets`](crate::WorldPairExt::replace_targets). What an
+    /// observer changes meanwhile is not undone. An entity that gets its `IsA` pair with a prefab back is not
+    /// instantiated again, since it has kept its copies.
     ///
     /// # Errors
-    /// If a rule would be broken, or an entity of a pair has been despawned since: the first such pair. Then nothing has
-    /// changed. [`apply_to_living`](Self::apply_to_living) leaves out what is dead.
+    /// For the first pair that breaks a rule, or of which an entity was despawned since. Then nothing has changed.
+    /// [`apply_to_living`](Self::apply_to_living) leaves out pairs of despawned entities.
     ///
     /// # Complexity
     /// `O(pairs)` of the snapshot and of its relations, beside the search for cycles above pairs that change.
@@ -92,28 +92,61 @@ impl PairSnapshot {
     /// # Ok::<(), bevy_ecs::error::BevyError>(())
     /// ```
     pub fn apply(&self, world: &mut World) -> Result<AppliedPairs, SnapshotError> {
-        self.apply_here(world, Dead::Refuse)
+        self.apply_here(world, Dead::Refuse, &EntityHashMap::default())
     }
 
-    /// [`apply`](Self::apply), without the pairs of which an entity is dead.
+    /// [`apply`](Self::apply), without the pairs of which an entity was despawned. [`AppliedPairs::skipped`] counts
+    /// these.
     ///
     /// # Errors
     /// As there, if a rule would be broken.
     pub fn apply_to_living(&self, world: &mut World) -> Result<AppliedPairs, SnapshotError> {
-        self.apply_here(world, Dead::Skip)
+        self.apply_here(world, Dead::Skip, &EntityHashMap::default())
     }
 
-    /// Gives entities of this world, or of another one, the pairs that those of the snapshot had: `entities` says which stands
-    /// for which, and those that it does not name are spawned and entered. So `&mut EntityHashMap::default()` makes a copy.
+    /// [`apply`](Self::apply), after entities of the snapshot were despawned and spawned again: `respawned` maps each
+    /// former entity to the one that stands for it now. Every other entity stands for itself.
     ///
-    /// Entities that stand for types are those of the world, and so are relations: run-time relations that `entities` does not
-    /// name are found by their name. Entities inside of values are replaced if the type is registered with
-    /// `#[reflect(MapEntities)]`. Pairs of entities that are not in the snapshot are left alone; for what is in it,
-    /// [`apply`](Self::apply) says what happens.
+    /// Entities inside of values are mapped if the type of the value is registered with `#[reflect(MapEntities)]`.
+    ///
+    /// ```
+    /// # use bevy_ecs::{entity::EntityHashMap, prelude::*};
+    /// # use bevy_relations::{prelude::*, snapshot::*};
+    /// # #[derive(Relation)] struct Likes;
+    /// # let mut world = World::new();
+    /// # let [alice, bob] = [(); 2].map(|()| world.spawn_empty().id());
+    /// world.insert_pair(alice, Likes, bob)?;
+    /// let before = PairSnapshot::take(&mut world, PairFilter::all())?;
+    /// world.despawn(bob);
+    ///
+    /// let new_bob = world.spawn(Name::new("Bob")).id();
+    /// before.apply_respawned(&mut world, &EntityHashMap::from_iter([(bob, new_bob)]))?;
+    /// assert!(world.has_pair::<Likes>(alice, new_bob));
+    /// # Ok::<(), bevy_ecs::error::BevyError>(())
+    /// ```
     ///
     /// # Errors
-    /// As for [`apply`](Self::apply), if a relation is not found, or if one entity stands for two that have pairs. Then what
-    /// was spawned is despawned, and `entities` is as it was.
+    /// As for [`apply`](Self::apply); if one entity stands for two that have pairs.
+    pub fn apply_respawned(
+        &self,
+        world: &mut World,
+        respawned: &EntityHashMap<Entity>,
+    ) -> Result<AppliedPairs, SnapshotError> {
+        self.apply_here(world, Dead::Refuse, respawned)
+    }
+
+    /// [`apply`](Self::apply) to other entities, in this world or another one. `entities` maps entities of the snapshot
+    /// to those that get their pairs. For an entity that it does not list, **a new one is spawned** and entered in the
+    /// map, also in the world that the snapshot was taken of: list entities that are to stay the same, too. An empty
+    /// map makes a copy of everything.
+    ///
+    /// Entities that stand for types are found in the world by their types, and relations by their types or names,
+    /// unless `entities` lists them. Entities inside of values are mapped if the type of the value is registered with
+    /// `#[reflect(MapEntities)]`. Pairs of entities that are not in the snapshot stay as they are.
+    ///
+    /// # Errors
+    /// As for [`apply`](Self::apply); if a relation is not found; if two entities that have pairs are mapped to one.
+    /// Then spawned entities are despawned again, and `entities` is as it was.
     pub fn apply_mapped(
         &self,
         world: &mut World,
@@ -132,12 +165,17 @@ impl PairSnapshot {
         applied
     }
 
-    fn apply_here(&self, world: &mut World, dead: Dead) -> Result<AppliedPairs, SnapshotError> {
+    fn apply_here(
+        &self,
+        world: &mut World,
+        dead: Dead,
+        respawned: &EntityHashMap<Entity>,
+    ) -> Result<AppliedPairs, SnapshotError> {
         if self.world != world.id() {
             return Err(SnapshotError::OtherWorld);
         }
         use_store(world);
-        Application::here(self, world, dead)?.carry_out(world)
+        Application::here(self, world, dead, respawned)?.carry_out(world)
     }
 }
 
@@ -151,15 +189,23 @@ struct Application<'a> {
     /// The sources whose pairs these are; `None` for all.
     scope: Option<EntityHashSet>,
     dead: Dead,
-    /// The entities are those that the snapshot was taken of.
+    /// The world is that of the snapshot, and entities that are not mapped are themselves.
     is_same_world: bool,
+    /// Entities in values may be others here.
+    maps_values: bool,
 }
 
 impl<'a> Application<'a> {
-    fn here(snapshot: &'a PairSnapshot, world: &mut World, dead: Dead) -> Result<Self, SnapshotError> {
+    fn here(
+        snapshot: &'a PairSnapshot,
+        world: &mut World,
+        dead: Dead,
+        respawned: &EntityHashMap<Entity>,
+    ) -> Result<Self, SnapshotError> {
         let mut relations = Vec::with_capacity(snapshot.relations.len());
         for kept in &snapshot.relations {
-            relations.push(match kept.find(world) {
+            let found = respawned.get(&kept.entity).map(|&entity| Ok(entity));
+            relations.push(match found.or_else(|| kept.find(world)) {
                 None if dead == Dead::Refuse => {
                     return Err(SnapshotError::UnknownRelation { relation: kept.name.clone() });
                 }
@@ -177,8 +223,14 @@ impl<'a> Application<'a> {
                 entities.insert(entity, entity_of_type(world, type_ref));
             }
         }
-        let scope = snapshot.filter.chosen().map(|chosen| chosen.iter().copied().collect());
-        Ok(Self { snapshot, relations, entities, scope, dead, is_same_world: true })
+        entities.extend(respawned);
+        if !respawned.is_empty() {
+            snapshot.check_distinct(world, &entities)?;
+        }
+        let now = |source: &Entity| *respawned.get(source).unwrap_or(source);
+        let scope = snapshot.filter.chosen().map(|chosen| chosen.iter().map(now).collect());
+        let maps_values = !respawned.is_empty();
+        Ok(Self { snapshot, relations, entities, scope, dead, is_same_world: true, maps_values })
     }
 
     fn mapped(
@@ -221,19 +273,7 @@ impl<'a> Application<'a> {
             };
             entities.insert(entity, found);
         }
-        let mut of = EntityHashMap::default();
-        for second in snapshot.entities() {
-            let entity = entities.get(&second).copied().unwrap_or(second);
-            if let Some(first) = of.insert(entity, second)
-                && first != second
-            {
-                return Err(SnapshotError::SameEntity {
-                    first,
-                    second,
-                    entity: EntityName::new(world, entity),
-                });
-            }
-        }
+        snapshot.check_distinct(world, &entities)?;
         let scope = match snapshot.filter.chosen() {
             Some(chosen) => {
                 chosen.iter().filter_map(|source| entities.get(source).or(map.get(source))).copied().collect()
@@ -247,6 +287,7 @@ impl<'a> Application<'a> {
             scope: Some(scope),
             dead: Dead::Refuse,
             is_same_world: false,
+            maps_values: true,
         })
     }
 
@@ -318,7 +359,7 @@ impl<'a> Application<'a> {
 
     fn value(&self, world: &World, kept: &'a KeptValue) -> WantedValue<'a> {
         let mapped =
-            if self.is_same_world { None } else { map_value(world, kept, &mut Mapper(&self.entities)) };
+            if self.maps_values { map_value(world, kept, &mut Mapper(&self.entities)) } else { None };
         match mapped {
             Some(value) => WantedValue { column: kept.column, value: WantedSource::Owned(value), row: None },
             None => {
@@ -416,6 +457,22 @@ impl PairSnapshot {
     fn entities(&self) -> impl Iterator<Item = Entity> + use<'_> {
         let pairs = self.relations.iter().flat_map(|kept| &kept.pairs);
         pairs.flat_map(|&(source, target)| [source, target])
+    }
+
+    /// # Errors
+    /// If one entity of the world stands for two that have pairs.
+    fn check_distinct(&self, world: &World, entities: &EntityHashMap<Entity>) -> Result<(), SnapshotError> {
+        let mut of = EntityHashMap::default();
+        for second in self.entities() {
+            let entity = entities.get(&second).copied().unwrap_or(second);
+            if let Some(first) = of.insert(entity, second)
+                && first != second
+            {
+                let entity = EntityName::new(world, entity);
+                return Err(SnapshotError::SameEntity { first, second, entity });
+            }
+        }
+        Ok(())
     }
 
     fn names(&self, entity: Entity) -> bool {

@@ -40,13 +40,14 @@ enum Named {
 }
 
 impl PairFilter {
-    /// Every pair of every relation, but for those that are declared `transient`. `ChildOf` is among them, and so are other
-    /// adopted relationships. Relations that come later are, too, when a snapshot is brought up to date.
+    /// Every pair of every relation that is not declared `transient`, including `ChildOf` and adopted relationships.
+    /// When the snapshot is [updated](super::PairSnapshot::update), relations that were registered since are included
+    /// as well.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// No pairs: the ones to be taken are added by [`relation`](Self::relation) and [`relation_id`](Self::relation_id).
+    /// No pairs, until relations are added by [`relation`](Self::relation) and [`relation_id`](Self::relation_id).
     pub fn none() -> Self {
         Self { relations: Some(Vec::new()), sources: None }
     }
@@ -57,13 +58,14 @@ impl PairFilter {
         self.with(Named::Type(TypeRef::relation::<R>()))
     }
 
-    /// Adds the pairs of a relation, which may be one of run time.
+    /// Adds the pairs of any relation, by its entity.
     #[must_use]
     pub fn relation_id(self, relation: Entity) -> Self {
         self.with(Named::Entity(relation))
     }
 
-    /// Restricts the snapshot to pairs that these entities have. Applying it leaves those of others as they are.
+    /// Restricts the snapshot to the pairs of which one of these entities is the source. Applying it leaves other pairs
+    /// as they are.
     #[must_use]
     pub fn sources(mut self, sources: impl IntoIterator<Item = Entity>) -> Self {
         let mut sources: Vec<Entity> = sources.into_iter().collect();

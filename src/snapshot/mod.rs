@@ -1,8 +1,8 @@
 //! Snapshots of pairs: undo, rollback, saves.
 //!
-//! A [`PairSnapshot`] holds the pairs of some relations or of all, with their values and their order, and
-//! [`apply`](PairSnapshot::apply) makes the pairs of the world what they were: only what differs changes, and if a rule would
-//! be broken, nothing does.
+//! A [`PairSnapshot`] holds the pairs of some or all relations, with their values and their order.
+//! [`apply`](PairSnapshot::apply) restores them: it changes only what differs, and nothing at all if a rule would be
+//! broken. Snapshots hold pairs only, no entities and no components; the guide says how to combine them with these.
 //!
 //! ```
 //! use bevy_ecs::prelude::*;
@@ -24,6 +24,9 @@
 //! assert!(world.pairs::<Carries>().targets(hero).eq([arrows]));
 //! # Ok::<(), bevy_ecs::error::BevyError>(())
 //! ```
+//!
+//! With the feature `serialize`, a snapshot becomes a `SavedPairs`, which serde writes to a file and reads from it, and
+//! which can be loaded into another world.
 
 mod apply;
 mod error;

@@ -14,11 +14,11 @@ use bevy_ecs::{
 };
 use core::any::TypeId;
 
-/// The pairs of a world, or some of them, as they were at one moment: with their values, the order of each source's targets,
-/// and that of each target's sources in `ordered` relations and [`ChildOf`](bevy_ecs::hierarchy::ChildOf).
+/// The pairs of a world, or some of them, as they were at one moment: with their values, the order of each source's
+/// targets, and that of each target's sources in `ordered` relations and [`ChildOf`](bevy_ecs::hierarchy::ChildOf).
 ///
-/// It holds pairs and nothing else: no entities, no components (but those that are the values of adopted relationships with
-/// further fields), and no [tags](crate::WorldPairExt::insert_tag). Its entities are known by their id.
+/// It holds pairs and nothing else: no entities, no components (other than adopted relationships), and no
+/// [tags](crate::WorldPairExt::insert_tag). It refers to entities by their id.
 pub struct PairSnapshot {
     pub(super) world: WorldId,
     pub(super) filter: PairFilter,

@@ -48,16 +48,17 @@ impl PairSnapshot {
         Ok(snapshot)
     }
 
-    /// Takes the snapshot again, with the same filter, in the memory that it has.
+    /// Takes the snapshot again, with the same filter, and reuses its memory.
     ///
-    /// A relation whose pairs have not changed is not read again, but for its values: those that were written are copied. If
-    /// nothing has changed, that allocates no memory, unless pairs are kept in components with further fields.
+    /// Of a relation in which no pair was inserted or removed, only the values that were written since are copied. If
+    /// nothing has changed, no memory is allocated, unless there are adopted relationships with further fields.
     ///
     /// # Errors
     /// As for [`take`](Self::take); then the snapshot is empty.
     ///
     /// # Complexity
-    /// A step per relation whose pairs have not changed, per value of such, and per child.
+    /// For a relation in which no pair was inserted or removed, O(its values), or O(1) without values; otherwise as
+    /// [`take`](Self::take). In addition O(children) if `ChildOf` is included.
     pub fn update(&mut self, world: &mut World) -> Result<(), SnapshotError> {
         let updated = self.try_update(world);
         if updated.is_err() {

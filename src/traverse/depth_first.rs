@@ -5,8 +5,8 @@ use crate::store::{SourceIter, TargetIter};
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
 
-/// What is left to visit of a depth-first walk over a graph that the caller knows: from a node of type `N`, `I` iterates
-/// over its neighbours.
+/// What is left to visit of a depth-first walk over a graph that the caller knows: from a node of type `N`, `I`
+/// iterates over its neighbours.
 ///
 /// After each node the caller adds its neighbours, or leaves out what lies beyond: since it was met before, say, for
 /// nodes that are reached in several ways come each time.

@@ -198,8 +198,8 @@ impl<N: Copy, I: Iterator<Item = N>> Search<I, N> {
     }
 }
 
-/// [`Search::run`] where a node has one neighbour at most, and there is no circle: a loop. `path` is memory for the nodes that
-/// the memo is told of.
+/// [`Search::run`] where a node has one neighbour at most, and there is no circle: a loop. `path` is memory for the
+/// nodes that the memo is told of.
 ///
 /// # Complexity
 /// A visit per node, up to the first that the memo knows.

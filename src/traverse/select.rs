@@ -63,8 +63,8 @@ impl<'w, 's> Relations<'w, 's> {
         }
     }
 
-    /// The tags that fit `id`, of one source or of all: a tag is a target without a relation, so that `(*, tag)` and `(*, *)`
-    /// fit. `_` stands for one match at most.
+    /// The tags that fit `id`, of one source or of all: a tag is a target without a relation, so that `(*, tag)` and
+    /// `(*, *)` fit. `_` stands for one match at most.
     pub(crate) fn select_tags(self, source: Option<Entity>, id: PairId) -> Vec<StoredTag> {
         if id.relation().entity().is_some_and(|relation| !self.store.registry().names_tags(relation)) {
             return Vec::new();

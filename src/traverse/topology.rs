@@ -56,8 +56,8 @@ impl<'w> ChildrenAccess<'w, '_> {
 
 /// Parents and children as Bevy's components tell of them: what there is to read while no index is kept.
 ///
-/// Bevy lets a component close a cycle. The index will not have that pair; until there is one, every walk remembers what it
-/// has met.
+/// Bevy lets a component close a cycle. The index will not have that pair; until there is one, every walk remembers
+/// what it has met.
 #[derive(Clone, Copy)]
 pub(crate) struct Hierarchy<'w>(pub(crate) &'w World);
 
@@ -73,8 +73,8 @@ impl<'w> Hierarchy<'w> {
         self.0.get::<Children>(parent).map_or(&[], |children| &**children)
     }
 
-    /// Every child with its parent, in no particular order; also children that the collection of the parent lacks, since
-    /// hooks were skipped.
+    /// Every child with its parent, in no particular order; also children that the collection of the parent lacks,
+    /// since hooks were skipped.
     pub(super) fn iter(self) -> impl Iterator<Item = (Entity, Entity)> + use<'w> {
         let child_of = self.0.component_id::<ChildOf>();
         let archetypes = self.0.archetypes().iter();

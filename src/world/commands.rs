@@ -20,11 +20,11 @@ use core::panic::Location;
 
 /// Changing the pairs of one entity, deferred. See [`WorldPairExt`] for what each verb does.
 ///
-/// What is refused when the commands are applied goes to Bevy's error handler, with severity `Error` and the place in the
-/// source where the command was queued.
+/// What is refused when the commands are applied goes to Bevy's error handler, with severity `Error` and the place in
+/// the source where the command was queued.
 ///
-/// Whether the ends of a pair have the components that its relation [asks for](crate::RelationTraits::source) is looked at
-/// later, so that commands that follow may insert them: see [`WorldPairExt::check_constraints`].
+/// Whether the ends of a pair have the components that its relation [asks for](crate::RelationTraits::source) is looked
+/// at later, so that commands that follow may insert them: see [`WorldPairExt::check_constraints`].
 pub trait EntityCommandsPairExt: sealed::Sealed {
     /// See [`WorldPairExt::insert_pair`].
     #[track_caller]
@@ -60,7 +60,8 @@ pub trait EntityCommandsPairExt: sealed::Sealed {
     #[track_caller]
     fn insert_relationship<C: Relationship + Relation>(&mut self, relationship: C) -> &mut Self;
 
-    /// As [`insert_pair`](Self::insert_pair), but it is no error if source or target are gone when the command is applied.
+    /// As [`insert_pair`](Self::insert_pair), but it is no error if source or target are gone when the command is
+    /// applied.
     ///
     /// ```
     /// use bevy_ecs::prelude::*;
@@ -80,8 +81,8 @@ pub trait EntityCommandsPairExt: sealed::Sealed {
     #[track_caller]
     fn try_insert_pair<R: Relation>(&mut self, relation: R, target: Entity) -> &mut Self;
 
-    /// As [`insert_pair_by_id`](Self::insert_pair_by_id), but it is no error if source or target are gone when the command is
-    /// applied.
+    /// As [`insert_pair_by_id`](Self::insert_pair_by_id), but it is no error if source or target are gone when the
+    /// command is applied.
     #[track_caller]
     fn try_insert_pair_by_id(&mut self, pair: impl Into<PairId>) -> &mut Self;
 
@@ -93,8 +94,8 @@ pub trait EntityCommandsPairExt: sealed::Sealed {
     #[track_caller]
     fn try_remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self;
 
-    /// See [`WorldPairExt::remove_pair_by_key`]: the pair that has the key when the command is applied. It is an error if the
-    /// source is gone by then.
+    /// See [`WorldPairExt::remove_pair_by_key`]: the pair that has the key when the command is applied. It is an error
+    /// if the source is gone by then.
     #[track_caller]
     fn remove_pair_by_key<R: KeyedRelation>(&mut self, key: R::Key) -> &mut Self;
 

@@ -9,8 +9,8 @@ use bevy_ecs::world::World;
 use core::fmt::{self, Display};
 
 impl PairId {
-    /// This pair with the names that its elements have in `world`, for messages: a relation by its type or the name that it
-    /// was made with, everything else by its `Name` and id.
+    /// This pair with the names that its elements have in `world`, for messages: a relation by its type or the name
+    /// that it was made with, everything else by its `Name` and id.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;

@@ -11,8 +11,8 @@ use bevy_ecs::{entity::Entity, relationship::Relationship, world::EntityWorldMut
 
 /// Changing and reading the pairs of one entity. See [`WorldPairExt`] for what each verb does.
 ///
-/// Bevy's `EntityRef` and `EntityMut` cannot reach pairs, as they have access to the components of one entity only: read with
-/// [`Pairs`](crate::Pairs) or [`WorldPairExt`], and the id of the entity.
+/// Bevy's `EntityRef` and `EntityMut` cannot reach pairs, as they have access to the components of one entity only:
+/// read with [`Pairs`](crate::Pairs) or [`WorldPairExt`], and the id of the entity.
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
@@ -145,7 +145,8 @@ pub trait EntityWorldMutPairExt: sealed::Sealed + Sized {
     /// The first target of this entity in insertion order: the only one, if the relation is exclusive.
     fn target<R: Relation>(&self) -> Option<Entity>;
 
-    /// The sources of which this entity is the target, in the order of [`sources`](crate::traverse::RelationView::sources).
+    /// The sources of which this entity is the target, in the order of
+    /// [`sources`](crate::traverse::RelationView::sources).
     fn sources<R: Relation>(&self) -> SourceIter<'_>;
 
     /// See [`WorldPairExt::has_tag`].

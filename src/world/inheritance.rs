@@ -15,9 +15,9 @@ use core::any::TypeId;
 
 /// Reading what an entity has itself or shares with a base, from a shared [`World`].
 ///
-/// The bases of an entity are the targets of its pairs of [`IsA`], and theirs, each before the next with all that lies above
-/// it. Components and pairs are shared if the component or the relation has [`OnInstantiate::Inherit`]; of everything else an
-/// entity has only what it has itself. Disabled entities and prefabs are seen.
+/// The bases of an entity are the targets of its pairs of [`IsA`], and theirs, each before the next with all that lies
+/// above it. Components and pairs are shared if the component or the relation has [`OnInstantiate::Inherit`]; of
+/// everything else an entity has only what it has itself. Disabled entities and prefabs are seen.
 ///
 /// In a query, read with [`Inherited`](crate::query::Inherited). The pairs that an entity has itself are read with
 /// [`WorldPairExt`].
@@ -56,25 +56,25 @@ pub trait WorldInheritanceExt: sealed::Sealed {
     /// Whether an entity has a component itself, or shares that of a base.
     ///
     /// # Complexity
-    /// A step per base, up to the first that has it.
+    /// O(bases), up to the first that has it.
     fn has_inherited<C: Component>(&self, entity: Entity) -> bool;
 
     /// The component that an entity has itself, or else that of the first base that has it.
     ///
     /// # Complexity
-    /// A step per base, up to the first that has it.
+    /// O(bases), up to the first that has it.
     fn get_inherited<C: Component>(&self, entity: Entity) -> Option<&C>;
 
     /// Whose component [`get_inherited`](Self::get_inherited) returns: the entity itself, or a base.
     ///
     /// # Complexity
-    /// A step per base, up to the first that has it.
+    /// O(bases), up to the first that has it.
     fn holder_of<C: Component>(&self, entity: Entity) -> Option<Entity>;
 
     /// Whether an entity has a pair itself, or shares that of a base.
     ///
     /// # Complexity
-    /// A step per base, up to the first that has it.
+    /// O(bases), up to the first that has it.
     fn has_inherited_pair<R: Relation>(&self, source: Entity, target: Entity) -> bool;
 }
 

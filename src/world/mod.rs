@@ -1,7 +1,8 @@
-//! The verbs: pairs on [`World`](bevy_ecs::world::World), [`EntityWorldMut`](bevy_ecs::world::EntityWorldMut) and commands.
+//! The verbs: pairs on [`World`](bevy_ecs::world::World), [`EntityWorldMut`](bevy_ecs::world::EntityWorldMut) and
+//! commands.
 //!
-//! They stand above the system parameters because reading on the world returns the same views as those. They call down and
-//! decide nothing.
+//! They stand above the system parameters because reading on the world returns the same views as those. They call down
+//! and decide nothing.
 
 mod commands;
 mod display;
@@ -49,13 +50,14 @@ mod sealed {
 /// Changes take effect at once. The same verbs exist on [`EntityWorldMut`](EntityWorldMutPairExt) and, deferred, on
 /// [`EntityCommands`](EntityCommandsPairExt) and [`Commands`](CommandsPairExt).
 ///
-/// Verbs that end in `_by_id` take a [`PairId`], or a tuple `(relation, target)` that becomes one. Where several pairs can
-/// be meant, it may have wildcards.
+/// Verbs that end in `_by_id` take a [`PairId`], or a tuple `(relation, target)` that becomes one. Where several pairs
+/// can be meant, it may have wildcards.
 ///
-/// A relation that was never used has no pairs; a dead entity has none either. `ChildOf` is read from Bevy's components until
-/// something uses relations, and from the store's index from then on. Another Bevy relationship counts as used once it was
-/// [adopted](crate::AdoptRelationshipExt::adopt_relationship) or named in a system parameter, a query term or a change of
-/// pairs: reading a shared `&World` cannot adopt it. Its components that are there by then are pairs from then on.
+/// A relation that was never used has no pairs; a dead entity has none either. `ChildOf` is read from Bevy's components
+/// until something uses relations, and from the store's index from then on. Another Bevy relationship counts as used
+/// once it was [adopted](crate::AdoptRelationshipExt::adopt_relationship) or named in a system parameter, a query term
+/// or a change of pairs: reading a shared `&World` cannot adopt it. Its components that are there by then are pairs
+/// from then on.
 pub trait WorldPairExt: sealed::Sealed {
     /// Inserts the pair `(relation, target)` on `source`, with `relation` as its value if it has fields.
     ///
@@ -66,8 +68,8 @@ pub trait WorldPairExt: sealed::Sealed {
     /// See [`InsertPairError`]. Nothing has changed then.
     ///
     /// # Complexity
-    /// O(1), whatever the number of sources or targets. For an acyclic relation O(pairs above `target`), if `source` has sources
-    /// of its own; for a [keyed relation](KeyedRelation) O(targets of `source`).
+    /// O(1), whatever the number of sources or targets. For an acyclic relation O(pairs above `target`), if `source`
+    /// has sources of its own; for a [keyed relation](KeyedRelation) O(targets of `source`).
     fn insert_pair<R: Relation>(
         &mut self,
         source: Entity,
@@ -162,8 +164,9 @@ pub trait WorldPairExt: sealed::Sealed {
     /// Makes the targets of `source` exactly those of `pairs`, all at once.
     ///
     /// Pairs that are there already stay as they are, with their values and their places in the order of targets, and
-    /// trigger no events. The new ones follow in the given order. If a target is named twice, the last value counts. Without
-    /// any, it does what [`remove_pairs`](Self::remove_pairs) does, also for an entity that is not alive: nothing.
+    /// trigger no events. The new ones follow in the given order. If a target is named twice, the last value counts.
+    /// Without any, it does what [`remove_pairs`](Self::remove_pairs) does, also for an entity that is not alive:
+    /// nothing.
     ///
     /// ```
     /// use bevy_ecs::prelude::*;
@@ -181,8 +184,8 @@ pub trait WorldPairExt: sealed::Sealed {
     /// ```
     ///
     /// # Errors
-    /// If one of the new pairs is refused, see [`InsertPairError`], or there is more than one target and the relation is
-    /// exclusive, or two pairs have one key of a [keyed relation](KeyedRelation). Nothing has changed then.
+    /// If one of the new pairs is refused, see [`InsertPairError`], or there is more than one target and the relation
+    /// is exclusive, or two pairs have one key of a [keyed relation](KeyedRelation). Nothing has changed then.
     ///
     /// # Complexity
     /// O(old targets + new targets); for a keyed relation their product.
@@ -192,15 +195,15 @@ pub trait WorldPairExt: sealed::Sealed {
         pairs: impl IntoIterator<Item = (R, Entity)>,
     ) -> Result<(), InsertPairError>;
 
-    /// Gives every source of `from` the target `to` instead, all at once, and returns their number. That is 0 if `from` is
-    /// not alive; then there is no pair for which `to` is looked at.
+    /// Gives every source of `from` the target `to` instead, all at once, and returns their number. That is 0 if `from`
+    /// is not alive; then there is no pair for which `to` is looked at.
     ///
-    /// The values go with them; so do the other fields of a Bevy relationship. They come after the sources that `to` has,
-    /// in the order in which they were. A source that has both targets keeps the pair with `to` as it is. The pairs with
-    /// `from` are [replaced](crate::event::RemovalCause::Replaced).
+    /// The values go with them; so do the other fields of a Bevy relationship. They come after the sources that `to`
+    /// has, in the order in which they were. A source that has both targets keeps the pair with `to` as it is. The
+    /// pairs with `from` are [replaced](crate::event::RemovalCause::Replaced).
     ///
-    /// If the relation has [`validate`](Relation::validate), that is asked about a copy of each value: such values must be
-    /// `Clone`.
+    /// If the relation has [`validate`](Relation::validate), that is asked about a copy of each value: such values must
+    /// be `Clone`.
     ///
     /// ```
     /// use bevy_ecs::prelude::*;
@@ -221,8 +224,8 @@ pub trait WorldPairExt: sealed::Sealed {
     /// ```
     ///
     /// # Errors
-    /// If one of the new pairs is refused, see [`InsertPairError`]; a source below `to` would close a cycle of an acyclic
-    /// relation. Nothing has changed then.
+    /// If one of the new pairs is refused, see [`InsertPairError`]; a source below `to` would close a cycle of an
+    /// acyclic relation. Nothing has changed then.
     ///
     /// # Complexity
     /// O(sources), beside the search for cycles.
@@ -255,8 +258,8 @@ pub trait WorldPairExt: sealed::Sealed {
     /// If a policy `Refuse` stands in the way of one of them. Nothing has changed then.
     fn despawn_sources(&mut self, pair: impl Into<PairId>) -> Result<usize, DespawnError>;
 
-    /// Despawns `entity` and all that goes with it by the cleanup policies, dependents first. A target that loses its last
-    /// source of a relation with [`on_last_source`](RelationTraits::on_last_source) follows when it has lost it.
+    /// Despawns `entity` and all that goes with it by the cleanup policies, dependents first. A target that loses its
+    /// last source of a relation with [`on_last_source`](RelationTraits::on_last_source) follows when it has lost it.
     ///
     /// In contrast to Bevy's `despawn` it looks at the whole cascade before it starts, so that a policy
     /// `Refuse` can refuse it, and the root goes last.
@@ -265,10 +268,10 @@ pub trait WorldPairExt: sealed::Sealed {
     /// If the entity is dead, or a policy stands in the way. Nothing has changed then.
     fn despawn_with_dependents(&mut self, entity: Entity) -> Result<(), DespawnError>;
 
-    /// The entities that [`despawn_with_dependents`](Self::despawn_with_dependents) would despawn, in its order: dependents
-    /// first, then `entity`, then targets that lose their last source of a relation with
-    /// [`on_last_source`](RelationTraits::on_last_source), with their dependents; of those, entities that do not depend on each
-    /// other may come in another order. No entity and no pair is changed.
+    /// The entities that [`despawn_with_dependents`](Self::despawn_with_dependents) would despawn, in its order:
+    /// dependents first, then `entity`, then targets that lose their last source of a relation with
+    /// [`on_last_source`](RelationTraits::on_last_source), with their dependents; of those, entities that do not depend
+    /// on each other may come in another order. No entity and no pair is changed.
     ///
     /// What observers and hooks would despawn is not listed, nor what goes by a Bevy relationship that takes no part.
     ///
@@ -286,8 +289,8 @@ pub trait WorldPairExt: sealed::Sealed {
     /// If the entity is dead, or a policy stands in the way: what `despawn_with_dependents` would return.
     ///
     /// # Complexity
-    /// A step for each entity that would go and each pair of it. It needs the world for itself since entities that were met
-    /// are marked meanwhile.
+    /// O(entities that would be despawned + their pairs). It needs the world for itself since entities that were
+    /// met are marked meanwhile.
     fn would_despawn(&mut self, entity: Entity) -> Result<Vec<Entity>, DespawnError>;
 
     /// Spawns entities, each with a bundle and a pair, like Bevy's `spawn_batch`, which accepts no pairs.
@@ -328,11 +331,11 @@ pub trait WorldPairExt: sealed::Sealed {
     ///
     /// [`on_relation_despawn`](RelationTraits::on_relation_despawn) of a component's entity says what happens to the
     /// component, and to the entities that have it, when that entity is despawned.
-    /// [`with_component`](RelationTraits::with_component) and [`with_id`](RelationTraits::with_id) say what is added to an
-    /// entity along with the component, before the insertion returns: other components by their defaults, tags. The
-    /// component must be registered, and no entity may have it yet. If the type is a relation too, companions that have no
-    /// default concern its pairs only, and so do those that `#[relation(with = ..)]` declares. The other traits concern the
-    /// pairs of which the component's type is the relation.
+    /// [`with_component`](RelationTraits::with_component) and [`with_id`](RelationTraits::with_id) say what is added to
+    /// an entity along with the component, before the insertion returns: other components by their defaults, tags. The
+    /// component must be registered, and no entity may have it yet. If the type is a relation too, companions that have
+    /// no default concern its pairs only, and so do those that `#[relation(with = ..)]` declares. The other traits
+    /// concern the pairs of which the component's type is the relation.
     ///
     /// # Errors
     /// If they contradict each other or what is known, or come too late; or a companion of a component cannot be made.
@@ -382,9 +385,10 @@ pub trait WorldPairExt: sealed::Sealed {
     /// Triggers an event at its target, then at the entities above or below it along `R`, each once, depth first.
     ///
     /// The event is one with `#[entity_event(propagate)]`. What it propagates along on its own does not matter here,
-    /// nor whether it does so by itself. An observer that calls [`On::propagate(false)`](bevy_ecs::observer::On::propagate) ends the way
-    /// at its entity: the event is not triggered above or below it, unless another way leads there.
-    /// Commands of the observers are applied at the end, so that they do not change the way.
+    /// nor whether it does so by itself. An observer that calls
+    /// [`On::propagate(false)`](bevy_ecs::observer::On::propagate) ends the way at its entity: the event is not
+    /// triggered above or below it, unless another way leads there. Commands of the observers are applied at the end,
+    /// so that they do not change the way.
     ///
     /// ```
     /// use bevy_ecs::prelude::*;
@@ -439,24 +443,24 @@ pub trait WorldPairExt: sealed::Sealed {
     ) -> Result<(), NotTraversableError>;
 
     /// Triggers events at entities when component `C` comes and goes above them along `R`: from now on
-    /// [`InsertedAbove`](crate::event::InsertedAbove) and [`RemovedAbove`](crate::event::RemovedAbove) are triggered. Nothing is
-    /// paid for relations and components for which this was not called.
+    /// [`InsertedAbove`](crate::event::InsertedAbove) and [`RemovedAbove`](crate::event::RemovedAbove) are triggered.
+    /// Nothing is paid for relations and components for which this was not called.
     fn propagate_changes<R: TraversableRelation, C: Component>(&mut self);
 
     /// Checks the ends of pairs that commands have inserted: whether they have the components that the relation
     /// [asks for](RelationTraits::source). Returns the number of pairs that were removed.
     ///
-    /// A command is applied before those that follow it, which may insert what is missing. So a pair that a command inserts is
-    /// there at once, and is checked by this: the relation's [`OnMissing`](crate::relation::OnMissing) says whether it is
-    /// removed, gets the default of what its end lacks, or stays. What is removed or stays is reported to Bevy's error handler,
-    /// with the place in the source where the command was queued. Pairs that are gone by then are not checked, and what components
-    /// did in between has no bearing. The same holds for a Bevy relationship whose component is inserted, and for the clone of a
-    /// pair that is still to be checked.
+    /// A command is applied before those that follow it, which may insert what is missing. So a pair that a command
+    /// inserts is there at once, and is checked by this: the relation's [`OnMissing`](crate::relation::OnMissing) says
+    /// whether it is removed, gets the default of what its end lacks, or stays. What is removed or stays is reported to
+    /// Bevy's error handler, with the place in the source where the command was queued. Pairs that are gone by then are
+    /// not checked, and what components did in between has no bearing. The same holds for a Bevy relationship whose
+    /// component is inserted, and for the clone of a pair that is still to be checked.
     ///
     /// [`RelationsPlugin`](crate::RelationsPlugin) does this in
     /// [`RelationsSystems::Constraints`](crate::RelationsSystems::Constraints), at the end of each frame;
-    /// [`maintain_pairs`](Self::maintain_pairs) does it, too. A verb on the world, a bundle and the clone of an entity are checked at
-    /// once. What observers insert by commands meanwhile is checked the next time.
+    /// [`maintain_pairs`](Self::maintain_pairs) does it, too. A verb on the world, a bundle and the clone of an entity
+    /// are checked at once. What observers insert by commands meanwhile is checked the next time.
     ///
     /// ```
     /// use bevy_ecs::prelude::*;
@@ -483,16 +487,16 @@ pub trait WorldPairExt: sealed::Sealed {
     /// If the `Default` of a component, an observer or a hook does; each pair has been checked then.
     ///
     /// # Complexity
-    /// A step per pair that is to be checked.
+    /// O(pairs that commands have inserted).
     fn check_constraints(&mut self) -> usize;
 
-    /// The upkeep that [`RelationsPlugin`](crate::RelationsPlugin) does once per frame; call it in a world
-    /// without the plugin. Depths of all traversable relations become constant to read again, after entities
-    /// with sources of their own were moved; pairs that were removed before the last call are forgotten. Observers that
-    /// this crate depends on come back if they were despawned, and import what they have missed; [islands](crate::islands) and what is
-    /// [disabled along relations](crate::disabling) are brought up to date. The ends of pairs
-    /// are [checked](Self::check_constraints).
-    /// When a command panics, Bevy forgets what it had queued, also what this crate had: that is done as well.
+    /// The upkeep that [`RelationsPlugin`](crate::RelationsPlugin) does once per frame; call it in a world without the
+    /// plugin. Depths of all traversable relations become constant to read again, after entities with sources of their
+    /// own were moved; pairs that were removed before the last call are forgotten. Observers that this crate depends on
+    /// come back if they were despawned, and import what they have missed; [islands](crate::islands) and what is
+    /// [disabled along relations](crate::disabling) are brought up to date. The ends of pairs are
+    /// [checked](Self::check_constraints). When a command panics, Bevy forgets what it had queued, also what this crate
+    /// had: that is done as well.
     fn maintain_pairs(&mut self);
 
     /// Verifies every [`Invariant`](crate::error::Invariant) of the pair store.

@@ -35,18 +35,22 @@ pub enum ScopeError {
 
 /// Scopes of a [`World`].
 pub trait WorldScopeExt: sealed::Sealed {
-    /// Runs a function in the scope of an entity: what it spawns becomes a child of that entity, and paths of names start there.
+    /// Runs a function in the scope of an entity: what it spawns becomes a child of that entity, and paths of names
+    /// start there.
     ///
-    /// Whatever is spawned counts, also by commands that are applied meanwhile, by systems and by observers; commands that wait in the
-    /// world are applied before the scope is entered, and those that were queued in it before it is left. When the function returns,
-    /// each entity that has no parent then gets a [`ChildOf`], in the order of their indices. Left out are those that Bevy
-    /// or this crate keeps for itself (resources, observers, systems, entities of types), and what the parent itself is below.
-    /// In a scope within a scope, what is spawned becomes a child of the inner one.
+    /// Whatever is spawned counts, also by commands that are applied meanwhile, by systems and by observers; commands
+    /// that wait in the world are applied before the scope is entered, and those that were queued in it before it is
+    /// left. When the function returns, each entity that has no parent then gets a [`ChildOf`], in the order of their
+    /// indices. Left out are those that Bevy or this crate keeps for itself (resources, observers, systems, entities of
+    /// types), and what the parent itself is below. In a scope within a scope, what is spawned becomes a child of the
+    /// inner one.
     ///
-    /// Meanwhile a path ([`lookup`](crate::WorldNameExt::lookup), names in expressions) is tried below the innermost scope, then
-    /// below those around it, and at last from the entities without a parent, which those that were just spawned still are.
+    /// Meanwhile a path ([`lookup`](crate::WorldNameExt::lookup), names in expressions) is tried below the innermost
+    /// scope, then below those around it, and at last from the entities without a parent, which those that were just
+    /// spawned still are.
     ///
-    /// If the function panics, the scope is left all the same; what was spawned gets its parent with the commands that are applied next.
+    /// If the function panics, the scope is left all the same; what was spawned gets its parent with the commands that
+    /// are applied next.
     ///
     /// ```
     /// use bevy_ecs::prelude::*;
@@ -63,7 +67,8 @@ pub trait WorldScopeExt: sealed::Sealed {
     /// ```
     ///
     /// # Errors
-    /// If the parent is not alive; then nothing is run. If it is not alive in the end; then what was spawned stays as it is.
+    /// If the parent is not alive; then nothing is run. If it is not alive in the end; then what was spawned stays as
+    /// it is.
     ///
     /// # Complexity
     /// A step per entity of the world that has no parent, when the scope is left.

@@ -128,8 +128,8 @@ pub(crate) fn insert_to<R: Relation, T: Send + Sync + 'static, V: Send + Sync + 
 /// ```
 ///
 /// [`pairs!`](crate::pairs) is shorter for several. A pair is no component: in a `Query`, read the targets with
-/// [`Targets`](crate::Targets), and filter by [`Related`](crate::Related). As a bundle to remove it has no components, so that
-/// `remove::<Pair<Likes>>()` does nothing: write `remove_pairs::<Likes>()`.
+/// [`Targets`](crate::Targets), and filter by [`Related`](crate::Related). As a bundle to remove it has no components,
+/// so that `remove::<Pair<Likes>>()` does nothing: write `remove_pairs::<Likes>()`.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<R: Relation, T: PairTarget = Entity>(pub R, pub T);
 

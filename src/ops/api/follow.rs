@@ -50,7 +50,8 @@ impl Followed {
         world.entities().contains_spawned(entity).then_some(entity)
     }
 
-    /// The pairs of the relation, and what came to them since its journal was read up to `cursor`: `None` if that is not known.
+    /// The pairs of the relation, and what came to them since its journal was read up to `cursor`: `None` if that is
+    /// not known.
     pub(crate) fn read(
         self,
         store: &PairStore,

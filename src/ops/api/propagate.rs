@@ -73,8 +73,8 @@ pub struct InsertedAbove<R: TraversableRelation, C: Component> {
 /// `On<RemovedAbove<R, C>>`: the nearest holder of `C` above an entity along `R` is about to go, or the way to it.
 ///
 /// The other side of [`InsertedAbove`]. Both the component and the way are still there and readable. If there is
-/// another holder, `InsertedAbove` follows. The event is triggered more than once if several pairs on its way go at once, as
-/// they do when an entity on the way is despawned.
+/// another holder, `InsertedAbove` follows. The event is triggered more than once if several pairs on its way go at
+/// once, as they do when an entity on the way is despawned.
 #[derive(EntityEvent)]
 pub struct RemovedAbove<R: TraversableRelation, C: Component> {
     /// The entity below.

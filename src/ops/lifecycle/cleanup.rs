@@ -149,8 +149,8 @@ fn leave_as_type(world: &mut DeferredWorld<'_>, entity: Entity) -> Option<Despaw
     component::leave_as_component(world, entity, policy)
 }
 
-/// Whether what is despawned with `entity` must be known before its pairs are removed. With a relation go all its pairs,
-/// also those along which others depend on its own dependents; and a pair of any entity may be the one for which
+/// Whether what is despawned with `entity` must be known before its pairs are removed. With a relation go all its
+/// pairs, also those along which others depend on its own dependents; and a pair of any entity may be the one for which
 /// a relation among its dependents takes its source along.
 #[inline]
 fn has_hidden_dependents(store: &PairStore, entity: Entity) -> bool {
@@ -235,8 +235,8 @@ pub(super) fn despawn_orphans(world: &mut World) {
     }
 }
 
-/// What goes next because it has lost its last source, dependents first. Returns also whether a policy keeps some, which a
-/// queued command reports.
+/// What goes next because it has lost its last source, dependents first. Returns also whether a policy keeps some,
+/// which a queued command reports.
 #[cold]
 fn next_orphans(world: &mut World) -> (Vec<Entity>, bool) {
     let store = fetch::store_mut(world).filter(|store| store.has_orphans());

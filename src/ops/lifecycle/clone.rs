@@ -176,8 +176,8 @@ fn take_unmapped(world: &mut World, original: Entity, mapper: &mut dyn EntityMap
     unmapped.map(|mut unmapped| unmapped.take(original, mapper)).unwrap_or_default()
 }
 
-/// A linked clone reaches an entity to which an entity cloned before it has a pair: the clone of that gets the pair with this
-/// clone.
+/// A linked clone reaches an entity to which an entity cloned before it has a pair: the clone of that gets the pair
+/// with this clone.
 fn retarget_to_clone(world: &mut World, target: Entity, clone: Entity, unmapped: UnmappedClone) {
     let UnmappedClone { original, clone: source, relation, .. } = unmapped;
     let Some(relation) = find(world, relation) else { return };
@@ -210,8 +210,8 @@ fn to_copy(world: &World, original: Entity) -> Vec<(Option<Entity>, Entity)> {
     copied
 }
 
-/// Copies pairs and tags of an entity to another one, which has its components already. `choose` is asked about the relation,
-/// `None` for a tag, and the target, and returns the target of the copy. What is refused is reported.
+/// Copies pairs and tags of an entity to another one, which has its components already. `choose` is asked about the
+/// relation, `None` for a tag, and the target, and returns the target of the copy. What is refused is reported.
 pub(crate) fn copy_pairs(
     world: &mut World,
     original: Entity,
@@ -279,8 +279,8 @@ pub(crate) fn insert_bare_base(
     insert::insert(bare.world(), StoredPair { source, relation: IS_A, target: base }, None, EndCheck::Now)
 }
 
-/// Copies a pair, or a tag if there is no relation, from the first source and target to the second. Components of those that
-/// are `incomplete` come later.
+/// Copies a pair, or a tag if there is no relation, from the first source and target to the second. Components of those
+/// that are `incomplete` come later.
 fn copy_one(
     world: &mut World,
     relation: Option<RelationId>,

@@ -1,5 +1,5 @@
-//! Constraints on the ends of pairs: what commands have inserted is looked at once they are done, and pairs go when a component
-//! comes or goes later.
+//! Constraints on the ends of pairs: what commands have inserted is looked at once they are done, and pairs go when a
+//! component comes or goes later.
 
 use crate::{
     fetch,
@@ -64,8 +64,8 @@ pub(super) fn spawn_observers(world: &mut World) -> Vec<Entity> {
     observers
 }
 
-/// A `component` of `entity` is about to go, or has come, or, without one, `entity` is being cloned: its pairs are looked at by
-/// the command that comes next, when it is known whether the entity is despawned.
+/// A `component` of `entity` is about to go, or has come, or, without one, `entity` is being cloned: its pairs are
+/// looked at by the command that comes next, when it is known whether the entity is despawned.
 pub(super) fn note_change(world: &mut DeferredWorld<'_>, entity: Entity, component: Option<ComponentId>) {
     let Some(store) = fetch::deferred_store(world) else { return };
     let is_constrained = |id| !store.registry().entry(id).constraints.is_empty();
@@ -85,8 +85,8 @@ fn check_changed_ends(world: &mut World) {
     rest.finish();
 }
 
-/// Removes, or reports, the pairs of `entity` for which it does not fulfil a constraint about `component`, or any. A pair that
-/// [`check_constraints`] is going to look at is left to that.
+/// Removes, or reports, the pairs of `entity` for which it does not fulfil a constraint about `component`, or any. A
+/// pair that [`check_constraints`] is going to look at is left to that.
 fn check(world: &mut World, entity: Entity, component: Option<ComponentId>) {
     if !world.entities().contains_spawned(entity) {
         return;
@@ -182,8 +182,9 @@ fn check_all(world: &mut World) {
     }
 }
 
-/// Looks at the ends of the pairs that commands have inserted before the ends had what they must have, in the order in which they
-/// came. Returns how many of the pairs were removed. What users' code inserts meanwhile is looked at the next time.
+/// Looks at the ends of the pairs that commands have inserted before the ends had what they must have, in the order in
+/// which they came. Returns how many of the pairs were removed. What users' code inserts meanwhile is looked at the
+/// next time.
 pub(crate) fn check_constraints(world: &mut World) -> usize {
     let mut rest = Completion::default();
     // When a command panics, Bevy forgets those after it.

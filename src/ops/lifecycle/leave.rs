@@ -35,8 +35,8 @@ impl Departure {
     }
 }
 
-/// The fast path of `leave_all`: for an entity that is nothing but an end of pairs, which may go without event or dependent.
-/// False if something is left to do; some of its pairs may be gone then.
+/// The fast path of `leave_all`: for an entity that is nothing but an end of pairs, which may go without event or
+/// dependent. False if something is left to do; some of its pairs may be gone then.
 #[inline]
 pub(super) fn try_leave(store: &mut PairStore, entity: Entity) -> bool {
     if store.registry().takes_along() {
@@ -126,8 +126,8 @@ pub(super) fn leave_as_target(
     }
 }
 
-/// Takes the tags of `entity` off it, and `entity` off all that have it as a tag. A tag decides for itself what happens to
-/// those.
+/// Takes the tags of `entity` off it, and `entity` off all that have it as a tag. A tag decides for itself what happens
+/// to those.
 #[inline]
 fn leave_tags(store: &mut PairStore, entity: Entity, departure: &mut Departure) {
     if !store.has_tags(entity) {

@@ -78,8 +78,8 @@ impl ObserveChange for Stripped {
     }
 }
 
-/// The marker goes now. Usually [`Stripped`] has seen that it will; an observer that panicked after that would have kept
-/// it.
+/// The marker goes now. Usually [`Stripped`] has seen that it will; an observer that panicked after that would have
+/// kept it.
 fn on_remove(mut world: DeferredWorld, context: HookContext) {
     let marked = |store: &mut PairStore| store.participants().is_marked(context.entity);
     if !fetch::deferred_store(&mut world).is_some_and(marked) {

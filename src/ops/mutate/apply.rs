@@ -192,8 +192,8 @@ fn apply_adopted(world: &mut World, adopted: Adopted, insertion: Insertion, give
     (adopted.insert)(replacing.0, source, target, take_given(insertion.value, given));
 }
 
-/// Shows the observers of the component that the pair stays and gets another value, until the first of them has seen the
-/// new value; or until a panic.
+/// Shows the observers of the component that the pair stays and gets another value, until the first of them has seen
+/// the new value; or until a panic.
 struct Replacing<'w>(&'w mut World);
 
 impl<'w> Replacing<'w> {

@@ -7,8 +7,8 @@ use bevy_ecs::{entity::Entity, resource::Resource, world::World};
 #[derive(Resource, Default)]
 struct BareBases(Vec<(Entity, Entity)>);
 
-/// Whether a pair of `IsA` is being inserted for which nothing is to be instantiated: what it would bring is copied from
-/// elsewhere.
+/// Whether a pair of `IsA` is being inserted for which nothing is to be instantiated: what it would bring is copied
+/// from elsewhere.
 pub(crate) fn is_bare_base(world: &World, source: Entity, base: Entity) -> bool {
     world.get_resource::<BareBases>().is_some_and(|bare| bare.0.contains(&(source, base)))
 }

@@ -51,8 +51,8 @@ pub(crate) fn insert_batch<R: Relation>(
 /// A pair of a batch with its number, and why it does not take the fast path.
 type Declined<R> = (usize, (Entity, R, Entity), FastPath);
 
-/// [`insert_run`] for the relation as it is by now: rules and observers run users' code, after which it may have another
-/// number.
+/// [`insert_run`] for the relation as it is by now: rules and observers run users' code, after which it may have
+/// another number.
 #[inline]
 fn insert_to_next<R: Relation>(
     world: &mut World,
@@ -62,8 +62,8 @@ fn insert_to_next<R: Relation>(
     Some((relation, insert_run(world, relation, pairs)?))
 }
 
-/// Inserts pairs for as long as they take the fast path: the store is found once for all of them. Returns the first that
-/// does not, and why.
+/// Inserts pairs for as long as they take the fast path: the store is found once for all of them. Returns the first
+/// that does not, and why.
 fn insert_run<R: Relation>(
     world: &mut World,
     relation: RelationId,

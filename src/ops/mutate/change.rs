@@ -113,8 +113,8 @@ pub(crate) fn replace_targets<R: Relation>(
     NewPairs::new(source, relation, Present::Keep, pairs).carry_out(world, ends)
 }
 
-/// Makes the pairs that `source` has of a relation exactly these, with the values that they bring and in this order. Nothing is
-/// instantiated for pairs of `IsA`.
+/// Makes the pairs that `source` has of a relation exactly these, with the values that they bring and in this order.
+/// Nothing is instantiated for pairs of `IsA`.
 ///
 /// # Errors
 /// The first rule that is broken by one of the pairs; then nothing has changed.

@@ -20,8 +20,8 @@ pub(crate) enum EndCheck<'a> {
     Now,
     /// Before the pair is inserted, but for these entities, which get their components later: the caller looks at them.
     Except(&'a [Entity]),
-    /// A command inserts the pair, and those that follow it may insert the components: it is noted, unless its ends are right
-    /// already. The command was queued here, if that is known.
+    /// A command inserts the pair, and those that follow it may insert the components: it is noted, unless its ends are
+    /// right already. The command was queued here, if that is known.
     Later(Option<&'static Location<'static>>),
     /// Before the pair is inserted, and before this entity gets these components, which come with it.
     #[cfg(feature = "bevy_reflect")]

@@ -137,8 +137,8 @@ pub enum InsertPairError {
         /// The pair.
         pair: AttemptedPair,
     },
-    /// The relation is [`IsA`](crate::IsA), and the source is a part of the prefab that is the target: it would contain an instance
-    /// of itself.
+    /// The relation is [`IsA`](crate::IsA), and the source is a part of the prefab that is the target: it would contain
+    /// an instance of itself.
     #[error(
         "cannot insert {pair}: the source is part of this prefab, which cannot contain an instance of itself"
     )]
@@ -283,8 +283,8 @@ pub enum DespawnError {
         /// The source of that pair.
         source_entity: EntityName,
     },
-    /// It, or something that would go with it, stands for a component that entities have, and the policy says to refuse.
-    /// That is what holds for the entities of types unless they are told otherwise.
+    /// It, or something that would go with it, stands for a component that entities have, and the policy says to
+    /// refuse. That is what holds for the entities of types unless they are told otherwise.
     #[error(
         "{entity} cannot be despawned: the component {component} is in use on {source_entity}, with the policy `Refuse`"
     )]

@@ -151,8 +151,8 @@ fn watches(observers: &CachedObservers, components: &[ComponentId]) -> bool {
         || !observers.entity_observers().is_empty()
 }
 
-/// Runs the observers of an event that watch all pairs, or one of `components`. False if there are none of all pairs or of
-/// the first `own` of the components, which are the relation's.
+/// Runs the observers of an event that watch all pairs, or one of `components`. False if there are none of all pairs or
+/// of the first `own` of the components, which are the relation's.
 fn trigger_keys(
     world: &mut DeferredWorld<'_>,
     change: PairChange,

@@ -205,7 +205,8 @@ pub(in crate::ops) fn insert_for_clone(
     }
 }
 
-/// Marks the ends of a pair that was not ready for the fast path, which is taken then, unless the pair may close a cycle.
+/// Marks the ends of a pair that was not ready for the fast path, which is taken then, unless the pair may close a
+/// cycle.
 #[inline(never)]
 pub(super) fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
     if mark_ends(world, pair)? {
@@ -246,8 +247,8 @@ pub(super) fn mark_ends(world: &mut World, pair: StoredPair) -> Result<bool, Ins
     Ok(true)
 }
 
-/// Inserts a pair that only observers keep from the fast path, and triggers its event; or does `otherwise`, if its ends are not
-/// ready, or another pair has to go.
+/// Inserts a pair that only observers keep from the fast path, and triggers its event; or does `otherwise`, if its ends
+/// are not ready, or another pair has to go.
 #[inline(never)]
 pub(super) fn insert_observed(
     world: &mut World,

@@ -6,8 +6,8 @@ use crate::{
 };
 use bevy_ecs::world::{DeferredWorld, World};
 
-/// An operation of several steps. A target that loses its last source in one of them and gets another in a later one is not
-/// despawned.
+/// An operation of several steps. A target that loses its last source in one of them and gets another in a later one is
+/// not despawned.
 pub(crate) struct Operation<'w> {
     world: &'w mut World,
     is_done: bool,
@@ -38,6 +38,39 @@ impl Drop for Operation<'_> {
     fn drop(&mut self) {
         if !self.is_done {
             queue_despawn_of_orphans(&mut DeferredWorld::from(&mut *self.world));
+        }
+    }
+}
+
+/// A part of a scene is being applied: a target that loses its last source may get another, or components, from what comes later.
+/// It is looked at with the next maintenance.
+#[cfg(feature = "bevy_reflect")]
+pub(crate) struct ScenePart<'w> {
+    world: &'w mut World,
+    noted: usize,
+}
+
+#[cfg(feature = "bevy_reflect")]
+impl<'w> ScenePart<'w> {
+    pub(crate) fn begin(world: &'w mut World) -> Self {
+        let noted = fetch::store_mut(world).map_or(0, |store| {
+            store.hold_orphans();
+            store.noted_orphans()
+        });
+        Self { world, noted }
+    }
+
+    pub(crate) fn world(&mut self) -> &mut World {
+        self.world
+    }
+}
+
+#[cfg(feature = "bevy_reflect")]
+impl Drop for ScenePart<'_> {
+    fn drop(&mut self) {
+        if let Some(store) = fetch::store_mut(self.world) {
+            store.postpone_orphans(self.noted);
+            store.release_orphans();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What an insertion means: every rule of every relation trait, checked before anything changes.
 //!
-//! [`plan`] turns one request into everything that has to happen: pairs that give way (exclusive), pairs that
-//! are its companions (symmetric, with). If any of them is not allowed, nothing of it happens. A plan holds for the world that
+//! [`plan`] turns one request into everything that has to happen: pairs that give way (exclusive), pairs that are its
+//! companions (symmetric, with). If any of them is not allowed, nothing of it happens. A plan holds for the world that
 //! it was made for: it names the entities that must get the marker first, which runs code of the user, and then it has
 //! to be made anew. Between the last plan and the store lies nothing that can change the world.
 
@@ -190,8 +190,8 @@ pub(crate) fn plan(
 /// [`plan`] for several pairs, each with what is known of its value. `restores`: see [`InsertPlan::restores`].
 ///
 /// # Errors
-/// The first rule that is broken, by one of the pairs or by a companion: also if two of them need the only target that a source
-/// of an exclusive relation can have.
+/// The first rule that is broken, by one of the pairs or by a companion: also if two of them need the only target that
+/// a source of an exclusive relation can have.
 pub(super) fn plan_all(
     world: &World,
     store: &PairStore,
@@ -204,8 +204,8 @@ pub(super) fn plan_all(
     planner.plan_all(pairs)
 }
 
-/// [`plan_all`] for pairs that were there before, and that are all that there is of some relations: no companions of these are
-/// added. What depends on other pairs, one-of and acyclic, is left to the caller.
+/// [`plan_all`] for pairs that were there before, and that are all that there is of some relations: no companions of
+/// these are added. What depends on other pairs, one-of and acyclic, is left to the caller.
 ///
 /// # Errors
 /// As there.

@@ -73,9 +73,9 @@ pub(crate) fn remove_all(world: &mut DeferredWorld<'_>, selection: &Selection, r
 
 /// Triggers the events of the pairs, then removes them with their values. True if events were triggered.
 ///
-/// The pairs are removed as they are: the caller has added the other directions of symmetric ones, and takes care of the
-/// components of adopted ones. The values are dropped by [`drop_removed`], when the operation is complete: their `Drop`
-/// may panic.
+/// The pairs are removed as they are: the caller has added the other directions of symmetric ones, and takes care of
+/// the components of adopted ones. The values are dropped by [`drop_removed`], when the operation is complete: their
+/// `Drop` may panic.
 pub(crate) fn remove(world: &mut DeferredWorld<'_>, pairs: &[StoredPair], removal: Removal) -> bool {
     let triggered = trigger_removed(world, pairs, removal);
     if unlink(world, pairs) {
@@ -105,7 +105,8 @@ fn is_mirror_of(world: &World, pair: StoredPair, before: Option<StoredPair>) -> 
         && fetch::store(world).is_some_and(|store| store.relation(pair.relation).is_symmetric())
 }
 
-/// Removes pairs whose events were triggered, with their values. Returns whether targets wait for [`despawn_orphans`] now.
+/// Removes pairs whose events were triggered, with their values. Returns whether targets wait for [`despawn_orphans`]
+/// now.
 #[must_use]
 pub(super) fn unlink(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) -> bool {
     let Some(store) = fetch::deferred_store(world) else { return false };
@@ -153,8 +154,8 @@ pub(crate) fn with_mirrors(store: &PairStore, pairs: Vec<StoredPair>) -> Vec<Sto
     all
 }
 
-/// Removes pairs, and the other directions of symmetric ones, and tags. Returns the number of those that were there. The
-/// cause of adopted pairs is what happens to their components.
+/// Removes pairs, and the other directions of symmetric ones, and tags. Returns the number of those that were there.
+/// The cause of adopted pairs is what happens to their components.
 pub(crate) fn remove_selected(world: &mut World, selection: Selection, removal: Removal) -> usize {
     let count = selection.len();
     let Selection { tags, pairs } = selection;
@@ -249,7 +250,8 @@ pub(crate) fn remove_typed<R: Relation>(world: &mut World, source: Entity, targe
     }
 }
 
-/// Removes a pair with a value on the fast path, and returns the value. `None` if the relation does not have the fast path.
+/// Removes a pair with a value on the fast path, and returns the value. `None` if the relation does not have the fast
+/// path.
 #[inline]
 fn try_remove_value<R: Relation>(
     world: &mut World,
@@ -328,7 +330,8 @@ fn remove_to_next<R: Relation>(
     Some(StoredPair { source, relation, target })
 }
 
-/// Removes pairs for as long as they take the fast path, and counts those that were there. Returns the first that does not.
+/// Removes pairs for as long as they take the fast path, and counts those that were there. Returns the first that does
+/// not.
 fn remove_run<R: Relation>(
     world: &mut World,
     relation: RelationId,
@@ -373,7 +376,8 @@ pub(crate) fn select(store: &PairStore, source: Option<Entity>, id: PairId) -> S
     Selection { tags: relations.select_tags(source, id), pairs }
 }
 
-/// Every pair that `entity` has as a source is removed, but for those kept in components, and its tags. The caller flushes.
+/// Every pair that `entity` has as a source is removed, but for those kept in components, and its tags. The caller
+/// flushes.
 pub(crate) fn remove_own(world: &mut DeferredWorld<'_>, entity: Entity) {
     let Some(store) = fetch::store(world) else { return };
     let tags = store.tags().targets(entity).map(|tag| StoredTag { source: entity, tag }).collect();

@@ -111,8 +111,8 @@ impl<'a> Restoration<'a> {
         }
     }
 
-    /// Adds a pair. Those of one source and relation come one after the other, each once, in their order; those of a symmetric
-    /// relation in both directions, if both sources are in the scope.
+    /// Adds a pair. Those of one source and relation come one after the other, each once, in their order; those of a
+    /// symmetric relation in both directions, if both sources are in the scope.
     pub(crate) fn push(&mut self, pair: StoredPair) {
         let at = self.pairs.len();
         self.pairs.push(pair);

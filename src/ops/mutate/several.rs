@@ -34,8 +34,8 @@ pub(crate) struct NewPairValue {
     pub(crate) value: BoxedValue,
 }
 
-/// The pairs of one source that are to be inserted. Relations are known by their entities, which stay what they are while users'
-/// code runs.
+/// The pairs of one source that are to be inserted. Relations are known by their entities, which stay what they are
+/// while users' code runs.
 struct NewPairs<'a> {
     source: Entity,
     pairs: &'a mut [NewPair],
@@ -126,8 +126,8 @@ fn check_exclusive(
     Ok(())
 }
 
-/// Whether [`insert_several`] would insert the pairs if `source` had the `promised` components. Takes the values out of the
-/// pairs: relations look at them.
+/// Whether [`insert_several`] would insert the pairs if `source` had the `promised` components. Takes the values out of
+/// the pairs: relations look at them.
 ///
 /// # Errors
 /// The number of the first pair that is refused, or that brings one that is, and why.
@@ -163,8 +163,8 @@ pub(crate) fn check_several(
     checked.map_err(|error| (number_in(&error, request.pairs), error))
 }
 
-/// Inserts pairs of one source, each of another relation or target, with the rules and events of them all; those that are there
-/// get the new values.
+/// Inserts pairs of one source, each of another relation or target, with the rules and events of them all; those that
+/// are there get the new values.
 ///
 /// # Errors
 /// The number of a pair that is refused, or that brings one that is, and why. Nothing has changed then.

@@ -24,7 +24,8 @@ struct After<'a> {
     gone: HashSet<StoredPair>,
 }
 
-/// Checks one-of and acyclic, and puts adopted pairs into an order in which none closes a cycle with one that is still to go.
+/// Checks one-of and acyclic, and puts adopted pairs into an order in which none closes a cycle with one that is still
+/// to go.
 ///
 /// # Errors
 /// The first rule that would be broken.

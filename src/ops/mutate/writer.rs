@@ -98,8 +98,8 @@ impl<'s> PairWriter<'s> {
         if self.store.relation(relation).allows(flag) { FastPath::Observed } else { FastPath::Declined }
     }
 
-    /// Inserts a pair of a relation for which the fast path was [`FastPath::Observed`], before its event. Returns whether it
-    /// is new; `None` if more has to be done for it.
+    /// Inserts a pair of a relation for which the fast path was [`FastPath::Observed`], before its event. Returns
+    /// whether it is new; `None` if more has to be done for it.
     pub(in crate::ops) fn insert_observed(self, pair: StoredPair, tick: Tick) -> Option<bool> {
         let StoredPair { source, relation, target } = pair;
         let (index, participants) = self.store.write_access(relation);
@@ -111,7 +111,8 @@ impl<'s> PairWriter<'s> {
         done.then_some(true)
     }
 
-    /// Removes a pair on the fast path. Returns whether it was there; `None` if the relation does not have the fast path.
+    /// Removes a pair on the fast path. Returns whether it was there; `None` if the relation does not have the fast
+    /// path.
     #[inline]
     pub(in crate::ops) fn try_remove(&mut self, pair: StoredPair) -> Option<bool> {
         let index = self.fast_index(pair.relation, FastPathFlags::REMOVE, Affected::Target(pair.target))?;
@@ -306,8 +307,8 @@ impl<'s> PairWriter<'s> {
     }
 }
 
-/// A list with those of its entities that `order` names in that order; the others stay where they are. `None` if that is how
-/// they are.
+/// A list with those of its entities that `order` names in that order; the others stay where they are. `None` if that
+/// is how they are.
 pub(in crate::ops) fn arranged(list: impl Iterator<Item = Entity>, order: &[Entity]) -> Option<Vec<Entity>> {
     let list: Vec<Entity> = list.collect();
     let there: EntityHashSet = list.iter().copied().collect();
@@ -357,8 +358,8 @@ impl<T: Send + Sync + 'static> FastValues<'_, T> {
     /// Inserts a pair, or replaces its value; returns the old one, for the caller to drop.
     ///
     /// # Errors
-    /// The value, if its pair does not take the fast path: an end is not ready, another pair has to give way, or there may be
-    /// a cycle.
+    /// The value, if its pair does not take the fast path: an end is not ready, another pair has to give way, or there
+    /// may be a cycle.
     #[inline]
     pub(in crate::ops) fn insert(
         &mut self,

@@ -13,8 +13,8 @@ use bevy_ecs::{
 };
 use bevy_platform::collections::HashMap;
 
-/// The changes of components that may break a constraint: of one that is required its removal, of one that is excluded its
-/// arrival; with their observers, once those are spawned.
+/// The changes of components that may break a constraint: of one that is required its removal, of one that is excluded
+/// its arrival; with their observers, once those are spawned.
 #[derive(Resource, Default)]
 pub(in crate::ops) struct WatchedComponents(pub(in crate::ops) HashMap<(ComponentId, bool), Option<Entity>>);
 

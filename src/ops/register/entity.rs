@@ -86,8 +86,8 @@ pub(super) fn note_relation(store: &mut PairStore, id: RelationId, entity: Entit
     store.refresh_fast_path(id);
 }
 
-/// Assigns a new entity to a relation type whose own was despawned; also if an observer's panic kept Bevy from finishing
-/// the despawn: the store has forgotten such an entity.
+/// Assigns a new entity to a relation type whose own was despawned; also if an observer's panic kept Bevy from
+/// finishing the despawn: the store has forgotten such an entity.
 #[inline]
 pub(crate) fn respawn(world: &mut World, id: RelationId) {
     let Some(store) = fetch::store(world) else { return };

@@ -53,20 +53,20 @@ pub struct PairRemovedEvent {
 
 /// Why a pair is removed.
 ///
-/// When an entity is despawned, the cause of each of its pairs is what the entity is in that pair, however it was despawned. Of
-/// several that fit, the first in this order counts: relation, source, target. Of the two ends of a pair that are despawned
-/// together, the one that goes first counts.
+/// When an entity is despawned, the cause of each of its pairs is what the entity is in that pair, however it was
+/// despawned. Of several that fit, the first in this order counts: relation, source, target. Of the two ends of a pair
+/// that are despawned together, the one that goes first counts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum RemovalCause {
     /// It was asked for: by a verb of this crate, by clearing the entity, or by removing the component in which a Bevy
     /// relationship keeps the pair.
     Removed,
-    /// Another pair takes its place, because the relation is exclusive. If a Bevy relationship component is inserted again with
-    /// the same target, that is the same pair.
+    /// Another pair takes its place, because the relation is exclusive. If a Bevy relationship component is inserted
+    /// again with the same target, that is the same pair.
     Replaced,
-    /// It is the other direction of a symmetric pair that was removed or replaced, which the event before is about. When an
-    /// end or the relation is despawned, each direction has its own cause.
+    /// It is the other direction of a symmetric pair that was removed or replaced, which the event before is about.
+    /// When an end or the relation is despawned, each direction has its own cause.
     Mirror,
     /// The source is being despawned.
     SourceDespawned,
@@ -95,9 +95,10 @@ impl PairPattern for Wildcard {
 /// `On<PairInserted<R>>`: after a pair of `R` was inserted, or its value replaced. The pair and all that came
 /// with it are readable.
 ///
-/// A clone has its components when its pairs are inserted, and may be despawned by an observer. Not so where Bevy clones several
-/// entities at once ([`linked_cloning`](bevy_ecs::entity::EntityClonerBuilder::linked_cloning)), and some of those that go with the
-/// clone are still to be cloned: Bevy 0.20 panics then, whichever observer despawned them.
+/// A clone has its components when its pairs are inserted, and may be despawned by an observer. Not so where Bevy
+/// clones several entities at once ([`linked_cloning`](bevy_ecs::entity::EntityClonerBuilder::linked_cloning)), and
+/// some of those that go with the clone are still to be cloned: Bevy 0.20 panics then, whichever observer despawned
+/// them.
 ///
 /// ```
 /// use bevy_ecs::prelude::*;

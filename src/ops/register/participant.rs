@@ -25,16 +25,16 @@ pub(in crate::ops) trait ParticipantLifecycle {
     /// Ends the pairs of an entity whose despawn went unnoticed.
     fn end_pairs(world: &mut DeferredWorld<'_>, entity: Entity);
 
-    /// Despawns targets that have lost their last source, of relations that ask for that, unless they have another by now.
-    /// Does nothing while an operation goes on that may give them one.
+    /// Despawns targets that have lost their last source, of relations that ask for that, unless they have another by
+    /// now. Does nothing while an operation goes on that may give them one.
     fn despawn_orphans(world: &mut World);
 
     /// Does what queued commands were to do and have not done.
     fn resume(world: &mut World);
 }
 
-/// Makes sure that `entity` is alive and marked. False if it is dead, or if observers of the marker have seen to it that
-/// it is not.
+/// Makes sure that `entity` is alive and marked. False if it is dead, or if observers of the marker have seen to it
+/// that it is not.
 pub(in crate::ops) fn mark(world: &mut World, entity: Entity) -> bool {
     if !world.entities().contains_spawned(entity) {
         return false;

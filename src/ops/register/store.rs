@@ -80,8 +80,8 @@ pub(crate) fn end_idleness(world: &mut World) {
     }
 }
 
-/// Builds the index of parents and children: the observers that keep it import what is there. No pair is inserted by that,
-/// so that no observer of pairs is triggered.
+/// Builds the index of parents and children: the observers that keep it import what is there. No pair is inserted by
+/// that, so that no observer of pairs is triggered.
 #[cold]
 fn start(world: &mut World) {
     let Some(store) = fetch::store_mut(world) else { return };

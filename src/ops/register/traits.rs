@@ -152,7 +152,7 @@ fn commit_traits(
         store.registry_mut().entry_mut(with).is_companion = true;
     }
     let data = merged.column();
-    store.registry_mut().note_rules_of_targets(&merged);
+    store.registry_mut().note_traits(&merged);
     let takes_along = merged.relation_policy() == Some(CleanupPolicy::Despawn);
     let entry = store.registry_mut().entry_mut(id);
     entry.traits = merged;

@@ -10,9 +10,15 @@ use crate::{
     store::{Invariant, PairInvariantError},
 };
 use alloc::vec::Vec;
-use bevy_ecs::{entity::Entity, observer::Observer, resource::Resource, world::World};
+use bevy_ecs::{
+    entity::{Entity, EntityHashMap},
+    observer::Observer,
+    resource::Resource,
+    world::World,
+};
 use bevy_platform::sync::Weak;
 use core::mem::take;
+use smallvec::SmallVec;
 
 /// Observers that are of no use without their owner.
 struct Abandoned {
@@ -37,7 +43,7 @@ pub(crate) fn needs_mending(world: &World) -> bool {
     let Some(store) = fetch::store(world) else { return false };
     store.participants().any_stripped()
         || store.has_noted_orphans()
-        || world.get_resource::<AwaitedTargets>().is_some_and(|awaited| !awaited.0.is_empty())
+        || world.get_resource::<AwaitedTargets>().is_some_and(|awaited| !awaited.sources.is_empty())
         || world.get_resource::<Watches>().is_some_and(|watches| watches.lost(is_observer).is_some())
         || world.get_resource::<OwnedObservers>().is_some_and(|owned| owned.0.iter().any(Abandoned::is_due))
         || world.get_resource::<Cascade>().is_some_and(Cascade::is_due)
@@ -63,16 +69,34 @@ pub(crate) fn check(world: &World) -> Result<(), PairInvariantError> {
 
 /// Sources of relationships whose targets were not spawned yet when they were noticed, and what to do then.
 #[derive(Resource, Default)]
-struct AwaitedTargets(Vec<(Entity, fn(&mut World, Entity))>);
+struct AwaitedTargets {
+    sources: Vec<(Entity, Retry)>,
+    /// With so many, those that are gone are looked for: a world may never be maintained.
+    limit: usize,
+}
+
+type Retry = fn(&mut World, Entity);
 
 /// Looks at the relationship of `source` again at the next maintenance: its target is to be spawned by then.
-pub(crate) fn await_target(world: &mut World, source: Entity, retry: fn(&mut World, Entity)) {
-    world.get_resource_or_init::<AwaitedTargets>().0.push((source, retry));
+pub(crate) fn await_target(world: &mut World, source: Entity, retry: Retry) {
+    let mut awaited = take(&mut *world.get_resource_or_init::<AwaitedTargets>());
+    if awaited.sources.len() >= awaited.limit {
+        let mut met = EntityHashMap::<SmallVec<[usize; 1]>>::default();
+        awaited.sources.retain(|&(source, retry)| {
+            let known = met.entry(source).or_default();
+            let is_new = !known.contains(&(retry as usize));
+            known.push(retry as usize);
+            is_new && world.entities().contains_spawned(source)
+        });
+        awaited.limit = 2 * awaited.sources.len().max(32);
+    }
+    awaited.sources.push((source, retry));
+    *world.get_resource_or_init::<AwaitedTargets>() = awaited;
 }
 
 fn retry_awaited(world: &mut World) {
     let Some(mut awaited) = world.get_resource_mut::<AwaitedTargets>() else { return };
-    for (source, retry) in take(&mut awaited.0) {
+    for (source, retry) in take(&mut awaited.sources) {
         retry(world, source);
     }
 }
@@ -104,6 +128,22 @@ pub(crate) fn maintain(world: &mut World) {
 mod tests {
     use super::*;
     use crate::ops::register::store::ensure_store;
+
+    #[test]
+    fn sources_that_are_gone_are_not_awaited_for_ever() {
+        let mut world = World::new();
+        let kept = world.spawn_empty().id();
+        for _ in 0..1000 {
+            let source = world.spawn_empty().id();
+            for source in [source, kept] {
+                await_target(&mut world, source, |_, _| ());
+            }
+            world.despawn(source);
+        }
+        let awaited = world.resource::<AwaitedTargets>();
+        assert!(awaited.sources.len() < 100, "{}", awaited.sources.len());
+        assert!(awaited.sources.iter().any(|&(source, _)| source == kept));
+    }
 
     #[test]
     fn dependents_that_would_never_be_despawned_are_named() {

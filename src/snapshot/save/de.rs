@@ -20,7 +20,7 @@ use serde::{
 
 /// Reads [`SavedPairs`] with any format of serde. Types of values must be registered.
 ///
-/// What it reads may be anything: the only thing that is promised of it is its form. [`SavedPairs::load`] checks the rest.
+/// It checks the form of the file and nothing else. [`SavedPairs::load`] checks the contents.
 #[derive(Clone, Copy)]
 pub struct SavedPairsDeserializer<'a> {
     types: &'a TypeRegistry,

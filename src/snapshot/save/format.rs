@@ -17,9 +17,9 @@ pub(super) struct SaveFormat {
     pub(super) aliases: HashMap<String, String>,
 }
 
-/// What a program says about its saves.
+/// Reading saves of older versions of a program, directly on the [`World`].
 pub trait WorldSaveExt {
-    /// Lets saves call a relation by a former name.
+    /// Lets saves name a relation by a former name.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
@@ -30,12 +30,12 @@ pub trait WorldSaveExt {
     /// ```
     fn add_relation_alias(&mut self, former: impl Into<String>, now: impl Into<String>) -> &mut Self;
 
-    /// Sets the version that saves get from now on, and how those of older versions are brought to it: a function that changes
-    /// the save, and is told its version. It runs before anything is looked up in the world. The version is 0 until this is
+    /// Sets the version of saves from now on, and a function that migrates older ones: it gets the save and its
+    /// version, and changes the save. It runs before anything is looked up in the world. The version is 0 until this is
     /// called.
     ///
-    /// A value keeps the type path that it was saved with: for a type whose fields have changed, keep the old one registered
-    /// under another name with `#[type_path = ".."]`, and convert.
+    /// A value is read as the type that it was saved with. If the fields of a type have changed, keep the old type
+    /// registered, with `#[type_path = ".."]` under its old path, and convert the values.
     fn set_save_version(
         &mut self,
         version: u32,

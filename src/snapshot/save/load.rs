@@ -42,17 +42,18 @@ pub struct LoadedPairs {
 }
 
 impl SavedPairs {
-    /// Gives the entities of the save the pairs that it says: exactly these of the relations that are in it, for the entities
-    /// that are in it.
+    /// Makes the pairs of the saved entities those of the save, for the relations in it: missing pairs are inserted,
+    /// others removed.
     ///
-    /// An entity of the world that has the [`SaveId`] of one of the save is that one; for the others entities are spawned, with
-    /// `SaveId` and `Name`. So loading a save again changes what differs and duplicates nothing.
-    /// [`load_with`](Self::load_with) chooses otherwise.
+    /// A saved entity is the entity of the world with the same [`SaveId`]. If there is none, an entity is spawned with
+    /// that `SaveId` and the saved `Name`. So loading a save again changes only what differs and spawns nothing twice.
+    /// [`load_with`](Self::load_with) finds entities in another way.
     ///
     /// A save of an older version is [migrated](super::WorldSaveExt::set_save_version) first.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its place. Then no pair has changed, and what was spawned is despawned.
+    /// The first mistake, with its place in the save. Then no pair has changed, and spawned entities are despawned
+    /// again.
     pub fn load(self, world: &mut World) -> Result<LoadedPairs, LoadError> {
         let mut known = HashMap::<u64, Entity>::default();
         let mut ids = world.query_filtered::<(Entity, &SaveId), AllEntities>();
@@ -67,11 +68,11 @@ impl SavedPairs {
         })
     }
 
-    /// [`load`](Self::load) with a function that says which entity of the world one of the save is, given its number; for
-    /// `None` one is spawned. It is not asked for the entities of types and relations.
+    /// [`load`](Self::load) with a function from the number of a saved entity to the entity of the world. If it returns
+    /// `None`, an entity is spawned. It is not called for the entities of types and relations.
     ///
     /// # Errors
-    /// As there.
+    /// As [`load`](Self::load).
     pub fn load_with(
         mut self,
         world: &mut World,

@@ -7,18 +7,21 @@ use bevy_reflect::PartialReflect;
 /// The number of the form in which saves are written.
 pub(super) const FORMAT: u32 = 1;
 
-/// What an entity is called in saves. Entities without one are numbered when they are saved; loading inserts the number.
+/// Identifies an entity in saves, from one run of the program to the next.
+/// [`to_saved`](crate::snapshot::PairSnapshot::to_saved) numbers entities that have none, without inserting the
+/// component; [`load`](SavedPairs::load) and [`insert_save_ids`](crate::snapshot::PairSnapshot::insert_save_ids) insert it.
 ///
 /// No two entities may have the same. Clones get none.
 #[derive(Component, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[component(immutable, clone_behavior = Ignore)]
 pub struct SaveId(pub u64);
 
-/// A snapshot of pairs in which nothing refers to a world: entities are numbers, relations are names, values are reflected.
+/// A snapshot of pairs in which nothing refers to a world: entities are numbers, relations are names, values are
+/// reflected.
 ///
-/// [`PairSnapshot::to_saved`](crate::snapshot::PairSnapshot::to_saved) makes it, [`SavedPairsSerializer`](super::SavedPairsSerializer)
-/// writes it with any format of serde, [`SavedPairsDeserializer`](super::SavedPairsDeserializer) reads it, and
-/// [`load`](Self::load) brings it into a world.
+/// [`PairSnapshot::to_saved`](crate::snapshot::PairSnapshot::to_saved) makes it,
+/// [`SavedPairsSerializer`](super::SavedPairsSerializer) writes it with any format of serde,
+/// [`SavedPairsDeserializer`](super::SavedPairsDeserializer) reads it, and [`load`](Self::load) brings it into a world.
 ///
 /// | field of the file | meaning |
 /// |---|---|
@@ -29,9 +32,9 @@ pub struct SaveId(pub u64);
 /// | `sources` | numbers of the entities whose pairs these are, if it is not all |
 /// | `relations` | a list of `name`, `pairs`, and `orders` of sources |
 ///
-/// A pair is a tuple of source, target, and a value if there is one, as a map of its type path to it. Entities are named by
-/// their number in the list, also inside of values. The pairs of a symmetric relation are listed in both directions, with the
-/// value in one.
+/// A pair is a tuple of source, target, and a value if there is one, as a map of its type path to it. Entities are
+/// named by their number in the list, also inside of values. The pairs of a symmetric relation are listed in both
+/// directions, with the value in one.
 #[derive(Default, Debug)]
 pub struct SavedPairs {
     /// The version of the program that wrote it.

@@ -18,6 +18,7 @@ use alloc::{
     vec::Vec,
 };
 use bevy_ecs::{
+    archetype::Archetype,
     entity::{Entity, EntityHashMap, EntityHashSet, EntityMapper},
     name::Name,
     reflect::AppTypeRegistry,
@@ -27,23 +28,72 @@ use bevy_platform::collections::{HashMap, HashSet};
 use bevy_reflect::{PartialReflect, TypeRegistry};
 
 impl PairSnapshot {
-    /// Makes a save of the snapshot, with the names that entities, relations and types have in the world.
+    /// Turns the snapshot into data that serde can write, with the names that entities, relations and types have in the
+    /// world.
     ///
     /// Values are saved by reflection: their types must be registered in the world's [`AppTypeRegistry`], with
-    /// `#[reflect(MapEntities)]` if there are entities in them. Entities are listed by their [`SaveId`], those without one in
-    /// order of their index: a save that is loaded and made again is equal.
+    /// `#[reflect(MapEntities)]` if there are entities in them. Entities are listed by their [`SaveId`]. Those without
+    /// one are numbered in order of their index, in the save only: loading it into this same world spawns them a second
+    /// time, unless [`insert_save_ids`](Self::insert_save_ids) was called before. A save that is loaded into an empty
+    /// world and made again is equal.
     ///
     /// # Errors
-    /// If something has no name, or its type is not registered.
+    /// If a relation has no unique name, or a type is not registered.
     pub fn to_saved(&self, world: &World) -> Result<SavedPairs, SaveError> {
+        self.with_writer(world, Self::write).map(Option::unwrap_or_default)
+    }
+
+    /// Gives each entity of the snapshot that has no [`SaveId`] one that no other entity of the world has, so that a save
+    /// can be loaded into this same world.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{prelude::*, snapshot::{PairFilter, PairSnapshot}};
+    /// # #[derive(Relation)]
+    /// # struct Likes;
+    /// # let mut world = World::new();
+    /// let ann = world.spawn_empty().id();
+    /// let ben = world.spawn(Pair(Likes, ann)).id();
+    /// let snapshot = PairSnapshot::take(&mut world, PairFilter::all())?;
+    /// snapshot.insert_save_ids(&mut world)?;
+    /// let saved = snapshot.to_saved(&world)?;
+    ///
+    /// world.remove_pair::<Likes>(ben, ann);
+    /// saved.load(&mut world)?;
+    /// assert!(world.has_pair::<Likes>(ben, ann));
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`to_saved`](Self::to_saved). Nothing is inserted then.
+    pub fn insert_save_ids(&self, world: &mut World) -> Result<(), SaveError> {
+        let listed = self.with_writer(world, |_, writer| writer.entities())?;
+        for (entity, id) in listed.into_iter().flat_map(|listed| listed.new_ids) {
+            // Observers of those before may have despawned it.
+            if let Ok(mut entity) = world.get_entity_mut(entity) {
+                entity.insert_if_new(SaveId(id));
+            }
+        }
+        Ok(())
+    }
+
+    /// `None` if the world has no pairs.
+    fn with_writer<T>(
+        &self,
+        world: &World,
+        run: impl FnOnce(&Self, Writer<'_>) -> Result<T, SaveError>,
+    ) -> Result<Option<T>, SaveError> {
         if self.world != world.id() {
             return Err(SaveError::OtherWorld);
         }
-        let Some(store) = fetch::store(world) else { return Ok(SavedPairs::default()) };
+        let Some(store) = fetch::store(world) else { return Ok(None) };
         let no_types = TypeRegistry::empty();
         let types = world.get_resource::<AppTypeRegistry>().map(|types| types.read());
         let types = types.as_deref().unwrap_or(&no_types);
-        let writer = Writer { snapshot: self, types, names: Names { world, store, types } };
+        run(self, Writer { snapshot: self, types, names: Names { world, store, types } }).map(Some)
+    }
+
+    fn write(&self, writer: Writer<'_>) -> Result<SavedPairs, SaveError> {
         let listed = writer.entities()?;
         let mut relations = Vec::new();
         for kept in &self.relations {
@@ -56,7 +106,7 @@ impl PairSnapshot {
         let mut sources = self.filter.chosen().map(|chosen| listed.numbers_of(chosen));
         sources.iter_mut().for_each(|sources| sources.sort_unstable());
         Ok(SavedPairs {
-            version: world.get_resource::<SaveFormat>().map_or(0, |format| format.version),
+            version: writer.names.world.get_resource::<SaveFormat>().map_or(0, |format| format.version),
             all_relations: self.filter.is_all(),
             entities: listed.entities,
             sources,
@@ -69,6 +119,8 @@ impl PairSnapshot {
 struct Listed {
     entities: Vec<SavedEntity>,
     numbers: EntityHashMap<u32>,
+    /// Those that have no id, with what they are called in the save.
+    new_ids: Vec<(Entity, u64)>,
 }
 
 impl Listed {
@@ -128,7 +180,8 @@ impl Writer<'_> {
         listed.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let numbers =
             listed.iter().enumerate().map(|(number, &(_, entity))| (entity, number as u32)).collect();
-        Ok(Listed { entities: listed.into_iter().map(|(entity, _)| entity).collect(), numbers })
+        let entities = listed.into_iter().map(|(entity, _)| entity).collect();
+        Ok(Listed { entities, numbers, new_ids: ids.new })
     }
 
     /// The ids that entities have.
@@ -143,7 +196,12 @@ impl Writer<'_> {
                 return Err(SaveError::SameId { first, second, id });
             }
         }
-        Ok(Ids { used: owners.into_keys().collect(), next: 0 })
+        let mut used: HashSet<u64> = owners.into_keys().collect();
+        let component = world.component_id::<SaveId>();
+        let holders = world.archetypes().iter().filter(|it| component.is_some_and(|id| it.contains(id)));
+        let others = holders.flat_map(Archetype::entities);
+        used.extend(others.filter_map(|entity| world.get::<SaveId>(entity.id())).map(|id| id.0));
+        Ok(Ids { used, next: 0, new: Vec::new() })
     }
 
     fn entity(&self, entity: Entity, ids: &mut Ids) -> Result<SavedEntity, SaveError> {
@@ -163,7 +221,7 @@ impl Writer<'_> {
             return info.map(|info| SavedEntity::Type(info.type_path().into())).ok_or_else(unknown);
         }
         let world = self.names.world;
-        let id = world.get::<SaveId>(entity).map_or_else(|| ids.next(), |id| id.0);
+        let id = world.get::<SaveId>(entity).map_or_else(|| ids.next_for(entity), |id| id.0);
         let name = world.get::<Name>(entity).map(|name| String::from(name.as_str()));
         Ok(SavedEntity::Entity { id, name })
     }
@@ -215,16 +273,20 @@ impl Writer<'_> {
 
 /// The ids of entities that have none.
 struct Ids {
+    /// Those that entities of the world have, in the save or not.
     used: HashSet<u64>,
     next: u64,
+    new: Vec<(Entity, u64)>,
 }
 
 impl Ids {
-    fn next(&mut self) -> u64 {
+    fn next_for(&mut self, entity: Entity) -> u64 {
         while self.used.contains(&self.next) {
             self.next += 1;
         }
+        let id = self.next;
         self.next += 1;
-        self.next - 1
+        self.new.push((entity, id));
+        id
     }
 }
