@@ -26,7 +26,7 @@ const LAYERS: &[&[&str]] = &[
     &["query", "system_param", "islands", "disabling", "mirror"],
     &["world"],
     &["expr"],
-    &["prefab", "scene", "snapshot", "debug"],
+    &["prefab", "scene", "snapshot", "debug", "live"],
     &["plugin"],
 ];
 

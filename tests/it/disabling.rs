@@ -467,7 +467,8 @@ fn an_entity_is_disabled_exactly_if_there_is_a_cause() {
             world.check_pairs().unwrap();
         }
     }
-    assert!(cfg!(miri) || met[0].min(met[1]) > fewer(100), "{met:?}");
+    // A few short histories meet one of the two only.
+    assert!(fewer(100) < 100 || met[0].min(met[1]) > 100, "{met:?}");
     take_reported_errors();
 }
 

@@ -23,6 +23,7 @@ mod constraint_checks;
 mod constraint_commands;
 mod constraint_model;
 mod debug_drawing;
+mod deltas;
 #[cfg(not(miri))]
 mod determinism;
 mod disabling;
@@ -32,6 +33,8 @@ mod errors;
 mod event_adopted;
 mod event_observers;
 mod events;
+#[cfg(feature = "serialize")]
+mod everyday;
 mod expr;
 mod expr_fields;
 mod expr_fuzz;
@@ -53,6 +56,7 @@ mod expr_plans;
 mod expr_refused;
 mod expr_rows;
 mod expr_run;
+mod expr_scans;
 mod expr_semantics;
 mod expr_semantics_flecs;
 mod expr_semantics_hostile;
@@ -72,11 +76,13 @@ mod idle;
 mod inheritance;
 mod islands;
 mod islands_model;
+mod kept_components;
 mod keyed;
 mod keyed_expr;
 mod keyed_model;
 mod keyed_observers;
 mod lifecycle;
+mod live;
 mod long_lists;
 mod many_relations;
 mod marker;
@@ -86,6 +92,8 @@ mod mirror;
 mod mirror_hostile;
 #[cfg(feature = "bevy_reflect")]
 mod mirror_model;
+#[cfg(feature = "bevy_reflect")]
+mod mirror_receive;
 #[cfg(feature = "bevy_reflect")]
 mod mirror_refused;
 #[cfg(feature = "serialize")]
@@ -111,10 +119,13 @@ mod prefabs_model;
 #[cfg(feature = "serialize")]
 mod prefabs_restored;
 mod propagate;
+mod propagated;
 mod reads;
 mod removal_causes;
 mod removed_pairs;
 mod replacing;
+mod rollups;
+mod rollups_model;
 mod scale;
 mod scopes;
 mod search;
@@ -123,6 +134,7 @@ mod snapshots;
 mod snapshots_model;
 #[cfg(feature = "serialize")]
 mod snapshots_refused;
+mod snapshots_respawned;
 #[cfg(feature = "serialize")]
 mod snapshots_saves;
 mod source_rules;

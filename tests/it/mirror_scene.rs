@@ -191,3 +191,59 @@ fn targets_outside_are_reported_and_not_made_up() {
     let errors = take_reported_errors();
     assert!(matches!(&*errors, [error] if error.contains("not alive")), "{errors:?}");
 }
+
+#[derive(Relation, Reflect, Clone)]
+#[relation(exclusive, on_last_source = Despawn)]
+struct Stays;
+
+fn in_scene(world: &mut World, source: Entity, target: Entity) {
+    let component = MirroredPairs::from_iter([(Stays, target)]);
+    world.entity_mut(source).insert_with_relationship_hook_mode(component, RelationshipHookMode::Skip);
+    world.check_pairs().unwrap();
+}
+
+#[test]
+fn a_target_that_loses_its_last_source_in_the_middle_of_a_scene_stays_until_the_scene_is_complete() {
+    let mut world = world_that_records_errors();
+    world.mirror_pairs::<Stays>().unwrap();
+    let [ann, ben, inn, old_inn, barn] = spawn(&mut world);
+    world.insert_pair(ann, Stays, inn).unwrap();
+    world.insert_pair(ben, Stays, old_inn).unwrap();
+    in_scene(&mut world, ann, barn);
+    in_scene(&mut world, ben, barn);
+    assert!(world.get_entity(inn).is_ok() && world.get_entity(old_inn).is_ok());
+    // The scene goes on, with components of the inn and a new guest of it.
+    in_scene(&mut world, ben, inn);
+    world.maintain_pairs();
+    assert!(world.get_entity(inn).is_ok(), "it has a guest again");
+    assert!(world.get_entity(old_inn).is_err());
+    assert!(world.pairs::<Stays>().sources(inn).eq([ben]));
+
+    // Verbs wait for no scene.
+    in_scene(&mut world, ann, inn);
+    assert!(world.get_entity(barn).is_ok());
+    world.remove_pair::<Stays>(ann, inn);
+    world.remove_pair::<Stays>(ben, inn);
+    assert!(world.get_entity(inn).is_err() && world.get_entity(barn).is_ok());
+    world.maintain_pairs();
+    assert!(world.get_entity(barn).is_err());
+    world.check_pairs().unwrap();
+    assert_eq!(take_reported_errors(), [""; 0]);
+}
+
+#[test]
+fn a_target_that_a_scene_has_left_without_a_source_may_go_or_be_used_before_the_scene_is_complete() {
+    let mut world = world_that_records_errors();
+    world.mirror_pairs::<Stays>().unwrap();
+    let [ann, ben, inn, barn, mill] = spawn(&mut world);
+    world.insert_pair(ann, Stays, inn).unwrap();
+    world.insert_pair(ben, Stays, barn).unwrap();
+    in_scene(&mut world, ann, mill);
+    in_scene(&mut world, ben, mill);
+    world.despawn(inn);
+    world.despawn(ann);
+    world.clear_pairs();
+    world.maintain_pairs();
+    assert!(world.get_entity(barn).is_ok(), "no pair is left that says anything");
+    world.check_pairs().unwrap();
+}

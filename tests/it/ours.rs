@@ -150,6 +150,51 @@ impl Ours {
         Self { world, model: model.clone(), entities, nodes, components }
     }
 
+    /// The entities, by their nodes.
+    pub(crate) fn entities(&self) -> &[Entity] {
+        &self.entities
+    }
+
+    /// Gives an entity the component with this number, in place of the one it has.
+    pub(crate) fn insert_component(&mut self, entity: Entity, number: usize, other: Entity) {
+        let Ok(mut entity) = self.world.get_entity_mut(entity) else { return };
+        match number {
+            0 => entity.insert(First(1)),
+            2 => entity.insert(Movement { value: other }),
+            3 => entity.insert(Health { number: i64::from(other.index_u32() % 5) - 1 }),
+            _ => entity.insert(Second(1)),
+        };
+    }
+
+    /// Takes it away.
+    pub(crate) fn remove_component(&mut self, entity: Entity, number: usize) {
+        let Ok(mut entity) = self.world.get_entity_mut(entity) else { return };
+        match number {
+            0 => entity.remove::<First>(),
+            2 => entity.remove::<Movement>(),
+            3 => entity.remove::<Health>(),
+            _ => entity.remove::<Second>(),
+        };
+    }
+
+    /// Writes into components that are there.
+    pub(crate) fn write_in_place(&mut self, entity: Entity, other: Entity) {
+        if let Some(mut movement) = self.world.get_mut::<Movement>(entity) {
+            movement.value = other;
+        }
+        if let Some(mut health) = self.world.get_mut::<Health>(entity) {
+            health.number = -health.number;
+        }
+    }
+
+    /// Makes the resource, or removes it.
+    pub(crate) fn toggle_resource(&mut self) {
+        match self.world.contains_resource::<Clock>() {
+            true => drop(self.world.remove_resource::<Clock>()),
+            false => self.world.insert_resource(Clock),
+        }
+    }
+
     /// The text that this world understands.
     pub(crate) fn text(&self, expr: &Expr) -> String {
         expr.text(Names::Numbers(&self.model, &self.numbers()))

@@ -2,14 +2,14 @@
 
 use crate::{
     common::{all_entities, panic_message, take_reported_errors},
-    prefabs::{Armor, Health, Likes, children, world},
+    prefabs::{Armor, Health, Likes, children, set_rule, world},
 };
 use bevy_ecs::prelude::*;
 use bevy_relations::{
     error::InstantiateError,
     prefab::{CommandsPrefabExt, Prefab, SlotOf, WorldPrefabExt},
     prelude::*,
-    relation::Wildcard,
+    relation::{OnInstantiate, Wildcard},
 };
 
 /// Of a part, so that observers can wait for it.
@@ -222,6 +222,21 @@ fn a_batch_notices_another_order_of_the_parts() {
     let all = world.instantiate_batch(known.prefab, 3).unwrap();
     let found: Vec<_> = all.iter().map(|&ship| numbers(&world, ship)).collect();
     assert_eq!(found, [[1, 2, 3, 4], [4, 2, 3, 1], [4, 2, 3, 1]]);
+    world.check_pairs().unwrap();
+}
+
+#[test]
+fn a_batch_notices_another_rule_of_a_component() {
+    let (mut world, known) = numbered();
+    let mut first = true;
+    when(&mut world, 4, move |commands, _, _| {
+        if core::mem::take(&mut first) {
+            commands.queue(|world: &mut World| set_rule::<Health>(world, OnInstantiate::DontInherit));
+        }
+    });
+    let all = world.instantiate_batch(known.prefab, 3).unwrap();
+    let found: Vec<_> = all.iter().map(|&ship| world.get::<Health>(ship).is_some()).collect();
+    assert_eq!(found, [true, false, false]);
     world.check_pairs().unwrap();
 }
 

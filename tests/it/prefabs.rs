@@ -285,6 +285,52 @@ fn a_variant_is_an_instance_that_has_instances() {
     check(&world);
 }
 
+/// Copied, too.
+#[derive(Component, Clone, Copy, PartialEq, Debug)]
+struct Speed(u32);
+
+#[derive(Component, Clone, Copy, PartialEq, Debug)]
+struct Shield(u32);
+
+#[test]
+fn what_a_variant_lacks_comes_from_its_base() {
+    let mut world = world();
+    let [crew, dock] = [world.spawn_empty().id(), world.spawn_empty().id()];
+    let base = world.spawn((Prefab, Health(100))).id();
+    let cabin = world.spawn((Name::new("cabin"), ChildOf(base))).id();
+    let variant = world.spawn((Prefab, Pair(IsA, base))).id();
+    let of_variant = world.spawn((Prefab, Pair(IsA, variant))).id();
+    // Given late, taken away, and a pair with a part, which is the base's own.
+    world.entity_mut(base).insert((Speed(7), Pair(Likes, crew), Pair(Likes, cabin), Pair(Likes, base)));
+    world.entity_mut(variant).remove::<Health>();
+    world.entity_mut(of_variant).remove::<Health>().insert(Pair(Likes, dock));
+    world.spawn((Name::new("late"), ChildOf(base)));
+    let check_ship = |world: &World, ship: Entity| {
+        assert_eq!(
+            (world.get::<Health>(ship), world.get::<Speed>(ship)),
+            (Some(&Health(100)), Some(&Speed(7)))
+        );
+        assert_eq!(world.pairs::<Likes>().targets(ship).collect::<Vec<_>>(), [dock, crew]);
+        assert_eq!(names_of_children(world, ship), ["cabin"]);
+    };
+    let ship = world.instantiate(of_variant).unwrap();
+    check_ship(&world, ship);
+    for ship in world.instantiate_batch(of_variant, 2).unwrap() {
+        check_ship(&world, ship);
+    }
+    // What the ship has itself counts before what comes from far.
+    let own = world.spawn((Speed(1), Pair(IsA, of_variant))).id();
+    assert_eq!(world.get::<Speed>(own), Some(&Speed(1)));
+    // A part that is an instance of something gives what its base gets later, too.
+    let fleet = world.spawn(Prefab).id();
+    world.spawn((ChildOf(fleet), Pair(IsA, variant)));
+    world.entity_mut(base).insert((Shield(3), Speed(8)));
+    let fleet = world.instantiate(fleet).unwrap();
+    let flagship = world.entity(children(&world, fleet)[0]);
+    assert_eq!((flagship.get::<Shield>(), flagship.get::<Speed>()), (Some(&Shield(3)), Some(&Speed(7))));
+    check(&world);
+}
+
 #[test]
 fn several_prefabs_give_in_order() {
     let mut world = world();

@@ -42,7 +42,7 @@ impl Model {
     /// Gives an instance what it has not.
     fn instantiate(&mut self, prefab: usize, instance: usize) {
         self.0[instance].bases.push(prefab);
-        let health = self.0[prefab].health;
+        let health = self.health(prefab);
         let own = &mut self.0[instance];
         own.health = own.health.or(health);
         for child in self.0[prefab].children.clone() {
@@ -53,11 +53,17 @@ impl Model {
     fn copy(&mut self, part: usize, parent: usize) {
         let node = self.0[part].clone();
         let is_prefab = self.0[parent].is_prefab;
-        let copy = self.add(Node { serial: None, is_prefab, children: Vec::new(), ..node.clone() });
+        let health = self.health(part);
+        let copy = self.add(Node { health, serial: None, is_prefab, children: Vec::new(), ..node.clone() });
         self.attach(copy, parent);
         for child in node.children {
             self.copy(child, copy);
         }
+    }
+
+    /// What a copy gets.
+    fn health(&self, node: usize) -> Option<u32> {
+        self.0[node].health.or_else(|| self.0[node].bases.iter().find_map(|&base| self.health(base)))
     }
 
     fn armor(&self, node: usize) -> Option<u32> {

@@ -291,3 +291,49 @@ fn a_save_of_some_sources_keeps_the_other_symmetric_pairs_of_their_targets() {
     assert!(world.has_pair::<Meets>(b, a) && world.has_pair::<Meets>(b, c));
     world.check_pairs().unwrap();
 }
+
+#[test]
+fn with_inserted_ids_a_save_is_loaded_into_the_world_that_it_is_of() {
+    let mut world = World::new();
+    register_types(&mut world);
+    let other = world.spawn(SaveId(0)).id();
+    let [a, b, c] = [(); 3].map(|()| world.spawn_empty().id());
+    world.entity_mut(c).insert(SaveId(2));
+    world.insert_pair(a, Hates, b).unwrap();
+    world.insert_pair(b, Hates, c).unwrap();
+    world.insert_pair(a, Met { witness: other }, c).unwrap();
+    let snapshot = take(&mut world);
+    // One is gone by then, and comes back as another entity.
+    world.despawn(b);
+    snapshot.insert_save_ids(&mut world).unwrap();
+    let mut ids: Vec<u64> = world.query::<&SaveId>().iter(&world).map(|id| id.0).collect();
+    ids.sort_unstable();
+    assert_eq!((ids.len(), ids[0]), (3, 0));
+    ids.dedup();
+    assert_eq!(ids.len(), 3, "no two are the same");
+    assert_eq!((world.get(other), world.get(c)), (Some(&SaveId(0)), Some(&SaveId(2))));
+    let saved = snapshot.to_saved(&world).unwrap();
+    world.remove_pairs::<Met>(a);
+    saved.load(&mut world).unwrap();
+    assert_eq!(world.pair_value::<Met>(a, c).map(|met| met.witness), Some(other));
+    let again = world.pairs::<Hates>().target(a).unwrap();
+    assert_ne!(again, b);
+    assert!(world.has_pair::<Hates>(again, c));
+    assert_eq!(world.query::<&SaveId>().iter(&world).count(), 4);
+    world.check_pairs().unwrap();
+}
+
+#[test]
+fn ids_are_inserted_into_all_entities_or_none() {
+    let mut world = World::new();
+    register_types(&mut world);
+    let [a, b, c] = [(); 3].map(|()| world.spawn_empty().id());
+    world.entity_mut(a).insert(SaveId(1));
+    world.entity_mut(b).insert(SaveId(1));
+    world.insert_pair(a, Hates, b).unwrap();
+    world.insert_pair(c, Hates, b).unwrap();
+    let snapshot = take(&mut world);
+    assert!(matches!(snapshot.insert_save_ids(&mut world), Err(SaveError::SameId { .. })));
+    assert_eq!(world.get::<SaveId>(c), None);
+    assert!(matches!(snapshot.insert_save_ids(&mut World::new()), Err(SaveError::OtherWorld)));
+}

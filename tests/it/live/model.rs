@@ -1,0 +1,190 @@
+//! Random expressions, kept while the world changes at random: their rows are those of a run from scratch.
+//!
+//! `CASES=20000 SEED=2 cargo test --profile histories --test it -- live::model` plays more.
+
+use super::{changes::Changing, fresh_rows, kept_rows};
+use crate::{
+    common::fewer,
+    oracle::random::{self, Random},
+};
+use bevy_relations::{
+    expr::{CompiledExpr, PairExpr, Row},
+    live::LiveExpr,
+};
+use std::env;
+
+/// Expressions that are kept in one world.
+const PER_WORLD: u64 = 4;
+
+/// Updates in the life of one world.
+const UPDATES: usize = 8;
+
+/// A number that the one who runs the test may choose.
+fn chosen(name: &str, otherwise: u64) -> u64 {
+    env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+/// What the variables of rows are, in order.
+fn variables<'a>(rows: impl Iterator<Item = Row<'a>>) -> Vec<String> {
+    let mut rows: Vec<_> = rows.map(|row| format!("{row:?}")).collect();
+    rows.sort_unstable();
+    rows
+}
+
+/// What is left of a sorted list without what another has.
+fn minus(all: &[String], without: &[String]) -> Vec<String> {
+    let mut without = without.iter().peekable();
+    let mut left = Vec::new();
+    for row in all {
+        while without.next_if(|other| *other < row).is_some() {}
+        if without.next_if(|other| *other == row).is_none() {
+            left.push(row.clone());
+        }
+    }
+    left
+}
+
+/// Terms that hold now and then, about what every random world has.
+const TERMS: [&str; 44] = [
+    "Red",
+    "Big",
+    "Armor",
+    "Shield",
+    "Red($x)",
+    "Old($x)",
+    "Armor($x)",
+    "!Red",
+    "!Armor",
+    "!Big($x)",
+    "!Shield",
+    "(Likes, $x)",
+    "(Eats, $x)",
+    "(Docked, $x)",
+    "(Knows, $x)",
+    "(Located, $x)",
+    "(Within, $x)",
+    "(Likes, *)",
+    "Likes($x, $this)",
+    "Likes($x, $y)",
+    "(Follows, _)",
+    "(*, $x)",
+    "($r, $x)",
+    "(Owns, $x)",
+    "(Likes, e1)",
+    "?(Likes, $x)",
+    "?(Docked, $y)",
+    "?Red",
+    "?Armor(up ChildOf)",
+    "!(Likes, $x)",
+    "!(Located, $x)",
+    "!(Eats, *)",
+    "Armor(up ChildOf)",
+    "Red(self|up Mounted)",
+    "!Big(up Follows)",
+    "Shield($x|up|all Located)",
+    "Red(down Follows)",
+    "Red || Big",
+    "(Likes, $x) || (Eats, $x)",
+    "Armor || (Docked, $y)",
+    "!{ (Likes, $u), Red($u) }",
+    "!{ (Eats, $u), Likes($u, $v), !Old($v) }",
+    "!{ (Likes, $u), Armor($u|up ChildOf) }",
+    "!{ Likes($u, $x), !{ Eats($u, $v), Red($v) } }",
+];
+
+/// A few of them.
+fn common_expr(random: &mut Random) -> String {
+    let terms: Vec<_> = (0..1 + random.below(4)).map(|_| random.pick(&TERMS)).collect();
+    terms.join(", ")
+}
+
+struct Kept {
+    text: String,
+    fresh: CompiledExpr,
+    live: LiveExpr,
+}
+
+/// How much was played.
+#[derive(Default, Debug)]
+struct Played {
+    updates: usize,
+    incremental: usize,
+    with_rows: usize,
+    changed: usize,
+}
+
+fn play(seed: u64, case: u64, played: &mut Played) {
+    let mut random = Random::new(seed, case);
+    let model = random::world(&mut random);
+    let exprs: Vec<_> = (0..PER_WORLD).map(|_| random::expr(&mut random, &model)).collect();
+    let mut changing = Changing::new(&model, Random::new(seed ^ 0x5eed, case), true);
+    let mut texts: Vec<_> = exprs.iter().map(|expr| changing.ours.text(expr)).collect();
+    texts.extend((0..PER_WORLD).map(|_| common_expr(&mut random)));
+    let mut all = Vec::new();
+    for text in texts {
+        let Ok(parsed) = PairExpr::parse(&*text) else { continue };
+        let Ok(fresh) = parsed.compile(changing.world()) else { continue };
+        let mut live = parsed.live(changing.world()).expect("it compiles");
+        live.track_moves();
+        all.push(Kept { text, fresh, live });
+    }
+    let mut before: Vec<Vec<String>> = all.iter().map(|_| Vec::new()).collect();
+    for step in 0..UPDATES {
+        let changes = if step == 0 { 0 } else { changing.change() };
+        for (kept, before) in all.iter_mut().zip(&mut before) {
+            kept.live.update(changing.world()).unwrap();
+            let world = &changing.ours.world;
+            let (expected, found) = (fresh_rows(world, &mut kept.fresh), kept_rows(world, &kept.live));
+            if expected != found {
+                let only = |a: &[String], b: &[String]| -> Vec<String> {
+                    a.iter().filter(|row| !b.contains(row)).cloned().collect()
+                };
+                panic!(
+                    "seed {seed}, case {case}, step {step}, after {changes} changes: {}\nlacks {:#?}\nhas {:#?}\n{}{}",
+                    kept.text,
+                    only(&expected, &found),
+                    only(&found, &expected),
+                    kept.live.explain(),
+                    kept.fresh.explain(world).unwrap(),
+                );
+            }
+            for &entity in changing.entities() {
+                let rows = kept.live.rows_of(world, entity).unwrap().count();
+                let of_entity = |row: &&String| row.starts_with(&format!("Row {{ this: {entity:?}"));
+                assert_eq!(rows, found.iter().filter(of_entity).count(), "{}", kept.text);
+                assert_eq!(kept.live.contains(entity), rows > 0, "{}", kept.text);
+            }
+            if step > 0 {
+                played.updates += 1;
+                played.incremental += usize::from(!kept.live.ran_whole());
+                played.with_rows += usize::from(!found.is_empty());
+                played.changed +=
+                    usize::from(kept.live.entered(world).unwrap().count() > 0 && !kept.live.ran_whole());
+            }
+            let vars = variables(kept.live.rows(world).unwrap());
+            let [entered, left] =
+                [variables(kept.live.entered(world).unwrap()), variables(kept.live.left(world).unwrap())];
+            // A wildcard may be another, which these do not say.
+            assert_eq!(minus(&entered, &left), minus(&vars, before), "{}", kept.text);
+            assert_eq!(minus(&left, &entered), minus(before, &vars), "{}", kept.text);
+            assert!(kept.text.contains(['*', '.']) || minus(&entered, &left) == entered, "{}", kept.text);
+            *before = vars;
+        }
+    }
+}
+
+#[test]
+fn the_rows_of_live_expressions_are_those_of_a_run_from_scratch() {
+    let (seed, first) = (chosen("SEED", 1), chosen("FIRST", 0));
+    let cases = chosen("CASES", fewer(300) as u64);
+    let mut played = Played::default();
+    for case in first..first + cases {
+        if cases > 2000 && case % 1000 == 0 {
+            eprintln!("{case}: {played:?}");
+        }
+        play(seed, case, &mut played);
+    }
+    eprintln!("{played:?}");
+    assert!(cases < 100 || played.incremental * 5 > played.updates, "{played:?}");
+    assert!(cases < 100 || played.changed * 40 > played.updates, "{played:?}");
+}
