@@ -77,8 +77,8 @@ fn contradicts_symmetric(item: &Item, items: &[Item]) -> Option<String> {
     })
 }
 
-/// Both ends of a symmetric pair are sources: nothing that tells targets from sources goes with it. A source that goes takes
-/// along no target that may not go.
+/// Both ends of a symmetric pair are sources: nothing that tells targets from sources goes with it. A source that goes
+/// takes along no target that may not go.
 fn contradicts_sides(item: &Item, items: &[Item]) -> Option<String> {
     let is = |item: &Item, name: &str, value: &str| {
         item.name() == name && matches!(&item.value, Value::Variant(_, variant) if variant == value)

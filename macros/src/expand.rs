@@ -71,8 +71,8 @@ pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream
 }
 
 /// An implementation of `Component` that never holds. Its bound has a message that says what to write for a relation in
-/// place of a component, and the compiler shows that one: it shows a bound's own message, not that of the trait it belongs to,
-/// if the bound's type names a lifetime of its own.
+/// place of a component, and the compiler shows that one: it shows a bound's own message, not that of the trait it
+/// belongs to, if the bound's type names a lifetime of its own.
 fn not_a_component(input: &DeriveInput) -> TokenStream {
     let ident = &input.ident;
     let mut generics = bounded(input.generics.clone());

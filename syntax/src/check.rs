@@ -17,8 +17,8 @@ pub(super) fn check(ast: &Ast) -> Lexed<()> {
     check_repeats(&ast.clauses)
 }
 
-/// Checks what the grammar rules out, for an expression that was put together by hand. `scopes` stand around the clauses,
-/// and so many terms before them.
+/// Checks what the grammar rules out, for an expression that was put together by hand. `scopes` stand around the
+/// clauses, and so many terms before them.
 pub(super) fn check_built(clauses: &[Clause], scopes: usize, terms: &mut usize) -> Lexed<()> {
     for element in clauses.iter().flat_map(|clause| &clause.branches) {
         match element {

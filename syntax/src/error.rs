@@ -17,7 +17,8 @@ pub enum ExprErrorKind {
     OlderSpelling,
     /// The text follows the grammar, but says something that cannot be.
     Rule,
-    /// No component, relation, entity, field or key has this name; [`ExprError::suggestion`] may know the one that is meant.
+    /// No component, relation, entity, field or key has this name; [`ExprError::suggestion`] may know the one that is
+    /// meant.
     UnknownName,
     /// Several things have this name.
     AmbiguousName,

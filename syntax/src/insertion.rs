@@ -49,7 +49,8 @@ pub enum NewTermKind {
     },
 }
 
-/// An element, and the value that is written behind it. As a target it may be `$this`, otherwise it is a path, a type, or bits.
+/// An element, and the value that is written behind it. As a target it may be `$this`, otherwise it is a path, a type,
+/// or bits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewPart {
     /// What names it.
@@ -91,8 +92,8 @@ pub struct NewField {
     pub value: NewValue,
 }
 
-/// Reads what an entity is to get. A term of the query language that only asks is no mistake in the text, but why it cannot be
-/// inserted takes its place.
+/// Reads what an entity is to get. A term of the query language that only asks is no mistake in the text, but why it
+/// cannot be inserted takes its place.
 ///
 /// # Errors
 /// If the text does not follow the grammar, of an insertion or of a query, or is too long.

@@ -1,7 +1,7 @@
 //! Writing expressions down: reading what is written here gives the same expression.
 //!
-//! What is written sets the places of all parts, so that errors about an expression that was put together by calls point
-//! into its text.
+//! What is written sets the places of all parts, so that errors about an expression that was put together by calls
+//! point into its text.
 
 use super::{
     ast::{
