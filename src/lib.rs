@@ -26,6 +26,8 @@ pub mod names;
 pub mod prefab;
 pub mod query;
 pub mod relation;
+#[cfg(feature = "remote")]
+pub mod remote;
 #[cfg(feature = "scene")]
 pub mod scene;
 pub mod snapshot;

@@ -30,6 +30,8 @@ mod plan;
 mod result;
 mod text;
 
+#[cfg(feature = "remote")]
+pub(crate) use bind::NamedElement;
 pub(crate) use bind::{
     Atom, AtomId, BindContext, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm,
     BoundTraversal, ChainSource, Condition, Item, OrChain, PairAtom, Var, VarSet, bind,
@@ -39,6 +41,9 @@ pub(crate) use exec::{Batch, Executor, Output};
 pub(crate) use plan::{
     Column, FieldPlan, FieldShape, Operand, PhysicalPlan, ShapeElement, ShapeId, hidden, seedable, traits_of,
 };
+
+#[cfg(feature = "remote")]
+pub(crate) use result::{WrittenNames, bits};
 
 pub use bevy_relations_syntax::{
     ast::{Comparator, Literal},
