@@ -68,13 +68,23 @@ pub(super) struct Following {
     changes: Option<Changes>,
 }
 
+impl Following {
+    /// Whether something is still to be noted.
+    pub(super) fn wants(&self) -> bool {
+        self.wanted.is_some()
+    }
+}
+
 /// Has noted what is wanted by now.
 pub(super) fn follow(world: &mut World, following: &Mutex<Following>) {
     let lock = || following.lock().unwrap_or_else(PoisonError::into_inner);
     // Spawning observers runs users' code, which may come here.
     let Some(wanted) = lock().wanted.take() else { return };
     let changes = Changes::follow(world, &wanted);
-    lock().changes = Some(changes);
+    let mut following = lock();
+    if following.wanted.is_none() {
+        following.changes.get_or_insert(changes);
+    }
 }
 
 /// An expression whose rows are kept, and brought up to date by what changed.

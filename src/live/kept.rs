@@ -162,7 +162,9 @@ impl Moves {
             let differences = |before: u32| {
                 let mut fields = if self.is_relaid { FieldBits::ALL } else { FieldBits::default() };
                 let differs = |&column: &usize| value(came, column, row) != value(went, column, before);
-                (variables..columns).filter(differs).for_each(|column| fields.insert_column(column - variables));
+                (variables..columns)
+                    .filter(differs)
+                    .for_each(|column| fields.insert_column(column - variables));
                 fields
             };
             match before.iter().position(|&before| differences(before) == FieldBits::default()) {

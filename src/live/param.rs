@@ -7,8 +7,8 @@ use super::{
     kept::{RowKey, Settled},
 };
 use crate::expr::{
-    AnyExpression, Batch, BoundQuery, ExprParam, ExprQuery, ExprQueryState, ExprRunError, Expression,
-    ReadFields, Row, RowMut, VarId, WorldAccess,
+    AnyExpression, Batch, BoundQuery, ExprQuery, ExprQueryState, ExprRunError, Expression, PairExpr,
+    ReadFields, Row, RowMut, Var, VarId, WorldAccess,
 };
 use alloc::{
     string::{String, ToString},
@@ -23,7 +23,7 @@ use bevy_ecs::{
         ReadOnlySystemParam, SystemAccess, SystemMeta, SystemParam, SystemParamBuilder,
         SystemParamValidationError,
     },
-    world::{World, unsafe_world_cell::UnsafeWorldCell},
+    world::{DeferredWorld, World, unsafe_world_cell::UnsafeWorldCell},
 };
 use bevy_platform::{
     collections::HashMap,
@@ -174,9 +174,7 @@ impl LiveRows {
     fn any_moved(&self) -> bool {
         let moved = |batch: &Batch| batch.len > 0;
         let moves = self.live.moves();
-        moves.is_some_and(|moves| {
-            moved(&moves.entered) || moved(&moves.left) || !moves.altered.is_empty()
-        })
+        moves.is_some_and(|moves| moved(&moves.entered) || moved(&moves.left) || !moves.altered.is_empty())
     }
 
     /// Why a row counts as changed, whatever its fields hold.
@@ -232,7 +230,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
     /// O(1), and O(1) for each.
     pub fn rows_of(&self, entity: Entity) -> impl Iterator<Item = Row<'_>> {
         let kept = self.rows.live.kept().1;
-        kept.rows_with(crate::expr::Var::THIS, entity).map(self.reader(kept.batch()))
+        kept.rows_with(Var::THIS, entity).map(self.reader(kept.batch()))
     }
 
     fn reader<'a>(&'a self, rows: &'a Batch) -> impl Fn(usize) -> Row<'a> + Copy {
@@ -294,15 +292,15 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
             let before = self.rows.live.moves().is_some_and(|moves| !moves.altered.is_empty());
             before || !entered.is_empty() || !left.is_empty() || !altered.is_empty()
         };
-        let values = || self.rows().any(|row| (0..row.field_count()).any(|field| self.is_written(row, field)));
+        let values =
+            || self.rows().any(|row| (0..row.field_count()).any(|field| self.is_written(row, field)));
         moved || values()
     }
 
     /// Whether a row of this parameter is new since this system ran last, or one of its fields
     /// [has changed](Self::field_changed).
     pub fn row_changed(&self, row: Row<'_>) -> bool {
-        self.rows.change_of(row).is_some()
-            || (0..row.field_count()).any(|field| self.is_written(row, field))
+        self.rows.change_of(row).is_some() || (0..row.field_count()).any(|field| self.is_written(row, field))
     }
 
     /// Whether a field of a row has changed since this system ran last: the row is new, the value was written, or what
@@ -370,8 +368,7 @@ pub struct LiveQueryState<E: Expression, D: QueryData + 'static> {
 
 impl<E: Expression, D: QueryData + 'static> LiveQueryState<E, D> {
     fn new(query: ExprQueryState<E, D>, world: &mut World) -> Self {
-        let mut rows =
-            query.query().map(|query| LiveRows::new(query.clone(), WorldAccess::World(world), 0));
+        let mut rows = query.query().map(|query| LiveRows::new(query.clone(), WorldAccess::World(world), 0));
         if let Some(rows) = &mut rows {
             // What fails now is reported when the system runs.
             let _ = rows.live.start(world);
@@ -413,6 +410,14 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for LiveQuery<'_,
         follow(world, &state.following);
     }
 
+    fn queue(state: &mut Self::State, _: &SystemMeta, mut world: DeferredWorld<'_>) {
+        let wants = state.following.lock().unwrap_or_else(PoisonError::into_inner).wants();
+        if wants {
+            let following = state.following.clone();
+            world.commands().queue(move |world: &mut World| follow(world, &following));
+        }
+    }
+
     unsafe fn get_param<'w, 's>(
         state: &'s mut Self::State,
         meta: &SystemMeta,
@@ -438,12 +443,37 @@ unsafe impl<E: Expression<Fields = ReadFields>, D: ReadOnlyQueryData + 'static> 
 {
 }
 
-/// Builds a [`LiveQuery`] of [`AnyExpression`] from an expression.
+/// Builds a [`LiveQuery`] of [`AnyExpression`] from an expression, as [`ExprParam`](crate::expr::ExprParam) builds an [`ExprQuery`].
+///
+/// ```
+/// use bevy_ecs::{prelude::*, system::RunSystemOnce};
+/// use bevy_relations::{expr::{AnyExpression, PairExpr}, live::{LiveParam, LiveQuery}, prelude::*};
+///
+/// #[derive(Relation)]
+/// struct Likes;
+///
+/// let mut world = World::new();
+/// world.register_relation::<Likes>()?;
+/// let apple = world.spawn(Name::new("Apple")).id();
+/// world.spawn(Pair(Likes, apple));
+///
+/// let text = "(Likes, Apple)"; // from a file, or from a player
+/// let system = (LiveParam(PairExpr::parse(text)?),)
+///     .build_state(&mut world)
+///     .build_system(|found: LiveQuery<AnyExpression>| found.len());
+/// assert_eq!(world.run_system_once(system)?, 1);
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
+pub struct LiveParam(
+    /// The expression.
+    pub PairExpr,
+);
+
 // SAFETY: the state is made as for expressions that are known to the compiler.
 unsafe impl<'w, 's, D: QueryData + 'static> SystemParamBuilder<LiveQuery<'w, 's, AnyExpression, D>>
-    for ExprParam
+    for LiveParam
 {
     fn build(self, world: &mut World) -> LiveQueryState<AnyExpression, D> {
-        LiveQueryState::new(SystemParamBuilder::<ExprQuery<AnyExpression, D>>::build(self, world), world)
+        LiveQueryState::new(ExprQueryState::new(Some(self.0), world), world)
     }
 }
