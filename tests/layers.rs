@@ -43,7 +43,7 @@ const ROOT: &str = "lib";
 
 /// Where `unsafe` may stand: a module with all it contains, or one file.
 const UNSAFE: &[&str] =
-    &["store", "fetch", "ops/api/bundle", "ops/mutate/event", "query", "system_param", "expr/param"];
+    &["store", "fetch", "ops/api/bundle", "ops/mutate/event", "query", "system_param", "expr/param", "live/param"];
 
 const MAX_LINES: usize = 600;
 

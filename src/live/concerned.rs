@@ -141,9 +141,9 @@ impl Changes {
     }
 
     /// Whether everything is still noted.
-    pub(super) fn are_told(&self, world: &World) -> bool {
+    pub(super) fn are_told(&self, view: &View<'_>) -> bool {
         self.readers.iter().all(|reader| match &reader.facts {
-            Facts::Component(feed) => feed::is_told(world, feed),
+            Facts::Component(feed) => feed.is_told_in(view),
             Facts::Pairs(_) | Facts::Tags => true,
         })
     }

@@ -3,7 +3,7 @@
 use super::{
     concerned::Changes,
     fields::FieldLayout,
-    kept::KeptRows,
+    kept::{KeptRows, Moves},
     outline::{Outline, Reason, outline},
     premise::Premise,
 };
@@ -13,6 +13,7 @@ use crate::expr::{
 };
 use alloc::{string::String, vec::Vec};
 use bevy_ecs::{entity::Entity, world::World};
+use bevy_platform::sync::{Mutex, PoisonError};
 use core::fmt::{self, Write};
 use smallvec::SmallVec;
 
@@ -27,7 +28,7 @@ impl PairExpr {
     /// As for [`compile`](Self::compile).
     pub fn live(&self, world: &mut World) -> Result<LiveExpr, ExprError> {
         let query = bind(self, BindContext::World(world))?;
-        Ok(LiveExpr::new(query, world))
+        Ok(LiveExpr::new(query, WorldAccess::World(world)))
     }
 }
 
@@ -40,6 +41,40 @@ struct Known {
     changes: Changes,
     /// Runs that start with seeds, by group.
     runs: Vec<Executor>,
+}
+
+impl Known {
+    /// Whether nothing but that it is not noted keeps it from being told what changes.
+    fn is_awaiting(&self) -> bool {
+        matches!(self.outline.reasons[..], [(None, Reason::NotNoted)])
+    }
+
+    /// Whether what changes will do, now or once it is noted.
+    fn follows(&self) -> bool {
+        self.outline.reasons.is_empty() || self.is_awaiting()
+    }
+
+    /// Reads what changes from now on.
+    fn take_changes(&mut self, changes: Changes) {
+        self.changes = changes;
+        self.outline.reasons.clear();
+    }
+}
+
+/// What a system that keeps rows wants to have noted, and by what it is.
+#[derive(Default)]
+pub(super) struct Following {
+    wanted: Option<Outline>,
+    changes: Option<Changes>,
+}
+
+/// Has noted what is wanted by now.
+pub(super) fn follow(world: &mut World, following: &Mutex<Following>) {
+    let lock = || following.lock().unwrap_or_else(PoisonError::into_inner);
+    // Spawning observers runs users' code, which may come here.
+    let Some(wanted) = lock().wanted.take() else { return };
+    let changes = Changes::follow(world, &wanted);
+    lock().changes = Some(changes);
 }
 
 /// An expression whose rows are kept, and brought up to date by what changed.
@@ -87,8 +122,7 @@ pub struct LiveExpr {
 }
 
 impl LiveExpr {
-    fn new(query: BoundQuery, world: &World) -> Self {
-        let access = WorldAccess::World(world);
+    pub(super) fn new(query: BoundQuery, access: WorldAccess<'_>) -> Self {
         Self {
             row_info: Executor::of_kept_rows(query.clone(), access, Vec::new()),
             whole: CompiledExpr::new(query, access),
@@ -108,57 +142,115 @@ impl LiveExpr {
     /// That of finding the rows that depend on what has changed since the last update. If that is more than a part of
     /// all, or not known, that of a run.
     pub fn update(&mut self, world: &mut World) -> Result<(), ExprRunError> {
+        self.forget_moves();
+        let updated = self.try_update(world);
+        self.finish(updated)?;
+        self.kept.settle_moves();
+        Ok(())
+    }
+
+    pub(super) fn forget_moves(&mut self) {
         if let Some(moves) = &mut self.kept.moves {
             moves.clear();
         }
-        let updated = self.try_update(world);
-        if updated.is_err() {
-            self.known = None;
-            self.kept.clear();
-        }
-        self.kept.settle_moves();
-        updated
     }
 
     fn try_update(&mut self, world: &mut World) -> Result<(), ExprRunError> {
         self.ran_whole = false;
-        if !self.is_followed(world) {
+        if !self.is_followed(WorldAccess::World(world)) {
             self.start(world)?;
-            return self.run_whole(world);
+            return self.run_whole(WorldAccess::World(world));
         }
-        if self.replace_rows(world)? { Ok(()) } else { self.run_whole(world) }
+        self.replace_or_run(WorldAccess::World(world))
+    }
+
+    /// [`update`](Self::update) by a system, for which nothing new can be noted. If what changed is not noted, all is run
+    /// again, and `wanted` says what is to be noted; what is noted by now is taken from there. The moves of rows are
+    /// added to those that are known, and are not settled.
+    pub(super) fn update_in(
+        &mut self,
+        access: WorldAccess<'_>,
+        following: &mut Following,
+    ) -> Result<(), ExprRunError> {
+        self.ran_whole = false;
+        let updated = match self.is_followed(access) {
+            true => {
+                if let Some(known) = self.known.as_mut().filter(|known| known.is_awaiting())
+                    && let Some(changes) = following.changes.take()
+                {
+                    known.take_changes(changes);
+                }
+                self.replace_or_run(access)
+            }
+            false => self.look(access).and_then(|mut known| {
+                (following.wanted, following.changes) = (None, None);
+                if known.outline.reasons.is_empty() {
+                    following.wanted = Some(known.outline.clone());
+                    known.outline.reasons.push((None, Reason::NotNoted));
+                }
+                self.known = Some(known);
+                self.layout = FieldLayout::default();
+                self.run_whole(access)
+            }),
+        };
+        self.finish(updated)
+    }
+
+    /// Has no rows if an update failed.
+    fn finish(&mut self, updated: Result<(), ExprRunError>) -> Result<(), ExprRunError> {
+        if updated.is_err() {
+            self.known = None;
+            self.kept.clear();
+            self.kept.settle_moves();
+        }
+        updated
+    }
+
+    /// Makes it about what the names mean now. The rows of before leave with the next update.
+    pub(super) fn rebind(&mut self, query: BoundQuery, access: WorldAccess<'_>) {
+        let kept = core::mem::take(&mut self.kept);
+        *self = Self { kept, ..Self::new(query, access) };
+    }
+
+    fn replace_or_run(&mut self, access: WorldAccess<'_>) -> Result<(), ExprRunError> {
+        if self.replace_rows(access)? { Ok(()) } else { self.run_whole(access) }
     }
 
     /// Whether what it knows is still so.
-    fn is_followed(&mut self, world: &World) -> bool {
+    fn is_followed(&mut self, access: WorldAccess<'_>) -> bool {
         let Some(known) = &mut self.known else { return false };
-        let Some(view) = View::new(WorldAccess::World(world)) else { return false };
+        let Some(view) = View::new(access) else { return false };
         self.whole.executor().is_for(view.access)
             && known.premise.holds(&known.query, &view)
-            && known.changes.are_told(world)
+            && known.changes.are_told(&view)
+    }
+
+    /// Finds out what it depends on. Nothing of that is noted yet.
+    fn look(&mut self, access: WorldAccess<'_>) -> Result<Known, ExprRunError> {
+        self.known = None;
+        self.whole.start_rows(access)?;
+        let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
+        let mut query = self.whole.executor().query().clone();
+        query.follow_traits(view.store);
+        let mut outline = outline(&query, &view, self.whole.executor().plan().has_this);
+        if self.whole.executor().plan().visits_all() {
+            outline.reasons.push((None, Reason::Everything));
+        }
+        let premise = Premise::new(&query, &view);
+        let runs = outline.groups.iter().map(|_| Executor::new(query.clone(), access)).collect();
+        Ok(Known { query, outline, premise, changes: Changes::default(), runs })
     }
 
     /// Finds out what it depends on, and has that noted from now on.
-    fn start(&mut self, world: &mut World) -> Result<(), ExprRunError> {
-        self.known = None;
+    pub(super) fn start(&mut self, world: &mut World) -> Result<(), ExprRunError> {
         for _ in 0..MAX_ROUNDS {
-            let access = WorldAccess::World(world);
-            self.whole.start_rows(access)?;
-            let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
-            let mut query = self.whole.executor().query().clone();
-            query.follow_traits(view.store);
-            let mut outline = outline(&query, &view, self.whole.executor().plan().has_this);
-            if self.whole.executor().plan().visits_all() {
-                outline.reasons.push((None, Reason::Everything));
+            let mut known = self.look(WorldAccess::World(world))?;
+            if known.outline.reasons.is_empty() {
+                known.changes = Changes::follow(world, &known.outline);
             }
-            let premise = Premise::new(&query, &view);
-            let follows = outline.reasons.is_empty();
-            let changes = if follows { Changes::follow(world, &outline) } else { Changes::default() };
-            let access = WorldAccess::World(world);
-            let runs = outline.groups.iter().map(|_| Executor::new(query.clone(), access)).collect();
-            self.known = Some(Known { query, outline, premise, changes, runs });
+            self.known = Some(known);
             // Spawning observers runs users' code.
-            if self.is_followed(world) {
+            if self.is_followed(WorldAccess::World(world)) {
                 break;
             }
         }
@@ -167,8 +259,7 @@ impl LiveExpr {
     }
 
     /// Finds all rows.
-    fn run_whole(&mut self, world: &World) -> Result<(), ExprRunError> {
-        let access = WorldAccess::World(world);
+    fn run_whole(&mut self, access: WorldAccess<'_>) -> Result<(), ExprRunError> {
         let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
         let Some(known) = &mut self.known else { return Err(ExprRunError::NoPairs) };
         known.changes.skip(&view);
@@ -179,12 +270,13 @@ impl LiveExpr {
             self.layout = FieldLayout::new(variables, plan);
             self.layout.set_plan(plan);
             let mut indexed = alloc::vec![Var::THIS];
-            let groups = known.outline.groups.iter().filter(|_| known.outline.reasons.is_empty());
+            let groups = known.outline.groups.iter().filter(|_| known.follows());
             groups.for_each(|group| indexed.extend(group.vars.iter()));
             indexed.sort_unstable();
             indexed.dedup();
             self.kept.clear();
-            let moves = self.kept.moves.take();
+            let mut moves = self.kept.moves.take();
+            moves.iter_mut().for_each(|moves| moves.is_relaid = true);
             self.kept = KeptRows::new(variables, self.layout.columns(), indexed.into_iter(), moves);
             self.row_info = Executor::of_kept_rows(known.query.clone(), access, self.layout.fields.clone());
         }
@@ -197,8 +289,7 @@ impl LiveExpr {
     }
 
     /// Finds the rows anew that are concerned by what has changed. False if that cannot be done.
-    fn replace_rows(&mut self, world: &World) -> Result<bool, ExprRunError> {
-        let access = WorldAccess::World(world);
+    fn replace_rows(&mut self, access: WorldAccess<'_>) -> Result<bool, ExprRunError> {
         let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
         let Self { layout, kept, known: Some(known), .. } = self else { return Ok(false) };
         let Known { outline, changes, runs, .. } = known;
@@ -273,9 +364,38 @@ impl LiveExpr {
     ) -> Result<impl Fn(usize) -> Row<'a> + Copy, ExprRunError> {
         let access = WorldAccess::World(world);
         match self.row_info.is_for(access) {
-            true => Ok(move |row| Row::of(&self.row_info, rows, row, access)),
+            true => Ok(self.reader_in(rows, access)),
             false => Err(ExprRunError::OtherWorld),
         }
+    }
+
+    /// What tells what a row of these is, by its number, in the world of the expression.
+    pub(super) fn reader_in<'a>(
+        &'a self,
+        rows: &'a Batch,
+        access: WorldAccess<'a>,
+    ) -> impl Fn(usize) -> Row<'a> + Copy {
+        move |row| Row::of(&self.row_info, rows, row, access)
+    }
+
+    /// The rows, and what tells what they say.
+    pub(super) fn kept(&self) -> (&Executor, &KeptRows) {
+        (&self.row_info, &self.kept)
+    }
+
+    /// What is known of rows that came and went, not settled after [`update_in`](Self::update_in).
+    pub(super) fn moves(&self) -> Option<&Moves> {
+        self.kept.moves.as_ref()
+    }
+
+    /// Leaves out what came and went of the moves so far. More may be added.
+    pub(super) fn settle_moves(&mut self) {
+        self.kept.settle_moves();
+    }
+
+    /// What is known of fields in kept rows.
+    pub(super) fn layout(&self) -> &FieldLayout {
+        &self.layout
     }
 
     /// Whether there is a row about an entity, as `$this`.

@@ -79,7 +79,35 @@ fn encode(id: ShapeId, value: impl Fn(Operand) -> Datum) -> (u16, Datum, Datum) 
     }
 }
 
+/// Some of the fields that have columns.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct FieldBits(u64);
+
+impl FieldBits {
+    pub(super) const ALL: Self = Self(u64::MAX);
+
+    /// The last one stands for all that have no bit of their own.
+    fn bit(position: usize) -> u64 {
+        1 << position.min(u64::BITS as usize - 1)
+    }
+
+    pub(super) fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Adds the field that a column belongs to, counted from the first column of all fields.
+    pub(super) fn insert_column(&mut self, column: usize) {
+        self.0 |= Self::bit(column / COLUMNS);
+    }
+}
+
 impl FieldLayout {
+    /// Whether a field is one of these.
+    pub(super) fn is_among(&self, field: usize, fields: FieldBits) -> bool {
+        let position = self.written.iter().position(|&written| written == field);
+        position.is_some_and(|position| fields.0 & FieldBits::bit(position) != 0)
+    }
+
     /// A layout for the rows of an expression that has this plan.
     pub(super) fn new(variables: usize, plan: &PhysicalPlan) -> Self {
         let (mut fields, mut written) = (Vec::new(), Vec::new());

@@ -1,6 +1,6 @@
 //! The rows that are kept, found by what their variables are.
 
-use super::fields::FieldLayout;
+use super::fields::{FieldBits, FieldLayout};
 use crate::expr::{Batch, Column, Datum, Var};
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
@@ -141,51 +141,87 @@ impl VarIndex {
     }
 }
 
+/// The values of the variables of a row.
+pub(super) type RowKey = SmallVec<[Datum; 4]>;
+
 /// Rows that came and went.
 #[derive(Default)]
 pub(super) struct Moves {
     pub(super) entered: Batch,
-    /// With their variables alone.
     pub(super) left: Batch,
+    /// The variables of rows that stayed, with the fields about which they say something else.
+    pub(super) altered: Vec<(RowKey, FieldBits)>,
+    /// What the columns of fields say is another since the rows that left were found.
+    pub(super) is_relaid: bool,
+}
+
+/// What is left of [`Moves`] without the rows that went and came again, with the same variables.
+pub(super) struct Settled {
+    /// Numbers of rows.
+    pub(super) entered: Vec<u32>,
+    pub(super) left: Vec<u32>,
+    pub(super) altered: Vec<(RowKey, FieldBits)>,
 }
 
 impl Moves {
     pub(super) fn clear(&mut self) {
         self.entered.clear();
         self.left.clear();
+        self.altered.clear();
+        self.is_relaid = false;
     }
 
-    /// Leaves out the rows that went and came again, with the same variables.
-    pub(super) fn settle(&mut self, variables: usize) {
-        if self.entered.len == 0 || self.left.len == 0 {
-            return;
+    /// The rows that came or went and not both, of so many variables.
+    pub(super) fn settled(&self, variables: usize) -> Settled {
+        let Self { entered: came, left: went, .. } = self;
+        let all = |batch: &Batch| (0..batch.len as u32).collect();
+        let mut altered = Vec::new();
+        if came.len == 0 || went.len == 0 {
+            return Settled { entered: all(came), left: all(went), altered };
         }
-        let key = |batch: &Batch, row: u32| -> SmallVec<[Datum; 4]> {
+        let key = |batch: &Batch, row: u32| -> RowKey {
             batch.columns[..variables].iter().map(|column| column[row as usize]).collect()
         };
-        let mut went: HashMap<SmallVec<[Datum; 4]>, u32> = HashMap::default();
-        for row in 0..self.left.len as u32 {
-            *went.entry(key(&self.left, row)).or_default() += 1;
+        let value = |batch: &Batch, column: usize, row: u32| -> Datum {
+            let column = batch.columns.get(column);
+            column.and_then(|column| column.get(row as usize)).copied().unwrap_or(Datum::UNSET)
+        };
+        let columns = came.columns.len().max(went.columns.len());
+        let mut by_key: HashMap<RowKey, SmallVec<[u32; 2]>> = HashMap::default();
+        for row in 0..went.len as u32 {
+            by_key.entry(key(went, row)).or_default().push(row);
         }
-        // Which of several rows that say the same is left out makes no difference.
         let mut entered: Vec<u32> = Vec::new();
-        for row in 0..self.entered.len as u32 {
-            match went.get_mut(&key(&self.entered, row)) {
-                Some(count) if *count > 0 => *count -= 1,
-                _ => entered.push(row),
+        for row in 0..came.len as u32 {
+            let key = key(came, row);
+            let Some(before) = by_key.get_mut(&key).filter(|before| !before.is_empty()) else {
+                entered.push(row);
+                continue;
+            };
+            let differences = |before: u32| {
+                let mut fields = if self.is_relaid { FieldBits::ALL } else { FieldBits::default() };
+                let differs = |&column: &usize| value(came, column, row) != value(went, column, before);
+                (variables..columns).filter(differs).for_each(|column| fields.insert_column(column - variables));
+                fields
+            };
+            match before.iter().position(|&before| differences(before) == FieldBits::default()) {
+                Some(at) => _ = before.swap_remove(at),
+                // Which of several rows of the same variables is left out makes no difference.
+                None => altered.extend(before.pop().map(|before| (key, differences(before)))),
             }
         }
-        let mut left: Vec<u32> = Vec::new();
-        for row in 0..self.left.len as u32 {
-            if let Some(count) = went.get_mut(&key(&self.left, row))
-                && *count > 0
-            {
-                *count -= 1;
-                left.push(row);
-            }
-        }
+        let mut left: Vec<u32> = by_key.into_values().flatten().collect();
+        left.sort_unstable();
+        Settled { entered, left, altered }
+    }
+
+    /// Leaves out the rows that went and came again, with the same variables. Of rows that left, these alone stay.
+    pub(super) fn settle(&mut self, variables: usize) {
+        let Settled { entered, left, altered } = self.settled(variables);
         self.entered.retain(&entered);
         self.left.retain(&left);
+        self.left.columns.truncate(variables);
+        self.altered.extend(altered);
     }
 }
 
@@ -193,8 +229,13 @@ impl Batch {
     /// Adds rows of these columns.
     fn add(&mut self, columns: &[Vec<Datum>], rows: Range<usize>) {
         self.columns.resize_with(self.columns.len().max(columns.len()), Vec::new);
-        for (own, column) in self.columns.iter_mut().zip(columns) {
-            own.extend_from_slice(&column[rows.clone()]);
+        for (number, own) in self.columns.iter_mut().enumerate() {
+            // Rows that were added before may have had other columns.
+            own.resize(self.len, Datum::UNSET);
+            match columns.get(number) {
+                Some(column) => own.extend_from_slice(&column[rows.clone()]),
+                None => own.resize(self.len + rows.len(), Datum::UNSET),
+            }
         }
         self.len += rows.len();
     }
@@ -236,8 +277,7 @@ impl KeptRows {
 
     pub(super) fn clear(&mut self) {
         if let Some(moves) = &mut self.moves {
-            let variables = &self.rows.columns[..self.variables];
-            moves.left.add(variables, 0..self.rows.len);
+            moves.left.add(&self.rows.columns, 0..self.rows.len);
         }
         self.rows.clear();
         self.indices.iter_mut().for_each(VarIndex::clear);
@@ -252,6 +292,11 @@ impl KeptRows {
 
     pub(super) fn batch(&self) -> &Batch {
         &self.rows
+    }
+
+    /// Number of variables, also of those without a name.
+    pub(super) fn variables(&self) -> usize {
+        self.variables
     }
 
     pub(super) fn len(&self) -> usize {
@@ -408,7 +453,7 @@ impl KeptRows {
     fn remove_row(&mut self, row: u32) {
         let last = self.rows.len - 1;
         if let Some(moves) = &mut self.moves {
-            moves.left.add(&self.rows.columns[..self.variables], row as usize..row as usize + 1);
+            moves.left.add(&self.rows.columns, row as usize..row as usize + 1);
         }
         for index in self.indices.iter_mut().filter(|index| index.is_made) {
             let column = &self.rows.columns[index.var.index()];

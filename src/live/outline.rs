@@ -94,6 +94,7 @@ pub(super) enum Reason {
     Children,
     Everything,
     Depth,
+    NotNoted,
 }
 
 impl fmt::Display for Reason {
@@ -107,12 +108,13 @@ impl fmt::Display for Reason {
             Self::Children => "it depends on the order of `Children`, which is written in place",
             Self::Everything => "it looks at every entity, and Bevy does not tell of empty ones",
             Self::Depth => "rows are in order of depth",
+            Self::NotNoted => "what it depends on is another: it is noted from the next sync point or frame on",
         })
     }
 }
 
 /// What is known of an expression.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Outline {
     pub(super) groups: Vec<Group>,
     pub(super) watches: Vec<Watch>,
