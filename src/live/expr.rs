@@ -306,20 +306,38 @@ impl LiveExpr {
         if !outline.reasons.is_empty() || !changes.collect(&view, outline, kept.len()) {
             return Ok(false);
         }
-        for ((group, seeds), run) in outline.groups.iter().zip(&changes.seeds).zip(runs) {
+        for ((group, seeds), run) in outline.groups.iter().zip(&mut changes.seeds).zip(runs) {
             if seeds.values.is_empty() {
                 continue;
             }
-            for seed in seeds.values.chunks_exact(group.width) {
-                let fit: SmallVec<[_; 2]> = group.vars.iter().zip(seed.iter().copied()).collect();
-                kept.remove(&fit);
+            let single = group.single();
+            match single {
+                Some(var) => {
+                    // Rows are found by the indices of entities: those of one that has died go with those of its successor.
+                    let entities = access.entities();
+                    seeds.values.iter_mut().for_each(|seed| *seed = entities.resolve_from_index(seed.index()));
+                    kept.start_replacing(var, &seeds.values);
+                }
+                None => {
+                    for seed in seeds.values.chunks_exact(group.width) {
+                        let fit: SmallVec<[_; 2]> = group.vars.iter().zip(seed.iter().copied()).collect();
+                        kept.remove(&fit);
+                    }
+                }
             }
             run.start_seeded(access, &group.vars, &seeds.values)?;
             if !layout.set_plan(run.plan()) {
                 return Ok(false);
             }
             while run.advance(access, Output::Rows)? {
-                kept.append(run.batch(Output::Rows), layout);
+                let made = run.batch(Output::Rows);
+                match single {
+                    Some(var) => kept.replace(var, made, layout),
+                    None => kept.append(made, layout),
+                }
+            }
+            if let Some(var) = single {
+                kept.finish_replacing(var, &seeds.values);
             }
         }
         Ok(true)
@@ -395,7 +413,7 @@ impl LiveExpr {
     /// # Complexity
     /// O(1).
     pub fn contains(&self, entity: Entity) -> bool {
-        self.kept.has(Var::THIS, entity)
+        self.kept.has(entity)
     }
 
     /// The rows about an entity, as `$this`.
@@ -411,7 +429,7 @@ impl LiveExpr {
         entity: Entity,
     ) -> Result<impl Iterator<Item = Row<'a>>, ExprRunError> {
         let row = self.reader(self.kept.batch(), world)?;
-        Ok(self.kept.rows_with(Var::THIS, entity).map(row))
+        Ok(self.kept.rows_of(entity).map(row))
     }
 
     /// Has the rows noted, from the next update on, that enter and leave.

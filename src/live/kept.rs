@@ -31,6 +31,10 @@ struct VarIndex {
     var: Var,
     lists: Vec<List>,
     links: Vec<Link>,
+    /// It is made when it is needed first, and then kept.
+    is_made: bool,
+    /// While rows are replaced, by list: the next row that is still to be replaced. Otherwise [`NONE`] everywhere.
+    stale: Vec<u32>,
 }
 
 /// The list of a value. Rows in which the variable has none are in no list.
@@ -38,10 +42,37 @@ fn list_of(value: Datum) -> Option<usize> {
     value.entity().map(|entity| entity.index_u32() as usize)
 }
 
+/// What a variable is in a row of a run, which may have no column for it.
+fn value_of(made: &Batch, var: usize, row: u32) -> Datum {
+    made.columns.get(var).and_then(|column| column.get(row as usize)).copied().unwrap_or(Datum::UNSET)
+}
+
 impl VarIndex {
+    fn new(var: Var) -> Self {
+        Self { var, lists: Vec::new(), links: Vec::new(), is_made: var == Var::THIS, stale: Vec::new() }
+    }
+
+    fn make(&mut self, rows: &Batch) {
+        if !core::mem::replace(&mut self.is_made, true) {
+            rows.columns[self.var.index()].iter().for_each(|&value| self.push(value));
+        }
+    }
+
+    fn clear(&mut self) {
+        self.lists.clear();
+        self.links.clear();
+        self.is_made = self.var == Var::THIS;
+    }
+
     /// Puts the next row into the list of a value.
     fn push(&mut self, value: Datum) {
         let row = self.links.len() as u32;
+        self.links.push(Link { before: NONE, behind: NONE });
+        self.link(row, value);
+    }
+
+    /// Puts a row that is in no list into the list of a value.
+    fn link(&mut self, row: u32, value: Datum) {
         let mut behind = NONE;
         if let Some(at) = list_of(value) {
             if at >= self.lists.len() {
@@ -54,7 +85,7 @@ impl VarIndex {
         if let Some(link) = self.links.get_mut(behind as usize) {
             link.before = row;
         }
-        self.links.push(Link { before: NONE, behind });
+        self.links[row as usize] = Link { before: NONE, behind };
     }
 
     /// Takes a row, which has this value, out of its list.
@@ -86,6 +117,14 @@ impl VarIndex {
             Some(link) => link.behind = row,
             None => list.first = row,
         }
+    }
+
+    /// The next of the rows that are to be replaced by one with this value.
+    fn next_stale(&mut self, value: Datum) -> Option<u32> {
+        let at = list_of(value)?;
+        let row = self.stale.get(at).copied().filter(|&row| row != NONE)?;
+        self.stale[at] = self.links[row as usize].behind;
+        Some(row)
     }
 
     /// The rows that may have a value.
@@ -229,11 +268,10 @@ impl KeptRows {
         indexed: impl Iterator<Item = Var>,
         moves: Option<Moves>,
     ) -> Self {
-        let index = |var| VarIndex { var, lists: Vec::new(), links: Vec::new() };
         Self {
             rows: Batch::with_columns(columns),
             variables,
-            indices: indexed.map(index).collect(),
+            indices: indexed.map(VarIndex::new).collect(),
             found: Vec::new(),
             moves,
         }
@@ -244,10 +282,7 @@ impl KeptRows {
             moves.left.add(&self.rows.columns, 0..self.rows.len);
         }
         self.rows.clear();
-        for index in &mut self.indices {
-            index.lists.clear();
-            index.links.clear();
-        }
+        self.indices.iter_mut().for_each(VarIndex::clear);
     }
 
     /// Leaves out the rows that went and came again.
@@ -278,22 +313,120 @@ impl KeptRows {
                 _ => column.resize(column.len() + made.len, Datum::UNSET),
             }
         }
-        layout.append(made, &mut self.rows.columns[self.variables..]);
+        layout.append(made, 0..made.len, &mut self.rows.columns[self.variables..]);
+        self.note_appended(made.len);
+    }
+
+    /// Adds some of the rows of a run.
+    fn append_some(&mut self, made: &Batch, layout: &FieldLayout, rows: &[u32]) {
+        for (var, column) in self.rows.columns[..self.variables].iter_mut().enumerate() {
+            column.extend(rows.iter().map(|&row| value_of(made, var, row)));
+        }
+        let numbers = rows.iter().map(|&row| row as usize);
+        layout.append(made, numbers, &mut self.rows.columns[self.variables..]);
+        self.note_appended(rows.len());
+    }
+
+    fn note_appended(&mut self, count: usize) {
         let first = self.rows.len;
-        self.rows.len += made.len;
+        self.rows.len += count;
         if let Some(moves) = &mut self.moves {
             moves.entered.add(&self.rows.columns, first..self.rows.len);
         }
-        for index in &mut self.indices {
+        for index in self.indices.iter_mut().filter(|index| index.is_made) {
             let values = &self.rows.columns[index.var.index()][first..];
             values.iter().for_each(|&value| index.push(value));
         }
     }
 
-    /// Finds the rows in which variables have these values, the last first. One of the variables must be indexed.
+    /// Begins to replace the rows in which a variable is one of these entities, or one that had the same index. No index
+    /// may be among them twice.
+    pub(super) fn start_replacing(&mut self, var: Var, entities: &[Entity]) {
+        let Self { indices, rows, .. } = self;
+        let Some(index) = indices.iter_mut().find(|index| index.var == var) else { return };
+        index.make(rows);
+        if index.stale.len() < index.lists.len() {
+            index.stale.resize(index.lists.len(), NONE);
+        }
+        for entity in entities {
+            let at = entity.index_u32() as usize;
+            if let Some(list) = index.lists.get(at) {
+                index.stale[at] = list.first;
+            }
+        }
+    }
+
+    /// Puts rows of a run in the places of those that they replace, and adds the others.
+    pub(super) fn replace(&mut self, var: Var, made: &Batch, layout: &FieldLayout) {
+        let mut fresh = core::mem::take(&mut self.found);
+        fresh.clear();
+        let at = self.indices.iter().position(|index| index.var == var);
+        for number in 0..made.len as u32 {
+            let stale = at.and_then(|at| self.indices[at].next_stale(value_of(made, var.index(), number)));
+            match stale {
+                Some(row) => self.overwrite(row, made, number, layout),
+                None => fresh.push(number),
+            }
+        }
+        self.append_some(made, layout, &fresh);
+        self.found = fresh;
+    }
+
+    /// Puts one row of a run in the place of another.
+    fn overwrite(&mut self, row: u32, made: &Batch, number: u32, layout: &FieldLayout) {
+        let (variables, at) = (self.variables, row as usize);
+        let is_same = |columns: &[Vec<Datum>]| {
+            let mut columns = columns[..variables].iter().enumerate();
+            columns.all(|(var, column)| column[at] == value_of(made, var, number))
+        };
+        if !is_same(&self.rows.columns) {
+            if let Some(moves) = &mut self.moves {
+                moves.left.add(&self.rows.columns[..variables], at..at + 1);
+            }
+            for index in self.indices.iter_mut().filter(|index| index.is_made) {
+                let old = self.rows.columns[index.var.index()][at];
+                let new = value_of(made, index.var.index(), number);
+                if list_of(old) != list_of(new) {
+                    index.unlink(row, old);
+                    index.link(row, new);
+                }
+            }
+            for (var, column) in self.rows.columns[..variables].iter_mut().enumerate() {
+                column[at] = value_of(made, var, number);
+            }
+            layout.write(made, number as usize, &mut self.rows.columns[variables..], at);
+            if let Some(moves) = &mut self.moves {
+                moves.entered.add(&self.rows.columns, at..at + 1);
+            }
+        } else {
+            layout.write(made, number as usize, &mut self.rows.columns[variables..], at);
+        }
+    }
+
+    /// Removes the rows that nothing has replaced since [`start_replacing`](Self::start_replacing), with the same entities.
+    pub(super) fn finish_replacing(&mut self, var: Var, entities: &[Entity]) {
+        let Some(index) = self.indices.iter_mut().find(|index| index.var == var) else { return };
+        self.found.clear();
+        for entity in entities {
+            let at = entity.index_u32() as usize;
+            let Some(stale) = index.stale.get_mut(at) else { continue };
+            let mut row = core::mem::replace(stale, NONE);
+            while row != NONE {
+                self.found.push(row);
+                row = index.links[row as usize].behind;
+            }
+        }
+        self.remove_found();
+    }
+
+    /// Finds the rows in which variables have these values. One of the variables must be indexed.
     fn find(&mut self, fit: &[(Var, Entity)]) {
         self.found.clear();
-        let (indices, columns) = (&self.indices, &self.rows.columns);
+        let Self { indices, rows, found, .. } = self;
+        for index in indices.iter_mut().filter(|index| fit.iter().any(|(var, _)| *var == index.var)) {
+            index.make(rows);
+        }
+        let (indices, columns) = (&*indices, &rows.columns);
         let indexed = fit.iter().filter_map(|&(var, entity)| {
             Some((indices.iter().find(|index| index.var == var)?, Datum::new(entity)))
         });
@@ -302,14 +435,19 @@ impl KeptRows {
             let mut fit = fit.iter();
             fit.all(|&(var, entity)| columns[var.index()][*row as usize] == Datum::new(entity))
         };
-        self.found.extend(index.rows(value).filter(fits));
-        self.found.sort_unstable_by(|a, b| b.cmp(a));
+        found.extend(index.rows(value).filter(fits));
     }
 
     /// Removes the rows in which variables have these values.
     pub(super) fn remove(&mut self, fit: &[(Var, Entity)]) {
         self.find(fit);
-        let found = core::mem::take(&mut self.found);
+        self.remove_found();
+    }
+
+    /// Removes the rows that were found: the last first, so that none of them takes the place of another.
+    fn remove_found(&mut self) {
+        let mut found = core::mem::take(&mut self.found);
+        found.sort_unstable_by(|a, b| b.cmp(a));
         found.iter().for_each(|&row| self.remove_row(row));
         self.found = found;
     }
@@ -319,7 +457,7 @@ impl KeptRows {
         if let Some(moves) = &mut self.moves {
             moves.left.add(&self.rows.columns, row as usize..row as usize + 1);
         }
-        for index in &mut self.indices {
+        for index in self.indices.iter_mut().filter(|index| index.is_made) {
             let column = &self.rows.columns[index.var.index()];
             index.unlink(row, column[row as usize]);
             index.swap_remove(row, column[last]);
@@ -330,17 +468,17 @@ impl KeptRows {
         self.rows.len = last;
     }
 
-    /// The rows in which a variable that is indexed is this entity.
-    pub(super) fn rows_with(&self, var: Var, entity: Entity) -> impl Iterator<Item = usize> + use<'_> {
-        let index = self.indices.iter().find(move |index| index.var == var);
-        let (value, column) = (Datum::new(entity), self.rows.columns.get(var.index()));
+    /// The rows in which `$this` is this entity.
+    pub(super) fn rows_of(&self, entity: Entity) -> impl Iterator<Item = usize> + use<'_> {
+        let index = self.indices.iter().find(|index| index.var == Var::THIS);
+        let (value, column) = (Datum::new(entity), self.rows.columns.get(Var::THIS.index()));
         let is = move |&row: &usize| column.is_some_and(|column| column[row] == value);
         let rows = index.into_iter().flat_map(move |index| index.rows(value));
         rows.map(|row| row as usize).filter(is)
     }
 
-    /// Whether there is such a row.
-    pub(super) fn has(&self, var: Var, entity: Entity) -> bool {
-        self.rows_with(var, entity).next().is_some()
+    /// Whether there is a row in which `$this` is this entity.
+    pub(super) fn has(&self, entity: Entity) -> bool {
+        self.rows_of(entity).next().is_some()
     }
 }
