@@ -315,7 +315,10 @@ impl LiveExpr {
                 Some(var) => {
                     // Rows are found by the indices of entities: those of one that has died go with those of its successor.
                     let entities = access.entities();
-                    seeds.values.iter_mut().for_each(|seed| *seed = entities.resolve_from_index(seed.index()));
+                    seeds
+                        .values
+                        .iter_mut()
+                        .for_each(|seed| *seed = entities.resolve_from_index(seed.index()));
                     kept.start_replacing(var, &seeds.values);
                 }
                 None => {

@@ -381,7 +381,7 @@ impl KeptRows {
         };
         if !is_same(&self.rows.columns) {
             if let Some(moves) = &mut self.moves {
-                moves.left.add(&self.rows.columns[..variables], at..at + 1);
+                moves.left.add(&self.rows.columns, at..at + 1);
             }
             for index in self.indices.iter_mut().filter(|index| index.is_made) {
                 let old = self.rows.columns[index.var.index()][at];
@@ -399,7 +399,20 @@ impl KeptRows {
                 moves.entered.add(&self.rows.columns, at..at + 1);
             }
         } else {
+            let before: SmallVec<[Datum; 8]> = match &self.moves {
+                Some(_) => self.rows.columns[variables..].iter().map(|column| column[at]).collect(),
+                None => SmallVec::new(),
+            };
             layout.write(made, number as usize, &mut self.rows.columns[variables..], at);
+            let mut fields = FieldBits::default();
+            let columns = self.rows.columns[variables..].iter().zip(before).enumerate();
+            columns.filter(|(_, (column, before))| column[at] != *before).for_each(|(column, _)| {
+                fields.insert_column(column);
+            });
+            if let Some(moves) = self.moves.as_mut().filter(|_| fields != FieldBits::default()) {
+                let key = self.rows.columns[..variables].iter().map(|column| column[at]);
+                moves.altered.push((key.collect(), fields));
+            }
         }
     }
 

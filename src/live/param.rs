@@ -8,7 +8,7 @@ use super::{
 };
 use crate::expr::{
     AnyExpression, Batch, BoundQuery, ExprQuery, ExprQueryState, ExprRunError, Expression, PairExpr,
-    ReadFields, Row, RowMut, Var, VarId, WorldAccess,
+    ReadFields, Row, RowMut, VarId, WorldAccess,
 };
 use alloc::{
     string::{String, ToString},
@@ -230,7 +230,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
     /// O(1), and O(1) for each.
     pub fn rows_of(&self, entity: Entity) -> impl Iterator<Item = Row<'_>> {
         let kept = self.rows.live.kept().1;
-        kept.rows_with(Var::THIS, entity).map(self.reader(kept.batch()))
+        kept.rows_of(entity).map(self.reader(kept.batch()))
     }
 
     fn reader<'a>(&'a self, rows: &'a Batch) -> impl Fn(usize) -> Row<'a> + Copy {
