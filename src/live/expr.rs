@@ -41,6 +41,8 @@ struct Known {
     changes: Changes,
     /// Runs that start with seeds, by group.
     runs: Vec<Executor>,
+    /// Everything was run since it is noted what changes.
+    was_run: bool,
 }
 
 impl Known {
@@ -58,6 +60,7 @@ impl Known {
     fn take_changes(&mut self, changes: Changes) {
         self.changes = changes;
         self.outline.reasons.clear();
+        self.was_run = false;
     }
 }
 
@@ -248,7 +251,7 @@ impl LiveExpr {
         }
         let premise = Premise::new(&query, &view);
         let runs = outline.groups.iter().map(|_| Executor::new(query.clone(), access)).collect();
-        Ok(Known { query, outline, premise, changes: Changes::default(), runs })
+        Ok(Known { query, outline, premise, changes: Changes::default(), runs, was_run: false })
     }
 
     /// Finds out what it depends on, and has that noted from now on.
@@ -273,6 +276,7 @@ impl LiveExpr {
         let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
         let Some(known) = &mut self.known else { return Err(ExprRunError::NoPairs) };
         known.changes.skip(&view);
+        known.was_run = true;
         self.whole.start_rows(access)?;
         let plan = self.whole.executor().plan();
         if self.layout.fields.len() != plan.fields.len() || !self.layout.set_plan(plan) {
@@ -302,8 +306,8 @@ impl LiveExpr {
     fn replace_rows(&mut self, access: WorldAccess<'_>) -> Result<bool, ExprRunError> {
         let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
         let Self { layout, kept, known: Some(known), .. } = self else { return Ok(false) };
-        let Known { outline, changes, runs, .. } = known;
-        if !outline.reasons.is_empty() || !changes.collect(&view, outline, kept.len()) {
+        let Known { outline, changes, runs, was_run, .. } = known;
+        if !*was_run || !outline.reasons.is_empty() || !changes.collect(&view, outline, kept.len()) {
             return Ok(false);
         }
         for ((group, seeds), run) in outline.groups.iter().zip(&mut changes.seeds).zip(runs) {

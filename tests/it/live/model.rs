@@ -140,23 +140,23 @@ impl Kept {
     }
 
     /// The rows that a system keeps are those that another finds, and what it is told of their moves is the difference.
-    fn check_systems(&mut self, world: &mut World) -> bool {
+    fn check_systems(&mut self, world: &mut World, at: &str) -> bool {
         let [found, kept] =
             self.systems.map(|system| world.run_system(system).map_err(|error| error.to_string()));
         let (Ok(mut found), Ok(mut kept)) = (found, kept) else {
             let errors = self.systems.map(|system| world.run_system(system).is_err());
-            assert_eq!(errors, [true; 2], "{}", self.text);
+            assert_eq!(errors, [true; 2], "{at}: {}", self.text);
             return false;
         };
         found.sort_unstable();
         kept.sort_unstable();
-        assert_eq!(kept, found, "{}", self.text);
+        assert_eq!(kept, found, "{at}: {}\n{:?}", self.text, fresh_rows(world, &mut self.fresh));
         let vars: Vec<String> = kept.iter().map(|row| row.split(" [").next().unwrap().into()).collect();
         let [entered, left] = core::mem::take(&mut *self.moved.lock().unwrap());
         let (came, went) = (minus(&vars, &self.before), minus(&self.before, &vars));
         // A wildcard may be another, which these do not say.
-        assert_eq!(minus(&entered, &left), came, "{}", self.text);
-        assert_eq!(minus(&left, &entered), went, "{}", self.text);
+        assert_eq!(minus(&entered, &left), came, "{at}: {}", self.text);
+        assert_eq!(minus(&left, &entered), went, "{at}: {}", self.text);
         self.before = vars;
         true
     }
@@ -210,8 +210,9 @@ fn play(seed: u64, case: u64, played: &mut Played) {
                 assert_eq!(kept.live.contains(entity), rows > 0, "{}", kept.text);
             }
             // Systems run now and then.
+            let at = format!("seed {seed}, case {case}, step {step}");
             if random.below(3) > 0 {
-                played.by_systems += usize::from(kept.check_systems(changing.world()));
+                played.by_systems += usize::from(kept.check_systems(changing.world(), &at));
             }
             let world = &changing.ours.world;
             if step > 0 {

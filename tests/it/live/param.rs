@@ -371,6 +371,19 @@ fn an_expression_without_meaning_makes_the_parameter_invalid() {
 }
 
 #[test]
+fn an_expression_that_depends_on_nothing_that_changes_has_its_rows() {
+    let mut world = world();
+    let entity = world.spawn_empty().id();
+    let expr = PairExpr::parse(format!("#{}()", entity.to_bits())).unwrap();
+    let fresh = expr.compile(&mut world).unwrap().count(&world).unwrap();
+    assert_eq!(fresh, 1);
+    let count = |query: LiveQuery<AnyExpression>| query.len();
+    let count = (LiveParam(expr),).build_state(&mut world).build_system(count);
+    let count = world.register_system(count);
+    assert_eq!([(); 3].map(|()| run(&mut world, count)), [fresh; 3]);
+}
+
+#[test]
 fn a_live_query_that_conflicts_is_refused_by_name() {
     fn refused<M>(system: impl IntoSystem<(), (), M>) -> String {
         let mut system = IntoSystem::into_system(system);
