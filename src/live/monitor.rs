@@ -174,7 +174,7 @@ pub trait WorldMonitorExt: sealed::Sealed {
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
-    /// # use bevy_relations::{expr::PairExpr, live::WorldMonitorExt, prelude::*};
+    /// # use bevy_relations::{expr::PairExpr, live::{MovedRow, WorldMonitorExt}, prelude::*};
     /// # #[derive(Component)]
     /// # struct Ship;
     /// # #[derive(Resource, Default)]
@@ -183,8 +183,7 @@ pub trait WorldMonitorExt: sealed::Sealed {
     /// # world.register_component_name::<Ship>("Ship");
     /// # world.init_resource::<Seen>();
     /// let ship = world.spawn(Ship).id();
-    /// let note = |world: &mut World, row: &_| {
-    /// #   let row: &bevy_relations::live::MovedRow = row;
+    /// let note = |world: &mut World, row: &MovedRow| {
     ///     world.resource_mut::<Seen>().0.extend(row.this);
     /// };
     /// let monitor = world.observe_expr(&PairExpr::parse("Ship")?, note, |_, _| {})?;
