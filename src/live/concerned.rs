@@ -177,7 +177,8 @@ impl Changes {
             };
             match &reader.facts {
                 Facts::Component(feed) => {
-                    if !feed.read(view.archetypes, &mut reader.cursor, |entity| note((entity, entity), None)) {
+                    if !feed.read(view.archetypes, &mut reader.cursor, |entity| note((entity, entity), None))
+                    {
                         return false;
                     }
                     size += feed.holders();
@@ -186,7 +187,9 @@ impl Changes {
                     let index = index_of(view, facts);
                     let Some(journal) = index.journal() else { return false };
                     let Some(changes) = journal.since(reader.cursor) else { return false };
-                    changes.iter().for_each(|&Change { source, target, .. }| note((source, target), Some(index)));
+                    changes
+                        .iter()
+                        .for_each(|&Change { source, target, .. }| note((source, target), Some(index)));
                     reader.cursor = journal.cursor();
                     size += index.len();
                 }

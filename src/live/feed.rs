@@ -74,7 +74,8 @@ impl Feed {
     /// Whether its observers are there.
     pub(super) fn is_told_in(&self, view: &View<'_>) -> bool {
         let observer = view.access.components().component_id::<Observer>();
-        let is_there = |&entity: &Entity| observer.is_some_and(|observer| view.has_component(entity, observer));
+        let is_there =
+            |&entity: &Entity| observer.is_some_and(|observer| view.has_component(entity, observer));
         self.observers.get().is_some_and(|observers| observers.iter().all(is_there))
     }
 

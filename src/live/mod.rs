@@ -14,6 +14,7 @@ mod feed;
 mod fields;
 mod kept;
 mod monitor;
+mod order;
 mod outline;
 mod param;
 mod premise;

@@ -108,7 +108,9 @@ impl fmt::Display for Reason {
             Self::Children => "it depends on the order of `Children`, which is written in place",
             Self::Everything => "it looks at every entity, and Bevy does not tell of empty ones",
             Self::Depth => "rows are in order of depth",
-            Self::NotNoted => "what it depends on is another: it is noted from the next sync point or frame on",
+            Self::NotNoted => {
+                "what it depends on is another: it is noted from the next sync point or frame on"
+            }
         })
     }
 }

@@ -174,9 +174,7 @@ impl LiveRows {
     fn any_moved(&self) -> bool {
         let moved = |batch: &Batch| batch.len > 0;
         let moves = self.live.moves();
-        moves.is_some_and(|moves| {
-            moved(&moves.entered) || moved(&moves.left) || !moves.altered.is_empty()
-        })
+        moves.is_some_and(|moves| moved(&moves.entered) || moved(&moves.left) || !moves.altered.is_empty())
     }
 
     /// Why a row counts as changed, whatever its fields hold.
@@ -232,7 +230,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
     /// O(1), and O(1) for each.
     pub fn rows_of(&self, entity: Entity) -> impl Iterator<Item = Row<'_>> {
         let kept = self.rows.live.kept().1;
-        kept.rows_with(crate::expr::Var::THIS, entity).map(self.reader(kept.batch()))
+        kept.rows_of(entity).map(self.reader(kept.batch()))
     }
 
     fn reader<'a>(&'a self, rows: &'a Batch) -> impl Fn(usize) -> Row<'a> + Copy {
@@ -294,15 +292,15 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
             let before = self.rows.live.moves().is_some_and(|moves| !moves.altered.is_empty());
             before || !entered.is_empty() || !left.is_empty() || !altered.is_empty()
         };
-        let values = || self.rows().any(|row| (0..row.field_count()).any(|field| self.is_written(row, field)));
+        let values =
+            || self.rows().any(|row| (0..row.field_count()).any(|field| self.is_written(row, field)));
         moved || values()
     }
 
     /// Whether a row of this parameter is new since this system ran last, or one of its fields
     /// [has changed](Self::field_changed).
     pub fn row_changed(&self, row: Row<'_>) -> bool {
-        self.rows.change_of(row).is_some()
-            || (0..row.field_count()).any(|field| self.is_written(row, field))
+        self.rows.change_of(row).is_some() || (0..row.field_count()).any(|field| self.is_written(row, field))
     }
 
     /// Whether a field of a row has changed since this system ran last: the row is new, the value was written, or what
@@ -370,8 +368,7 @@ pub struct LiveQueryState<E: Expression, D: QueryData + 'static> {
 
 impl<E: Expression, D: QueryData + 'static> LiveQueryState<E, D> {
     fn new(query: ExprQueryState<E, D>, world: &mut World) -> Self {
-        let mut rows =
-            query.query().map(|query| LiveRows::new(query.clone(), WorldAccess::World(world), 0));
+        let mut rows = query.query().map(|query| LiveRows::new(query.clone(), WorldAccess::World(world), 0));
         if let Some(rows) = &mut rows {
             // What fails now is reported when the system runs.
             let _ = rows.live.start(world);

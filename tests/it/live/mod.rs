@@ -4,6 +4,7 @@ mod changes;
 mod model;
 mod monitors;
 mod named;
+mod order;
 
 use bevy_ecs::prelude::*;
 use bevy_relations::{

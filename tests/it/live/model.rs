@@ -7,11 +7,13 @@ use crate::{
     common::fewer,
     oracle::random::{self, Random},
 };
+use bevy_ecs::prelude::*;
+use bevy_relations::prelude::*;
 use bevy_relations::{
     expr::{CompiledExpr, PairExpr, Row},
     live::LiveExpr,
 };
-use std::env;
+use std::{collections::BTreeMap, env};
 
 /// Expressions that are kept in one world.
 const PER_WORLD: u64 = 4;
@@ -102,6 +104,23 @@ struct Kept {
     text: String,
     fresh: CompiledExpr,
     live: LiveExpr,
+    /// By which its rows are in groups.
+    relation: Option<Entity>,
+}
+
+/// The rows of each group are those of which `$this` has its target.
+fn check_groups(world: &World, kept: &Kept) {
+    let Some(relation) = kept.relation else { return };
+    let mut expected: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    for row in kept.live.rows(world).unwrap() {
+        let target = row.this().and_then(|this| world.pairs_by_id(relation).target(this));
+        expected.entry(target.map_or(0, Entity::to_bits)).or_default().push(format!("{row:?}"));
+    }
+    assert!(kept.live.groups().all(|group| expected.contains_key(&group)), "{}", kept.text);
+    for (group, mut rows) in expected {
+        rows.sort_unstable();
+        assert_eq!(variables(kept.live.group(world, group).unwrap()), rows, "{} by {relation}", kept.text);
+    }
 }
 
 /// How much was played.
@@ -126,7 +145,10 @@ fn play(seed: u64, case: u64, played: &mut Played) {
         let Ok(fresh) = parsed.compile(changing.world()) else { continue };
         let mut live = parsed.live(changing.world()).expect("it compiles");
         live.track_moves();
-        all.push(Kept { text, fresh, live });
+        // Groups of another relation than the expression may be about; none if rows are in order of depth.
+        let relation = random.pick(&changing.relations);
+        let is_grouped = live.group_by_id(relation).is_ok();
+        all.push(Kept { text, fresh, live, relation: is_grouped.then_some(relation) });
     }
     let mut before: Vec<Vec<String>> = all.iter().map(|_| Vec::new()).collect();
     for step in 0..UPDATES {
@@ -154,6 +176,7 @@ fn play(seed: u64, case: u64, played: &mut Played) {
                 assert_eq!(rows, found.iter().filter(of_entity).count(), "{}", kept.text);
                 assert_eq!(kept.live.contains(entity), rows > 0, "{}", kept.text);
             }
+            check_groups(world, kept);
             if step > 0 {
                 played.updates += 1;
                 played.incremental += usize::from(!kept.live.ran_whole());
