@@ -292,7 +292,7 @@ impl Groups {
 }
 
 /// Entities in the order of their indices, those with one index in that of their generations.
-pub(crate) fn ascending(entity: Entity) -> (u32, u32) {
+pub(super) fn ascending(entity: Entity) -> (u32, u32) {
     (entity.index_u32(), entity.generation().to_bits())
 }
 
