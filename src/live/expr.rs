@@ -3,7 +3,8 @@
 use super::{
     concerned::Changes,
     fields::FieldLayout,
-    kept::{KeptRows, Moves},
+    kept::{KeptRows, Moves, RowIds},
+    order::KeptOrder,
     outline::{Outline, Reason, outline},
     premise::Premise,
 };
@@ -11,7 +12,7 @@ use crate::expr::{
     Batch, BindContext, BoundQuery, CompiledExpr, Executor, ExprError, ExprRunError, Output, PairExpr, Row,
     Var, VarId, View, WorldAccess, bind,
 };
-use alloc::{string::String, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 use bevy_ecs::{entity::Entity, world::World};
 use bevy_platform::sync::{Mutex, PoisonError};
 use core::fmt::{self, Write};
@@ -132,6 +133,8 @@ pub struct LiveExpr {
     known: Option<Known>,
     /// All rows were found anew by the last update.
     ran_whole: bool,
+    /// If they are wanted in groups or in order.
+    order: Option<Box<KeptOrder>>,
 }
 
 impl LiveExpr {
@@ -143,6 +146,7 @@ impl LiveExpr {
             kept: KeptRows::default(),
             known: None,
             ran_whole: false,
+            order: None,
         }
     }
 
@@ -157,9 +161,44 @@ impl LiveExpr {
     pub fn update(&mut self, world: &mut World) -> Result<(), ExprRunError> {
         self.forget_moves();
         let updated = self.try_update(world);
-        self.finish(updated)?;
+        let updated = self.finish(updated);
+        self.put_in_order(world);
+        updated?;
         self.kept.settle_moves();
         Ok(())
+    }
+
+    /// Puts the rows that have come or changed into their groups, and in order there.
+    fn put_in_order(&mut self, world: &mut World) {
+        let Self { order: Some(order), kept, row_info, .. } = self else { return };
+        order.read(world);
+        // It is taken out while functions of users are called.
+        let mut ids = kept.ids.take().unwrap_or_else(|| RowIds::of_rows(kept.len()));
+        let (rows, access) = (kept.batch(), WorldAccess::World(world));
+        order.update(kept, &mut ids, |row| Row::of(row_info, rows, row, access));
+        kept.ids = Some(ids);
+        order.tell(world);
+    }
+
+    /// The order in which rows are kept from now on.
+    pub(super) fn order_mut(&mut self) -> &mut KeptOrder {
+        self.kept.ids = Some(RowIds::of_rows(self.kept.len()));
+        self.order.get_or_insert_default()
+    }
+
+    pub(super) fn order(&self) -> Option<&KeptOrder> {
+        self.order.as_deref()
+    }
+
+    /// Whether rows come in order of depth.
+    pub(super) fn has_cascade(&self) -> bool {
+        self.whole.executor().query().cascade.is_some()
+    }
+
+    /// Lets rows come in any order again, and in no groups.
+    pub fn clear_order(&mut self) {
+        self.order = None;
+        self.kept.ids = None;
     }
 
     pub(super) fn forget_moves(&mut self) {
@@ -291,7 +330,9 @@ impl LiveExpr {
             self.kept.clear();
             let mut moves = self.kept.moves.take();
             moves.iter_mut().for_each(|moves| moves.is_relaid = true);
+            let ids = self.kept.ids.take();
             self.kept = KeptRows::new(variables, self.layout.columns(), indexed.into_iter(), moves);
+            self.kept.ids = ids;
             self.row_info = Executor::of_kept_rows(known.query.clone(), access, self.layout.fields.clone());
         }
         self.kept.clear();
@@ -374,7 +415,7 @@ impl LiveExpr {
     }
 
     /// What tells what a row of these is, by its number.
-    fn reader<'a>(
+    pub(super) fn reader<'a>(
         &'a self,
         rows: &'a Batch,
         world: &'a World,

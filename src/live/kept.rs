@@ -242,10 +242,86 @@ impl Batch {
         self.len += rows.len();
     }
 
+    /// Drops the last row.
+    fn pop(&mut self) {
+        self.len -= 1;
+        self.columns.iter_mut().for_each(|column| column.truncate(self.len));
+    }
+
     /// Keeps these rows, given in ascending order.
     fn retain(&mut self, rows: &[u32]) {
         let columns: Vec<Column> = (0..self.columns.len() as Column).collect();
         self.keep(&columns, rows);
+    }
+}
+
+/// Numbers of rows that stay while rows move, and what happened to these rows, for what is kept in order.
+#[derive(Default)]
+pub(super) struct RowIds {
+    /// By row.
+    ids: Vec<u32>,
+    /// By id; [`NONE`] if the row has gone.
+    rows: Vec<u32>,
+    free: Vec<u32>,
+    /// The ids of rows that were found anew, some of them several times.
+    pub(super) came: Vec<u32>,
+    /// The ids of rows that went. They are not given to others until [`settle`](Self::settle).
+    pub(super) went: Vec<u32>,
+    /// Everything went first, and ids are given out from the beginning again.
+    pub(super) is_cleared: bool,
+}
+
+impl RowIds {
+    /// Ids for so many rows that are there already.
+    pub(super) fn of_rows(count: usize) -> Self {
+        let mut ids = Self { is_cleared: true, ..Self::default() };
+        (0..count).for_each(|_| ids.push());
+        ids
+    }
+
+    fn push(&mut self) {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.rows.push(NONE);
+            self.rows.len() as u32 - 1
+        });
+        self.rows[id as usize] = self.ids.len() as u32;
+        self.ids.push(id);
+        self.came.push(id);
+    }
+
+    fn swap_remove(&mut self, row: u32) {
+        let id = self.ids.swap_remove(row as usize);
+        if let Some(&moved) = self.ids.get(row as usize) {
+            self.rows[moved as usize] = row;
+        }
+        self.rows[id as usize] = NONE;
+        self.went.push(id);
+    }
+
+    fn clear(&mut self) {
+        *self = Self { is_cleared: true, ..Self::default() };
+    }
+
+    /// Number of ids that were ever given out.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The row of an id, unless it has gone.
+    pub(super) fn row(&self, id: u32) -> Option<usize> {
+        self.rows.get(id as usize).copied().filter(|&row| row != NONE).map(|row| row as usize)
+    }
+
+    /// The id of a row.
+    pub(super) fn id(&self, row: usize) -> u32 {
+        self.ids[row]
+    }
+
+    /// Forgets what happened.
+    pub(super) fn settle(&mut self) {
+        self.came.clear();
+        self.free.append(&mut self.went);
+        self.is_cleared = false;
     }
 }
 
@@ -258,6 +334,8 @@ pub(super) struct KeptRows {
     found: Vec<u32>,
     /// Rows that came and went since the last update, if that is wanted.
     pub(super) moves: Option<Moves>,
+    /// If rows are kept in order.
+    pub(super) ids: Option<RowIds>,
 }
 
 impl KeptRows {
@@ -274,6 +352,7 @@ impl KeptRows {
             indices: indexed.map(VarIndex::new).collect(),
             found: Vec::new(),
             moves,
+            ids: None,
         }
     }
 
@@ -283,6 +362,7 @@ impl KeptRows {
         }
         self.rows.clear();
         self.indices.iter_mut().for_each(VarIndex::clear);
+        self.ids.iter_mut().for_each(RowIds::clear);
     }
 
     /// Leaves out the rows that went and came again.
@@ -330,6 +410,9 @@ impl KeptRows {
     fn note_appended(&mut self, count: usize) {
         let first = self.rows.len;
         self.rows.len += count;
+        if let Some(ids) = &mut self.ids {
+            (0..count).for_each(|_| ids.push());
+        }
         if let Some(moves) = &mut self.moves {
             moves.entered.add(&self.rows.columns, first..self.rows.len);
         }
@@ -375,43 +458,30 @@ impl KeptRows {
     /// Puts one row of a run in the place of another.
     fn overwrite(&mut self, row: u32, made: &Batch, number: u32, layout: &FieldLayout) {
         let (variables, at) = (self.variables, row as usize);
-        let is_same = |columns: &[Vec<Datum>]| {
-            let mut columns = columns[..variables].iter().enumerate();
-            columns.all(|(var, column)| column[at] == value_of(made, var, number))
-        };
-        if !is_same(&self.rows.columns) {
-            if let Some(moves) = &mut self.moves {
-                moves.left.add(&self.rows.columns, at..at + 1);
+        if let Some(ids) = &mut self.ids {
+            ids.came.push(ids.id(at));
+        }
+        if let Some(moves) = &mut self.moves {
+            moves.left.add(&self.rows.columns, at..at + 1);
+        }
+        for index in self.indices.iter_mut().filter(|index| index.is_made) {
+            let old = self.rows.columns[index.var.index()][at];
+            let new = value_of(made, index.var.index(), number);
+            if list_of(old) != list_of(new) {
+                index.unlink(row, old);
+                index.link(row, new);
             }
-            for index in self.indices.iter_mut().filter(|index| index.is_made) {
-                let old = self.rows.columns[index.var.index()][at];
-                let new = value_of(made, index.var.index(), number);
-                if list_of(old) != list_of(new) {
-                    index.unlink(row, old);
-                    index.link(row, new);
-                }
-            }
-            for (var, column) in self.rows.columns[..variables].iter_mut().enumerate() {
-                column[at] = value_of(made, var, number);
-            }
-            layout.write(made, number as usize, &mut self.rows.columns[variables..], at);
-            if let Some(moves) = &mut self.moves {
-                moves.entered.add(&self.rows.columns, at..at + 1);
-            }
-        } else {
-            let before: SmallVec<[Datum; 8]> = match &self.moves {
-                Some(_) => self.rows.columns[variables..].iter().map(|column| column[at]).collect(),
-                None => SmallVec::new(),
-            };
-            layout.write(made, number as usize, &mut self.rows.columns[variables..], at);
-            let mut fields = FieldBits::default();
-            let columns = self.rows.columns[variables..].iter().zip(before).enumerate();
-            columns.filter(|(_, (column, before))| column[at] != *before).for_each(|(column, _)| {
-                fields.insert_column(column);
-            });
-            if let Some(moves) = self.moves.as_mut().filter(|_| fields != FieldBits::default()) {
-                let key = self.rows.columns[..variables].iter().map(|column| column[at]);
-                moves.altered.push((key.collect(), fields));
+        }
+        for (var, column) in self.rows.columns[..variables].iter_mut().enumerate() {
+            column[at] = value_of(made, var, number);
+        }
+        layout.write(made, number as usize, &mut self.rows.columns[variables..], at);
+        if let Some(Moves { entered, left, .. }) = &mut self.moves {
+            let mut columns = self.rows.columns.iter().zip(&left.columns);
+            if columns.all(|(now, before)| Some(&now[at]) == before.last()) {
+                left.pop();
+            } else {
+                entered.add(&self.rows.columns, at..at + 1);
             }
         }
     }
@@ -478,6 +548,7 @@ impl KeptRows {
         for column in &mut self.rows.columns {
             column.swap_remove(row as usize);
         }
+        self.ids.iter_mut().for_each(|ids| ids.swap_remove(row));
         self.rows.len = last;
     }
 

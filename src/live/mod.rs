@@ -16,6 +16,7 @@ mod feed;
 mod fields;
 mod kept;
 mod monitor;
+mod order;
 mod outline;
 mod param;
 mod premise;

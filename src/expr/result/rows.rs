@@ -244,7 +244,7 @@ impl<'a> Row<'a> {
         self.executor.query().fields.get(field)?.access
     }
 
-    pub(super) fn access(&self) -> WorldAccess<'a> {
+    pub(crate) fn access(&self) -> WorldAccess<'a> {
         self.access
     }
 

@@ -8,11 +8,13 @@ use crate::{
     oracle::random::{self, Random},
 };
 use bevy_ecs::{prelude::*, system::SystemId};
+use bevy_relations::prelude::*;
 use bevy_relations::{
     expr::{AnyExpression, CompiledExpr, ExprParam, ExprQuery, PairExpr, Row},
     live::{LiveExpr, LiveParam, LiveQuery},
 };
 use std::{
+    collections::BTreeMap,
     env,
     sync::{Arc, Mutex},
 };
@@ -106,6 +108,8 @@ struct Kept {
     text: String,
     fresh: CompiledExpr,
     live: LiveExpr,
+    /// By which its rows are in groups.
+    relation: Option<Entity>,
     /// Systems that find the rows anew, and that keep them.
     systems: [SystemId<(), Vec<String>>; 2],
     /// What the rows were when the second was run last, by their variables.
@@ -136,7 +140,7 @@ impl Kept {
                 query.rows().map(|row| describe(row, fields)).collect::<Vec<_>>()
             });
         let systems = [world.register_system(found), world.register_system(kept)];
-        Some(Self { text, fresh, live, systems, before: Vec::new(), moved })
+        Some(Self { text, fresh, live, relation: None, systems, before: Vec::new(), moved })
     }
 
     /// The rows that a system keeps are those that another finds, and what it is told of their moves is the difference.
@@ -162,6 +166,21 @@ impl Kept {
     }
 }
 
+/// The rows of each group are those of which `$this` has its target.
+fn check_groups(world: &World, kept: &Kept) {
+    let Some(relation) = kept.relation else { return };
+    let mut expected: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    for row in kept.live.rows(world).unwrap() {
+        let target = row.this().and_then(|this| world.pairs_by_id(relation).target(this));
+        expected.entry(target.map_or(0, Entity::to_bits)).or_default().push(format!("{row:?}"));
+    }
+    assert!(kept.live.groups().all(|group| expected.contains_key(&group)), "{}", kept.text);
+    for (group, mut rows) in expected {
+        rows.sort_unstable();
+        assert_eq!(variables(kept.live.group(world, group).unwrap()), rows, "{} by {relation}", kept.text);
+    }
+}
+
 /// How much was played.
 #[derive(Default, Debug)]
 struct Played {
@@ -181,7 +200,14 @@ fn play(seed: u64, case: u64, played: &mut Played) {
     texts.extend((0..PER_WORLD).map(|_| common_expr(&mut random)));
     let mut all = Vec::new();
     for text in texts {
-        all.extend(Kept::new(text, changing.world()));
+        let mut kept = Kept::new(text, changing.world());
+        // Groups of another relation than the expression may be about; none if rows are in order of depth.
+        if let Some(kept) = &mut kept {
+            let relation = random.pick(&changing.relations);
+            let is_grouped = kept.live.group_by_id(relation).is_ok();
+            kept.relation = is_grouped.then_some(relation);
+        }
+        all.extend(kept);
     }
     let mut before: Vec<Vec<String>> = all.iter().map(|_| Vec::new()).collect();
     for step in 0..UPDATES {
@@ -209,6 +235,7 @@ fn play(seed: u64, case: u64, played: &mut Played) {
                 assert_eq!(rows, found.iter().filter(of_entity).count(), "{}", kept.text);
                 assert_eq!(kept.live.contains(entity), rows > 0, "{}", kept.text);
             }
+            check_groups(world, kept);
             // Systems run now and then.
             let at = format!("seed {seed}, case {case}, step {step}");
             if random.below(3) > 0 {

@@ -298,7 +298,8 @@ fn monitor(size: usize) -> Workload {
         Contestant::new("ours", move || {
             let mut scene = Scene::default();
             let port = scene.spawn(1).start;
-            scene.holders[0].extend(scene.spawn(size));
+            let sources = scene.spawn(size);
+            scene.holders[0].extend(sources);
             let mut built = OurScene::new::<DockedTo>(&scene);
             let expr = built.parse("A, (R, E0)");
             let told = built.world.observe_expr(&expr, |_, _| notice(), |_, _| notice());
