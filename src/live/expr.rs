@@ -42,6 +42,8 @@ struct Known {
     changes: Changes,
     /// Runs that start with seeds, by group.
     runs: Vec<Executor>,
+    /// Everything was run since it is noted what changes.
+    was_run: bool,
 }
 
 impl Known {
@@ -59,6 +61,7 @@ impl Known {
     fn take_changes(&mut self, changes: Changes) {
         self.changes = changes;
         self.outline.reasons.clear();
+        self.was_run = false;
     }
 }
 
@@ -69,13 +72,23 @@ pub(super) struct Following {
     changes: Option<Changes>,
 }
 
+impl Following {
+    /// Whether something is still to be noted.
+    pub(super) fn wants(&self) -> bool {
+        self.wanted.is_some()
+    }
+}
+
 /// Has noted what is wanted by now.
 pub(super) fn follow(world: &mut World, following: &Mutex<Following>) {
     let lock = || following.lock().unwrap_or_else(PoisonError::into_inner);
     // Spawning observers runs users' code, which may come here.
     let Some(wanted) = lock().wanted.take() else { return };
     let changes = Changes::follow(world, &wanted);
-    lock().changes = Some(changes);
+    let mut following = lock();
+    if following.wanted.is_none() {
+        following.changes.get_or_insert(changes);
+    }
 }
 
 /// An expression whose rows are kept, and brought up to date by what changed.
@@ -277,7 +290,7 @@ impl LiveExpr {
         }
         let premise = Premise::new(&query, &view);
         let runs = outline.groups.iter().map(|_| Executor::new(query.clone(), access)).collect();
-        Ok(Known { query, outline, premise, changes: Changes::default(), runs })
+        Ok(Known { query, outline, premise, changes: Changes::default(), runs, was_run: false })
     }
 
     /// Finds out what it depends on, and has that noted from now on.
@@ -302,6 +315,7 @@ impl LiveExpr {
         let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
         let Some(known) = &mut self.known else { return Err(ExprRunError::NoPairs) };
         known.changes.skip(&view);
+        known.was_run = true;
         self.whole.start_rows(access)?;
         let plan = self.whole.executor().plan();
         if self.layout.fields.len() != plan.fields.len() || !self.layout.set_plan(plan) {
@@ -333,8 +347,8 @@ impl LiveExpr {
     fn replace_rows(&mut self, access: WorldAccess<'_>) -> Result<bool, ExprRunError> {
         let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
         let Self { layout, kept, known: Some(known), .. } = self else { return Ok(false) };
-        let Known { outline, changes, runs, .. } = known;
-        if !outline.reasons.is_empty() || !changes.collect(&view, outline, kept.len()) {
+        let Known { outline, changes, runs, was_run, .. } = known;
+        if !*was_run || !outline.reasons.is_empty() || !changes.collect(&view, outline, kept.len()) {
             return Ok(false);
         }
         for ((group, seeds), run) in outline.groups.iter().zip(&mut changes.seeds).zip(runs) {

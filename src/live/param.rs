@@ -7,7 +7,7 @@ use super::{
     kept::{RowKey, Settled},
 };
 use crate::expr::{
-    AnyExpression, Batch, BoundQuery, ExprParam, ExprQuery, ExprQueryState, ExprRunError, Expression,
+    AnyExpression, Batch, BoundQuery, ExprQuery, ExprQueryState, ExprRunError, Expression, PairExpr,
     ReadFields, Row, RowMut, VarId, WorldAccess,
 };
 use alloc::{
@@ -23,7 +23,7 @@ use bevy_ecs::{
         ReadOnlySystemParam, SystemAccess, SystemMeta, SystemParam, SystemParamBuilder,
         SystemParamValidationError,
     },
-    world::{World, unsafe_world_cell::UnsafeWorldCell},
+    world::{DeferredWorld, World, unsafe_world_cell::UnsafeWorldCell},
 };
 use bevy_platform::{
     collections::HashMap,
@@ -410,6 +410,14 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for LiveQuery<'_,
         follow(world, &state.following);
     }
 
+    fn queue(state: &mut Self::State, _: &SystemMeta, mut world: DeferredWorld<'_>) {
+        let wants = state.following.lock().unwrap_or_else(PoisonError::into_inner).wants();
+        if wants {
+            let following = state.following.clone();
+            world.commands().queue(move |world: &mut World| follow(world, &following));
+        }
+    }
+
     unsafe fn get_param<'w, 's>(
         state: &'s mut Self::State,
         meta: &SystemMeta,
@@ -435,12 +443,37 @@ unsafe impl<E: Expression<Fields = ReadFields>, D: ReadOnlyQueryData + 'static> 
 {
 }
 
-/// Builds a [`LiveQuery`] of [`AnyExpression`] from an expression.
+/// Builds a [`LiveQuery`] of [`AnyExpression`] from an expression, as [`ExprParam`](crate::expr::ExprParam) builds an [`ExprQuery`].
+///
+/// ```
+/// use bevy_ecs::{prelude::*, system::RunSystemOnce};
+/// use bevy_relations::{expr::{AnyExpression, PairExpr}, live::{LiveParam, LiveQuery}, prelude::*};
+///
+/// #[derive(Relation)]
+/// struct Likes;
+///
+/// let mut world = World::new();
+/// world.register_relation::<Likes>()?;
+/// let apple = world.spawn(Name::new("Apple")).id();
+/// world.spawn(Pair(Likes, apple));
+///
+/// let text = "(Likes, Apple)"; // from a file, or from a player
+/// let system = (LiveParam(PairExpr::parse(text)?),)
+///     .build_state(&mut world)
+///     .build_system(|found: LiveQuery<AnyExpression>| found.len());
+/// assert_eq!(world.run_system_once(system)?, 1);
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
+pub struct LiveParam(
+    /// The expression.
+    pub PairExpr,
+);
+
 // SAFETY: the state is made as for expressions that are known to the compiler.
 unsafe impl<'w, 's, D: QueryData + 'static> SystemParamBuilder<LiveQuery<'w, 's, AnyExpression, D>>
-    for ExprParam
+    for LiveParam
 {
     fn build(self, world: &mut World) -> LiveQueryState<AnyExpression, D> {
-        LiveQueryState::new(SystemParamBuilder::<ExprQuery<AnyExpression, D>>::build(self, world), world)
+        LiveQueryState::new(ExprQueryState::new(Some(self.0), world), world)
     }
 }
