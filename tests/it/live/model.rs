@@ -9,9 +9,9 @@ use crate::{
 };
 use bevy_ecs::{prelude::*, system::SystemId};
 use bevy_relations::{
-    prelude::*,
     expr::{AnyExpression, CompiledExpr, ExprParam, ExprQuery, PairExpr, Row},
     live::{LiveExpr, LiveParam, LiveQuery},
+    prelude::*,
 };
 use std::{
     collections::BTreeMap,
