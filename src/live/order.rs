@@ -398,7 +398,9 @@ impl LiveExpr {
 
     /// The groups that have rows, in any order. Rows that are only sorted are in group 0.
     pub fn groups(&self) -> impl ExactSizeIterator<Item = u64> {
-        self.order().map(|order| order.groups.keys().copied().collect()).unwrap_or_default().into_iter()
+        let groups: Vec<u64> =
+            self.order().into_iter().flat_map(|order| order.groups.keys().copied()).collect();
+        groups.into_iter()
     }
 
     /// The rows of one group, in order if there is one, as they were at the last update. There are none if there is no such group.

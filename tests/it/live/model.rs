@@ -8,10 +8,10 @@ use crate::{
     oracle::random::{self, Random},
 };
 use bevy_ecs::{prelude::*, system::SystemId};
-use bevy_relations::prelude::*;
 use bevy_relations::{
     expr::{AnyExpression, CompiledExpr, ExprParam, ExprQuery, PairExpr, Row},
     live::{LiveExpr, LiveParam, LiveQuery},
+    prelude::*,
 };
 use std::{
     collections::BTreeMap,
@@ -200,14 +200,11 @@ fn play(seed: u64, case: u64, played: &mut Played) {
     texts.extend((0..PER_WORLD).map(|_| common_expr(&mut random)));
     let mut all = Vec::new();
     for text in texts {
-        let mut kept = Kept::new(text, changing.world());
+        let Some(mut kept) = Kept::new(text, changing.world()) else { continue };
         // Groups of another relation than the expression may be about; none if rows are in order of depth.
-        if let Some(kept) = &mut kept {
-            let relation = random.pick(&changing.relations);
-            let is_grouped = kept.live.group_by_id(relation).is_ok();
-            kept.relation = is_grouped.then_some(relation);
-        }
-        all.extend(kept);
+        let relation = random.pick(&changing.relations);
+        kept.relation = kept.live.group_by_id(relation).is_ok().then_some(relation);
+        all.push(kept);
     }
     let mut before: Vec<Vec<String>> = all.iter().map(|_| Vec::new()).collect();
     for step in 0..UPDATES {
