@@ -184,26 +184,6 @@ impl FlecsWorld {
         unsafe { sys::ecs_observer_init(self.raw, &raw const description) };
     }
 
-    /// Calls [`notice`] for every entity that begins or ceases to have both ids.
-    pub(crate) fn monitor(&mut self, ids: [Id; 2]) {
-        unsafe extern "C-unwind" fn callback(iterator: *mut sys::ecs_iter_t) {
-            // SAFETY: Flecs passes an iterator that is valid for the call.
-            for _ in 0..unsafe { (*iterator).count } {
-                notice();
-            }
-        }
-        // SAFETY: the descriptor is a C struct for which all zeroes is the documented default.
-        let mut description: sys::ecs_observer_desc_t = unsafe { mem::zeroed() };
-        for (term, id) in description.query.terms.iter_mut().zip(ids) {
-            term.id = id.0;
-        }
-        // SAFETY: a constant of the C library, initialized before `main`.
-        description.events[0] = unsafe { sys::EcsMonitor };
-        description.callback = Some(callback);
-        // SAFETY: *World*, *Ids*; the descriptor is valid for the call, and the callback for as long as the program runs.
-        unsafe { sys::ecs_observer_init(self.raw, &raw const description) };
-    }
-
     pub(crate) fn set_name(&mut self, entity: Id, name: &CStr) {
         // SAFETY: *World*, *Ids*; Flecs copies the name during the call.
         unsafe { sys::ecs_set_name(self.raw, entity.0, name.as_ptr()) };
