@@ -461,7 +461,7 @@ unsafe impl<E: Expression<Fields = ReadFields>, D: ReadOnlyQueryData + 'static> 
 /// let system = (LiveParam(PairExpr::parse(text)?),)
 ///     .build_state(&mut world)
 ///     .build_system(|found: LiveQuery<AnyExpression>| found.len());
-/// assert_eq!(world.run_system_once(system)?, 1);
+/// assert_eq!(world.run_system_once(system).unwrap(), 1);
 /// # Ok::<(), bevy_ecs::error::BevyError>(())
 /// ```
 pub struct LiveParam(

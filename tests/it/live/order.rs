@@ -63,7 +63,7 @@ fn a_row_goes_to_the_group_of_its_new_target_and_groups_appear_and_become_empty(
         move |_, group| appeared.lock().unwrap().push((true, group)),
         move |_, group| emptied.lock().unwrap().push((false, group)),
     );
-    let mut next = |world: &mut World, ships: &mut LiveExpr| {
+    let next = |world: &mut World, ships: &mut LiveExpr| {
         ships.update(world).unwrap();
         std::mem::take(&mut *told.lock().unwrap())
     };
