@@ -56,7 +56,7 @@ fn entity(world: &mut World, name: &str) -> Entity {
     named.iter(world).find(|(_, it)| it.as_str() == name).map(|(entity, _)| entity).unwrap()
 }
 
-fn main() -> Result {
+pub(crate) fn main() -> Result {
     let mut world = World::new();
     world.init_resource::<AppTypeRegistry>();
     world.resource::<AppTypeRegistry>().write().register::<Name>();
