@@ -251,4 +251,3 @@ pub(crate) const fn size(full: usize, interpreted: usize) -> usize {
         Some(_) => interpreted,
     }
 }
-}
