@@ -84,6 +84,7 @@ pub fn app(limits: RemoteLimits) -> App {
     world.spawn((Name::new("Mars"), Planet { people: 4 }, ChildOf(sol)));
     let kite = world.spawn((Name::new("Kite"), Ship, Pair(DockedTo, earth))).id();
     let swan = world.spawn((Name::new("Swan"), Ship, Pair(Likes, kite))).id();
-    world.entity_mut(kite).insert_pair(Carries { tons: 2.5, buyer: Some(swan) }, earth);
+    let carries = Carries { tons: 2.5, buyer: Some(swan) };
+    world.insert_pair(kite, carries, earth).expect("there are no rules for it");
     app
 }

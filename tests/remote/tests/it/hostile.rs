@@ -181,13 +181,14 @@ fn an_expression_that_goes_on_and_on_ends_at_the_step_limit() {
             app.world_mut().insert_pair(ship, Likes, ships[(number + far) % ships.len()]).unwrap();
         }
     }
-    let expr = "Likes($a, $b), Likes($b, $c), Likes($c, $d), Likes($d, $e), Ship($f), Ship($g), $a == $f, Likes($e, $h), \
-                !Likes($h, $a), Log($g)";
+    let expr = "Likes($a, $b), Likes($b, $c), Likes($c, $d), Likes($d, $e)";
     for method in ["relations.query", "relations.explain"] {
         let start = Instant::now();
         let mut params = json!({ "expr": expr });
-        if method == "relations.explain" {
-            params["run"] = json!(true);
+        // The rows of the first page would be found soon.
+        match method {
+            "relations.explain" => params["run"] = json!(true),
+            _ => params["offset"] = json!(100_000_000),
         }
         let error = refused(&mut app, method, params.clone());
         assert_eq!(reason(&error), (error_codes::LIMIT, "StepLimit"), "{}", error.message);

@@ -2,7 +2,6 @@
 
 use crate::common::*;
 use bevy_app::App;
-use bevy_ecs::prelude::*;
 use bevy_relations::prelude::*;
 use bevy_relations_remote::{DockedTo, Ship};
 use bevy_remote::RemoteMethods;
