@@ -1,8 +1,8 @@
 //! Methods that change: inserting and removing pairs.
 
 use super::{
-    RemoteLimits,
     error::RemoteError,
+    limits::RemoteLimits,
     params::{EntityText, InsertParams, RemoveParams},
     read::types_of,
 };

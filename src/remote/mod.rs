@@ -55,73 +55,24 @@
 mod change;
 mod error;
 mod json;
+mod limits;
 mod params;
 mod read;
 mod watch;
 
 pub use error::error_codes;
+pub use limits::RemoteLimits;
+pub use params::{
+    EXPLAIN_METHOD, INSERT_METHOD, LIST_METHOD, PAIRS_METHOD, QUERY_METHOD, REMOVE_METHOD, WATCH_METHOD,
+};
 
 use bevy_app::{App, Plugin};
-use bevy_ecs::{resource::Resource, schedule::IntoScheduleConfigs, system::In, world::World};
+use bevy_ecs::{schedule::IntoScheduleConfigs, system::In, world::World};
 use bevy_remote::{BrpResult, RemoteLast, RemoteMethodSystemId, RemoteMethods, RemoteSystems};
-use core::time::Duration;
 use error::RemoteError;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::string::ToString;
-
-/// The method that lists relations.
-pub const LIST_METHOD: &str = "relations.list";
-/// The method for the pairs of an entity.
-pub const PAIRS_METHOD: &str = "relations.pairs";
-/// The method for rows of an expression.
-pub const QUERY_METHOD: &str = "relations.query";
-/// The method for the plan of an expression.
-pub const EXPLAIN_METHOD: &str = "relations.explain";
-/// The method that watches the rows of an expression.
-pub const WATCH_METHOD: &str = "relations.query+watch";
-/// The method that inserts a pair.
-pub const INSERT_METHOD: &str = "relations.insert";
-/// The method that removes pairs.
-pub const REMOVE_METHOD: &str = "relations.remove";
-
-/// What requests may cost. A resource: it may be changed while the app runs.
-#[derive(Resource, Clone, PartialEq, Eq, Debug)]
-pub struct RemoteLimits {
-    /// The steps of one evaluation of an expression, see
-    /// [`set_step_limit`](crate::expr::CompiledExpr::set_step_limit). A request may ask for fewer.
-    pub steps: u64,
-    /// The terms of an expression.
-    pub terms: usize,
-    /// The rows, pairs or relations of a page, and the rows that a client watches.
-    pub rows: usize,
-    /// The size of a result as JSON, in bytes. A page ends before it is larger.
-    pub bytes: usize,
-    /// How many requests are handed to their methods in a frame. Others wait.
-    pub requests_per_frame: usize,
-    /// How many streams of watched rows there may be at a time.
-    pub watches: usize,
-    /// How often watched rows are brought up to date, at most.
-    pub watch_interval: Duration,
-    /// The time in a frame after which no further watched rows are brought up to date. Others wait, and come first in the
-    /// next.
-    pub watch_time: Duration,
-}
-
-impl Default for RemoteLimits {
-    fn default() -> Self {
-        Self {
-            steps: 1_000_000,
-            terms: 64,
-            rows: 1000,
-            bytes: 1 << 20,
-            requests_per_frame: 8,
-            watches: 16,
-            watch_interval: Duration::from_millis(100),
-            watch_time: Duration::from_millis(2),
-        }
-    }
-}
 
 /// Adds the [methods for relations](self) to `bevy_remote`.
 ///
@@ -177,14 +128,10 @@ fn add_method<P: DeserializeOwned + 'static, A: Serialize + 'static>(
     run: fn(&mut World, &RemoteLimits, P) -> Result<A, RemoteError>,
 ) {
     let system = move |In(params): In<Option<Value>>, world: &mut World| -> BrpResult {
-        let limits = limits_of(world);
+        let limits = limits::limits_of(world);
         let answer = params::read(params).and_then(|params| run(world, &limits, params))?;
         serde_json::to_value(answer).map_err(|error| RemoteError::Unwritten(error.to_string()).into())
     };
     let id = world.register_system(system);
     world.resource_mut::<RemoteMethods>().insert(name, RemoteMethodSystemId::Instant(id));
-}
-
-fn limits_of(world: &World) -> RemoteLimits {
-    world.get_resource::<RemoteLimits>().cloned().unwrap_or_default()
 }

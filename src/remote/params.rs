@@ -1,6 +1,6 @@
-//! What requests ask for.
+//! The names of methods, and what requests ask for.
 
-use super::{RemoteLimits, error::RemoteError};
+use super::{error::RemoteError, limits::RemoteLimits};
 use crate::{
     expr::NamedElement,
     id::Slot,
@@ -18,6 +18,21 @@ use std::{
     format,
     string::{String, ToString},
 };
+
+/// The method that lists relations.
+pub const LIST_METHOD: &str = "relations.list";
+/// The method for the pairs of an entity.
+pub const PAIRS_METHOD: &str = "relations.pairs";
+/// The method for rows of an expression.
+pub const QUERY_METHOD: &str = "relations.query";
+/// The method for the plan of an expression.
+pub const EXPLAIN_METHOD: &str = "relations.explain";
+/// The method that watches the rows of an expression.
+pub const WATCH_METHOD: &str = "relations.query+watch";
+/// The method that inserts a pair.
+pub const INSERT_METHOD: &str = "relations.insert";
+/// The method that removes pairs.
+pub const REMOVE_METHOD: &str = "relations.remove";
 
 /// Reads the parameters of a request: an object, or nothing.
 pub(super) fn read<P: DeserializeOwned>(params: Option<Value>) -> Result<P, RemoteError> {

@@ -1,9 +1,9 @@
 //! Methods that read: relations, the pairs of an entity, rows of expressions, plans.
 
 use super::{
-    RemoteLimits,
     error::RemoteError,
     json::{NoRoom, ResultWriter},
+    limits::RemoteLimits,
     params::{self, Direction, EntityText, ExplainParams, ListParams, PairsParams, QueryParams},
 };
 use crate::{

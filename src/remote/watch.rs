@@ -5,11 +5,10 @@
 //! taken out of its mailbox before it looks into it. Each keeps a live expression and its own way to answer.
 
 use super::{
-    RemoteLimits, WATCH_METHOD,
     error::RemoteError,
     json::{NoRoom, ResultWriter},
-    limits_of,
-    params::{self, WatchParams},
+    limits::{RemoteLimits, limits_of},
+    params::{self, WATCH_METHOD, WatchParams},
     read,
 };
 use crate::{

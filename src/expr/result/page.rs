@@ -149,7 +149,6 @@ impl CompiledExpr {
     }
 
     /// [`page`](Self::page), which also ends before a row for which `each` breaks.
-
     pub(crate) fn page_while(
         &mut self,
         access: WorldAccess<'_>,

@@ -1,0 +1,47 @@
+//! What requests may cost.
+
+use bevy_ecs::{resource::Resource, world::World};
+use core::time::Duration;
+
+/// What requests may cost. A resource: it may be changed while the app runs.
+#[derive(Resource, Clone, PartialEq, Eq, Debug)]
+pub struct RemoteLimits {
+    /// The steps of one evaluation of an expression, see
+    /// [`set_step_limit`](crate::expr::CompiledExpr::set_step_limit). A request may ask for fewer.
+    pub steps: u64,
+    /// The terms of an expression.
+    pub terms: usize,
+    /// The rows, pairs or relations of a page, and the rows that a client watches.
+    pub rows: usize,
+    /// The size of a result as JSON, in bytes. A page ends before it is larger.
+    pub bytes: usize,
+    /// How many requests are handed to their methods in a frame. Others wait.
+    pub requests_per_frame: usize,
+    /// How many streams of watched rows there may be at a time.
+    pub watches: usize,
+    /// How often watched rows are brought up to date, at most.
+    pub watch_interval: Duration,
+    /// The time in a frame after which no further watched rows are brought up to date. Others wait, and come first in the
+    /// next.
+    pub watch_time: Duration,
+}
+
+impl Default for RemoteLimits {
+    fn default() -> Self {
+        Self {
+            steps: 1_000_000,
+            terms: 64,
+            rows: 1000,
+            bytes: 1 << 20,
+            requests_per_frame: 8,
+            watches: 16,
+            watch_interval: Duration::from_millis(100),
+            watch_time: Duration::from_millis(2),
+        }
+    }
+}
+
+/// The limits that hold now.
+pub(super) fn limits_of(world: &World) -> RemoteLimits {
+    world.get_resource::<RemoteLimits>().cloned().unwrap_or_default()
+}
