@@ -3,6 +3,7 @@
 use super::{
     FastPathFlags,
     depth::Depths,
+    first_target::TableIndex,
     forward::{ExclusiveReader, Forward, Reader, TargetIter, Upward},
     journal::{Change, Journal, PairDeltaKind},
     pages::Pages,
@@ -49,6 +50,8 @@ pub(crate) struct RelationIndex {
     pub(super) despawns_targets: bool,
     /// A target goes that loses its last source.
     pub(super) counts_sources: bool,
+    /// Its component on sources, with `storage = "Table"`.
+    pub(super) table: Option<TableIndex>,
 }
 
 impl Default for RelationIndex {
@@ -80,6 +83,7 @@ impl RelationIndex {
             on_target_despawn: traits.target_policy(),
             despawns_targets: traits.despawns_targets(),
             counts_sources: traits.counts_sources(),
+            table: None,
         }
     }
 
