@@ -241,7 +241,13 @@ pub(crate) fn fewer(all: usize) -> usize {
     all.div_ceil(divisor.max(1))
 }
 
-/// How large something is that has to be large, and how large it is for an interpreter.
+/// How large something is that has to be large; how large for an interpreter; and a tenth of it, unless that is less, if
+/// `PAIR_TEST_SMALL` is set where this is compiled, as for a sanitizer.
 pub(crate) const fn size(full: usize, interpreted: usize) -> usize {
-    if cfg!(miri) { interpreted } else { full }
+    match option_env!("PAIR_TEST_SMALL") {
+        _ if cfg!(miri) => interpreted,
+        None => full,
+        Some(_) if full / 10 > interpreted => full / 10,
+        Some(_) => interpreted,
+    }
 }

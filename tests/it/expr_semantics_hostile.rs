@@ -125,7 +125,7 @@ fn cross_products_end_at_their_limit() {
 #[test]
 fn random_text_of_the_grammar_is_refused_or_answered() {
     let mut texts = Vec::new();
-    for number in 0..3000 {
+    for number in 0..fewer(3_000) as u64 {
         let mut random = Random::new(11, number);
         let clauses = (0..1 + random.below(5)).map(|_| clause(&mut random, 0)).collect::<Vec<_>>();
         texts.push(clauses.join(", "));
@@ -135,7 +135,7 @@ fn random_text_of_the_grammar_is_refused_or_answered() {
         PairExpr::parse(text.as_str()).and_then(|expr| expr.compile(&mut world.world)).is_ok()
     };
     let compiled = texts.iter().filter(fits).count();
-    assert!(compiled > 1000, "only {compiled} are accepted");
+    assert!(compiled > texts.len() / 4, "only {compiled} are accepted");
     run_all(texts);
 }
 
