@@ -157,11 +157,11 @@ pub(super) struct TableIndex {
     stale: u32,
 }
 
-impl super::RelationIndex {
-    /// The component that has the first target of every source and of nothing else, if there is one and it is up to date.
+impl TableIndex {
+    /// The component, if it is up to date.
     #[inline]
-    pub(crate) fn table_component(&self) -> Option<TableComponent> {
-        self.table.filter(|table| table.stale == 0).map(|table| table.component)
+    pub(super) fn current(self) -> Option<TableComponent> {
+        (self.stale == 0).then_some(self.component)
     }
 }
 
@@ -202,11 +202,7 @@ impl PairStore {
         self.tables.free.retain(|free| *free != component);
         self.tables.used.retain(|(used, _)| *used != component);
         self.tables.used.push((component, id));
-        for source in have {
-            if !self.tables.is_stale(component, source) {
-                self.tables.stale.push((component, source));
-            }
-        }
+        self.tables.stale.extend(have.map(|source| (component, source)));
         let all = self.tables.stale.iter().chain(&self.tables.lost);
         let stale = all.filter(|(stale, _)| *stale == component).count() as u32;
         let type_id = self.registry.entry(id).type_id;

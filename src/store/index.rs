@@ -3,7 +3,7 @@
 use super::{
     FastPathFlags,
     depth::Depths,
-    first_target::TableIndex,
+    first_target::{TableComponent, TableIndex},
     forward::{ExclusiveReader, Forward, Reader, TargetIter, Upward},
     journal::{Change, Journal, PairDeltaKind},
     pages::Pages,
@@ -161,6 +161,12 @@ impl RelationIndex {
     #[inline]
     pub(crate) fn has_values(&self) -> bool {
         self.reverse.extras.rows
+    }
+
+    /// The component that has the first target of every source and of nothing else, if there is one and it is up to date.
+    #[inline]
+    pub(crate) fn table_component(&self) -> Option<TableComponent> {
+        self.table.and_then(TableIndex::current)
     }
 
     /// How deep an entity lies. `None` if the relation is not traversable.

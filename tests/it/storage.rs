@@ -76,6 +76,12 @@ fn component_of_docked(world: &mut World) -> ComponentId {
 #[track_caller]
 fn sources<R: Relation>(world: &mut World) -> Vec<Entity> {
     world.check_pairs().unwrap();
+    sources_within::<R>(world)
+}
+
+/// [`sources`] in the middle of an operation.
+#[track_caller]
+fn sources_within<R: Relation>(world: &mut World) -> Vec<Entity> {
     let mut stored: Vec<_> = world.pairs::<R>().iter().map(|(source, _)| source).collect();
     let sorted = |mut list: Vec<Entity>| {
         list.sort_unstable_by_key(|entity| entity.index_u32());
@@ -229,9 +235,9 @@ fn clones_get_it_from_their_pairs_and_not_from_the_original() {
 /// What an observer finds by the tables, compared with what the store says.
 fn compare_within(world: &mut DeferredWorld) {
     world.commands().queue(|world: &mut World| {
-        sources::<DockedTo>(world);
-        sources::<Hears>(world);
-        sources::<MountedOn>(world);
+        sources_within::<DockedTo>(world);
+        sources_within::<Hears>(world);
+        sources_within::<MountedOn>(world);
     });
 }
 
