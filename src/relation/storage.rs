@@ -57,7 +57,8 @@ impl RelationTraits {
     /// ```
     /// # use bevy_relations::{prelude::*, relation::RelationStorage};
     /// let traits = RelationTraits::new().exclusive().storage(RelationStorage::Table);
-    /// assert_eq!(traits, r#"exclusive, storage = "Table""#.parse()?);
+    /// let read: RelationTraits = r#"exclusive, storage = "Table""#.parse()?;
+    /// assert_eq!(traits, read);
     /// # Ok::<(), bevy_ecs::error::BevyError>(())
     /// ```
     #[must_use]

@@ -9,6 +9,7 @@ use super::PairStore;
 use crate::{id::RelationId, relation::Relation};
 use alloc::vec::Vec;
 use bevy_ecs::{
+    archetype::{Archetype, ArchetypeEntity},
     component::{Component, ComponentCloneBehavior, ComponentDescriptor, ComponentId, StorageType},
     entity::{Entity, EntityLocation},
     lifecycle::ComponentHook,
@@ -292,7 +293,7 @@ impl PairStore {
         let index = self.relation(id);
         let component = index.table?.component;
         let having = world.archetypes().iter().filter(|archetype| archetype.contains(component.0));
-        let having = having.flat_map(|archetype| archetype.entities()).map(|entity| entity.id());
+        let having = having.flat_map(Archetype::entities).map(ArchetypeEntity::id);
         let mut all = index.all_sources().into_iter().chain(having);
         all.find(|&source| {
             component.get(world, source) != index.first_target(source)
