@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 extern crate alloc;
 // The derive macro names this crate by its name, also in here.
@@ -33,8 +34,48 @@ pub mod system_param;
 pub mod traverse;
 pub mod world;
 
-#[doc = include_str!("../GUIDE.md")]
-pub mod guide {}
+// The chapters of the book: their listings are tests.
+#[cfg(doctest)]
+mod book {
+    #[doc = include_str!("../docs/src/introduction.md")]
+    mod introduction {}
+    #[doc = include_str!("../docs/src/ten-minutes.md")]
+    mod ten_minutes {}
+    #[doc = include_str!("../docs/src/game.md")]
+    mod game {}
+    #[doc = include_str!("../docs/src/pairs.md")]
+    mod pairs {}
+    #[doc = include_str!("../docs/src/traits.md")]
+    mod traits {}
+    #[doc = include_str!("../docs/src/which.md")]
+    mod which {}
+    #[doc = include_str!("../docs/src/expressions.md")]
+    mod expressions {}
+    #[doc = include_str!("../docs/src/live.md")]
+    mod live {}
+    #[doc = include_str!("../docs/src/walks.md")]
+    mod walks {}
+    #[doc = include_str!("../docs/src/prefabs.md")]
+    mod prefabs {}
+    #[doc = include_str!("../docs/src/saves.md")]
+    mod saves {}
+    #[doc = include_str!("../docs/src/network.md")]
+    mod network {}
+    #[doc = include_str!("../docs/src/performance.md")]
+    mod performance {}
+    #[doc = include_str!("../docs/src/errors.md")]
+    mod errors {}
+    #[doc = include_str!("../docs/src/flecs.md")]
+    mod flecs {}
+    #[doc = include_str!("../docs/src/bevy.md")]
+    mod bevy {}
+    #[doc = include_str!("../docs/src/aery.md")]
+    mod aery {}
+    #[doc = include_str!("../docs/src/inside.md")]
+    mod inside {}
+    #[doc = include_str!("../docs/src/limits.md")]
+    mod limits {}
+}
 
 /// Bundles that bring pairs. [`pairs!`](crate::pairs) and [`sources!`](crate::sources) make them.
 pub mod bundle {

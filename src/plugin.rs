@@ -2,10 +2,10 @@
 
 use crate::{
     disabling,
-    expr::ExprNames,
+    expr::{ExprNames, Expression},
     fetch,
     islands::{self, WorldIslandsExt},
-    live::{self, RollupFold, WorldMonitorExt, WorldPropagateExt, WorldRollupExt},
+    live::{self, RollupFold, WorldMonitorExt, WorldPropagateExt, WorldRollupExt, WorldRowEventExt},
     ops::{self, adopt, has_constraints, maintain, needs_mending, prepare, relation_id, use_store},
     relation::{Relation, RelationTraits, TraitsError, TraversableRelation, short_name},
     world::WorldPairExt,
@@ -247,6 +247,14 @@ pub trait AppRelationExt {
     /// If the traits of `R` are rejected.
     fn track_islands<R: Relation>(&mut self) -> &mut Self;
 
+    /// Has [`RowEntered`](live::RowEntered) and [`RowLeft`](live::RowLeft) triggered for rows of an expression, in
+    /// [`RelationsSystems::Monitors`]. See [`WorldRowEventExt::add_row_events`]. What the expression names is registered
+    /// before.
+    ///
+    /// # Panics
+    /// If the expression cannot be compiled.
+    fn add_row_events<E: Expression>(&mut self) -> &mut Self;
+
     /// Keeps a [`Rollup<R, V, F>`](live::Rollup), brought up to date in [`RelationsSystems::Rollups`]. See
     /// [`WorldRollupExt::add_rollup`].
     ///
@@ -326,6 +334,13 @@ impl AppRelationExt for App {
 
     fn track_islands<R: Relation>(&mut self) -> &mut Self {
         if let Err(error) = self.world_mut().track_islands::<R>() {
+            panic!("{error}");
+        }
+        self
+    }
+
+    fn add_row_events<E: Expression>(&mut self) -> &mut Self {
+        if let Err(error) = self.world_mut().add_row_events::<E>() {
             panic!("{error}");
         }
         self

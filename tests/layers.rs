@@ -42,8 +42,16 @@ const FLOORS: &[(&str, &[&str])] = &[
 const ROOT: &str = "lib";
 
 /// Where `unsafe` may stand: a module with all it contains, or one file.
-const UNSAFE: &[&str] =
-    &["store", "fetch", "ops/api/bundle", "ops/mutate/event", "query", "system_param", "expr/param"];
+const UNSAFE: &[&str] = &[
+    "store",
+    "fetch",
+    "ops/api/bundle",
+    "ops/mutate/event",
+    "query",
+    "system_param",
+    "expr/param",
+    "live/param",
+];
 
 const MAX_LINES: usize = 600;
 

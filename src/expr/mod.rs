@@ -36,6 +36,7 @@ pub(crate) use bind::{
 };
 pub(crate) use eval::{Datum, ExprNames, Special, View, WorldAccess};
 pub(crate) use exec::{Batch, Executor, Output};
+pub(crate) use param::ExprQueryState;
 pub(crate) use plan::{
     Column, FieldPlan, FieldShape, Operand, PhysicalPlan, ShapeElement, ShapeId, hidden, seedable, traits_of,
 };

@@ -8,7 +8,7 @@ use crate::{
     expr::View,
     fetch,
     id::RelationId,
-    store::{Change, Cursor, Journal, RelationIndex},
+    store::{BitSet, Change, Cursor, Journal, RelationIndex},
     traverse::Direction,
 };
 use alloc::vec::Vec;
@@ -21,6 +21,9 @@ use smallvec::SmallVec;
 
 /// Seeds up to this number are always worth it.
 const FEW: usize = 64;
+
+/// The rows of a source that has at most this many targets are found anew together.
+const FEW_TARGETS: usize = 4;
 
 /// Where facts come from.
 enum Facts {
@@ -40,22 +43,49 @@ struct Reader {
 /// The values of one group's variables for which rows are found anew.
 #[derive(Default)]
 pub(super) struct Seeds {
-    known: HashSet<SmallVec<[Entity; 2]>>,
+    /// Of a group of one variable: by the indices of entities.
+    known: EntityMarks,
+    known_rows: HashSet<SmallVec<[Entity; 2]>>,
     /// One after the other.
     pub(super) values: Vec<Entity>,
 }
 
 impl Seeds {
-    fn insert(&mut self, seed: SmallVec<[Entity; 2]>) {
-        if !self.known.contains(&seed) {
+    fn insert(&mut self, parts: &[Part], value: impl Fn(Part) -> Entity) {
+        if let &[part] = parts {
+            let entity = value(part);
+            if self.known.insert(entity) {
+                self.values.push(entity);
+            }
+            return;
+        }
+        let seed: SmallVec<[Entity; 2]> = parts.iter().map(|&part| value(part)).collect();
+        if !self.known_rows.contains(&seed) {
             self.values.extend_from_slice(&seed);
-            self.known.insert(seed);
+            self.known_rows.insert(seed);
         }
     }
 
     fn clear(&mut self) {
-        self.known.clear();
+        self.known.clear(&self.values);
+        self.known_rows.clear();
         self.values.clear();
+    }
+}
+
+/// Entities by their indices: one that has died and its successor are the same.
+#[derive(Default)]
+struct EntityMarks(BitSet);
+
+impl EntityMarks {
+    /// True if it is new.
+    fn insert(&mut self, entity: Entity) -> bool {
+        self.0.insert(entity.index_u32() as usize)
+    }
+
+    /// Forgets these, which are all that there are.
+    fn clear(&mut self, entities: &[Entity]) {
+        entities.iter().for_each(|entity| self.0.remove(entity.index_u32() as usize));
     }
 }
 
@@ -67,6 +97,9 @@ pub(super) struct Changes {
     starts: Vec<Vec<Entity>>,
     /// By group.
     pub(super) seeds: Vec<Seeds>,
+    /// Memory for walks.
+    met: EntityMarks,
+    walked: Vec<Entity>,
 }
 
 impl Changes {
@@ -104,13 +137,13 @@ impl Changes {
         }
         let starts = outline.watches.iter().map(|_| Vec::new()).collect();
         let seeds = outline.groups.iter().map(|_| Seeds::default()).collect();
-        Self { readers, starts, seeds }
+        Self { readers, starts, seeds, ..Self::default() }
     }
 
     /// Whether everything is still noted.
-    pub(super) fn are_told(&self, world: &World) -> bool {
+    pub(super) fn are_told(&self, view: &View<'_>) -> bool {
         self.readers.iter().all(|reader| match &reader.facts {
-            Facts::Component(feed) => feed::is_told(world, feed),
+            Facts::Component(feed) => feed.is_told_in(view),
             Facts::Pairs(_) | Facts::Tags => true,
         })
     }
@@ -128,23 +161,24 @@ impl Changes {
     /// Collects the seeds of all that has changed. False if everything has to be run again: because it is not known
     /// what changed, or it may concern any row, or so much that this is less work. There are so many rows.
     pub(super) fn collect(&mut self, view: &View<'_>, outline: &Outline, rows: usize) -> bool {
-        let Self { readers, starts, seeds } = self;
+        let Self { readers, starts, seeds, met, walked } = self;
         seeds.iter_mut().for_each(Seeds::clear);
         starts.iter_mut().for_each(Vec::clear);
         let mut all = true;
         let mut size = rows;
         for reader in readers.iter_mut() {
-            let mut note = |(source, target): (Entity, Entity)| {
+            let mut note = |(source, target): (Entity, Entity), index: Option<&RelationIndex>| {
                 for &(tag, number) in &reader.watches {
                     if tag.is_none_or(|tag| tag == target) {
                         let watch = &outline.watches[number];
-                        all &= watch.note((source, target), &mut starts[number], seeds);
+                        all &= watch.note((source, target), index, &mut starts[number], seeds);
                     }
                 }
             };
             match &reader.facts {
                 Facts::Component(feed) => {
-                    if !feed.read(view.archetypes, &mut reader.cursor, |entity| note((entity, entity))) {
+                    if !feed.read(view.archetypes, &mut reader.cursor, |entity| note((entity, entity), None))
+                    {
                         return false;
                     }
                     size += feed.holders();
@@ -153,7 +187,9 @@ impl Changes {
                     let index = index_of(view, facts);
                     let Some(journal) = index.journal() else { return false };
                     let Some(changes) = journal.since(reader.cursor) else { return false };
-                    changes.iter().for_each(|&Change { source, target, .. }| note((source, target)));
+                    changes
+                        .iter()
+                        .for_each(|&Change { source, target, .. }| note((source, target), Some(index)));
                     reader.cursor = journal.cursor();
                     size += index.len();
                 }
@@ -161,7 +197,7 @@ impl Changes {
         }
         let most = FEW + size / 4;
         for (watch, starts) in outline.watches.iter().zip(starts).filter(|(_, starts)| !starts.is_empty()) {
-            all = all && watch.walk(view, core::mem::take(starts), most, seeds);
+            all = all && watch.walk(view, starts, (&mut *met, &mut *walked), most, seeds);
         }
         all && seeds.iter().zip(&outline.groups).map(|(seeds, group)| seeds.count(group)).sum::<usize>()
             <= most
@@ -183,13 +219,25 @@ impl Seeds {
 
 impl Watch {
     /// Notes a fact that has come or gone. False if any row may differ.
-    fn note(&self, fact: (Entity, Entity), starts: &mut Vec<Entity>, seeds: &mut [Seeds]) -> bool {
+    fn note(
+        &self,
+        fact: (Entity, Entity),
+        index: Option<&RelationIndex>,
+        starts: &mut Vec<Entity>,
+        seeds: &mut [Seeds],
+    ) -> bool {
         let (reached, other) = if self.from_target { (fact.1, fact.0) } else { fact };
-        if self.steps.is_empty() {
-            return self.seed(reached, other, seeds);
+        if !self.steps.is_empty() {
+            starts.push(reached);
+            return true;
         }
-        starts.push(reached);
-        true
+        if let (Some(group), Some(index)) = (self.by_source, index)
+            && (index.is_exclusive() || index.target_count(reached) <= FEW_TARGETS)
+        {
+            seeds[group].insert(&[Part::Reached], |_| reached);
+            return true;
+        }
+        self.seed(reached, other, seeds)
     }
 
     /// Adds the seed of a fact, if it matters. False if any row may differ.
@@ -203,27 +251,36 @@ impl Watch {
             return true;
         }
         let Some(group) = self.group else { return false };
-        seeds[group].insert(self.seed.iter().map(|&part| value(part)).collect());
+        seeds[group].insert(&self.seed, value);
         true
     }
 
     /// Adds the seeds of all from which the changed places are reached. False if any row may differ, or these are too
     /// many.
-    fn walk(&self, view: &View<'_>, mut found: Vec<Entity>, most: usize, seeds: &mut [Seeds]) -> bool {
-        let registry = view.store.registry();
-        let mut met = HashSet::<Entity>::default();
+    fn walk(
+        &self,
+        view: &View<'_>,
+        found: &mut Vec<Entity>,
+        (met, from): (&mut EntityMarks, &mut Vec<Entity>),
+        most: usize,
+        seeds: &mut [Seeds],
+    ) -> bool {
+        let (registry, entities) = (view.store.registry(), view.entities);
+        // One that has died has no pairs: whatever has its index now may be walked from in its place.
+        found.iter_mut().for_each(|entity| *entity = entities.resolve_from_index(entity.index()));
         for &WalkStep { relation, direction, once } in &self.steps {
             let Some(id) = registry.of_entity(relation) else { return false };
             let index = view.index(id);
-            met.clear();
-            let mut from = core::mem::take(&mut found);
+            // From these, to the others.
+            from.clear();
+            core::mem::swap(from, found);
             if !once {
                 from.retain(|&entity| met.insert(entity));
             }
-            let mut at = 0;
-            while let Some(&entity) = from.get(at) {
+            let (mut at, mut fits) = (0, true);
+            while let Some(&entity) = from.get(at).filter(|_| fits) {
                 at += 1;
-                let into = if once { &mut found } else { &mut from };
+                let into = if once { &mut *found } else { &mut *from };
                 let mut add = |entity| {
                     if met.insert(entity) {
                         into.push(entity);
@@ -233,12 +290,14 @@ impl Watch {
                     Direction::Sources => index.sources(entity).for_each(&mut add),
                     Direction::Targets => index.targets(entity).for_each(&mut add),
                 }
-                if into.len() > most {
-                    return false;
-                }
+                fits = into.len() <= most;
             }
             if !once {
-                found = from;
+                core::mem::swap(from, found);
+            }
+            met.clear(found);
+            if !fits {
+                return false;
             }
         }
         found.iter().all(|&entity| self.seed(entity, entity, seeds))

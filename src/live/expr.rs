@@ -3,7 +3,8 @@
 use super::{
     concerned::Changes,
     fields::FieldLayout,
-    kept::KeptRows,
+    kept::{KeptRows, Moves, RowIds},
+    order::KeptOrder,
     outline::{Outline, Reason, outline},
     premise::Premise,
 };
@@ -11,8 +12,9 @@ use crate::expr::{
     Batch, BindContext, BoundQuery, CompiledExpr, Executor, ExprError, ExprRunError, Output, PairExpr, Row,
     Var, VarId, View, WorldAccess, bind,
 };
-use alloc::{string::String, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 use bevy_ecs::{entity::Entity, world::World};
+use bevy_platform::sync::{Mutex, PoisonError};
 use core::fmt::{self, Write};
 use smallvec::SmallVec;
 
@@ -27,7 +29,7 @@ impl PairExpr {
     /// As for [`compile`](Self::compile).
     pub fn live(&self, world: &mut World) -> Result<LiveExpr, ExprError> {
         let query = bind(self, BindContext::World(world))?;
-        Ok(LiveExpr::new(query, world))
+        Ok(LiveExpr::new(query, WorldAccess::World(world)))
     }
 }
 
@@ -40,6 +42,53 @@ struct Known {
     changes: Changes,
     /// Runs that start with seeds, by group.
     runs: Vec<Executor>,
+    /// Everything was run since it is noted what changes.
+    was_run: bool,
+}
+
+impl Known {
+    /// Whether nothing but that it is not noted keeps it from being told what changes.
+    fn is_awaiting(&self) -> bool {
+        matches!(self.outline.reasons[..], [(None, Reason::NotNoted)])
+    }
+
+    /// Whether what changes will do, now or once it is noted.
+    fn follows(&self) -> bool {
+        self.outline.reasons.is_empty() || self.is_awaiting()
+    }
+
+    /// Reads what changes from now on.
+    fn take_changes(&mut self, changes: Changes) {
+        self.changes = changes;
+        self.outline.reasons.clear();
+        self.was_run = false;
+    }
+}
+
+/// What a system that keeps rows wants to have noted, and by what it is.
+#[derive(Default)]
+pub(super) struct Following {
+    wanted: Option<Outline>,
+    changes: Option<Changes>,
+}
+
+impl Following {
+    /// Whether something is still to be noted.
+    pub(super) fn wants(&self) -> bool {
+        self.wanted.is_some()
+    }
+}
+
+/// Has noted what is wanted by now.
+pub(super) fn follow(world: &mut World, following: &Mutex<Following>) {
+    let lock = || following.lock().unwrap_or_else(PoisonError::into_inner);
+    // Spawning observers runs users' code, which may come here.
+    let Some(wanted) = lock().wanted.take() else { return };
+    let changes = Changes::follow(world, &wanted);
+    let mut following = lock();
+    if following.wanted.is_none() {
+        following.changes.get_or_insert(changes);
+    }
 }
 
 /// An expression whose rows are kept, and brought up to date by what changed.
@@ -84,11 +133,12 @@ pub struct LiveExpr {
     known: Option<Known>,
     /// All rows were found anew by the last update.
     ran_whole: bool,
+    /// If they are wanted in groups or in order.
+    order: Option<Box<KeptOrder>>,
 }
 
 impl LiveExpr {
-    fn new(query: BoundQuery, world: &World) -> Self {
-        let access = WorldAccess::World(world);
+    pub(super) fn new(query: BoundQuery, access: WorldAccess<'_>) -> Self {
         Self {
             row_info: Executor::of_kept_rows(query.clone(), access, Vec::new()),
             whole: CompiledExpr::new(query, access),
@@ -96,6 +146,7 @@ impl LiveExpr {
             kept: KeptRows::default(),
             known: None,
             ran_whole: false,
+            order: None,
         }
     }
 
@@ -108,57 +159,150 @@ impl LiveExpr {
     /// That of finding the rows that depend on what has changed since the last update. If that is more than a part of
     /// all, or not known, that of a run.
     pub fn update(&mut self, world: &mut World) -> Result<(), ExprRunError> {
+        self.forget_moves();
+        let updated = self.try_update(world);
+        let updated = self.finish(updated);
+        self.put_in_order(world);
+        updated?;
+        self.kept.settle_moves();
+        Ok(())
+    }
+
+    /// Puts the rows that have come or changed into their groups, and in order there.
+    fn put_in_order(&mut self, world: &mut World) {
+        let Self { order: Some(order), kept, row_info, .. } = self else { return };
+        order.read(world);
+        // It is taken out while functions of users are called.
+        let mut ids = kept.ids.take().unwrap_or_else(|| RowIds::of_rows(kept.len()));
+        let (rows, access) = (kept.batch(), WorldAccess::World(world));
+        order.update(kept, &mut ids, |row| Row::of(row_info, rows, row, access));
+        kept.ids = Some(ids);
+        order.tell(world);
+    }
+
+    /// The order in which rows are kept from now on.
+    pub(super) fn order_mut(&mut self) -> &mut KeptOrder {
+        self.kept.ids = Some(RowIds::of_rows(self.kept.len()));
+        self.order.get_or_insert_default()
+    }
+
+    pub(super) fn order(&self) -> Option<&KeptOrder> {
+        self.order.as_deref()
+    }
+
+    /// Whether rows come in order of depth.
+    pub(super) fn has_cascade(&self) -> bool {
+        self.whole.executor().query().cascade.is_some()
+    }
+
+    /// Lets rows come in any order again, and in no groups.
+    pub fn clear_order(&mut self) {
+        self.order = None;
+        self.kept.ids = None;
+    }
+
+    pub(super) fn forget_moves(&mut self) {
         if let Some(moves) = &mut self.kept.moves {
             moves.clear();
         }
-        let updated = self.try_update(world);
-        if updated.is_err() {
-            self.known = None;
-            self.kept.clear();
-        }
-        self.kept.settle_moves();
-        updated
     }
 
     fn try_update(&mut self, world: &mut World) -> Result<(), ExprRunError> {
         self.ran_whole = false;
-        if !self.is_followed(world) {
+        if !self.is_followed(WorldAccess::World(world)) {
             self.start(world)?;
-            return self.run_whole(world);
+            return self.run_whole(WorldAccess::World(world));
         }
-        if self.replace_rows(world)? { Ok(()) } else { self.run_whole(world) }
+        self.replace_or_run(WorldAccess::World(world))
+    }
+
+    /// [`update`](Self::update) by a system, for which nothing new can be noted. If what changed is not noted, all is run
+    /// again, and `wanted` says what is to be noted; what is noted by now is taken from there. The moves of rows are
+    /// added to those that are known, and are not settled.
+    pub(super) fn update_in(
+        &mut self,
+        access: WorldAccess<'_>,
+        following: &mut Following,
+    ) -> Result<(), ExprRunError> {
+        self.ran_whole = false;
+        let updated = match self.is_followed(access) {
+            true => {
+                if let Some(known) = self.known.as_mut().filter(|known| known.is_awaiting())
+                    && let Some(changes) = following.changes.take()
+                {
+                    known.take_changes(changes);
+                }
+                self.replace_or_run(access)
+            }
+            false => self.look(access).and_then(|mut known| {
+                (following.wanted, following.changes) = (None, None);
+                if known.outline.reasons.is_empty() {
+                    following.wanted = Some(known.outline.clone());
+                    known.outline.reasons.push((None, Reason::NotNoted));
+                }
+                self.known = Some(known);
+                self.layout = FieldLayout::default();
+                self.run_whole(access)
+            }),
+        };
+        self.finish(updated)
+    }
+
+    /// Has no rows if an update failed.
+    fn finish(&mut self, updated: Result<(), ExprRunError>) -> Result<(), ExprRunError> {
+        if updated.is_err() {
+            self.known = None;
+            self.kept.clear();
+            self.kept.settle_moves();
+        }
+        updated
+    }
+
+    /// Makes it about what the names mean now. The rows of before leave with the next update.
+    pub(super) fn rebind(&mut self, query: BoundQuery, access: WorldAccess<'_>) {
+        let kept = core::mem::take(&mut self.kept);
+        *self = Self { kept, ..Self::new(query, access) };
+    }
+
+    fn replace_or_run(&mut self, access: WorldAccess<'_>) -> Result<(), ExprRunError> {
+        if self.replace_rows(access)? { Ok(()) } else { self.run_whole(access) }
     }
 
     /// Whether what it knows is still so.
-    fn is_followed(&mut self, world: &World) -> bool {
+    fn is_followed(&mut self, access: WorldAccess<'_>) -> bool {
         let Some(known) = &mut self.known else { return false };
-        let Some(view) = View::new(WorldAccess::World(world)) else { return false };
+        let Some(view) = View::new(access) else { return false };
         self.whole.executor().is_for(view.access)
             && known.premise.holds(&known.query, &view)
-            && known.changes.are_told(world)
+            && known.changes.are_told(&view)
+    }
+
+    /// Finds out what it depends on. Nothing of that is noted yet.
+    fn look(&mut self, access: WorldAccess<'_>) -> Result<Known, ExprRunError> {
+        self.known = None;
+        self.whole.start_rows(access)?;
+        let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
+        let mut query = self.whole.executor().query().clone();
+        query.follow_traits(view.store);
+        let mut outline = outline(&query, &view, self.whole.executor().plan().has_this);
+        if self.whole.executor().plan().visits_all() {
+            outline.reasons.push((None, Reason::Everything));
+        }
+        let premise = Premise::new(&query, &view);
+        let runs = outline.groups.iter().map(|_| Executor::new(query.clone(), access)).collect();
+        Ok(Known { query, outline, premise, changes: Changes::default(), runs, was_run: false })
     }
 
     /// Finds out what it depends on, and has that noted from now on.
-    fn start(&mut self, world: &mut World) -> Result<(), ExprRunError> {
-        self.known = None;
+    pub(super) fn start(&mut self, world: &mut World) -> Result<(), ExprRunError> {
         for _ in 0..MAX_ROUNDS {
-            let access = WorldAccess::World(world);
-            self.whole.start_rows(access)?;
-            let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
-            let mut query = self.whole.executor().query().clone();
-            query.follow_traits(view.store);
-            let mut outline = outline(&query, &view, self.whole.executor().plan().has_this);
-            if self.whole.executor().plan().visits_all() {
-                outline.reasons.push((None, Reason::Everything));
+            let mut known = self.look(WorldAccess::World(world))?;
+            if known.outline.reasons.is_empty() {
+                known.changes = Changes::follow(world, &known.outline);
             }
-            let premise = Premise::new(&query, &view);
-            let follows = outline.reasons.is_empty();
-            let changes = if follows { Changes::follow(world, &outline) } else { Changes::default() };
-            let access = WorldAccess::World(world);
-            let runs = outline.groups.iter().map(|_| Executor::new(query.clone(), access)).collect();
-            self.known = Some(Known { query, outline, premise, changes, runs });
+            self.known = Some(known);
             // Spawning observers runs users' code.
-            if self.is_followed(world) {
+            if self.is_followed(WorldAccess::World(world)) {
                 break;
             }
         }
@@ -167,11 +311,11 @@ impl LiveExpr {
     }
 
     /// Finds all rows.
-    fn run_whole(&mut self, world: &World) -> Result<(), ExprRunError> {
-        let access = WorldAccess::World(world);
+    fn run_whole(&mut self, access: WorldAccess<'_>) -> Result<(), ExprRunError> {
         let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
         let Some(known) = &mut self.known else { return Err(ExprRunError::NoPairs) };
         known.changes.skip(&view);
+        known.was_run = true;
         self.whole.start_rows(access)?;
         let plan = self.whole.executor().plan();
         if self.layout.fields.len() != plan.fields.len() || !self.layout.set_plan(plan) {
@@ -179,13 +323,16 @@ impl LiveExpr {
             self.layout = FieldLayout::new(variables, plan);
             self.layout.set_plan(plan);
             let mut indexed = alloc::vec![Var::THIS];
-            let groups = known.outline.groups.iter().filter(|_| known.outline.reasons.is_empty());
+            let groups = known.outline.groups.iter().filter(|_| known.follows());
             groups.for_each(|group| indexed.extend(group.vars.iter()));
             indexed.sort_unstable();
             indexed.dedup();
             self.kept.clear();
-            let moves = self.kept.moves.take();
+            let mut moves = self.kept.moves.take();
+            moves.iter_mut().for_each(|moves| moves.is_relaid = true);
+            let ids = self.kept.ids.take();
             self.kept = KeptRows::new(variables, self.layout.columns(), indexed.into_iter(), moves);
+            self.kept.ids = ids;
             self.row_info = Executor::of_kept_rows(known.query.clone(), access, self.layout.fields.clone());
         }
         self.kept.clear();
@@ -197,28 +344,48 @@ impl LiveExpr {
     }
 
     /// Finds the rows anew that are concerned by what has changed. False if that cannot be done.
-    fn replace_rows(&mut self, world: &World) -> Result<bool, ExprRunError> {
-        let access = WorldAccess::World(world);
+    fn replace_rows(&mut self, access: WorldAccess<'_>) -> Result<bool, ExprRunError> {
         let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
         let Self { layout, kept, known: Some(known), .. } = self else { return Ok(false) };
-        let Known { outline, changes, runs, .. } = known;
-        if !outline.reasons.is_empty() || !changes.collect(&view, outline, kept.len()) {
+        let Known { outline, changes, runs, was_run, .. } = known;
+        if !*was_run || !outline.reasons.is_empty() || !changes.collect(&view, outline, kept.len()) {
             return Ok(false);
         }
-        for ((group, seeds), run) in outline.groups.iter().zip(&changes.seeds).zip(runs) {
+        for ((group, seeds), run) in outline.groups.iter().zip(&mut changes.seeds).zip(runs) {
             if seeds.values.is_empty() {
                 continue;
             }
-            for seed in seeds.values.chunks_exact(group.width) {
-                let fit: SmallVec<[_; 2]> = group.vars.iter().zip(seed.iter().copied()).collect();
-                kept.remove(&fit);
+            let single = group.single();
+            match single {
+                Some(var) => {
+                    // Rows are found by the indices of entities: those of one that has died go with those of its successor.
+                    let entities = access.entities();
+                    seeds
+                        .values
+                        .iter_mut()
+                        .for_each(|seed| *seed = entities.resolve_from_index(seed.index()));
+                    kept.start_replacing(var, &seeds.values);
+                }
+                None => {
+                    for seed in seeds.values.chunks_exact(group.width) {
+                        let fit: SmallVec<[_; 2]> = group.vars.iter().zip(seed.iter().copied()).collect();
+                        kept.remove(&fit);
+                    }
+                }
             }
             run.start_seeded(access, &group.vars, &seeds.values)?;
             if !layout.set_plan(run.plan()) {
                 return Ok(false);
             }
             while run.advance(access, Output::Rows)? {
-                kept.append(run.batch(Output::Rows), layout);
+                let made = run.batch(Output::Rows);
+                match single {
+                    Some(var) => kept.replace(var, made, layout),
+                    None => kept.append(made, layout),
+                }
+            }
+            if let Some(var) = single {
+                kept.finish_replacing(var, &seeds.values);
             }
         }
         Ok(true)
@@ -248,16 +415,45 @@ impl LiveExpr {
     }
 
     /// What tells what a row of these is, by its number.
-    fn reader<'a>(
+    pub(super) fn reader<'a>(
         &'a self,
         rows: &'a Batch,
         world: &'a World,
     ) -> Result<impl Fn(usize) -> Row<'a> + Copy, ExprRunError> {
         let access = WorldAccess::World(world);
         match self.row_info.is_for(access) {
-            true => Ok(move |row| Row::of(&self.row_info, rows, row, access)),
+            true => Ok(self.reader_in(rows, access)),
             false => Err(ExprRunError::OtherWorld),
         }
+    }
+
+    /// What tells what a row of these is, by its number, in the world of the expression.
+    pub(super) fn reader_in<'a>(
+        &'a self,
+        rows: &'a Batch,
+        access: WorldAccess<'a>,
+    ) -> impl Fn(usize) -> Row<'a> + Copy {
+        move |row| Row::of(&self.row_info, rows, row, access)
+    }
+
+    /// The rows, and what tells what they say.
+    pub(super) fn kept(&self) -> (&Executor, &KeptRows) {
+        (&self.row_info, &self.kept)
+    }
+
+    /// What is known of rows that came and went, not settled after [`update_in`](Self::update_in).
+    pub(super) fn moves(&self) -> Option<&Moves> {
+        self.kept.moves.as_ref()
+    }
+
+    /// Leaves out what came and went of the moves so far. More may be added.
+    pub(super) fn settle_moves(&mut self) {
+        self.kept.settle_moves();
+    }
+
+    /// What is known of fields in kept rows.
+    pub(super) fn layout(&self) -> &FieldLayout {
+        &self.layout
     }
 
     /// Whether there is a row about an entity, as `$this`.
@@ -265,7 +461,7 @@ impl LiveExpr {
     /// # Complexity
     /// O(1).
     pub fn contains(&self, entity: Entity) -> bool {
-        self.kept.has(Var::THIS, entity)
+        self.kept.has(entity)
     }
 
     /// The rows about an entity, as `$this`.
@@ -281,7 +477,7 @@ impl LiveExpr {
         entity: Entity,
     ) -> Result<impl Iterator<Item = Row<'a>>, ExprRunError> {
         let row = self.reader(self.kept.batch(), world)?;
-        Ok(self.kept.rows_with(Var::THIS, entity).map(row))
+        Ok(self.kept.rows_of(entity).map(row))
     }
 
     /// Has the rows noted, from the next update on, that enter and leave.

@@ -3,7 +3,10 @@
 //! Observers of the component note it, the same for all live expressions, rollups and propagated components that read it.
 //! They despawn with the first change after the last reader is gone, or in the next maintenance.
 
-use crate::store::{Cursor, Journal};
+use crate::{
+    expr::View,
+    store::{Cursor, Journal},
+};
 use bevy_ecs::{
     archetype::{Archetype, Archetypes},
     component::ComponentId,
@@ -16,7 +19,7 @@ use bevy_ecs::{
 };
 use bevy_platform::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
 };
 use smallvec::SmallVec;
 
@@ -32,6 +35,8 @@ struct Changes {
 pub(super) struct Feed {
     component: ComponentId,
     changes: Mutex<Changes>,
+    /// The observers that note who gets the component, and who loses it.
+    observers: OnceLock<[Entity; 2]>,
 }
 
 /// How many entities have a component.
@@ -64,6 +69,14 @@ impl Feed {
         let mut changes = self.changes();
         let holders = changes.holders;
         changes.journal.record(entity, holders);
+    }
+
+    /// Whether its observers are there.
+    pub(super) fn is_told_in(&self, view: &View<'_>) -> bool {
+        let observer = view.access.components().component_id::<Observer>();
+        let is_there =
+            |&entity: &Entity| observer.is_some_and(|observer| view.has_component(entity, observer));
+        self.observers.get().is_some_and(|observers| observers.iter().all(is_there))
     }
 
     /// The place behind the last change.
@@ -125,12 +138,13 @@ pub(super) fn feed(world: &mut World, component: ComponentId) -> Arc<Feed> {
     }
     let holders = count(world.archetypes(), component);
     let changes = Mutex::new(Changes::new(holders));
-    let feed = Arc::new(Feed { component, changes });
+    let feed = Arc::new(Feed { component, changes, observers: OnceLock::new() });
     let observers = observe(world, component, &feed);
+    let _ = feed.observers.set(observers);
     world.flush();
     // That runs users' code, which may have come and gone with the component.
     feed.changes().holders = count(world.archetypes(), component);
-    let known = Observed { feed: Arc::downgrade(&feed), observers };
+    let known = Observed { feed: Arc::downgrade(&feed), observers: SmallVec::from_slice(&observers) };
     world.get_resource_or_init::<Feeds>().0.insert(component, known);
     feed
 }
@@ -157,7 +171,7 @@ fn note(feed: &Weak<Feed>, observer: Entity, commands: &mut Commands<'_, '_>, no
     }
 }
 
-fn observe(world: &mut World, component: ComponentId, feed: &Arc<Feed>) -> SmallVec<[Entity; 3]> {
+fn observe(world: &mut World, component: ComponentId, feed: &Arc<Feed>) -> [Entity; 2] {
     let weak = Arc::downgrade(feed);
     let added = Observer::new(move |on: On<Add<()>>, mut commands: Commands| {
         note(&weak, on.observer(), &mut commands, |feed| feed.note(on.entity, true));
@@ -166,10 +180,7 @@ fn observe(world: &mut World, component: ComponentId, feed: &Arc<Feed>) -> Small
     let removed = Observer::new(move |on: On<Remove<()>>, mut commands: Commands| {
         note(&weak, on.observer(), &mut commands, |feed| feed.note(on.entity, false));
     });
-    [added, removed]
-        .map(|observer| world.spawn(observer.with_component(component)).id())
-        .into_iter()
-        .collect()
+    [added, removed].map(|observer| world.spawn(observer.with_component(component)).id())
 }
 
 fn observe_values(world: &mut World, component: ComponentId, feed: &Arc<Feed>) -> Entity {

@@ -79,7 +79,35 @@ fn encode(id: ShapeId, value: impl Fn(Operand) -> Datum) -> (u16, Datum, Datum) 
     }
 }
 
+/// Some of the fields that have columns.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct FieldBits(u64);
+
+impl FieldBits {
+    pub(super) const ALL: Self = Self(u64::MAX);
+
+    /// The last one stands for all that have no bit of their own.
+    fn bit(position: usize) -> u64 {
+        1 << position.min(u64::BITS as usize - 1)
+    }
+
+    pub(super) fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Adds the field that a column belongs to, counted from the first column of all fields.
+    pub(super) fn insert_column(&mut self, column: usize) {
+        self.0 |= Self::bit(column / COLUMNS);
+    }
+}
+
 impl FieldLayout {
+    /// Whether a field is one of these.
+    pub(super) fn is_among(&self, field: usize, fields: FieldBits) -> bool {
+        let position = self.written.iter().position(|&written| written == field);
+        position.is_some_and(|position| fields.0 & FieldBits::bit(position) != 0)
+    }
+
     /// A layout for the rows of an expression that has this plan.
     pub(super) fn new(variables: usize, plan: &PhysicalPlan) -> Self {
         let (mut fields, mut written) = (Vec::new(), Vec::new());
@@ -108,35 +136,53 @@ impl FieldLayout {
     }
 
     /// Appends what rows of the plan say about fields.
-    pub(super) fn append(&self, made: &Batch, columns: &mut [Vec<Datum>]) {
+    pub(super) fn append(
+        &self,
+        made: &Batch,
+        rows: impl Iterator<Item = usize> + Clone,
+        columns: &mut [Vec<Datum>],
+    ) {
         for (&field, columns) in self.written.iter().zip(columns.chunks_exact_mut(COLUMNS)) {
             let field = &self.of_run[field];
-            for row in 0..made.len {
-                // A column that no row has needed is empty.
-                let value = |operand: Operand| match operand {
-                    Operand::Column(column) => {
-                        let column = made.columns.get(column as usize);
-                        column.and_then(|column| column.get(row)).copied().unwrap_or(Datum::UNSET)
-                    }
-                    known => made.value(known, row),
-                };
-                let shape = match field.set {
-                    None => field.shapes.first(),
-                    Some(set) => {
-                        let branch = value(Operand::Column(set)).number();
-                        branch.and_then(|branch| field.shapes.get(branch as usize))
-                    }
-                };
-                let data = match shape.filter(|shape| shape.set) {
-                    None => [Datum::UNSET; COLUMNS],
-                    Some(shape) => {
-                        let (number, a, b) = encode(shape.id, value);
-                        let source = shape.source.map_or(Datum::UNSET, value);
-                        [Special::Number(number).into(), a, b, source]
-                    }
-                };
+            for row in rows.clone() {
+                let data = data(field, made, row);
                 columns.iter_mut().zip(data).for_each(|(column, datum)| column.push(datum));
             }
+        }
+    }
+
+    /// Writes what one row of the plan says about fields to a row that is kept.
+    pub(super) fn write(&self, made: &Batch, row: usize, columns: &mut [Vec<Datum>], to: usize) {
+        for (&field, columns) in self.written.iter().zip(columns.chunks_exact_mut(COLUMNS)) {
+            let data = data(&self.of_run[field], made, row);
+            columns.iter_mut().zip(data).for_each(|(column, datum)| column[to] = datum);
+        }
+    }
+}
+
+/// What a row says about a field.
+fn data(field: &FieldPlan, made: &Batch, row: usize) -> [Datum; COLUMNS] {
+    // A column that no row has needed is empty.
+    let value = |operand: Operand| match operand {
+        Operand::Column(column) => {
+            let column = made.columns.get(column as usize);
+            column.and_then(|column| column.get(row)).copied().unwrap_or(Datum::UNSET)
+        }
+        known => made.value(known, row),
+    };
+    let shape = match field.set {
+        None => field.shapes.first(),
+        Some(set) => {
+            let branch = value(Operand::Column(set)).number();
+            branch.and_then(|branch| field.shapes.get(branch as usize))
+        }
+    };
+    match shape.filter(|shape| shape.set) {
+        None => [Datum::UNSET; COLUMNS],
+        Some(shape) => {
+            let (number, a, b) = encode(shape.id, value);
+            let source = shape.source.map_or(Datum::UNSET, value);
+            [Special::Number(number).into(), a, b, source]
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The rows that are kept, found by what their variables are.
 
-use super::fields::FieldLayout;
+use super::fields::{FieldBits, FieldLayout};
 use crate::expr::{Batch, Column, Datum, Var};
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
@@ -31,6 +31,10 @@ struct VarIndex {
     var: Var,
     lists: Vec<List>,
     links: Vec<Link>,
+    /// It is made when it is needed first, and then kept.
+    is_made: bool,
+    /// While rows are replaced, by list: the next row that is still to be replaced. Otherwise [`NONE`] everywhere.
+    stale: Vec<u32>,
 }
 
 /// The list of a value. Rows in which the variable has none are in no list.
@@ -38,10 +42,37 @@ fn list_of(value: Datum) -> Option<usize> {
     value.entity().map(|entity| entity.index_u32() as usize)
 }
 
+/// What a variable is in a row of a run, which may have no column for it.
+fn value_of(made: &Batch, var: usize, row: u32) -> Datum {
+    made.columns.get(var).and_then(|column| column.get(row as usize)).copied().unwrap_or(Datum::UNSET)
+}
+
 impl VarIndex {
+    fn new(var: Var) -> Self {
+        Self { var, lists: Vec::new(), links: Vec::new(), is_made: var == Var::THIS, stale: Vec::new() }
+    }
+
+    fn make(&mut self, rows: &Batch) {
+        if !core::mem::replace(&mut self.is_made, true) {
+            rows.columns[self.var.index()].iter().for_each(|&value| self.push(value));
+        }
+    }
+
+    fn clear(&mut self) {
+        self.lists.clear();
+        self.links.clear();
+        self.is_made = self.var == Var::THIS;
+    }
+
     /// Puts the next row into the list of a value.
     fn push(&mut self, value: Datum) {
         let row = self.links.len() as u32;
+        self.links.push(Link { before: NONE, behind: NONE });
+        self.link(row, value);
+    }
+
+    /// Puts a row that is in no list into the list of a value.
+    fn link(&mut self, row: u32, value: Datum) {
         let mut behind = NONE;
         if let Some(at) = list_of(value) {
             if at >= self.lists.len() {
@@ -54,7 +85,7 @@ impl VarIndex {
         if let Some(link) = self.links.get_mut(behind as usize) {
             link.before = row;
         }
-        self.links.push(Link { before: NONE, behind });
+        self.links[row as usize] = Link { before: NONE, behind };
     }
 
     /// Takes a row, which has this value, out of its list.
@@ -88,6 +119,14 @@ impl VarIndex {
         }
     }
 
+    /// The next of the rows that are to be replaced by one with this value.
+    fn next_stale(&mut self, value: Datum) -> Option<u32> {
+        let at = list_of(value)?;
+        let row = self.stale.get(at).copied().filter(|&row| row != NONE)?;
+        self.stale[at] = self.links[row as usize].behind;
+        Some(row)
+    }
+
     /// The rows that may have a value.
     fn rows(&self, value: Datum) -> impl Iterator<Item = u32> + use<'_> {
         let list = list_of(value).and_then(|at| self.lists.get(at));
@@ -102,51 +141,89 @@ impl VarIndex {
     }
 }
 
+/// The values of the variables of a row.
+pub(super) type RowKey = SmallVec<[Datum; 4]>;
+
 /// Rows that came and went.
 #[derive(Default)]
 pub(super) struct Moves {
     pub(super) entered: Batch,
-    /// With their variables alone.
     pub(super) left: Batch,
+    /// The variables of rows that stayed, with the fields about which they say something else.
+    pub(super) altered: Vec<(RowKey, FieldBits)>,
+    /// What the columns of fields say is another since the rows that left were found.
+    pub(super) is_relaid: bool,
+}
+
+/// What is left of [`Moves`] without the rows that went and came again, with the same variables.
+pub(super) struct Settled {
+    /// Numbers of rows.
+    pub(super) entered: Vec<u32>,
+    pub(super) left: Vec<u32>,
+    pub(super) altered: Vec<(RowKey, FieldBits)>,
 }
 
 impl Moves {
     pub(super) fn clear(&mut self) {
         self.entered.clear();
         self.left.clear();
+        self.altered.clear();
+        self.is_relaid = false;
     }
 
-    /// Leaves out the rows that went and came again, with the same variables.
-    pub(super) fn settle(&mut self, variables: usize) {
-        if self.entered.len == 0 || self.left.len == 0 {
-            return;
+    /// The rows that came or went and not both, of so many variables.
+    pub(super) fn settled(&self, variables: usize) -> Settled {
+        let Self { entered: came, left: went, .. } = self;
+        let all = |batch: &Batch| (0..batch.len as u32).collect();
+        let mut altered = Vec::new();
+        if came.len == 0 || went.len == 0 {
+            return Settled { entered: all(came), left: all(went), altered };
         }
-        let key = |batch: &Batch, row: u32| -> SmallVec<[Datum; 4]> {
+        let key = |batch: &Batch, row: u32| -> RowKey {
             batch.columns[..variables].iter().map(|column| column[row as usize]).collect()
         };
-        let mut went: HashMap<SmallVec<[Datum; 4]>, u32> = HashMap::default();
-        for row in 0..self.left.len as u32 {
-            *went.entry(key(&self.left, row)).or_default() += 1;
+        let value = |batch: &Batch, column: usize, row: u32| -> Datum {
+            let column = batch.columns.get(column);
+            column.and_then(|column| column.get(row as usize)).copied().unwrap_or(Datum::UNSET)
+        };
+        let columns = came.columns.len().max(went.columns.len());
+        let mut by_key: HashMap<RowKey, SmallVec<[u32; 2]>> = HashMap::default();
+        for row in 0..went.len as u32 {
+            by_key.entry(key(went, row)).or_default().push(row);
         }
-        // Which of several rows that say the same is left out makes no difference.
         let mut entered: Vec<u32> = Vec::new();
-        for row in 0..self.entered.len as u32 {
-            match went.get_mut(&key(&self.entered, row)) {
-                Some(count) if *count > 0 => *count -= 1,
-                _ => entered.push(row),
+        for row in 0..came.len as u32 {
+            let key = key(came, row);
+            let Some(before) = by_key.get_mut(&key).filter(|before| !before.is_empty()) else {
+                entered.push(row);
+                continue;
+            };
+            let differences = |before: u32| {
+                let mut fields = if self.is_relaid { FieldBits::ALL } else { FieldBits::default() };
+                let differs = |&column: &usize| value(came, column, row) != value(went, column, before);
+                (variables..columns)
+                    .filter(differs)
+                    .for_each(|column| fields.insert_column(column - variables));
+                fields
+            };
+            match before.iter().position(|&before| differences(before) == FieldBits::default()) {
+                Some(at) => _ = before.swap_remove(at),
+                // Which of several rows of the same variables is left out makes no difference.
+                None => altered.extend(before.pop().map(|before| (key, differences(before)))),
             }
         }
-        let mut left: Vec<u32> = Vec::new();
-        for row in 0..self.left.len as u32 {
-            if let Some(count) = went.get_mut(&key(&self.left, row))
-                && *count > 0
-            {
-                *count -= 1;
-                left.push(row);
-            }
-        }
+        let mut left: Vec<u32> = by_key.into_values().flatten().collect();
+        left.sort_unstable();
+        Settled { entered, left, altered }
+    }
+
+    /// Leaves out the rows that went and came again, with the same variables. Of rows that left, these alone stay.
+    pub(super) fn settle(&mut self, variables: usize) {
+        let Settled { entered, left, altered } = self.settled(variables);
         self.entered.retain(&entered);
         self.left.retain(&left);
+        self.left.columns.truncate(variables);
+        self.altered.extend(altered);
     }
 }
 
@@ -154,16 +231,97 @@ impl Batch {
     /// Adds rows of these columns.
     fn add(&mut self, columns: &[Vec<Datum>], rows: Range<usize>) {
         self.columns.resize_with(self.columns.len().max(columns.len()), Vec::new);
-        for (own, column) in self.columns.iter_mut().zip(columns) {
-            own.extend_from_slice(&column[rows.clone()]);
+        for (number, own) in self.columns.iter_mut().enumerate() {
+            // Rows that were added before may have had other columns.
+            own.resize(self.len, Datum::UNSET);
+            match columns.get(number) {
+                Some(column) => own.extend_from_slice(&column[rows.clone()]),
+                None => own.resize(self.len + rows.len(), Datum::UNSET),
+            }
         }
         self.len += rows.len();
+    }
+
+    /// Drops the last row.
+    fn pop(&mut self) {
+        self.len -= 1;
+        self.columns.iter_mut().for_each(|column| column.truncate(self.len));
     }
 
     /// Keeps these rows, given in ascending order.
     fn retain(&mut self, rows: &[u32]) {
         let columns: Vec<Column> = (0..self.columns.len() as Column).collect();
         self.keep(&columns, rows);
+    }
+}
+
+/// Numbers of rows that stay while rows move, and what happened to these rows, for what is kept in order.
+#[derive(Default)]
+pub(super) struct RowIds {
+    /// By row.
+    ids: Vec<u32>,
+    /// By id; [`NONE`] if the row has gone.
+    rows: Vec<u32>,
+    free: Vec<u32>,
+    /// The ids of rows that were found anew, some of them several times.
+    pub(super) came: Vec<u32>,
+    /// The ids of rows that went. They are not given to others until [`settle`](Self::settle).
+    pub(super) went: Vec<u32>,
+    /// Everything went first, and ids are given out from the beginning again.
+    pub(super) is_cleared: bool,
+}
+
+impl RowIds {
+    /// Ids for so many rows that are there already.
+    pub(super) fn of_rows(count: usize) -> Self {
+        let mut ids = Self { is_cleared: true, ..Self::default() };
+        (0..count).for_each(|_| ids.push());
+        ids
+    }
+
+    fn push(&mut self) {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.rows.push(NONE);
+            self.rows.len() as u32 - 1
+        });
+        self.rows[id as usize] = self.ids.len() as u32;
+        self.ids.push(id);
+        self.came.push(id);
+    }
+
+    fn swap_remove(&mut self, row: u32) {
+        let id = self.ids.swap_remove(row as usize);
+        if let Some(&moved) = self.ids.get(row as usize) {
+            self.rows[moved as usize] = row;
+        }
+        self.rows[id as usize] = NONE;
+        self.went.push(id);
+    }
+
+    fn clear(&mut self) {
+        *self = Self { is_cleared: true, ..Self::default() };
+    }
+
+    /// Number of ids that were ever given out.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The row of an id, unless it has gone.
+    pub(super) fn row(&self, id: u32) -> Option<usize> {
+        self.rows.get(id as usize).copied().filter(|&row| row != NONE).map(|row| row as usize)
+    }
+
+    /// The id of a row.
+    pub(super) fn id(&self, row: usize) -> u32 {
+        self.ids[row]
+    }
+
+    /// Forgets what happened.
+    pub(super) fn settle(&mut self) {
+        self.came.clear();
+        self.free.append(&mut self.went);
+        self.is_cleared = false;
     }
 }
 
@@ -176,6 +334,8 @@ pub(super) struct KeptRows {
     found: Vec<u32>,
     /// Rows that came and went since the last update, if that is wanted.
     pub(super) moves: Option<Moves>,
+    /// If rows are kept in order.
+    pub(super) ids: Option<RowIds>,
 }
 
 impl KeptRows {
@@ -186,26 +346,23 @@ impl KeptRows {
         indexed: impl Iterator<Item = Var>,
         moves: Option<Moves>,
     ) -> Self {
-        let index = |var| VarIndex { var, lists: Vec::new(), links: Vec::new() };
         Self {
             rows: Batch::with_columns(columns),
             variables,
-            indices: indexed.map(index).collect(),
+            indices: indexed.map(VarIndex::new).collect(),
             found: Vec::new(),
             moves,
+            ids: None,
         }
     }
 
     pub(super) fn clear(&mut self) {
         if let Some(moves) = &mut self.moves {
-            let variables = &self.rows.columns[..self.variables];
-            moves.left.add(variables, 0..self.rows.len);
+            moves.left.add(&self.rows.columns, 0..self.rows.len);
         }
         self.rows.clear();
-        for index in &mut self.indices {
-            index.lists.clear();
-            index.links.clear();
-        }
+        self.indices.iter_mut().for_each(VarIndex::clear);
+        self.ids.iter_mut().for_each(RowIds::clear);
     }
 
     /// Leaves out the rows that went and came again.
@@ -217,6 +374,11 @@ impl KeptRows {
 
     pub(super) fn batch(&self) -> &Batch {
         &self.rows
+    }
+
+    /// Number of variables, also of those without a name.
+    pub(super) fn variables(&self) -> usize {
+        self.variables
     }
 
     pub(super) fn len(&self) -> usize {
@@ -231,22 +393,123 @@ impl KeptRows {
                 _ => column.resize(column.len() + made.len, Datum::UNSET),
             }
         }
-        layout.append(made, &mut self.rows.columns[self.variables..]);
+        layout.append(made, 0..made.len, &mut self.rows.columns[self.variables..]);
+        self.note_appended(made.len);
+    }
+
+    /// Adds some of the rows of a run.
+    fn append_some(&mut self, made: &Batch, layout: &FieldLayout, rows: &[u32]) {
+        for (var, column) in self.rows.columns[..self.variables].iter_mut().enumerate() {
+            column.extend(rows.iter().map(|&row| value_of(made, var, row)));
+        }
+        let numbers = rows.iter().map(|&row| row as usize);
+        layout.append(made, numbers, &mut self.rows.columns[self.variables..]);
+        self.note_appended(rows.len());
+    }
+
+    fn note_appended(&mut self, count: usize) {
         let first = self.rows.len;
-        self.rows.len += made.len;
+        self.rows.len += count;
+        if let Some(ids) = &mut self.ids {
+            (0..count).for_each(|_| ids.push());
+        }
         if let Some(moves) = &mut self.moves {
             moves.entered.add(&self.rows.columns, first..self.rows.len);
         }
-        for index in &mut self.indices {
+        for index in self.indices.iter_mut().filter(|index| index.is_made) {
             let values = &self.rows.columns[index.var.index()][first..];
             values.iter().for_each(|&value| index.push(value));
         }
     }
 
-    /// Finds the rows in which variables have these values, the last first. One of the variables must be indexed.
+    /// Begins to replace the rows in which a variable is one of these entities, or one that had the same index. No index
+    /// may be among them twice.
+    pub(super) fn start_replacing(&mut self, var: Var, entities: &[Entity]) {
+        let Self { indices, rows, .. } = self;
+        let Some(index) = indices.iter_mut().find(|index| index.var == var) else { return };
+        index.make(rows);
+        if index.stale.len() < index.lists.len() {
+            index.stale.resize(index.lists.len(), NONE);
+        }
+        for entity in entities {
+            let at = entity.index_u32() as usize;
+            if let Some(list) = index.lists.get(at) {
+                index.stale[at] = list.first;
+            }
+        }
+    }
+
+    /// Puts rows of a run in the places of those that they replace, and adds the others.
+    pub(super) fn replace(&mut self, var: Var, made: &Batch, layout: &FieldLayout) {
+        let mut fresh = core::mem::take(&mut self.found);
+        fresh.clear();
+        let at = self.indices.iter().position(|index| index.var == var);
+        for number in 0..made.len as u32 {
+            let stale = at.and_then(|at| self.indices[at].next_stale(value_of(made, var.index(), number)));
+            match stale {
+                Some(row) => self.overwrite(row, made, number, layout),
+                None => fresh.push(number),
+            }
+        }
+        self.append_some(made, layout, &fresh);
+        self.found = fresh;
+    }
+
+    /// Puts one row of a run in the place of another.
+    fn overwrite(&mut self, row: u32, made: &Batch, number: u32, layout: &FieldLayout) {
+        let (variables, at) = (self.variables, row as usize);
+        if let Some(ids) = &mut self.ids {
+            ids.came.push(ids.id(at));
+        }
+        if let Some(moves) = &mut self.moves {
+            moves.left.add(&self.rows.columns, at..at + 1);
+        }
+        for index in self.indices.iter_mut().filter(|index| index.is_made) {
+            let old = self.rows.columns[index.var.index()][at];
+            let new = value_of(made, index.var.index(), number);
+            if list_of(old) != list_of(new) {
+                index.unlink(row, old);
+                index.link(row, new);
+            }
+        }
+        for (var, column) in self.rows.columns[..variables].iter_mut().enumerate() {
+            column[at] = value_of(made, var, number);
+        }
+        layout.write(made, number as usize, &mut self.rows.columns[variables..], at);
+        if let Some(Moves { entered, left, .. }) = &mut self.moves {
+            let mut columns = self.rows.columns.iter().zip(&left.columns);
+            if columns.all(|(now, before)| Some(&now[at]) == before.last()) {
+                left.pop();
+            } else {
+                entered.add(&self.rows.columns, at..at + 1);
+            }
+        }
+    }
+
+    /// Removes the rows that nothing has replaced since [`start_replacing`](Self::start_replacing), with the same entities.
+    pub(super) fn finish_replacing(&mut self, var: Var, entities: &[Entity]) {
+        let Some(index) = self.indices.iter_mut().find(|index| index.var == var) else { return };
+        self.found.clear();
+        for entity in entities {
+            let at = entity.index_u32() as usize;
+            let Some(stale) = index.stale.get_mut(at) else { continue };
+            let mut row = core::mem::replace(stale, NONE);
+            while row != NONE {
+                self.found.push(row);
+                row = index.links[row as usize].behind;
+            }
+        }
+        self.remove_found();
+    }
+
+    /// Finds the rows in which variables have these values. One of the variables must be indexed.
     fn find(&mut self, fit: &[(Var, Entity)]) {
         self.found.clear();
-        let (indices, columns) = (&self.indices, &self.rows.columns);
+        let Self { indices, rows, found, .. } = self;
+        for index in indices.iter_mut().filter(|index| fit.iter().any(|(var, _)| *var == index.var)) {
+            index.make(rows);
+        }
+        let (indices, columns) = (&*indices, &rows.columns);
         let indexed = fit.iter().filter_map(|&(var, entity)| {
             Some((indices.iter().find(|index| index.var == var)?, Datum::new(entity)))
         });
@@ -255,14 +518,19 @@ impl KeptRows {
             let mut fit = fit.iter();
             fit.all(|&(var, entity)| columns[var.index()][*row as usize] == Datum::new(entity))
         };
-        self.found.extend(index.rows(value).filter(fits));
-        self.found.sort_unstable_by(|a, b| b.cmp(a));
+        found.extend(index.rows(value).filter(fits));
     }
 
     /// Removes the rows in which variables have these values.
     pub(super) fn remove(&mut self, fit: &[(Var, Entity)]) {
         self.find(fit);
-        let found = core::mem::take(&mut self.found);
+        self.remove_found();
+    }
+
+    /// Removes the rows that were found: the last first, so that none of them takes the place of another.
+    fn remove_found(&mut self) {
+        let mut found = core::mem::take(&mut self.found);
+        found.sort_unstable_by(|a, b| b.cmp(a));
         found.iter().for_each(|&row| self.remove_row(row));
         self.found = found;
     }
@@ -270,9 +538,9 @@ impl KeptRows {
     fn remove_row(&mut self, row: u32) {
         let last = self.rows.len - 1;
         if let Some(moves) = &mut self.moves {
-            moves.left.add(&self.rows.columns[..self.variables], row as usize..row as usize + 1);
+            moves.left.add(&self.rows.columns, row as usize..row as usize + 1);
         }
-        for index in &mut self.indices {
+        for index in self.indices.iter_mut().filter(|index| index.is_made) {
             let column = &self.rows.columns[index.var.index()];
             index.unlink(row, column[row as usize]);
             index.swap_remove(row, column[last]);
@@ -280,20 +548,21 @@ impl KeptRows {
         for column in &mut self.rows.columns {
             column.swap_remove(row as usize);
         }
+        self.ids.iter_mut().for_each(|ids| ids.swap_remove(row));
         self.rows.len = last;
     }
 
-    /// The rows in which a variable that is indexed is this entity.
-    pub(super) fn rows_with(&self, var: Var, entity: Entity) -> impl Iterator<Item = usize> + use<'_> {
-        let index = self.indices.iter().find(move |index| index.var == var);
-        let (value, column) = (Datum::new(entity), self.rows.columns.get(var.index()));
+    /// The rows in which `$this` is this entity.
+    pub(super) fn rows_of(&self, entity: Entity) -> impl Iterator<Item = usize> + use<'_> {
+        let index = self.indices.iter().find(|index| index.var == Var::THIS);
+        let (value, column) = (Datum::new(entity), self.rows.columns.get(Var::THIS.index()));
         let is = move |&row: &usize| column.is_some_and(|column| column[row] == value);
         let rows = index.into_iter().flat_map(move |index| index.rows(value));
         rows.map(|row| row as usize).filter(is)
     }
 
-    /// Whether there is such a row.
-    pub(super) fn has(&self, var: Var, entity: Entity) -> bool {
-        self.rows_with(var, entity).next().is_some()
+    /// Whether there is a row in which `$this` is this entity.
+    pub(super) fn has(&self, entity: Entity) -> bool {
+        self.rows_of(entity).next().is_some()
     }
 }

@@ -3,33 +3,44 @@
 //! - [`PairDeltas`] and [`AnyPairDeltas`] tell a system what happened to pairs since it ran last.
 //! - [`PairExpr::live`](crate::expr::PairExpr::live) makes a [`LiveExpr`], which keeps the rows of its expression;
 //!   [`update`](LiveExpr::update) finds those anew that what changed since concerns. The rows are always those of a run
-//!   from scratch. [`WorldMonitorExt::observe_expr`] calls functions for rows that come and go.
+//!   from scratch. [`LiveQuery`] keeps them for a system. [`WorldMonitorExt::observe_expr`] calls functions for rows that come and go,
+//!   [`WorldRowEventExt::add_row_events`] has events triggered.
 //! - [`WorldRollupExt::add_rollup`] keeps a fold over everything below an entity: sums, counts, extremes.
 //! - [`WorldPropagateExt::propagate`] keeps a component of the nearest holder above on every entity below.
 
 mod component_reader;
 mod concerned;
+mod events;
 mod expr;
 mod feed;
 mod fields;
 mod kept;
 mod monitor;
+mod order;
 mod outline;
+mod param;
 mod premise;
 mod propagate;
 mod rollup;
 mod updates;
 
 pub use crate::system_param::{AnyPairDeltas, DeltaGap, PairDelta, PairDeltaKind, PairDeltas};
+pub use events::{RowEntered, RowEventError, RowLeft, WorldRowEventExt};
 pub use expr::LiveExpr;
 pub use monitor::{MonitorError, MovedRow, WorldMonitorExt};
+pub use param::{LiveParam, LiveQuery, LiveQueryState};
 pub use propagate::{PropagateError, Propagated, WorldPropagateExt};
 pub use rollup::{
     All, Any, Count, Distinct, Max, Min, Rollup, RollupError, RollupFold, RollupValue, Sum, SumNumber,
     WorldRollupExt,
 };
 
-pub(crate) use feed::maintain;
 pub(crate) use propagate::update_all as update_propagation;
 pub(crate) use rollup::update_all as update_rollups;
 pub(crate) use updates::{start_propagation, start_rollups};
+
+/// Forgets old changes, and has noted what systems want to read.
+pub(crate) fn maintain(world: &mut bevy_ecs::world::World) {
+    feed::maintain(world);
+    param::follow_all(world);
+}

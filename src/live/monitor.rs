@@ -60,13 +60,23 @@ pub enum MonitorError {
         /// Why.
         error: ExprRunError,
     },
+    /// There is no such monitor, or it has ended.
+    #[error("{entity} is no monitor")]
+    NoMonitor {
+        /// The entity.
+        entity: Entity,
+    },
 }
 
-type Tell = Box<dyn FnMut(&mut World, &MovedRow) + Send + Sync>;
+/// Is given the row and the entity of the monitor.
+type Tell = Box<dyn FnMut(&mut World, &MovedRow, Entity) + Send + Sync>;
 
 /// Keeps an entity a monitor: once that is gone, nothing is told any more.
-#[derive(Component)]
-struct MonitorEntity;
+#[derive(Component, Default)]
+struct MonitorEntity {
+    /// With the next update, it is told of all rows.
+    yields_existing: bool,
+}
 
 struct Monitor {
     entity: Entity,
@@ -92,10 +102,33 @@ struct Monitors {
     is_updating: bool,
 }
 
+/// Whether an entity is a monitor that has not ended.
+pub(super) fn is_monitor(world: &World, entity: Entity) -> bool {
+    world.get::<MonitorEntity>(entity).is_some()
+}
+
+/// Makes a monitor.
+pub(super) fn observe(
+    world: &mut World,
+    expr: &PairExpr,
+    entered: Tell,
+    left: Tell,
+) -> Result<Entity, ExprError> {
+    let mut live = expr.live(world)?;
+    let names = live.variables().map(Box::from).collect();
+    let entity = world.spawn(MonitorEntity::default()).id();
+    // What fails now is reported by the first update.
+    let _ = live.update(world);
+    live.track_moves();
+    let monitor = Monitor { entity, text: expr.to_string(), names, live, entered, left };
+    world.get_resource_or_init::<Monitors>().all.push(monitor);
+    Ok(entity)
+}
+
 /// Being told of rows that enter and leave.
 pub trait WorldMonitorExt: sealed::Sealed {
     /// Has functions called for rows of an expression that enter, and that leave. Rows that are there already count as
-    /// told. It ends when the entity that is returned is despawned.
+    /// told, unless [asked for](Self::yield_existing). It ends when the entity that is returned is despawned.
     ///
     /// They are called by [`update_live`](Self::update_live), after the changes, never amid one: once for each row that
     /// is there or gone since the last update, and not for one that came and went.
@@ -135,6 +168,35 @@ pub trait WorldMonitorExt: sealed::Sealed {
         left: impl FnMut(&mut World, &MovedRow) + Send + Sync + 'static,
     ) -> Result<Entity, ExprError>;
 
+    /// Has a monitor, of [`observe_expr`](Self::observe_expr) or
+    /// [`add_row_events`](crate::live::WorldRowEventExt::add_row_events), told of all rows that are there at the next
+    /// update, as rows that enter: also of those that it was told of before, or that were there when it was made.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{expr::PairExpr, live::{MovedRow, WorldMonitorExt}, prelude::*};
+    /// # #[derive(Component)]
+    /// # struct Ship;
+    /// # #[derive(Resource, Default)]
+    /// # struct Seen(Vec<Entity>);
+    /// # let mut world = World::new();
+    /// # world.register_component_name::<Ship>("Ship");
+    /// # world.init_resource::<Seen>();
+    /// let ship = world.spawn(Ship).id();
+    /// let note = |world: &mut World, row: &MovedRow| {
+    ///     world.resource_mut::<Seen>().0.extend(row.this);
+    /// };
+    /// let monitor = world.observe_expr(&PairExpr::parse("Ship")?, note, |_, _| {})?;
+    /// world.yield_existing(monitor)?;
+    /// world.update_live()?;
+    /// assert_eq!(world.resource::<Seen>().0, [ship]);
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the entity is no monitor.
+    fn yield_existing(&mut self, monitor: Entity) -> Result<(), MonitorError>;
+
     /// Tells all monitors of rows that have entered and left since the last update: first of all rows that have left,
     /// then of those that have entered, each in the order in which the monitors were made. If that changes more, it
     /// goes on. Called by what a monitor does, it does nothing: that is told when the monitors before are done.
@@ -154,19 +216,23 @@ impl WorldMonitorExt for World {
     fn observe_expr(
         &mut self,
         expr: &PairExpr,
-        entered: impl FnMut(&mut World, &MovedRow) + Send + Sync + 'static,
-        left: impl FnMut(&mut World, &MovedRow) + Send + Sync + 'static,
+        mut entered: impl FnMut(&mut World, &MovedRow) + Send + Sync + 'static,
+        mut left: impl FnMut(&mut World, &MovedRow) + Send + Sync + 'static,
     ) -> Result<Entity, ExprError> {
-        let mut live = expr.live(self)?;
-        let names = live.variables().map(Box::from).collect();
-        let entity = self.spawn(MonitorEntity).id();
-        // What fails now is reported by the first update.
-        let _ = live.update(self);
-        live.track_moves();
-        let (entered, left): (Tell, Tell) = (Box::new(entered), Box::new(left));
-        let monitor = Monitor { entity, text: expr.to_string(), names, live, entered, left };
-        self.get_resource_or_init::<Monitors>().all.push(monitor);
-        Ok(entity)
+        observe(
+            self,
+            expr,
+            Box::new(move |world, row, _| entered(world, row)),
+            Box::new(move |world, row, _| left(world, row)),
+        )
+    }
+
+    fn yield_existing(&mut self, monitor: Entity) -> Result<(), MonitorError> {
+        let Some(mut known) = self.get_mut::<MonitorEntity>(monitor) else {
+            return Err(MonitorError::NoMonitor { entity: monitor });
+        };
+        known.yields_existing = true;
+        Ok(())
     }
 
     fn update_live(&mut self) -> Result<(), MonitorError> {
@@ -210,7 +276,7 @@ impl Updating<'_> {
         if let Some(mut monitors) = world.get_resource_mut::<Monitors>() {
             all.append(&mut monitors.all);
         }
-        all.retain(|monitor| world.get::<MonitorEntity>(monitor.entity).is_some());
+        all.retain(|monitor| is_monitor(world, monitor.entity));
         let (mut moved, mut left, mut entered) = (Vec::new(), Vec::new(), Vec::new());
         for Monitor { entity, text, names, live, .. } in all.iter_mut() {
             if let Err(error) = live.update(world) {
@@ -219,8 +285,14 @@ impl Updating<'_> {
             let before = left.len() + entered.len();
             let pending =
                 |row: Row<'_>, entered| Pending { entity: *entity, row: MovedRow::new(names, row), entered };
+            let known = world.get_mut::<MonitorEntity>(*entity);
+            let yields = known.is_some_and(|mut known| mem::take(&mut known.yields_existing));
             left.extend(live.left(world).into_iter().flatten().map(|row| pending(row, false)));
-            entered.extend(live.entered(world).into_iter().flatten().map(|row| pending(row, true)));
+            if yields {
+                entered.extend(live.rows(world).into_iter().flatten().map(|row| pending(row, true)));
+            } else {
+                entered.extend(live.entered(world).into_iter().flatten().map(|row| pending(row, true)));
+            }
             if left.len() + entered.len() > before {
                 moved.push(text.clone());
             }
@@ -233,10 +305,10 @@ impl Updating<'_> {
     fn tell(&mut self) {
         let next = |world: &mut World| world.get_resource_mut::<Monitors>()?.pending.pop_front();
         while let Some(Pending { entity, row, entered }) = next(self.world) {
-            let is_alive = self.world.get::<MonitorEntity>(entity).is_some();
+            let is_alive = is_monitor(self.world, entity);
             if let Some(monitor) = self.all.iter_mut().find(|monitor| is_alive && monitor.entity == entity) {
                 let tell = if entered { &mut monitor.entered } else { &mut monitor.left };
-                tell(self.world, &row);
+                tell(self.world, &row, entity);
                 self.world.flush();
             }
         }

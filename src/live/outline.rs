@@ -65,6 +65,8 @@ pub(super) struct Watch {
     pub(super) group: Option<usize>,
     /// What the variables of the group are.
     pub(super) seed: SmallVec<[Part; 2]>,
+    /// The group of the source alone, which is cheaper where a source has few pairs.
+    pub(super) by_source: Option<usize>,
 }
 
 /// Variables that have a value in a seed.
@@ -72,6 +74,13 @@ pub(super) struct Watch {
 pub(super) struct Group {
     pub(super) vars: VarSet,
     pub(super) width: usize,
+}
+
+impl Group {
+    /// Its variable, if it is one.
+    pub(super) fn single(&self) -> Option<Var> {
+        self.vars.iter().next().filter(|_| self.width == 1)
+    }
 }
 
 /// Why everything is run again at each update.
@@ -85,6 +94,7 @@ pub(super) enum Reason {
     Children,
     Everything,
     Depth,
+    NotNoted,
 }
 
 impl fmt::Display for Reason {
@@ -98,12 +108,15 @@ impl fmt::Display for Reason {
             Self::Children => "it depends on the order of `Children`, which is written in place",
             Self::Everything => "it looks at every entity, and Bevy does not tell of empty ones",
             Self::Depth => "rows are in order of depth",
+            Self::NotNoted => {
+                "what it depends on is another: it is noted from the next sync point or frame on"
+            }
         })
     }
 }
 
 /// What is known of an expression.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Outline {
     pub(super) groups: Vec<Group>,
     pub(super) watches: Vec<Watch>,
@@ -480,10 +493,16 @@ impl Analysis<'_, '_> {
             same.clear();
             seed.push((var, Part::Reached));
         }
+        let mut by_source = None;
+        if let (Subject::Pairs(_), true, [(source, Part::Reached), _, ..]) =
+            (subject, steps.is_empty(), &seed[..])
+        {
+            by_source = Some(self.group([*source].into_iter().collect()));
+        }
         seed.sort_unstable_by_key(|&(var, _)| var);
         let group = (!seed.is_empty()).then(|| self.group(seed.iter().map(|&(var, _)| var).collect()));
         let seed = seed.into_iter().map(|(_, part)| part).collect();
-        let watch = Watch { subject, from_target, steps, same, group, seed };
+        let watch = Watch { subject, from_target, steps, same, group, seed, by_source };
         let watches = &mut self.outline.watches;
         let at = watches.iter().position(|known| *known == watch).unwrap_or_else(|| {
             watches.push(watch);

@@ -48,7 +48,7 @@ pub(crate) use mutate::{
     operation::Operation,
     order::order_sources,
     remove::{remove_batch, remove_selected, remove_tag, remove_typed, select},
-    restore::{Restoration, Restored, WantedSource, WantedValue},
+    restore::{Restoration, Restored, WantedPairs, WantedSource, WantedValue},
     tag::insert_tag,
 };
 pub(crate) use register::constraints::has_constraints;

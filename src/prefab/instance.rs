@@ -250,8 +250,10 @@ fn copied_target(
 
 /// The prefabs that an entity is an instance of, directly or not: what is nearest counts first.
 fn bases_of(world: &World, entity: Entity) -> impl Iterator<Item = Entity> {
-    let bases = world.pairs::<IsA>().all_ancestors(entity).map(|(base, _)| base);
-    bases.filter(|&base| world.get::<Prefab>(base).is_some())
+    // Most parts have none, and are not worth a walk.
+    let has_any = fetch::store(world).is_some_and(|store| store.relation(IS_A).has_any(entity));
+    let bases = has_any.then(|| world.pairs::<IsA>().all_ancestors(entity).map(|(base, _)| base));
+    bases.into_iter().flatten().filter(|&base| world.get::<Prefab>(base).is_some())
 }
 
 /// A prefab with all that lies below it, each after its parent, siblings in order.

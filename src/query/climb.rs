@@ -7,11 +7,11 @@ use super::{
 };
 use crate::{
     fetch::{CursorFetch, CursorState, RowHint},
-    relation::TraversableRelation,
+    relation::{OnInstantiate, TraversableRelation},
     store::{Pages, RelationIndex, TargetIter, Upward},
-    traverse::{self, Known, Limits, Met, OnlyWay, Search},
+    traverse::{self, Known, Limits, Met, Search},
 };
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{
     change_detection::Tick,
     entity::Entity,
@@ -19,7 +19,7 @@ use bevy_ecs::{
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
 use bevy_platform::sync::Arc;
-use core::{marker::PhantomData, option};
+use core::{any::TypeId, marker::PhantomData};
 
 /// Reads `D` of the entities up `R` that match `F`, from `MIN` to `MAX` steps away; with `CACHED` it keeps what it has
 /// found for the next time.
@@ -42,6 +42,16 @@ pub struct ClimbFetch<'w, R: TraversableRelation, D: ReadOnlyQueryData, F: Query
     kept: Option<Arc<CachedIndex>>,
 }
 
+impl<R: TraversableRelation, D: ReadOnlyQueryData, F: QueryFilter> ClimbFetch<'_, R, D, F> {
+    /// What instances get of a component or of the pairs of a relation type.
+    #[inline]
+    pub(super) fn instantiate_rule(&self, shared: TypeId) -> OnInstantiate {
+        self.pairs
+            .store
+            .map_or_else(OnInstantiate::default, |store| store.registry().instantiate_rule(shared))
+    }
+}
+
 impl<R: TraversableRelation, D: ReadOnlyQueryData, F: QueryFilter> Clone for ClimbFetch<'_, R, D, F> {
     fn clone(&self) -> Self {
         let (own, above) = (self.own.clone(), self.above.clone());
@@ -54,15 +64,22 @@ impl<R: TraversableRelation, D: ReadOnlyQueryData, F: QueryFilter> Clone for Cli
 pub(super) struct ClimbMemo<'w> {
     notes: HolderNotes,
     pub(super) holders: Vec<(Entity, RowHint)>,
+    /// How many searches have done without notes.
+    alone: u32,
+    /// How many searches in a row have seen no others' way.
+    apart: u32,
+    /// Apart, so that a query that searches once or twice has little to make and to drop: `Query::get` makes all of this anew.
+    memory: Option<Box<SearchMemory<'w>>>,
+}
+
+/// What searches need that are not straight.
+#[derive(Default)]
+struct SearchMemory<'w> {
     search: Search<TargetIter<'w>>,
     /// For searches with limits.
     met: Option<Met>,
-    /// How many searches have done without notes.
-    alone: u32,
     /// The entities that a search came by and others may come by too.
     shared: Vec<u32>,
-    /// How many searches in a row have seen no others' way.
-    apart: u32,
 }
 
 /// By entity index, what is found from there, the entity itself first: [`UNKNOWN`], [`NOTHING`], or the number of a
@@ -151,7 +168,7 @@ impl<'w> ClimbMemo<'w> {
             }
             if with_notes && (meets || plain > MAX_PLAIN) {
                 match self.notes.0.get(target.index_u32()) {
-                    UNKNOWN => self.shared.push(target.index_u32()),
+                    UNKNOWN => self.memory.get_or_insert_default().shared.push(target.index_u32()),
                     known => {
                         number = holder(known);
                         break number.map(|number| self.holders[number]);
@@ -163,13 +180,15 @@ impl<'w> ClimbMemo<'w> {
             }
             at = target;
         };
-        if !self.shared.is_empty() {
+        if let Some(memory) = &mut self.memory
+            && !memory.shared.is_empty()
+        {
             let number = number.or_else(|| {
                 self.holders.push(found?);
                 Some(self.holders.len() - 1)
             });
             let note = number.map_or(NOTHING, |number| HOLDER + number as u32);
-            for index in self.shared.drain(..) {
+            for index in memory.shared.drain(..) {
                 *self.notes.0.get_mut(index) = note;
             }
         }
@@ -197,7 +216,8 @@ impl<'w> ClimbMemo<'w> {
         start: Entity,
         holds: &mut impl FnMut(Entity) -> Option<RowHint>,
     ) -> Option<usize> {
-        let Self { notes, holders, search, .. } = self;
+        let Self { notes, holders, memory, .. } = self;
+        let search = &mut memory.get_or_insert_default().search;
         let visit = |entity, _| {
             holders.push((entity, holds(entity)?));
             Some(HOLDER + holders.len() as u32 - 1)
@@ -212,19 +232,14 @@ impl<'w> ClimbMemo<'w> {
         entity: Entity,
         holds: &mut impl FnMut(Entity) -> Option<RowHint>,
     ) -> Result<Option<(Entity, RowHint)>, Branches> {
-        let visit = |at, distance| {
-            if distance > 0
-                && let Some(place) = holds(at)
-            {
-                return Some(Ok((at, place)));
+        let mut at = entity;
+        while let Some(target) = index.only_target(at) {
+            if let Some(place) = holds(target) {
+                return Ok(Some((target, place)));
             }
-            (index.target_count(at) > 1).then_some(Err(Branches))
-        };
-        // An iterator as small as that keeps everything in registers.
-        let target = |at| index.first_target(at).into_iter();
-        Search::<option::IntoIter<Entity>>::default()
-            .run((entity, 0), u32::MAX, target, &mut OnlyWay, visit)
-            .transpose()
+            at = target;
+        }
+        if index.has_any(at) { Err(Branches) } else { Ok(None) }
     }
 
     /// The nearest holder within limits above `entity`, depth first.
@@ -238,9 +253,10 @@ impl<'w> ClimbMemo<'w> {
         let visit = |at, distance| {
             if distance < limits.min { None } else { holds(at).map(|place| (at, place)) }
         };
-        let met = self.met.get_or_insert_with(|| Met::new(index, limits));
+        let SearchMemory { search, met, .. } = &mut **self.memory.get_or_insert_default();
+        let met = met.get_or_insert_with(|| Met::new(index, limits));
         met.clear();
-        self.search.run((entity, 0), limits.max, |at| index.targets(at), met, visit)
+        search.run((entity, 0), limits.max, |at| index.targets(at), met, visit)
     }
 }
 

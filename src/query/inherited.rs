@@ -4,12 +4,10 @@ use super::{
     Target, Targets,
     climb::Climb,
     macros::{any_entity, query_data},
-    read::{ReadPairs, ReadPairsState},
 };
 use crate::{
     fetch::AllEntities,
     relation::{IsA, OnInstantiate, Relation},
-    store::PairStore,
 };
 use bevy_ecs::{
     change_detection::{Ref, Tick},
@@ -111,76 +109,76 @@ impl<R: Relation> InheritedData for Targets<R> {
 /// constant number of times per iteration.
 pub struct Inherited<D: InheritedData>(PhantomData<fn() -> D>);
 
-/// Whether a component or relation is shared through [`IsA`]: reads the rules of the world.
-pub struct ReadSharing<D>(PhantomData<fn() -> D>);
+/// Reads `D` of an entity and its bases, and whether that is shared through [`IsA`].
+pub struct ReadBases<D>(PhantomData<fn() -> D>);
 
 type Bases<D> = Climb<IsA, D, 0, { u32::MAX }, false, AllEntities>;
-type Reads<D> = (Bases<D>, ReadSharing<D>);
 
-// SAFETY: no component of the entity at hand is accessed. The store is read by `ReadPairs`, which declares it and gives nothing that
-// outlives `init_fetch` here but a `bool`. Test: `inherited_data_refuses_what_writes_beside_it`.
-unsafe impl<D: InheritedData> WorldQuery for ReadSharing<D> {
-    type Fetch<'w> = bool;
-    type State = ReadPairsState;
+// SAFETY: everything that touches the world is passed on to `Bases`, which keeps the contract, with the state and fetch that it has
+// made itself; the rules are read from the store that it has declared. Test: `inherited_data_refuses_what_writes_beside_it`.
+unsafe impl<D: InheritedData> WorldQuery for ReadBases<D> {
+    type Fetch<'w> = (<Bases<D> as WorldQuery>::Fetch<'w>, bool);
+    type State = <Bases<D> as WorldQuery>::State;
 
     any_entity!();
 
-    fn shrink_fetch<'long: 'short, 'short>(is_shared: bool) -> bool {
-        is_shared
+    fn shrink_fetch<'long: 'short, 'short>((bases, is_shared): Self::Fetch<'long>) -> Self::Fetch<'short> {
+        (Bases::<D>::shrink_fetch(bases), is_shared)
     }
 
     #[inline]
     unsafe fn init_fetch<'w>(
         world: UnsafeWorldCell<'w>,
-        state: &ReadPairsState,
+        state: &Self::State,
         last_run: Tick,
         this_run: Tick,
-    ) -> bool {
-        // SAFETY: `init_nested_access` declares it, and the caller has the right to it.
-        let pairs = unsafe { ReadPairs::<IsA, false>::init_fetch(world, state, last_run, this_run) };
-        pairs.store.is_some_and(|store: &PairStore| {
-            store.registry().instantiate_rule(D::shared_type()) == OnInstantiate::Inherit
-        })
+    ) -> Self::Fetch<'w> {
+        // SAFETY: passed on.
+        let bases = unsafe { Bases::<D>::init_fetch(world, state, last_run, this_run) };
+        let is_shared = bases.instantiate_rule(D::shared_type()) == OnInstantiate::Inherit;
+        (bases, is_shared)
     }
 
     fn init_nested_access(
-        state: &ReadPairsState,
+        state: &Self::State,
         system: Option<&str>,
         declared: &mut FilteredAccessSet,
         world: UnsafeWorldCell<'_>,
     ) {
-        ReadPairs::<IsA, false>::init_nested_access(state, system, declared, world);
+        Bases::<D>::init_nested_access(state, system, declared, world);
     }
 
-    fn init_state(world: &mut World) -> ReadPairsState {
-        ReadPairs::<IsA, false>::init_state(world)
+    fn init_state(world: &mut World) -> Self::State {
+        Bases::<D>::init_state(world)
     }
 
-    fn update_archetypes(_: &mut ReadPairsState, _: UnsafeWorldCell<'_>) {}
+    fn update_archetypes(state: &mut Self::State, world: UnsafeWorldCell<'_>) {
+        Bases::<D>::update_archetypes(state, world);
+    }
 }
 
 /// # Safety
 /// As for [`QueryData::fetch`](bevy_ecs::query::QueryData::fetch).
 #[inline(always)]
 unsafe fn inherited<'w, 's, D: InheritedData>(
-    state: &'s <Reads<D> as WorldQuery>::State,
-    fetch: &mut <Reads<D> as WorldQuery>::Fetch<'w>,
+    state: &'s <ReadBases<D> as WorldQuery>::State,
+    fetch: &mut <ReadBases<D> as WorldQuery>::Fetch<'w>,
     entity: Entity,
     _: TableRow,
 ) -> Option<D::Item<'w, 's>> {
     // SAFETY: as the caller promises.
     unsafe {
         if fetch.1 {
-            Bases::<D>::fetch(&state.0, &mut fetch.0, entity)
+            Bases::<D>::fetch(state, &mut fetch.0, entity)
         } else {
-            Bases::<D>::fetch_own(&state.0, &mut fetch.0, entity)
+            Bases::<D>::fetch_own(state, &mut fetch.0, entity)
         }
     }
 }
 
 query_data!(
     [D: InheritedData] Inherited<D>,
-    reads Reads<D>, prepare |_| (),
+    reads ReadBases<D>, prepare |_| (),
     item<'w, 's> D::Item<'w, 's>, fetch inherited::<D>, shrink D::shrink, archetypal false
 );
 

@@ -2,7 +2,7 @@
 
 use super::BoxedValue;
 use bevy_ecs::{
-    change_detection::{CheckChangeTicks, ComponentTicks},
+    change_detection::{CheckChangeTicks, ComponentTicks, Tick},
     component::{ComponentId, Components},
     world::{DeferredWorld, FilteredEntityRef, World},
 };
@@ -51,6 +51,9 @@ pub(crate) trait ErasedColumn: Send + Sync {
         resource: &FilteredEntityRef<'w, '_>,
         row: u32,
     ) -> Option<&'w (dyn Any + Send + Sync)>;
+
+    /// When the value in a row was written last, in place or not, as [`get_in`](Self::get_in).
+    fn changed_in(&self, resource: &FilteredEntityRef<'_, '_>, row: u32) -> Option<Tick>;
 
     /// The resource that the values lie in.
     fn resource(&self, components: &Components) -> Option<ComponentId>;

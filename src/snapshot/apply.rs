@@ -11,17 +11,18 @@ use crate::{
     fetch,
     id::{RelationId, StoredPair},
     ops::{
-        Operation, Restoration, Restored, WantedSource, WantedValue, entity_of_type, relation_id_of,
-        use_store,
+        Operation, Restoration, Restored, WantedPairs, WantedSource, WantedValue, entity_of_type,
+        relation_id_of, use_store,
     },
     relation::{BoxedValue, EntityName},
     store::PairStore,
 };
-use alloc::vec::Vec;
+use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::{
     entity::{Entity, EntityHashMap, EntityHashSet, EntityMapper},
     world::World,
 };
+use bevy_platform::collections::HashMap;
 
 /// What [`PairSnapshot::apply`] has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -126,7 +127,7 @@ impl PairSnapshot {
     /// ```
     ///
     /// # Errors
-    /// As for [`apply`](Self::apply); if one entity stands for two that have pairs.
+    /// As for [`apply`](Self::apply); if one entity stands for two that have pairs, or for two relations.
     pub fn apply_respawned(
         &self,
         world: &mut World,
@@ -145,8 +146,8 @@ impl PairSnapshot {
     /// `#[reflect(MapEntities)]`. Pairs of entities that are not in the snapshot stay as they are.
     ///
     /// # Errors
-    /// As for [`apply`](Self::apply); if a relation is not found; if two entities that have pairs are mapped to one.
-    /// Then spawned entities are despawned again, and `entities` is as it was.
+    /// As for [`apply`](Self::apply); if a relation is not found; if two relations, or two entities that have pairs, are
+    /// mapped to one. Then spawned entities are despawned again, and `entities` is as it was.
     pub fn apply_mapped(
         &self,
         world: &mut World,
@@ -213,6 +214,7 @@ impl<'a> Application<'a> {
                 None => None,
             });
         }
+        snapshot.check_relations(world, &relations)?;
         // An entity that stood for a type may have been despawned, and the type has another.
         let is_other = |world: &World, entity: Entity| {
             fetch::store(world).is_none_or(|store| !store.registry().is_type(entity))
@@ -253,6 +255,7 @@ impl<'a> Application<'a> {
             relations.push(Some(relation_id_of(world, entity)?));
             entities.insert(kept.entity, entity);
         }
+        snapshot.check_relations(world, &relations)?;
         let mut in_values = Collector::default();
         for value in snapshot.relations.iter().flat_map(|kept| kept.values.iter().flatten()) {
             map_value(world, value, &mut in_values);
@@ -332,18 +335,38 @@ impl<'a> Application<'a> {
         restoration: &mut Restoration<'a>,
         skipped: &mut usize,
     ) {
+        // What is as it was taken is compared where it lies.
+        let is_as_taken = self.entities.is_empty() && self.dead == Dead::Refuse;
+        let is_symmetric = store.relation(relation).is_symmetric();
         let is_dead = |entity| self.dead == Dead::Skip && !world.entities().contains_spawned(entity);
-        for (at, &(source, target)) in kept.pairs.iter().enumerate() {
-            let pair = StoredPair { source: self.entity(source), relation, target: self.entity(target) };
-            if is_dead(pair.source) || is_dead(pair.target) {
-                *skipped += 1;
-                continue;
-            }
-            restoration.push(pair);
-            if let Some(Some(value)) = kept.values.get(at) {
-                restoration.set_value(store, pair, self.value(world, value));
+        let mut pairs = Vec::new();
+        let mut values = Vec::new();
+        if !is_as_taken || !kept.values.is_empty() {
+            for (at, &(source, target)) in kept.pairs.iter().enumerate() {
+                let (source, target) = (self.entity(source), self.entity(target));
+                if is_dead(source) || is_dead(target) {
+                    *skipped += 1;
+                    continue;
+                }
+                if !is_as_taken {
+                    pairs.push((source, target));
+                }
+                if kept.values.is_empty() {
+                    continue;
+                }
+                let value = kept.values.get(at).and_then(Option::as_ref);
+                let value = value.map(|value| self.value(world, value));
+                match value {
+                    _ if !is_symmetric => values.push(value),
+                    Some(value) => {
+                        restoration.set_value(store, StoredPair { source, relation, target }, value);
+                    }
+                    None => {}
+                }
             }
         }
+        let pairs = if is_as_taken { Cow::Borrowed(&*kept.pairs) } else { Cow::Owned(pairs) };
+        restoration.push(WantedPairs { relation, pairs, values });
         for (target, sources) in kept.orders.iter() {
             let sources = sources.iter().map(|&source| self.entity(source)).collect();
             restoration.set_order(relation, self.entity(target), sources);
@@ -470,6 +493,22 @@ impl PairSnapshot {
             {
                 let entity = EntityName::new(world, entity);
                 return Err(SnapshotError::SameEntity { first, second, entity });
+            }
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// If one relation of the world stands for two of the snapshot. `relations` is in parallel with them.
+    fn check_relations(&self, world: &World, relations: &[Option<RelationId>]) -> Result<(), SnapshotError> {
+        let mut of = HashMap::<RelationId, Entity>::default();
+        for (kept, id) in self.relations.iter().zip(relations) {
+            let Some(id) = *id else { continue };
+            if let Some(first) = of.insert(id, kept.entity) {
+                let entity =
+                    fetch::store(world).map_or(kept.entity, |store| store.registry().entry(id).entity);
+                let entity = EntityName::new(world, entity);
+                return Err(SnapshotError::SameEntity { first, second: kept.entity, entity });
             }
         }
         Ok(())

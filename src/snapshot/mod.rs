@@ -2,7 +2,7 @@
 //!
 //! A [`PairSnapshot`] holds the pairs of some or all relations, with their values and their order.
 //! [`apply`](PairSnapshot::apply) restores them: it changes only what differs, and nothing at all if a rule would be
-//! broken. Snapshots hold pairs only, no entities and no components; the guide says how to combine them with these.
+//! broken. Snapshots hold pairs only, no entities and no components; the book says how to combine them with these.
 //!
 //! ```
 //! use bevy_ecs::prelude::*;

@@ -30,7 +30,7 @@ impl PairSnapshot {
     /// If a value cannot be copied, or the filter names a relation that is transient, dead, or cannot be registered.
     ///
     /// # Complexity
-    /// `O(pairs log sources)`.
+    /// `O(pairs)`; `O(pairs log pairs)` if the entities with pairs are few and far apart.
     pub fn take(world: &mut World, filter: PairFilter) -> Result<Self, SnapshotError> {
         let store = use_store(world).id();
         let mut snapshot = Self {
@@ -166,10 +166,8 @@ impl Reader<'_> {
         let sources = match self.chosen {
             Some(chosen) => chosen,
             None => {
-                self.scratch.clear();
-                self.scratch.extend(index.iter().map(|(source, _)| source));
-                self.scratch.sort_unstable_by_key(|&source| key(source));
-                self.scratch.dedup();
+                index.sources_into(self.scratch);
+                kept.pairs.reserve(index.len());
                 &**self.scratch
             }
         };

@@ -316,6 +316,10 @@ impl<T: Send + Sync + 'static, V: ValueOps<T>> ErasedColumn for TypedColumn<T, V
         Some(value)
     }
 
+    fn changed_in(&self, resource: &FilteredEntityRef<'_, '_>, row: u32) -> Option<Tick> {
+        resource.get::<PairData<T>>()?.changed(row)
+    }
+
     fn resource(&self, components: &Components) -> Option<ComponentId> {
         components.component_id::<PairData<T>>()
     }

@@ -506,8 +506,22 @@ impl Forward {
         }
     }
 
-    /// Indices of entities that are sources, for the invariant checker.
+    /// How many slots [`sources`](Self::sources) looks at, empty ones as well.
+    pub(crate) fn slots(&self) -> usize {
+        match self {
+            Self::Exclusive(forward) => forward.targets.capacity(),
+            Self::Many(forward) => forward.slots.capacity(),
+        }
+    }
+
+    /// Every source, by index.
     pub(crate) fn sources(&self) -> Vec<Entity> {
+        let mut sources = Vec::new();
+        self.sources_into(&mut sources);
+        sources
+    }
+
+    pub(crate) fn sources_into(&self, into: &mut Vec<Entity>) {
         let entity = |index, generation| {
             let generation = EntityGeneration::from_bits(generation);
             EntityIndex::from_raw_u32(index).map(|index| Entity::from_index_and_generation(index, generation))
@@ -515,11 +529,11 @@ impl Forward {
         match self {
             Self::Exclusive(forward) => {
                 let used = forward.targets.iter().filter(|(_, target)| *target != 0);
-                used.filter_map(|(index, _)| entity(index, forward.ends.get(index).generation)).collect()
+                into.extend(used.filter_map(|(index, _)| entity(index, forward.ends.get(index).generation)));
             }
             Self::Many(forward) => {
                 let used = forward.slots.iter().filter(|(_, slot)| slot.place != EMPTY);
-                used.filter_map(|(index, slot)| entity(index, slot.generation)).collect()
+                into.extend(used.filter_map(|(index, slot)| entity(index, slot.generation)));
             }
         }
     }

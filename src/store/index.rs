@@ -18,6 +18,9 @@ use bevy_ecs::{
 };
 use smallvec::SmallVec;
 
+/// Slots of sources are read one after the other if there are no more for each pair; else the sources are sorted.
+const MAX_SLOTS_PER_PAIR: usize = 32;
+
 /// The pairs of one relation.
 pub(crate) struct RelationIndex {
     pub(super) forward: Forward,
@@ -213,9 +216,20 @@ impl RelationIndex {
         self.forward.only(source)
     }
 
-    /// Every source.
+    /// Every source, by index.
     pub(crate) fn all_sources(&self) -> Vec<Entity> {
         self.forward.sources()
+    }
+
+    /// Replaces what is in a list by every source, each once, by index and generation.
+    pub(crate) fn sources_into(&self, sources: &mut Vec<Entity>) {
+        sources.clear();
+        if self.forward.slots() <= MAX_SLOTS_PER_PAIR * self.len {
+            return self.forward.sources_into(sources);
+        }
+        sources.extend(self.iter().map(|(source, _)| source));
+        sources.sort_unstable_by_key(|source| (source.index_u32(), source.generation().to_bits()));
+        sources.dedup();
     }
 
     /// Whether the entity is the target of a pair.
@@ -492,6 +506,40 @@ impl RelationIndex {
             && let Some((list, place)) = self.place(source, target)
         {
             self.reverse.extra[list].ticks[place].changed = tick;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sources come in one order, whether there are many slots per pair, as on pages with one source each, or few.
+    #[test]
+    fn sources_are_listed_once_and_by_index_however_far_apart_they_are() {
+        let entity = |index: u32| Entity::from_raw_u32(index).unwrap();
+        for traits in [RelationTraits::new(), RelationTraits::new().exclusive()] {
+            for apart in [1, 5_000] {
+                let mut index = RelationIndex::new(&traits, 0);
+                for source in [7, 2, 9, 4].map(|source| entity(source * apart)) {
+                    index.link(source, entity(1), Tick::new(1));
+                    if !index.is_exclusive() {
+                        index.link(source, entity(3), Tick::new(1));
+                    }
+                }
+                index.unlink(entity(9 * apart), entity(1));
+                index.unlink(entity(9 * apart), entity(3));
+                assert!(index.forward.slots() > MAX_SLOTS_PER_PAIR * index.len(), "they are sorted");
+                let mut sources = alloc::vec![entity(8)];
+                index.sources_into(&mut sources);
+                assert_eq!(sources, [2, 4, 7].map(|source| entity(source * apart)));
+                // Enough pairs on one page that its slots are read in a row.
+                (100..400).rev().for_each(|source| _ = index.link(entity(source), entity(1), Tick::new(1)));
+                index.sources_into(&mut sources);
+                assert!(index.forward.slots() <= MAX_SLOTS_PER_PAIR * index.len(), "they are read in a row");
+                assert!(sources.is_sorted_by_key(|source| source.index_u32()));
+                assert_eq!(sources.len(), 303);
+            }
         }
     }
 }

@@ -56,6 +56,11 @@ impl<T: Copy + Default, const LEN: usize> Pages<T, LEN> {
         self.pages[page] = Some(Box::new([T::default(); LEN]));
     }
 
+    /// How many values the pages have that were made.
+    pub(crate) fn capacity(&self) -> usize {
+        LEN * self.pages.iter().flatten().count()
+    }
+
     /// The page with the value of this index, to read many values that are mostly on the same one.
     pub(crate) fn page(&self, index: u32) -> Page<'_, T, LEN> {
         let number = index >> Self::BITS;

@@ -3,7 +3,7 @@
 use super::{WorldPairExt, sealed};
 use crate::{
     fetch,
-    relation::{IsA, OnInstantiate, Relation},
+    relation::{IS_A, IsA, OnInstantiate, Relation},
     traverse::Limits,
 };
 use bevy_ecs::{
@@ -88,34 +88,52 @@ impl WorldInheritanceExt for World {
     }
 
     fn get_inherited<C: Component>(&self, entity: Entity) -> Option<&C> {
-        self.get(self.holder_of::<C>(entity)?)
+        find(self, TypeId::of::<C>(), entity, |entity| self.get::<C>(entity))
     }
 
     fn holder_of<C: Component>(&self, entity: Entity) -> Option<Entity> {
-        find(self, TypeId::of::<C>(), entity, |entity| self.owns::<C>(entity))
+        find(self, TypeId::of::<C>(), entity, |entity| self.owns::<C>(entity).then_some(entity))
     }
 
     fn has_inherited_pair<R: Relation>(&self, source: Entity, target: Entity) -> bool {
         let pairs = self.pairs::<R>();
-        find(self, TypeId::of::<R>(), source, |entity| pairs.has(entity, target)).is_some()
+        find(self, TypeId::of::<R>(), source, |entity| pairs.has(entity, target).then_some(())).is_some()
     }
 }
 
-/// The first of an entity and the bases with which it shares what depends on this type, of which `holds` is true.
-fn find(
+/// What is read first of an entity and the bases with which it shares what depends on this type.
+fn find<T>(
     world: &World,
     shared: TypeId,
     entity: Entity,
-    mut holds: impl FnMut(Entity) -> bool,
-) -> Option<Entity> {
-    if holds(entity) {
-        return Some(entity);
+    mut read: impl FnMut(Entity) -> Option<T>,
+) -> Option<T> {
+    let own = read(entity);
+    if own.is_some() {
+        return own;
     }
-    let rule = fetch::store(world)?.registry().instantiate_rule(shared);
-    if rule != OnInstantiate::Inherit {
+    let store = fetch::store(world)?;
+    if store.registry().instantiate_rule(shared) != OnInstantiate::Inherit {
         return None;
     }
-    world.pairs::<IsA>().nearest(entity, Limits::BEYOND, holds)
+    // Most entities have one base.
+    let bases = store.relation(IS_A);
+    let mut at = entity;
+    while let Some(base) = bases.only_target(at) {
+        let found = read(base);
+        if found.is_some() {
+            return found;
+        }
+        at = base;
+    }
+    let mut found = None;
+    if bases.has_any(at) {
+        world.pairs::<IsA>().nearest(at, Limits::BEYOND, |base| {
+            found = read(base);
+            found.is_some()
+        });
+    }
+    found
 }
 
 /// [`WorldInheritanceExt`] for one entity.

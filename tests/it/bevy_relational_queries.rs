@@ -1,4 +1,4 @@
-//! The relational queries that Bevy plans (bevy #23018): a test for each line of the table in the guide.
+//! The relational queries that Bevy plans (bevy #23018): a test for each line of the table in the book.
 
 use bevy_ecs::{
     prelude::*,

@@ -1,5 +1,5 @@
 //! What most programs want, from a user's point of view: kinds with variants, a saved game, replication, an inventory, an
-//! inspector. Each is written with the public interface alone, as the guide describes it.
+//! inspector. Each is written with the public interface alone, as the book describes it.
 
 use bevy_app::prelude::*;
 use bevy_ecs::{entity::EntityHashMap, prelude::*, reflect::AppTypeRegistry};

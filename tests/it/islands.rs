@@ -427,7 +427,7 @@ fn joining_and_cutting_off_a_few_does_not_visit_a_large_island() {
 /// A chain is cut in the middle of what is left, again and again.
 #[test]
 fn a_long_chain_falls_into_its_links() {
-    const LINKS: usize = size(4_096, 32);
+    const LINKS: usize = size(4_096, 32).next_power_of_two();
     let (mut world, []) = wired();
     let links: Vec<Entity> = (0..LINKS).map(|_| world.spawn_empty().id()).collect();
     let pairs = links.windows(2).map(|link| (link[0], WiredTo, link[1]));

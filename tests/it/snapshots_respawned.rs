@@ -194,3 +194,25 @@ fn entities_in_values_are_those_that_were_spawned_again() {
     before.apply_respawned(&mut world, &map([(captain, again)])).unwrap();
     assert_eq!(world.pair_value::<Guards>(guard, gate), Some(&Guards { orders: again }));
 }
+
+#[test]
+fn one_relation_cannot_stand_for_two_of_a_snapshot() {
+    let mut world = World::new();
+    let [ann, ben, cy, trusts, fears] = spawn(&mut world);
+    world.insert_pair_by_id(ann, (trusts, ben)).unwrap();
+    world.insert_pair_by_id(ann, (fears, cy)).unwrap();
+    let before = snapshot(&mut world);
+    world.remove_pairs_by_id(ann, (fears, cy));
+    let two = map([(trusts, fears)]);
+
+    let error = before.apply_respawned(&mut world, &two).unwrap_err();
+    assert!(
+        matches!(error, SnapshotError::SameEntity { first, second, .. } if [first, second] == [trusts, fears])
+    );
+    let mut all = map([(ann, ann), (ben, ben), (cy, cy), (trusts, fears), (fears, fears)]);
+    let error = before.apply_mapped(&mut world, &mut all).unwrap_err();
+    assert!(matches!(error, SnapshotError::SameEntity { .. }));
+    let is =
+        |relation, targets: &[Entity]| world.pairs_by_id(relation).targets(ann).eq(targets.iter().copied());
+    assert!(is(trusts, &[ben]) && is(fears, &[]), "nothing has changed");
+}

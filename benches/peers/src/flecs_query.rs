@@ -9,6 +9,7 @@
 use crate::flecs::parent_depth;
 use crate::{
     flecs::{Component, FlecsWorld, Id, any, pair, wildcard},
+    side::notice,
     sys,
 };
 use std::{cell::Cell, ffi::CStr, mem, slice};
@@ -270,6 +271,26 @@ impl Table<'_> {
 }
 
 impl FlecsWorld {
+    /// Calls [`notice`] for every entity that begins or ceases to have both ids.
+    pub(crate) fn monitor(&mut self, ids: [Id; 2]) {
+        unsafe extern "C-unwind" fn callback(iterator: *mut sys::ecs_iter_t) {
+            // SAFETY: Flecs passes an iterator that is valid for the call.
+            for _ in 0..unsafe { (*iterator).count } {
+                notice();
+            }
+        }
+        // SAFETY: the descriptor is a C struct for which all zeroes is the documented default.
+        let mut description: sys::ecs_observer_desc_t = unsafe { mem::zeroed() };
+        for (term, id) in description.query.terms.iter_mut().zip(ids) {
+            term.id = id.0;
+        }
+        // SAFETY: a constant of the C library, initialized before `main`.
+        description.events[0] = unsafe { sys::EcsMonitor };
+        description.callback = Some(callback);
+        // SAFETY: *World*, *Ids*; the descriptor is valid for the call, and the callback for as long as the program runs.
+        unsafe { sys::ecs_observer_init(self.raw, &raw const description) };
+    }
+
     /// Gives the values of all entities that have `id`, a table at a time, without a query: the shortest way to
     /// the sources of a pair.
     #[inline]

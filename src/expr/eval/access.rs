@@ -223,6 +223,21 @@ impl<'w> WorldAccess<'w> {
         }
     }
 
+    /// When a component was written last. `None` also if a system has not declared that it reads it.
+    pub(crate) fn changed(self, entity: Entity, component: ComponentId) -> Option<Tick> {
+        Some(self.entity(entity)?.get_change_ticks_by_id(component)?.changed)
+    }
+
+    /// When the value of a pair was written last. `None` also if a system has not declared that it reads such values.
+    pub(crate) fn pair_changed(self, source: Entity, relation: Entity, target: Entity) -> Option<Tick> {
+        let store = self.store()?;
+        let id = store.registry().of_entity(relation)?;
+        let column = store.column_of(id, source, target)?;
+        let row = store.relation(id).row(source, target)?;
+        let values = self.entity(self.resource_entity(column.resource(self.components())?)?)?;
+        column.changed_in(&values, row)
+    }
+
     /// [`get`](Self::get) by reflection.
     #[cfg(feature = "bevy_reflect")]
     pub(crate) fn reflect(

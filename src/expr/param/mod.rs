@@ -7,18 +7,19 @@ mod required;
 mod state;
 
 pub use build::ExprParam;
-use state::ExprQueryState;
+pub(crate) use state::ExprQueryState;
 
 use super::{
     bind::Var,
     eval::{DeclaredAccess, WorldAccess, common_start},
-    exec::ExprRunError,
+    exec::{Batch, Executor, ExprRunError},
     result::{CompiledExpr, FieldWriter, PageError, PageStart, Row, RowCursor, RowMut, Rows},
     text::PairExpr,
 };
 use crate::fetch::{FetchCursor, Writer, table_row};
 use alloc::string::String;
 use bevy_ecs::{
+    change_detection::Tick,
     entity::Entity,
     query::{QueryData, ROQueryItem},
     system::Query,
@@ -167,6 +168,7 @@ impl sealed::Sealed for WriteFields {}
 /// on another entity must not write what the other one accesses, as they could meet.
 pub struct ExprQuery<'w, 's, E: Expression, D: QueryData + 'static = ()> {
     compiled: &'s mut CompiledExpr,
+    rebinds: u32,
     declared: DeclaredAccess<'w, 's>,
     data: Query<'w, 's, D>,
     /// For the same data, row by row.
@@ -206,49 +208,43 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
     ) -> Result<(), ExprRunError> {
         let Self { compiled, declared, cursor, .. } = self;
         let declared = &*declared;
-        // SAFETY: the system has declared the access, and nothing else that `self` was made for writes or lends out the
-        // same components: `self` is borrowed mutably, and data that conflicts with a field is refused. Systems do not
-        // move entities. Test: `an_expression_reads_and_writes_what_its_terms_say_and_nothing_else`.
-        let fields =
-            unsafe { Writer::within(declared.world, declared.access, declared.last_run, declared.this_run) };
-        let mut fields = FieldWriter::declared(fields, declared);
+        // SAFETY: `self` is borrowed mutably until this is done.
+        let mut fields = unsafe { field_writer(declared) };
         compiled.start_rows(WorldAccess::Declared(declared))?;
         compiled.executor_mut().keep_places(cursor.is_dense());
         while compiled.next_batch(WorldAccess::Declared(declared))? {
-            let (executor, batch) = (compiled.executor(), compiled.batch());
-            let these = batch.columns[Var::THIS.index()].get(..batch.len).unwrap_or_default();
-            // Rows about entities that follow each other in a table: then the next one is in the next row of it.
-            let (mut row, mut next) = (0, 0);
-            while row < these.len() {
-                let side_by_side =
-                    common_start(&these[row..], cursor.table().get(next..).unwrap_or_default());
-                let some = if side_by_side > 0 { side_by_side } else { LOOKED_UP.min(these.len() - row) };
-                for (at, this) in these.iter().enumerate().skip(row).take(some) {
-                    let Some(this) = this.entity() else { continue };
-                    let place = match side_by_side {
-                        0 => match batch.places.get(at) {
-                            Some(&place) => cursor.seek(this, &mut { place }),
-                            None => cursor.find(this),
-                        },
-                        // SAFETY: the table has this row: `this` was just found there.
-                        _ => Some(unsafe { table_row(next) }),
-                    };
-                    let Some(place) = place else { continue };
-                    next = place.index() + 1;
-                    // SAFETY: `this` was found there. The access was declared; `self` is borrowed mutably, so that nothing
-                    // else has its data; what rows give is disjoint from what `D` writes, or the system would have been
-                    // refused; `each` cannot keep an item, since it must take items of any lifetime, so that none is alive
-                    // when the next is fetched.
-                    // Tests: `data_can_be_written_also_of_an_entity_that_occurs_in_two_rows`,
-                    // `data_is_that_of_the_entity_of_the_row_wherever_it_lies`.
-                    if let Some(item) = unsafe { cursor.fetch_here(this, place) } {
-                        each(item, RowMut::new(executor, batch, at, &mut fields));
-                    }
-                }
-                row += some;
-            }
+            // SAFETY: as above.
+            unsafe { write_rows(cursor, &mut fields, compiled.executor(), compiled.batch(), &mut each) };
         }
         Ok(())
+    }
+
+    /// [`for_each_mut`](Self::for_each_mut) for rows of the expression that were found before.
+    pub(crate) fn for_each_kept_mut(
+        &mut self,
+        (executor, rows): (&Executor, &Batch),
+        mut each: impl FnMut(D::Item<'_, 's>, RowMut<'_>),
+    ) {
+        // SAFETY: `self` is borrowed mutably until this is done.
+        unsafe {
+            let mut fields = field_writer(&self.declared);
+            write_rows(&mut self.cursor, &mut fields, executor, rows, &mut each);
+        }
+    }
+
+    /// How often the names in it got another meaning.
+    pub(crate) fn rebinds(&self) -> u32 {
+        self.rebinds
+    }
+
+    /// What may be read.
+    pub(crate) fn access(&self) -> WorldAccess<'_> {
+        WorldAccess::Declared(&self.declared)
+    }
+
+    /// Whether something that was written at a tick is new to the system.
+    pub(crate) fn is_new(&self, tick: Tick) -> bool {
+        tick.is_newer_than(self.declared.last_run, self.declared.this_run)
     }
 
     /// The rows of the expression, one after the other. Each is lent out until the next is asked for.
@@ -346,6 +342,62 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
     /// As for [`for_each`](Self::for_each).
     pub fn explain(&mut self) -> Result<String, ExprRunError> {
         self.compiled.explain_of(WorldAccess::Declared(&self.declared))
+    }
+}
+
+/// What fields are written through.
+///
+/// # Safety
+/// As long as this is used, nothing else is that the parameter was made for, but for what is read.
+unsafe fn field_writer<'w>(declared: &'w DeclaredAccess<'w, 'w>) -> FieldWriter<'w> {
+    // SAFETY: the system has declared the access, and nothing else that its parameter was made for writes or lends out the
+    // same components: data that conflicts with a field is refused, and the caller promises the rest. Systems do not
+    // move entities. Test: `an_expression_reads_and_writes_what_its_terms_say_and_nothing_else`.
+    let fields =
+        unsafe { Writer::within(declared.world, declared.access, declared.last_run, declared.this_run) };
+    FieldWriter::declared(fields, declared)
+}
+
+/// Calls a function with the data of `$this`, and the row, of all rows of a batch.
+///
+/// # Safety
+/// `cursor` is that of a parameter, and as long as this runs, nothing else is used that the parameter was made for, but
+/// `fields`, and for what is read.
+unsafe fn write_rows<'s, D: QueryData + 'static>(
+    cursor: &mut FetchCursor<'_, 's, D>,
+    fields: &mut FieldWriter<'_>,
+    executor: &Executor,
+    batch: &Batch,
+    each: &mut impl FnMut(D::Item<'_, 's>, RowMut<'_>),
+) {
+    let these = batch.columns[Var::THIS.index()].get(..batch.len).unwrap_or_default();
+    // Rows about entities that follow each other in a table: then the next one is in the next row of it.
+    let (mut row, mut next) = (0, 0);
+    while row < these.len() {
+        let side_by_side = common_start(&these[row..], cursor.table().get(next..).unwrap_or_default());
+        let some = if side_by_side > 0 { side_by_side } else { LOOKED_UP.min(these.len() - row) };
+        for (at, this) in these.iter().enumerate().skip(row).take(some) {
+            let Some(this) = this.entity() else { continue };
+            let place = match side_by_side {
+                0 => match batch.places.get(at) {
+                    Some(&place) => cursor.seek(this, &mut { place }),
+                    None => cursor.find(this),
+                },
+                // SAFETY: the table has this row: `this` was just found there.
+                _ => Some(unsafe { table_row(next) }),
+            };
+            let Some(place) = place else { continue };
+            next = place.index() + 1;
+            // SAFETY: `this` was found there. The access was declared; nothing else has its data, as the caller promises;
+            // what rows give is disjoint from what `D` writes, or the system would have been refused; `each` cannot keep
+            // an item, since it must take items of any lifetime, so that none is alive when the next is fetched.
+            // Tests: `data_can_be_written_also_of_an_entity_that_occurs_in_two_rows`,
+            // `data_is_that_of_the_entity_of_the_row_wherever_it_lies`.
+            if let Some(item) = unsafe { cursor.fetch_here(this, place) } {
+                each(item, RowMut::new(executor, batch, at, fields));
+            }
+        }
+        row += some;
     }
 }
 

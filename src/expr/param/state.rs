@@ -49,6 +49,8 @@ type Filters = Option<Res<'static, DefaultQueryFilters>>;
 pub struct ExprQueryState<E: Expression, D: QueryData + 'static> {
     expr: Option<PairExpr>,
     compiled: CompiledExpr,
+    /// How often the names in it got another meaning.
+    rebinds: u32,
     status: Status,
     required: RequiredAccess,
     /// Why no system can have this parameter.
@@ -94,7 +96,7 @@ enum Status {
 
 impl<E: Expression, D: QueryData + 'static> ExprQueryState<E, D> {
     /// Binds what can be bound before the system runs: components, relations, and entities that are there.
-    pub(super) fn new(expr: Option<PairExpr>, world: &mut World) -> Self {
+    pub(crate) fn new(expr: Option<PairExpr>, world: &mut World) -> Self {
         let bound = match &expr {
             Some(expr) => bind(expr, BindContext::Init(world)).map_err(ExprQueryError::Expr),
             None => Err(ExprQueryError::NoExpression),
@@ -120,6 +122,7 @@ impl<E: Expression, D: QueryData + 'static> ExprQueryState<E, D> {
         of_fields.access_mut().extend(&required.own);
         let fields: QueryState<FilteredEntityMut> = whole_world(of_fields, &disabling, world);
         Self {
+            rebinds: 0,
             status,
             store: Store::init_state(world),
             expr_names: KnownNames::init_state(world),
@@ -138,6 +141,46 @@ impl<E: Expression, D: QueryData + 'static> ExprQueryState<E, D> {
             required,
             refusal,
             _expression: PhantomData,
+        }
+    }
+
+    /// The expression with what its names mean, if all of them mean something by now.
+    pub(crate) fn query(&self) -> Option<&BoundQuery> {
+        matches!(self.status, Status::Ready).then(|| self.compiled.executor().query())
+    }
+
+    /// Declares what parameter `P`, which has this state, accesses.
+    pub(crate) fn declare<P>(&self, meta: &mut SystemMeta, access: &mut SystemAccess, world: &mut World) {
+        let param = short_name(type_name::<P>()).replace("'_, ", "");
+        if let Some(refusal) = &self.refusal {
+            panic!("error[B0001]: `{param}` in system {} {refusal}", meta.name());
+        }
+        let mut own = SystemAccess::default();
+        Store::init_access(&self.store, meta, &mut own, world);
+        KnownNames::init_access(&self.expr_names, meta, &mut own, world);
+        #[cfg(feature = "bevy_reflect")]
+        Indices::init_access(&self.field_indices, meta, &mut own, world);
+        Filters::init_access(&self.filters, meta, &mut own, world);
+        FieldQuery::init_access(&self.fields, meta, &mut own, world);
+        if let Some(children) = &self.children {
+            ChildrenOf::init_access(children, meta, &mut own, world);
+        }
+        if let Some(names) = &self.names {
+            NamePaths::init_access(names, meta, &mut own, world);
+        }
+        <Query<D>>::init_access(self.data.query(), meta, &mut own, world);
+        let conflicts = access.get_conflicts(&own);
+        if !conflicts.is_empty() {
+            panic!(
+                "error[B0001]: `{param}` in system {} accesses {} in a way that conflicts with a previous system \
+                 parameter. Consider merging conflicting parameters into a `ParamSet`. \
+                 See: https://bevy.org/learn/errors/b0001",
+                meta.name(),
+                self.required.describe(&conflicts, world.components())
+            );
+        }
+        if let SystemAccess::Shared(own) = own {
+            access.require_shared_access::<P>(meta).extend(own);
         }
     }
 }
@@ -164,8 +207,8 @@ impl RequiredAccess {
         if !elsewhere.is_empty() {
             let shared = self.describe(&elsewhere, components);
             return Some(format!(
-                "has data that conflicts with {shared}, which the expression reads or writes on its own: put `ExprQuery` and a \
-                 `Query` with the data into a `ParamSet`"
+                "has data that conflicts with {shared}, which the expression reads or writes on its own: put \
+                 the expression and a `Query` with the data into a `ParamSet`"
             ));
         }
         match self.own.get_conflicts(data) {
@@ -188,7 +231,7 @@ impl RequiredAccess {
 /// Finds out what names mean by now.
 fn settle(
     status: &mut Status,
-    compiled: &mut CompiledExpr,
+    (compiled, rebinds): (&mut CompiledExpr, &mut u32),
     expr: Option<&PairExpr>,
     required: &RequiredAccess,
     access: WorldAccess<'_>,
@@ -203,6 +246,7 @@ fn settle(
     match bind(expr, BindContext::System(access)) {
         Ok(query) if RequiredAccess::new(&query, access).fits(required) => {
             compiled.executor_mut().rebind(query, access);
+            *rebinds = rebinds.wrapping_add(1);
             *status = Status::Ready;
             Ok(())
         }
@@ -214,7 +258,7 @@ fn settle(
 }
 
 // SAFETY: every access goes through parameters of Bevy's and `NamePaths`, with states that were made for this world
-// in `init_state`: `init_access` lets each declare its own, and adds all of it after it has looked for conflicts;
+// in `init_state`: `declare` lets each declare its own, and adds all of it after it has looked for conflicts;
 // `get_param` fetches each. Beside them only metadata is read. Tests:
 // `an_expression_reads_and_writes_what_its_terms_say_and_nothing_else`, `a_conflict_is_refused_by_name`.
 unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_, '_, E, D> {
@@ -226,37 +270,7 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
     }
 
     fn init_access(state: &Self::State, meta: &mut SystemMeta, access: &mut SystemAccess, world: &mut World) {
-        let param = short_name(type_name::<Self>()).replace("'_, ", "");
-        if let Some(refusal) = &state.refusal {
-            panic!("error[B0001]: `{param}` in system {} {refusal}", meta.name());
-        }
-        let mut own = SystemAccess::default();
-        Store::init_access(&state.store, meta, &mut own, world);
-        KnownNames::init_access(&state.expr_names, meta, &mut own, world);
-        #[cfg(feature = "bevy_reflect")]
-        Indices::init_access(&state.field_indices, meta, &mut own, world);
-        Filters::init_access(&state.filters, meta, &mut own, world);
-        FieldQuery::init_access(&state.fields, meta, &mut own, world);
-        if let Some(children) = &state.children {
-            ChildrenOf::init_access(children, meta, &mut own, world);
-        }
-        if let Some(names) = &state.names {
-            NamePaths::init_access(names, meta, &mut own, world);
-        }
-        <Query<D>>::init_access(state.data.query(), meta, &mut own, world);
-        let conflicts = access.get_conflicts(&own);
-        if !conflicts.is_empty() {
-            panic!(
-                "error[B0001]: `{param}` in system {} accesses {} in a way that conflicts with a previous system \
-                 parameter. Consider merging conflicting parameters into a `ParamSet`. \
-                 See: https://bevy.org/learn/errors/b0001",
-                meta.name(),
-                state.required.describe(&conflicts, world.components())
-            );
-        }
-        if let SystemAccess::Shared(own) = own {
-            access.require_shared_access::<Self>(meta).extend(own);
-        }
+        state.declare::<Self>(meta, access, world);
     }
 
     unsafe fn get_param<'w, 's>(
@@ -322,15 +336,15 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
         };
         // Bevy has no place for more than a text.
         let invalid = |error: ExprQueryError| SystemParamValidationError::invalid::<Self>(error.to_string());
-        let compiled = &mut state.compiled;
+        let ExprQueryState { status, compiled, rebinds, expr, required, .. } = state;
         let access = WorldAccess::Declared(&declared);
-        settle(&mut state.status, compiled, state.expr.as_ref(), &state.required, access).map_err(invalid)?;
+        settle(status, (compiled, rebinds), expr.as_ref(), required, access).map_err(invalid)?;
         if declared.store.is_none() {
             return Err(invalid(ExprQueryError::NoPairs));
         }
         compiled.clear_vars();
         compiled.set_step_limit(None);
-        Ok(ExprQuery { compiled, declared, data, cursor, _expression: PhantomData })
+        Ok(ExprQuery { compiled, rebinds: *rebinds, declared, data, cursor, _expression: PhantomData })
     }
 }
 

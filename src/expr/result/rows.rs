@@ -13,6 +13,7 @@ use crate::{
 };
 use alloc::string::{String, ToString};
 use bevy_ecs::{
+    change_detection::Tick,
     component::{Component, ComponentId},
     entity::Entity,
 };
@@ -20,6 +21,7 @@ use core::{
     any::{TypeId, type_name},
     fmt,
 };
+use smallvec::SmallVec;
 use thiserror::Error;
 
 /// The id that a field was matched by.
@@ -242,7 +244,7 @@ impl<'a> Row<'a> {
         self.executor.query().fields.get(field)?.access
     }
 
-    pub(super) fn access(&self) -> WorldAccess<'a> {
+    pub(crate) fn access(&self) -> WorldAccess<'a> {
         self.access
     }
 
@@ -347,8 +349,24 @@ impl<'a> Row<'a> {
         self.access.pair_value(self.source(field)?, relation, target)
     }
 
+    /// When the value of a field was written last. `None` if it has none that may be read.
+    pub(crate) fn changed_tick(&self, field: usize) -> Option<Tick> {
+        let source = self.source(field)?;
+        match self.id(field)? {
+            FieldId::Pair(pair) => {
+                let (relation, target) = pair.entities()?;
+                self.access.pair_changed(source, relation, target)
+            }
+            FieldId::Component(_) | FieldId::Entity(_) => self.access.changed(source, self.component(field)?),
+        }
+    }
+
+    /// A value of every variable, also those without a name.
+    pub(crate) fn key(&self, variables: usize) -> SmallVec<[Datum; 4]> {
+        (0..variables).map(|column| self.column(column as Column)).collect()
+    }
+
     /// The component of a field.
-    #[cfg(feature = "bevy_reflect")]
     fn component(&self, field: usize) -> Option<ComponentId> {
         self.component_in(field, self.shape(field)?)
     }

@@ -161,11 +161,18 @@ impl<V, F: RollupFold<V>> Graph<V, F> {
     }
 
     /// Lists `entities` and everything above them, each after all that lies below it.
-    fn sort_upward(&mut self, index: &RelationIndex, entities: impl IntoIterator<Item = Entity>) {
+    fn sort_upward(&mut self, index: &RelationIndex, entities: &[Entity]) {
         let Self { order, stack, met, .. } = self;
         order.clear();
+        if let &[entity] = entities
+            && index.is_exclusive()
+        {
+            // No two ways lead to one of them.
+            order.extend(core::iter::successors(Some(entity), |&entity| index.first_target(entity)));
+            return;
+        }
         met.clear();
-        for entity in entities {
+        for &entity in entities {
             stack.push((entity, false));
             while let Some((entity, is_done)) = stack.pop() {
                 if is_done {
@@ -185,7 +192,7 @@ impl<V, F: RollupFold<V>> Graph<V, F> {
     /// O(pairs above what has changed). Where a part cannot be taken out of a result, also the sources of that entity.
     pub(super) fn settle(&mut self, index: &RelationIndex) -> Vec<Entity> {
         let dirty = take(&mut self.dirty);
-        self.sort_upward(index, dirty.iter().copied());
+        self.sort_upward(index, &dirty);
         let order = take(&mut self.order);
         for &entity in &order {
             let Some(node) = self.nodes.get_mut(&entity) else { continue };
@@ -224,7 +231,7 @@ impl<V, F: RollupFold<V>> Graph<V, F> {
 
     /// Some entities and everything above them, each once.
     pub(super) fn above(&mut self, index: &RelationIndex, entities: &[Entity]) -> Vec<Entity> {
-        self.sort_upward(index, entities.iter().copied());
+        self.sort_upward(index, entities);
         self.order.clone()
     }
 

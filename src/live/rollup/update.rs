@@ -12,6 +12,10 @@ use crate::{
 };
 use alloc::{collections::VecDeque, vec::Vec};
 use bevy_ecs::{component::Component, entity::Entity, resource::Resource, world::World};
+use bevy_platform::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 use core::{marker::PhantomData, mem::take};
 
 /// What is kept of one rollup.
@@ -21,6 +25,8 @@ pub(super) struct State<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>
     work: Work<V, F>,
     /// Entities whose components may differ from their results.
     pub(super) unwritten: VecDeque<Entity>,
+    /// How often it was brought up to date.
+    updates: Arc<AtomicUsize>,
     relation: PhantomData<fn() -> R>,
 }
 
@@ -54,8 +60,8 @@ pub(super) fn add<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
         return Err(RollupError::NotAcyclic { relation: store.registry().entry(id).name() });
     }
     if !world.contains_resource::<State<R, V, F>>() {
-        let (work, unwritten) = (Work::default(), VecDeque::new());
-        world.insert_resource(State::<R, V, F> { work, unwritten, relation: PhantomData });
+        let (work, unwritten, updates) = Default::default();
+        world.insert_resource(State::<R, V, F> { work, unwritten, updates, relation: PhantomData });
     }
     Ok(())
 }
@@ -195,13 +201,46 @@ fn finish<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
     let Some(mut state) = world.get_resource_mut::<State<R, V, F>>() else { return };
     state.work = work;
     state.unwritten.extend(changed);
-    // One after the other, so that none is forgotten when an observer panics; those that observers add have their turn
-    // with the next update.
-    for _ in 0..state.unwritten.len() {
+    let updates = state.updates.clone();
+    updates.fetch_add(1, Ordering::Relaxed);
+    // Those that observers add have their turn with the next update.
+    let mut count = state.unwritten.len();
+    while count > 0 {
         let Some(mut state) = world.get_resource_mut::<State<R, V, F>>() else { return };
-        let Some(entity) = state.unwritten.pop_front() else { return };
-        let result = state.work.graph.result(entity);
-        write::<R, V, F>(world, entity, result.map(Rollup::new));
+        let State { work, unwritten, .. } = &mut *state;
+        let results = unwritten.drain(..count.min(unwritten.len()));
+        let left = results.map(|entity| (entity, work.graph.result(entity).map(Rollup::new))).collect();
+        count = Writing::<R, V, F> { world, left }.write_all(&updates);
+    }
+}
+
+/// Components that are being written. Should an observer panic, the others have their turn with the next update.
+struct Writing<'w, R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> {
+    world: &'w mut World,
+    left: VecDeque<(Entity, Option<Rollup<R, V, F>>)>,
+}
+
+impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> Writing<'_, R, V, F> {
+    /// Writes them until an observer has everything updated: the results may be others then. Returns the number of those
+    /// that are left, which are noted as not written.
+    fn write_all(mut self, updates: &AtomicUsize) -> usize {
+        let update = updates.load(Ordering::Relaxed);
+        while updates.load(Ordering::Relaxed) == update {
+            let Some((entity, rollup)) = self.left.pop_front() else { break };
+            write::<R, V, F>(self.world, entity, rollup);
+        }
+        self.left.len()
+    }
+}
+
+impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> Drop for Writing<'_, R, V, F> {
+    fn drop(&mut self) {
+        if self.left.is_empty() {
+            return;
+        }
+        if let Some(mut state) = self.world.get_resource_mut::<State<R, V, F>>() {
+            self.left.drain(..).rev().for_each(|(entity, _)| state.unwritten.push_front(entity));
+        }
     }
 }
 
@@ -211,12 +250,11 @@ fn write<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
     entity: Entity,
     rollup: Option<Rollup<R, V, F>>,
 ) {
-    let Ok(mut found) = world.get_entity_mut(entity) else { return };
-    match (rollup, found.get::<Rollup<R, V, F>>()) {
+    match (rollup, world.get::<Rollup<R, V, F>>(entity)) {
         (Some(new), Some(old)) if new == *old => {}
         (Some(new), Some(_)) => _ = world.modify_component(entity, |rollup| *rollup = new),
-        (Some(new), None) => _ = found.insert(new),
-        (None, Some(_)) => _ = found.remove::<Rollup<R, V, F>>(),
+        (Some(new), None) => _ = world.get_entity_mut(entity).map(|mut found| _ = found.insert(new)),
+        (None, Some(_)) => _ = world.entity_mut(entity).remove::<Rollup<R, V, F>>(),
         (None, None) => {}
     }
 }

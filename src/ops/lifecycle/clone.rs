@@ -218,7 +218,11 @@ pub(crate) fn copy_pairs(
     clone: Entity,
     choose: impl Fn(&PairStore, Option<RelationId>, Entity) -> Option<Entity>,
 ) {
-    for (relation, target, to) in chosen(world, original, choose) {
+    let chosen = chosen(world, original, choose);
+    if chosen.is_empty() {
+        return;
+    }
+    for (relation, target, to) in chosen {
         // Observers of the one before may have removed the relation, or either end.
         let relation = match (relation, fetch::store(world)) {
             (None, _) => None,

@@ -15,7 +15,7 @@ use crate::{
     store::PairStore,
     traverse::Direction,
 };
-use alloc::{format, string::String, vec::Vec};
+use alloc::{borrow::Cow, format, string::String, vec::Vec};
 use bevy_ecs::{
     change_detection::Tick,
     entity::{Entity, EntityHashMap, EntityHashSet},
@@ -24,7 +24,7 @@ use bevy_ecs::{
 use bevy_platform::collections::{HashMap, HashSet};
 use core::{
     any::{Any, TypeId},
-    cell::Cell,
+    cell::{Cell, OnceCell, RefCell},
     ops::Range,
 };
 
@@ -70,15 +70,36 @@ pub(crate) struct Restoration<'a> {
     identities: Vec<(Entity, Option<TypeId>)>,
     /// The sources whose pairs these are; `None` for all.
     scope: Option<EntityHashSet>,
-    /// Source by source, in the order of targets.
-    pairs: Vec<StoredPair>,
-    groups: HashMap<(RelationId, Entity), Range<usize>>,
+    wanted: Vec<WantedPairs<'a>>,
+    /// Values that are not in parallel with their pairs.
     values: HashMap<StoredPair, WantedValue<'a>>,
     /// The orders of sources.
     orders: Vec<PairOrder>,
     /// Values whose rows have older ticks are as they were.
     unchanged_since: Option<Tick>,
     counts: Cell<Restored>,
+    /// Pairs that differ by their values, with the numbers of these: of the relation in `wanted`, and in there.
+    places: RefCell<HashMap<StoredPair, [usize; 2]>>,
+    /// All pairs, if that is asked.
+    kept: OnceCell<HashSet<StoredPair>>,
+}
+
+/// The pairs that a relation is to have.
+pub(crate) struct WantedPairs<'a> {
+    pub(crate) relation: RelationId,
+    /// Those of one source one after the other, each once, in the order of targets; those of a symmetric relation in both
+    /// directions, if both sources are in the scope.
+    pub(crate) pairs: Cow<'a, [(Entity, Entity)]>,
+    /// In parallel with the pairs, or empty. If the relation is symmetric, values are given by
+    /// [`Restoration::set_value`].
+    pub(crate) values: Vec<Option<WantedValue<'a>>>,
+}
+
+impl WantedPairs<'_> {
+    fn iter(&self) -> impl Iterator<Item = StoredPair> {
+        let relation = self.relation;
+        self.pairs.iter().map(move |&(source, target)| StoredPair { source, relation, target })
+    }
 }
 
 /// What a restoration differs in from the pairs that are there.
@@ -102,21 +123,19 @@ impl<'a> Restoration<'a> {
             identities: entries.map(|entry| (entry.entity, entry.type_id)).collect(),
             relations,
             scope,
-            pairs: Vec::new(),
-            groups: HashMap::default(),
+            wanted: Vec::new(),
             values: HashMap::default(),
             orders: Vec::new(),
             unchanged_since,
             counts: Cell::default(),
+            places: RefCell::default(),
+            kept: OnceCell::new(),
         }
     }
 
-    /// Adds a pair. Those of one source and relation come one after the other, each once, in their order; those of a
-    /// symmetric relation in both directions, if both sources are in the scope.
-    pub(crate) fn push(&mut self, pair: StoredPair) {
-        let at = self.pairs.len();
-        self.pairs.push(pair);
-        self.groups.entry((pair.relation, pair.source)).or_insert(at..at).end = at + 1;
+    /// Adds all pairs of a relation.
+    pub(crate) fn push(&mut self, pairs: WantedPairs<'a>) {
+        self.wanted.push(pairs);
     }
 
     /// The value of a pair, in either direction if the relation is symmetric.
@@ -135,6 +154,10 @@ impl<'a> Restoration<'a> {
         self.orders.push(PairOrder { relation, entity: target, direction: Direction::Sources, order });
     }
 
+    fn pairs(&self) -> impl Iterator<Item = StoredPair> {
+        self.wanted.iter().flat_map(WantedPairs::iter)
+    }
+
     /// Makes the pairs so.
     ///
     /// # Errors
@@ -142,7 +165,7 @@ impl<'a> Restoration<'a> {
     pub(crate) fn carry_out(mut self, world: &mut World) -> Result<Restored, InsertPairError> {
         let Some(store) = fetch::store(world) else { return Ok(Restored::default()) };
         // It stands for all of them in errors that concern no pair in particular.
-        let any = self.pairs.first().copied().or_else(|| {
+        let any = self.pairs().next().or_else(|| {
             self.relations.iter().find_map(|&relation| {
                 let (source, target) = store.relation(relation).iter().next()?;
                 Some(StoredPair { source, relation, target })
@@ -158,10 +181,6 @@ impl<'a> Restoration<'a> {
         self.scope.as_ref().is_none_or(|scope| scope.contains(&source))
     }
 
-    fn wanted(&self, relation: RelationId, source: Entity) -> &[StoredPair] {
-        self.groups.get(&(relation, source)).map_or(&[], |group| &self.pairs[group.clone()])
-    }
-
     /// # Errors
     /// If a relation is gone.
     fn check_relations(&self, world: &World, store: &PairStore) -> Result<(), InsertPairError> {
@@ -171,7 +190,7 @@ impl<'a> Restoration<'a> {
                 if type_id.is_some() { entry.type_id == type_id } else { entry.entity == entity }
             };
             if !entry.is_some_and(is_same) {
-                let pair = self.pairs.iter().find(|pair| pair.relation == id);
+                let pair = self.pairs().find(|pair| pair.relation == id);
                 let ends = pair.map_or((entity, entity), |pair| (pair.source, pair.target));
                 let [source_entity, target] = [ends.0, ends.1].map(|end| EntityName::new(world, end));
                 let relation = store.registry().name_of(entity);
@@ -185,65 +204,133 @@ impl<'a> Restoration<'a> {
     /// # Errors
     /// If a source of an exclusive relation is to have several targets.
     fn check_exclusive(&self, world: &World, store: &PairStore) -> Result<(), InsertPairError> {
-        for &relation in self.relations.iter().filter(|&&relation| store.relation(relation).is_exclusive()) {
-            let symmetric = store.relation(relation).is_symmetric();
-            let mut targets = EntityHashMap::<Entity>::default();
-            for &pair in self.pairs.iter().filter(|pair| pair.relation == relation) {
-                let mirror = symmetric.then_some((pair.target, pair.source));
-                for (source, target) in [Some((pair.source, pair.target)), mirror].into_iter().flatten() {
+        for wanted in &self.wanted {
+            let index = store.relation(wanted.relation);
+            let relation = wanted.relation;
+            let refused = |source, first: Entity, second| {
+                let pair = attempted(world, store, StoredPair { source, relation, target: second });
+                Err(InsertPairError::Exclusive { pair, other: EntityName::new(world, first) })
+            };
+            if index.is_exclusive() && index.is_symmetric() {
+                let mut targets = EntityHashMap::<Entity>::default();
+                let both = |&(source, target): &(Entity, Entity)| [(source, target), (target, source)];
+                for (source, target) in wanted.pairs.iter().flat_map(both) {
                     let other = *targets.entry(source).or_insert(target);
                     if other != target {
-                        let pair = attempted(world, store, StoredPair { source, relation, target });
-                        let other = EntityName::new(world, other);
-                        return Err(InsertPairError::Exclusive { pair, other });
+                        return refused(source, other, target);
                     }
+                }
+            } else if index.is_exclusive() {
+                // Those of one source are neighbors.
+                let mut neighbors = wanted.pairs.windows(2);
+                if let Some(&[(source, first), (_, second)]) =
+                    neighbors.find(|pairs| pairs[0].0 == pairs[1].0 && pairs[0].1 != pairs[1].1)
+                {
+                    return refused(source, first, second);
                 }
             }
         }
         Ok(())
     }
 
-    /// The pairs of sources that are to have none.
-    fn find_unwanted(&self, store: &PairStore, difference: &mut Difference) {
-        for &relation in &self.relations {
-            let index = store.relation(relation);
-            let is_unwanted =
-                |&source: &Entity| self.is_in_scope(source) && !self.groups.contains_key(&(relation, source));
-            let mut sources: Vec<Entity> = match &self.scope {
-                Some(scope) if scope.len() < index.len() => scope
-                    .iter()
-                    .copied()
-                    .filter(|&source| index.has_any(source))
-                    .filter(is_unwanted)
-                    .collect(),
-                _ => index.iter().map(|(source, _)| source).filter(is_unwanted).collect(),
-            };
-            sources.sort_unstable_by_key(|source| (source.index_u32(), source.generation().to_bits()));
-            sources.dedup();
-            for source in sources {
-                let targets = index.targets(source);
-                targets.for_each(|target| difference.remove(store, StoredPair { source, relation, target }));
+    /// The pairs of sources that are to have none. `seen` is the number of pairs that the others have.
+    fn find_unwanted(
+        &self,
+        store: &PairStore,
+        relation: RelationId,
+        wanted: &[(Entity, Entity)],
+        seen: usize,
+        difference: &mut Difference,
+    ) {
+        let index = store.relation(relation);
+        if seen == index.len() {
+            return;
+        }
+        let mut sources = Vec::new();
+        match &self.scope {
+            Some(scope) if scope.len() < index.len() => {
+                sources.extend(scope.iter().copied().filter(|&source| index.has_any(source)));
+                sources.sort_unstable_by_key(key);
             }
+            _ => index.sources_into(&mut sources),
+        }
+        // Those of a snapshot are in this order already, unless they are others now.
+        let mut wanted: Vec<Entity> = wanted.chunk_by(|a, b| a.0 == b.0).map(|pairs| pairs[0].0).collect();
+        wanted.sort_unstable_by_key(key);
+        let mut wanted = wanted.into_iter().peekable();
+        sources.retain(|&source| {
+            while wanted.next_if(|wanted| key(wanted) < key(&source)).is_some() {}
+            wanted.peek() != Some(&source) && self.is_in_scope(source)
+        });
+        for source in sources {
+            let targets = index.targets(source);
+            targets.for_each(|target| difference.remove(store, StoredPair { source, relation, target }));
         }
     }
 
-    /// What the pairs of a source that is to have some differ in.
-    fn compare(&self, world: &World, store: &PairStore, wanted: &[StoredPair], difference: &mut Difference) {
-        let Some(&StoredPair { source, relation, .. }) = wanted.first() else { return };
+    /// The removals of pairs of sources that are to have none come first. `seen` is what [`compare_all`](Self::compare_all)
+    /// has returned, in parallel with `wanted`.
+    fn with_unwanted(&self, store: &PairStore, seen: &[usize], difference: Difference) -> Difference {
+        let mut unwanted = Difference::default();
+        for &relation in &self.relations {
+            let number = self.wanted.iter().position(|wanted| wanted.relation == relation);
+            let (wanted, seen) = number.map_or((&[][..], 0), |at| (&self.wanted[at].pairs[..], seen[at]));
+            self.find_unwanted(store, relation, wanted, seen, &mut unwanted);
+        }
+        unwanted.dropped.extend(difference.dropped);
+        unwanted.components.extend(difference.components);
+        Difference { dropped: unwanted.dropped, components: unwanted.components, ..difference }
+    }
+
+    /// What the pairs of the relation `wanted[number]` differ in, for sources that are to have some. Returns how many pairs
+    /// these sources have.
+    fn compare_all(
+        &self,
+        world: &World,
+        store: &PairStore,
+        number: usize,
+        difference: &mut Difference,
+    ) -> usize {
+        let WantedPairs { relation, pairs, values } = &self.wanted[number];
+        let index = store.relation(*relation);
+        let has_values = !values.is_empty() || !self.values.is_empty();
+        let (mut seen, mut start) = (0, 0);
+        for wanted in pairs.chunk_by(|a, b| a.0 == b.0) {
+            let there = index.targets(wanted[0].0);
+            seen += there.len();
+            let is_same = there.eq(wanted.iter().map(|&(_, target)| target));
+            if !is_same || has_values {
+                self.compare(world, store, (number, start..start + wanted.len()), is_same, difference);
+            }
+            start += wanted.len();
+        }
+        seen
+    }
+
+    /// What the pairs of a source differ in: those in a range of `wanted[number]`. `is_same` if the targets are there, in their order.
+    fn compare(
+        &self,
+        world: &World,
+        store: &PairStore,
+        (number, range): (usize, Range<usize>),
+        is_same: bool,
+        difference: &mut Difference,
+    ) {
+        let WantedPairs { relation, pairs, values } = &self.wanted[number];
+        let (relation, wanted) = (*relation, &pairs[range.clone()]);
+        let Some(&(source, _)) = wanted.first() else { return };
         let index = store.relation(relation);
-        let there: Vec<Entity> = index.targets(source).collect();
-        let is_same = there.iter().eq(wanted.iter().map(|pair| &pair.target));
         let mut kept = Vec::new();
         if !is_same {
-            let set: HashSet<Entity> = match wanted.len() > LINEAR {
-                true => wanted.iter().map(|pair| pair.target).collect(),
-                false => HashSet::default(),
+            let set: EntityHashSet = match wanted.len() > LINEAR {
+                true => wanted.iter().map(|&(_, target)| target).collect(),
+                false => EntityHashSet::default(),
             };
             let is_wanted = |target: Entity| match set.is_empty() {
-                true => wanted.iter().any(|pair| pair.target == target),
+                true => wanted.iter().any(|&(_, wanted)| wanted == target),
                 false => set.contains(&target),
             };
-            for &target in &there {
+            for target in index.targets(source) {
                 if is_wanted(target) {
                     kept.push(target);
                 } else if !index.is_exclusive() {
@@ -251,11 +338,16 @@ impl<'a> Restoration<'a> {
                 }
             }
         }
-        for &pair in wanted {
-            let value = self.values.get(&canonical(store, pair));
-            let is_there = is_same || index.has(source, pair.target);
+        for (at, &(_, target)) in range.zip(wanted) {
+            let pair = StoredPair { source, relation, target };
+            let own = values.get(at).and_then(Option::as_ref);
+            let value = own.or_else(|| self.values.get(&canonical(store, pair)));
+            let is_there = is_same || index.has(source, target);
             if is_there && value.is_none_or(|value| self.is_unchanged(world, store, pair, value)) {
                 continue;
+            }
+            if own.is_some() {
+                self.places.borrow_mut().insert(pair, [number, at]);
             }
             let value_type = value.map(|value| ValueType {
                 type_id: value.column.value_type(),
@@ -263,13 +355,13 @@ impl<'a> Restoration<'a> {
             });
             difference.new.push((pair, value_type));
             if !is_there {
-                kept.push(pair.target);
+                kept.push(target);
             }
         }
         // Pairs of a symmetric relation come with those of other sources.
-        let is_in_order = !index.is_symmetric() && kept.iter().eq(wanted.iter().map(|pair| &pair.target));
+        let is_in_order = !index.is_symmetric() && kept.iter().eq(wanted.iter().map(|(_, target)| target));
         if !is_same && !is_in_order {
-            let order = wanted.iter().map(|pair| pair.target).collect();
+            let order = wanted.iter().map(|&(_, target)| target).collect();
             difference.orders.push(PairOrder {
                 relation,
                 entity: source,
@@ -329,11 +421,12 @@ impl Request for Restoration<'_> {
     ) -> Result<InsertPlan, InsertPairError> {
         self.check_relations(world, store)?;
         self.check_exclusive(world, store)?;
+        self.places.borrow_mut().clear();
         let mut difference = Difference::default();
-        self.find_unwanted(store, &mut difference);
-        for wanted in self.pairs.chunk_by(|a, b| (a.relation, a.source) == (b.relation, b.source)) {
-            self.compare(world, store, wanted, &mut difference);
-        }
+        let seen: Vec<usize> = (0..self.wanted.len())
+            .map(|number| self.compare_all(world, store, number, &mut difference))
+            .collect();
+        let difference = self.with_unwanted(store, &seen, difference);
         let mut plan = plan_whole(world, store, &self.relations, difference.new, ends)?;
         // A pair of an exclusive relation that is both directions of a symmetric one gives way already.
         let gone: HashSet<StoredPair> = plan.removals.iter().copied().collect();
@@ -357,7 +450,10 @@ impl Request for Restoration<'_> {
             pair: attempted(world, store, pair),
             reason: PairRefusal::new(reason),
         };
-        let wanted = self.values.remove(&canonical(store, pair));
+        let wanted = match self.places.get_mut().get(&pair) {
+            Some(&[number, at]) => self.wanted[number].values[at].take(),
+            None => self.values.remove(&canonical(store, pair)),
+        };
         let Some(WantedValue { column, value, .. }) = wanted else {
             return Err(refused("its value was asked for twice".into()));
         };
@@ -370,8 +466,13 @@ impl Request for Restoration<'_> {
     }
 
     fn keeps(&self, pair: StoredPair) -> bool {
-        self.wanted(pair.relation, pair.source).contains(&pair)
+        self.kept.get_or_init(|| self.pairs().collect()).contains(&pair)
     }
+}
+
+/// By which sources are ordered, as in the index.
+fn key(source: &Entity) -> (u32, u32) {
+    (source.index_u32(), source.generation().to_bits())
 }
 
 /// The direction of a symmetric pair by which its value is found.

@@ -12,8 +12,8 @@ use crate::{
     id::{RelationId, StoredPair},
     mirror,
     ops::{
-        AttemptedPair, InsertPairError, Operation, Restoration, WantedSource, WantedValue, entity_of_type_id,
-        use_store,
+        AttemptedPair, InsertPairError, Operation, Restoration, WantedPairs, WantedSource, WantedValue,
+        entity_of_type_id, use_store,
     },
     relation::ColumnRef,
     snapshot::apply::AppliedPairs,
@@ -395,12 +395,13 @@ impl SavedRelation {
         }
         // Source by source, the targets as they are listed.
         groups.sort_by_key(|&(source, _)| source);
-        let pair = |(source, target): (u32, u32)| StoredPair {
-            source: entities[source as usize],
-            relation,
-            target: entities[target as usize],
+        let ends = |(source, target): (u32, u32)| (entities[source as usize], entities[target as usize]);
+        let pair = |numbers| {
+            let (source, target) = ends(numbers);
+            StoredPair { source, relation, target }
         };
-        groups.into_iter().for_each(|group| restoration.push(pair(group)));
+        let pairs = groups.into_iter().map(ends).collect();
+        restoration.push(WantedPairs { relation, pairs, values: Vec::new() });
         for at in 0..self.pairs.len() {
             let (source, target) = (self.pairs[at].source, self.pairs[at].target);
             let Some(value) = self.pairs[at].value.take() else { continue };

@@ -15,7 +15,7 @@ pub(super) struct Changing {
     pub(super) ours: Ours,
     random: Random,
     entities: Vec<Entity>,
-    relations: Vec<Entity>,
+    pub(super) relations: Vec<Entity>,
     marks: Vec<Entity>,
 }
 

@@ -1,9 +1,13 @@
 //! Live expressions.
 
 mod changes;
+mod events;
 mod model;
 mod monitors;
 mod named;
+mod order;
+mod param;
+mod param_changes;
 
 use bevy_ecs::prelude::*;
 use bevy_relations::{

@@ -2,16 +2,22 @@
 //!
 //! `CASES=20000 SEED=2 cargo test --profile histories --test it -- live::model` plays more.
 
-use super::{changes::Changing, fresh_rows, kept_rows};
+use super::{changes::Changing, describe, fresh_rows, kept_rows};
 use crate::{
     common::fewer,
     oracle::random::{self, Random},
 };
+use bevy_ecs::{prelude::*, system::SystemId};
 use bevy_relations::{
-    expr::{CompiledExpr, PairExpr, Row},
-    live::LiveExpr,
+    expr::{AnyExpression, CompiledExpr, ExprParam, ExprQuery, PairExpr, Row},
+    live::{LiveExpr, LiveParam, LiveQuery},
+    prelude::*,
 };
-use std::env;
+use std::{
+    collections::BTreeMap,
+    env,
+    sync::{Arc, Mutex},
+};
 
 /// Expressions that are kept in one world.
 const PER_WORLD: u64 = 4;
@@ -102,12 +108,84 @@ struct Kept {
     text: String,
     fresh: CompiledExpr,
     live: LiveExpr,
+    /// By which its rows are in groups.
+    relation: Option<Entity>,
+    /// Systems that find the rows anew, and that keep them.
+    systems: [SystemId<(), Vec<String>>; 2],
+    /// What the rows were when the second was run last, by their variables.
+    before: Vec<String>,
+    /// The rows that entered, and that left.
+    moved: Arc<Mutex<[Vec<String>; 2]>>,
+}
+
+impl Kept {
+    fn new(text: String, world: &mut World) -> Option<Self> {
+        let parsed = PairExpr::parse(&*text).ok()?;
+        let fresh = parsed.compile(world).ok()?;
+        let mut live = parsed.live(world).expect("it compiles");
+        live.track_moves();
+        let found = (ExprParam(parsed.clone()),).build_state(world).build_system(
+            |mut query: ExprQuery<AnyExpression>| {
+                let (mut rows, fields) = (Vec::new(), query.compiled().field_count());
+                query.for_each_row(|row| rows.push(describe(row, fields))).unwrap();
+                rows
+            },
+        );
+        let moved = Arc::<Mutex<[Vec<String>; 2]>>::default();
+        let told = moved.clone();
+        let kept =
+            (LiveParam(parsed),).build_state(world).build_system(move |query: LiveQuery<AnyExpression>| {
+                *told.lock().unwrap() = [variables(query.entered()), variables(query.left())];
+                let fields = query.field_count();
+                query.rows().map(|row| describe(row, fields)).collect::<Vec<_>>()
+            });
+        let systems = [world.register_system(found), world.register_system(kept)];
+        Some(Self { text, fresh, live, relation: None, systems, before: Vec::new(), moved })
+    }
+
+    /// The rows that a system keeps are those that another finds, and what it is told of their moves is the difference.
+    fn check_systems(&mut self, world: &mut World, at: &str) -> bool {
+        let [found, kept] =
+            self.systems.map(|system| world.run_system(system).map_err(|error| error.to_string()));
+        let (Ok(mut found), Ok(mut kept)) = (found, kept) else {
+            let errors = self.systems.map(|system| world.run_system(system).is_err());
+            assert_eq!(errors, [true; 2], "{at}: {}", self.text);
+            return false;
+        };
+        found.sort_unstable();
+        kept.sort_unstable();
+        assert_eq!(kept, found, "{at}: {}\n{:?}", self.text, fresh_rows(world, &mut self.fresh));
+        let vars: Vec<String> = kept.iter().map(|row| row.split(" [").next().unwrap().into()).collect();
+        let [entered, left] = core::mem::take(&mut *self.moved.lock().unwrap());
+        let (came, went) = (minus(&vars, &self.before), minus(&self.before, &vars));
+        // A wildcard may be another, which these do not say.
+        assert_eq!(minus(&entered, &left), came, "{at}: {}", self.text);
+        assert_eq!(minus(&left, &entered), went, "{at}: {}", self.text);
+        self.before = vars;
+        true
+    }
+}
+
+/// The rows of each group are those of which `$this` has its target.
+fn check_groups(world: &World, kept: &Kept) {
+    let Some(relation) = kept.relation else { return };
+    let mut expected: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    for row in kept.live.rows(world).unwrap() {
+        let target = row.this().and_then(|this| world.pairs_by_id(relation).target(this));
+        expected.entry(target.map_or(0, Entity::to_bits)).or_default().push(format!("{row:?}"));
+    }
+    assert!(kept.live.groups().all(|group| expected.contains_key(&group)), "{}", kept.text);
+    for (group, mut rows) in expected {
+        rows.sort_unstable();
+        assert_eq!(variables(kept.live.group(world, group).unwrap()), rows, "{} by {relation}", kept.text);
+    }
 }
 
 /// How much was played.
 #[derive(Default, Debug)]
 struct Played {
     updates: usize,
+    by_systems: usize,
     incremental: usize,
     with_rows: usize,
     changed: usize,
@@ -122,11 +200,11 @@ fn play(seed: u64, case: u64, played: &mut Played) {
     texts.extend((0..PER_WORLD).map(|_| common_expr(&mut random)));
     let mut all = Vec::new();
     for text in texts {
-        let Ok(parsed) = PairExpr::parse(&*text) else { continue };
-        let Ok(fresh) = parsed.compile(changing.world()) else { continue };
-        let mut live = parsed.live(changing.world()).expect("it compiles");
-        live.track_moves();
-        all.push(Kept { text, fresh, live });
+        let Some(mut kept) = Kept::new(text, changing.world()) else { continue };
+        // Groups of another relation than the expression may be about; none if rows are in order of depth.
+        let relation = random.pick(&changing.relations);
+        kept.relation = kept.live.group_by_id(relation).is_ok().then_some(relation);
+        all.push(kept);
     }
     let mut before: Vec<Vec<String>> = all.iter().map(|_| Vec::new()).collect();
     for step in 0..UPDATES {
@@ -154,6 +232,13 @@ fn play(seed: u64, case: u64, played: &mut Played) {
                 assert_eq!(rows, found.iter().filter(of_entity).count(), "{}", kept.text);
                 assert_eq!(kept.live.contains(entity), rows > 0, "{}", kept.text);
             }
+            check_groups(world, kept);
+            // Systems run now and then.
+            let at = format!("seed {seed}, case {case}, step {step}");
+            if random.below(3) > 0 {
+                played.by_systems += usize::from(kept.check_systems(changing.world(), &at));
+            }
+            let world = &changing.ours.world;
             if step > 0 {
                 played.updates += 1;
                 played.incremental += usize::from(!kept.live.ran_whole());
@@ -185,6 +270,7 @@ fn the_rows_of_live_expressions_are_those_of_a_run_from_scratch() {
         play(seed, case, &mut played);
     }
     eprintln!("{played:?}");
+    assert!(cases < 100 || played.by_systems * 2 > played.updates, "{played:?}");
     assert!(cases < 100 || played.incremental * 5 > played.updates, "{played:?}");
     assert!(cases < 100 || played.changed * 40 > played.updates, "{played:?}");
 }

@@ -1,6 +1,8 @@
 //! Expressions of the query language.
 
 mod graphs;
+mod live;
+mod rollup;
 mod scene;
 mod terms;
 mod values;
@@ -28,5 +30,7 @@ pub(super) fn all(quick: bool) -> Vec<Workload> {
         values::hits(100_000 / part, 1_000 / part),
     ];
     all.extend(terms::operators(100_000 / part));
+    all.extend(live::all(part));
+    all.extend(rollup::all(part));
     all
 }

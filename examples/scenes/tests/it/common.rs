@@ -21,6 +21,7 @@ pub(crate) fn command(scene: &str) -> Command {
     Command::new(match scene {
         "solar_system" => env!("CARGO_BIN_EXE_solar_system"),
         "factions" => env!("CARGO_BIN_EXE_factions"),
+        "loadout" => env!("CARGO_BIN_EXE_loadout"),
         _ => panic!("there is no scene {scene}"),
     })
 }

@@ -7,4 +7,5 @@
 mod command_line;
 mod common;
 mod factions;
+mod loadout;
 mod solar_system;

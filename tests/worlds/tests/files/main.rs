@@ -4,4 +4,11 @@ mod again;
 mod common;
 mod hostile;
 mod round_trip;
+#[path = "../../examples/scene_file.rs"]
+mod scene_file;
 mod wrong;
+
+#[test]
+fn the_example_runs() {
+    scene_file::main().unwrap();
+}

@@ -53,7 +53,7 @@ pub(super) struct FlecsScene {
 }
 
 impl FlecsScene {
-    fn new(scene: &Scene, kind: Kind) -> Self {
+    pub(super) fn new(scene: &Scene, kind: Kind) -> Self {
         let mut world = FlecsWorld::new();
         let components = [world.component(), world.component(), world.component()];
         let relation = world.relation(kind);
@@ -124,7 +124,7 @@ pub(super) fn flecs(name: &'static str, scene: &Scene, repeats: usize, way: Flec
     })
 }
 
-fn run_flecs(query: &FlecsQuery, world: &mut FlecsWorld, target_of: Option<i8>) -> Sums {
+pub(super) fn run_flecs(query: &FlecsQuery, world: &mut FlecsWorld, target_of: Option<i8>) -> Sums {
     let (mut rows, mut these, mut vars) = (0, 0u64, 0u64);
     query.for_each_table(world, |table| {
         rows += table.count() as u64;
@@ -140,11 +140,11 @@ fn run_flecs(query: &FlecsQuery, world: &mut FlecsWorld, target_of: Option<i8>) 
 pub(super) struct OurScene {
     pub(super) world: World,
     pub(super) entities: Vec<Entity>,
-    relation: Entity,
+    pub(super) relation: Entity,
 }
 
 impl OurScene {
-    pub(super) fn new<R: Relation + Default>(scene: &Scene) -> Self {
+    pub(super) fn new<R: Relation>(scene: &Scene) -> Self {
         let mut world = ours::world();
         let relation = world.register_relation::<R>().expect("its traits are right");
         world.register_component::<A>();
@@ -172,7 +172,7 @@ impl OurScene {
             world.insert_tag(entities[source], tag).expect("both are alive");
         }
         for &(source, target) in &scene.pairs {
-            world.insert_pair(entities[source], R::default(), entities[target]).expect("both are alive");
+            world.insert_pair_by_id(entities[source], (relation, entities[target])).expect("both are alive");
         }
         Self { world, entities, relation }
     }
@@ -180,14 +180,18 @@ impl OurScene {
     /// Compiles an expression, in which `A`, `B` and `C` stand for components, `R` for the relation and `E0` for the
     /// first entity.
     pub(super) fn compile(&mut self, text: &str) -> CompiledExpr {
+        self.parse(text).compile(&mut self.world).expect("the expression is right")
+    }
+
+    /// The same, only read.
+    pub(super) fn parse(&mut self, text: &str) -> PairExpr {
         let [a, b, c] =
             [self.world.entity_of::<A>(), self.world.entity_of::<B>(), self.world.entity_of::<C>()];
         let mut text = text.to_owned();
         for (name, entity) in [("A", a), ("B", b), ("C", c), ("R", self.relation), ("E0", self.entities[0])] {
             text = text.replace(name, &format!("#{}", entity.to_bits()));
         }
-        let expr = PairExpr::parse(text).and_then(|expr| expr.compile(&mut self.world));
-        expr.expect("the expression is right")
+        PairExpr::parse(text).expect("the expression is right")
     }
 }
 
@@ -223,7 +227,7 @@ pub(super) fn ours<R: Relation + Default>(
     })
 }
 
-fn run_ours(expr: &mut CompiledExpr, world: &World, var: Option<&str>) -> Sums {
+pub(super) fn run_ours(expr: &mut CompiledExpr, world: &World, var: Option<&str>) -> Sums {
     let (mut rows, mut these, mut vars) = (0, 0u64, 0u64);
     let index = |entity: Option<Entity>| u64::from(entity.expect("it is bound").index_u32());
     match var.and_then(|var| expr.var_id(var)) {

@@ -3,11 +3,10 @@
 use crate::{
     bodies::{Body, Kind, Orbit, Orbits},
     motion::Motion,
-    report::Notice,
 };
 use bevy::prelude::*;
 use bevy_relations::{error::InsertPairError, prelude::*};
-use bevy_relations_scenes::pointer::Pointer;
+use bevy_relations_scenes::{notice::Notice, pointer::Pointer};
 use std::f32::consts::TAU;
 
 /// What the mouse is at.

@@ -21,6 +21,7 @@ mod report;
 use bevy::prelude::*;
 use bevy_relations::prelude::*;
 use bevy_relations_scenes::{
+    notice::NoticePlugin,
     panel::{self, TipPlugin},
     stage::stage,
 };
@@ -36,7 +37,14 @@ const KEYS: [(&str, &str); 6] = [
 
 fn main() -> AppExit {
     stage("bevy_relations: solar system")
-        .add_plugins((RelationsPlugin, TipPlugin, drawing::plugin, fate::plugin, report::plugin))
+        .add_plugins((
+            RelationsPlugin,
+            TipPlugin,
+            NoticePlugin,
+            drawing::plugin,
+            fate::plugin,
+            report::plugin,
+        ))
         .add_plugins((bodies::plugin, hand::plugin, motion::plugin))
         .add_systems(Startup, |mut commands: Commands| {
             panel::help(&mut commands, "Solar system", "orbits are a relation", &KEYS);

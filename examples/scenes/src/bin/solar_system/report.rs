@@ -1,4 +1,4 @@
-//! What is said in words: figures, what the pairs say about the body under the mouse, and what was done.
+//! What is said in words: figures, and what the pairs say about the body under the mouse.
 
 use crate::{
     bodies::{Body, Orbits},
@@ -16,36 +16,13 @@ use bevy_relations_scenes::{
     panel::{self, Figure, Tip, write},
 };
 
-/// What was done last, or why not.
-#[derive(Resource, Default)]
-pub(crate) struct Notice {
-    text: String,
-    color: Color,
-}
-
-impl Notice {
-    pub(crate) fn good(text: String) -> Self {
-        Self { text, color: palette::GOOD }
-    }
-
-    pub(crate) fn bad(text: String) -> Self {
-        Self { text, color: palette::BAD }
-    }
-}
-
-/// The text that shows the notice.
-#[derive(Component)]
-struct NoticeText;
-
 pub(crate) fn plugin(app: &mut App) {
-    app.init_resource::<Notice>().add_systems(Startup, spawn);
-    app.add_systems(Update, (count, describe, show_notice).after(Motion));
+    app.add_systems(Startup, spawn);
+    app.add_systems(Update, (count, describe).after(Motion));
 }
 
 fn spawn(mut commands: Commands) {
     panel::figures(&mut commands, &["bodies", "adrift", "Orbits", "FallsWith", "deepest", "centre gone"]);
-    let place = Node { position_type: PositionType::Absolute, left: px(18), bottom: px(14), ..default() };
-    commands.spawn((panel::text("", 13.0, palette::PLAIN), place, NoticeText));
 }
 
 fn count(
@@ -101,12 +78,4 @@ fn describe(
         pairs.target_count(over),
         pairs.source_count(over),
     );
-}
-
-fn show_notice(notice: Res<Notice>, shown: Single<(&mut Text, &mut TextColor), With<NoticeText>>) {
-    if notice.is_changed() {
-        let (mut text, mut color) = shown.into_inner();
-        write(&mut text, &notice.text);
-        color.0 = notice.color;
-    }
 }

@@ -1,0 +1,153 @@
+//! Sums over trees that are kept, beside adding everything up again.
+
+use crate::{
+    harness::{Contestant, Stopwatch, Workload},
+    ours::{self, MountedOn},
+    random::Random,
+};
+use bevy_ecs::{component::Component, entity::Entity, query::Changed, system::Query, world::World};
+use bevy_relations::{
+    live::{Rollup, RollupValue, Sum, WorldRollupExt},
+    prelude::*,
+};
+
+/// A value that is replaced.
+#[derive(Component, Clone, Copy)]
+#[component(immutable)]
+struct Load(u32);
+
+/// One that is written in place.
+#[derive(Component, Clone, Copy)]
+struct Weight(u32);
+
+impl RollupValue for Load {
+    type Value = u64;
+
+    fn rollup_value(&self) -> u64 {
+        self.0.into()
+    }
+}
+
+impl RollupValue for Weight {
+    type Value = u64;
+
+    fn rollup_value(&self) -> u64 {
+        self.0.into()
+    }
+}
+
+/// Every workload; quick ones are smaller by this factor.
+pub(super) fn all(part: usize) -> Vec<Workload> {
+    vec![leaf(100_000 / part), in_place(100_000 / part)]
+}
+
+/// A tree of 16 levels, with a value on each node: a chain, then ten levels' worth of leaves at its end.
+fn tree<C: Component>(size: usize, value: impl Fn(u32) -> C) -> (World, Vec<Entity>) {
+    let mut world = ours::world();
+    let root = world.spawn(value(1)).id();
+    let (mut nodes, mut level) = (vec![root], vec![root]);
+    for depth in 1..16 {
+        // The lower half is where most nodes are.
+        let wanted = if depth < 8 { 1 } else { (size >> (16 - depth)).max(1) };
+        let next: Vec<Entity> = (0..wanted)
+            .map(|number| {
+                let node = world.spawn(value(number as u32 % 97)).id();
+                let parent = level[number % level.len()];
+                world.insert_pair(node, MountedOn, parent).expect("both are alive");
+                node
+            })
+            .collect();
+        nodes.extend(&next);
+        level = next;
+    }
+    (world, nodes)
+}
+
+/// A leaf has another value.
+fn leaf(size: usize) -> Workload {
+    let contestants = vec![
+        Contestant::new("ours fold", move || {
+            let (mut world, nodes) = tree(size, Load);
+            let mut random = Random::new(61);
+            let mut sums =
+                vec![0u64; nodes.iter().map(|node| node.index_u32() as usize).max().unwrap_or(0) + 1];
+            let mut loads = world.query::<&Load>();
+            move |watch: &mut Stopwatch| {
+                let leaf = nodes[nodes.len() - 1 - random.below(size / 4)];
+                let load = random.below(97) as u32;
+                world.entity_mut(leaf).insert(Load(load));
+                watch.time(|| {
+                    let pairs = world.pairs::<MountedOn>();
+                    // Sources come after their targets.
+                    for &node in nodes.iter().rev() {
+                        let at = node.index_u32() as usize;
+                        let own = loads.get(&world, node).map_or(0, |load| u64::from(load.0));
+                        let below = core::mem::take(&mut sums[at]);
+                        match pairs.target(node) {
+                            Some(target) => sums[target.index_u32() as usize] += own + below,
+                            None => sums[at] = below,
+                        }
+                    }
+                });
+                world.clear_trackers();
+                core::mem::take(&mut sums[nodes[0].index_u32() as usize])
+            }
+        }),
+        Contestant::new("ours", move || {
+            let (mut world, nodes) = tree(size, Load);
+            world.add_rollup::<MountedOn, Load, Sum>().expect("the relation is acyclic");
+            world.update_rollups();
+            let mut random = Random::new(61);
+            move |watch: &mut Stopwatch| {
+                let leaf = nodes[nodes.len() - 1 - random.below(size / 4)];
+                let load = random.below(97) as u32;
+                world.entity_mut(leaf).insert(Load(load));
+                watch.time(|| world.update_rollups());
+                world.clear_trackers();
+                let rollup = world.get::<Rollup<MountedOn, Load, Sum>>(nodes[0]);
+                *rollup.expect("there is something below").get()
+            }
+        })
+        .goal("ours fold", 1_000.0),
+    ];
+    Workload { id: "rollup_leaf", size, elements: 1, contestants }
+}
+
+/// The same, written in place.
+fn in_place(size: usize) -> Workload {
+    let contestants = vec![
+        Contestant::new("bevy", move || {
+            let (mut world, nodes) = tree(size, Weight);
+            let mut random = Random::new(61);
+            let count =
+                world.register_system(|changed: Query<(), Changed<Weight>>| changed.iter().count() as u64);
+            world.run_system(count).expect("its parameters are there");
+            move |watch: &mut Stopwatch| {
+                write(&mut world, &nodes, &mut random, size);
+                let changed = watch.time(|| world.run_system(count)).expect("its parameters are there");
+                assert_eq!(changed, 1);
+                world.clear_trackers();
+                0
+            }
+        }),
+        Contestant::new("ours", move || {
+            let (mut world, nodes) = tree(size, Weight);
+            world.add_rollup::<MountedOn, Weight, Sum>().expect("the relation is acyclic");
+            world.update_rollups();
+            let mut random = Random::new(61);
+            move |watch: &mut Stopwatch| {
+                write(&mut world, &nodes, &mut random, size);
+                watch.time(|| world.update_rollups());
+                world.clear_trackers();
+                0
+            }
+        })
+        .goal("bevy", 1.0),
+    ];
+    Workload { id: "rollup_in_place", size, elements: 1, contestants }
+}
+
+fn write(world: &mut World, nodes: &[Entity], random: &mut Random, size: usize) {
+    let leaf = nodes[nodes.len() - 1 - random.below(size / 4)];
+    world.get_mut::<Weight>(leaf).expect("every node has one").0 = random.below(97) as u32;
+}

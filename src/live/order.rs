@@ -1,0 +1,424 @@
+//! Kept rows in groups and in order.
+//!
+//! Rows move when others go, so a group lists ids of rows, which stay. After an update, the rows that have come or were
+//! found anew are put into the groups where they belong now; nothing is done for the others. In a group that is sorted,
+//! those that have come are sorted, and merged with those that are there: the places of the others are looked up and
+//! not sorted again.
+
+use super::{
+    component_reader::ComponentReader,
+    expr::LiveExpr,
+    kept::{KeptRows, RowIds},
+};
+use crate::{
+    expr::{ExprRunError, Row},
+    fetch,
+    ops::{Followed, use_store},
+    relation::Relation,
+    store::PairReader,
+};
+use alloc::{boxed::Box, vec::Vec};
+use bevy_ecs::{component::Component, entity::Entity, world::World};
+use bevy_platform::collections::HashMap;
+use core::{cmp::Ordering, mem};
+
+/// No list.
+const NONE: u32 = u32::MAX;
+
+/// In its list, but not yet in order.
+const PENDING: u32 = u32::MAX;
+
+/// Adds the entities of which rows may belong elsewhere. False if any may.
+type Touched = Box<dyn FnMut(&mut World, &mut Vec<Entity>) -> bool + Send + Sync>;
+type GroupOf = Box<dyn Fn(Row<'_>) -> u64 + Send + Sync>;
+type Compare = Box<dyn Fn(Row<'_>, Row<'_>) -> Ordering + Send + Sync>;
+type Tell = Box<dyn FnMut(&mut World, u64) + Send + Sync>;
+
+/// Where a row is.
+#[derive(Clone, Copy)]
+struct Place {
+    list: u32,
+    /// Unless the list is sorted.
+    at: u32,
+}
+
+const NOWHERE: Place = Place { list: NONE, at: PENDING };
+
+/// The rows of a group.
+#[derive(Default)]
+struct RowList {
+    group: u64,
+    /// Ids of rows.
+    rows: Vec<u32>,
+    /// Those that are still to be put in order.
+    fresh: Vec<u32>,
+    /// It was made by this update.
+    is_new: bool,
+    is_changed: bool,
+}
+
+/// The order in which rows are kept.
+#[derive(Default)]
+pub(super) struct KeptOrder {
+    group: Option<GroupOf>,
+    compare: Option<Compare>,
+    /// What tells which rows may belong elsewhere, though the expression does not depend on that: for groups, for order.
+    readers: [Option<Touched>; 2],
+    touched: Vec<Entity>,
+    /// By id of the row.
+    places: Vec<Place>,
+    lists: Vec<RowList>,
+    /// Lists by group, without those that are empty.
+    groups: HashMap<u64, u32>,
+    free: Vec<u32>,
+    changed: Vec<u32>,
+    /// Everything is put in order by the next update: what is known may be wrong.
+    is_outdated: bool,
+    appeared: Vec<u64>,
+    emptied: Vec<u64>,
+    observers: Option<[Tell; 2]>,
+}
+
+impl KeptOrder {
+    /// Finds out of which rows the group or the place may be another.
+    pub(super) fn read(&mut self, world: &mut World) {
+        self.touched.clear();
+        for reader in self.readers.iter_mut().flatten() {
+            self.is_outdated |= !reader(world, &mut self.touched);
+        }
+    }
+
+    /// Puts rows where they belong. `row` tells what one of the kept rows is.
+    pub(super) fn update<'a>(&mut self, kept: &KeptRows, ids: &mut RowIds, row: impl Fn(usize) -> Row<'a>) {
+        self.appeared.clear();
+        self.emptied.clear();
+        // Should what users compare panic, everything is put in order by the next update.
+        let all_anew = mem::replace(&mut self.is_outdated, true) || ids.is_cleared;
+        let row_of = |id: u32| ids.row(id).map(&row);
+        let mut before = HashMap::default();
+        if all_anew {
+            before = mem::take(&mut self.groups);
+            self.places.clear();
+            self.lists.clear();
+            self.free.clear();
+            self.changed.clear();
+        }
+        self.places.resize(ids.len(), NOWHERE);
+        let touched = mem::take(&mut self.touched);
+        if all_anew {
+            (0..kept.len()).for_each(|at| self.put(ids.id(at), &row_of));
+        } else {
+            ids.went.iter().for_each(|&id| self.take_out(id));
+            ids.came.iter().for_each(|&id| self.put(id, &row_of));
+            let of_touched = touched.iter().flat_map(|&entity| kept.rows_of(entity));
+            of_touched.for_each(|at| self.put(ids.id(at), &row_of));
+        }
+        self.touched = touched;
+        self.finish(&row_of);
+        self.appeared.retain(|group| !before.contains_key(group));
+        self.emptied.extend(before.into_keys().filter(|group| !self.groups.contains_key(group)));
+        self.is_outdated = false;
+        ids.settle();
+    }
+
+    fn note(&mut self, number: u32) -> &mut RowList {
+        let list = &mut self.lists[number as usize];
+        if !mem::replace(&mut list.is_changed, true) {
+            self.changed.push(number);
+        }
+        list
+    }
+
+    /// Takes a row out of its list: later, if that is sorted.
+    fn take_out(&mut self, id: u32) {
+        let Place { list, at } = mem::replace(&mut self.places[id as usize], NOWHERE);
+        if list == NONE {
+            return;
+        }
+        let is_sorted = self.compare.is_some();
+        let list = self.note(list);
+        if !is_sorted {
+            list.rows.swap_remove(at as usize);
+            if let Some(&moved) = list.rows.get(at as usize) {
+                self.places[moved as usize].at = at;
+            }
+        }
+    }
+
+    /// Puts a row, unless it has gone, into the list where it belongs.
+    fn put<'a>(&mut self, id: u32, row_of: &impl Fn(u32) -> Option<Row<'a>>) {
+        let Some(row) = row_of(id) else { return };
+        let is_sorted = self.compare.is_some();
+        let place = self.places[id as usize];
+        if is_sorted && place.list != NONE && place.at == PENDING {
+            return;
+        }
+        let group = self.group.as_ref().map_or(0, |group| group(row));
+        let number = match self.groups.get(&group) {
+            Some(&number) if number == place.list && !is_sorted => return,
+            Some(&number) => number,
+            None => {
+                let list = RowList { group, is_new: true, ..RowList::default() };
+                let number = self.free.pop().unwrap_or_else(|| {
+                    self.lists.push(RowList::default());
+                    self.lists.len() as u32 - 1
+                });
+                self.lists[number as usize] = list;
+                self.groups.insert(group, number);
+                number
+            }
+        };
+        self.take_out(id);
+        let list = self.note(number);
+        let at = if is_sorted {
+            list.fresh.push(id);
+            PENDING
+        } else {
+            list.rows.push(id);
+            list.rows.len() as u32 - 1
+        };
+        self.places[id as usize] = Place { list: number, at };
+    }
+
+    /// Puts lists in order, and drops those that are empty.
+    fn finish<'a>(&mut self, row_of: &impl Fn(u32) -> Option<Row<'a>>) {
+        let Self { changed, lists, places, compare, groups, free, appeared, emptied, .. } = self;
+        for number in changed.drain(..) {
+            let list = &mut lists[number as usize];
+            list.is_changed = false;
+            if let Some(compare) = compare {
+                let is_here = |id: &u32| {
+                    let place = places[*id as usize];
+                    place.list == number && place.at != PENDING
+                };
+                list.rows.retain(is_here);
+                let compare = |a: u32, b: u32| match (row_of(a), row_of(b)) {
+                    (Some(a), Some(b)) => compare(a, b),
+                    _ => Ordering::Equal,
+                };
+                merge(list, compare);
+                list.fresh.drain(..).for_each(|id| places[id as usize].at = 0);
+            }
+            if list.rows.is_empty() {
+                groups.remove(&list.group);
+                free.push(number);
+                if !list.is_new {
+                    emptied.push(list.group);
+                }
+            } else if mem::take(&mut list.is_new) {
+                appeared.push(list.group);
+            }
+        }
+    }
+
+    /// Tells of groups that have become empty, and of those that have appeared.
+    pub(super) fn tell(&mut self, world: &mut World) {
+        let Some([appeared, emptied]) = &mut self.observers else { return };
+        self.emptied.iter().for_each(|&group| emptied(world, group));
+        self.appeared.iter().for_each(|&group| appeared(world, group));
+    }
+
+    fn list(&self, group: u64) -> &[u32] {
+        self.groups.get(&group).map_or(&[], |&number| &self.lists[number as usize].rows)
+    }
+}
+
+fn value_of<'a, T: Component>(row: Row<'a>) -> Option<&'a T> {
+    row.access().get(row.this()?)
+}
+
+/// Sorts what is fresh, and puts it between what is sorted.
+fn merge(list: &mut RowList, compare: impl Fn(u32, u32) -> Ordering) {
+    let RowList { rows, fresh, .. } = list;
+    if fresh.is_empty() {
+        return;
+    }
+    fresh.sort_by(|&a, &b| compare(a, b));
+    let mut merged = Vec::with_capacity(rows.len() + fresh.len());
+    let mut rest = &rows[..];
+    for &id in &*fresh {
+        let (before, behind) =
+            rest.split_at(rest.partition_point(|&other| compare(other, id) != Ordering::Greater));
+        merged.extend_from_slice(before);
+        merged.push(id);
+        rest = behind;
+    }
+    merged.extend_from_slice(rest);
+    *rows = merged;
+}
+
+/// Adds the sources of pairs of a relation that came, went or were put into another order since the last call.
+fn read_pairs(relation: impl Fn(&World) -> Option<Followed> + Send + Sync + 'static) -> Touched {
+    let mut reader = PairReader::default();
+    Box::new(move |world, touched| {
+        let Some(followed) = relation(world) else { return false };
+        let store = use_store(world);
+        let Some(id) = followed.relation(store) else {
+            reader.start_anew();
+            return false;
+        };
+        store.keep_journal(id).keep_longer();
+        let Some(store) = fetch::store(world) else { return false };
+        let Some(told) = reader.advance::<()>(store, id, None, world.read_change_tick()) else {
+            return false;
+        };
+        touched.extend(told.iter().map(|change| change.source));
+        true
+    })
+}
+
+/// # Groups and order
+///
+/// Rows can be kept in groups, and in order. An update moves the rows that were found anew, and those of which the
+/// group or the order may be another; the others stay where they are.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{expr::PairExpr, prelude::*};
+/// #[derive(Relation)]
+/// #[relation(exclusive)]
+/// struct DockedTo;
+/// #[derive(Component)]
+/// struct Strength(u32);
+///
+/// # let mut world = World::new();
+/// # world.register_relation::<DockedTo>()?;
+/// # world.register_component_name::<Strength>("Strength");
+/// let mut ships = PairExpr::parse("Strength")?.live(&mut world)?;
+/// ships.group_by::<DockedTo>()?.order_by::<Strength>(|a, b| a.0.cmp(&b.0));
+/// let [near, far] = [(); 2].map(|()| world.spawn_empty().id());
+/// for (strength, port) in [(3, near), (5, far), (1, near)] {
+///     let ship = world.spawn(Strength(strength)).id();
+///     world.insert_pair(ship, DockedTo, port)?;
+/// }
+/// ships.update(&mut world)?;
+/// let strengths: Vec<_> = ships
+///     .group(&world, near.to_bits())?
+///     .map(|row| world.get::<Strength>(row.this().unwrap()).unwrap().0)
+///     .collect();
+/// assert_eq!(strengths, [1, 3]);
+/// # Ok::<(), BevyError>(())
+/// ```
+impl LiveExpr {
+    /// Keeps rows in groups by the target that `$this` has in a relation, the first if it has several. The number of a
+    /// group is [`Entity::to_bits`], or 0 for those without a target. The expression need not name the relation.
+    ///
+    /// # Errors
+    /// If rows come in order of depth: a term has `cascade`.
+    pub fn group_by<R: Relation>(&mut self) -> Result<&mut Self, ExprRunError> {
+        let of = |row: Row<'_>| {
+            let store = row.access().store()?;
+            store.relation(store.registry().known::<R>()?).first_target(row.this()?).map(Entity::to_bits)
+        };
+        self.set_group(of, Some(read_pairs(|_| Some(Followed::of::<R>()))))
+    }
+
+    /// [`group_by`](Self::group_by) for any relation.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn group_by_id(&mut self, relation: Entity) -> Result<&mut Self, ExprRunError> {
+        let of = move |row: Row<'_>| {
+            let store = row.access().store()?;
+            let id = store.registry().of_entity(relation)?;
+            store.relation(id).first_target(row.this()?).map(Entity::to_bits)
+        };
+        let followed = move |world: &World| Some(Followed::of_entity(fetch::store(world)?, relation));
+        self.set_group(of, Some(read_pairs(followed)))
+    }
+
+    /// [`group_by`](Self::group_by) with any number for each row; 0 for those without one. It is asked for when a row is found
+    /// anew, so it should follow from the variables and fields of the row alone.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn group_by_fn(
+        &mut self,
+        group: impl Fn(Row<'_>) -> Option<u64> + Send + Sync + 'static,
+    ) -> Result<&mut Self, ExprRunError> {
+        self.set_group(group, None)
+    }
+
+    fn set_group(
+        &mut self,
+        group: impl Fn(Row<'_>) -> Option<u64> + Send + Sync + 'static,
+        reader: Option<Touched>,
+    ) -> Result<&mut Self, ExprRunError> {
+        if self.has_cascade() {
+            return Err(ExprRunError::GroupsWithCascade);
+        }
+        let order = self.order_mut();
+        order.group = Some(Box::new(move |row| group(row).unwrap_or(0)));
+        order.readers[0] = reader;
+        Ok(self)
+    }
+
+    /// Keeps the rows of each group, or all if there are none, sorted by a component of `$this`. Those without it come
+    /// first; those that are alike come in any order. Values that are written in place are found by their change ticks, at
+    /// the price that [rollups](super::WorldRollupExt) name.
+    ///
+    /// # Complexity
+    /// For each group that has changed: O(its rows) to move their numbers, and O(log(its rows)) comparisons for each row
+    /// that has.
+    pub fn order_by<T: Component>(
+        &mut self,
+        compare: impl Fn(&T, &T) -> Ordering + Send + Sync + 'static,
+    ) -> &mut Self {
+        let order = self.order_mut();
+        order.compare = Some(Box::new(move |a, b| match (value_of::<T>(a), value_of::<T>(b)) {
+            (Some(a), Some(b)) => compare(a, b),
+            (a, b) => a.is_some().cmp(&b.is_some()),
+        }));
+        let mut reader = ComponentReader::default();
+        order.readers[1] = Some(Box::new(move |world, touched| reader.read::<T>(world, touched)));
+        order.is_outdated = true;
+        self
+    }
+
+    /// Calls functions, at the end of each update, with groups that have appeared: they have rows now and had none before; and
+    /// with those that have become empty. What is told first is which are empty.
+    pub fn observe_groups(
+        &mut self,
+        appeared: impl FnMut(&mut World, u64) + Send + Sync + 'static,
+        emptied: impl FnMut(&mut World, u64) + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.order_mut().observers = Some([Box::new(appeared), Box::new(emptied)]);
+        self
+    }
+
+    /// The groups that have appeared with the last update.
+    pub fn appeared_groups(&self) -> &[u64] {
+        self.order().map_or(&[], |order| &order.appeared)
+    }
+
+    /// The groups that have become empty with the last update.
+    pub fn emptied_groups(&self) -> &[u64] {
+        self.order().map_or(&[], |order| &order.emptied)
+    }
+
+    /// The groups that have rows, in any order. Rows that are only sorted are in group 0.
+    pub fn groups(&self) -> impl ExactSizeIterator<Item = u64> {
+        let groups: Vec<u64> =
+            self.order().into_iter().flat_map(|order| order.groups.keys().copied()).collect();
+        groups.into_iter()
+    }
+
+    /// The rows of one group, in order if there is one, as they were at the last update. There are none if there is no such group.
+    ///
+    /// # Errors
+    /// If it is for another world.
+    ///
+    /// # Complexity
+    /// O(1), and O(1) for each.
+    pub fn group<'a>(
+        &'a self,
+        world: &'a World,
+        group: u64,
+    ) -> Result<impl ExactSizeIterator<Item = Row<'a>>, ExprRunError> {
+        let (_, kept) = self.kept();
+        let row = self.reader(kept.batch(), world)?;
+        let rows = self.order().map_or(&[][..], |order| order.list(group));
+        let at = |id: &u32| kept.ids.as_ref().and_then(|ids: &RowIds| ids.row(*id)).unwrap_or(0);
+        Ok(rows.iter().map(move |id| row(at(id))))
+    }
+}
