@@ -27,6 +27,8 @@ pub mod names;
 pub mod prefab;
 pub mod query;
 pub mod relation;
+#[cfg(feature = "remote")]
+pub mod remote;
 #[cfg(feature = "scene")]
 pub mod scene;
 pub mod snapshot;
@@ -61,6 +63,8 @@ mod book {
     mod saves {}
     #[doc = include_str!("../docs/src/network.md")]
     mod network {}
+    #[doc = include_str!("../docs/src/remote.md")]
+    mod remote {}
     #[doc = include_str!("../docs/src/performance.md")]
     mod performance {}
     #[doc = include_str!("../docs/src/errors.md")]

@@ -30,6 +30,8 @@ mod plan;
 mod result;
 mod text;
 
+#[cfg(feature = "remote")]
+pub(crate) use bind::NamedElement;
 pub(crate) use bind::{
     Atom, AtomId, BindContext, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm,
     BoundTraversal, ChainSource, Condition, Item, OrChain, PairAtom, Var, VarSet, bind,
@@ -40,6 +42,9 @@ pub(crate) use param::ExprQueryState;
 pub(crate) use plan::{
     Column, FieldPlan, FieldShape, Operand, PhysicalPlan, ShapeElement, ShapeId, hidden, seedable, traits_of,
 };
+
+#[cfg(feature = "remote")]
+pub(crate) use result::{WrittenNames, bits};
 
 pub use bevy_relations_syntax::{
     ast::{Comparator, Literal},

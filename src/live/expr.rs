@@ -133,6 +133,7 @@ pub struct LiveExpr {
     known: Option<Known>,
     /// All rows were found anew by the last update.
     ran_whole: bool,
+    step_limit: Option<u64>,
     /// If they are wanted in groups or in order.
     order: Option<Box<KeptOrder>>,
 }
@@ -146,8 +147,18 @@ impl LiveExpr {
             kept: KeptRows::default(),
             known: None,
             ran_whole: false,
+            step_limit: None,
             order: None,
         }
+    }
+
+    /// Ends an update with an error when it takes more steps than this in one run, of the whole expression or of the
+    /// rows that some changes concern; see [`CompiledExpr::set_step_limit`].
+    pub fn set_step_limit(&mut self, limit: Option<u64>) {
+        self.step_limit = limit;
+        self.whole.set_step_limit(limit);
+        let runs = self.known.iter_mut().flat_map(|known| &mut known.runs);
+        runs.for_each(|run| run.set_step_limit(limit));
     }
 
     /// Makes the rows those that a run from scratch would have.
@@ -289,7 +300,12 @@ impl LiveExpr {
             outline.reasons.push((None, Reason::Everything));
         }
         let premise = Premise::new(&query, &view);
-        let runs = outline.groups.iter().map(|_| Executor::new(query.clone(), access)).collect();
+        let run = |_| {
+            let mut run = Executor::new(query.clone(), access);
+            run.set_step_limit(self.step_limit);
+            run
+        };
+        let runs = outline.groups.iter().map(run).collect();
         Ok(Known { query, outline, premise, changes: Changes::default(), runs, was_run: false })
     }
 

@@ -21,6 +21,8 @@ pub(super) use binder::BindResult;
 pub(crate) use context::BindContext;
 #[cfg(feature = "bevy_reflect")]
 pub(super) use keyed::read as read_key;
+#[cfg(feature = "remote")]
+pub(crate) use name::NamedElement;
 #[cfg(feature = "bevy_reflect")]
 pub(super) use name::{Meaning, meaning_of, names_entities};
 #[cfg(feature = "serialize")]

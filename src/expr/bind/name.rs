@@ -3,6 +3,8 @@
 use super::binder::{BindResult, Binder};
 #[cfg(feature = "bevy_reflect")]
 use super::context::BindContext;
+#[cfg(feature = "remote")]
+use crate::id::Slot;
 use crate::{expr::eval::WorldAccess, names::LookupError, relation::Prefab};
 use alloc::{
     borrow::Cow,
@@ -13,6 +15,8 @@ use alloc::{
 #[cfg(feature = "bevy_reflect")]
 use bevy_ecs::world::World;
 use bevy_ecs::{entity::Entity, entity_disabling::Disabled};
+#[cfg(feature = "remote")]
+use bevy_relations_syntax::{ast::Arg, error::ExprError, parse};
 use bevy_relations_syntax::{
     ast::{Id, IdKind, Path, Span},
     error::{Diagnostic, ExprErrorKind},
@@ -172,6 +176,52 @@ pub(in crate::expr) fn meaning_of(world: &World, id: &Id, scope: Option<Entity>)
     }
     let meaning = reader(world).meaning_of(id, scope)?;
     meaning.ok_or_else(|| Diagnostic::rule(id.span, "this names nothing"))
+}
+
+/// What a text names that stands for an element of a pair.
+#[cfg(feature = "remote")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NamedElement {
+    Entity(Entity),
+    Type(TypeId),
+    /// `*` or `_`.
+    Wildcard(Slot),
+}
+
+#[cfg(feature = "remote")]
+impl NamedElement {
+    /// Reads a path, a type, `#bits`, `*` or `_`, and looks up what it means. Children of `scope` come first.
+    ///
+    /// # Errors
+    /// If the text is something else, if nothing has the name or several things have it, or if the entity is dead.
+    pub(crate) fn find(world: &World, text: &str, scope: Option<Entity>) -> Result<Self, ExprError> {
+        Self::bind(world, &parse::parse_arg(text)?, scope).map_err(|fault| fault.in_text(text))
+    }
+
+    fn bind(world: &World, arg: &Arg, scope: Option<Entity>) -> BindResult<Self> {
+        let id = &arg.id;
+        let refuse = |message: &'static str| Err(Diagnostic::rule(id.span, message));
+        if arg.traversal.is_some() {
+            return refuse("a name cannot be followed by a traversal here");
+        }
+        match &id.kind {
+            IdKind::Wildcard => Ok(Self::Wildcard(Slot::Wildcard)),
+            IdKind::Any => Ok(Self::Wildcard(Slot::Any)),
+            IdKind::Variable(_) | IdKind::Lookup(..) => refuse("there are no variables here"),
+            IdKind::Bits(bits) => {
+                let entity = Entity::try_from_bits(*bits);
+                let alive = entity.filter(|&entity| world.entities().contains_spawned(entity));
+                let message = "no entity that is alive has these bits";
+                let dead = || Diagnostic::new(ExprErrorKind::UnknownName, id.span, message);
+                alive.map(Self::Entity).ok_or_else(dead)
+            }
+            IdKind::Path(_) | IdKind::Type(_) => match meaning_of(world, id, scope)? {
+                Meaning::Type(type_id) => Ok(Self::Type(type_id)),
+                Meaning::Entity(entity) => Ok(Self::Entity(entity)),
+                Meaning::Member(..) => refuse("this names a field, not an entity"),
+            },
+        }
+    }
 }
 
 /// Whether a path can only be meant for entities: no type has the name that it starts with.

@@ -15,6 +15,8 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
+#[cfg(feature = "remote")]
+use bevy_ecs::world::World;
 use bevy_ecs::{component::ComponentId, entity::Entity};
 use bevy_reflect::{
     PartialReflect, TypeRegistry,
@@ -78,16 +80,23 @@ use serde::{
 pub struct RowSerializer<'a> {
     row: Row<'a>,
     types: &'a TypeRegistry,
+    has_values: bool,
 }
 
 impl<'a> RowSerializer<'a> {
     /// Values are written by what is registered of their types.
     pub fn new(row: Row<'a>, types: &'a TypeRegistry) -> Self {
-        Self { row, types }
+        Self { row, types, has_values: true }
     }
 
-    fn names(&self) -> Names<'a> {
-        Names { access: self.row.access(), types: self.types }
+    /// Leaves the values of fields out.
+    #[must_use]
+    pub fn without_values(self) -> Self {
+        Self { has_values: false, ..self }
+    }
+
+    fn names(&self) -> WrittenNames<'a> {
+        WrittenNames { access: self.row.access(), types: self.types }
     }
 }
 
@@ -137,13 +146,15 @@ struct JsonField<'a>(&'a RowSerializer<'a>, usize);
 
 impl Serialize for JsonField<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (RowSerializer { row, types }, field) = (self.0, self.1);
+        let (RowSerializer { row, types, has_values }, field) = (self.0, self.1);
         let names = self.0.names();
         let id = row.id(field).map(|id| names.id(id));
         let source = row.source(field).map(|source| names.entity(source));
         let value = match row.field_access(field) {
-            Some(FieldAccess::Out | FieldAccess::None) => None,
-            Some(FieldAccess::In | FieldAccess::InOut) | None => row.reflect_with(field, types),
+            Some(FieldAccess::In | FieldAccess::InOut) | None if *has_values => {
+                row.reflect_with(field, types)
+            }
+            _ => None,
         };
         let value = value.map(|value| TypedReflectSerializer::with_processor(value, types, &names));
         let keys = [id.is_some(), source.is_some(), value.is_some()];
@@ -159,12 +170,21 @@ impl Serialize for JsonField<'_> {
 }
 
 /// How expressions call things.
-struct Names<'a> {
+#[derive(Clone, Copy)]
+pub(crate) struct WrittenNames<'a> {
     access: WorldAccess<'a>,
     types: &'a TypeRegistry,
 }
 
-impl Names<'_> {
+impl<'a> WrittenNames<'a> {
+    /// The names of a world.
+    #[cfg(feature = "remote")]
+    pub(crate) fn new(world: &'a World, types: &'a TypeRegistry) -> Self {
+        Self { access: WorldAccess::World(world), types }
+    }
+}
+
+impl WrittenNames<'_> {
     fn id(&self, id: FieldId) -> String {
         let slot = |slot| match slot {
             Slot::Entity(entity) => self.entity(entity),
@@ -185,7 +205,7 @@ impl Names<'_> {
         name.or_else(|| entity().map(bits)).unwrap_or_else(|| info.name().to_string())
     }
 
-    fn entity(&self, entity: Entity) -> String {
+    pub(crate) fn entity(&self, entity: Entity) -> String {
         let store = self.access.store();
         let type_id = store.and_then(|store| store.registry().type_of(entity));
         type_id
@@ -225,7 +245,7 @@ impl Names<'_> {
 }
 
 /// Entities inside of values.
-impl ReflectSerializerProcessor for Names<'_> {
+impl ReflectSerializerProcessor for WrittenNames<'_> {
     fn try_serialize<S: Serializer>(
         &self,
         value: &dyn PartialReflect,
@@ -239,6 +259,7 @@ impl ReflectSerializerProcessor for Names<'_> {
     }
 }
 
-fn bits(entity: Entity) -> String {
+/// An entity by its bits, as expressions write it.
+pub(crate) fn bits(entity: Entity) -> String {
     format!("#{}", entity.to_bits())
 }

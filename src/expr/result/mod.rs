@@ -14,6 +14,8 @@ pub use compiled::CompiledExpr;
 pub use group::RowGroup;
 #[cfg(feature = "serialize")]
 pub use json::RowSerializer;
+#[cfg(feature = "remote")]
+pub(crate) use json::{WrittenNames, bits};
 pub use page::{PageError, PageStart, RowCursor};
 pub(super) use row_mut::FieldWriter;
 pub use row_mut::RowMut;

@@ -5,9 +5,14 @@ use crate::expr::{
     eval::{Datum, WorldAccess},
     exec::ExprRunError,
 };
+#[cfg(feature = "remote")]
+use alloc::string::String;
 use bevy_ecs::world::World;
 use bevy_platform::hash::FixedHasher;
-use core::hash::{BuildHasher, Hash, Hasher};
+use core::{
+    hash::{BuildHasher, Hash, Hasher},
+    ops::ControlFlow,
+};
 use thiserror::Error;
 
 /// The row at which a page starts: a number of rows to leave out, or a [`RowCursor`].
@@ -46,6 +51,21 @@ impl RowCursor {
     /// The number of rows before it.
     pub fn offset(&self) -> usize {
         self.rows
+    }
+}
+
+/// As text: what requests from elsewhere start at.
+#[cfg(feature = "remote")]
+impl RowCursor {
+    pub(crate) fn to_text(&self) -> String {
+        alloc::format!("{:x}-{:x}-{:x}", self.rows, self.digest, self.expr)
+    }
+
+    pub(crate) fn from_text(text: &str) -> Option<Self> {
+        let mut parts = text.split('-');
+        let mut part = || u64::from_str_radix(parts.next()?, 16).ok();
+        let (rows, digest, expr) = (usize::try_from(part()?).ok()?, part()?, part()?);
+        parts.next().is_none().then_some(Self { rows, digest, expr })
     }
 }
 
@@ -122,6 +142,21 @@ impl CompiledExpr {
         limit: usize,
         mut each: impl FnMut(Row<'_>),
     ) -> Result<Option<RowCursor>, PageError> {
+        self.page_while(access, start, limit, |row| {
+            each(row);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// [`page`](Self::page), which also ends before a row for which `each` breaks.
+
+    pub(crate) fn page_while(
+        &mut self,
+        access: WorldAccess<'_>,
+        start: PageStart,
+        limit: usize,
+        mut each: impl FnMut(Row<'_>) -> ControlFlow<()>,
+    ) -> Result<Option<RowCursor>, PageError> {
         let expr = self.digest_of_text();
         let (skipped, mut expected) = match start {
             PageStart::Offset(offset) => (offset, None),
@@ -139,8 +174,8 @@ impl CompiledExpr {
                 if rows.checked_sub(skipped).is_some_and(|read| read >= limit) {
                     return Ok(Some(RowCursor { rows, digest, expr }));
                 }
-                if rows >= skipped {
-                    each(Row::new(self, row, access));
+                if rows >= skipped && each(Row::new(self, row, access)).is_break() {
+                    return Ok(Some(RowCursor { rows, digest, expr }));
                 }
                 digest = self.digest_of_row(digest, row);
                 rows += 1;

@@ -110,6 +110,14 @@ impl PairExpr {
         &self.text
     }
 
+    /// Number of terms, also those in scopes.
+    #[cfg(feature = "remote")]
+    pub(crate) fn term_count(&self) -> usize {
+        let mut count = 0;
+        self.ast.for_each_term(&mut |_, _| count += 1);
+        count
+    }
+
     fn has_types(&self) -> bool {
         !self.types.is_empty()
     }

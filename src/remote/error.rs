@@ -1,0 +1,176 @@
+//! Why a request is refused.
+
+use crate::expr::{ExprError, ExprErrorKind, ExprRunError, PageError};
+use crate::ops::InsertPairError;
+use bevy_remote::{BrpError, error_codes as bevy_codes};
+use serde_json::{Value, json};
+use std::{
+    format,
+    string::{String, ToString},
+};
+
+/// Codes of errors beside those of `bevy_remote`.
+///
+/// Of these are used `INVALID_PARAMS` for what is malformed, and `ENTITY_NOT_FOUND` for an entity that is dead or was
+/// never there.
+pub mod error_codes {
+    /// A pair is refused by the rules of its relation, or by its value.
+    pub const REFUSED: i16 = -23601;
+    /// The request asks for more than [`RemoteLimits`](crate::remote::RemoteLimits) allow, or takes more steps.
+    pub const LIMIT: i16 = -23602;
+    /// The rows before a cursor have changed.
+    pub const CHANGED: i16 = -23603;
+}
+
+/// Why a request is refused.
+#[derive(Debug)]
+pub(super) enum RemoteError {
+    /// The parameters are not those of the method.
+    Params(String),
+    /// An expression is wrong.
+    Expr(ExprError),
+    /// A parameter names no entity.
+    Name { param: String, error: ExprError },
+    /// An expression could not be run.
+    Run(ExprRunError),
+    /// Its rows before a cursor have changed.
+    Changed(PageError),
+    /// The cursor is none, or that of another expression.
+    Cursor,
+    /// A pair is refused.
+    Pair(InsertPairError),
+    /// The value of a pair is none.
+    Value(String),
+    /// Something is more than is allowed.
+    TooLarge { what: &'static str, limit: u64 },
+    /// A result cannot be written as JSON.
+    Unwritten(String),
+    /// A request to watch was not received as a message.
+    NotReceived,
+}
+
+impl From<ExprError> for RemoteError {
+    fn from(error: ExprError) -> Self {
+        Self::Expr(error)
+    }
+}
+
+impl From<ExprRunError> for RemoteError {
+    fn from(error: ExprRunError) -> Self {
+        Self::Run(error)
+    }
+}
+
+impl From<PageError> for RemoteError {
+    fn from(error: PageError) -> Self {
+        match error {
+            PageError::Run(error) => Self::Run(error),
+            PageError::OtherExpression => Self::Cursor,
+            error @ PageError::Changed { .. } => Self::Changed(error),
+        }
+    }
+}
+
+impl RemoteError {
+    fn code(&self) -> i16 {
+        match self {
+            Self::Expr(error) if error.kind() == ExprErrorKind::Limit => error_codes::LIMIT,
+            Self::Params(_) | Self::Expr(_) | Self::Cursor => bevy_codes::INVALID_PARAMS,
+            Self::Name { error, .. } => match error.kind() {
+                ExprErrorKind::UnknownName => bevy_codes::ENTITY_NOT_FOUND,
+                _ => bevy_codes::INVALID_PARAMS,
+            },
+            Self::Run(ExprRunError::StepLimit { .. }) | Self::TooLarge { .. } => error_codes::LIMIT,
+            Self::Run(ExprRunError::DeadEntity { .. }) => bevy_codes::ENTITY_NOT_FOUND,
+            Self::Run(ExprRunError::UnknownVariable { .. }) => bevy_codes::INVALID_PARAMS,
+            Self::Changed(_) => error_codes::CHANGED,
+            Self::Pair(InsertPairError::Dead { .. }) => bevy_codes::ENTITY_NOT_FOUND,
+            Self::Pair(_) | Self::Value(_) => error_codes::REFUSED,
+            Self::Run(_) | Self::Unwritten(_) | Self::NotReceived => bevy_codes::INTERNAL_ERROR,
+        }
+    }
+
+    fn message(&self) -> String {
+        match self {
+            Self::Params(message) | Self::Value(message) | Self::Unwritten(message) => message.clone(),
+            Self::Expr(error) => error.to_string(),
+            Self::Name { param, error } => format!("`{param}`: {error}"),
+            Self::Run(error) => error.to_string(),
+            Self::Changed(error) => error.to_string(),
+            Self::Cursor => "the cursor is not one of this expression".into(),
+            Self::Pair(error) => error.to_string(),
+            Self::TooLarge { what, limit } => format!("{what} must be at most {limit}"),
+            Self::NotReceived => "a request to watch must come through the mailbox of `bevy_remote`".into(),
+        }
+    }
+
+    /// What programs can tell the error by.
+    fn data(&self) -> Value {
+        match self {
+            Self::Params(_) => json!({ "reason": "Params" }),
+            Self::Expr(error) => place("expr", error),
+            Self::Name { param, error } => place(param, error),
+            Self::Run(ExprRunError::StepLimit { limit }) => json!({ "reason": "StepLimit", "limit": limit }),
+            Self::Run(ExprRunError::UnknownVariable { name }) => {
+                json!({ "reason": "UnknownVariable", "param": "vars", "variable": name })
+            }
+            Self::Run(ExprRunError::DeadEntity { name, .. }) => {
+                json!({ "reason": "DeadEntity", "param": "vars", "variable": name })
+            }
+            Self::Run(_) => json!({ "reason": "Run" }),
+            Self::Changed(_) => json!({ "reason": "Changed" }),
+            Self::Cursor => json!({ "reason": "Cursor", "param": "cursor" }),
+            Self::Pair(error) => json!({ "reason": reason(error) }),
+            Self::Value(_) => json!({ "reason": "Value", "param": "value" }),
+            Self::TooLarge { limit, .. } => json!({ "reason": "TooLarge", "limit": limit }),
+            Self::Unwritten(_) => json!({ "reason": "Unwritten" }),
+            Self::NotReceived => json!({ "reason": "NotReceived" }),
+        }
+    }
+}
+
+impl From<RemoteError> for BrpError {
+    fn from(error: RemoteError) -> Self {
+        Self { code: error.code(), message: error.message(), data: Some(error.data()) }
+    }
+}
+
+/// Where a text is wrong, and how.
+fn place(param: &str, error: &ExprError) -> Value {
+    let range = error.range();
+    json!({
+        "reason": format!("{:?}", error.kind()),
+        "param": param,
+        "line": error.line(),
+        "column": error.column(),
+        "start": range.start,
+        "end": range.end,
+        "found": error.found(),
+        "message": error.message(),
+        "suggestion": error.suggestion(),
+        "help": error.help(),
+    })
+}
+
+/// The rule that a pair breaks, in a word.
+fn reason(error: &InsertPairError) -> &'static str {
+    match error {
+        InsertPairError::Dead { .. } => "Dead",
+        InsertPairError::Wildcard { .. } => "Wildcard",
+        InsertPairError::Cycle { .. } => "Cycle",
+        InsertPairError::Final { .. } => "Final",
+        InsertPairError::InsidePrefab { .. } => "InsidePrefab",
+        InsertPairError::NotOneOf { .. } => "NotOneOf",
+        InsertPairError::WrongValueType { .. } => "WrongValueType",
+        InsertPairError::UnexpectedValue { .. } => "UnexpectedValue",
+        InsertPairError::MissingValue { .. } => "MissingValue",
+        InsertPairError::Refused { .. } => "Refused",
+        InsertPairError::Exclusive { .. } => "Exclusive",
+        InsertPairError::Constraint(_) => "Constraint",
+        InsertPairError::SameKey { .. } => "SameKey",
+        InsertPairError::SelfReference { .. } => "SelfReference",
+        InsertPairError::ValuesRemoved { .. } => "ValuesRemoved",
+        InsertPairError::StoreRemoved { .. } => "StoreRemoved",
+        InsertPairError::Traits(_) => "Traits",
+    }
+}

@@ -1,0 +1,240 @@
+//! Rows and pairs as JSON, within a number of bytes.
+
+use super::error::RemoteError;
+use crate::{
+    expr::{Row, RowSerializer, WrittenNames, bits},
+    relation::ReflectedData,
+    system_param::any_pair_value,
+};
+use bevy_ecs::{entity::Entity, world::World};
+use bevy_reflect::{
+    PartialReflect, ReflectFromPtr, TypeRegistry,
+    serde::{ReflectSerializer, TypedReflectSerializer},
+};
+use core::any::Any;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+use std::{
+    io::{self, Write},
+    string::{String, ToString},
+    vec::Vec,
+};
+
+/// A buffer that takes so many bytes.
+struct Bounded {
+    bytes: Vec<u8>,
+    max: usize,
+    is_full: bool,
+}
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + bytes.len() > self.max {
+            self.is_full = true;
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Why something is not written.
+enum Unwritten {
+    TooLarge,
+    Failed(String),
+}
+
+/// What becomes of a result when there is no room for a part.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoRoom {
+    /// It ends before it, unless that is the first part.
+    End,
+    /// The values of the part are left out.
+    LeaveOut,
+}
+
+/// Writes the parts of a result.
+pub(super) struct ResultWriter<'a> {
+    pub(super) world: &'a World,
+    pub(super) types: &'a TypeRegistry,
+    limit: usize,
+    left: usize,
+    is_empty: bool,
+}
+
+impl<'a> ResultWriter<'a> {
+    /// For a result of so many bytes.
+    pub(super) fn new(world: &'a World, types: &'a TypeRegistry, limit: usize) -> Self {
+        Self { world, types, limit, left: limit, is_empty: true }
+    }
+
+    pub(super) fn names(&self) -> WrittenNames<'a> {
+        WrittenNames::new(self.world, self.types)
+    }
+
+    fn try_write(&mut self, part: &impl Serialize) -> Result<Value, Unwritten> {
+        let mut buffer = Bounded { bytes: Vec::new(), max: self.left, is_full: false };
+        if let Err(error) = serde_json::to_writer(&mut buffer, part) {
+            let failed = || Unwritten::Failed(error.to_string());
+            return Err(if buffer.is_full { Unwritten::TooLarge } else { failed() });
+        }
+        // What cannot be read could not be read by the client either: it is nested too deeply.
+        let read = serde_json::from_slice(&buffer.bytes);
+        let value = read.map_err(|error| Unwritten::Failed(error.to_string()))?;
+        self.left -= buffer.bytes.len();
+        self.is_empty = false;
+        Ok(value)
+    }
+
+    /// Writes a part; without its values, if these cannot be written. `None` if the result is to end before it.
+    fn write(
+        &mut self,
+        full: Option<impl Serialize>,
+        without_values: impl Serialize,
+        no_room: NoRoom,
+    ) -> Result<Option<Value>, RemoteError> {
+        let ends = no_room == NoRoom::End && !self.is_empty;
+        let why = match full.map(|full| self.try_write(&full)) {
+            Some(Ok(value)) => return Ok(Some(value)),
+            Some(Err(Unwritten::TooLarge)) if ends => return Ok(None),
+            Some(Err(Unwritten::TooLarge)) => Some("they take more bytes than a result may have".into()),
+            Some(Err(Unwritten::Failed(why))) => Some(why),
+            None => None,
+        };
+        match (self.try_write(&without_values), why) {
+            (Ok(Value::Object(mut part)), Some(why)) => {
+                part.insert("values_error".into(), why.into());
+                Ok(Some(Value::Object(part)))
+            }
+            (Ok(value), _) => Ok(Some(value)),
+            (Err(Unwritten::TooLarge), _) if ends => Ok(None),
+            (Err(Unwritten::TooLarge), _) => Err(RemoteError::TooLarge {
+                what: "the size of the result in bytes",
+                limit: self.limit as u64,
+            }),
+            (Err(Unwritten::Failed(why)), _) => Err(RemoteError::Unwritten(why)),
+        }
+    }
+
+    /// A row, with the bits of its entities.
+    pub(super) fn row(
+        &mut self,
+        row: Row<'_>,
+        values: bool,
+        no_room: NoRoom,
+    ) -> Result<Option<Value>, RemoteError> {
+        let full = RowWithEntities { row: RowSerializer::new(row, self.types), entities: entities(row) };
+        let row = full.row.without_values();
+        let without_values = RowWithEntities { row, entities: full.entities.clone() };
+        self.write(values.then_some(full), without_values, no_room)
+    }
+
+    /// What is left to tell of a row that is gone.
+    pub(super) fn gone_row(&mut self, row: Row<'_>) -> Result<Value, RemoteError> {
+        let gone = Entities { entities: entities(row) };
+        let written = self.write(None::<()>, gone, NoRoom::LeaveOut)?;
+        Ok(written.unwrap_or_default())
+    }
+
+    /// A pair of an entity, with the name of its other end under `key`.
+    pub(super) fn pair(
+        &mut self,
+        [source, relation, target]: [Entity; 3],
+        key: &'static str,
+        values: bool,
+    ) -> Result<Option<Value>, RemoteError> {
+        let names = self.names();
+        let other = if key == "source" { source } else { target };
+        let mut pair = WrittenPair {
+            relation: names.entity(relation),
+            other: (key, names.entity(other)),
+            entities: Map::from_iter([
+                ("relation".into(), bits(relation).into()),
+                (key.into(), bits(other).into()),
+            ]),
+            value: None,
+        };
+        let without_value = pair.clone();
+        if values && let Some(value) = any_pair_value(self.world, source, relation, target) {
+            pair.value = PairValue::new(value, self.types, names);
+        }
+        self.write(values.then_some(pair), without_value, NoRoom::End)
+    }
+}
+
+/// `$this` and the variables of a row by their bits.
+fn entities(row: Row<'_>) -> Map<String, Value> {
+    let this = row.this().map(|this| ("this", Some(this)));
+    let entities = this.into_iter().chain(row.vars());
+    entities.map(|(name, entity)| (name.into(), entity.map(bits).into())).collect()
+}
+
+#[derive(Serialize)]
+struct Entities {
+    entities: Map<String, Value>,
+}
+
+#[derive(Serialize)]
+struct RowWithEntities<'a> {
+    #[serde(flatten)]
+    row: RowSerializer<'a>,
+    entities: Map<String, Value>,
+}
+
+#[derive(Clone)]
+struct WrittenPair<'a> {
+    relation: String,
+    other: (&'static str, String),
+    entities: Map<String, Value>,
+    value: Option<PairValue<'a>>,
+}
+
+impl Serialize for WrittenPair<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeMap;
+        let mut pair = serializer.serialize_map(None)?;
+        pair.serialize_entry("relation", &self.relation)?;
+        pair.serialize_entry(self.other.0, &self.other.1)?;
+        pair.serialize_entry("entities", &self.entities)?;
+        if let Some(value) = &self.value {
+            pair.serialize_entry("value", value)?;
+        }
+        pair.end()
+    }
+}
+
+/// The value of a pair.
+#[derive(Clone, Copy)]
+struct PairValue<'a> {
+    value: &'a dyn PartialReflect,
+    /// With the path of its type, which the relation does not say.
+    is_typed: bool,
+    types: &'a TypeRegistry,
+    names: WrittenNames<'a>,
+}
+
+impl<'a> PairValue<'a> {
+    /// `None` if its type is not registered.
+    fn new(value: &'a dyn Any, types: &'a TypeRegistry, names: WrittenNames<'a>) -> Option<Self> {
+        if let Some(ReflectedData(value)) = value.downcast_ref() {
+            return Some(Self { value: &**value, is_typed: true, types, names });
+        }
+        let reflect = types.get_type_data::<ReflectFromPtr>(value.type_id())?;
+        let value = reflect.as_reflect(value)?.as_partial_reflect();
+        Some(Self { value, is_typed: false, types, names })
+    }
+}
+
+impl Serialize for PairValue<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { value, types, names, .. } = self;
+        match self.is_typed {
+            true => ReflectSerializer::with_processor(*value, types, names).serialize(serializer),
+            false => TypedReflectSerializer::with_processor(*value, types, names).serialize(serializer),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What requests ask for.
+
+use super::{RemoteLimits, error::RemoteError};
+use crate::{
+    expr::NamedElement,
+    id::Slot,
+    ops::{entity_of_type_id, use_store},
+};
+use bevy_ecs::{entity::Entity, world::World};
+use core::fmt;
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, Error, Visitor},
+};
+use serde_json::{Map, Value};
+use std::{
+    collections::BTreeMap,
+    format,
+    string::{String, ToString},
+};
+
+/// Reads the parameters of a request: an object, or nothing.
+pub(super) fn read<P: DeserializeOwned>(params: Option<Value>) -> Result<P, RemoteError> {
+    let params = match params {
+        None | Some(Value::Null) => Value::Object(Map::new()),
+        Some(params @ Value::Object(_)) => params,
+        Some(_) => return Err(RemoteError::Params("the parameters must be an object".into())),
+    };
+    serde_json::from_value(params).map_err(|error| RemoteError::Params(error.to_string()))
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListParams {
+    #[serde(default)]
+    pub(super) offset: usize,
+    pub(super) limit: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PairsParams {
+    pub(super) entity: EntityText,
+    pub(super) direction: Option<Direction>,
+    pub(super) relation: Option<EntityText>,
+    #[serde(default = "yes")]
+    pub(super) values: bool,
+    #[serde(default)]
+    pub(super) offset: usize,
+    pub(super) limit: Option<usize>,
+}
+
+/// Which end of its pairs an entity is.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Direction {
+    AsSource,
+    AsTarget,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct QueryParams {
+    pub(super) expr: String,
+    #[serde(default)]
+    pub(super) vars: BTreeMap<String, EntityText>,
+    #[serde(default = "yes")]
+    pub(super) values: bool,
+    pub(super) steps: Option<u64>,
+    pub(super) offset: Option<usize>,
+    pub(super) cursor: Option<String>,
+    pub(super) limit: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ExplainParams {
+    pub(super) expr: String,
+    #[serde(default)]
+    pub(super) vars: BTreeMap<String, EntityText>,
+    pub(super) steps: Option<u64>,
+    #[serde(default)]
+    pub(super) run: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WatchParams {
+    pub(super) expr: String,
+    #[serde(default)]
+    pub(super) vars: BTreeMap<String, EntityText>,
+    #[serde(default = "yes")]
+    pub(super) values: bool,
+    pub(super) steps: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct InsertParams {
+    pub(super) source: EntityText,
+    pub(super) relation: EntityText,
+    pub(super) target: EntityText,
+    #[serde(default, deserialize_with = "given")]
+    pub(super) value: Option<Value>,
+}
+
+/// `null` is a value, too.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RemoveParams {
+    pub(super) source: EntityText,
+    pub(super) relation: EntityText,
+    pub(super) target: EntityText,
+}
+
+/// How a request names an entity: as an expression does.
+pub(super) struct EntityText(String);
+
+impl<'de> Deserialize<'de> for EntityText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Named;
+
+        impl Visitor<'_> for Named {
+            type Value = EntityText;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an entity, by its name or its bits")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<EntityText, E> {
+                Ok(EntityText(text.into()))
+            }
+
+            fn visit_u64<E: Error>(self, bits: u64) -> Result<EntityText, E> {
+                Ok(EntityText(format!("#{bits}")))
+            }
+        }
+
+        deserializer.deserialize_any(Named)
+    }
+}
+
+impl EntityText {
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What is named, as the element of a pair; the children of `scope` come first.
+    pub(super) fn slot(
+        &self,
+        world: &mut World,
+        param: &str,
+        scope: Option<Entity>,
+    ) -> Result<Slot, RemoteError> {
+        use_store(world);
+        let named = NamedElement::find(world, &self.0, scope);
+        match named.map_err(|error| RemoteError::Name { param: param.into(), error })? {
+            NamedElement::Entity(entity) => Ok(Slot::Entity(entity)),
+            NamedElement::Type(type_id) => Ok(Slot::Entity(entity_of_type_id(world, type_id))),
+            NamedElement::Wildcard(slot) => Ok(slot),
+        }
+    }
+
+    /// The entity that is named.
+    pub(super) fn entity(
+        &self,
+        world: &mut World,
+        param: &str,
+        scope: Option<Entity>,
+    ) -> Result<Entity, RemoteError> {
+        let slot = self.slot(world, param, scope)?;
+        let wildcard = || RemoteError::Params(format!("`{param}` must be one entity, not a wildcard"));
+        slot.entity().ok_or_else(wildcard)
+    }
+}
+
+/// How many rows a request asks for.
+pub(super) fn rows(limit: Option<usize>, limits: &RemoteLimits) -> Result<usize, RemoteError> {
+    match limit {
+        None => Ok(limits.rows.max(1)),
+        Some(0) => Err(RemoteError::Params("`limit` must be at least 1".into())),
+        Some(limit) if limit > limits.rows.max(1) => {
+            Err(RemoteError::TooLarge { what: "`limit`", limit: limits.rows.max(1) as u64 })
+        }
+        Some(limit) => Ok(limit),
+    }
+}
+
+/// How many steps a request may take.
+pub(super) fn steps(steps: Option<u64>, limits: &RemoteLimits) -> Result<u64, RemoteError> {
+    match steps {
+        None => Ok(limits.steps),
+        Some(steps) if steps > limits.steps => {
+            Err(RemoteError::TooLarge { what: "`steps`", limit: limits.steps })
+        }
+        Some(steps) => Ok(steps),
+    }
+}

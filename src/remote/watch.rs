@@ -1,0 +1,216 @@
+//! Watching the rows of expressions.
+//!
+//! `bevy_remote` calls the method of a watching request in each frame with the parameters alone, so that a method cannot
+//! tell two requests with the same parameters apart, nor see that a client is gone. Therefore requests to watch rows are
+//! taken out of its mailbox before it looks into it. Each keeps a live expression and its own way to answer.
+
+use super::{
+    RemoteLimits, WATCH_METHOD,
+    error::RemoteError,
+    json::{NoRoom, ResultWriter},
+    limits_of,
+    params::{self, WatchParams},
+    read,
+};
+use crate::{
+    expr::{ExprRunError, Row, VarId},
+    live::LiveExpr,
+};
+use async_channel::{Receiver, Sender};
+use bevy_ecs::{entity::Entity, resource::Resource, world::World};
+use bevy_platform::time::Instant;
+use bevy_remote::{BrpMessage, BrpReceiver, BrpResult};
+use serde::Serialize;
+use serde_json::Value;
+use std::{
+    borrow::ToOwned,
+    collections::VecDeque,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+/// The requests that are being answered, and where further ones come from.
+#[derive(Resource, Default)]
+pub(super) struct Watches {
+    mailbox: Option<Mailbox>,
+    /// Those that have waited longest first.
+    active: VecDeque<Watch>,
+}
+
+/// Stands between the transports and the methods of `bevy_remote`.
+struct Mailbox {
+    incoming: Receiver<BrpMessage>,
+    /// To the methods.
+    passed_on: Sender<BrpMessage>,
+    /// Where the methods get them.
+    taken: Receiver<BrpMessage>,
+}
+
+/// A request to watch rows.
+struct Watch {
+    sender: Sender<BrpResult>,
+    expr: LiveExpr,
+    /// Rows are left out in which these differ.
+    vars: Vec<(VarId, Entity)>,
+    values: bool,
+    /// Number of rows that the client has.
+    rows: usize,
+    /// When it was brought up to date last.
+    updated: Option<Instant>,
+}
+
+/// A message to a client that watches.
+#[derive(Serialize)]
+struct Moved {
+    /// In the first message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variables: Option<Vec<String>>,
+    entered: Vec<Value>,
+    left: Vec<Value>,
+}
+
+/// Receives requests: starts watching, and hands the others on.
+pub(super) fn receive(world: &mut World) {
+    let limits = limits_of(world);
+    stand_between(world, limits.requests_per_frame.max(1));
+    for _ in 0..limits.requests_per_frame.max(1) {
+        let Some(mailbox) = world.get_resource::<Watches>().and_then(|watches| watches.mailbox.as_ref())
+        else {
+            return;
+        };
+        // What the methods have not looked at yet comes first.
+        if mailbox.passed_on.is_full() {
+            return;
+        }
+        let Ok(message) = mailbox.incoming.try_recv() else { return };
+        if message.method != WATCH_METHOD {
+            // There is room, and the other end is kept.
+            let _ = mailbox.passed_on.try_send(message);
+            continue;
+        }
+        let BrpMessage { params, sender, .. } = message;
+        match start(world, &limits, params, sender.clone()) {
+            Ok(watch) => world.get_resource_or_init::<Watches>().active.push_back(watch),
+            Err(error) => answer(&sender, Err(error)),
+        }
+    }
+}
+
+/// Has transports send to this module, and the methods receive from it.
+fn stand_between(world: &mut World, capacity: usize) {
+    let Some(receiver) = world.get_resource::<BrpReceiver>() else { return };
+    let mailbox = world.get_resource::<Watches>().and_then(|watches| watches.mailbox.as_ref());
+    if mailbox.is_some_and(|mailbox| mailbox.taken.same_channel(receiver)) {
+        return;
+    }
+    let incoming: Receiver<BrpMessage> = Receiver::clone(receiver);
+    let (passed_on, taken) = async_channel::bounded(capacity);
+    world.get_resource_or_init::<Watches>().mailbox =
+        Some(Mailbox { incoming, passed_on, taken: taken.clone() });
+    if let Some(mut receiver) = world.get_resource_mut::<BrpReceiver>() {
+        **receiver = taken;
+    }
+}
+
+/// Answers a client, which may be gone by now.
+fn answer(sender: &Sender<BrpResult>, result: Result<Value, RemoteError>) {
+    let _ = sender.try_send(result.map_err(Into::into));
+}
+
+fn start(
+    world: &mut World,
+    limits: &RemoteLimits,
+    params: Option<Value>,
+    sender: Sender<BrpResult>,
+) -> Result<Watch, RemoteError> {
+    let params: WatchParams = params::read(params)?;
+    let mut watches = world.get_resource_or_init::<Watches>();
+    watches.active.retain(|watch| !watch.sender.is_closed());
+    if watches.active.len() >= limits.watches {
+        return Err(RemoteError::TooLarge { what: "the number of watches", limit: limits.watches as u64 });
+    }
+    let steps = params::steps(params.steps, limits)?;
+    let mut expr = read::parse(&params.expr, limits)?.live(world)?;
+    expr.set_step_limit(Some(steps));
+    expr.track_moves();
+    let vars = read::vars(world, &params.vars)?.into_iter().map(|(name, entity)| {
+        let unknown = || ExprRunError::UnknownVariable { name: name.clone() };
+        Ok((expr.var_id(&name).ok_or_else(unknown)?, entity))
+    });
+    let vars = vars.collect::<Result<_, RemoteError>>()?;
+    Ok(Watch { sender, expr, vars, values: params.values, rows: 0, updated: None })
+}
+
+/// Brings watched rows up to date, those that have waited longest first, until the time of the frame is used up.
+pub(super) fn update(world: &mut World) {
+    let Some(mut watches) = world.get_resource_mut::<Watches>() else { return };
+    if watches.active.is_empty() {
+        return;
+    }
+    // Observers of others run meanwhile.
+    let mut active = core::mem::take(&mut watches.active);
+    let limits = limits_of(world);
+    let start = Instant::now();
+    for _ in 0..active.len() {
+        let Some(mut watch) = active.pop_front() else { break };
+        if watch.sender.is_closed() {
+            continue;
+        }
+        let now = Instant::now();
+        let is_due = watch.updated.is_none_or(|updated| now - updated >= limits.watch_interval);
+        // A client that does not read gets all changes at once when it does.
+        if is_due && !watch.sender.is_full() {
+            match watch.update(world, &limits, now) {
+                Ok(Some(message)) => answer(&watch.sender, Ok(message)),
+                Ok(None) => {}
+                Err(error) => {
+                    answer(&watch.sender, Err(error));
+                    continue;
+                }
+            }
+        }
+        active.push_back(watch);
+        if start.elapsed() >= limits.watch_time {
+            break;
+        }
+    }
+    let mut watches = world.get_resource_or_init::<Watches>();
+    active.append(&mut watches.active);
+    watches.active = active;
+}
+
+impl Watch {
+    fn update(
+        &mut self,
+        world: &mut World,
+        limits: &RemoteLimits,
+        now: Instant,
+    ) -> Result<Option<Value>, RemoteError> {
+        self.expr.update(world)?;
+        let is_first = self.updated.replace(now).is_none();
+        let types = read::types_of(world);
+        let types = types.read();
+        let mut writer = ResultWriter::new(world, &types, limits.bytes);
+        let is_meant =
+            |row: &Row<'_>| self.vars.iter().all(|&(var, entity)| row.var_by_id(var) == Some(entity));
+        let mut left = Vec::new();
+        for row in self.expr.left(world)?.filter(is_meant) {
+            left.push(writer.gone_row(row)?);
+        }
+        let kept = self.rows.saturating_sub(left.len());
+        let mut entered = Vec::new();
+        for row in self.expr.entered(world)?.filter(is_meant) {
+            if kept + entered.len() >= limits.rows {
+                return Err(RemoteError::TooLarge { what: "the number of rows", limit: limits.rows as u64 });
+            }
+            entered.extend(writer.row(row, self.values, NoRoom::LeaveOut)?);
+        }
+        self.rows = kept + entered.len();
+        if !is_first && entered.is_empty() && left.is_empty() {
+            return Ok(None);
+        }
+        let variables = is_first.then(|| self.expr.variables().map(ToOwned::to_owned).collect());
+        let message = serde_json::to_value(Moved { variables, entered, left });
+        message.map(Some).map_err(|error| RemoteError::Unwritten(error.to_string()))
+    }
+}

@@ -1,0 +1,171 @@
+//! Methods that change.
+
+use crate::common::*;
+use bevy_ecs::prelude::*;
+use bevy_relations::prelude::*;
+use bevy_relations_remote::{Carries, DockedTo, Likes, PartOf, Trusts};
+
+fn insert(source: &str, relation: &str, target: &str) -> Value {
+    json!({ "source": source, "relation": relation, "target": target })
+}
+
+#[test]
+fn a_pair_is_inserted_with_all_that_its_traits_ask_for() {
+    let mut app = app();
+    let [kite, earth, mars] = ["Kite", "Sol.Earth", "Sol.Mars"].map(|path| entity(&app, path));
+    let answer = call(&mut app, "relations.insert", insert("Kite", "DockedTo", "Sol.Mars")).unwrap();
+    assert_eq!(answer["existed"], false);
+    assert_eq!((&answer["source"], &answer["target"]), (&json!(bits(kite)), &json!(bits(mars))));
+    assert!(app.world().has_pair::<DockedTo>(kite, mars) && !app.world().has_pair::<DockedTo>(kite, earth));
+    let again = call(&mut app, "relations.insert", insert("Kite", "DockedTo", "Sol.Mars")).unwrap();
+    assert_eq!(again["existed"], true);
+
+    // A relation of run time, and Bevy's own.
+    let trades = app.world_mut().spawn_relation("Trades", RelationTraits::new().symmetric()).unwrap();
+    app.world_mut().entity_mut(trades).insert(Name::new("Trades"));
+    call(&mut app, "relations.insert", insert("Sol.Earth", "Trades", "Sol.Mars")).unwrap();
+    assert!(app.world().has_pair_by_id(mars, (trades, earth)));
+    call(&mut app, "relations.insert", insert("Kite", "ChildOf", "Sol")).unwrap();
+    assert_eq!(app.world().lookup("Sol.Kite"), Ok(kite));
+    app.world().check_pairs().unwrap();
+}
+
+#[test]
+fn a_value_is_read_by_reflection_with_entities_by_name() {
+    let mut app = app();
+    let [kite, swan, mars] = ["Kite", "Swan", "Sol.Mars"].map(|path| entity(&app, path));
+    let mut with = |value: Value| {
+        let mut params = insert("Kite", "Carries", "Sol.Mars");
+        params["value"] = value;
+        call(&mut app, "relations.insert", params).map(|_| ())
+    };
+    with(json!({ "tons": 1.5, "buyer": "Swan" })).unwrap();
+    with(json!({ "tons": 2.0, "buyer": bits(swan) })).unwrap();
+    with(json!({ "tons": 3.0, "buyer": swan.to_bits() })).unwrap();
+    let value = app.world().pair_value::<Carries>(kite, mars);
+    assert_eq!(value, Some(&Carries { tons: 3.0, buyer: Some(swan) }));
+    // What is written is read again.
+    let pairs = json!({ "entity": "Kite", "relation": "Carries", "direction": "as_source" });
+    let pairs = call(&mut app, "relations.pairs", pairs).unwrap();
+    let mut back = insert("Swan", "Carries", "Sol.Mars");
+    back["value"] = pairs["as_source"]["pairs"][1]["value"].clone();
+    call(&mut app, "relations.insert", back).unwrap();
+    assert_eq!(app.world().pair_value::<Carries>(swan, mars), app.world().pair_value::<Carries>(kite, mars));
+}
+
+#[test]
+fn what_the_rules_refuse_changes_nothing() {
+    let mut app = app();
+    call(&mut app, "relations.insert", insert("Kite", "PartOf", "Swan")).unwrap();
+    let check = |app: &mut bevy_app::App, params: Value, expected: &str| {
+        let error = refused(app, "relations.insert", params);
+        assert_eq!(reason(&error), (error_codes::REFUSED, expected), "{}", error.message);
+        error.message
+    };
+    let message = check(&mut app, insert("Swan", "PartOf", "Kite"), "Cycle");
+    assert!(message.contains("Kite") && message.contains("Swan"), "{message}");
+    check(&mut app, insert("Swan", "IsA", "Planet"), "Final");
+    check(&mut app, insert("Swan", "Carries", "Kite"), "MissingValue");
+    let with = |relation: &str, value: Value| {
+        let mut params = insert("Swan", relation, "Kite");
+        params["value"] = value;
+        params
+    };
+    check(&mut app, with("Trusts", json!({ "percent": 101 })), "Refused");
+    // Values that are none, or not for this pair.
+    check(&mut app, with("Likes", json!({})), "Value");
+    check(&mut app, with("Likes", json!(null)), "Value");
+    check(&mut app, with("DockedTo", json!(1)), "Value");
+    check(&mut app, with("ChildOf", json!("Sol")), "Value");
+    for value in [
+        json!(null),
+        json!(7),
+        json!([]),
+        json!({}),
+        json!({ "tons": 1.0 }),
+        json!({ "tons": "heavy", "buyer": null }),
+        json!({ "tons": 1.0, "buyer": "Nobody" }),
+        json!({ "tons": 1.0, "buyer": "*" }),
+        json!({ "tons": 1.0, "buyer": 0 }),
+        json!({ "tons": 1.0, "buyer": null, "color": "red" }),
+        json!({ "percent": 300 }),
+    ] {
+        let params = with("Carries", value.clone());
+        match call(&mut app, "relations.insert", params.clone()) {
+            Err(_) => drop(check(&mut app, params, "Value")),
+            // Reflection takes what is missing from nowhere, and leaves what it does not know.
+            Ok(_) => panic!("{value}"),
+        }
+    }
+    let kite = entity(&app, "Kite");
+    assert!(!app.world().pairs::<Trusts>().has_any(entity(&app, "Swan")));
+    assert_eq!(app.world().pairs::<PartOf>().source_count(kite), 0);
+}
+
+#[test]
+fn pairs_are_removed_one_by_one_or_by_wildcards() {
+    let mut app = app();
+    let mut remove = |source: &str, relation: &str, target: &str| {
+        call(&mut app, "relations.remove", insert(source, relation, target)).unwrap()["removed"].clone()
+    };
+    assert_eq!(remove("Kite", "Likes", "Swan"), 0);
+    assert_eq!(remove("Kite", "DockedTo", "Sol.Earth"), 1);
+    assert_eq!(remove("Kite", "DockedTo", "Sol.Earth"), 0);
+    assert_eq!(remove("Kite", "Carries", "*"), 1);
+    assert_eq!(remove("Swan", "*", "Kite"), 1);
+    assert_eq!(remove("Sol.Earth", "*", "*"), 1);
+    assert!(app.world().lookup("Earth").is_ok());
+    app.world().check_pairs().unwrap();
+}
+
+#[test]
+fn a_dead_or_unknown_entity_is_named_with_its_parameter() {
+    let mut app = app();
+    let dead = app.world_mut().spawn_empty().id();
+    app.world_mut().despawn(dead);
+    let dead = bits(dead);
+    for method in ["relations.insert", "relations.remove"] {
+        for name in [&*dead, "Nobody", "Sol.Nobody", "#0", "#18446744073709551615"] {
+            for (param, [source, relation, target]) in [
+                ("source", [name, "Likes", "Kite"]),
+                ("relation", ["Kite", name, "Swan"]),
+                ("target", ["Kite", "Likes", name]),
+            ] {
+                let error = refused(&mut app, method, insert(source, relation, target));
+                assert_eq!(error.code, bevy_codes::ENTITY_NOT_FOUND, "{}", error.message);
+                assert_eq!(error.data.as_ref().unwrap()["param"], param);
+            }
+        }
+    }
+    let error = refused(&mut app, "relations.pairs", json!({ "entity": dead }));
+    assert_eq!(error.code, bevy_codes::ENTITY_NOT_FOUND);
+    // A suggestion, as for expressions.
+    let error = refused(&mut app, "relations.insert", insert("Kitt", "Likes", "Swan"));
+    assert_eq!(error.data.unwrap()["suggestion"], "Kite");
+}
+
+#[test]
+fn an_observer_that_despawns_the_source_does_no_harm() {
+    let mut app = app();
+    app.world_mut().add_observer(|event: On<PairInserted<Likes>>, mut commands: Commands| {
+        commands.entity(event.event_target()).despawn();
+    });
+    call(&mut app, "relations.insert", insert("Kite", "Likes", "Swan")).unwrap();
+    assert!(app.world().lookup("Kite").is_err());
+    app.world().check_pairs().unwrap();
+}
+
+#[test]
+fn methods_work_again_after_all_pairs_or_resources_were_cleared() {
+    let mut app = app();
+    app.world_mut().clear_pairs();
+    let pairs = call(&mut app, "relations.pairs", json!({ "entity": "Kite" })).unwrap();
+    assert_eq!(pairs["as_source"]["total"], 0);
+    call(&mut app, "relations.insert", insert("Kite", "Likes", "Swan")).unwrap();
+    let rows = call(&mut app, "relations.query", json!({ "expr": "(Likes, *)" })).unwrap();
+    assert_eq!(names(&rows["rows"]), ["Kite"]);
+    // Without the limits, those by default hold.
+    app.world_mut().remove_resource::<RemoteLimits>();
+    let error = refused(&mut app, "relations.query", json!({ "expr": "Ship", "limit": 1001 }));
+    assert_eq!(reason(&error), (error_codes::LIMIT, "TooLarge"));
+}
