@@ -148,7 +148,8 @@ pub mod __private {
             OnInstantiate, OnLastSource, OnMissing, OnSourceDespawn, PairContext, PairRefusal, Probe,
             ProbeClone, ProbeCloneFallback, ProbeDefault, ProbeDefaultFallback, ProbeEq, ProbeEqFallback,
             ProbeFromStr, ProbeFromStrFallback, ProbeVariants, ProbeVariantsFallback, RelationHint,
-            RelationInfo, RelationIsNotAComponent, StoredRelation, TraitsError, TraversableRelation,
+            RelationInfo, RelationIsNotAComponent, RelationStorage, StoredRelation, TraitsError,
+            TraversableRelation,
         },
     };
     pub use bevy_ecs::{

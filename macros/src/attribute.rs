@@ -33,6 +33,7 @@ pub(crate) struct Choice {
     pub(crate) noun: &'static str,
     pub(crate) plural: &'static str,
     pub(crate) path: &'static str,
+    /// As they are written: some in quotes.
     pub(crate) variants: &'static [&'static str],
 }
 
@@ -59,6 +60,13 @@ const SOURCE_DESPAWN: Choice =
 const LAST_SOURCE: Choice =
     Choice { noun: "rule", plural: "rules", path: "OnLastSource", variants: &["Keep", "Despawn"] };
 
+const STORAGE: Choice = Choice {
+    noun: "storage",
+    plural: "values",
+    path: "RelationStorage",
+    variants: &["\"Store\"", "\"Table\""],
+};
+
 /// Every attribute, in the order of the table at the `Relation` trait.
 pub(crate) const ATTRIBUTES: &[Attribute] = &[
     flag("exclusive"),
@@ -82,6 +90,7 @@ pub(crate) const ATTRIBUTES: &[Attribute] = &[
     Attribute { name: "on_target_despawn", takes: Takes::Variant(&POLICY) },
     Attribute { name: "on_source_despawn", takes: Takes::Variant(&SOURCE_DESPAWN) },
     Attribute { name: "on_last_source", takes: Takes::Variant(&LAST_SOURCE) },
+    Attribute { name: "storage", takes: Takes::Variant(&STORAGE) },
     Attribute { name: "key", takes: Takes::FieldType },
     Attribute { name: "validate", takes: Takes::Function },
     flag("component"),

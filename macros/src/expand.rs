@@ -17,6 +17,14 @@ pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream
     let inserts = items.iter().any(|item| {
         item.name() == "on_missing" && matches!(&item.value, Value::Variant(_, rule) if rule == "Insert")
     });
+    let in_table = items.iter().any(|item| {
+        item.name() == "storage" && matches!(&item.value, Value::Variant(_, storage) if storage == "Table")
+    });
+    let in_table = in_table.then(|| {
+        quote!(
+            const IN_TABLE: bool = true;
+        )
+    });
     let facts = items.iter().filter(|item| item.name() != "component").map(|item| fact(item, input, inserts));
     let not_a_component = (!is_component).then(|| not_a_component(input));
     let validate = items.iter().find_map(|item| match &item.value {
@@ -47,6 +55,8 @@ pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream
         #[automatically_derived]
         impl #parameters ::bevy_relations::Relation for #ident #arguments #bounds {
             type Component = ();
+
+            #in_table
 
             fn traits() -> ::bevy_relations::RelationTraits {
                 ::bevy_relations::RelationTraits::new() #(#facts)*

@@ -239,7 +239,7 @@ fn assigned_variant(
     let variant = choice
         .find(&value.to_string(), attribute.name)
         .map_err(|message| Error::new_spanned(&value, message))?;
-    let variant = Ident::new(variant, value.span());
+    let variant = Ident::new(variant.trim_matches('"'), value.span());
     Ok((Value::Variant(choice, variant), quote!(= #value)))
 }
 

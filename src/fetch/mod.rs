@@ -31,7 +31,7 @@ pub(crate) use cursor_set::CursorSet;
 pub(crate) use cursor_state::CursorState;
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use reflected::{KnownTicks, ReadRights, ReflectCursor};
-pub(crate) use rows::{RowHint, StorageEntities, StorageRows, table_entities, table_row};
+pub(crate) use rows::{RowHint, StorageEntities, StorageRows, has_column, table_entities, table_row};
 pub use shared::SharedData;
 pub(crate) use slices::{table_slice, table_slice_mut};
 pub(crate) use writer::{LentWriter, Writer};

@@ -2,6 +2,7 @@
 
 use bevy_ecs::{
     archetype::ArchetypeEntity,
+    component::ComponentId,
     entity::Entity,
     storage::{Table, TableId, TableRow},
     world::unsafe_world_cell::UnsafeWorldCell,
@@ -53,6 +54,13 @@ pub(crate) fn table_entities(world: UnsafeWorldCell<'_>, table: TableId) -> &[En
     // SAFETY: only the structure of the tables is looked at here.
     let tables = unsafe { &world.storages().tables };
     tables.get(table).map_or(&[][..], Table::entities)
+}
+
+/// Whether the entities of a table have a component that is kept there.
+pub(crate) fn has_column(world: UnsafeWorldCell<'_>, table: TableId, component: ComponentId) -> bool {
+    // SAFETY: only the structure of the tables is looked at here.
+    let tables = unsafe { &world.storages().tables };
+    tables.get(table).is_some_and(|table| table.has_column(component))
 }
 
 /// The entities of a table or an archetype.

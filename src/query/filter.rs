@@ -64,6 +64,9 @@ impl<R: Relation> ReadPairsFetch<'_, R> {
     /// Whether an entity that is alive has a target.
     #[inline]
     pub(super) fn is_source(&self, entity: Entity) -> bool {
+        if let Some(are_sources) = self.are_sources() {
+            return are_sources;
+        }
         match self.upward {
             Some(upward) => upward.target(entity).is_some(),
             None => self.index.is_some_and(|index| index.has_any(entity)),

@@ -8,6 +8,7 @@ mod descendants;
 mod down;
 mod entities;
 mod filter;
+mod first_target;
 mod inherited;
 mod macros;
 mod pair;

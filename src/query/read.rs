@@ -1,10 +1,9 @@
 //! What terms read: the pairs of a relation and their values.
 
-use super::macros::any_entity;
 use crate::{
     ops::relation_id,
     relation::Relation,
-    store::{PairData, PairStore, RelationIndex, Upward},
+    store::{PairData, PairStore, RelationIndex, TableComponent, Upward},
     traverse::{ChildrenAccess, RelationView, is_child_of},
 };
 use bevy_ecs::{
@@ -36,6 +35,10 @@ pub struct ReadPairsFetch<'w, R: Relation> {
     /// If the relation is exclusive. For entities that are alive.
     pub(super) upward: Option<Upward<'w>>,
     column: Option<&'w PairData<R>>,
+    /// With `storage = "Table"`: the component that sources have and nothing else, if it is up to date.
+    table: Option<TableComponent>,
+    /// Whether the entities of the table at hand are sources, as far as that component says.
+    are_sources: Option<bool>,
     pub(super) last_run: Tick,
     pub(super) this_run: Tick,
 }
@@ -77,6 +80,12 @@ impl<'w, R: Relation> ReadPairsFetch<'w, R> {
         PairValues { index: self.index, column: self.column }
     }
 
+    /// Whether all entities of the table at hand are sources, or none: as far as that is known.
+    #[inline]
+    pub(super) fn are_sources(&self) -> Option<bool> {
+        if R::IN_TABLE { self.are_sources } else { None }
+    }
+
     /// The first target of an entity that is alive.
     #[inline]
     pub(super) fn first_target(&self, source: Entity) -> Option<Entity> {
@@ -98,14 +107,42 @@ fn has_column<R: Relation>() -> bool {
     size_of::<R>() > 0 && TypeId::of::<R::Component>() == TypeId::of::<()>()
 }
 
-// SAFETY: no component of the entity at hand is accessed, so that neither access nor filters have to be declared for it.
-// The resources are read by `init_fetch` and as long as the fetch lives; `init_nested_access` declares both of
+// SAFETY: no component of the entity at hand is accessed, so that neither access nor filters have to be declared for it: which
+// components a table has is looked at, and not their values. The resources are read by `init_fetch` and as long as the fetch lives; `init_nested_access` declares both of
 // them. Test: `terms_refuse_what_writes_beside_them`.
 unsafe impl<R: Relation, const VALUES: bool> WorldQuery for ReadPairs<R, VALUES> {
     type Fetch<'w> = ReadPairsFetch<'w, R>;
     type State = ReadPairsState;
 
-    any_entity!();
+    const IS_DENSE: bool = true;
+
+    #[inline]
+    unsafe fn set_archetype<'w>(
+        fetch: &mut Self::Fetch<'w>,
+        state: &Self::State,
+        _: &'w Archetype,
+        table: &'w Table,
+    ) {
+        // SAFETY: the table is that of the archetype, and nothing in it is accessed.
+        unsafe { Self::set_table(fetch, state, table) }
+    }
+
+    #[inline]
+    unsafe fn set_table<'w>(fetch: &mut Self::Fetch<'w>, _: &Self::State, table: &'w Table) {
+        if R::IN_TABLE {
+            fetch.are_sources = fetch.table.map(|component| table.has_column(component.id()));
+        }
+    }
+
+    fn update_component_access(_: &Self::State, _: &mut FilteredAccess) {}
+
+    fn get_state(_: &Components) -> Option<Self::State> {
+        None
+    }
+
+    fn matches_component_set(_: &Self::State, _: &impl Fn(ComponentId) -> bool) -> bool {
+        true
+    }
 
     fn shrink_fetch<'long: 'short, 'short>(fetch: Self::Fetch<'long>) -> Self::Fetch<'short> {
         fetch
@@ -126,7 +163,9 @@ unsafe impl<R: Relation, const VALUES: bool> WorldQuery for ReadPairs<R, VALUES>
         let id = store.and_then(|store| store.registry().known::<R>());
         let index = store.zip(id).map(|(store, id)| store.relation(id));
         let upward = store.zip(id).and_then(|(store, id)| store.relation(id).upward(store.compares(id)));
-        ReadPairsFetch { store, index, upward, column: state.column.and_then(read), last_run, this_run }
+        let table = if R::IN_TABLE { index.and_then(RelationIndex::table_component) } else { None };
+        let column = state.column.and_then(read);
+        ReadPairsFetch { store, index, upward, column, table, are_sources: None, last_run, this_run }
     }
 
     fn init_nested_access(

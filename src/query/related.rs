@@ -95,6 +95,9 @@ unsafe fn is_related<R: Relation, F: QueryFilter + 'static>(
     if is_unit::<F>() {
         return pairs.is_source(entity);
     }
+    if pairs.are_sources() == Some(false) {
+        return false;
+    }
     // Of an exclusive relation there is one at most, and a list need not be looked for.
     let Some(upward) = pairs.upward else {
         // SAFETY: as the caller promises.

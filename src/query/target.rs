@@ -1,6 +1,7 @@
 //! The targets of an entity: [`Target`] and [`Targets`].
 
 use super::{
+    first_target::ReadFirstTarget,
     macros::{query_data, release_state},
     read::{PairValues, ReadPairs},
 };
@@ -75,6 +76,9 @@ pub struct Targets<R: Relation>(PhantomData<fn() -> R>);
 
 /// Pairs with their values. A relationship that is a component has its value on the entity at hand.
 type TargetReads<R> = (ReadPairs<R, true>, <R as Relation>::Component);
+
+/// [`TargetReads`] and, where tables have it, the first target.
+type FirstTargetReads<R> = (TargetReads<R>, ReadFirstTarget<R>);
 
 type State<R> = <TargetReads<R> as WorldQuery>::State;
 type Fetch<'w, R> = <TargetReads<R> as WorldQuery>::Fetch<'w>;
@@ -229,14 +233,18 @@ impl<R: Relation> fmt::Debug for TargetsItem<'_, R> {
 /// As for [`QueryData::fetch`].
 #[inline(always)]
 unsafe fn target<'w, R: Relation>(
-    state: &State<R>,
-    fetch: &mut Fetch<'w, R>,
+    (state, _): &<FirstTargetReads<R> as WorldQuery>::State,
+    (fetch, first): &mut <FirstTargetReads<R> as WorldQuery>::Fetch<'w>,
     source: Entity,
     row: TableRow,
 ) -> Option<TargetItem<'w, R>> {
-    let target = fetch.0.first_target(source)?;
+    // SAFETY: the row is one of the table at hand, as the caller promises.
+    let target = match unsafe { first.get(row) } {
+        Some(known) => known,
+        None => fetch.0.first_target(source),
+    };
     // SAFETY: as the caller promises.
-    Some(TargetItem { target, values: unsafe { ValuesOf::new(state, fetch, source, row) } })
+    Some(TargetItem { target: target?, values: unsafe { ValuesOf::new(state, fetch, source, row) } })
 }
 
 /// # Safety
@@ -257,7 +265,7 @@ unsafe fn targets<'w, R: Relation>(
 }
 
 query_data!(
-    [R: Relation] Target<R>, reads TargetReads<R>, prepare |_| (),
+    [R: Relation] Target<R>, reads FirstTargetReads<R>, prepare |_| (),
     item<'w, 's> TargetItem<'w, R>, fetch target, shrink |item| item, archetypal false
 );
 

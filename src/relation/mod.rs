@@ -18,6 +18,7 @@ mod keyed;
 mod name;
 mod policy;
 mod registry;
+mod storage;
 mod text;
 mod traits;
 
@@ -31,6 +32,7 @@ pub use error::{RelationPath, TraitConflict, TraitsError};
 pub use keyed::KeyedRelation;
 pub use name::{EntityName, RelationName};
 pub use policy::{CleanupPolicy, OnInstantiate, OnLastSource, OnSourceDespawn};
+pub use storage::RelationStorage;
 pub use text::ParseTraitsError;
 pub use traits::RelationTraits;
 
@@ -88,6 +90,7 @@ use bevy_ecs::{entity::Entity, query::ReadOnlyQueryData, world::World};
 /// | `on_target_despawn = Remove \| Despawn \| Refuse` | [`CleanupPolicy`] when a target goes |
 /// | `on_source_despawn = Keep \| DespawnTarget` | [`OnSourceDespawn`]: what happens to targets when their source goes |
 /// | `on_last_source = Keep \| Despawn` | [`OnLastSource`]: what happens to a target that loses its last source |
+/// | `storage = "Table"` | a component on the sources speeds up reading, see [`RelationStorage`] |
 /// | `key = Slot`, `key = Self` | at most one pair per source and key, which is the field of this type, or the value: [`KeyedRelation`] |
 /// | `validate = function` | [`Relation::validate`] |
 /// | `component` | the type is a [`Component`](bevy_ecs::component::Component) too, which has no bearing on its pairs; one that derives both and does not say so is refused with `type annotations needed` |
@@ -105,6 +108,10 @@ pub trait Relation: Send + Sync + Sized + 'static {
     /// Read access to values that live in a component of the source instead of the pair store.
     #[doc(hidden)]
     type Component: ReadOnlyQueryData + 'static;
+
+    /// Whether it is declared with `storage = "Table"`.
+    #[doc(hidden)]
+    const IN_TABLE: bool = false;
 
     /// The declared facts about this relation.
     fn traits() -> RelationTraits {

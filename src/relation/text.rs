@@ -1,8 +1,8 @@
 //! Relation traits as text: the words of `#[relation(..)]`.
 
 use super::{
-    CleanupPolicy, EndConstraint, OnInstantiate, OnLastSource, OnMissing, OnSourceDespawn, RelationTraits,
-    TraitConflict, short_name,
+    CleanupPolicy, EndConstraint, OnInstantiate, OnLastSource, OnMissing, OnSourceDespawn, RelationStorage,
+    RelationTraits, TraitConflict, short_name,
     traits::{IdRef, OneOf},
 };
 use alloc::{
@@ -121,6 +121,7 @@ const CHOICES: &[(&str, &[&str])] = &[
     ("on_target_despawn", POLICIES),
     ("on_source_despawn", &["Keep", "DespawnTarget"]),
     ("on_last_source", &["Keep", "Despawn"]),
+    ("storage", &["\"Store\"", "\"Table\""]),
 ];
 
 const POLICIES: &[&str] = &["Remove", "Despawn", "Refuse"];
@@ -245,6 +246,8 @@ fn set(
         }
         ("on_last_source", "Keep") => Ok(traits.on_last_source(OnLastSource::Keep)),
         ("on_last_source", "Despawn") => Ok(traits.on_last_source(OnLastSource::Despawn)),
+        ("storage", "\"Store\"") => Ok(traits.storage(RelationStorage::Store)),
+        ("storage", "\"Table\"") => Ok(traits.storage(RelationStorage::Table)),
         _ => {
             let nearest = spelling::nearest(word, values);
             Err(ParseTraitsError::UnknownValue { name, word: shorten(word), values, nearest })
@@ -290,6 +293,7 @@ impl fmt::Display for RelationTraits {
                 "on_last_source" => {
                     write!(f, "on_last_source = {:?}", self.on_last_source.unwrap_or_default())?;
                 }
+                "storage" => write!(f, "storage = \"{:?}\"", self.storage.unwrap_or_default())?,
                 "data" => match self.data {
                     Some(data) => write!(f, "data = {}", short_name(data.value_name()))?,
                     None => f.write_str(name)?,

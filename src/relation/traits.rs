@@ -2,7 +2,7 @@
 
 use super::{
     CleanupPolicy, ColumnRef, EndConstraint, KeyRef, OnInstantiate, OnLastSource, OnMissing, OnSourceDespawn,
-    Relation, TraitConflict, TraitsError,
+    Relation, RelationStorage, TraitConflict, TraitsError,
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -145,7 +145,8 @@ pub struct RelationTraits {
     pub(super) data: Option<ColumnRef>,
     /// Of which part of the values a source has each once.
     pub(super) key: Option<KeyRef>,
-    conflict: Option<TraitConflict>,
+    pub(super) storage: Option<RelationStorage>,
+    pub(super) conflict: Option<TraitConflict>,
 }
 
 macro_rules! flags {
@@ -395,6 +396,7 @@ impl RelationTraits {
         merge(&mut self.on_last_source, other.on_last_source, "on_last_source", conflict);
         merge(&mut self.data, other.data, "data", conflict);
         merge(&mut self.key, other.key, "key", conflict);
+        merge(&mut self.storage, other.storage, "storage", conflict);
         self.check()
     }
 
@@ -559,6 +561,7 @@ impl RelationTraits {
             (self.on_target_despawn.is_some(), "on_target_despawn"),
             (self.on_source_despawn.is_some(), "on_source_despawn"),
             (self.on_last_source.is_some(), "on_last_source"),
+            (self.storage.is_some(), "storage"),
             (self.data.is_some(), "data"),
             (self.key.is_some(), "key"),
         ];
@@ -567,7 +570,7 @@ impl RelationTraits {
 }
 
 /// Sets `slot`, or notes the conflict if it already holds another value.
-fn merge<T: PartialEq + Copy>(
+pub(super) fn merge<T: PartialEq + Copy>(
     slot: &mut Option<T>,
     new: Option<T>,
     name: &'static str,

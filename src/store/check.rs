@@ -51,6 +51,9 @@ pub enum Invariant {
     Cascade,
     /// The pairs of a Bevy relationship are those that its components say.
     Adopted,
+    /// With [`storage = "Table"`](crate::relation::RelationStorage::Table): the component of each source says what its first target is,
+    /// unless it is noted as still to be written; nothing else has it.
+    Table,
     /// The observers that the store depends on are there. If not, a user has despawned them, which is no bug: they come
     /// back with [`maintain_pairs`](crate::WorldPairExt::maintain_pairs).
     Watched,
@@ -114,6 +117,7 @@ impl PairStore {
             checker.journal()?;
             checker.roles(&is_marked)?;
             checker.adopted()?;
+            checker.table()?;
         }
         self.check_tags(world, &is_marked)?;
         self.check_columns(world, &rows)?;
@@ -328,6 +332,13 @@ impl Checker<'_> {
         match journal.and_then(|journal| journal.fault(|source, target| index.has(source, target))) {
             None => Ok(()),
             Some(change) => self.fail(Invariant::Journal, format_args!("{change:?} was not the last")),
+        }
+    }
+
+    fn table(&self) -> Result<(), PairInvariantError> {
+        match self.store.table_fault(self.id, self.world) {
+            None => Ok(()),
+            Some(entity) => self.fail(Invariant::Table, format_args!("the component of {entity} is wrong")),
         }
     }
 

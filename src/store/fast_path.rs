@@ -43,6 +43,10 @@ impl FastPathFlags {
 
     /// What a relation allows. One that has lost its entity has to get another first.
     fn of(id: RelationId, entry: &RelationEntry, index: &RelationIndex, has_entity: bool) -> Self {
+        if entry.traits.is_in_table() {
+            // Each change has to be noted for the component of the source.
+            return Self::default();
+        }
         let has_rules = !entry.frozen
             || !entry.with.is_empty()
             || entry.traits.one_of_rule().is_some()

@@ -3,6 +3,7 @@
 use super::{
     FastPathFlags,
     depth::Depths,
+    first_target::{TableComponent, TableIndex},
     forward::{ExclusiveReader, Forward, Reader, TargetIter, Upward},
     journal::{Change, Journal, PairDeltaKind},
     pages::Pages,
@@ -52,6 +53,8 @@ pub(crate) struct RelationIndex {
     pub(super) despawns_targets: bool,
     /// A target goes that loses its last source.
     pub(super) counts_sources: bool,
+    /// Its component on sources, with `storage = "Table"`.
+    pub(super) table: Option<TableIndex>,
 }
 
 impl Default for RelationIndex {
@@ -83,6 +86,7 @@ impl RelationIndex {
             on_target_despawn: traits.target_policy(),
             despawns_targets: traits.despawns_targets(),
             counts_sources: traits.counts_sources(),
+            table: None,
         }
     }
 
@@ -160,6 +164,12 @@ impl RelationIndex {
     #[inline]
     pub(crate) fn has_values(&self) -> bool {
         self.reverse.extras.rows
+    }
+
+    /// The component that has the first target of every source and of nothing else, if there is one and it is up to date.
+    #[inline]
+    pub(crate) fn table_component(&self) -> Option<TableComponent> {
+        self.table.and_then(TableIndex::current)
     }
 
     /// How deep an entity lies. `None` if the relation is not traversable.

@@ -12,7 +12,7 @@
 //! # Invariants
 //!
 //! [`PairStore::check`] verifies, by name: *Mirror*, *Exclusive*, *Symmetric*, *Alive*, *Acyclic*, *Depth*,
-//! *Data*, *Roles*, *Lists*, *Journal*, *Adopted*. What belongs to `ops` is checked there: *Cascade*, *Watched*; *Islands* in
+//! *Data*, *Roles*, *Lists*, *Journal*, *Adopted*, *Table*. What belongs to `ops` is checked there: *Cascade*, *Watched*; *Islands* in
 //! `islands`.
 
 mod bits;
@@ -20,6 +20,7 @@ mod check;
 mod column;
 mod depth;
 mod fast_path;
+mod first_target;
 mod forward;
 mod hash_index;
 mod index;
@@ -44,6 +45,7 @@ pub use ticks::PairTicks;
 pub(crate) use bits::{BitSet, ones};
 pub(crate) use column::{PairData, component_label, type_ref, unpack};
 pub(crate) use fast_path::{Affected, FastPathFlags, ObserverState};
+pub(crate) use first_target::{FirstTarget, TableComponent, TableComponents};
 pub(crate) use forward::{ExclusiveReader, Reader, Upward};
 pub(crate) use hash_index::HashIndex;
 pub(crate) use index::RelationIndex;
@@ -110,6 +112,8 @@ pub(crate) struct PairStore {
     follows_all: bool,
     /// How often old ticks were clamped.
     tick_checks: u32,
+    /// See [`first_target`].
+    tables: TableComponents,
 }
 
 /// Whether relations are used in a world.
@@ -244,6 +248,9 @@ impl PairStore {
     /// Makes the index of a relation whose traits are settled as far as its layout goes. One that was laid out
     /// before has no pairs; what was asked of it still holds.
     pub(crate) fn create_index(&mut self, id: RelationId) {
+        if id.index() < self.relations.len() {
+            self.release_table_component(id);
+        }
         let mut index = RelationIndex::new(&self.registry.entry(id).traits, participants::bit(id));
         self.targets_refuse |= index.target_policy() == CleanupPolicy::Refuse;
         match self.relations.get_mut(id.index()) {

@@ -140,6 +140,7 @@ mod snapshots_saves;
 mod source_rules;
 mod source_rules_model;
 mod stale_plans;
+mod storage;
 mod storm;
 mod tags;
 mod terms;

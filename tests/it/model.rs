@@ -60,11 +60,11 @@ fn policy() -> impl Strategy<Value = Policy> {
 
 fn spec() -> impl Strategy<Value = Spec> {
     let layout = (weighted(0.3), weighted(0.1), weighted(0.3), weighted(0.2), weighted(0.2), weighted(0.1));
-    let rules = (weighted(0.3), weighted(0.2), weighted(0.1), weighted(0.35), weighted(0.6));
+    let rules = (weighted(0.3), weighted(0.2), weighted(0.1), weighted(0.35), weighted(0.6), weighted(0.5));
     (layout, rules, option::weighted(0.3, any::<u8>()), policy(), policy()).prop_map(
         |(layout, rules, with, on_target, on_relation)| {
             let (exclusive, union, symmetric, acyclic, traversable, transitive) = layout;
-            let (ordered, is_final, one_of, data, default) = rules;
+            let (ordered, is_final, one_of, data, default, table) = rules;
             Spec {
                 exclusive,
                 union,
@@ -76,6 +76,7 @@ fn spec() -> impl Strategy<Value = Spec> {
                 ordered,
                 is_final,
                 one_of,
+                table,
                 data,
                 default,
                 with: with.map(usize::from),

@@ -25,7 +25,7 @@ struct Many;
 struct Others;
 
 #[derive(Relation)]
-#[relation(transitive, on_relation_despawn = Remove)]
+#[relation(transitive, on_relation_despawn = Remove, storage = "Table")]
 struct Few;
 
 #[derive(Relation)]
@@ -39,7 +39,7 @@ fn the_words_of_the_attribute_mean_the_same_as_text() {
     assert_eq!(read(many), Many::traits());
     let others = "union, symmetric, one_of, on_instantiate=Inherit,\n\ton_target_despawn =Refuse,\n";
     assert_eq!(read(others), Others::traits());
-    assert_eq!(read("transitive,on_relation_despawn = Remove"), Few::traits());
+    assert_eq!(read("transitive,on_relation_despawn = Remove, storage = \"Table\""), Few::traits());
     assert_eq!(read("acyclic").with::<Few>(), WithFew::traits());
     assert_eq!(read("inheritable"), RelationTraits::new().inheritable());
     for nothing in ["", "  ", "\n"] {

@@ -166,6 +166,17 @@ impl<'w> WorldAccess<'w> {
         }
     }
 
+    /// Whether the entities of a table have a component that is kept there.
+    pub(crate) fn has_column(self, table: TableId, component: ComponentId) -> bool {
+        match self {
+            Self::World(world) => {
+                let table = world.storages().tables.get(table);
+                table.is_some_and(|table| table.has_column(component))
+            }
+            Self::Declared(declared) => fetch::has_column(declared.world, table, component),
+        }
+    }
+
     pub(crate) fn components(self) -> &'w Components {
         match self {
             Self::World(world) => world.components(),

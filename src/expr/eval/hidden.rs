@@ -41,13 +41,23 @@ pub(crate) fn internal_components(access: WorldAccess<'_>) -> Vec<ComponentId> {
         components.component_id::<DisabledBelow>(),
         components.component_id::<Children>(),
     ];
-    own.into_iter().flatten().chain(adopted_components(access)).chain(mirrors(access)).collect()
+    own.into_iter()
+        .flatten()
+        .chain(adopted_components(access))
+        .chain(mirrors(access))
+        .chain(tables(access))
+        .collect()
 }
 
 /// The components that show the pairs of mirrored relations.
 fn mirrors(access: WorldAccess<'_>) -> Vec<ComponentId> {
     let Some(store) = access.store() else { return Vec::new() };
     store.registry().entries().filter_map(|entry| entry.mirror).collect()
+}
+
+/// The components of relations with `storage = "Table"`.
+fn tables(access: WorldAccess<'_>) -> Vec<ComponentId> {
+    access.store().map(|store| store.table_components().ids().collect()).unwrap_or_default()
 }
 
 /// Components that do not make an entity what it is.

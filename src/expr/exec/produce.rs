@@ -43,7 +43,8 @@ impl Stage {
                 Produce::Unit => state.take_row(),
                 Produce::Nothing { .. } => state.row = input.len,
                 Produce::Scan { mask, out } => {
-                    state.scan(run, *mask, self.scan_test(), output, *out);
+                    let component = self.scan_component(&run.view);
+                    state.scan(run, *mask, self.scan_test(), component, output, *out);
                 }
                 Produce::Sources { relation, target, out } => {
                     let target = input.entity(*target, state.row);

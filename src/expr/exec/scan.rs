@@ -12,7 +12,7 @@ use crate::{
     expr::{
         bind::Var,
         eval::{Datum, View},
-        plan::{Column, Operand, Predicate, Produce, Stage, Step},
+        plan::{Column, Compute, Operand, Predicate, Produce, Stage, Step},
     },
     fetch::RowHint,
     id::RelationId,
@@ -21,6 +21,7 @@ use crate::{
 use alloc::vec::Vec;
 use bevy_ecs::{
     archetype::{Archetype, ArchetypeEntity},
+    component::ComponentId,
     entity::Entity,
     storage::TableId,
 };
@@ -50,6 +51,18 @@ impl Stage {
         };
         self.scans(*source).then_some(test)
     }
+
+    /// What the first step says of whole tables, for a relation with `storage = "Table"`: the entities of those that have this
+    /// component pass it, or may pass it, and no others; or the other way round if it is `false`.
+    pub(super) fn scan_component(&self, view: &View<'_>) -> Option<(ComponentId, bool)> {
+        let (relation, source, wanted) = match self.steps.first()? {
+            Step::Test(Predicate::HasAny { relation, source, negated }) => (*relation, *source, !negated),
+            Step::Compute(Compute::Target { relation, source, .. }) => (*relation, *source, true),
+            _ => return None,
+        };
+        let component = view.index(relation).table_component().filter(|_| self.scans(source))?;
+        Some((component.id(), wanted))
+    }
 }
 
 impl StageState {
@@ -59,6 +72,7 @@ impl StageState {
         run: &Run<'_, '_>,
         mask: usize,
         test: Option<&Predicate>,
+        component: Option<(ComponentId, bool)>,
         output: &mut Batch,
         out: Column,
     ) {
@@ -77,6 +91,18 @@ impl StageState {
                 _ => 0,
             });
         }
+        let take = |rows: &mut ScanRows<'_>, part: &Rest<'_>, room| match part.entities {
+            Entities::Table(entities) => rows.take(entities, part.from, room),
+            Entities::Archetype(entities) => rows.take(entities, part.from, room),
+        };
+        if let Some((component, wanted)) = component {
+            return self.scan_parts(run, mask, rows, |_, rows, part, room| {
+                match view.access.has_column(part.from.0, component) == wanted {
+                    true => take(rows, &part, room),
+                    false => part.entities.len(),
+                }
+            });
+        }
         match test {
             Some(Predicate::HasAny { relation, negated, .. }) => match reader(*relation) {
                 Reader::Exclusive(mut reader) => {
@@ -92,10 +118,7 @@ impl StageState {
             Some(Predicate::HasTag { tag, negated, .. }) => {
                 self.scan_pair(run, mask, rows, (view.tags().reader(true), *tag), *negated);
             }
-            _ => self.scan_parts(run, mask, rows, |_, rows, part, room| match part.entities {
-                Entities::Table(entities) => rows.take(entities, part.from, room),
-                Entities::Archetype(entities) => rows.take(entities, part.from, room),
-            }),
+            _ => self.scan_parts(run, mask, rows, |_, rows, part, room| take(rows, &part, room)),
         }
     }
 

@@ -69,7 +69,7 @@ fn finish(departure: Departure, world: &mut DeferredWorld, entity: Entity, is_go
         let error = to_bevy(error.named(world));
         report(world.commands(), error);
     }
-    remove::queue_drop_removed(world);
+    remove::queue_completion(world);
 }
 
 /// A participant is being despawned by Bevy.

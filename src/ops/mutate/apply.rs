@@ -15,7 +15,6 @@ use crate::{
     id::StoredPair,
     ops::register::report::report_warning,
     relation::{Adopted, IS_A, InsertMade},
-    store::PairStore,
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -80,9 +79,7 @@ pub(super) fn apply(
         ends.note_unchecked(world);
     }
     rest.run(|| arrange_collections(world, &orders));
-    if fetch::store(world).is_some_and(PairStore::has_removed_values) {
-        rest.run(|| remove::drop_removed(world));
-    }
+    remove::complete(world, &mut rest);
     if orphans {
         rest.run(|| despawn_orphans(world));
     }
@@ -168,7 +165,7 @@ fn store_values(
                 if row.is_none() {
                     let pair = *pair;
                     writer::take_back(world, &insertions[..at], &rows);
-                    remove::queue_drop_removed(world);
+                    remove::queue_completion(world);
                     return Err(match fetch::store(world) {
                         Some(store) => InsertPairError::ValuesRemoved {
                             pair: attempted(world, store, pair),
@@ -223,7 +220,7 @@ mod tests {
         id::PairId,
         ops::register::{participant::Participant, relation::relation_id},
         relation::{BoxedValue, ColumnRef, Value},
-        store::PairData,
+        store::{PairData, PairStore},
     };
     use alloc::{boxed::Box, string::ToString, sync::Arc};
     use bevy_relations_macros::Relation;

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     fetch,
     id::{PairId, RelationId, Slot, StoredPair, StoredTag},
-    ops::register::store::end_idleness,
+    ops::register::{store::end_idleness, table::write_stale},
     relation::{Adopted, Relation},
     store::{Affected, FastPathFlags, PairStore},
     traverse::Relations,
@@ -128,10 +128,27 @@ pub(crate) fn drop_removed(world: &mut World) {
     }
 }
 
-/// [`drop_removed`] as the next command.
-pub(in crate::ops) fn queue_drop_removed(world: &mut DeferredWorld<'_>) {
-    if fetch::store(world).is_some_and(PairStore::has_removed_values) {
+/// Writes the components of stale sources and drops removed values, as the next commands.
+pub(in crate::ops) fn queue_completion(world: &mut DeferredWorld<'_>) {
+    let Some(store) = fetch::store(world) else { return };
+    let (has_stale, has_removed) = (store.has_stale_sources(), store.has_removed_values());
+    if has_stale {
+        world.commands().queue(write_stale);
+    }
+    if has_removed {
         world.commands().queue(drop_removed);
+    }
+}
+
+/// [`queue_completion`] at once.
+pub(super) fn complete(world: &mut World, rest: &mut Completion) {
+    let Some(store) = fetch::store(world) else { return };
+    let (has_stale, has_removed) = (store.has_stale_sources(), store.has_removed_values());
+    if has_stale {
+        rest.run(|| write_stale(world));
+    }
+    if has_removed {
+        rest.run(|| drop_removed(world));
     }
 }
 
@@ -170,7 +187,7 @@ pub(crate) fn remove_selected(world: &mut World, selection: Selection, removal: 
     if observed {
         rest.run(|| world.flush());
     }
-    rest.run(|| drop_removed(world));
+    complete(world, &mut rest);
     if orphans {
         rest.run(|| despawn_orphans(world));
     }
@@ -392,5 +409,5 @@ pub(crate) fn remove_own(world: &mut DeferredWorld<'_>, entity: Entity) {
     if remove_all(world, &Selection { tags, pairs }, Removal::REMOVED).orphans {
         queue_despawn_of_orphans(world);
     }
-    queue_drop_removed(world);
+    queue_completion(world);
 }

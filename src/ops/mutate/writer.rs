@@ -202,6 +202,7 @@ impl<'s> PairWriter<'s> {
         participants.join(source, relation);
         participants.join(target, relation);
         index.link(source, target, tick);
+        self.store.note_stale(relation, source);
         if let Some(row) = row {
             self.set_row(pair, row);
         }
@@ -241,6 +242,8 @@ impl<'s> PairWriter<'s> {
         let StoredPair { source, relation, target } = pair;
         let index = self.index(relation);
         let row = index.unlink(source, target)?;
+        self.store.note_stale(relation, source);
+        let index = self.store.relation(relation);
         if index.counts_sources() && !index.is_target(target) {
             self.store.note_orphan(relation, target);
         }
@@ -296,6 +299,7 @@ impl<'s> PairWriter<'s> {
             Direction::Targets => {
                 if let Some(order) = arranged(index.targets(entity), order) {
                     index.reorder_targets(entity, &order);
+                    self.store.note_stale(relation, entity);
                 }
             }
             Direction::Sources => {

@@ -9,6 +9,7 @@ pub(in crate::ops) mod participant;
 pub(in crate::ops) mod relation;
 pub(in crate::ops) mod report;
 pub(in crate::ops) mod store;
+pub(in crate::ops) mod table;
 pub(in crate::ops) mod traits;
 pub(in crate::ops) mod upkeep;
 pub(in crate::ops) mod watch;

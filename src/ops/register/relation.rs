@@ -10,7 +10,7 @@ use super::{
 use crate::{
     id::RelationId,
     relation::{Relation, RelationTraits, TraitsError, TypeEntry, Value, short_name},
-    store::{PairData, type_ref},
+    store::{PairData, TableComponent, type_ref},
 };
 use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::{entity::Entity, world::World};
@@ -144,6 +144,7 @@ pub(in crate::ops) fn add_type_relation<R: Relation>(world: &mut World) -> Added
     let key = key_of_type::<R>(world);
     let entity = entity_of_type(world, type_ref::<R>());
     let store = ensure_store(world);
+    store.table_components_mut().note_type(type_id, TableComponent::of_type::<R>);
     store.registry_mut().take_type_entry(type_id);
     let known = store.registry().of_entity(entity);
     let id = known.unwrap_or_else(|| store.registry_mut().add(entity, Some(type_id)));

@@ -4,6 +4,7 @@ use super::{
     constraints,
     entity::{entity_of_type, relation_id_of},
     store::ensure_store,
+    table,
 };
 use crate::{
     fetch,
@@ -45,6 +46,7 @@ pub(in crate::ops) fn apply_traits(
             let components = commit_traits(world, id, merged, with, *one_of)?;
             // That runs users' code.
             constraints::watch(world, components);
+            table::write_stale(world);
             return Ok(());
         }
         check_component_companions(world, id, &traits)?;
@@ -112,6 +114,10 @@ fn merge_traits(
     if is_used(store, id, &merged) {
         return Err(TraitsError::Frozen { relation });
     }
+    if entry.adopted.is_some() && merged.names_storage() {
+        let conflict = TraitConflict { first: "storage", second: "Relationship" };
+        return Err(TraitsError::Conflict { relation, conflict });
+    }
     if entry.type_id.is_some() && entry.data.is_some() && (merged.is_tag() || merged.column().is_some()) {
         let conflict = TraitConflict { first: "tag", second: "data" };
         return Err(TraitsError::Conflict { relation, conflict });
@@ -152,6 +158,7 @@ fn commit_traits(
         store.registry_mut().entry_mut(with).is_companion = true;
     }
     let data = merged.column();
+    let is_in_table = merged.is_in_table();
     store.registry_mut().note_traits(&merged);
     let takes_along = merged.relation_policy() == Some(CleanupPolicy::Despawn);
     let entry = store.registry_mut().entry_mut(id);
@@ -163,7 +170,11 @@ fn commit_traits(
     if takes_along {
         store.registry_mut().set_takes_along();
     }
-    store.create_index(id);
+    let component = if is_in_table { table::component_for(world, id) } else { None };
+    ensure_store(world).create_index(id);
+    if let Some(component) = component {
+        table::set_component(world, id, component);
+    }
     Ok(watched)
 }
 

@@ -3,6 +3,7 @@
 use super::{
     cascade::Cascade,
     participant::{Participant, ParticipantLifecycle},
+    table,
     watch::{self, Watches},
 };
 use crate::{
@@ -43,6 +44,7 @@ pub(crate) fn needs_mending(world: &World) -> bool {
     let Some(store) = fetch::store(world) else { return false };
     store.participants().any_stripped()
         || store.has_noted_orphans()
+        || store.has_stale_sources()
         || world.get_resource::<AwaitedTargets>().is_some_and(|awaited| !awaited.sources.is_empty())
         || world.get_resource::<Watches>().is_some_and(|watches| watches.lost(is_observer).is_some())
         || world.get_resource::<OwnedObservers>().is_some_and(|owned| owned.0.iter().any(Abandoned::is_due))
@@ -119,6 +121,7 @@ fn sweep(world: &mut World) {
 /// Does what lost commands were to do, spawns lost observers again, and despawns those whose owners were dropped.
 pub(crate) fn maintain(world: &mut World) {
     Participant::resume(world);
+    table::write_stale(world);
     watch::mend(world);
     retry_awaited(world);
     sweep(world);

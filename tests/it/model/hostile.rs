@@ -51,6 +51,18 @@ struct Loves;
 #[relation(acyclic)]
 struct After;
 
+#[derive(Relation)]
+#[relation(exclusive, storage = "Table")]
+struct BoardedOn;
+
+#[derive(Relation)]
+#[relation(ordered, with = BoardedOn, storage = "Table")]
+struct Hears;
+
+#[derive(Relation, Clone, Default)]
+#[relation(symmetric, exclusive, storage = "Table")]
+struct DancesWith(u8);
+
 /// Comes and goes.
 #[derive(Component, Clone)]
 struct Plain;
@@ -157,7 +169,7 @@ struct Operation {
 }
 
 /// Kinds of operations, in [`Operation::run`].
-const KINDS: usize = 63;
+const KINDS: usize = 77;
 
 impl Operation {
     fn new(mischief: &mut Mischief, subject: Option<Entity>) -> Self {
@@ -254,10 +266,42 @@ impl Operation {
             59 => _ = world.move_sources::<BoundTo>(a, b),
             60 => _ = world.move_sources::<MountedOn>(a, b),
             61 => _ = world.move_sources::<CrewOf>(a, b),
+            63..=65 => _ = world.insert_pair(a, BoardedOn, b),
+            66..=67 => _ = world.insert_pair(a, Hears, b),
+            68 => _ = world.insert_pair(a, DancesWith(1), b),
+            69 => _ = world.remove_pairs::<BoardedOn>(a),
+            70 => _ = world.remove_pairs::<Hears>(a),
+            71 => _ = world.replace_targets(a, [(Hears, b), (Hears, c)]),
+            72 => _ = world.move_sources::<BoardedOn>(a, b),
+            73 => _ = world.spawn((pairs![(Hears, a), (DancesWith(1), b)], Plain)),
+            74 => _ = world.spawn_batch_with_pair([(Plain, BoardedOn, a), (Plain, BoardedOn, b)]),
+            75 => {
+                let hidden: Vec<_> = world.resource::<Hidden>().0.clone();
+                _ = world.get_entity_mut(a).map(|mut e| e.remove_by_ids(&hidden).id());
+            }
+            76 => _ = world.get_entity_mut(a).map(|mut e| e.take::<Plain>()),
             _ => _ = world.get_entity_mut(a).map(|mut e| e.despawn_children().id()),
         }
         world.flush();
     }
+}
+
+/// The components that keep the first targets of relations in tables.
+#[derive(Resource)]
+struct Hidden(Vec<ComponentId>);
+
+/// [`Hidden`], found among the components of an entity that has a pair of each relation.
+fn hidden(world: &mut World) -> Vec<ComponentId> {
+    let marker = marker(world);
+    let [a, b] = [(); 2].map(|()| world.spawn_empty().id());
+    world.insert_pair(a, Hears, b).unwrap();
+    world.insert_pair(a, DancesWith(1), b).unwrap();
+    let mut hidden: Vec<_> = world.entity(a).archetype().iter_components().collect();
+    hidden.retain(|&component| component != marker);
+    assert_eq!(hidden.len(), 3);
+    world.despawn(a);
+    world.despawn(b);
+    hidden
 }
 
 /// The component that marks participants, the only one of an entity that has nothing but a pair: nothing keeps a program
@@ -297,7 +341,12 @@ fn observe(world: &mut World, random: &mut Random) {
             }
         )*};
     }
-    pairs_of!(Likes, Weighs, DockedTo, MountedOn, MarriedTo, Loves, ChildOf, CrewOf, Wildcard);
+    pairs_of!(
+        Likes, Weighs, DockedTo, MountedOn, MarriedTo, Loves, ChildOf, CrewOf, BoardedOn, Hears, DancesWith,
+        Wildcard
+    );
+    let hidden = hidden(world);
+    world.insert_resource(Hidden(hidden.clone()));
     let components: Vec<ComponentId> = [
         world.register_component::<Plain>(),
         world.register_component::<Body>(),
@@ -308,6 +357,7 @@ fn observe(world: &mut World, random: &mut Random) {
         marker(world),
     ]
     .into_iter()
+    .chain(hidden)
     .filter(|_| random.below(2) == 0)
     .collect();
     if !components.is_empty() {
@@ -401,6 +451,9 @@ pub(super) fn play(seed: u64, steps: usize) -> Result<(), String> {
     readers.add_exclusive::<Holds>(&mut world)?;
     readers.add_exclusive::<MountedOn>(&mut world)?;
     readers.add_exclusive::<MarriedTo>(&mut world)?;
+    readers.add_exclusive::<BoardedOn>(&mut world)?;
+    readers.add_exclusive::<DancesWith>(&mut world)?;
+    readers.add::<Hears>(&mut world)?;
     readers.add::<Likes>(&mut world)?;
     readers.add::<Weighs>(&mut world)?;
     readers.add::<BoundTo>(&mut world)?;
@@ -489,6 +542,7 @@ fn check(world: &mut World, readers: &mut Readers, torn: bool) -> Result<Checked
     check_values::<Weighs>(world, |weighs| [1, 7].contains(&weighs.0))?;
     check_values::<Holds>(world, |holds| [0, 3].contains(&holds.0))?;
     check_values::<BoundTo>(world, |bound| bound.0 < 2)?;
+    check_values::<DancesWith>(world, |dances| dances.0 < 2)?;
     let all = quietly(world, |world| {
         let all = actors(world);
         Readers::dress(world, &all);

@@ -2,7 +2,10 @@
 
 use super::{
     reference::{Filter, Given, Id, Violation},
-    run::{CHILD_OF, CREW_OF, CrewOf, EATS, Eats, IS_A, LIKES, Likes, MARRIED_TO, MarriedTo, Run},
+    run::{
+        BOARDED_ON, BoardedOn, CHILD_OF, CREW_OF, CrewOf, DANCES_WITH, DancesWith, EATS, Eats, HEARS, Hears,
+        IS_A, LIKES, Likes, MARRIED_TO, MarriedTo, Run,
+    },
 };
 use crate::common::{take_errors, try_reuse_index};
 use bevy_ecs::{error::Severity, prelude::*};
@@ -286,6 +289,9 @@ impl Run {
             (Via::Typed, Given::Nothing) if rel == IS_A => world.insert_pair(s, IsA, t),
             (Via::Typed, Given::Nothing) if rel == LIKES => world.insert_pair(s, Likes, t),
             (Via::Typed, Given::Nothing) if rel == MARRIED_TO => world.insert_pair(s, MarriedTo, t),
+            (Via::Typed, Given::Nothing) if rel == BOARDED_ON => world.insert_pair(s, BoardedOn, t),
+            (Via::Typed, Given::Nothing) if rel == HEARS => world.insert_pair(s, Hears, t),
+            (Via::Typed, Given::Nothing) if rel == DANCES_WITH => world.insert_pair(s, DancesWith, t),
             (Via::Typed, Given::Number(grams)) if eats => world.insert_pair(s, Eats { grams }, t),
             (Via::Commands, _) => {
                 let mut commands = world.commands();

@@ -13,7 +13,7 @@ use bevy_ecs::{
 use bevy_relations::{
     expr::{CompiledExpr, PairExpr},
     prelude::*,
-    query::{Cached, PairsOf, Target, TargetOf, Up},
+    query::{Cached, PairsOf, Target, TargetOf, Unrelated, Up},
     relation::ExclusiveRelation,
 };
 use std::{fmt::Debug, sync::Mutex};
@@ -29,6 +29,11 @@ pub(super) struct Actor;
 /// Some have it.
 #[derive(Component, Clone)]
 pub(super) struct Rank;
+
+/// A query that asks for it goes by archetype.
+#[derive(Component)]
+#[component(storage = "SparseSet")]
+struct Sparse;
 
 /// So many entities with a [`Body`] have no pairs that it takes less time to look up those that have some.
 const BYSTANDERS: u32 = 150;
@@ -117,6 +122,21 @@ fn rows(expr: &mut CompiledExpr, world: &World) -> Result<Vec<Pair>, String> {
     Ok(sorted(rows))
 }
 
+/// Rows of an expression, of which `$this` is what is wanted.
+fn scanned(expr: &mut CompiledExpr, world: &World) -> Result<Vec<Entity>, String> {
+    let mut rows = Vec::new();
+    let each = |row: bevy_relations::expr::Row<'_>| rows.extend(row.this());
+    expr.for_each(world, each).map_err(|error| error.to_string())?;
+    Ok(sorted(rows))
+}
+
+/// An expression about the actors.
+fn of_actors(world: &mut World, relation: Entity, term: &str) -> Result<CompiledExpr, String> {
+    let text = format!("Actor{}", term.replace("R", &format!("#{}|self", relation.to_bits())));
+    let expr = PairExpr::parse(text).and_then(|expr| expr.compile(world));
+    expr.map_err(|error| error.to_string())
+}
+
 /// The stored pairs of a relation, and of no subtype that it has, as an expression.
 fn compile(world: &mut World, relation: Entity) -> Result<CompiledExpr, String> {
     let text = format!("#{}|self($s, $t|self)", relation.to_bits());
@@ -128,11 +148,42 @@ fn compile(world: &mut World, relation: Entity) -> Result<CompiledExpr, String> 
 struct Compiled {
     relation: Entity,
     expr: CompiledExpr,
+    /// The entities that expressions find, and those of them that are sources, that are none, and with their targets.
+    actors: CompiledExpr,
+    having: CompiledExpr,
+    lacking: CompiledExpr,
+    to: CompiledExpr,
 }
 
 impl Compiled {
     fn new(world: &mut World, relation: Entity) -> Result<Self, String> {
-        Ok(Self { relation, expr: compile(world, relation)? })
+        Ok(Self {
+            relation,
+            expr: compile(world, relation)?,
+            actors: of_actors(world, relation, "")?,
+            having: of_actors(world, relation, ", (R, _)")?,
+            lacking: of_actors(world, relation, ", !(R, _)")?,
+            to: of_actors(world, relation, ", R($this, $t|self)")?,
+        })
+    }
+
+    /// Compares scans of the entities that have a component, with a test of the relation.
+    fn compare_scans(&mut self, world: &World, expected: &Expected) -> Outcome {
+        // Not those that stand for types.
+        let actors = scanned(&mut self.actors, world)?;
+        for (expr, is_source) in [(&mut self.having, true), (&mut self.lacking, false)] {
+            let mut rows = scanned(expr, world)?;
+            rows.retain(|row| expected.all.contains(row));
+            let mut wanted = expected.having(|targets, _| targets.is_empty() != is_source);
+            wanted.retain(|entity| actors.contains(entity));
+            same("an expression with a component", rows, &wanted)?;
+        }
+        let mut rows = Vec::new();
+        let each = |row: bevy_relations::expr::Row<'_>| rows.extend(row.this().zip(row.var("t")));
+        self.to.for_each(world, each).map_err(|error| error.to_string())?;
+        let mut wanted = expected.pairs.clone();
+        wanted.retain(|(source, _)| actors.contains(source));
+        same("an expression with a component and a variable", sorted(rows), &wanted)
     }
 
     fn compare(&mut self, world: &mut World, expected: &Expected, fresh: bool, turn: usize) -> Outcome {
@@ -140,6 +191,7 @@ impl Compiled {
         if fresh && world.get_entity(self.relation).is_ok() {
             same("a new expression", rows(&mut compile(world, self.relation)?, world)?, &expected.pairs)?;
         }
+        self.compare_scans(world, expected)?;
         if expected.all.is_empty() {
             return Ok(());
         }
@@ -183,6 +235,10 @@ struct Terms<R: Relation> {
     targets: QueryState<(Entity, Targets<R>), With<Actor>>,
     sources: QueryState<(Entity, Sources<R>), With<Actor>>,
     related: QueryState<Entity, (Related<R>, With<Actor>)>,
+    /// Goes by archetype.
+    ranked: QueryState<(Entity, Option<Target<R>>, Has<Sparse>), With<Rank>>,
+    related_to: QueryState<Entity, (Related<R, With<Rank>>, With<Actor>)>,
+    unrelated: QueryState<Entity, (Unrelated<R>, With<Actor>)>,
     target_of: QueryState<Entity, (TargetOf<R>, With<Actor>)>,
 }
 
@@ -247,6 +303,9 @@ impl<R: Relation> Terms<R> {
             targets: QueryState::new(world),
             sources: QueryState::new(world),
             related: QueryState::new(world),
+            ranked: QueryState::new(world),
+            related_to: QueryState::new(world),
+            unrelated: QueryState::new(world),
             target_of: QueryState::new(world),
         }
     }
@@ -265,6 +324,24 @@ impl<R: Relation> Terms<R> {
         same("Sources", sorted(found), &sorted(own))?;
         let having = expected.having(|targets, _| !targets.is_empty());
         same("Related", sorted(self.related.iter(world)), &having)?;
+        let lacking = expected.having(|targets, _| targets.is_empty());
+        let unrelated = self.unrelated.iter(world).filter(|entity| expected.all.contains(entity));
+        let is_actor = |entity: &Entity| world.get::<Actor>(*entity).is_some();
+        let lacking: Vec<_> = lacking.into_iter().filter(is_actor).collect();
+        same("Unrelated", sorted(unrelated), &lacking)?;
+        let is_ranked = |entity: &Entity| world.get::<Rank>(*entity).is_some();
+        let having = expected.having(|targets, _| targets.iter().any(is_ranked));
+        same("Related to some", sorted(self.related_to.iter(world)), &having)?;
+        let firsts = expected.ends().map(|(entity, targets, _)| (entity, targets.first().copied()));
+        let firsts = firsts.filter(|(entity, _)| is_ranked(entity));
+        let found = self.ranked.iter(world).map(|(entity, target, _)| (entity, target.map(|target| *target)));
+        let found = found.filter(|(entity, _)| expected.all.contains(entity));
+        same("Option<Target>", sorted(found), &sorted(firsts))?;
+        for (entity, targets, _) in expected.ends().filter(|(entity, ..)| is_actor(entity)) {
+            let found = self.target.get(world, entity).ok().map(|(_, target)| *target);
+            same("Target of one", found, &targets.first().copied())?;
+            same("Related of one", self.related.get(world, entity).is_ok(), &!targets.is_empty())?;
+        }
         let having = expected.having(|_, sources| !sources.is_empty());
         same("TargetOf", sorted(self.target_of.iter(world)), &having)
     }
@@ -352,6 +429,7 @@ pub(super) struct Readers {
 
 impl Readers {
     pub(super) fn new(world: &mut World) -> Self {
+        world.register_component_name::<Actor>("Actor");
         world.spawn_batch((0..BYSTANDERS).map(Body)).for_each(drop);
         Self {
             typed: Vec::new(),

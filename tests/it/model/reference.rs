@@ -27,6 +27,8 @@ pub(super) struct Spec {
     pub(super) ordered: bool,
     pub(super) is_final: bool,
     pub(super) one_of: bool,
+    /// Its sources have a component, too.
+    pub(super) table: bool,
     /// Its pairs carry a number.
     pub(super) data: bool,
     pub(super) default: bool,
@@ -53,6 +55,7 @@ impl fmt::Debug for Spec {
             (self.ordered, "ordered"),
             (self.is_final, "final"),
             (self.one_of, "one_of"),
+            (self.table, "table"),
             (self.data, "data"),
             (self.default, "default"),
         ];

@@ -5,8 +5,8 @@ use super::{
     reference::{Filter, Id, Policy, Reference, Rel, Spec},
 };
 use crate::common::world_that_records_errors;
-use bevy_ecs::prelude::*;
-use bevy_relations::prelude::*;
+use bevy_ecs::{component::ComponentId, prelude::*};
+use bevy_relations::{prelude::*, relation::RelationStorage};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Relation)]
@@ -20,6 +20,18 @@ pub(super) struct Eats {
 #[derive(Relation)]
 #[relation(exclusive, symmetric)]
 pub(super) struct MarriedTo;
+
+#[derive(Relation)]
+#[relation(exclusive, storage = "Table")]
+pub(super) struct BoardedOn;
+
+#[derive(Relation)]
+#[relation(storage = "Table")]
+pub(super) struct Hears;
+
+#[derive(Relation)]
+#[relation(exclusive, symmetric, storage = "Table")]
+pub(super) struct DancesWith;
 
 /// One to one.
 #[derive(Component, Clone)]
@@ -37,7 +49,10 @@ pub(super) const IS_A: usize = 2;
 pub(super) const LIKES: usize = 3;
 pub(super) const EATS: usize = 4;
 pub(super) const MARRIED_TO: usize = 5;
-pub(super) const TYPED: usize = 6;
+pub(super) const BOARDED_ON: usize = 6;
+pub(super) const HEARS: usize = 7;
+pub(super) const DANCES_WITH: usize = 8;
+pub(super) const TYPED: usize = 9;
 
 /// So many of the last entities are used.
 const WINDOW: usize = 9;
@@ -51,6 +66,9 @@ fn readers(world: &mut World) -> Readers {
     readers.add::<Likes>(world).unwrap();
     readers.add::<Eats>(world).unwrap();
     readers.add_exclusive::<MarriedTo>(world).unwrap();
+    readers.add_exclusive::<BoardedOn>(world).unwrap();
+    readers.add::<Hears>(world).unwrap();
+    readers.add_exclusive::<DancesWith>(world).unwrap();
     readers
 }
 
@@ -63,6 +81,34 @@ pub(super) struct Run {
     /// What operations are about; entities of types are left in peace.
     plain: Vec<Id>,
     readers: Readers,
+    /// The relations that have a component on their sources, and the component.
+    columns: Vec<(usize, ComponentId)>,
+}
+
+/// The components of relation types with `storage = "Table"`: what a source has beside the marker.
+fn columns(world: &mut World) -> Vec<(usize, ComponentId)> {
+    let mut components = |insert: fn(&mut World, Entity, Entity)| {
+        let [source, target] = [(); 2].map(|()| world.spawn_empty().id());
+        insert(world, source, target);
+        let components: Vec<_> = world.entity(source).archetype().iter_components().collect();
+        for entity in [source, target] {
+            world.despawn(entity);
+        }
+        components
+    };
+    let marker = components(|world, source, target| world.insert_pair(source, Likes, target).unwrap());
+    let boarded_on =
+        components(|world, source, target| world.insert_pair(source, BoardedOn, target).unwrap());
+    let hears = components(|world, source, target| world.insert_pair(source, Hears, target).unwrap());
+    let dances = components(|world, source, target| world.insert_pair(source, DancesWith, target).unwrap());
+    assert_eq!(marker.len(), 1);
+    let numbered = [(BOARDED_ON, boarded_on), (HEARS, hears), (DANCES_WITH, dances)];
+    let own = numbered.into_iter().map(|(rel, components)| {
+        let own: Vec<_> = components.into_iter().filter(|component| *component != marker[0]).collect();
+        assert_eq!(own.len(), 1);
+        (rel, own[0])
+    });
+    own.collect()
 }
 
 impl Run {
@@ -76,6 +122,9 @@ impl Run {
             world.register_relation::<Likes>().unwrap(),
             world.register_relation::<Eats>().unwrap(),
             world.register_relation::<MarriedTo>().unwrap(),
+            world.register_relation::<BoardedOn>().unwrap(),
+            world.register_relation::<Hears>().unwrap(),
+            world.register_relation::<DancesWith>().unwrap(),
         ];
         let adopted = Spec {
             exclusive: true,
@@ -92,10 +141,14 @@ impl Run {
             Spec::default(),
             Spec { data: true, ..Spec::default() },
             Spec { exclusive: true, symmetric: true, ..Spec::default() },
+            Spec { exclusive: true, table: true, ..Spec::default() },
+            Spec { table: true, ..Spec::default() },
+            Spec { exclusive: true, symmetric: true, table: true, ..Spec::default() },
         ];
+        let columns = columns(&mut world);
         let readers = readers(&mut world);
         let (entities, ids, plain) = (Vec::new(), BTreeMap::new(), Vec::new());
-        let mut run = Self { world, reference: Reference::default(), entities, ids, plain, readers };
+        let mut run = Self { world, reference: Reference::default(), entities, ids, plain, readers, columns };
         for (entity, spec) in typed.into_iter().zip(of_types) {
             let id = run.reference.spawn();
             run.note(entity);
@@ -139,6 +192,7 @@ impl Run {
         add(spec.ordered, RelationTraits::ordered);
         add(spec.is_final, RelationTraits::is_final);
         add(spec.one_of, RelationTraits::one_of);
+        add(spec.table, |traits| traits.storage(RelationStorage::Table));
         add(spec.data && !spec.default, RelationTraits::data::<u32>);
         add(spec.data && spec.default, RelationTraits::data_or_default::<u32>);
         match spec.with {
@@ -253,6 +307,17 @@ impl Run {
                     _ => world.pair_value_by_id::<u32>(source, (e(*relation), target)).copied(),
                 };
                 same!(("value", source, rel, target), actual, value);
+            }
+        }
+        for &(rel, component) in &self.columns {
+            for (id, &entity) in entities.iter().enumerate() {
+                let Ok(actual) = world.get_entity(entity) else { continue };
+                let all = Filter { source: Some(id), rel: Some(rel), target: None };
+                same!(
+                    ("component", rel, id),
+                    actual.contains_id(component),
+                    !reference.select(all).is_empty()
+                );
             }
         }
         for (id, &entity) in entities.iter().enumerate() {

@@ -1,0 +1,82 @@
+//! Writing the components of relations with `storage = "Table"`.
+
+use crate::{
+    fetch,
+    id::RelationId,
+    relation::Relation,
+    store::{FirstTarget, PairStore, TableComponent},
+};
+use alloc::vec::Vec;
+use bevy_ecs::{
+    archetype::{Archetype, ArchetypeEntity},
+    component::{Component, ComponentCloneBehavior, Immutable, StorageType},
+    entity::Entity,
+    lifecycle::{ComponentHook, HookContext},
+    world::{DeferredWorld, World},
+};
+
+impl<R: Relation> Component for FirstTarget<R> {
+    const STORAGE_TYPE: StorageType = StorageType::Table;
+    type Mutability = Immutable;
+
+    fn on_remove() -> Option<ComponentHook> {
+        Some(on_remove)
+    }
+
+    /// A clone gets it from its pairs.
+    fn clone_behavior() -> ComponentCloneBehavior {
+        ComponentCloneBehavior::Ignore
+    }
+}
+
+/// Clearing an entity, or retaining some of its components, takes this one, too. It is put back if there are pairs still.
+fn on_remove(mut world: DeferredWorld, context: HookContext) {
+    let lost = fetch::deferred_store(&mut world)
+        .is_some_and(|store| store.note_lost_component(context.component_id, context.entity));
+    if lost {
+        world.commands().queue(write_stale);
+    }
+}
+
+/// The component that a relation is to have. Runs no users' code.
+pub(super) fn component_for(world: &mut World, id: RelationId) -> Option<TableComponent> {
+    let register = fetch::store_mut(world)?.table_registration(id);
+    Some(register(world, on_remove))
+}
+
+/// Gives a relation its component. Some entities may have it, if the store that it was made for is lost.
+pub(super) fn set_component(world: &mut World, id: RelationId, component: TableComponent) {
+    let having = world.archetypes().iter().filter(|archetype| archetype.contains(component.id()));
+    let holders: Vec<Entity> = having.flat_map(Archetype::entities).map(ArchetypeEntity::id).collect();
+    if let Some(store) = fetch::store_mut(world) {
+        store.set_table_component(id, component, holders.into_iter());
+    }
+}
+
+/// Writes the components of all stale sources. Runs users' code.
+pub(in crate::ops) fn write_stale(world: &mut World) {
+    let has_stale = |store: &&mut PairStore| store.has_stale_sources();
+    let Some(store) = fetch::store_mut(world).filter(has_stale) else { return };
+    if !store.set_writing(true) {
+        // Who does so goes on with these.
+        return;
+    }
+    let writing = Writing(world);
+    while let Some(stale) = fetch::store(writing.0).and_then(PairStore::next_stale) {
+        stale.component.write(writing.0, stale.source, stale.target);
+        if let Some(store) = fetch::store_mut(writing.0) {
+            store.note_written(&stale);
+        }
+    }
+}
+
+/// Stale sources are being written. That ends when this is dropped, also by a panic in a user's observer.
+struct Writing<'w>(&'w mut World);
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        if let Some(store) = fetch::store_mut(self.0) {
+            store.set_writing(false);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Where the pairs of a relation are, beside the pair store.
+
+use super::{RelationTraits, traits::merge};
+#[cfg(feature = "bevy_reflect")]
+use bevy_reflect::std_traits::ReflectDefault;
+
+/// How the pairs of a relation are kept: `#[relation(storage = "Table")]`.
+///
+/// The pair store always has every pair; `Table` adds a component that Bevy keeps in its tables. No storage changes which rows a
+/// query returns, which events are triggered or what a rule does; the order of rows may differ.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Relation)]
+/// #[relation(exclusive, storage = "Table")]
+/// struct MemberOf;
+///
+/// # let mut world = World::new();
+/// let [reds, blues] = [(); 2].map(|()| world.spawn_empty().id());
+/// let bob = world.spawn(Pair(MemberOf, reds)).id();
+/// world.spawn_empty();
+/// let mut members = world.query_filtered::<Entity, Related<MemberOf>>();
+/// assert_eq!(members.iter(&world).collect::<Vec<_>>(), [bob]);
+/// world.insert_pair(bob, MemberOf, blues)?;
+/// assert!(world.has_pair::<MemberOf>(bob, blues));
+/// # Ok::<(), BevyError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[cfg_attr(
+    feature = "bevy_reflect",
+    derive(bevy_reflect::Reflect),
+    reflect(Clone, PartialEq, Hash, Debug, Default)
+)]
+#[non_exhaustive]
+pub enum RelationStorage {
+    /// In the pair store alone. The default: inserting and removing pairs moves no entity between tables.
+    #[default]
+    Store,
+    /// In the pair store; and each source has a hidden component with its first target. Choose it where many queries ask whether
+    /// entities have a target, or which one, and pairs seldom change: [`Related`](crate::query::Related),
+    /// [`Unrelated`](crate::query::Unrelated) and [`Target`](crate::query::Target), and `(R, *)` and `!(R, *)` in expressions, then
+    /// look at whole tables instead of at each entity.
+    ///
+    /// The first pair of a source moves it to another table, and so does the removal of its last pair, which costs what
+    /// inserting or removing a component does. Another target of an exclusive relation is written in place. Until such a move is
+    /// done, as in observers of the pair, queries look into the store.
+    ///
+    /// A Bevy relationship is a component anyway and takes no storage.
+    Table,
+}
+
+impl RelationTraits {
+    /// How the pairs are kept. As every trait, it is chosen before the first pair.
+    ///
+    /// ```
+    /// # use bevy_relations::{prelude::*, relation::RelationStorage};
+    /// let traits = RelationTraits::new().exclusive().storage(RelationStorage::Table);
+    /// let read: RelationTraits = r#"exclusive, storage = "Table""#.parse()?;
+    /// assert_eq!(traits, read);
+    /// # Ok::<(), bevy_ecs::error::BevyError>(())
+    /// ```
+    #[must_use]
+    pub fn storage(mut self, storage: RelationStorage) -> Self {
+        merge(&mut self.storage, Some(storage), "storage", &mut self.conflict);
+        self
+    }
+
+    /// Whether sources have a component with their first target.
+    pub(crate) fn is_in_table(&self) -> bool {
+        self.storage == Some(RelationStorage::Table)
+    }
+
+    /// Whether a storage was chosen.
+    pub(crate) fn names_storage(&self) -> bool {
+        self.storage.is_some()
+    }
+}
