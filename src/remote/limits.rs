@@ -29,7 +29,7 @@ pub struct RemoteLimits {
 impl Default for RemoteLimits {
     fn default() -> Self {
         Self {
-            steps: 1_000_000,
+            steps: 200_000,
             terms: 64,
             rows: 1000,
             bytes: 1 << 20,
