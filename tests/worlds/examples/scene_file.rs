@@ -86,6 +86,9 @@ pub(crate) fn main() -> Result {
     let [ore, ship] = ["ore", "freighter"].map(|name| entity(&mut other, name));
     assert_eq!(other.pair_value::<Stores>(ship, ore), Some(&Stores(15)));
     other.check_pairs()?;
-    println!("{} pairs came through the file", other.pairs::<Stores>().len() + other.pairs::<DockedTo>().len());
+    println!(
+        "{} pairs came through the file",
+        other.pairs::<Stores>().len() + other.pairs::<DockedTo>().len()
+    );
     Ok(())
 }
