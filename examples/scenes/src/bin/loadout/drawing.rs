@@ -90,13 +90,13 @@ fn fill_cells(
             }
             None => (images.sprite(Shape::Disc, ICON, Color::NONE), String::new()),
         };
-        let mut drawn = icons.iter_many_mut(parts);
-        while let Some(mut sprite) = drawn.fetch_next() {
-            *sprite = icon.clone();
-        }
-        let mut written = counts.iter_many_mut(parts);
-        while let Some(mut text) = written.fetch_next() {
-            text.0.clone_from(&count);
+        for &part in parts {
+            if let Ok(mut sprite) = icons.get_mut(part) {
+                *sprite = icon.clone();
+            }
+            if let Ok(mut text) = counts.get_mut(part) {
+                text.0.clone_from(&count);
+            }
         }
     }
     Ok(())

@@ -32,7 +32,11 @@ fn count(
             }
             "stacks (Holds)" => holds.len(),
             "worn (Equips)" => equips.len(),
-            _ => kinds.iter_many(equips.iter().map(|(_, kind)| kind)).map(|kind| kind.weight as usize).sum(),
+            _ => kinds
+                .iter_many(equips.iter().map(|(_, kind)| kind))
+                .flatten()
+                .map(|kind| kind.weight as usize)
+                .sum(),
         };
         write(&mut text, value.to_string());
     }
@@ -61,7 +65,9 @@ fn describe(
             for (container, stack) in holds.values_to(thing) {
                 lines.extend(containers.get(container).map(|(name, _)| format!("{} in {name}", stack.count)));
             }
-            lines.extend(heroes.iter_many(equips.sources(thing)).map(|name| format!("{name} wears one")));
+            lines.extend(
+                heroes.iter_many(equips.sources(thing)).flatten().map(|name| format!("{name} wears one")),
+            );
             lines
         }
         None => {
