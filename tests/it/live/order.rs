@@ -223,7 +223,7 @@ fn change(world: &mut World, random: &mut Random, entities: &mut Vec<Entity>) {
         9 => {
             _ = world
                 .entity_mut(entity)
-                .insert((Rank(random.below(5) as u32), Strength(random.below(5) as u32)))
+                .insert((Rank(random.below(5) as u32), Strength(random.below(5) as u32)));
         }
         10 => {
             if let Some(mut strength) = world.get_mut::<Strength>(entity) {

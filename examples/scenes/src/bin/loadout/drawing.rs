@@ -2,7 +2,7 @@
 
 use crate::{
     hand::{Hand, Moved},
-    moves::content,
+    moves::Contents,
     world::{Cell, Equips, Hero, Holds, Kind, PITCH, REACH, Spot},
 };
 use bevy::prelude::*;
@@ -48,14 +48,15 @@ fn draw_cell(
         let corner = Transform::from_xyz(REACH - 11.0, 11.0 - REACH, 2.0);
         cell.spawn((Count, Text2d::new(""), font, TextColor(palette::BRIGHT), corner));
     });
-    let caption = match cell.spot {
-        Spot::Place(0) => Some(owners.get(cell.owner)?.0.to_string()),
-        Spot::Place(_) => None,
-        Spot::Slot(slot) => Some(slot.name().to_owned()),
+    // Slots lie close together: only the head has nothing above it.
+    let (caption, above) = match cell.spot {
+        Spot::Place(0) => (Some(owners.get(cell.owner)?.0.to_string()), 0.6),
+        Spot::Place(_) => (None, 0.0),
+        Spot::Slot(slot) => (Some(slot.name().to_owned()), if slot == Equips::Head { 0.6 } else { -0.6 }),
     };
     if let Some(caption) = caption {
         let text = (Text2d::new(caption), TextFont::from_font_size(11.0), TextColor(palette::DIM));
-        commands.entity(added.entity).with_child((text, Transform::from_xyz(0.0, 0.6 * PITCH, 1.0)));
+        commands.entity(added.entity).with_child((text, Transform::from_xyz(0.0, above * PITCH, 1.0)));
     }
     Ok(())
 }
@@ -68,8 +69,7 @@ fn changed<R: Relation>(deltas: &mut PairDeltas<R>) -> bool {
 /// Shows in each cell what is there.
 fn fill_cells(
     mut changes: (PairDeltas<Holds>, PairDeltas<Equips>),
-    holds: Pairs<Holds>,
-    equips: Pairs<Equips>,
+    contents: Contents,
     images: Res<Images>,
     kinds: Query<&Kind>,
     cells: Query<(&Cell, &Children)>,
@@ -81,7 +81,7 @@ fn fill_cells(
         return Ok(());
     }
     for (cell, parts) in &cells {
-        let content = content(*cell, &holds, &equips);
+        let content = contents.of(*cell);
         let (icon, count) = match content {
             Some((kind, count)) => {
                 let kind = kinds.get(kind)?;
@@ -90,27 +90,21 @@ fn fill_cells(
             }
             None => (images.sprite(Shape::Disc, ICON, Color::NONE), String::new()),
         };
-        let mut drawn = icons.iter_many_mut(parts);
-        while let Some(mut sprite) = drawn.fetch_next() {
-            *sprite = icon.clone();
-        }
-        let mut written = counts.iter_many_mut(parts);
-        while let Some(mut text) = written.fetch_next() {
-            text.0.clone_from(&count);
+        for &part in parts {
+            if let Ok(mut sprite) = icons.get_mut(part) {
+                *sprite = icon.clone();
+            }
+            if let Ok(mut text) = counts.get_mut(part) {
+                text.0.clone_from(&count);
+            }
         }
     }
     Ok(())
 }
 
 /// Marks the cell under the mouse, and those that a dragged thing can be worn in.
-fn mark(
-    hand: Res<Hand>,
-    holds: Pairs<Holds>,
-    equips: Pairs<Equips>,
-    kinds: Query<&Kind>,
-    mut cells: Query<(&Cell, &mut Sprite)>,
-) {
-    let dragged = hand.drags.and_then(|(from, _)| content(from, &holds, &equips));
+fn mark(hand: Res<Hand>, contents: Contents, kinds: Query<&Kind>, mut cells: Query<(&Cell, &mut Sprite)>) {
+    let dragged = hand.drags.and_then(|(from, _)| contents.of(from));
     let slot = dragged.and_then(|(kind, _)| kinds.get(kind).ok()?.slot);
     for (cell, mut sprite) in &mut cells {
         let color = if slot.is_some_and(|slot| cell.spot == Spot::Slot(slot)) {
@@ -134,14 +128,13 @@ fn spawn_dragged(mut commands: Commands) {
 fn drag(
     hand: Res<Hand>,
     pointer: Res<Pointer>,
-    holds: Pairs<Holds>,
-    equips: Pairs<Equips>,
+    contents: Contents,
     images: Res<Images>,
     kinds: Query<&Kind>,
     dragged: Single<(&mut Sprite, &mut Transform, &mut Visibility), With<Dragged>>,
 ) {
     let (mut sprite, mut transform, mut visibility) = dragged.into_inner();
-    let content = hand.drags.and_then(|(from, _)| content(from, &holds, &equips));
+    let content = hand.drags.and_then(|(from, _)| contents.of(from));
     let kind = content.and_then(|(kind, _)| kinds.get(kind).ok());
     let (Some(kind), Some(at)) = (kind, pointer.at) else {
         visibility.set_if_neq(Visibility::Hidden);

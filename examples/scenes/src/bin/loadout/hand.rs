@@ -1,11 +1,10 @@
 //! What the mouse does: it drags things from one cell to another.
 
 use crate::{
-    moves::{content, move_things},
-    world::{Cell, Equips, Holds, REACH},
+    moves::{Contents, move_things},
+    world::{Cell, REACH},
 };
 use bevy::prelude::*;
-use bevy_relations::prelude::*;
 use bevy_relations_scenes::{notice::Notice, pointer::Pointer};
 
 /// What the mouse is at.
@@ -33,15 +32,10 @@ fn look(pointer: Res<Pointer>, mut hand: ResMut<Hand>, cells: Query<(&Cell, &Tra
     hand.over = pointer.at.and_then(under);
 }
 
-fn take(
-    buttons: Res<ButtonInput<MouseButton>>,
-    mut hand: ResMut<Hand>,
-    holds: Pairs<Holds>,
-    equips: Pairs<Equips>,
-) {
+fn take(buttons: Res<ButtonInput<MouseButton>>, mut hand: ResMut<Hand>, contents: Contents) {
     let button = [MouseButton::Left, MouseButton::Right].into_iter().find(|it| buttons.just_pressed(*it));
     if let (Some(button), None, Some(cell)) = (button, hand.drags, hand.over)
-        && content(cell, &holds, &equips).is_some()
+        && contents.of(cell).is_some()
     {
         hand.drags = Some((cell, button));
     }

@@ -1,31 +1,39 @@
 //! Moving things from one cell to another.
 
 use crate::world::{Cell, Container, Equips, Holds, Kind, Spot};
-use bevy::prelude::*;
+use bevy::{ecs::system::SystemParam, prelude::*};
 use bevy_relations::prelude::*;
 
-/// What lies in a cell: a kind, and how many.
-pub(crate) fn content(cell: Cell, holds: &Pairs<Holds>, equips: &Pairs<Equips>) -> Option<(Entity, u32)> {
-    match cell.spot {
-        Spot::Place(place) => {
-            let mut stacks = holds.values_of(cell.owner);
-            stacks.find(|(_, stack)| stack.place == place).map(|(kind, stack)| (kind, stack.count))
+/// What lies where.
+#[derive(SystemParam)]
+pub(crate) struct Contents<'w, 's> {
+    pub holds: Pairs<'w, 's, Holds>,
+    pub equips: Pairs<'w, 's, Equips>,
+}
+
+impl Contents<'_, '_> {
+    /// What lies in a cell: a kind, and how many.
+    pub(crate) fn of(&self, cell: Cell) -> Option<(Entity, u32)> {
+        match cell.spot {
+            Spot::Place(place) => {
+                let mut stacks = self.holds.values_of(cell.owner);
+                stacks.find(|(_, stack)| stack.place == place).map(|(kind, stack)| (kind, stack.count))
+            }
+            Spot::Slot(slot) => self.equips.target_by_key(cell.owner, &slot).map(|kind| (kind, 1)),
         }
-        Spot::Slot(slot) => equips.target_by_key(cell.owner, &slot).map(|kind| (kind, 1)),
+    }
+
+    /// What a container weighs.
+    pub(crate) fn load(&self, container: Entity, kinds: &Query<(&Name, &Kind)>) -> u32 {
+        let weight = |kind| kinds.get(kind).map_or(0, |(_, kind)| kind.weight);
+        self.holds.values_of(container).map(|(kind, stack)| stack.count * weight(kind)).sum()
     }
 }
 
-/// What a container weighs.
-pub(crate) fn load(container: Entity, holds: &Pairs<Holds>, kinds: &Query<(&Name, &Kind)>) -> u32 {
-    let weight = |kind| kinds.get(kind).map_or(0, |(_, kind)| kind.weight);
-    holds.values_of(container).map(|(kind, stack)| stack.count * weight(kind)).sum()
-}
-
 /// What moving things reads.
-#[derive(bevy::ecs::system::SystemParam)]
+#[derive(SystemParam)]
 pub(crate) struct Things<'w, 's> {
-    holds: Pairs<'w, 's, Holds>,
-    equips: Pairs<'w, 's, Equips>,
+    contents: Contents<'w, 's>,
     kinds: Query<'w, 's, (&'static Name, &'static Kind)>,
     containers: Query<'w, 's, (&'static Name, &'static Container)>,
 }
@@ -36,7 +44,7 @@ pub(crate) fn move_things(
     things: Things,
     mut commands: Commands,
 ) -> Result<String, String> {
-    let (kind, there) = content(from, &things.holds, &things.equips).ok_or("nothing lies there")?;
+    let (kind, there) = things.contents.of(from).ok_or("nothing lies there")?;
     let count = things.fitting(kind, most.min(there), from, to)?;
     // All of it is checked: from here on nothing is refused.
     let left = there - count;
@@ -51,7 +59,7 @@ pub(crate) fn move_things(
     }
     match to.spot {
         Spot::Place(place) => {
-            let stack = things.holds.get(to.owner, kind).filter(|_| from.owner != to.owner);
+            let stack = things.contents.holds.get(to.owner, kind).filter(|_| from.owner != to.owner);
             let (lying, place) = stack.map_or((0, place), |stack| (stack.count, stack.place));
             commands.entity(to.owner).insert_pair(Holds { count: lying + count, place }, kind);
         }
@@ -79,7 +87,7 @@ impl Things<'_, '_> {
     fn fitting(&self, kind: Entity, count: u32, from: Cell, to: Cell) -> Result<u32, String> {
         let name = self.name(kind);
         let (_, facts) = self.kinds.get(kind).map_err(|error| error.to_string())?;
-        let lies_there = content(to, &self.holds, &self.equips);
+        let lies_there = self.contents.of(to);
         match to.spot {
             Spot::Slot(slot) if facts.slot != Some(slot) => {
                 Err(format!("refused: {name} is not worn on the {}", slot.name()))
@@ -92,7 +100,7 @@ impl Things<'_, '_> {
             }
             Spot::Place(_) if from.owner == to.owner => {
                 // A container has one stack of each kind, which moves as a whole.
-                let stack = self.holds.get(to.owner, kind).map_or(count, |stack| stack.count);
+                let stack = self.contents.holds.get(to.owner, kind).map_or(count, |stack| stack.count);
                 if stack == count {
                     Ok(count)
                 } else {
@@ -101,7 +109,7 @@ impl Things<'_, '_> {
             }
             Spot::Place(_) => {
                 let (container, limit) = self.containers.get(to.owner).map_err(|error| error.to_string())?;
-                let room = limit.limit.saturating_sub(load(to.owner, &self.holds, &self.kinds));
+                let room = limit.limit.saturating_sub(self.contents.load(to.owner, &self.kinds));
                 match room.checked_div(facts.weight).map_or(count, |room| room.min(count)) {
                     0 => Err(format!("refused: {container} would be too heavy")),
                     fits => Ok(fits),
