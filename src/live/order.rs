@@ -313,7 +313,8 @@ impl LiveExpr {
         self.set_group(of, Some(read_pairs(|_| Some(Followed::of::<R>()))))
     }
 
-    /// [`group_by`](Self::group_by) for any relation.
+    /// [`group_by`](Self::group_by) for any relation. What is no relation, or no longer one, has no targets: all rows are
+    /// in group 0.
     ///
     /// # Errors
     /// As there.

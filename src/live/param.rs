@@ -443,7 +443,8 @@ unsafe impl<E: Expression<Fields = ReadFields>, D: ReadOnlyQueryData + 'static> 
 {
 }
 
-/// Builds a [`LiveQuery`] of [`AnyExpression`] from an expression, as [`ExprParam`](crate::expr::ExprParam) builds an [`ExprQuery`].
+/// Builds a [`LiveQuery`] of [`AnyExpression`] from an expression, as [`ExprParam`](crate::expr::ExprParam) builds an
+/// [`ExprQuery`].
 ///
 /// ```
 /// use bevy_ecs::{prelude::*, system::RunSystemOnce};

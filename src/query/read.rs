@@ -107,9 +107,9 @@ fn has_column<R: Relation>() -> bool {
     size_of::<R>() > 0 && TypeId::of::<R::Component>() == TypeId::of::<()>()
 }
 
-// SAFETY: no component of the entity at hand is accessed, so that neither access nor filters have to be declared for it: which
-// components a table has is looked at, and not their values. The resources are read by `init_fetch` and as long as the fetch lives; `init_nested_access` declares both of
-// them. Test: `terms_refuse_what_writes_beside_them`.
+// SAFETY: no component of the entity at hand is accessed, so that neither access nor filters have to be declared for it:
+// which components a table has is looked at, and not their values. The resources are read by `init_fetch` and as long as the
+// fetch lives; `init_nested_access` declares both of them. Test: `terms_refuse_what_writes_beside_them`.
 unsafe impl<R: Relation, const VALUES: bool> WorldQuery for ReadPairs<R, VALUES> {
     type Fetch<'w> = ReadPairsFetch<'w, R>;
     type State = ReadPairsState;

@@ -88,7 +88,8 @@ impl CompiledExpr {
         })
     }
 
-    /// [`group_by`](Self::group_by) for any relation.
+    /// [`group_by`](Self::group_by) for any relation. What is no relation, or no longer one, has no targets: all rows are
+    /// in group 0.
     ///
     /// # Errors
     /// As there.
