@@ -7,7 +7,7 @@ use super::scene::{FlecsScene, FlecsWay, OurScene, Scene, Sums, checksum, run_fl
 use crate::{
     flecs::{Kind, pair},
     flecs_query::{FlecsQuery, Term},
-    harness::{Contestant, Stopwatch, Workload},
+    harness::{Contestant, RoundSums, Stopwatch, Workload},
     ours::{DockedTo, Knows, MountedOn},
     random::Random,
     side::{notice, noticed},
@@ -169,22 +169,24 @@ fn kept<R: Relation>(
     goal: f64,
 ) -> Workload {
     let var = has_var.then_some("p");
+    let outcomes = RoundSums::default();
     let mut contestants = Vec::new();
     if let Some(terms) = terms {
         let way = FlecsWay { kind, cached: true, terms, target_of: has_var.then_some(1) };
-        contestants.push(flecs(scene, way));
+        contestants.push(flecs(scene, way, outcomes.clone()));
     }
-    let fresh = scene.clone();
+    let (fresh, fresh_outcomes) = (scene.clone(), outcomes.clone());
     contestants.push(Contestant::new("ours fresh", move || {
         let mut built = OurScene::new::<R>(&fresh);
         let mut expr = built.compile(text);
         let (edits, mut round) = (fresh.edits.clone(), 0);
+        let mut outcome = fresh_outcomes.start("ours fresh");
         move |watch: &mut Stopwatch| {
             round += 1;
             edit(&mut built, &edits, round);
             let sums = watch.time(|| run_ours(&mut expr, &built.world, var));
             built.world.clear_trackers();
-            checksum(sums, u64::from(built.entities[0].index_u32()), has_var)
+            outcome.check(checksum(sums, u64::from(built.entities[0].index_u32()), has_var))
         }
     }));
     let live_scene = scene.clone();
@@ -194,6 +196,7 @@ fn kept<R: Relation>(
         let mut live = expr.live(&mut built.world).expect("the expression is right");
         live.update(&mut built.world).expect("it can be run");
         let (edits, mut round) = (live_scene.edits.clone(), 0);
+        let mut outcome = outcomes.start("ours");
         move |watch: &mut Stopwatch| {
             round += 1;
             edit(&mut built, &edits, round);
@@ -203,7 +206,7 @@ fn kept<R: Relation>(
             });
             assert!(!live.ran_whole(), "it is kept");
             built.world.clear_trackers();
-            checksum(sums, u64::from(built.entities[0].index_u32()), has_var)
+            outcome.check(checksum(sums, u64::from(built.entities[0].index_u32()), has_var))
         }
     });
     let live = live.goal("ours fresh", goal);
@@ -212,13 +215,14 @@ fn kept<R: Relation>(
     Workload { id, size, elements: size, contestants }
 }
 
-fn flecs(scene: &Scene, way: FlecsWay) -> Contestant {
+fn flecs(scene: &Scene, way: FlecsWay, outcomes: RoundSums) -> Contestant {
     let scene = scene.clone();
     Contestant::new("flecs", move || {
         let mut built = FlecsScene::new(&scene, way.kind);
         let terms = (way.terms)(&built);
         let query = FlecsQuery::cached(&mut built.world, &terms);
         let (edits, mut round) = (scene.edits.clone(), 0);
+        let mut outcome = outcomes.start("flecs");
         move |watch: &mut Stopwatch| {
             round += 1;
             for &(source, targets) in &edits {
@@ -228,7 +232,7 @@ fn flecs(scene: &Scene, way: FlecsWay) -> Contestant {
                 built.world.add(built.entities[source], pair(built.relation, new));
             }
             let sums = watch.time(|| run_flecs(&query, &mut built.world, way.target_of));
-            checksum(sums, u64::from(built.entities[0].0 as u32), way.target_of.is_some())
+            outcome.check(checksum(sums, u64::from(built.entities[0].0 as u32), way.target_of.is_some()))
         }
     })
 }
@@ -238,18 +242,20 @@ fn few(size: usize) -> Workload {
     let text = "A, (R, $p), B($p)";
     let mut scene = docks(size);
     scene.edits.truncate(100);
-    let fresh = scene.clone();
+    let (fresh, outcomes) = (scene.clone(), RoundSums::default());
+    let fresh_outcomes = outcomes.clone();
     let contestants = vec![
         Contestant::new("ours fresh", move || {
             let mut built = OurScene::new::<DockedTo>(&fresh);
             let mut expr = built.compile(text);
             let (edits, mut round) = (fresh.edits.clone(), 0);
+            let mut outcome = fresh_outcomes.start("ours fresh");
             move |watch: &mut Stopwatch| {
                 round += 1;
                 edit(&mut built, &edits, round);
                 let rows = watch.time(|| run_ours(&mut expr, &built.world, Some("p")).0);
                 built.world.clear_trackers();
-                rows
+                outcome.check(rows)
             }
         }),
         Contestant::new("ours", move || {
@@ -258,12 +264,13 @@ fn few(size: usize) -> Workload {
             let mut live = expr.live(&mut built.world).expect("the expression is right");
             live.update(&mut built.world).expect("it can be run");
             let (edits, mut round) = (scene.edits.clone(), 0);
+            let mut outcome = outcomes.start("ours");
             move |watch: &mut Stopwatch| {
                 round += 1;
                 edit(&mut built, &edits, round);
                 watch.time(|| live.update(&mut built.world)).expect("it can be run");
                 built.world.clear_trackers();
-                live.len() as u64
+                outcome.check(live.len() as u64)
             }
         })
         .goal("ours fresh", 1_000.0),

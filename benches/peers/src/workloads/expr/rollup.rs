@@ -1,7 +1,7 @@
 //! Sums over trees that are kept, beside adding everything up again.
 
 use crate::{
-    harness::{Contestant, Stopwatch, Workload},
+    harness::{Contestant, RoundSums, Stopwatch, Workload},
     ours::{self, MountedOn},
     random::Random,
 };
@@ -65,6 +65,8 @@ fn tree<C: Component>(size: usize, value: impl Fn(u32) -> C) -> (World, Vec<Enti
 
 /// A leaf has another value.
 fn leaf(size: usize) -> Workload {
+    let outcomes = RoundSums::default();
+    let fold_outcomes = outcomes.clone();
     let contestants = vec![
         Contestant::new("ours fold", move || {
             let (mut world, nodes) = tree(size, Load);
@@ -72,6 +74,7 @@ fn leaf(size: usize) -> Workload {
             let mut sums =
                 vec![0u64; nodes.iter().map(|node| node.index_u32() as usize).max().unwrap_or(0) + 1];
             let mut loads = world.query::<&Load>();
+            let mut outcome = fold_outcomes.start("ours fold");
             move |watch: &mut Stopwatch| {
                 let leaf = nodes[nodes.len() - 1 - random.below(size / 4)];
                 let load = random.below(97) as u32;
@@ -90,7 +93,7 @@ fn leaf(size: usize) -> Workload {
                     }
                 });
                 world.clear_trackers();
-                core::mem::take(&mut sums[nodes[0].index_u32() as usize])
+                outcome.check(core::mem::take(&mut sums[nodes[0].index_u32() as usize]))
             }
         }),
         Contestant::new("ours", move || {
@@ -98,6 +101,7 @@ fn leaf(size: usize) -> Workload {
             world.add_rollup::<MountedOn, Load, Sum>().expect("the relation is acyclic");
             world.update_rollups();
             let mut random = Random::new(61);
+            let mut outcome = outcomes.start("ours");
             move |watch: &mut Stopwatch| {
                 let leaf = nodes[nodes.len() - 1 - random.below(size / 4)];
                 let load = random.below(97) as u32;
@@ -105,7 +109,7 @@ fn leaf(size: usize) -> Workload {
                 watch.time(|| world.update_rollups());
                 world.clear_trackers();
                 let rollup = world.get::<Rollup<MountedOn, Load, Sum>>(nodes[0]);
-                *rollup.expect("there is something below").get()
+                outcome.check(*rollup.expect("there is something below").get())
             }
         })
         .goal("ours fold", 1_000.0),

@@ -10,7 +10,9 @@ use bevy_ecs::{component::Component, entity::Entity, world::World};
 use bevy_relations::{
     expr::{CompiledExpr, PairExpr},
     prelude::*,
+    relation::OnInstantiate,
 };
+use core::any::TypeId;
 
 #[derive(Component, Clone, Copy)]
 pub(super) struct A;
@@ -57,6 +59,9 @@ impl FlecsScene {
         let mut world = FlecsWorld::new();
         let components = [world.component(), world.component(), world.component()];
         let relation = world.relation(kind);
+        if matches!(kind, Kind::IsA) {
+            components.iter().for_each(|&component| world.inherit(component));
+        }
         let entities: Vec<Id> = (0..scene.entities).map(|_| world.entity()).collect();
         assert_eq!(entities.last().map(|id| id.0), Some(entities[0].0 + scene.entities as u64 - 1));
         for (component, holders) in components.iter().zip(&scene.holders) {
@@ -150,6 +155,12 @@ impl OurScene {
         world.register_component::<A>();
         world.register_component::<B>();
         world.register_component::<C>();
+        if TypeId::of::<R>() == TypeId::of::<IsA>() {
+            let traits = RelationTraits::new().on_instantiate(OnInstantiate::Inherit);
+            for component in [world.entity_of::<A>(), world.entity_of::<B>(), world.entity_of::<C>()] {
+                world.set_traits(component, traits.clone()).expect("nothing refers to it yet");
+            }
+        }
         let mut has = vec![[false; 3]; scene.entities];
         for (component, holders) in scene.holders.iter().enumerate() {
             holders.iter().for_each(|&holder| has[holder][component] = true);
