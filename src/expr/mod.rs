@@ -43,6 +43,7 @@ pub(crate) use plan::{
     Column, FieldPlan, FieldShape, Operand, PhysicalPlan, ShapeElement, ShapeId, hidden, seedable, traits_of,
 };
 
+pub(crate) use result::GroupRelation;
 #[cfg(feature = "remote")]
 pub(crate) use result::{WrittenNames, bits};
 

@@ -171,7 +171,8 @@ impl LiveExpr {
     /// all, or not known, that of a run.
     pub fn update(&mut self, world: &mut World) -> Result<(), ExprRunError> {
         self.forget_moves();
-        let updated = self.try_update(world);
+        let checked = self.order.as_ref().map_or(Ok(()), |order| order.check(WorldAccess::World(world)));
+        let updated = checked.and_then(|()| self.try_update(world));
         let updated = self.finish(updated);
         self.put_in_order(world);
         updated?;

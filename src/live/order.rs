@@ -11,7 +11,7 @@ use super::{
     kept::{KeptRows, RowIds},
 };
 use crate::{
-    expr::{ExprRunError, Row},
+    expr::{ExprRunError, GroupRelation, Row, WorldAccess},
     fetch,
     ops::{Followed, use_store},
     relation::Relation,
@@ -61,6 +61,8 @@ struct RowList {
 #[derive(Default)]
 pub(super) struct KeptOrder {
     group: Option<GroupOf>,
+    /// What has to be a relation, to put rows into groups.
+    relation: Option<GroupRelation>,
     compare: Option<Compare>,
     /// What tells which rows may belong elsewhere, though the expression does not depend on that: for groups, for order.
     readers: [Option<Touched>; 2],
@@ -80,6 +82,11 @@ pub(super) struct KeptOrder {
 }
 
 impl KeptOrder {
+    /// Fails if rows are to be grouped by what is no relation.
+    pub(super) fn check(&self, access: WorldAccess<'_>) -> Result<(), ExprRunError> {
+        self.relation.map_or(Ok(()), |relation| relation.check(access))
+    }
+
     /// Finds out of which rows the group or the place may be another.
     pub(super) fn read(&mut self, world: &mut World) {
         self.touched.clear();
@@ -306,26 +313,21 @@ impl LiveExpr {
     /// # Errors
     /// If rows come in order of depth: a term has `cascade`.
     pub fn group_by<R: Relation>(&mut self) -> Result<&mut Self, ExprRunError> {
-        let of = |row: Row<'_>| {
-            let store = row.access().store()?;
-            store.relation(store.registry().known::<R>()?).first_target(row.this()?).map(Entity::to_bits)
-        };
-        self.set_group(of, Some(read_pairs(|_| Some(Followed::of::<R>()))))
+        let reader = read_pairs(|_| Some(Followed::of::<R>()));
+        self.set_group(GroupRelation::of::<R>().group_of(), Some(reader))
     }
 
-    /// [`group_by`](Self::group_by) for any relation. What is no relation, or no longer one, has no targets: all rows are
-    /// in group 0.
+    /// [`group_by`](Self::group_by) for any relation. If that is no relation, or no longer one, each update fails with
+    /// [`ExprRunError::NotARelation`], and leaves no rows.
     ///
     /// # Errors
     /// As there.
     pub fn group_by_id(&mut self, relation: Entity) -> Result<&mut Self, ExprRunError> {
-        let of = move |row: Row<'_>| {
-            let store = row.access().store()?;
-            let id = store.registry().of_entity(relation)?;
-            store.relation(id).first_target(row.this()?).map(Entity::to_bits)
-        };
         let followed = move |world: &World| Some(Followed::of_entity(fetch::store(world)?, relation));
-        self.set_group(of, Some(read_pairs(followed)))
+        let by = GroupRelation::Entity(relation);
+        self.set_group(by.group_of(), Some(read_pairs(followed)))?;
+        self.order_mut().relation = Some(by);
+        Ok(self)
     }
 
     /// [`group_by`](Self::group_by) with any number for each row; 0 for those without one. It is asked for when a row is found
@@ -351,6 +353,7 @@ impl LiveExpr {
         let order = self.order_mut();
         order.group = Some(Box::new(move |row| group(row).unwrap_or(0)));
         order.readers[0] = reader;
+        order.relation = None;
         Ok(self)
     }
 

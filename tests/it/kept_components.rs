@@ -24,9 +24,30 @@ impl ActsLeft {
     }
 }
 
+/// Makes an entity the child of another, as Bevy does, unless that closed a cycle.
+pub(crate) fn put_below(world: &mut World, child: Entity, parent: Entity) {
+    let pairs = world.pairs::<ChildOf>();
+    if child != parent && !pairs.ancestors(parent).any(|above| above == child) {
+        world.entity_mut(child).insert(ChildOf(parent));
+    }
+}
+
+/// Puts others in the place of entities that died.
+pub(crate) fn replace_dead(
+    world: &mut World,
+    entities: &mut Vec<Entity>,
+    spawn: impl Fn(&mut World) -> Entity,
+) {
+    entities.retain(|&entity| world.entities().contains_spawned(entity));
+    entities.resize_with(ENTITIES, || spawn(world));
+}
+
+/// So many entities there are after each change.
+const ENTITIES: usize = 12;
+
 fn beginning(seed: u64) -> (Random, World, Vec<Entity>) {
     let mut world = world_that_records_errors();
-    let entities = (0..12).map(|_| world.spawn_empty().id()).collect();
+    let entities = (0..ENTITIES).map(|_| world.spawn_empty().id()).collect();
     (Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)), world, entities)
 }
 

@@ -51,6 +51,8 @@ mod expr_pages;
 mod expr_param;
 #[cfg(feature = "bevy_reflect")]
 mod expr_param_access;
+#[cfg(feature = "bevy_reflect")]
+mod expr_param_order;
 mod expr_param_random;
 mod expr_plans;
 mod expr_refused;

@@ -7,7 +7,7 @@
 
 use crate::{
     common::{CrewOf, Random, all_entities, panic_message, size, spawn},
-    kept_components::{ActsLeft, KeptComponents},
+    kept_components::{ActsLeft, KeptComponents, put_below, replace_dead},
 };
 use bevy_app::prelude::*;
 use bevy_ecs::{entity_disabling::Disabled, prelude::*};
@@ -87,21 +87,13 @@ fn change(world: &mut World, entities: &mut Vec<Entity>, random: &mut Random) {
         9 | 10 => _ = world.insert_pair(a, Follows, b),
         11 => _ = world.remove_pair::<Follows>(a, b),
         12 => _ = world.replace_targets(a, [b, entities[0], entities[1]].map(|target| (Follows, target))),
-        13 | 14 => {
-            let above: Vec<_> = world.pairs::<ChildOf>().ancestors(b).collect();
-            if a != b && !above.contains(&a) {
-                world.entity_mut(a).insert(ChildOf(b));
-            }
-        }
+        13 | 14 => put_below(world, a, b),
         15 => _ = world.entity_mut(a).remove::<ChildOf>(),
         16 => _ = world.entity_mut(a).insert(Disabled),
         17 => _ = world.entity_mut(a).remove::<(Propagated<ChildOf, Team>, Propagated<Follows, Port>)>(),
         _ => _ = world.despawn(a),
     }
-    entities.retain(|&entity| world.entities().contains_spawned(entity));
-    while entities.len() < 12 {
-        entities.push(world.spawn_empty().id());
-    }
+    replace_dead(world, entities, |world| world.spawn_empty().id());
 }
 
 const KEPT: KeptComponents = KeptComponents {

@@ -7,7 +7,7 @@
 
 use crate::{
     common::{Random, all_entities},
-    kept_components::{ActsLeft, KeptComponents},
+    kept_components::{ActsLeft, KeptComponents, put_below, replace_dead},
 };
 use bevy_ecs::{entity_disabling::Disabled, prelude::*};
 use bevy_relations::{live::*, prelude::*};
@@ -157,12 +157,7 @@ fn change(world: &mut World, entities: &mut Vec<Entity>, random: &mut Random) {
             let mut values = bevy_ecs::system::SystemState::<PairsMut<Supplies>>::new(world);
             values.get_mut(world).unwrap().for_each_of(a, |_, mut supplies| supplies.0 = value);
         }
-        13 | 14 => {
-            let above: Vec<_> = world.pairs::<ChildOf>().ancestors(b).collect();
-            if a != b && !above.contains(&a) {
-                world.entity_mut(a).insert(ChildOf(b));
-            }
-        }
+        13 | 14 => put_below(world, a, b),
         15 => _ = world.entity_mut(a).remove::<ChildOf>(),
         16 => _ = world.entity_mut(a).insert(Disabled),
         17 => {
@@ -171,10 +166,7 @@ fn change(world: &mut World, entities: &mut Vec<Entity>, random: &mut Random) {
         18 => _ = world.entity_mut(a).despawn_children(),
         _ => _ = world.despawn(a),
     }
-    entities.retain(|&entity| world.entities().contains_spawned(entity));
-    while entities.len() < 12 {
-        entities.push(world.spawn(Weight(1)).id());
-    }
+    replace_dead(world, entities, |world| world.spawn(Weight(1)).id());
 }
 
 const KEPT: KeptComponents =

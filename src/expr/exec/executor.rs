@@ -41,6 +41,18 @@ pub enum ExprRunError {
     /// Rows cannot come in groups as well as in order of depth.
     #[error("rows that come in order of depth, by `cascade`, cannot be put into groups")]
     GroupsWithCascade,
+    /// Rows were to be put into groups by the targets in something that is no relation, or no longer one.
+    #[error("rows cannot be put into groups by {relation}, which is not a relation")]
+    NotARelation {
+        /// What they were to be grouped by.
+        relation: Entity,
+    },
+    /// A system was to sort rows by a component that its parameter does not read.
+    #[error("rows cannot be sorted by `{component}`, which the parameter does not read: add a term with it")]
+    NotRead {
+        /// The component.
+        component: String,
+    },
     /// More rows had to be looked at than was allowed.
     #[error("evaluation took more than {limit} steps")]
     StepLimit {

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "data is fetched past the borrow checker, which spares a look-up per row")]
 
 mod build;
+mod order;
 mod parallel;
 mod required;
 mod state;
@@ -177,7 +178,7 @@ pub struct ExprQuery<'w, 's, E: Expression, D: QueryData + 'static = ()> {
 }
 
 /// A run fails with [`ExprRunError::StepLimit`], if a [limit](Self::set_step_limit) is set and reached, and for no
-/// other reason.
+/// other reason, unless [`group_by_id`](Self::group_by_id) was given something that is no relation.
 impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
     /// Calls a function with the data of `$this` to be read, and the row.
     ///

@@ -350,6 +350,7 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
             return Err(invalid(ExprQueryError::NoPairs));
         }
         compiled.clear_vars();
+        compiled.clear_order();
         compiled.set_step_limit(None);
         Ok(ExprQuery { compiled, rebinds: *rebinds, declared, data, cursor, _expression: PhantomData })
     }

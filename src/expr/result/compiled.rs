@@ -4,12 +4,16 @@
 //! by last: the sorts are stable.
 
 use super::rows::{Row, Rows};
-use crate::expr::{
-    bind::{BindContext, BoundQuery, Var, bind},
-    eval::{View, WorldAccess},
-    exec::{Batch, Executor, ExprRunError, Output, VarId},
-    plan::DepthOrder,
-    text::PairExpr,
+use crate::{
+    expr::{
+        bind::{BindContext, BoundQuery, Var, bind},
+        eval::{View, WorldAccess},
+        exec::{Batch, Executor, ExprRunError, Output, VarId},
+        plan::DepthOrder,
+        text::PairExpr,
+    },
+    id::RelationId,
+    relation::{Registry, Relation},
 };
 use alloc::{boxed::Box, string::String, vec::Vec};
 use bevy_ecs::{entity::Entity, world::World};
@@ -142,8 +146,14 @@ impl CompiledExpr {
         Ok(sorted.rows().len > 0)
     }
 
+    /// Fails if rows are to be grouped by what is no relation.
+    pub(crate) fn check_order(&self, access: WorldAccess<'_>) -> Result<(), ExprRunError> {
+        self.order.relation.map_or(Ok(()), |relation| relation.check(access))
+    }
+
     /// Starts a run of which the rows are wanted.
     pub(crate) fn start_rows(&mut self, access: WorldAccess<'_>) -> Result<(), ExprRunError> {
+        self.check_order(access)?;
         self.executor.start(access, Output::Rows)?;
         self.sorted.restart(self.executor.plan().depths.is_some() || self.order.is_wanted());
         Ok(())
@@ -296,11 +306,45 @@ pub(super) fn ascending(entity: Entity) -> (u32, u32) {
     (entity.index_u32(), entity.generation().to_bits())
 }
 
+/// The relation by whose targets rows are put into groups. That of a type need not be registered yet.
+#[derive(Clone, Copy)]
+pub(crate) enum GroupRelation {
+    Type(fn(&Registry) -> Option<RelationId>),
+    Entity(Entity),
+}
+
+impl GroupRelation {
+    pub(crate) fn of<R: Relation>() -> Self {
+        Self::Type(Registry::known::<R>)
+    }
+
+    /// The group of a row: its first target, if it has one.
+    pub(crate) fn group_of(self) -> impl Fn(Row<'_>) -> Option<u64> + Send + Sync + 'static {
+        move |row| {
+            let store = row.access().store()?;
+            let relation = match self {
+                Self::Type(known) => known(store.registry())?,
+                Self::Entity(entity) => store.registry().of_entity(entity)?,
+            };
+            store.relation(relation).first_target(row.this()?).map(Entity::to_bits)
+        }
+    }
+
+    /// Fails if an entity that was meant is no relation.
+    pub(crate) fn check(self, access: WorldAccess<'_>) -> Result<(), ExprRunError> {
+        let Self::Entity(relation) = self else { return Ok(()) };
+        let found = access.store().and_then(|store| store.registry().of_entity(relation));
+        found.map(drop).ok_or(ExprRunError::NotARelation { relation })
+    }
+}
+
 /// The order in which rows are wanted.
 #[derive(Default)]
 pub(super) struct RowOrder {
     pub(super) sort: Option<Sort>,
     pub(super) group: Option<(Groups, GroupOf)>,
+    /// What has to be a relation, to put rows into groups.
+    pub(super) relation: Option<GroupRelation>,
 }
 
 impl RowOrder {
@@ -366,7 +410,7 @@ impl Sorted {
         let Self { found, rows, order, groups, .. } = self;
         order.clear();
         order.extend(0..found.len as u32);
-        let RowOrder { sort, group } = wanted;
+        let RowOrder { sort, group, .. } = wanted;
         let all = UnsortedRows { executor, batch: found, access };
         if let Some(sort) = sort {
             sort(all, order);

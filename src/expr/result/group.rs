@@ -2,7 +2,7 @@
 
 use super::{
     compiled::CompiledExpr,
-    compiled::{Groups, RowOrder, UnsortedRows, ascending},
+    compiled::{GroupRelation, Groups, RowOrder, UnsortedRows, ascending},
     rows::Row,
 };
 use crate::{
@@ -82,25 +82,18 @@ impl CompiledExpr {
     /// # Errors
     /// If rows come in order of depth: a term has `cascade`.
     pub fn group_by<R: Relation>(&mut self) -> Result<&mut Self, ExprRunError> {
-        self.set_group(Groups::Targets, |row| {
-            let store = row.access().store()?;
-            store.relation(store.registry().known::<R>()?).first_target(row.this()?).map(Entity::to_bits)
-        })
+        self.set_group(Groups::Targets, GroupRelation::of::<R>().group_of())
     }
 
-    /// [`group_by`](Self::group_by) for any relation. What is no relation, or no longer one, has no targets: all rows are
-    /// in group 0.
+    /// [`group_by`](Self::group_by) for any relation. If that is no relation, or no longer one, each run fails with
+    /// [`ExprRunError::NotARelation`].
     ///
     /// # Errors
     /// As there.
     pub fn group_by_id(&mut self, relation: Entity) -> Result<&mut Self, ExprRunError> {
-        self.set_group(Groups::Targets, move |row| {
-            let store = row.access().store()?;
-            store
-                .relation(store.registry().of_entity(relation)?)
-                .first_target(row.this()?)
-                .map(Entity::to_bits)
-        })
+        self.set_group(Groups::Targets, GroupRelation::Entity(relation).group_of())?;
+        self.order_mut().relation = Some(GroupRelation::Entity(relation));
+        Ok(self)
     }
 
     /// [`group_by`](Self::group_by) with any number for each row; 0 for those without one. Groups come in the order of
@@ -123,7 +116,9 @@ impl CompiledExpr {
         if self.executor().query().cascade.is_some() {
             return Err(ExprRunError::GroupsWithCascade);
         }
-        self.order_mut().group = Some((kind, Box::new(move |row| group(row).unwrap_or(0))));
+        let order = self.order_mut();
+        order.group = Some((kind, Box::new(move |row| group(row).unwrap_or(0))));
+        order.relation = None;
         Ok(self)
     }
 
@@ -140,9 +135,17 @@ impl CompiledExpr {
     pub fn for_each_group(
         &mut self,
         world: &World,
+        each: impl FnMut(RowGroup<'_>),
+    ) -> Result<(), ExprRunError> {
+        self.for_each_group_of(WorldAccess::World(world), each)
+    }
+
+    pub(crate) fn for_each_group_of(
+        &mut self,
+        access: WorldAccess<'_>,
         mut each: impl FnMut(RowGroup<'_>),
     ) -> Result<(), ExprRunError> {
-        let all = self.all_groups(world)?;
+        let all = self.all_groups(access)?;
         let mut from = 0;
         while from < all.len() {
             let group = all.only(all.batch.groups.get(from).copied().unwrap_or(0));
@@ -160,12 +163,19 @@ impl CompiledExpr {
     /// # Complexity
     /// That of a whole run: the others are found too.
     pub fn group<'a>(&'a mut self, world: &'a World, id: u64) -> Result<RowGroup<'a>, ExprRunError> {
-        Ok(self.all_groups(world)?.only(id))
+        self.group_of(WorldAccess::World(world), id)
+    }
+
+    pub(crate) fn group_of<'a>(
+        &'a mut self,
+        access: WorldAccess<'a>,
+        id: u64,
+    ) -> Result<RowGroup<'a>, ExprRunError> {
+        Ok(self.all_groups(access)?.only(id))
     }
 
     /// Runs it to the end, so that all rows are in one batch.
-    fn all_groups<'a>(&'a mut self, world: &'a World) -> Result<RowGroup<'a>, ExprRunError> {
-        let access = WorldAccess::World(world);
+    fn all_groups<'a>(&'a mut self, access: WorldAccess<'a>) -> Result<RowGroup<'a>, ExprRunError> {
         self.start_collecting(access)?;
         self.next_batch(access)?;
         let expr = &*self;

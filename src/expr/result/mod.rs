@@ -11,6 +11,7 @@ mod rows;
 mod tables;
 
 pub use compiled::CompiledExpr;
+pub(crate) use compiled::GroupRelation;
 pub use group::RowGroup;
 #[cfg(feature = "serialize")]
 pub use json::RowSerializer;

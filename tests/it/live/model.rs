@@ -9,7 +9,7 @@ use crate::{
 };
 use bevy_ecs::{prelude::*, system::SystemId};
 use bevy_relations::{
-    expr::{AnyExpression, CompiledExpr, ExprParam, ExprQuery, PairExpr, Row},
+    expr::{AnyExpression, CompiledExpr, ExprParam, ExprQuery, ExprRunError, PairExpr, Row},
     live::{LiveExpr, LiveParam, LiveQuery},
     prelude::*,
 };
@@ -210,7 +210,16 @@ fn play(seed: u64, case: u64, played: &mut Played) {
     for step in 0..UPDATES {
         let changes = if step == 0 { 0 } else { changing.change() };
         for (kept, before) in all.iter_mut().zip(&mut before) {
-            kept.live.update(changing.world()).unwrap();
+            let updated = kept.live.update(changing.world());
+            if let Err(ExprRunError::NotARelation { relation }) = updated {
+                // The relation was despawned.
+                assert_eq!(kept.relation.take(), Some(relation), "{}", kept.text);
+                assert!(kept.live.is_empty() && !changing.ours.world.entities().contains_spawned(relation));
+                kept.live.clear_order();
+                kept.live.update(changing.world()).unwrap();
+            } else {
+                updated.unwrap();
+            }
             let world = &changing.ours.world;
             let (expected, found) = (fresh_rows(world, &mut kept.fresh), kept_rows(world, &kept.live));
             if expected != found {

@@ -1,0 +1,125 @@
+//! The order in which a system wants rows.
+
+use super::{ExprQuery, Expression};
+use crate::{
+    expr::{
+        eval::WorldAccess,
+        exec::ExprRunError,
+        result::{Row, RowGroup},
+    },
+    relation::{Relation, short_name},
+};
+use alloc::string::ToString;
+use bevy_ecs::{component::Component, entity::Entity, query::QueryData};
+use core::{any::type_name, cmp::Ordering};
+
+/// # Order
+///
+/// As for [`CompiledExpr`](crate::expr::CompiledExpr#order): all rows of a run are collected and put in order before the
+/// first is given out. The order is asked for in each run of the system: rows come as they are found in the next.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # #[derive(Relation)]
+/// # #[relation(exclusive)]
+/// # struct DockedTo;
+/// #[derive(Expression)]
+/// #[expr("(DockedTo, $port)")]
+/// struct Docked;
+///
+/// fn list(mut ships: ExprQuery<Docked>) -> Result {
+///     ships.group_by::<DockedTo>()?.order_by_entity();
+///     ships.for_each_group(|group| println!("{} ships at {:?}", group.len(), group.target()))?;
+///     Ok(())
+/// }
+/// # bevy_ecs::system::assert_is_system(list);
+/// ```
+impl<E: Expression, D: QueryData + 'static> ExprQuery<'_, '_, E, D> {
+    /// Sorts rows by a component of `$this`, which a term of the expression has to read. Those without it come first.
+    ///
+    /// # Errors
+    /// If the parameter does not read the component.
+    pub fn order_by<T: Component>(
+        &mut self,
+        compare: impl Fn(&T, &T) -> Ordering + Send + Sync + 'static,
+    ) -> Result<&mut Self, ExprRunError> {
+        let component = self.declared.world.components().component_id::<T>();
+        if !component.is_some_and(|component| self.declared.access.has_read(component)) {
+            return Err(ExprRunError::NotRead { component: short_name(type_name::<T>()).to_string() });
+        }
+        self.compiled.order_by(compare);
+        Ok(self)
+    }
+
+    /// Sorts rows by `$this`: by index, and then by generation, ascending.
+    pub fn order_by_entity(&mut self) -> &mut Self {
+        self.compiled.order_by_entity();
+        self
+    }
+
+    /// Sorts rows by their variables or fields.
+    pub fn order_by_fn(
+        &mut self,
+        compare: impl Fn(Row<'_>, Row<'_>) -> Ordering + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.compiled.order_by_fn(compare);
+        self
+    }
+
+    /// Puts rows into groups by the target that `$this` has in a relation; see
+    /// [`CompiledExpr::group_by`](crate::expr::CompiledExpr::group_by).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn group_by<R: Relation>(&mut self) -> Result<&mut Self, ExprRunError> {
+        self.compiled.group_by::<R>()?;
+        Ok(self)
+    }
+
+    /// [`group_by`](Self::group_by) for any relation.
+    ///
+    /// # Errors
+    /// As there, and if it is no relation, or no longer one.
+    pub fn group_by_id(&mut self, relation: Entity) -> Result<&mut Self, ExprRunError> {
+        self.compiled.group_by_id(relation)?;
+        self.compiled.check_order(WorldAccess::Declared(&self.declared))?;
+        Ok(self)
+    }
+
+    /// [`group_by`](Self::group_by) with any number for each row; 0 for those without one.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn group_by_fn(
+        &mut self,
+        group: impl Fn(Row<'_>) -> Option<u64> + Send + Sync + 'static,
+    ) -> Result<&mut Self, ExprRunError> {
+        self.compiled.group_by_fn(group)?;
+        Ok(self)
+    }
+
+    /// Lets rows come as they are found again.
+    pub fn clear_order(&mut self) {
+        self.compiled.clear_order();
+    }
+
+    /// Calls a function with each group, in their order. Rows that were not put into groups are in group 0.
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    pub fn for_each_group(&mut self, each: impl FnMut(RowGroup<'_>)) -> Result<(), ExprRunError> {
+        self.compiled.for_each_group_of(WorldAccess::Declared(&self.declared), each)
+    }
+
+    /// The rows of one group. There are none if there is no such group.
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    ///
+    /// # Complexity
+    /// That of a whole run: the others are found too.
+    pub fn group(&mut self, id: u64) -> Result<RowGroup<'_>, ExprRunError> {
+        self.compiled.group_of(WorldAccess::Declared(&self.declared), id)
+    }
+}
