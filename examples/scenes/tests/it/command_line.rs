@@ -31,6 +31,7 @@ fn a_mistake_is_named_with_the_usage() {
             (&["--loud"][..], "--loud is not an option\n"),
             (&["--frames", "many"], "many is not a number of frames\n"),
             (&["--screenshot", "now.png"], "--screenshot needs --frames\n"),
+            (&["--film", "now.gif"], "--film needs --frames\n"),
             (&["--play", "no such file"], "no such file: "),
         ] {
             let output = run(scene, arguments);

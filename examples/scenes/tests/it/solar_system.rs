@@ -1,14 +1,19 @@
 //! Where bodies are is worked out here once more, from the file alone: by going up from a body, while the scene
 //! comes down from the suns.
 
-use crate::common::{Picture, parts, picture, time};
+use crate::common::{Picture, command, parts, picture, time};
 use bevy::prelude::*;
 use bevy_relations_scenes::{
     files::{self, colour},
     palette,
+    stage::SIZE,
 };
 use serde::Deserialize;
-use std::f32::consts::{FRAC_PI_4, TAU};
+use std::{
+    f32::consts::{FRAC_PI_4, TAU},
+    fs::File,
+    path::Path,
+};
 
 #[derive(Deserialize, PartialEq)]
 enum Kind {
@@ -230,4 +235,21 @@ fn planets_go_with_a_sun_where_the_policy_says_so() {
     }
     let halcyon = &suns[1];
     assert!(picture.distance(halcyon.at() + 0.5 * halcyon.radius, 1, halcyon.color()) < SEEN);
+}
+
+#[test]
+fn a_run_is_filmed_from_its_first_frame_to_its_last() {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("film.gif");
+    let run = command("solar_system").args(["--frames", "9", "--film"]).arg(&file).output();
+    let run = run.expect("the scene is built with this test");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let film = File::open(&file).expect("the scene has written it");
+    let mut film = gif::Decoder::new(film).expect("it is an animation");
+    assert_eq!((u32::from(film.width()), u32::from(film.height())), (SIZE.x / 2, SIZE.y / 2));
+    // The first, the fifth and the ninth.
+    let mut pictures = 0;
+    while film.read_next_frame().expect("it is whole").is_some() {
+        pictures += 1;
+    }
+    assert_eq!(pictures, 3);
 }
