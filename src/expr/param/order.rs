@@ -33,7 +33,10 @@ use core::{any::type_name, cmp::Ordering};
 ///     ships.for_each_group(|group| println!("{} ships at {:?}", group.len(), group.target()))?;
 ///     Ok(())
 /// }
-/// # bevy_ecs::system::assert_is_system(list);
+/// # let mut world = World::new();
+/// # world.register_relation::<DockedTo>()?;
+/// # Schedule::default().add_systems(list).run(&mut world);
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
 /// ```
 impl<E: Expression, D: QueryData + 'static> ExprQuery<'_, '_, E, D> {
     /// Sorts rows by a component of `$this`, which a term of the expression has to read. Those without it come first.
