@@ -66,7 +66,7 @@ fn groups_in(ships: &mut ExprQuery<Ships>) -> Groups {
     let mut groups: Groups = Vec::new();
     ships
         .for_each_group(|group| {
-            groups.push((group.id(), group.iter().filter_map(|row| row.this()).collect()))
+            groups.push((group.id(), group.iter().filter_map(|row| row.this()).collect()));
         })
         .unwrap();
     for (id, rows) in &groups {
@@ -144,7 +144,7 @@ fn rows_come_as_they_are_found_when_the_system_runs_again() {
         ships.for_each_group(|_| groups += 1).unwrap();
         found.lock().unwrap().push(groups);
     });
-    (0..3).for_each(|_| _ = schedule.run(&mut world));
+    (0..3).for_each(|_| schedule.run(&mut world));
     assert_eq!(*seen.lock().unwrap(), [1, 4, 1]);
 }
 
