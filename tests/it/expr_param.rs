@@ -264,6 +264,35 @@ fn rows_are_counted_looked_for_and_lent_one_after_the_other() {
 }
 
 #[test]
+fn what_reads_data_of_each_row_goes_through_tables() {
+    let mut scene = Scene::new();
+    for _ in 0..50 {
+        for planet in scene.planets {
+            let ship = scene.world.spawn((SpaceShip, Fuel(0))).id();
+            scene.world.insert_pair(ship, DockedTo, planet).unwrap();
+        }
+    }
+    let first_scan = |plan: String| {
+        let (_, physical) = plan.split_once("physical").unwrap();
+        physical.lines().find(|line| line.contains("scan")).unwrap().to_owned()
+    };
+    let (with_data, without) = scene
+        .world
+        .run_system_once(move |mut with: ExprQuery<Docked, &Fuel>, mut without: ExprQuery<Docked>| {
+            let mut rows = [Vec::new(), Vec::new()];
+            with.for_each(|_, row| rows[0].push((row.this(), row.var("planet")))).unwrap();
+            without.for_each_row(|row| rows[1].push((row.this(), row.var("planet")))).unwrap();
+            let [mut data, mut others] = rows;
+            data.sort_unstable();
+            others.sort_unstable();
+            assert_eq!((data.len(), data), (104, others));
+            (first_scan(with.explain().unwrap()), first_scan(without.explain().unwrap()))
+        })
+        .unwrap();
+    assert!(with_data.contains("SpaceShip") && without.contains("Planet"), "{with_data}, {without}");
+}
+
+#[test]
 fn variables_are_free_again_when_the_system_runs_again() {
     let mut scene = Scene::new();
     let [a, ..] = scene.ships;

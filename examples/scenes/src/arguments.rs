@@ -8,6 +8,7 @@ Usage: cargo scene NAME -- [OPTIONS]
 
   --frames N           run N frames of 1/60 s each, whatever the clock says, then exit
   --screenshot FILE    save the last of these frames as a PNG (needs --frames)
+  --film FILE          save these frames as an animated GIF of half the size (needs --frames)
   --play FILE          take keys and mouse from a file, see assets/plays
   --help               print this";
 
@@ -18,6 +19,8 @@ pub struct Arguments {
     pub frames: Option<u32>,
     /// Save the last frame here.
     pub screenshot: Option<PathBuf>,
+    /// Save an animation of all frames here.
+    pub film: Option<PathBuf>,
     /// Take input from here.
     pub play: Option<PathBuf>,
 }
@@ -41,12 +44,21 @@ impl Arguments {
                     read.frames = Some(frames.ok_or_else(|| format!("{number} is not a number of frames"))?);
                 }
                 "--screenshot" => read.screenshot = Some(value()?.into()),
+                "--film" => read.film = Some(value()?.into()),
                 "--play" => read.play = Some(value()?.into()),
                 _ => return Err(format!("{option} is not an option")),
             }
         }
-        if read.screenshot.is_some() && read.frames.is_none() {
-            return Err("--screenshot needs --frames".to_owned());
+        if read.frames.is_none() {
+            if read.screenshot.is_some() {
+                return Err("--screenshot needs --frames".to_owned());
+            }
+            if read.film.is_some() {
+                return Err("--film needs --frames".to_owned());
+            }
+        }
+        if read.screenshot.is_some() && read.film.is_some() {
+            return Err("--film and --screenshot do not go together".to_owned());
         }
         Ok(Some(read))
     }
@@ -62,9 +74,15 @@ mod tests {
 
     #[test]
     fn every_option_is_read() {
-        let wanted =
-            Arguments { frames: Some(90), screenshot: Some("a.png".into()), play: Some("b.play".into()) };
+        let wanted = Arguments {
+            frames: Some(90),
+            screenshot: Some("a.png".into()),
+            play: Some("b.play".into()),
+            ..Arguments::default()
+        };
         assert_eq!(read("--frames 90 --screenshot a.png --play b.play"), Ok(Some(wanted)));
+        let film = Arguments { frames: Some(90), film: Some("a.gif".into()), ..Arguments::default() };
+        assert_eq!(read("--film a.gif --frames 90"), Ok(Some(film)));
         assert_eq!(read(""), Ok(Some(Arguments::default())));
         assert_eq!(read("--help"), Ok(None));
         assert_eq!(read("--frames 90 -h"), Ok(None));
@@ -77,5 +95,8 @@ mod tests {
         assert_eq!(read("--frames ten"), Err("ten is not a number of frames".to_owned()));
         assert_eq!(read("--loud"), Err("--loud is not an option".to_owned()));
         assert_eq!(read("--screenshot a.png"), Err("--screenshot needs --frames".to_owned()));
+        assert_eq!(read("--film a.gif"), Err("--film needs --frames".to_owned()));
+        let both = Err("--film and --screenshot do not go together".to_owned());
+        assert_eq!(read("--film a.gif --frames 9 --screenshot a.png"), both);
     }
 }

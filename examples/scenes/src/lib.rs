@@ -5,6 +5,7 @@
 
 pub mod arguments;
 pub mod files;
+mod film;
 pub mod images;
 pub mod notice;
 pub mod palette;

@@ -5,6 +5,7 @@
 
 use crate::{
     arguments::{Arguments, USAGE},
+    film::{self, Film},
     images::Images,
     palette,
     play::{Play, perform},
@@ -92,8 +93,13 @@ pub fn stage(title: &str) -> App {
     }
     if let Some(frames) = arguments.frames {
         app.insert_resource(TimeUpdateStrategy::ManualDuration(STEP));
-        app.insert_resource(Run { frames, screenshot: arguments.screenshot });
-        app.add_systems(PreUpdate, draw_the_end).add_systems(PostUpdate, end);
+        if let Some(file) = arguments.film {
+            app.insert_resource(Film::new(file, frames));
+            app.add_systems(PostUpdate, (film::end, film::shoot).chain());
+        } else {
+            app.insert_resource(Run { frames, screenshot: arguments.screenshot });
+            app.add_systems(PreUpdate, draw_the_end).add_systems(PostUpdate, end);
+        }
     }
     app
 }

@@ -5,7 +5,7 @@ use crate::{
     expr::{
         bind::{BoundQuery, Var, VarSet},
         eval::{Datum, View, WorldAccess, internal_components, unlisted_components},
-        plan::{Column, Counts, FieldPlan, PhysicalPlan, Signature, lower},
+        plan::{Column, Counts, FieldPlan, PhysicalPlan, Signature, Wanted, lower},
     },
     store::StoreId,
 };
@@ -95,7 +95,7 @@ fn types_of(query: &mut BoundQuery, access: WorldAccess<'_>) -> Vec<(Entity, Typ
 
 impl PlanState {
     /// Makes the plan anew if it does not fit the world any more.
-    fn update(&mut self, query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: bool) -> PlanFit {
+    fn update(&mut self, query: &BoundQuery, view: &View<'_>, preset: &VarSet, wanted: Wanted) -> PlanFit {
         self.runs = self.runs.saturating_add(1);
         // Entities come and go without a trace, so now and then the numbers are looked at again.
         let due = self.runs.is_power_of_two() || self.runs.is_multiple_of(256);
@@ -104,7 +104,7 @@ impl PlanState {
         self.spare = self.signature.replace(signature);
         let mut fit = PlanFit::Same;
         if !fits {
-            let plan = lower(query, view, preset, rows);
+            let plan = lower(query, view, preset, wanted);
             self.preset = preset.clone();
             if plan != self.plan || self.runs == 1 {
                 self.state = PipelineState::new(&plan.pipeline, plan.columns);
@@ -137,6 +137,7 @@ pub(crate) struct Executor {
     preset: Vec<(Var, Entity)>,
     preset_vars: VarSet,
     step_limit: Option<u64>,
+    with_data: bool,
 }
 
 impl Executor {
@@ -154,6 +155,7 @@ impl Executor {
             preset: Vec::new(),
             preset_vars: VarSet::default(),
             step_limit: None,
+            with_data: false,
         }
     }
 
@@ -248,6 +250,11 @@ impl Executor {
         self.shared.keeps_places = keep;
     }
 
+    /// Says that data of `$this` is read in each row, from the next plan on.
+    pub(crate) fn expect_data(&mut self) {
+        self.with_data = true;
+    }
+
     pub(crate) fn set_batch_size(&mut self, rows: usize) {
         self.shared.batch_size = rows.max(1);
     }
@@ -319,8 +326,12 @@ impl Executor {
     /// Makes the plan anew if it does not fit the world any more.
     fn update(&mut self, view: &View<'_>, output: Output) -> PlanFit {
         self.follow_types(view);
-        let rows = matches!(output, Output::Rows);
-        let fit = self.plans[output as usize].update(&self.query, view, &self.preset_vars, rows);
+        let wanted = match output {
+            Output::Rows if self.with_data => Wanted::RowsWithData,
+            Output::Rows => Wanted::Rows,
+            Output::Count => Wanted::Count,
+        };
+        let fit = self.plans[output as usize].update(&self.query, view, &self.preset_vars, wanted);
         if !matches!(fit, PlanFit::Same) {
             self.internal = internal_components(view.access);
             self.unlisted = unlisted_components(view.access, &self.internal);

@@ -35,7 +35,10 @@ use bevy_ecs::{
     world::{FilteredEntityMut, World, unsafe_world_cell::UnsafeWorldCell},
 };
 use bevy_relations_syntax::error::ExprError;
-use core::{any::type_name, marker::PhantomData};
+use core::{
+    any::{TypeId, type_name},
+    marker::PhantomData,
+};
 use thiserror::Error;
 
 type Store = Option<Res<'static, PairStore>>;
@@ -121,6 +124,10 @@ impl<E: Expression, D: QueryData + 'static> ExprQueryState<E, D> {
         of_fields.access_mut().extend(&required.elsewhere);
         of_fields.access_mut().extend(&required.own);
         let fields: QueryState<FilteredEntityMut> = whole_world(of_fields, &disabling, world);
+        let mut compiled = CompiledExpr::new(query, WorldAccess::World(world));
+        if TypeId::of::<D>() != TypeId::of::<()>() {
+            compiled.executor_mut().expect_data();
+        }
         Self {
             rebinds: 0,
             status,
@@ -136,7 +143,7 @@ impl<E: Expression, D: QueryData + 'static> ExprQueryState<E, D> {
             filters: Filters::init_state(world),
             #[cfg(feature = "bevy_reflect")]
             types: world.get_resource().cloned(),
-            compiled: CompiledExpr::new(query, WorldAccess::World(world)),
+            compiled,
             expr,
             required,
             refusal,

@@ -15,5 +15,5 @@ pub(crate) use physical::{
     AtomOp, Branch, BranchKind, Column, Comparison, Compute, Counts, DepthOrder, FieldPlan, FieldShape,
     HolderSearch, HolderTest, IdOp, KnownRelation, MaskSpec, MemberOp, Operand, PhysicalPlan, Pipeline,
     Position, Predicate, Produce, RelationOp, ShapeElement, ShapeId, Side, Stage, Step, SubPlan, ValueOp,
-    Walk, hidden, lower, seedable,
+    Walk, Wanted, hidden, lower, seedable,
 };

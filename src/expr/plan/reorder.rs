@@ -87,6 +87,7 @@ struct Eligible {
 }
 
 /// When an input may be evaluated.
+#[derive(Clone)]
 struct Constraint {
     vars: VarSet,
     /// It can change places with others, as far as the variables below allow.
@@ -277,11 +278,16 @@ pub(super) struct BoundEnd {
 /// The part of values that a comparison is expected to let pass.
 const COMPARED: f64 = 0.3;
 
+/// How many rows of tables are gone through in the time in which one that lies anywhere is found.
+const SCATTERED: f64 = 4.0;
+
 /// Orders the inputs of joins.
 #[derive(Clone, Copy)]
 pub(super) struct Reorder<'a, 'w> {
     pub(super) query: &'a BoundQuery,
     pub(super) view: &'a View<'w>,
+    /// Data of `$this` is read in each row.
+    pub(super) with_data: bool,
 }
 
 impl Reorder<'_, '_> {
@@ -338,7 +344,8 @@ impl Reorder<'_, '_> {
             if tests > 0 {
                 continue;
             }
-            let best = eligible.first().map(|first| (first.rows, first.at));
+            let scan = eligible.first().and_then(|first| self.better_scan(&all, &eligible, *first, bound));
+            let best = scan.or(eligible.first().copied()).map(|first| (first.rows, first.at));
             let barrier = all.next_barrier(&bound.set);
             let at = match (best, barrier) {
                 (Some((rows, at)), _) if rows < 1.0 => at,
@@ -363,6 +370,33 @@ impl Reorder<'_, '_> {
                 bound: bound.clone(),
             });
         }
+    }
+
+    /// The component of `$this` to begin with, if data of `$this` is read and what begins with `first` comes to so many rows
+    /// that this takes longer: it finds them at random places, and a scan goes through tables.
+    fn better_scan(
+        self,
+        all: &Inputs<'_, '_>,
+        eligible: &[Eligible],
+        first: Eligible,
+        bound: &Bound,
+    ) -> Option<Eligible> {
+        let names_this = |input: Eligible| all.constraints[input.at].vars.contains(Var::THIS);
+        if !self.with_data || bound.set.contains(Var::THIS) || names_this(first) {
+            return None;
+        }
+        let scan = eligible.iter().find(|input| is_scan_of_this(&all.inputs[input.at]))?;
+        let (mut rows, mut bound) = (first.rows, bound.clone());
+        let mut ahead = Inputs { inputs: all.inputs, done: all.done.clone(), constraints: Vec::new() };
+        ahead.constraints.clone_from(&all.constraints);
+        let mut next = first;
+        while !names_this(next) {
+            ahead.done[next.at] = true;
+            self.bind(&ahead.inputs[next.at], &mut bound);
+            next = *self.eligible(&ahead, &bound.set).first()?;
+            rows *= next.rows;
+        }
+        (rows * SCATTERED > scan.rows).then_some(*scan)
     }
 
     /// What must hold and can be evaluated now, that which makes the fewest rows first. What names no variable comes
@@ -492,6 +526,13 @@ impl Reorder<'_, '_> {
             _ => estimate.entities() * 2.0,
         }
     }
+}
+
+/// Whether an input asks `$this` for a component, and for nothing else.
+fn is_scan_of_this(input: &Logical<'_>) -> bool {
+    let Some(term) = input.term().filter(|_| input.must_hold()) else { return false };
+    matches!(&term.condition, Condition::Match(atom)
+        if matches!(atom.id, AtomId::Component(_)) && atom.source.var() == Some(Var::THIS) && atom.traversal.is_none())
 }
 
 /// Whether an input that does not commute removes rows and does nothing else.

@@ -33,13 +33,24 @@ pub(super) struct Lowering<'a, 'w> {
     pub(super) columns: Column,
     /// What every entity has that `$this` can be; that any entity has.
     visible: [MaskSpec; 2],
+    wanted: Wanted,
     /// Fields of unions whose source has a value that no term before has given it.
     pub(super) unwritten: Vec<u16>,
 }
 
-/// Makes the plan of a query. The `preset` variables are given a value before each run; `rows` tells whether anything
-/// of the rows is wanted, beside their number.
-pub(crate) fn lower(query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: bool) -> PhysicalPlan {
+/// What is wanted of a query.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Wanted {
+    #[default]
+    Rows,
+    /// Rows, each with data of `$this`.
+    RowsWithData,
+    /// The number of rows.
+    Count,
+}
+
+/// Makes the plan of a query. The `preset` variables are given a value before each run.
+pub(crate) fn lower(query: &BoundQuery, view: &View<'_>, preset: &VarSet, wanted: Wanted) -> PhysicalPlan {
     let mut query = query.clone();
     query.follow_traits(view.store);
     let query = &query;
@@ -56,19 +67,20 @@ pub(crate) fn lower(query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: 
             MaskSpec { with: SmallVec::new(), without: hidden(query, view) },
             MaskSpec { with: SmallVec::new(), without: unlisted_markers(view.access.components()).collect() },
         ],
+        wanted,
         unwritten: Vec::new(),
     };
     let mut bound = Bound::default();
     let mut pipeline = lowering.whole(logical(query, view).inputs(), preset, &mut bound);
-    let mut wanted: Vec<Column> = Vec::new();
-    if rows || query.cascade.is_some() {
+    let mut kept: Vec<Column> = Vec::new();
+    if wanted != Wanted::Count || query.cascade.is_some() {
         let named = query.variables.iter().enumerate().filter(|(_, variable)| !variable.local);
-        wanted.extend(named.map(|(var, _)| var as Column).filter(|&var| bound.set.contains(Var(var))));
-        wanted.extend(columns..lowering.columns);
+        kept.extend(named.map(|(var, _)| var as Column).filter(|&var| bound.set.contains(Var(var))));
+        kept.extend(columns..lowering.columns);
         let written = pipeline.written();
-        wanted.retain(|&column| written.contains(column) || preset.contains(Var(column)));
+        kept.retain(|&column| written.contains(column) || preset.contains(Var(column)));
     }
-    pipeline.finish(&wanted);
+    pipeline.finish(&kept);
     let mut stages = 0;
     pipeline.number(&mut stages);
     let depths = query.cascade.and_then(|cascade| {
@@ -82,7 +94,7 @@ pub(crate) fn lower(query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: 
         columns: lowering.columns as usize,
         stages,
         depths,
-        wanted,
+        wanted: kept,
         has_this: bound.set.contains(Var::THIS),
     }
 }
@@ -91,7 +103,8 @@ pub(crate) fn lower(query: &BoundQuery, view: &View<'_>, preset: &VarSet, rows: 
 /// which another variable has another value than a given one are made first and then left out.
 pub(crate) fn seedable(query: &BoundQuery, view: &View<'_>) -> VarSet {
     let all = (0..query.variables.len()).map(|var| Var(var as u16)).collect();
-    let Presets { early, .. } = Reorder { query, view }.presets(logical(query, view).inputs(), &all);
+    let Presets { early, .. } =
+        Reorder { query, view, with_data: false }.presets(logical(query, view).inputs(), &all);
     early.into_iter().collect()
 }
 
@@ -115,7 +128,7 @@ pub(crate) fn hidden(query: &BoundQuery, view: &View<'_>) -> SmallVec<[Component
 impl Lowering<'_, '_> {
     /// Which inputs of a join are evaluated when.
     fn reorder(&self) -> Reorder<'_, '_> {
-        Reorder { query: self.query, view: self.view }
+        Reorder { query: self.query, view: self.view, with_data: self.wanted == Wanted::RowsWithData }
     }
 
     /// The pipeline of the whole query.

@@ -14,7 +14,7 @@ mod pipeline;
 mod values;
 
 pub(crate) use explain::Counts;
-pub(crate) use lower::{hidden, lower, seedable};
+pub(crate) use lower::{Wanted, hidden, lower, seedable};
 pub(crate) use operators::{Compute, Predicate, Produce, Side};
 pub(crate) use pipeline::{Branch, BranchKind, Pipeline, Stage, Step, SubPlan};
 
