@@ -134,6 +134,8 @@ pub struct LiveExpr {
     /// All rows were found anew by the last update.
     ran_whole: bool,
     step_limit: Option<u64>,
+    /// Still set if users' code has panicked in an update: its rows may not be all, and of its moves nothing was told.
+    is_updating: bool,
     /// If they are wanted in groups or in order.
     order: Option<Box<KeptOrder>>,
 }
@@ -148,6 +150,7 @@ impl LiveExpr {
             known: None,
             ran_whole: false,
             step_limit: None,
+            is_updating: false,
             order: None,
         }
     }
@@ -170,11 +173,15 @@ impl LiveExpr {
     /// That of finding the rows that depend on what has changed since the last update. If that is more than a part of
     /// all, or not known, that of a run.
     pub fn update(&mut self, world: &mut World) -> Result<(), ExprRunError> {
-        self.forget_moves();
+        match core::mem::replace(&mut self.is_updating, true) {
+            true => self.known = None,
+            false => self.forget_moves(),
+        }
         let checked = self.order.as_ref().map_or(Ok(()), |order| order.check(WorldAccess::World(world)));
         let updated = checked.and_then(|()| self.try_update(world));
         let updated = self.finish(updated);
         self.put_in_order(world);
+        self.is_updating = false;
         updated?;
         self.kept.settle_moves();
         Ok(())
@@ -214,9 +221,7 @@ impl LiveExpr {
     }
 
     pub(super) fn forget_moves(&mut self) {
-        if let Some(moves) = &mut self.kept.moves {
-            moves.clear();
-        }
+        self.kept.moves.iter_mut().for_each(Moves::clear);
     }
 
     fn try_update(&mut self, world: &mut World) -> Result<(), ExprRunError> {
@@ -282,8 +287,7 @@ impl LiveExpr {
 
     /// Whether what it knows is still so.
     fn is_followed(&mut self, access: WorldAccess<'_>) -> bool {
-        let Some(known) = &mut self.known else { return false };
-        let Some(view) = View::new(access) else { return false };
+        let (Some(known), Some(view)) = (&mut self.known, View::new(access)) else { return false };
         self.whole.executor().is_for(view.access)
             && known.premise.holds(&known.query, &view)
             && known.changes.are_told(&view)
@@ -438,10 +442,7 @@ impl LiveExpr {
         world: &'a World,
     ) -> Result<impl Fn(usize) -> Row<'a> + Copy, ExprRunError> {
         let access = WorldAccess::World(world);
-        match self.row_info.is_for(access) {
-            true => Ok(self.reader_in(rows, access)),
-            false => Err(ExprRunError::OtherWorld),
-        }
+        self.row_info.is_for(access).then(|| self.reader_in(rows, access)).ok_or(ExprRunError::OtherWorld)
     }
 
     /// What tells what a row of these is, by its number, in the world of the expression.

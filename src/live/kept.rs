@@ -61,6 +61,7 @@ impl VarIndex {
     fn clear(&mut self) {
         self.lists.clear();
         self.links.clear();
+        self.stale.clear();
         self.is_made = self.var == Var::THIS;
     }
 

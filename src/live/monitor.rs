@@ -240,14 +240,17 @@ impl WorldMonitorExt for World {
         if mem::replace(&mut monitors.is_updating, true) {
             return Ok(());
         }
-        let updating = Updating { all: mem::take(&mut monitors.all), world: self };
-        updating.run()
+        let (all, left, entered) = (mem::take(&mut monitors.all), Vec::new(), Vec::new());
+        Updating { all, left, entered, world: self }.run()
     }
 }
 
 /// The monitors while they are told, until this is dropped, also by a panic.
 struct Updating<'w> {
     all: Vec<Monitor>,
+    /// What is to be told once all are up to date.
+    left: Vec<Pending>,
+    entered: Vec<Pending>,
     world: &'w mut World,
 }
 
@@ -272,12 +275,12 @@ impl Updating<'_> {
 
     /// Brings all up to date, and notes what is to be told. Returns the expressions of which rows have moved.
     fn update(&mut self, failed: &mut Option<MonitorError>) -> Vec<String> {
-        let Self { all, world } = self;
+        let Self { all, left, entered, world } = self;
         if let Some(mut monitors) = world.get_resource_mut::<Monitors>() {
             all.append(&mut monitors.all);
         }
         all.retain(|monitor| is_monitor(world, monitor.entity));
-        let (mut moved, mut left, mut entered) = (Vec::new(), Vec::new(), Vec::new());
+        let mut moved = Vec::new();
         for Monitor { entity, text, names, live, .. } in all.iter_mut() {
             if let Err(error) = live.update(world) {
                 failed.get_or_insert_with(|| MonitorError::Run { expression: text.clone(), error });
@@ -297,8 +300,13 @@ impl Updating<'_> {
                 moved.push(text.clone());
             }
         }
-        world.get_resource_or_init::<Monitors>().pending.extend(left.into_iter().chain(entered));
+        self.note_pending();
         moved
+    }
+
+    fn note_pending(&mut self) {
+        let noted = self.left.drain(..).chain(self.entered.drain(..));
+        self.world.get_resource_or_init::<Monitors>().pending.extend(noted);
     }
 
     /// Tells what is pending.
@@ -317,6 +325,8 @@ impl Updating<'_> {
 
 impl Drop for Updating<'_> {
     fn drop(&mut self) {
+        // Code of users that an expression runs may have panicked, as keys do.
+        self.note_pending();
         let mut monitors = self.world.get_resource_or_init::<Monitors>();
         let added = mem::take(&mut monitors.all);
         monitors.all = mem::take(&mut self.all);

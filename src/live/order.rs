@@ -17,9 +17,9 @@ use crate::{
     relation::Relation,
     store::PairReader,
 };
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{boxed::Box, collections::VecDeque, vec::Vec};
 use bevy_ecs::{component::Component, entity::Entity, world::World};
-use bevy_platform::collections::HashMap;
+use bevy_platform::collections::{HashMap, HashSet};
 use core::{cmp::Ordering, mem};
 
 /// No list.
@@ -78,6 +78,10 @@ pub(super) struct KeptOrder {
     is_outdated: bool,
     appeared: Vec<u64>,
     emptied: Vec<u64>,
+    /// The groups that there were after the last update that no panic has cut short.
+    known: HashSet<u64>,
+    /// Groups that have appeared, or become empty, of which observers are still to be told.
+    untold: VecDeque<(u64, bool)>,
     observers: Option<[Tell; 2]>,
 }
 
@@ -102,9 +106,8 @@ impl KeptOrder {
         // Should what users compare panic, everything is put in order by the next update.
         let all_anew = mem::replace(&mut self.is_outdated, true) || ids.is_cleared;
         let row_of = |id: u32| ids.row(id).map(&row);
-        let mut before = HashMap::default();
         if all_anew {
-            before = mem::take(&mut self.groups);
+            self.groups.clear();
             self.places.clear();
             self.lists.clear();
             self.free.clear();
@@ -122,8 +125,17 @@ impl KeptOrder {
         }
         self.touched = touched;
         self.finish(&row_of);
-        self.appeared.retain(|group| !before.contains_key(group));
-        self.emptied.extend(before.into_keys().filter(|group| !self.groups.contains_key(group)));
+        let Self { appeared, emptied, known, groups, untold, .. } = self;
+        if all_anew {
+            appeared.retain(|group| !known.contains(group));
+            emptied.extend(known.iter().filter(|group| !groups.contains_key(*group)));
+        }
+        emptied.iter().for_each(|group| _ = known.remove(group));
+        known.extend(&*appeared);
+        if self.observers.is_some() {
+            untold.extend(emptied.iter().map(|&group| (group, false)));
+            untold.extend(appeared.iter().map(|&group| (group, true)));
+        }
         self.is_outdated = false;
         ids.settle();
     }
@@ -221,8 +233,9 @@ impl KeptOrder {
     /// Tells of groups that have become empty, and of those that have appeared.
     pub(super) fn tell(&mut self, world: &mut World) {
         let Some([appeared, emptied]) = &mut self.observers else { return };
-        self.emptied.iter().for_each(|&group| emptied(world, group));
-        self.appeared.iter().for_each(|&group| appeared(world, group));
+        while let Some((group, is_new)) = self.untold.pop_front() {
+            if is_new { appeared(world, group) } else { emptied(world, group) }
+        }
     }
 
     fn list(&self, group: u64) -> &[u32] {

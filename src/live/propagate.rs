@@ -278,13 +278,31 @@ fn update<R: TraversableRelation, C: Component + Clone>(world: &mut World) {
     let Some(mut state) = world.get_resource_mut::<State<R, C>>() else { return };
     state.work = work;
     state.unwritten.extend(changed);
-    // One after the other, so that none is forgotten when an observer panics; those that observers add have their turn
-    // with the next update.
+    // Those that observers add have their turn with the next update.
     for _ in 0..state.unwritten.len() {
         let Some(mut state) = world.get_resource_mut::<State<R, C>>() else { return };
         let Some(entity) = state.unwritten.pop_front() else { return };
         let holder = state.work.holders.get(&entity).copied();
-        write::<R, C>(world, entity, holder);
+        let mut writing = Writing::<R, C> { world, entity: Some(entity), of: PhantomData };
+        write::<R, C>(writing.world, entity, holder);
+        writing.entity = None;
+    }
+}
+
+/// A component that is being written. Should its clone or an observer panic, it has its turn with the next update.
+struct Writing<'w, R: TraversableRelation, C: Component + Clone> {
+    world: &'w mut World,
+    entity: Option<Entity>,
+    of: PhantomData<fn() -> (R, C)>,
+}
+
+impl<R: TraversableRelation, C: Component + Clone> Drop for Writing<'_, R, C> {
+    fn drop(&mut self) {
+        if let Some(entity) = self.entity
+            && let Some(mut state) = self.world.get_resource_mut::<State<R, C>>()
+        {
+            state.unwritten.push_back(entity);
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{
 use bevy_app::prelude::*;
 use bevy_ecs::{entity_disabling::Disabled, prelude::*};
 use bevy_relations::{live::*, prelude::*, relation::TraversableRelation};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Component, Clone, Copy, PartialEq, Debug)]
 struct Team(u32);
@@ -199,4 +200,45 @@ fn a_chain_as_deep_as_memory_allows_is_followed_on_a_small_stack() {
     world.update_rollups();
     assert_eq!(world.get::<Propagated<MountedOn, Team>>(chain[length - 1]).unwrap().holder(), chain[0]);
     assert_eq!(world.get::<Rollup<MountedOn, Team, Count>>(chain[0]).unwrap().with_own(), &2);
+}
+
+/// Its clone panics when it is told to.
+#[derive(Component)]
+struct Fragile;
+
+static PANICS: AtomicBool = AtomicBool::new(false);
+
+impl Clone for Fragile {
+    fn clone(&self) -> Self {
+        assert!(!PANICS.load(Ordering::Relaxed), "as it was told");
+        Self
+    }
+}
+
+#[test]
+fn what_panics_before_a_component_is_written_is_made_up_for() {
+    let mut world = World::new();
+    world.propagate::<ChildOf, Team>().unwrap();
+    world.propagate::<ChildOf, Fragile>().unwrap();
+    let root = world.spawn((Team(1), Fragile)).id();
+    let leaf = world.spawn(ChildOf(root)).id();
+    PANICS.store(true, Ordering::Relaxed);
+    assert!(panic_message(|| world.update_propagation()).is_some());
+    PANICS.store(false, Ordering::Relaxed);
+    world.update_propagation();
+    assert!(world.entity(leaf).contains::<Propagated<ChildOf, Fragile>>());
+
+    let observer = world.add_observer(|_: On<Discard<Propagated<ChildOf, Team>>>| panic!("on purpose")).id();
+    *world.get_mut::<Team>(root).unwrap() = Team(2);
+    assert!(panic_message(|| world.update_propagation()).is_some());
+    world.despawn(observer);
+    world.update_propagation();
+    check::<ChildOf, Team>(&world);
+
+    let observer = world.add_observer(|_: On<Remove<Propagated<ChildOf, Team>>>| panic!("on purpose")).id();
+    world.entity_mut(root).remove::<Team>();
+    assert!(panic_message(|| world.update_propagation()).is_some());
+    world.despawn(observer);
+    world.update_propagation();
+    check::<ChildOf, Team>(&world);
 }

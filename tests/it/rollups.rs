@@ -306,3 +306,25 @@ fn cycles_dead_parents_and_despawned_relations_leave_right_sums() {
     world.update_rollups();
     assert_eq!(world.get::<Rollup<PartOf, Load, Sum>>(b).map(|rollup| *rollup.get()), Some(1));
 }
+
+#[test]
+fn an_observer_that_panics_before_a_rollup_is_written_is_made_up_for() {
+    let mut world = World::new();
+    world.add_rollup::<ChildOf, Load, Sum>().unwrap();
+    let root = world.spawn_empty().id();
+    let leaf = world.spawn((Load(1), ChildOf(root))).id();
+    world.update_rollups();
+    let observer = world.add_observer(|_: On<Discard<Sums>>| panic!("on purpose")).id();
+    world.get_mut::<Load>(leaf).unwrap().0 = 2;
+    assert!(panic_message(|| world.update_rollups()).is_some());
+    world.despawn(observer);
+    world.update_rollups();
+    assert_eq!(sum(&world, root), Some(2));
+
+    let observer = world.add_observer(|_: On<Remove<Sums>>| panic!("on purpose")).id();
+    world.entity_mut(leaf).remove::<Load>();
+    assert!(panic_message(|| world.update_rollups()).is_some());
+    world.despawn(observer);
+    world.update_rollups();
+    assert_eq!(sum(&world, root), None);
+}

@@ -120,10 +120,10 @@ fn index(palette: &NeuQuant, [red, green, blue]: [u8; 3]) -> u8 {
 
 /// The colours that are nearest to those of all pictures.
 fn palette(pictures: &[RgbImage]) -> NeuQuant {
-    // Each tenth picture: the same things are in those between them.
+    // Some pictures are enough: the same things are in those between them.
     let pixels: Vec<u8> = pictures
         .iter()
-        .step_by(10)
+        .step_by((pictures.len() / 8).max(1))
         .flat_map(|picture| picture.pixels())
         .flat_map(|pixel| [pixel.0[0], pixel.0[1], pixel.0[2], u8::MAX])
         .collect();
@@ -138,8 +138,9 @@ mod tests {
     #[test]
     fn a_film_shows_its_pictures_in_order() {
         let colors = [[200, 30, 30], [30, 200, 30], [30, 30, 200]];
-        let pictures = colors
-            .map(|color| RgbImage::from_fn(8, 6, |x, _| if x < 4 { Rgb([10, 10, 10]) } else { Rgb(color) }));
+        let pictures = colors.map(|color| {
+            RgbImage::from_fn(64, 48, |x, _| if x < 32 { Rgb([10, 10, 10]) } else { Rgb(color) })
+        });
         let file = std::env::temp_dir().join(format!("film-{}.gif", std::process::id()));
         write(&pictures, &file).expect("the folder can be written to");
         let mut options = gif::DecodeOptions::new();
@@ -150,8 +151,8 @@ mod tests {
             let pixel = |x: usize| frame.buffer[4 * x..4 * x + 4].to_vec();
             // The left half is written once.
             assert_eq!(pixel(0)[3], if number == 0 { 255 } else { 0 });
-            let near = pixel(7).iter().zip(color).all(|(&is, wanted)| is.abs_diff(wanted) < 12);
-            assert!(near && pixel(7)[3] == 255, "{:?} is not {color:?}", pixel(7));
+            let near = pixel(63).iter().zip(color).all(|(&is, wanted)| is.abs_diff(wanted) < 12);
+            assert!(near && pixel(63)[3] == 255, "{:?} is not {color:?}", pixel(63));
         }
         assert!(decoder.read_next_frame().expect("it is right").is_none());
         std::fs::remove_file(&file).expect("it is there");

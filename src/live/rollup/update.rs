@@ -208,16 +208,20 @@ fn finish<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
     while count > 0 {
         let Some(mut state) = world.get_resource_mut::<State<R, V, F>>() else { return };
         let State { work, unwritten, .. } = &mut *state;
-        let results = unwritten.drain(..count.min(unwritten.len()));
-        let left = results.map(|entity| (entity, work.graph.result(entity).map(Rollup::new))).collect();
-        count = Writing::<R, V, F> { world, left }.write_all(&updates);
+        count = count.min(unwritten.len());
+        let results = unwritten.iter().take(count);
+        let left = results.map(|&entity| (entity, work.graph.result(entity).map(Rollup::new))).collect();
+        unwritten.drain(..count);
+        count = Writing::<R, V, F> { world, left, entity: None }.write_all(&updates);
     }
 }
 
-/// Components that are being written. Should an observer panic, the others have their turn with the next update.
+/// Components that are being written. Should an observer panic, those that may not be have their turn with the next update.
 struct Writing<'w, R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> {
     world: &'w mut World,
     left: VecDeque<(Entity, Option<Rollup<R, V, F>>)>,
+    /// Whose is being written.
+    entity: Option<Entity>,
 }
 
 impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> Writing<'_, R, V, F> {
@@ -227,7 +231,9 @@ impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> Writing<'_, R, V, 
         let update = updates.load(Ordering::Relaxed);
         while updates.load(Ordering::Relaxed) == update {
             let Some((entity, rollup)) = self.left.pop_front() else { break };
+            self.entity = Some(entity);
             write::<R, V, F>(self.world, entity, rollup);
+            self.entity = None;
         }
         self.left.len()
     }
@@ -235,11 +241,12 @@ impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> Writing<'_, R, V, 
 
 impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> Drop for Writing<'_, R, V, F> {
     fn drop(&mut self) {
-        if self.left.is_empty() {
+        if self.left.is_empty() && self.entity.is_none() {
             return;
         }
         if let Some(mut state) = self.world.get_resource_mut::<State<R, V, F>>() {
             self.left.drain(..).rev().for_each(|(entity, _)| state.unwritten.push_front(entity));
+            state.unwritten.extend(self.entity);
         }
     }
 }

@@ -7,7 +7,10 @@ use bevy_relations::{
     live::{MonitorError, MovedRow, WorldMonitorExt},
     prelude::*,
 };
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::atomic::{AtomicU32, Ordering},
+};
 
 #[derive(Component)]
 struct Ship;
@@ -182,4 +185,55 @@ fn a_monitor_may_end_itself_make_another_and_ask_for_updates() {
     world.spawn((Ship, Name::new("c")));
     world.update_live().unwrap();
     assert_eq!(told(&mut world), ["+c -"]);
+}
+
+/// Comparing it panics once so many comparisons are left.
+#[derive(Debug)]
+struct Slot(u8);
+
+static LEFT: AtomicU32 = AtomicU32::new(u32::MAX);
+
+impl PartialEq for Slot {
+    fn eq(&self, other: &Self) -> bool {
+        let left = LEFT.load(Ordering::Relaxed);
+        assert!(left > 0, "on purpose");
+        LEFT.store(if left == u32::MAX { left } else { left - 1 }, Ordering::Relaxed);
+        self.0 == other.0
+    }
+}
+
+impl Eq for Slot {}
+
+impl core::str::FromStr for Slot {
+    type Err = core::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(Self)
+    }
+}
+
+#[derive(Relation)]
+#[relation(key = Slot)]
+struct Equips(Slot);
+
+#[test]
+fn a_key_that_panics_keeps_no_monitor_from_being_told_once_of_each_row() {
+    let mut world = world();
+    world.register_relation::<Equips>().unwrap();
+    watch(&mut world, "Ship");
+    watch(&mut world, "Equips[1]($x)");
+    let item = world.spawn(Name::new("i")).id();
+    let knights = ["a", "b", "c"].map(|name| world.spawn(Name::new(name)).id());
+    for knight in knights {
+        world.insert_pair(knight, Equips(Slot(1)), item).unwrap();
+    }
+    world.update_live().unwrap();
+    assert_eq!(told(&mut world).len(), 3);
+    world.spawn((Ship, Name::new("s")));
+    world.despawn(knights[2]);
+    LEFT.store(1, Ordering::Relaxed);
+    assert!(catch_unwind(AssertUnwindSafe(|| world.update_live())).is_err());
+    LEFT.store(u32::MAX, Ordering::Relaxed);
+    world.update_live().unwrap();
+    assert_eq!(told(&mut world), ["+s -", "-- i"]);
 }

@@ -10,7 +10,7 @@ use bevy_ecs::{entity_disabling::Disabled, prelude::*};
 use bevy_relations::{expr::PairExpr, live::LiveExpr, prelude::*};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 #[derive(Component, Clone)]
@@ -241,4 +241,46 @@ fn change(world: &mut World, random: &mut Random, entities: &mut Vec<Entity>) {
             entities.push(world.spawn((Ship, Strength(2))).id());
         }
     }
+}
+
+#[test]
+fn groups_are_told_once_whatever_panics_meanwhile() {
+    let mut world = world();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let panics = Arc::new(Mutex::new(false));
+    let mut ships = live(&mut world, "Ship");
+    let (compares, tells, noted) = (panics.clone(), panics.clone(), told.clone());
+    ships.group_by::<DockedTo>().unwrap().order_by::<Strength>(move |a, b| {
+        assert!(!*compares.lock().unwrap_or_else(PoisonError::into_inner), "on purpose");
+        a.0.cmp(&b.0)
+    });
+    ships.observe_groups(
+        move |_, group| {
+            noted.lock().unwrap().push(group);
+            assert!(!*tells.lock().unwrap_or_else(PoisonError::into_inner), "on purpose");
+        },
+        |_, _| {},
+    );
+    let set = |to| *panics.lock().unwrap_or_else(PoisonError::into_inner) = to;
+    let [a, b, c] = [(); 3].map(|()| world.spawn_empty().id());
+    let dock = |world: &mut World, port| world.spawn((Ship, Strength(1), Pair(DockedTo, port))).id();
+    let docked = [dock(&mut world, a), dock(&mut world, b)];
+    set(true);
+    assert!(panic_message(|| _ = ships.update(&mut world)).is_some());
+    set(false);
+    ships.update(&mut world).unwrap();
+    let ports = BTreeSet::from([a, b].map(Entity::to_bits));
+    let all = core::mem::take(&mut *told.lock().unwrap());
+    assert_eq!((all.len(), BTreeSet::from_iter(all)), (2, ports.clone()));
+
+    for ship in docked {
+        world.insert_pair(ship, DockedTo, c).unwrap();
+    }
+    set(true);
+    assert!(panic_message(|| _ = ships.update(&mut world)).is_some());
+    set(false);
+    ships.update(&mut world).unwrap();
+    assert_eq!(ships.appeared_groups(), [c.to_bits()]);
+    assert_eq!(ships.emptied_groups().iter().copied().collect::<BTreeSet<_>>(), ports);
+    assert_eq!(*told.lock().unwrap(), [c.to_bits()]);
 }
