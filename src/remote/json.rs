@@ -120,6 +120,11 @@ impl<'a> ResultWriter<'a> {
         }
     }
 
+    /// A part without values. `None` if the result is to end before it.
+    pub(super) fn part(&mut self, part: impl Serialize) -> Result<Option<Value>, RemoteError> {
+        self.write(None::<()>, part, NoRoom::End)
+    }
+
     /// A row, with the bits of its entities.
     pub(super) fn row(
         &mut self,

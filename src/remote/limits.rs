@@ -13,6 +13,8 @@ pub struct RemoteLimits {
     pub terms: usize,
     /// The rows, pairs or relations of a page, and the rows that a client watches.
     pub rows: usize,
+    /// The entities that a page of `relations.children` or `relations.search` looks at.
+    pub scanned: usize,
     /// The size of a result as JSON, in bytes. A page ends before it is larger.
     pub bytes: usize,
     /// How many requests are handed to their methods in a frame. Others wait.
@@ -32,6 +34,7 @@ impl Default for RemoteLimits {
             steps: 200_000,
             terms: 64,
             rows: 1000,
+            scanned: 10_000,
             bytes: 1 << 20,
             requests_per_frame: 8,
             watches: 16,

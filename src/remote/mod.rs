@@ -11,6 +11,8 @@
 //! | `relations.query+watch` | `expr`, `vars?`, `values?`, `steps?` | a stream of the rows that enter and leave |
 //! | `relations.insert` | `source`, `relation`, `target`, `value?` | the three, and whether the pair was there |
 //! | `relations.remove` | `source`, `relation`, `target`, of which the last two may be `"*"` | the number of removed pairs |
+//! | `relations.children` | `parent?`, `relation?`, `named?`, `offset?`, `limit?` | the entities below an entity, or those at the top |
+//! | `relations.search` | `text`, `offset?`, `limit?` | the entities whose name contains a text, in any case |
 //!
 //! ```
 //! # use bevy_app::prelude::*;
@@ -36,6 +38,16 @@
 //! A page that is not the last has `next`, a cursor; with that as `cursor`, the next request goes on where this one ended.
 //! If the rows before it have changed meanwhile, that is an error, see [`page`](crate::expr::CompiledExpr::page).
 //!
+//! # Browsing
+//!
+//! `relations.children` lists the sources of the pairs `(relation, parent)`, each with the number of those below it; the
+//! relation is `ChildOf` unless another one is given. Without a `parent` it lists the entities that have no target in the
+//! relation, with `named` only those that have a `Name`, or only those that have none.
+//!
+//! For entities at the top, and for `relations.search`, `offset` and `next` count entities that were looked at, of which a
+//! request looks at a limited number: a page can be empty and still have a `next`. The order is that of Bevy's archetypes. An
+//! entity that gets or loses a component between two requests may be listed twice or left out.
+//!
 //! # Watching
 //!
 //! The first message of a stream has all rows as `entered`, each later one those that have come since, and as `left`
@@ -52,6 +64,7 @@
 //! The methods let a client read and change the world. `bevy_remote` listens on this machine alone unless it is told
 //! otherwise, and does not ask who a client is.
 
+mod browse;
 mod change;
 mod error;
 mod json;
@@ -63,7 +76,8 @@ mod watch;
 pub use error::error_codes;
 pub use limits::RemoteLimits;
 pub use params::{
-    EXPLAIN_METHOD, INSERT_METHOD, LIST_METHOD, PAIRS_METHOD, QUERY_METHOD, REMOVE_METHOD, WATCH_METHOD,
+    CHILDREN_METHOD, EXPLAIN_METHOD, INSERT_METHOD, LIST_METHOD, PAIRS_METHOD, QUERY_METHOD, REMOVE_METHOD,
+    SEARCH_METHOD, WATCH_METHOD,
 };
 
 use bevy_app::{App, Plugin};
@@ -113,6 +127,8 @@ fn add_methods(world: &mut World) {
     add_method(world, PAIRS_METHOD, read::pairs);
     add_method(world, QUERY_METHOD, read::query);
     add_method(world, EXPLAIN_METHOD, read::explain);
+    add_method(world, CHILDREN_METHOD, browse::children);
+    add_method(world, SEARCH_METHOD, browse::search);
     add_method(world, INSERT_METHOD, change::insert);
     add_method(world, REMOVE_METHOD, change::remove);
     // Clients can see that it is there. What they send is received before methods are called, see `watch`.

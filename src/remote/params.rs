@@ -34,6 +34,11 @@ pub const INSERT_METHOD: &str = "relations.insert";
 /// The method that removes pairs.
 pub const REMOVE_METHOD: &str = "relations.remove";
 
+/// The method for the entities below another one, and for those at the top.
+pub const CHILDREN_METHOD: &str = "relations.children";
+/// The method that searches entities by a part of their name.
+pub const SEARCH_METHOD: &str = "relations.search";
+
 /// Reads the parameters of a request: an object, or nothing.
 pub(super) fn read<P: DeserializeOwned>(params: Option<Value>) -> Result<P, RemoteError> {
     let params = match params {
@@ -134,6 +139,26 @@ pub(super) struct RemoveParams {
     pub(super) source: EntityText,
     pub(super) relation: EntityText,
     pub(super) target: EntityText,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ChildrenParams {
+    pub(super) relation: Option<EntityText>,
+    pub(super) parent: Option<EntityText>,
+    pub(super) named: Option<bool>,
+    #[serde(default)]
+    pub(super) offset: usize,
+    pub(super) limit: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SearchParams {
+    pub(super) text: String,
+    #[serde(default)]
+    pub(super) offset: usize,
+    pub(super) limit: Option<usize>,
 }
 
 /// How a request names an entity: as an expression does.

@@ -38,7 +38,7 @@ pub(super) struct CountedPage<T> {
 }
 
 impl<T> CountedPage<T> {
-    fn new(key: &'static str, list: Vec<T>, offset: usize, total: usize) -> Self {
+    pub(super) fn new(key: &'static str, list: Vec<T>, offset: usize, total: usize) -> Self {
         let end = offset.saturating_add(list.len());
         Self { list: BTreeMap::from([(key, list)]), total, next: (end < total).then_some(end) }
     }
@@ -147,7 +147,7 @@ fn pairs_of(
 }
 
 /// The pairs of which an entity is the target.
-fn pairs_to(
+pub(super) fn pairs_to(
     world: &World,
     entity: Entity,
     relation: Option<Entity>,
@@ -164,7 +164,7 @@ fn total_of(world: &World, entity: Entity, relation: Option<Entity>) -> usize {
     }
 }
 
-fn total_to(world: &World, entity: Entity, relation: Option<Entity>) -> usize {
+pub(super) fn total_to(world: &World, entity: Entity, relation: Option<Entity>) -> usize {
     match relation {
         Some(relation) => world.pairs_by_id(relation).source_count(entity),
         None => world.any_pairs().source_count(entity),

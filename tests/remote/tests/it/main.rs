@@ -1,5 +1,6 @@
 //! The methods, called as `bevy_remote` does, without a transport.
 
+mod browse;
 mod changes;
 mod common;
 mod hostile;
