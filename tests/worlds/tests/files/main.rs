@@ -4,6 +4,7 @@ mod again;
 mod common;
 mod hostile;
 mod round_trip;
+mod runtime;
 #[path = "../../examples/scene_file.rs"]
 mod scene_file;
 mod wrong;
