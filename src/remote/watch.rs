@@ -142,43 +142,47 @@ fn start(
 
 /// Brings watched rows up to date, those that have waited longest first, until the time of the frame is used up.
 pub(super) fn update(world: &mut World) {
-    let Some(mut watches) = world.get_resource_mut::<Watches>() else { return };
-    if watches.active.is_empty() {
+    let waiting = world.get_resource::<Watches>().map_or(0, |watches| watches.active.len());
+    if waiting == 0 {
         return;
     }
-    // Observers of others run meanwhile.
-    let mut active = core::mem::take(&mut watches.active);
     let limits = limits_of(world);
     let start = Instant::now();
-    for _ in 0..active.len() {
-        let Some(mut watch) = active.pop_front() else { break };
-        if watch.sender.is_closed() {
-            continue;
+    for _ in 0..waiting {
+        // One is taken out at a time: observers of others run meanwhile, and if one panics, that ends one watch.
+        let mut watches = world.get_resource_or_init::<Watches>();
+        let Some(mut watch) = watches.active.pop_front() else { return };
+        if watch.answer(world, &limits) {
+            world.get_resource_or_init::<Watches>().active.push_back(watch);
         }
-        let now = Instant::now();
-        let is_due = watch.updated.is_none_or(|updated| now - updated >= limits.watch_interval);
-        // A client that does not read gets all changes at once when it does.
-        if is_due && !watch.sender.is_full() {
-            match watch.update(world, &limits, now) {
-                Ok(Some(message)) => answer(&watch.sender, Ok(message)),
-                Ok(None) => {}
-                Err(error) => {
-                    answer(&watch.sender, Err(error));
-                    continue;
-                }
-            }
-        }
-        active.push_back(watch);
         if start.elapsed() >= limits.watch_time {
-            break;
+            return;
         }
     }
-    let mut watches = world.get_resource_or_init::<Watches>();
-    active.append(&mut watches.active);
-    watches.active = active;
 }
 
 impl Watch {
+    /// Tells the client what has changed, if it is time to. False if the watch has ended.
+    fn answer(&mut self, world: &mut World, limits: &RemoteLimits) -> bool {
+        if self.sender.is_closed() {
+            return false;
+        }
+        let now = Instant::now();
+        let is_due = self.updated.is_none_or(|updated| now - updated >= limits.watch_interval);
+        // A client that does not read gets all changes at once when it does.
+        if !is_due || self.sender.is_full() {
+            return true;
+        }
+        match self.update(world, limits, now) {
+            Ok(message) => message.into_iter().for_each(|message| answer(&self.sender, Ok(message))),
+            Err(error) => {
+                answer(&self.sender, Err(error));
+                return false;
+            }
+        }
+        true
+    }
+
     fn update(
         &mut self,
         world: &mut World,
