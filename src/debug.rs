@@ -57,6 +57,16 @@ pub fn dot(world: &World) -> PairDrawing<'_> {
 }
 
 /// The pairs of a world as a flowchart of [Mermaid](https://mermaid.js.org), which Markdown on GitHub shows.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{debug, prelude::*};
+///
+/// # let mut world = World::new();
+/// # let root = world.spawn_empty().id();
+/// # world.spawn(ChildOf(root));
+/// assert!(debug::mermaid(&world).to_string().starts_with("flowchart"));
+/// ```
 pub fn mermaid(world: &World) -> PairDrawing<'_> {
     PairDrawing::new(world, Format::Mermaid)
 }

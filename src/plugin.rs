@@ -33,6 +33,13 @@ use core::any::{TypeId, type_name};
 
 /// Adds relations to an app.
 ///
+/// ```
+/// use bevy_app::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// App::new().add_plugins(RelationsPlugin).run();
+/// ```
+///
 /// A world takes relations into use by itself, on their first use: from then on an index of parents and children, the
 /// pairs of [`ChildOf`](bevy_ecs::hierarchy::ChildOf), is kept, too. The plugin does what is needed once per frame: it
 /// keeps reads of depths constant by settling them at the beginning of each, and it keeps the despawn of deep

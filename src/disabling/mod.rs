@@ -143,6 +143,25 @@ impl WorldDisablingExt for World {
 
 /// Disabling along relations, deferred. What is refused when the commands are applied goes to Bevy's error handler,
 /// with severity `Error` and the place in the source where the command was queued.
+///
+/// ```
+/// use bevy_ecs::{entity_disabling::Disabled, prelude::*};
+/// use bevy_relations::{disabling::CommandsDisablingExt, prelude::*};
+///
+/// #[derive(Component)]
+/// struct Room;
+///
+/// fn close(mut commands: Commands, rooms: Query<Entity, With<Room>>) {
+///     for room in &rooms {
+///         commands.disable_below::<ChildOf>(room);
+///     }
+/// }
+/// # let mut world = World::new();
+/// # let room = world.spawn(Room).id();
+/// # let chair = world.spawn(ChildOf(room)).id();
+/// # world.run_system_cached(close).unwrap();
+/// # assert!(world.entity(chair).contains::<Disabled>());
+/// ```
 pub trait CommandsDisablingExt: sealed::Sealed {
     /// See [`WorldDisablingExt::disable_below`].
     #[track_caller]

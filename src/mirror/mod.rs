@@ -81,6 +81,24 @@ mod sealed {
 }
 
 /// Mirroring pairs in components, directly on the [`World`].
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_reflect::Reflect;
+/// use bevy_relations::{mirror::{MirroredPairs, WorldMirrorExt}, prelude::*};
+///
+/// #[derive(Relation, Reflect, Clone)]
+/// struct Likes;
+///
+/// let mut world = World::new();
+/// world.mirror_pairs::<Likes>()?;
+/// let alice = world.spawn_empty().id();
+/// let bob = world.spawn(Pair(Likes, alice)).id();
+/// assert!(world.entity(bob).contains::<MirroredPairs<Likes>>());
+/// world.remove_pairs::<Likes>(bob);
+/// assert!(!world.entity(bob).contains::<MirroredPairs<Likes>>());
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
 pub trait WorldMirrorExt: sealed::Sealed {
     /// From now on, keeps one component [`MirroredPairs<R>`](MirroredPairs) on each source of `R`, and registers it for
     /// reflection. The first insertion of such a component does the same. Does nothing if `R` is mirrored already.

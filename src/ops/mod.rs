@@ -26,7 +26,7 @@ pub use register::relation::register;
 #[cfg(feature = "scene")]
 pub(crate) use api::bundle::insert_to_type;
 pub(crate) use api::{
-    bundle::{insert_to, spawn_batch},
+    bundle::{insert_to, refused, spawn_batch},
     follow::{Followed, Followers},
     propagate::propagate_changes,
     trigger::{trigger_along, trigger_by_id},

@@ -39,9 +39,43 @@ use core::marker::PhantomData;
 pub struct Unrelated<R: Relation>(PhantomData<fn() -> R>);
 
 /// Query filter: the roots of `R`: entities that are the target of a pair and have no target themselves.
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{prelude::*, query::RootOf};
+///
+/// fn count_trees(roots: Query<(), RootOf<ChildOf>>) -> usize {
+///     roots.iter().count()
+/// }
+/// # let mut world = World::new();
+/// # let root = world.spawn_empty().id();
+/// # world.spawn(ChildOf(root));
+/// # assert_eq!(world.run_system_cached(count_trees).unwrap(), 1);
+/// ```
+///
+/// # Complexity
+/// O(1) for each entity that is looked at.
 pub struct RootOf<R: Relation>(PhantomData<fn() -> R>);
 
 /// Query filter: the leaves of `R`: entities that have a target and are no target.
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{prelude::*, query::LeafOf};
+///
+/// fn prune(mut commands: Commands, leaves: Query<Entity, LeafOf<ChildOf>>) {
+///     for leaf in &leaves {
+///         commands.entity(leaf).despawn();
+///     }
+/// }
+/// # let mut world = World::new();
+/// # let root = world.spawn_empty().id();
+/// # let branch = world.spawn(ChildOf(root)).id();
+/// # let leaf = world.spawn(ChildOf(branch)).id();
+/// # world.run_system_cached(prune).unwrap();
+/// # assert!(world.get_entity(branch).is_ok() && world.get_entity(leaf).is_err());
+/// ```
+///
+/// # Complexity
+/// O(1) for each entity that is looked at.
 pub struct LeafOf<R: Relation>(PhantomData<fn() -> R>);
 
 /// Query filter: entities that got a pair of `R` since the system last ran.
@@ -51,11 +85,48 @@ pub struct LeafOf<R: Relation>(PhantomData<fn() -> R>);
 /// Ticks of the pairs of `R` are [kept](crate::WorldPairExt::track_pair_changes) from when the filter is first used: insertions
 /// take a little longer from then on.
 ///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{prelude::*, query::AddedPair};
+///
+/// #[derive(Relation)]
+/// struct DockedTo;
+///
+/// fn greet(docked: Query<&Name, AddedPair<DockedTo>>) -> Vec<String> {
+///     docked.iter().map(|name| format!("welcome, {name}")).collect()
+/// }
+/// # let mut world = World::new();
+/// # let station = world.spawn_empty().id();
+/// # world.spawn((Name::new("Rocinante"), Pair(DockedTo, station)));
+/// # assert_eq!(world.run_system_cached(greet).unwrap(), ["welcome, Rocinante"]);
+/// # assert!(world.run_system_cached(greet).unwrap().is_empty());
+/// ```
+///
 /// # Complexity
 /// O(targets) for each entity that is looked at.
 pub struct AddedPair<R: Relation>(PhantomData<fn() -> R>);
 
 /// Query filter: entities that got a pair of `R`, or whose pair got another value, since the system last ran.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{prelude::*, query::ChangedPair};
+///
+/// #[derive(Relation)]
+/// struct Owes(u32);
+///
+/// fn debtors(changed: Query<Targets<Owes>, ChangedPair<Owes>>) -> Vec<u32> {
+///     changed.iter().map(|owed| owed.with_values().map(|(_, owes)| owes.0).sum()).collect()
+/// }
+/// # let mut world = World::new();
+/// # let [alice, bob] = [(); 2].map(|()| world.spawn_empty().id());
+/// # world.insert_pair(bob, Owes(5), alice)?;
+/// # assert_eq!(world.run_system_cached(debtors).unwrap(), [5]);
+/// world.insert_pair(bob, Owes(3), alice)?;
+/// assert_eq!(world.run_system_cached(debtors).unwrap(), [3]);
+/// assert!(world.run_system_cached(debtors).unwrap().is_empty());
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
 ///
 /// See [`AddedPair`].
 pub struct ChangedPair<R: Relation>(PhantomData<fn() -> R>);

@@ -14,6 +14,19 @@ use core::{any::type_name, fmt, iter::FusedIterator, marker::PhantomData};
 
 /// Query data: how deep an entity lies in relation `R`: 0 without targets, else one more than its deepest target.
 ///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{prelude::*, query::Depth};
+///
+/// fn indent(outline: Query<(&Name, Depth<ChildOf>)>) -> Vec<String> {
+///     outline.iter().map(|(name, depth)| format!("{:1$}{name}", "", 2 * depth as usize)).collect()
+/// }
+/// # let mut world = World::new();
+/// # let root = world.spawn(Name::new("root")).id();
+/// # world.spawn((Name::new("child"), ChildOf(root)));
+/// # assert_eq!(world.run_system_cached(indent).unwrap(), ["root", "  child"]);
+/// ```
+///
 /// # Complexity
 /// As for [`RelationView::depth`]: constant, unless entities with sources of their own were moved in this frame.
 pub struct Depth<R: TraversableRelation>(PhantomData<fn() -> R>);

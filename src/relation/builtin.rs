@@ -25,6 +25,17 @@ pub(super) fn built_in(type_id: TypeId) -> Option<RelationId> {
 ///
 /// Transitive, reflexive and acyclic; an entity may have several bases, of which the first comes first. With a
 /// [`Prefab`] as the base it makes the source an instance, see [`prefab`](crate::prefab).
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// let mut world = World::new();
+/// let [vehicle, ship, frigate] = [(); 3].map(|()| world.spawn_empty().id());
+/// world.insert_pair(ship, IsA, vehicle)?;
+/// world.insert_pair(frigate, IsA, ship)?;
+/// assert!(world.pairs::<IsA>().ancestors(frigate).eq([ship, vehicle]));
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
 #[derive(Relation, Clone, Copy, Debug)]
 #[cfg_attr(feature = "bevy_reflect", derive(bevy_reflect::Reflect), type_path = "bevy_relations::relation")]
 #[relation(tag, transitive, reflexive, on_instantiate = DontInherit)]
@@ -33,6 +44,18 @@ pub struct IsA;
 /// `(SlotOf, prefab)`: marks a part of a prefab that is to be found in each instance. An instance gets the pair
 /// `(part, copy of the part)`: the part of the prefab is the relation, and the instance's own copy the target. See
 /// [`prefab`](crate::prefab).
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{prefab::{Prefab, SlotOf, WorldPrefabExt}, prelude::*};
+///
+/// let mut world = World::new();
+/// let tank = world.spawn(Prefab).id();
+/// let turret = world.spawn((ChildOf(tank), Pair(SlotOf, tank))).id();
+/// let instance = world.instantiate(tank)?;
+/// let its_turret = world.pairs_by_id(turret).target(instance);
+/// assert_eq!(its_turret, world.entity(instance).get::<Children>().map(|children| children[0]));
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
 #[derive(Relation, Clone, Copy, Debug)]
 #[cfg_attr(feature = "bevy_reflect", derive(bevy_reflect::Reflect), type_path = "bevy_relations::relation")]
 #[relation(tag, exclusive, on_instantiate = DontInherit)]

@@ -133,6 +133,24 @@ impl fmt::Debug for EndConstraint {
 }
 
 /// What happens to a pair of which an end lacks a component that it must have, or has one that it must not have.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Component, Default)]
+/// struct Inhabited;
+///
+/// #[derive(Relation)]
+/// #[relation(target(Inhabited), on_missing = Insert)]
+/// struct LivesIn;
+///
+/// let mut world = World::new();
+/// let [alice, rome] = [(); 2].map(|()| world.spawn_empty().id());
+/// world.insert_pair(alice, LivesIn, rome)?;
+/// assert!(world.entity(rome).contains::<Inhabited>());
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[cfg_attr(
     feature = "bevy_reflect",

@@ -1,6 +1,6 @@
 //! Why traits were rejected.
 
-use super::RelationName;
+use super::{EntityName, RelationName};
 use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::entity::Entity;
 use core::fmt;
@@ -79,7 +79,7 @@ pub enum TraitsError {
         /// The component.
         component: RelationName,
         /// An entity that has it.
-        source_entity: Entity,
+        source_entity: EntityName,
     },
     /// A component is to be added along with another, and no default of it is known: name it by
     /// [`with_component`](crate::RelationTraits::with_component), or register it with `#[reflect(Component, Default)]`.

@@ -39,6 +39,23 @@ pub enum OnInstantiate {
 ///
 /// A target that never had a source stays; and so does one that has another source of the relation when the operation
 /// is done. As with counted references, entities that are sources of each other keep each other.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Relation)]
+/// #[relation(on_last_source = Despawn)]
+/// struct Uses;
+///
+/// let mut world = World::new();
+/// let material = world.spawn_empty().id();
+/// let [cup, plate] = [(); 2].map(|()| world.spawn(Pair(Uses, material)).id());
+/// world.despawn(cup);
+/// assert!(world.get_entity(material).is_ok());
+/// world.despawn(plate);
+/// assert!(world.get_entity(material).is_err());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[cfg_attr(
     feature = "bevy_reflect",
@@ -54,6 +71,21 @@ pub enum OnLastSource {
 }
 
 /// What happens to the targets of a source when the source is despawned.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Relation)]
+/// #[relation(on_source_despawn = DespawnTarget)]
+/// struct Summoned;
+///
+/// let mut world = World::new();
+/// let imp = world.spawn_empty().id();
+/// let wizard = world.spawn(Pair(Summoned, imp)).id();
+/// world.despawn(wizard);
+/// assert!(world.get_entity(imp).is_err());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[cfg_attr(
     feature = "bevy_reflect",

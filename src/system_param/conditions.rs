@@ -36,6 +36,31 @@ pub fn any_pair<R: Relation>(pairs: Pairs<R>) -> bool {
 /// insertion, since the condition was asked last. Constant time; true the first time if there are pairs.
 ///
 /// Two changes that undo each other are changes all the same.
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{prelude::*, system_param::pairs_changed};
+///
+/// #[derive(Relation)]
+/// struct Road;
+///
+/// #[derive(Resource, Default)]
+/// struct Maps(u32);
+///
+/// fn draw_map(mut maps: ResMut<Maps>) {
+///     maps.0 += 1;
+/// }
+///
+/// let mut world = World::new();
+/// world.init_resource::<Maps>();
+/// let mut schedule = Schedule::default();
+/// schedule.add_systems(draw_map.run_if(pairs_changed::<Road>));
+/// let [rome, capua] = [(); 2].map(|()| world.spawn_empty().id());
+/// world.insert_pair(rome, Road, capua)?;
+/// schedule.run(&mut world);
+/// schedule.run(&mut world);
+/// assert_eq!(world.resource::<Maps>().0, 1);
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
 pub fn pairs_changed<R: Relation>(pairs: Pairs<R>, mut seen: Local<u64>) -> bool {
     let changed = *seen != pairs.version();
     *seen = pairs.version();
@@ -44,6 +69,19 @@ pub fn pairs_changed<R: Relation>(pairs: Pairs<R>, mut seen: Local<u64>) -> bool
 
 /// A run condition: pairs of `R` were removed since the condition was asked last. See [`RemovedPairs`] for what
 /// counts.
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{prelude::*, system_param::any_pair_removed};
+///
+/// #[derive(Relation)]
+/// struct DockedTo;
+///
+/// fn clear_the_gate() {}
+///
+/// let mut schedule = Schedule::default();
+/// schedule.add_systems(clear_the_gate.run_if(any_pair_removed::<DockedTo>));
+/// # schedule.run(&mut World::new());
+/// ```
 pub fn any_pair_removed<R: Relation>(mut removed: RemovedPairs<R>) -> bool {
     // Asked for all of them, so that the next time starts anew.
     removed.read().count() > 0

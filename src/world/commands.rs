@@ -10,6 +10,7 @@ use crate::{
 };
 use alloc::{string::ToString, vec::Vec};
 use bevy_ecs::{
+    bundle::{Bundle, NoBundleEffect},
     entity::Entity,
     error::{ContextExt, Result},
     relationship::Relationship,
@@ -363,6 +364,32 @@ pub trait CommandsPairExt: sealed::Sealed {
         pairs: impl IntoIterator<Item = (Entity, R, Entity)> + Send + 'static,
     );
 
+    /// See [`WorldPairExt::spawn_batch_with_pair`]. What is refused goes to Bevy's error handler, all at a time; the
+    /// entities are spawned all the same.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # #[derive(Relation)]
+    /// # struct DockedTo;
+    /// # #[derive(Component)]
+    /// # struct Ship;
+    /// fn launch(mut commands: Commands) {
+    ///     let station = commands.spawn_empty().id();
+    ///     commands.spawn_batch_with_pair((0..100).map(move |_| (Ship, DockedTo, station)));
+    /// }
+    /// # let mut world = World::new();
+    /// # world.run_system_cached(launch).unwrap();
+    /// # assert_eq!(world.pairs::<DockedTo>().len(), 100);
+    /// ```
+    #[track_caller]
+    fn spawn_batch_with_pair<B, R>(
+        &mut self,
+        batch: impl IntoIterator<Item = (B, R, Entity)> + Send + 'static,
+    ) where
+        B: Bundle<Effect: NoBundleEffect>,
+        R: Relation;
+
     /// See [`WorldPairExt::remove_pair_batch`].
     #[track_caller]
     fn remove_pair_batch<R: Relation>(
@@ -403,6 +430,19 @@ impl<'w> CommandsPairExt for Commands<'w, '_> {
         let place = Location::caller();
         queue_at(self, place, move |world| {
             ops::insert_batch(world, pairs, EndCheck::Later(Some(place))).map_err(to_bevy)
+        });
+    }
+
+    fn spawn_batch_with_pair<B, R>(
+        &mut self,
+        batch: impl IntoIterator<Item = (B, R, Entity)> + Send + 'static,
+    ) where
+        B: Bundle<Effect: NoBundleEffect>,
+        R: Relation,
+    {
+        let place = Location::caller();
+        queue_at(self, place, move |world| {
+            ops::spawn_batch(world, batch, EndCheck::Later(Some(place))).1.map_err(to_bevy)
         });
     }
 

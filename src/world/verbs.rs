@@ -154,7 +154,11 @@ impl WorldPairExt for World {
         B: Bundle<Effect: NoBundleEffect>,
         R: Relation,
     {
-        ops::spawn_batch(self, batch)
+        let (spawned, inserted) = ops::spawn_batch(self, batch, EndCheck::Now);
+        for (_, error) in inserted.map_or_else(|error| error.refused, |()| Vec::new()) {
+            ops::refused(self, error);
+        }
+        spawned
     }
 
     fn insert_tag(&mut self, source: Entity, tag: Entity) -> Result<(), InsertPairError> {

@@ -324,9 +324,11 @@ fn companions_that_cannot_be_added_are_refused() {
     let error = refused(&mut world, |world| world.set_traits(heat, new().with_component::<Burning>()));
     assert!(matches!(error, TraitsError::WithCycle { .. }), "{error}");
     let [tag] = spawn(&mut world);
-    let holder = world.spawn(Heat(1)).id();
+    let holder = world.spawn((Name::new("Stove"), Heat(1))).id();
     let error = refused(&mut world, |world| world.set_traits(heat, new().with_id(tag)));
     assert!(matches!(&error, TraitsError::ComponentInUse { source_entity, .. } if *source_entity == holder));
+    let expected = format!("`with` of Heat cannot change: Stove ({holder}) has the component");
+    assert_eq!(error.to_string(), expected);
     world.set_traits(heat, new().on_relation_despawn(CleanupPolicy::Remove)).unwrap();
 }
 

@@ -101,7 +101,7 @@ fn what_cannot_be_done_is_an_error_that_names_the_things() {
 }
 
 #[test]
-fn commands_that_are_refused_tell_where_they_were_queued() {
+fn commands_disable_and_enable_and_report_what_is_refused() {
     let mut world = world_that_records_errors();
     let [root, middle, _] = chain(&mut world);
     world.commands().disable_below::<PartOf>(root);

@@ -5,14 +5,17 @@ use bevy_ecs::{
     prelude::*,
 };
 use bevy_relations::{
+    disabling::CommandsDisablingExt,
     error::{DespawnError, InsertPairError, ReorderError},
     id::Slot,
+    prefab::CommandsPrefabExt,
     prelude::*,
+    traverse::Direction,
 };
 use core::cell::RefCell;
 
 #[derive(Relation)]
-#[relation(exclusive, acyclic)]
+#[relation(exclusive, traversable)]
 struct StoredIn;
 
 #[derive(Relation)]
@@ -22,6 +25,10 @@ struct Guards;
 #[derive(Relation)]
 #[relation(one_of)]
 struct Rank;
+
+#[derive(EntityEvent, Clone)]
+#[entity_event(propagate)]
+struct Passed(Entity);
 
 fn named<const N: usize>(world: &mut World, names: [&'static str; N]) -> [Entity; N] {
     names.map(|name| world.spawn(Name::new(name)).id())
@@ -114,24 +121,49 @@ fn a_refused_command_tells_where_it_was_queued() {
     let [alice, bob, dead] = named(&mut world, ["Alice", "Bob", "Dead"]);
     world.despawn(dead);
     let stored_in = world.register_relation::<StoredIn>().unwrap();
+    world.insert_pair(bob, Guards, alice).unwrap();
+    world.insert_pair(alice, StoredIn, bob).unwrap();
+    let guards = world.register_relation::<Guards>().unwrap();
     let mut lines = Vec::new();
     let mut commands = world.commands();
-    lines.push(line!() + 1);
-    commands.entity(alice).insert_pair(StoredIn, dead);
-    lines.push(line!() + 1);
-    commands.entity(alice).insert_pair_by_id((stored_in, dead));
-    lines.push(line!() + 1);
-    commands.entity(dead).remove_pair::<StoredIn>(bob);
-    lines.push(line!() + 1);
-    commands.insert_pair_batch([(alice, StoredIn, dead)]);
-    lines.push(line!() + 1);
-    commands.pair_batch::<StoredIn>().insert(alice, StoredIn, dead);
+    macro_rules! at_this_line {
+        ($command:expr) => {{
+            lines.push(line!());
+            _ = $command;
+        }};
+    }
+    at_this_line!(commands.entity(alice).insert_pair(StoredIn, dead));
+    at_this_line!(commands.entity(alice).insert_pair_by_id((stored_in, dead)));
+    at_this_line!(commands.entity(alice).insert_pair_value_by_id((stored_in, bob), 5_u8));
+    at_this_line!(commands.entity(alice).insert_pair_to::<StoredIn, u16>(5_u8));
+    at_this_line!(commands.entity(alice).insert_pairs([(StoredIn, dead)]));
+    at_this_line!(commands.entity(alice).insert_relationship(ChildOf(dead)));
+    at_this_line!(commands.entity(bob).try_insert_pair(StoredIn, alice));
+    at_this_line!(commands.entity(bob).try_insert_pair_by_id((stored_in, alice)));
+    at_this_line!(commands.entity(alice).replace_targets([(StoredIn, dead)]));
+    at_this_line!(commands.entity(bob).move_sources::<StoredIn>(dead));
+    at_this_line!(commands.entity(alice).insert_tag(dead));
+    at_this_line!(commands.entity(dead).remove_pair::<StoredIn>(bob));
+    at_this_line!(commands.entity(dead).remove_pairs::<StoredIn>());
+    at_this_line!(commands.entity(dead).remove_pairs_by_id(PairId::with_target(bob)));
+    at_this_line!(commands.entity(dead).remove_tag(bob));
+    at_this_line!(commands.entity(alice).despawn_with_dependents());
+    at_this_line!(commands.insert_pair_batch([(alice, StoredIn, dead)]));
+    at_this_line!(commands.pair_batch::<StoredIn>().insert(alice, StoredIn, dead));
+    at_this_line!(commands.spawn_batch_with_pair([((), StoredIn, dead)]));
+    at_this_line!(commands.move_sources::<StoredIn>(bob, dead));
+    at_this_line!(commands.despawn_sources((stored_in, bob)));
+    at_this_line!(commands.trigger_along_by_id(guards, Passed(bob), Direction::Sources));
+    at_this_line!(commands.disable_below::<StoredIn>(dead));
+    at_this_line!(commands.enable_below::<StoredIn>(bob));
+    at_this_line!(commands.instantiate(bob));
     world.flush();
     let errors = ERRORS.take();
     assert_eq!(errors.len(), lines.len(), "{errors:?}");
     for ((severity, error), line) in errors.into_iter().zip(lines) {
         assert_eq!(severity, Severity::Error);
-        assert!(error.starts_with(&format!("tests/it/error_names.rs:{line}:")), "{error} at line {line}");
+        let place = format!("tests/it/error_names.rs:{line}:");
+        assert!(error.starts_with(&place), "{error} at line {line}");
     }
 }
 

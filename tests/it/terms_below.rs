@@ -7,7 +7,7 @@ use crate::{
 use bevy_ecs::{entity_disabling::Disabled, prelude::*, query::Allow, system::SystemId};
 use bevy_relations::{
     prelude::*,
-    query::{ChangedBelow, Descendants, Down, SelfDown, WithAncestor, WithDescendant},
+    query::{ChangedAbove, ChangedBelow, Descendants, Down, SelfDown, WithAncestor, WithDescendant},
     relation::TraversableRelation,
 };
 
@@ -252,21 +252,31 @@ impl<R: TraversableRelation> Reaches<R> {
 type Queries<'w, 's, R> = (
     Query<'w, 's, Entity, (ChangedBelow<R, Armor>, Allow<Disabled>)>,
     Query<'w, 's, Entity, (WithDescendant<R, Changed<Armor>>, Allow<Disabled>)>,
+    Query<'w, 's, Entity, (ChangedAbove<R, Armor>, Allow<Disabled>)>,
     Query<'w, 's, Entity, Changed<Armor>>,
 );
 
-/// What a system finds of changes: by the filter, by the search that it stands for, and what has changed.
-fn changes<R: TraversableRelation>((below, searched, changed): Queries<R>) -> [Vec<Entity>; 3] {
-    let found = [below.iter().collect(), searched.iter().collect(), changed.iter().collect::<Vec<_>>()];
+/// What a system finds of changes: below by the filter, by the search that it stands for, above, and what has changed.
+fn changes<R: TraversableRelation>((below, searched, above, changed): Queries<R>) -> [Vec<Entity>; 4] {
+    let mut found = [
+        below.iter().collect::<Vec<_>>(),
+        searched.iter().collect(),
+        above.iter().collect(),
+        changed.iter().collect(),
+    ];
     assert!(found[0].iter().all(|&entity| below.contains(entity)));
+    assert!(found[2].iter().all(|&entity| above.contains(entity)));
+    for found in &mut found {
+        found.sort_unstable();
+    }
     found
 }
 
 struct Changes<R> {
     relation: Entity,
-    system: SystemId<(), [Vec<Entity>; 3]>,
+    system: SystemId<(), [Vec<Entity>; 4]>,
     /// Runs less often.
-    seldom: SystemId<(), [Vec<Entity>; 3]>,
+    seldom: SystemId<(), [Vec<Entity>; 4]>,
     runs: u32,
     of: core::marker::PhantomData<R>,
 }
@@ -283,12 +293,14 @@ impl<R: TraversableRelation> Changes<R> {
         self.runs += 1;
         let systems = [Some(self.system), self.runs.is_multiple_of(3).then_some(self.seldom)];
         for system in systems.into_iter().flatten() {
-            let [mut below, mut searched, changed] = world.run_system(system).unwrap();
-            below.sort_unstable();
-            searched.sort_unstable();
-            let is_below = |entity: &Entity| tree.any_below(*entity, &|below| changed.contains(&below));
-            let expected: Vec<_> = tree.model.entities.iter().copied().filter(is_below).collect();
+            let [below, searched, above, changed] = world.run_system(system).unwrap();
+            let has_changed = |entity| changed.contains(&entity);
+            let those = |condition: &dyn Fn(Entity) -> bool| -> Vec<Entity> {
+                tree.model.entities.iter().copied().filter(|&entity| condition(entity)).collect()
+            };
+            let expected = those(&|entity| tree.any_below(entity, &has_changed));
             assert_eq!((&below, &searched), (&expected, &expected));
+            assert_eq!(above, those(&|entity| tree.any_above(entity, &has_changed)));
         }
     }
 }
@@ -314,7 +326,7 @@ fn changed<R: TraversableRelation>(world: &mut World) -> Box<dyn FnMut(&mut Worl
 }
 
 #[test]
-fn changes_below_are_those_that_plain_recursion_finds() {
+fn changes_below_and_above_are_those_that_plain_recursion_finds() {
     run_of(&[changed::<PartOf>, changed::<MountedOn>, changed::<ChildOf>, changed::<CrewOf>]);
 }
 

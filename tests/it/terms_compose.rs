@@ -10,12 +10,15 @@ use bevy_ecs::{
 use bevy_relations::{
     prelude::*,
     query::{
-        AddedPair, Ancestors, Cached, ChangedPair, Depth, Descendants, Down, LeafOf, PairsOf, RootOf,
-        SelfDown, SelfUp, Siblings, SourcesWith, Target, TargetOf, TargetsWith, Up, WithAncestor,
-        WithDescendant,
+        AddedPair, Ancestors, Cached, ChangedAbove, ChangedBelow, ChangedPair, Depth, Descendants, Down,
+        LeafOf, PairsOf, RootOf, SelfDown, SelfUp, Siblings, SourcesWith, Target, TargetOf, TargetsWith, Up,
+        WithAncestor, WithDescendant,
     },
 };
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{
+    Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
 
 #[derive(Relation)]
 struct Likes;
@@ -327,6 +330,68 @@ fn parallel_iteration_of_terms_of_other_entities_finds_the_same() {
     schedule.add_systems(sum).run(&mut world);
     // Every part with its bolt, and the turret with the gun.
     assert_eq!(world.resource::<Sum>().0, 2 * size(3_000, 60) + 2);
+}
+
+/// Adds a system that looks for entities in parallel and one after another, and finds the same ones.
+fn find_in_parallel<F: QueryFilter + 'static>(schedule: &mut Schedule, expected: usize) {
+    schedule.add_systems(move |query: Query<Entity, F>| {
+        let found = Mutex::new(Vec::new());
+        query.par_iter().for_each(|entity| found.lock().unwrap().push(entity));
+        let [mut parallel, mut sequential] = [found.into_inner().unwrap(), query.iter().collect()];
+        parallel.sort_unstable();
+        sequential.sort_unstable();
+        assert_eq!(parallel, sequential);
+        assert_eq!(parallel.len(), expected, "{}", core::any::type_name::<F>());
+    });
+}
+
+#[test]
+fn parallel_iteration_with_filters_of_other_entities_finds_the_same() {
+    let (mut world, [ship, ..]) = world();
+    let parts = size(3_000, 60);
+    for number in 0..parts as u32 {
+        let part = world.spawn(Position(number)).id();
+        world.insert_pair(part, MountedOn, ship).unwrap();
+        world.insert_pair(part, Likes, ship).unwrap();
+        let bolt = world.spawn(Position(1)).id();
+        world.insert_pair(bolt, MountedOn, part).unwrap();
+    }
+    let mut schedule = Schedule::default();
+    let all = &mut schedule;
+    // The turret and the parts on the ship, and on each something.
+    find_in_parallel::<Related<MountedOn, With<Armor>>>(all, parts + 1);
+    find_in_parallel::<TargetOf<MountedOn, With<Position>>>(all, parts + 2);
+    find_in_parallel::<ChangedAbove<MountedOn, Armor>>(all, 2 * parts + 2);
+    find_in_parallel::<ChangedBelow<MountedOn, Position>>(all, parts + 2);
+    find_in_parallel::<(Related<MountedOn, Changed<Armor>>, TargetOf<MountedOn, Added<Position>>)>(
+        all,
+        parts + 1,
+    );
+    type Row = (
+        TargetsWith<Likes, Entity>,
+        Siblings<MountedOn, &'static Position>,
+        Descendants<MountedOn, &'static Position>,
+    );
+    all.add_systems(move |query: Query<(Entity, Row)>| {
+        let parallel = Mutex::new(Vec::new());
+        query.par_iter().for_each(|(entity, (liked, beside, below))| {
+            let row = (entity, liked.count(), beside.count(), below.map(|position| position.0).sum::<u32>());
+            parallel.lock().unwrap().push(row);
+        });
+        let mut sequential: Vec<_> = query
+            .iter()
+            .map(|(entity, (liked, beside, below))| {
+                (entity, liked.count(), beside.count(), below.map(|position| position.0).sum::<u32>())
+            })
+            .collect();
+        let mut parallel = parallel.into_inner().unwrap();
+        parallel.sort_unstable();
+        sequential.sort_unstable();
+        assert_eq!(parallel, sequential);
+        // Bolts like nobody, and nothing is mounted on the gun.
+        assert_eq!(parallel.iter().map(|&(_, liked, beside, _)| (liked, beside)).max(), Some((1, parts)));
+    });
+    schedule.run(&mut world);
 }
 
 #[derive(QueryData)]

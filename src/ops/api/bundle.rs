@@ -11,7 +11,7 @@ use crate::{
         mutate::{
             batch::insert_batch,
             ends::EndCheck,
-            error::InsertPairError,
+            error::{InsertPairError, InsertPairsError},
             insert::{insert, insert_slot, insert_typed},
         },
         register::{
@@ -144,7 +144,7 @@ impl<R: Relation, T: PairTarget> Pair<R, T> {
 
 /// Reports an error of a bundle effect to Bevy's error handler.
 #[cold]
-fn refused(world: &mut World, error: InsertPairError) {
+pub(crate) fn refused(world: &mut World, error: InsertPairError) {
     report(world.commands(), to_bevy(error));
     world.flush();
 }
@@ -394,11 +394,12 @@ macro_rules! sources {
 
 /// Spawns many entities, each with a bundle and a pair, faster than one by one.
 ///
-/// Pairs that are refused go to Bevy's error handler; their entities are spawned all the same.
+/// The entities of pairs that are refused are spawned all the same.
 pub(crate) fn spawn_batch<B, R>(
     world: &mut World,
     batch: impl IntoIterator<Item = (B, R, Entity)>,
-) -> Vec<Entity>
+    ends: EndCheck<'_>,
+) -> (Vec<Entity>, Result<(), InsertPairsError>)
 where
     B: Bundle<Effect: NoBundleEffect>,
     R: Relation,
@@ -410,10 +411,6 @@ where
     // Observers of the bundles may have despawned or cleared some.
     note_markers(world, &sources);
     let triples = sources.iter().zip(pairs).map(|(&source, (value, target))| (source, value, target));
-    if let Err(error) = insert_batch(world, triples, EndCheck::Now) {
-        for (_, error) in error.refused {
-            refused(world, error);
-        }
-    }
-    sources
+    let inserted = insert_batch(world, triples, ends);
+    (sources, inserted)
 }

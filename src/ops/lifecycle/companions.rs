@@ -15,7 +15,7 @@ use crate::{
             traits, watch,
         },
     },
-    relation::{IdRef, InsertDefault, Registry, RelationTraits, TraitsError, short_name},
+    relation::{EntityName, IdRef, InsertDefault, Registry, RelationTraits, TraitsError, short_name},
 };
 use alloc::{string::ToString, vec::Vec};
 use bevy_ecs::{
@@ -101,6 +101,7 @@ fn check(world: &World, entity: Entity, traits: &RelationTraits) -> Result<Vec<C
         };
     };
     if let Some(source_entity) = first_holder(world, component) {
+        let source_entity = EntityName::new(world, source_entity);
         return Err(TraitsError::ComponentInUse { component: entry.name(), source_entity });
     }
     let mut companions = Vec::new();

@@ -12,6 +12,20 @@ pub(super) const FORMAT: u32 = 1;
 /// component; [`load`](SavedPairs::load) and [`insert_save_ids`](crate::snapshot::PairSnapshot::insert_save_ids) insert it.
 ///
 /// No two entities may have the same. Clones get none.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::snapshot::{PairFilter, PairSnapshot, SaveId};
+///
+/// let mut world = World::new();
+/// let parent = world.spawn(SaveId(7)).id();
+/// world.spawn((SaveId(8), ChildOf(parent)));
+/// let child = world.spawn(ChildOf(parent)).id();
+/// PairSnapshot::take(&mut world, PairFilter::all())?.insert_save_ids(&mut world)?;
+/// assert_eq!(world.get::<SaveId>(parent), Some(&SaveId(7)));
+/// assert!(world.entity(child).contains::<SaveId>());
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
 #[derive(Component, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[component(immutable, clone_behavior = Ignore)]
 pub struct SaveId(pub u64);
