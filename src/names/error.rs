@@ -1,5 +1,6 @@
 //! Why no entity was found.
 
+use crate::relation::EntityName;
 use alloc::{string::String, vec::Vec};
 use bevy_ecs::entity::Entity;
 use core::fmt;
@@ -10,28 +11,28 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum LookupError {
     /// A step of the path leads nowhere.
-    #[error("nothing is named `{step}` {}", Place(*parent))]
+    #[error("nothing is named `{step}` {}", Place(parent.as_ref()))]
     Unknown {
         /// The step.
         step: String,
         /// Whose children were looked at; `None` where paths start.
-        parent: Option<Entity>,
+        parent: Option<EntityName>,
     },
     /// Several entities have the name; only for lookups that insist on one.
-    #[error("{} entities are named `{step}` {}", candidates.len(), Place(*parent))]
+    #[error("{} entities are named `{step}` {}", candidates.len(), Place(parent.as_ref()))]
     Ambiguous {
         /// The step.
         step: String,
         /// Whose children they are; `None` where paths start.
-        parent: Option<Entity>,
+        parent: Option<EntityName>,
         /// All of them. Children are in the order of their parent, others sorted.
         candidates: Vec<Entity>,
     },
 }
 
-struct Place(Option<Entity>);
+struct Place<'a>(Option<&'a EntityName>);
 
-impl fmt::Display for Place {
+impl fmt::Display for Place<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(parent) => write!(f, "among the children of {parent}"),

@@ -1,7 +1,7 @@
 //! Looking up paths, whatever the components are read through.
 
 use super::{error::LookupError, index::NameIndex};
-use crate::fetch::AllEntities;
+use crate::{fetch::AllEntities, relation::EntityName};
 use alloc::{string::String, vec::Vec};
 use bevy_ecs::{
     archetype::{Archetype, ArchetypeEntity},
@@ -144,20 +144,29 @@ impl NameView<'_, '_> {
     /// The entity at the end of the path; where several have a name, the first one.
     pub(super) fn lookup(&self, parent: Option<Entity>, path: &str) -> Result<Entity, LookupError> {
         self.start(parent, path, |parent, step| {
-            let unknown = || LookupError::Unknown { step: step.into(), parent };
-            self.find(parent, step).ok_or_else(unknown)
+            self.find(parent, step).ok_or_else(|| self.unknown(parent, step))
         })
     }
 
     /// The entity at the end of the path, if no other entity has its name or one on the way to it.
     pub(super) fn lookup_unique(&self, parent: Option<Entity>, path: &str) -> Result<Entity, LookupError> {
         self.start(parent, path, |parent, step| match *self.candidates(parent, step) {
-            [] => Err(LookupError::Unknown { step: step.into(), parent }),
+            [] => Err(self.unknown(parent, step)),
             [found] => Ok(found),
-            ref candidates => {
-                Err(LookupError::Ambiguous { step: step.into(), parent, candidates: candidates.into() })
-            }
+            ref candidates => Err(LookupError::Ambiguous {
+                step: step.into(),
+                parent: self.named(parent),
+                candidates: candidates.into(),
+            }),
         })
+    }
+
+    fn unknown(&self, parent: Option<Entity>, step: &str) -> LookupError {
+        LookupError::Unknown { step: step.into(), parent: self.named(parent) }
+    }
+
+    fn named(&self, entity: Option<Entity>) -> Option<EntityName> {
+        entity.map(|entity| EntityName::with_name(entity, self.source.name(entity)))
     }
 
     /// Follows a path from where it is to start, or, in scopes, from the first place from which it leads somewhere.

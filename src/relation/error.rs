@@ -33,12 +33,21 @@ impl fmt::Display for RelationPath {
 
 /// Two declared facts that cannot both hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("`{first}` contradicts `{second}`")]
 pub struct TraitConflict {
     /// One of the two, as spelled in `#[relation(..)]`.
     pub first: &'static str,
-    /// The other.
+    /// The other; the same if one trait was given two values.
     pub second: &'static str,
+}
+
+impl fmt::Display for TraitConflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.first == self.second {
+            write!(f, "`{}` is given two values", self.first)
+        } else {
+            write!(f, "`{}` contradicts `{}`", self.first, self.second)
+        }
+    }
 }
 
 /// Why traits were not accepted. Nothing has changed.

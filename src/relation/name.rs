@@ -16,7 +16,11 @@ pub struct EntityName {
 
 impl EntityName {
     pub(crate) fn new(world: &World, entity: Entity) -> Self {
-        Self { entity, name: world.get::<Name>(entity).map(|name| Box::new(name.clone())) }
+        Self::with_name(entity, world.get(entity))
+    }
+
+    pub(crate) fn with_name(entity: Entity, name: Option<&Name>) -> Self {
+        Self { entity, name: name.map(|name| Box::new(name.clone())) }
     }
 
     /// Without a name.

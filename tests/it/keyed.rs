@@ -418,7 +418,7 @@ fn a_key_contradicts_what_leaves_no_choice_of_targets() {
         (keyed().exclusive(), "`key` contradicts `exclusive`"),
         (keyed().union(), "`key` contradicts `union`"),
         (keyed().symmetric(), "`key` contradicts `symmetric`"),
-        (keyed().keyed_data::<Wears>(), "`key` contradicts `key`"),
+        (keyed().keyed_data::<Wears>(), "`key` is given two values"),
     ];
     for (traits, expected) in contradictory {
         let error = world.spawn_relation("R", traits).unwrap_err();

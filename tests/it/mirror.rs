@@ -1,7 +1,7 @@
 //! The component that shows the pairs of its entity: what it says after each change of pairs, and what writing it does.
 
 use crate::common::{record_errors_of, spawn, take_reported_errors, world_that_records_errors};
-use bevy_app::prelude::*;
+use bevy_app::{AppLabel, prelude::*};
 use bevy_ecs::{entity::EntityCloner, entity_disabling::Disabled, prelude::*, reflect::AppTypeRegistry};
 use bevy_reflect::Reflect;
 use bevy_relations::{
@@ -466,6 +466,51 @@ fn an_app_mirrors_pairs_and_writes_values_that_changed_in_place() {
     app.update();
     app.update();
     assert_eq!(app.world().get::<MirroredPairs<Owes>>(a).unwrap().get(b), Some(&Owes(2)));
+}
+
+#[test]
+fn sub_apps_have_pairs_and_mirrors_of_their_own() {
+    #[derive(AppLabel, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    enum Part {
+        Render,
+        Sound,
+    }
+    let part = || -> (App, [Entity; 2]) {
+        let mut app = App::new();
+        app.add_plugins(RelationsPlugin).mirror_pairs::<Owes>();
+        record_errors_of(app.world_mut());
+        let ends = spawn(app.world_mut());
+        (app, ends)
+    };
+    let (mut app, [a, b]) = part();
+    let parts = [Part::Render, Part::Sound].map(|label| {
+        let (mut inner, [c, d]) = part();
+        inner
+            .add_systems(Update, |mut owes: PairsMut<Owes>| owes.for_each_mut(|_, _, mut owes| owes.0 += 10));
+        let mut sub_app = core::mem::take(inner.main_mut());
+        // As a renderer does: it takes from the main world what it needs.
+        sub_app.set_extract(move |main, world| match main.pair_value::<Owes>(a, b) {
+            Some(&Owes(much)) => world.insert_pair(c, Owes(much), d).unwrap(),
+            None => _ = world.remove_pair::<Owes>(c, d),
+        });
+        app.insert_sub_app(label, sub_app);
+        (label, c, d)
+    });
+    app.world_mut().insert_pair(a, Owes(1), b).unwrap();
+    app.update();
+    app.update();
+    for (label, c, d) in parts {
+        let world = app.sub_app(label).world();
+        assert_eq!(check::<Owes>(world, c), [d]);
+        assert_eq!(world.pair_value::<Owes>(c, d), Some(&Owes(11)));
+    }
+    assert_eq!(app.world().pair_value::<Owes>(a, b), Some(&Owes(1)));
+    app.world_mut().despawn(b);
+    app.update();
+    for (label, c, _) in parts {
+        assert_eq!(check::<Owes>(app.sub_app(label).world(), c), []);
+    }
+    assert_eq!(take_reported_errors(), [""; 0]);
 }
 
 #[test]

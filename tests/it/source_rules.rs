@@ -398,7 +398,7 @@ fn rules_that_contradict_are_rejected() {
             along().on_target_despawn(CleanupPolicy::Refuse),
             "`on_source_despawn = DespawnTarget` contradicts `on_target_despawn = Refuse`",
         ),
-        (last().on_last_source(OnLastSource::Keep), "`on_last_source` contradicts `on_last_source`"),
+        (last().on_last_source(OnLastSource::Keep), "`on_last_source` is given two values"),
     ] {
         let text = traits.to_string();
         let error = world.spawn_relation("R", traits).unwrap_err();

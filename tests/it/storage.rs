@@ -535,7 +535,7 @@ fn a_storage_is_chosen_once_before_the_first_pair() {
     let relation = world.spawn_relation("R", table()).unwrap();
     let error = world.set_traits(relation, store()).unwrap_err();
     assert!(matches!(error, TraitsError::Conflict { .. }), "{error}");
-    assert_eq!(error.to_string().split(": ").last(), Some("`storage` contradicts `storage`"));
+    assert_eq!(error.to_string().split(": ").last(), Some("`storage` is given two values"));
     world.insert_pair_by_id(a, (relation, b)).unwrap();
     world.set_traits(relation, table()).unwrap();
     let plain = world.spawn_relation("P", RelationTraits::new()).unwrap();

@@ -11,7 +11,7 @@ use crate::fetch::{ReadRights, ReflectCursor};
 use crate::{
     fetch,
     names::{LookupError, NamePaths, WorldNameExt},
-    relation::ColumnRef,
+    relation::{ColumnRef, EntityName},
     store::{PairData, PairStore},
     world::WorldPairExt,
 };
@@ -384,7 +384,9 @@ impl<'w> WorldAccess<'w> {
         match (&declared.names, parent) {
             (Some(names), Some(parent)) => names.lookup_unique_in(parent, path),
             (Some(names), None) => names.lookup_unique(path),
-            (None, _) => Err(LookupError::Unknown { step: path.into(), parent }),
+            (None, _) => {
+                Err(LookupError::Unknown { step: path.into(), parent: parent.map(EntityName::unnamed) })
+            }
         }
     }
 }

@@ -406,7 +406,7 @@ fn spawn_path(
     mut parent: Option<Entity>,
     spawned: &mut Vec<Entity>,
 ) -> Result<Entity, LookupError> {
-    let mut found = Err(LookupError::Unknown { step: String::new(), parent });
+    let mut found = Err(LookupError::Unknown { step: String::new(), parent: None });
     for name in path {
         let step = path::join([name.as_str()]);
         found = match parent {

@@ -75,6 +75,12 @@ pub(crate) struct LandsOn;
 #[type_path = "game"]
 pub(crate) struct Dock;
 
+/// Its targets are children of its own entity.
+#[derive(Relation, Reflect, Clone)]
+#[relation(one_of)]
+#[type_path = "game"]
+pub(crate) struct Ranks;
+
 #[derive(Relation, Reflect, Clone)]
 #[relation(transient)]
 #[type_path = "game"]
@@ -147,6 +153,7 @@ pub(crate) fn world() -> World {
     world.mirror_pairs::<Equips>().unwrap();
     world.mirror_pairs::<Begins>().unwrap();
     world.mirror_pairs::<LandsOn>().unwrap();
+    world.mirror_pairs::<Ranks>().unwrap();
     world.mirror_pairs::<Sees>().unwrap();
     world
 }

@@ -95,6 +95,23 @@ fn a_target_without_the_component_that_it_must_have_leaves_out_the_pairs_of_the_
 }
 
 #[test]
+fn a_target_that_is_none_of_those_allowed_leaves_out_the_pairs_of_the_entity() {
+    let ranks = |target| pairs("Ranks", &[&tag(target)]);
+    let likes = pairs("Likes", &[&tag(3)]);
+    let (world, [a, b, c, _]) = refused(&[(1, ranks(2)), (1, likes)], "must be a child of Ranks");
+    assert!(!world.has_pair::<Ranks>(a, b) && world.has_pair::<Likes>(a, c));
+    // In a world where it is one, the same file is right.
+    let mut world = crate::common::world();
+    let ranks_entity = world.register_relation::<Ranks>().unwrap();
+    let [a, captain] = [world.spawn_empty().id(), world.spawn(ChildOf(ranks_entity)).id()];
+    let mut map = EntityHashMap::from_iter([(entity(1), a), (entity(2), captain)]);
+    let read = scene(&world, &file(&[(1, &ranks(2))]));
+    apply(&mut world, &read, &mut map);
+    assert_eq!(take_errors(), [""; 0]);
+    assert!(world.has_pair::<Ranks>(a, captain));
+}
+
+#[test]
 fn a_target_that_is_not_there_leaves_out_the_pair() {
     let likes = pairs("Likes", &[&tag(2), &tag(9), &tag(3)]);
     let (world, [a, b, c, _]) = refused(&[(1, likes)], "not alive");
