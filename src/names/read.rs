@@ -108,7 +108,7 @@ impl NamePaths<'_, '_> {
 /// world.get_mut::<Name>(earth).unwrap().set("Terra");
 /// assert_eq!(world.lookup("Sol.Terra"), Ok(earth));
 /// let error = world.lookup("Sol.Earth").unwrap_err();
-/// assert_eq!(error.to_string(), format!("nothing is named `Earth` among the children of {sol}"));
+/// assert_eq!(error.to_string(), format!("nothing is named `Earth` among the children of Sol ({sol})"));
 /// ```
 pub trait WorldNameExt {
     /// The entity at the end of a path that starts at the entities without a parent, or in the
