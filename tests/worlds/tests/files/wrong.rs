@@ -98,7 +98,7 @@ fn a_target_without_the_component_that_it_must_have_leaves_out_the_pairs_of_the_
 fn a_target_that_is_none_of_those_allowed_leaves_out_the_pairs_of_the_entity() {
     let ranks = |target| pairs("Ranks", &[&tag(target)]);
     let likes = pairs("Likes", &[&tag(3)]);
-    let (world, [a, b, c, _]) = refused(&[(1, ranks(2)), (1, likes)], "must be a child of Ranks");
+    let (world, [a, b, c, _]) = refused(&[(1, ranks(2)), (1, likes)], "the target must be a child of");
     assert!(!world.has_pair::<Ranks>(a, b) && world.has_pair::<Likes>(a, c));
     // In a world where it is one, the same file is right.
     let mut world = crate::common::world();
