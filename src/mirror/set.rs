@@ -121,16 +121,14 @@ pub(super) fn value_type(column: ColumnRef) -> ValueType {
 }
 
 fn dead(world: &World, source: Entity, relation: Entity, target: Entity) -> MirrorError {
-    let [source_entity, target] = [source, target].map(|end| EntityName::new(world, end));
     let error = match fetch::store(world) {
         Some(store) => {
-            let relation = store.registry().name_of(relation);
-            let pair = AttemptedPair { source_entity: source_entity.clone(), relation, target };
+            let pair = AttemptedPair::new(world, store, source, relation, target);
             InsertPairError::Dead { pair, dead: PairRole::Target }
         }
-        None => InsertPairError::StoreRemoved { source_entity: source_entity.clone(), target },
+        None => ops::store_removed(world, source, target),
     };
-    MirrorError::LeftOut { source_entity, error: Box::new(error) }
+    MirrorError::LeftOut { source_entity: EntityName::new(world, source), error: Box::new(error) }
 }
 
 /// The entity of a type that is a target, and the value of the pair, if it is given.

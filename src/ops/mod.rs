@@ -43,6 +43,7 @@ pub(crate) use mutate::{
     batch::insert_batch,
     change::{move_sources, replace_targets},
     ends::EndCheck,
+    error::store_removed,
     event::{ObserveEntity, Removal, observe, observe_entity},
     insert::{insert_by_id, insert_typed, insert_value_by_id},
     operation::Operation,

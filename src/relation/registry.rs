@@ -1,7 +1,7 @@
 //! The relations of a world: by type, by entity, by name.
 
 use super::{
-    ColumnRef, OnInstantiate, PairContext, PairRefusal, Relation, RelationName, RelationTraits,
+    ColumnRef, EntityName, OnInstantiate, PairContext, PairRefusal, Relation, RelationName, RelationTraits,
     ResolvedConstraint, Value,
     builtin::{BUILT_INS, Tagged, built_in},
     traits::{RegisterFn, TypeRef},
@@ -11,6 +11,7 @@ use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::{
     component::ComponentId,
     entity::{Entity, EntityHashMap},
+    name::Name,
     world::{DeferredWorld, World},
 };
 use bevy_platform::collections::HashMap;
@@ -409,6 +410,17 @@ impl Registry {
             None => {
                 let named = self.type_entities.get(&relation).and_then(|type_id| self.types.get(type_id));
                 RelationName { name: named.and_then(|entry| entry.name.clone()), entity: relation }
+            }
+        }
+    }
+
+    /// A name for messages about an entity: that of its relation or type, if it has no other.
+    pub(crate) fn entity_name(&self, world: &World, entity: Entity) -> EntityName {
+        match world.get::<Name>(entity) {
+            Some(name) => EntityName::with_name(entity, Some(name)),
+            None => {
+                let name = self.name_of(entity).name.map(Name::new);
+                EntityName::with_name(entity, name.as_ref())
             }
         }
     }

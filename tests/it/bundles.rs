@@ -441,3 +441,40 @@ fn a_removed_pair_is_told_of_once_when_an_entity_is_its_own_target_and_relation(
     assert_eq!(world.resource::<Told>().0, [(a, likes, a)]);
     world.check_pairs().unwrap();
 }
+
+#[test]
+fn a_batch_by_command_whose_ends_and_relation_go_while_it_waits_or_runs() {
+    #[derive(Component)]
+    struct Mine;
+    let mut world = world_that_records_errors();
+    let likes = world.register_relation::<Likes>().unwrap();
+    let [alice, bob] = spawn(&mut world);
+    // The first of the batch takes the target of the second and its own entity along.
+    world.add_observer(move |on: On<Add<Mine>>, mut commands: Commands| {
+        commands.entity(on.entity).despawn();
+        commands.entity(bob).try_despawn();
+    });
+    let mut commands = world.commands();
+    commands.spawn_batch_with_pair([(Mine, Likes, alice), (Mine, Likes, bob)]);
+    commands.spawn_batch_with_pair([(Position(1), Likes, bob), (Position(2), Likes, alice)]);
+    world.flush();
+    world.check_pairs().unwrap();
+    assert_eq!(take_errors().len(), 2, "one for each batch");
+    assert_eq!(world.query::<&Position>().iter(&world).count(), 2, "those with a refused pair are spawned");
+    assert_eq!(world.pairs::<Likes>().source_count(alice), 1);
+    // The relation goes with its last pair; a type's is taken into use again by the command.
+    world.commands().despawn_sources((likes, alice));
+    world.commands().entity(likes).despawn();
+    world.commands().spawn_batch_with_pair([((), Likes, alice)]);
+    world.flush();
+    world.check_pairs().unwrap();
+    assert_eq!(take_errors(), []);
+    assert!(world.get_entity(likes).is_err());
+    assert_eq!(world.pairs::<Likes>().source_count(alice), 1);
+    // Resources that go with the store are made anew.
+    world.commands().queue(World::clear_resources);
+    world.commands().spawn_batch_with_pair([((), Likes, alice), ((), Likes, bob)]);
+    world.flush();
+    world.check_pairs().unwrap();
+    assert_eq!(world.pairs::<Likes>().source_count(alice), 1);
+}

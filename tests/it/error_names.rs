@@ -60,7 +60,6 @@ fn whatever_an_insertion_is_refused_for_is_told_with_names() {
     let mut world = World::new();
     let [alice, bob, dead] = named(&mut world, ["Alice", "Bob", "Dead"]);
     let rank = world.register_relation::<Rank>().unwrap();
-    world.entity_mut(rank).insert(Name::new("Rank"));
     world.despawn(dead);
     let error = world.insert_pair(alice, Guards, dead).unwrap_err();
     let expected = format!("cannot insert (Guards, {dead}) on Alice ({alice}): the target is not alive");

@@ -417,3 +417,18 @@ proptest! {
         run(remember, steps);
     }
 }
+
+#[test]
+fn parents_that_are_gone_or_odd_are_told_as_what_they_are() {
+    let mut world = world();
+    let sol = named(&mut world, "Sol");
+    world.despawn(sol);
+    let error = world.lookup_in(sol, "Earth").unwrap_err().to_string();
+    assert_eq!(error, format!("nothing is named `Earth` among the children of {sol}"));
+    let likes = world.spawn_relation("likes", RelationTraits::new()).unwrap();
+    let error = world.lookup_unique_in(likes, "a.b").unwrap_err().to_string();
+    assert_eq!(error, format!("nothing is named `a` among the children of likes ({likes})"));
+    let odd = world.spawn(Name::new("\"q\".\n\u{202e}")).id();
+    let error = world.lookup_in(odd, "x").unwrap_err().to_string();
+    assert!(error.contains(&odd.to_string()), "{error}");
+}

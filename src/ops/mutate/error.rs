@@ -1,6 +1,7 @@
 //! Why an operation was refused.
 
 use crate::{
+    fetch,
     id::{PairId, StoredPair},
     relation::{EntityName, PairEnd, PairRefusal, RelationName, ResolvedConstraint, TraitsError},
     store::PairStore,
@@ -44,6 +45,24 @@ pub struct AttemptedPair {
     pub target: EntityName,
 }
 
+impl AttemptedPair {
+    /// A pair with the names of its entities.
+    pub(crate) fn new(
+        world: &World,
+        store: &PairStore,
+        source: Entity,
+        relation: Entity,
+        target: Entity,
+    ) -> Self {
+        let registry = store.registry();
+        Self {
+            source_entity: registry.entity_name(world, source),
+            relation: registry.name_of(relation),
+            target: registry.entity_name(world, target),
+        }
+    }
+}
+
 impl fmt::Display for AttemptedPair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "({}, {}) on {}", self.relation, self.target, self.source_entity)
@@ -75,12 +94,13 @@ impl BrokenConstraint {
             PairEnd::Source => PairRole::Source,
             PairEnd::Target => PairRole::Target,
         };
-        let pair = AttemptedPair {
-            source_entity: EntityName::new(world, pair.source),
-            relation: store.registry().entry(pair.relation).name(),
-            target: EntityName::new(world, pair.target),
-        };
-        Self { pair, end, component: constraint.name.clone(), required: constraint.is_required }
+        let relation = store.registry().entry(pair.relation).entity;
+        Self {
+            pair: AttemptedPair::new(world, store, pair.source, relation, pair.target),
+            end,
+            component: constraint.name.clone(),
+            required: constraint.is_required,
+        }
     }
 }
 
@@ -242,7 +262,7 @@ pub enum InsertPairError {
 }
 
 /// The store is gone, in the midst of an insertion.
-pub(super) fn store_removed(world: &World, source: Entity, target: Entity) -> InsertPairError {
+pub(crate) fn store_removed(world: &World, source: Entity, target: Entity) -> InsertPairError {
     let [source_entity, target] = [source, target].map(|end| EntityName::new(world, end));
     InsertPairError::StoreRemoved { source_entity, target }
 }
@@ -310,7 +330,10 @@ impl DespawnError {
             Self::ComponentInUse { entity, source_entity, .. } => entities.extend([entity, source_entity]),
         }
         for entity in entities {
-            *entity = EntityName::new(world, entity.entity());
+            *entity = match fetch::store(world) {
+                Some(store) => store.registry().entity_name(world, entity.entity()),
+                None => EntityName::new(world, entity.entity()),
+            };
         }
         self
     }

@@ -150,9 +150,9 @@ pub(crate) fn resolve_pair(
     };
     let relation = relation_id_of(world, relation).map_err(|error| match error {
         TraitsError::Dead { entity } => {
-            let relation = ensure_store(world).registry().name_of(entity);
-            let [source_entity, target] = [source_entity, target].map(|end| EntityName::new(world, end));
-            let pair = AttemptedPair { source_entity, relation, target };
+            ensure_store(world);
+            let Some(store) = fetch::store(world) else { return store_removed(world, source_entity, target) };
+            let pair = AttemptedPair::new(world, store, source_entity, entity, target);
             InsertPairError::Dead { pair, dead: PairRole::Relation }
         }
         error => error.into(),

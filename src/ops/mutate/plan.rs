@@ -320,11 +320,8 @@ pub(in crate::ops) fn check_rules(world: &World, pair: StoredPair) -> Result<(),
 
 /// The names of a pair, for an error.
 pub(crate) fn attempted(world: &World, store: &PairStore, pair: StoredPair) -> AttemptedPair {
-    AttemptedPair {
-        source_entity: EntityName::new(world, pair.source),
-        relation: store.registry().entry(pair.relation).name(),
-        target: EntityName::new(world, pair.target),
-    }
+    let relation = store.registry().entry(pair.relation).entity;
+    AttemptedPair::new(world, store, pair.source, relation, pair.target)
 }
 
 impl<'a> Planner<'a> {
@@ -458,7 +455,7 @@ impl<'a> Planner<'a> {
             && self.whole.is_none()
             && !self.store.relation(CHILD_OF).has(pair.target, parent)
         {
-            let parent = EntityName::new(self.world, parent);
+            let parent = self.store.registry().entity_name(self.world, parent);
             return Err(InsertPairError::NotOneOf { pair: error(), parent });
         }
         if pair.source == pair.target && entry.adopted.is_some_and(|adopted| !adopted.allow_self) {

@@ -192,9 +192,7 @@ impl<'a> Restoration<'a> {
             if !entry.is_some_and(is_same) {
                 let pair = self.pairs().find(|pair| pair.relation == id);
                 let ends = pair.map_or((entity, entity), |pair| (pair.source, pair.target));
-                let [source_entity, target] = [ends.0, ends.1].map(|end| EntityName::new(world, end));
-                let relation = store.registry().name_of(entity);
-                let pair = AttemptedPair { source_entity, relation, target };
+                let pair = AttemptedPair::new(world, store, ends.0, entity, ends.1);
                 return Err(InsertPairError::Dead { pair, dead: PairRole::Relation });
             }
         }

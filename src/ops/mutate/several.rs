@@ -57,9 +57,7 @@ impl NewPairs<'_> {
     }
 
     fn dead_relation(&self, world: &World, store: &PairStore, pair: &NewPair) -> InsertPairError {
-        let [source_entity, target] = [self.source, pair.target].map(|end| EntityName::new(world, end));
-        let relation = store.registry().name_of(pair.relation);
-        let pair = AttemptedPair { source_entity, relation, target };
+        let pair = AttemptedPair::new(world, store, self.source, pair.relation, pair.target);
         InsertPairError::Dead { pair, dead: PairRole::Relation }
     }
 

@@ -11,7 +11,7 @@ use crate::{
     fetch,
     id::StoredTag,
     ops::register::{entity::entity_of, participant, store::use_store, watch},
-    relation::{EntityName, Tagged},
+    relation::Tagged,
     store::PairStore,
 };
 use bevy_ecs::{
@@ -81,8 +81,7 @@ pub(super) fn insert_with(
 
 fn attempted(world: &World, store: &PairStore, StoredTag { source, tag }: StoredTag) -> AttemptedPair {
     let tags = store.registry().tags_entity().unwrap_or(tag);
-    let [source_entity, target] = [source, tag].map(|end| EntityName::new(world, end));
-    AttemptedPair { source_entity, relation: store.registry().name_of(tags), target }
+    AttemptedPair::new(world, store, source, tags, tag)
 }
 
 fn dead(world: &World, store: &PairStore, tag: StoredTag, dead: PairRole) -> InsertPairError {

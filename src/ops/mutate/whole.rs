@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     id::{RelationId, StoredPair},
-    relation::{Adopted, CHILD_OF, EntityName},
+    relation::{Adopted, CHILD_OF},
     store::PairStore,
     traverse::EntityPath,
 };
@@ -42,7 +42,7 @@ pub(super) fn check_whole(
         if let Some(parent) = store.registry().entry(pair.relation).one_of
             && !after.has(StoredPair { source: pair.target, relation: CHILD_OF, target: parent })
         {
-            let parent = EntityName::new(world, parent);
+            let parent = store.registry().entity_name(world, parent);
             return Err(InsertPairError::NotOneOf { pair: attempted(world, store, *pair), parent });
         }
     }

@@ -113,7 +113,8 @@ thread_local! {
     static ERRORS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-fn record(error: BevyError, _: ErrorContext) {
+/// A handler of errors that keeps their texts.
+pub(crate) fn record(error: BevyError, _: ErrorContext) {
     ERRORS.with_borrow_mut(|errors| errors.push(error.to_string()));
 }
 
@@ -196,6 +197,21 @@ impl Random {
     pub(crate) fn pick(&mut self, entities: &[Entity]) -> Entity {
         entities[self.below(entities.len())]
     }
+}
+
+/// A text with one or two bytes of it exchanged, removed or inserted, mostly by one of `bytes`.
+pub(crate) fn with_changed_bytes(text: &str, bytes: &[u8], random: &mut Random) -> String {
+    let mut text = text.as_bytes().to_vec();
+    for _ in 0..=random.below(2) {
+        let at = random.below(text.len());
+        match random.below(4) {
+            0 => text[at] = bytes[random.below(bytes.len())],
+            1 => _ = text.remove(at),
+            2 => text.insert(at, bytes[random.below(bytes.len())]),
+            _ => text[at] ^= 1 << random.below(7),
+        }
+    }
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Changes pairs at random. What the rules refuse stays as it is.

@@ -109,17 +109,8 @@ fn files_with_changed_bytes() {
     let files = files();
     let mut random = Random::new(2);
     for file in 0..FILES {
-        let mut text = files[file % 10].clone().into_bytes();
-        for _ in 0..=random.below(2) {
-            let at = random.below(text.len());
-            match random.below(4) {
-                0 => text[at] = b" (),:[]{}\"0123456789aeSN-.#\n"[random.below(28)],
-                1 => _ = text.remove(at),
-                2 => text.insert(at, b" (),:[]{}\"0123456789aeSN-.#\n"[random.below(28)]),
-                _ => text[at] ^= 1 << random.below(7),
-            }
-        }
-        attempt(&types, &String::from_utf8_lossy(&text), &mut outcomes);
+        let text = with_changed_bytes(&files[file % 10], b" (),:[]{}\"0123456789aeSN-.#\n", &mut random);
+        attempt(&types, &text, &mut outcomes);
     }
     println!("{outcomes:?}");
     assert!(outcomes.unreadable > 100 && outcomes.reported > 5, "{outcomes:?}");

@@ -1,12 +1,7 @@
 //! Pairs of relations that were made at run time: they are found by their names in the world that a file is read in.
 
-use crate::common::{Random, apply, scene, spawn, take_errors, types};
-use bevy_ecs::{
-    entity::EntityHashMap,
-    error::{BevyError, ErrorContext, FallbackErrorHandler},
-    prelude::*,
-    reflect::AppTypeRegistry,
-};
+use crate::common::{Random, apply, record, scene, spawn, take_errors, types, with_changed_bytes};
+use bevy_ecs::{entity::EntityHashMap, error::FallbackErrorHandler, prelude::*, reflect::AppTypeRegistry};
 use bevy_reflect::Reflect;
 use bevy_relations::{mirror::*, prelude::*};
 use bevy_relations_worlds::{read, write};
@@ -96,14 +91,6 @@ fn they_come_back_with_values_and_order() {
     }
 }
 
-fn record(error: BevyError, _: ErrorContext) {
-    ERRORS.with_borrow_mut(|errors| errors.push(error.to_string()));
-}
-
-thread_local! {
-    static ERRORS: core::cell::RefCell<Vec<String>> = const { core::cell::RefCell::new(Vec::new()) };
-}
-
 #[test]
 fn a_relation_that_the_world_does_not_have_is_reported() {
     let (mut old, relations) = world([0, 1, 2]);
@@ -119,9 +106,43 @@ fn a_relation_that_the_world_does_not_have_is_reported() {
     let [a, b] = [a, b].map(|entity| map[&entity]);
     assert!(new.has_pair_by_id(a, (of_new[2], b)), "the others are there");
     assert!(!new.has_pair_by_id(a, (of_new[0], b)));
-    let errors = ERRORS.take();
+    let errors = take_errors();
     assert!(errors.len() == 1 && errors[0].contains("no rival of"), "{errors:?}");
     new.check_pairs().unwrap();
+}
+
+#[test]
+fn values_and_names_that_mean_something_else_are_reported() {
+    let (mut old, relations) = world([0, 1, 2]);
+    let [a, b] = spawn(&mut old);
+    old.insert_pair_by_id(a, (relations[0], b)).unwrap();
+    let trust = Trust { much: 5, because_of: b };
+    old.insert_pair_value_by_id(a, (relations[1], b), trust).unwrap();
+    let file = write(&old, [a, b]).unwrap();
+    // A tag with the name of a relation with values, and the reverse; a number for an entity; a type that is none.
+    let changes = [
+        (NAMES[0], NAMES[1]),
+        (NAMES[1], NAMES[0]),
+        ("game::Trust", "game::Dock"),
+        ("game::Trust", "game::Unknown"),
+        ("much: 5", "much: -5"),
+        ("much: 5", "much: \"much\""),
+    ];
+    for (from, to) in changes {
+        let changed = file.replace(from, to);
+        let (mut new, of_new) = world([1, 0, 2]);
+        new.insert_resource(FallbackErrorHandler(record));
+        let scene = read(&new.resource::<AppTypeRegistry>().read(), &changed);
+        assert_ne!(changed, file, "{from} is in {file}");
+        let Ok(scene) = scene else { continue };
+        let mut map = EntityHashMap::default();
+        apply(&mut new, &scene, &mut map);
+        let errors = take_errors();
+        assert!(!errors.is_empty(), "{from} as {to}: {changed}");
+        let loaded = map[&a];
+        assert!(of_new.iter().all(|&of| new.pairs_by_id(of).target_count(loaded) <= 1), "{from} as {to}");
+        new.check_pairs().unwrap();
+    }
 }
 
 #[test]
@@ -135,20 +156,10 @@ fn broken_files_do_no_harm() {
         .collect();
     let (mut readable, mut unreadable) = (0, 0);
     for number in 0..600 {
-        let mut text = files[number % files.len()].clone().into_bytes();
-        for _ in 0..=random.below(2) {
-            let at = random.below(text.len());
-            match random.below(4) {
-                0 => text[at] = b"0123456789()[]:,\"a"[random.below(18)],
-                1 => _ = text.remove(at),
-                2 => text.insert(at, b"0123456789()[]:,\"a"[random.below(18)]),
-                _ => text[at] = b"0123456789"[random.below(10)],
-            }
-        }
+        let text = with_changed_bytes(&files[number % files.len()], b"0123456789()[]:,\"a", &mut random);
         let (mut new, _) = world([1, 2, 0]);
         new.insert_resource(FallbackErrorHandler(record));
-        let Ok(broken) = read(&new.resource::<AppTypeRegistry>().read(), &String::from_utf8_lossy(&text))
-        else {
+        let Ok(broken) = read(&new.resource::<AppTypeRegistry>().read(), &text) else {
             unreadable += 1;
             continue;
         };
@@ -157,7 +168,7 @@ fn broken_files_do_no_harm() {
         // What Bevy cannot write it refuses; the pairs are right either way.
         let _ = broken.write_to_world(&mut new, &mut map);
         new.maintain_pairs();
-        new.check_pairs().unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&text)));
+        new.check_pairs().unwrap_or_else(|error| panic!("{error}: {text}"));
     }
     assert!(readable > 50 && unreadable > 50, "{readable} and {unreadable}");
 }
