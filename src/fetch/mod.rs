@@ -18,6 +18,7 @@ mod cursor_state;
 mod origin;
 #[cfg(feature = "bevy_reflect")]
 mod reflected;
+mod rights;
 mod rows;
 mod shared;
 mod slices;
@@ -30,10 +31,11 @@ pub(crate) use cursor::{CursorFetch, FetchCursor};
 pub(crate) use cursor_set::CursorSet;
 pub(crate) use cursor_state::CursorState;
 #[cfg(feature = "bevy_reflect")]
-pub(crate) use reflected::{KnownTicks, ReadRights, ReflectCursor};
+pub(crate) use reflected::{KnownTicks, ReflectCursor};
+pub(crate) use rights::ReadRights;
 pub(crate) use rows::{RowHint, StorageEntities, StorageRows, has_column, table_entities, table_row};
 pub use shared::SharedData;
-pub(crate) use slices::{table_slice, table_slice_mut};
+pub(crate) use slices::table_slice;
 pub(crate) use writer::{LentWriter, Writer};
 
 use crate::{

@@ -10,41 +10,11 @@ use bevy_ecs::{
     change_detection::Tick,
     component::{ComponentId, StorageType},
     entity::Entity,
-    query::Access,
     storage::{Column, TableId},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
 use bevy_reflect::{Reflect, ReflectFromPtr};
 use core::{any::TypeId, cell::UnsafeCell};
-
-/// The right to read components, on whichever entity they are.
-pub(crate) struct ReadRights<'w, 's> {
-    world: UnsafeWorldCell<'w>,
-    access: &'s Access,
-}
-
-impl<'w, 's> ReadRights<'w, 's> {
-    /// # Safety
-    /// While the result is borrowed, what `access` reads may be read on every entity of the world, and nothing writes
-    /// it.
-    pub(crate) unsafe fn new(world: UnsafeWorldCell<'w>, access: &'s Access) -> Self {
-        Self { world, access }
-    }
-
-    /// `None` also if the component must not be read.
-    pub(crate) fn cursor(
-        &self,
-        component: ComponentId,
-        type_of: &ReflectFromPtr,
-    ) -> Option<ReflectCursor<'_>> {
-        if !self.access.has_read(component) {
-            return None;
-        }
-        // SAFETY: the component is one that may be read for as long as `self` is borrowed, as `new` was promised. Test:
-        // `a_system_compares_what_it_has_declared`.
-        unsafe { ReflectCursor::new(self.world, component, type_of) }
-    }
-}
 
 /// Reads the components of one type.
 #[derive(Clone, Copy)]
@@ -72,7 +42,7 @@ impl<'w> ReflectCursor<'w> {
 
     /// # Safety
     /// For `'w`, the component may be read on every entity of the world, and nothing writes it.
-    unsafe fn new(
+    pub(super) unsafe fn new(
         world: UnsafeWorldCell<'w>,
         component: ComponentId,
         type_of: &ReflectFromPtr,

@@ -3,40 +3,54 @@
 use bevy_ecs::{
     change_detection::{MaybeLocation, Tick},
     component::{Component, Mutable},
-    storage::TableId,
-    world::World,
+    storage::{Table, TableId},
+    world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
 use core::{cell::UnsafeCell, ops::Range, panic::Location};
 
 /// The components of rows of a table. `None` if the table has no such column or no such rows.
 pub(crate) fn table_slice<T: Component>(world: &World, table: TableId, rows: Range<usize>) -> Option<&[T]> {
-    let cursor = cursor::<T>(world, table, rows)?;
-    // SAFETY: `UnsafeCell<T>` has the layout of `T`. Nothing writes components while the world is borrowed: as with
-    // `World::get`, who borrows it may read all of it.
-    // Test: `slices_hold_what_rows_hold`.
-    Some(unsafe { &*(core::ptr::from_ref(cursor) as *const [T]) })
+    // SAFETY: nothing writes components while the world is borrowed: as with `World::get`, who borrows it may read all
+    // of it. Test: `slices_hold_what_rows_hold`.
+    unsafe { read_slice(world.as_unsafe_world_cell_readonly(), table, rows) }
 }
 
-/// [`table_slice`], to be written. All of it counts as changed.
+/// [`table_slice`] with a part of a world.
+///
+/// # Safety
+/// For `'w`, components of this type may be read on every entity of the world, and nothing writes them.
+pub(super) unsafe fn read_slice<T: Component>(
+    world: UnsafeWorldCell<'_>,
+    table: TableId,
+    rows: Range<usize>,
+) -> Option<&[T]> {
+    let (_, cells) = cells::<T>(world, table, rows)?;
+    // SAFETY: `UnsafeCell<T>` has the layout of `T`. Nothing writes it, as the caller promises.
+    Some(unsafe { &*(core::ptr::from_ref(cells) as *const [T]) })
+}
+
+/// [`table_slice`], to be written. All of it counts as changed at a tick.
+///
+/// # Safety
+/// For `'w`, components of this type may be written on every entity of the world, and nothing else reaches them or their
+/// ticks.
 #[track_caller]
-pub(crate) fn table_slice_mut<T: Component<Mutability = Mutable>>(
-    world: &mut World,
+pub(super) unsafe fn write_slice<T: Component<Mutability = Mutable>>(
+    world: UnsafeWorldCell<'_>,
+    now: Tick,
     table: TableId,
     rows: Range<usize>,
 ) -> Option<&mut [T]> {
-    let now = world.change_tick();
-    let world = &*world;
-    let cursor = cursor::<T>(world, table, rows.clone())?;
+    let (table, cells) = cells::<T>(world, table, rows.clone())?;
     let id = world.components().component_id::<T>()?;
-    let columns = world.storages().tables.get(table)?;
-    let ticks: &[UnsafeCell<Tick>] = columns.get_changed_ticks_slice_for(id)?.get(rows.clone())?;
+    let ticks: &[UnsafeCell<Tick>] = table.get_changed_ticks_slice_for(id)?.get(rows.clone())?;
     for tick in ticks {
-        // SAFETY: the world is borrowed mutably by the caller, so nothing else reads or writes the tick.
+        // SAFETY: nothing else reads or writes the tick, as the caller promises.
         unsafe { *tick.get() = now };
     }
-    columns.get_summary_tick(id).into_iter().for_each(|summary| summary.set(now));
+    table.get_summary_tick(id).into_iter().for_each(|summary| summary.set(now));
     let caller = MaybeLocation::caller();
-    columns.get_changed_by_slice_for(id).zip(caller).map(|(places, caller)| {
+    table.get_changed_by_slice_for(id).zip(caller).map(|(places, caller)| {
         let places: &[UnsafeCell<&'static Location<'static>>] = places.and_then(|places| places.get(rows))?;
         for place in places {
             // SAFETY: as for the ticks.
@@ -44,16 +58,22 @@ pub(crate) fn table_slice_mut<T: Component<Mutability = Mutable>>(
         }
         Some(())
     });
-    let first = UnsafeCell::raw_get(cursor.as_ptr());
-    // SAFETY: the pointer is to so many cursor, which have the layout of `T` and may be written through a shared
-    // reference to them. The world is borrowed mutably for as long as the result is, so nothing else reaches the
-    // components. Test: `slices_that_are_written_count_as_changed`.
-    Some(unsafe { core::slice::from_raw_parts_mut(first, cursor.len()) })
+    let first = UnsafeCell::raw_get(cells.as_ptr());
+    // SAFETY: the pointer is to so many cells, which have the layout of `T` and may be written through a shared
+    // reference to them. Nothing else reaches the components, as the caller promises.
+    // Test: `slices_that_are_written_count_as_changed`.
+    Some(unsafe { core::slice::from_raw_parts_mut(first, cells.len()) })
 }
 
-fn cursor<T: Component>(world: &World, table: TableId, rows: Range<usize>) -> Option<&[UnsafeCell<T>]> {
+fn cells<T: Component>(
+    world: UnsafeWorldCell<'_>,
+    table: TableId,
+    rows: Range<usize>,
+) -> Option<(&Table, &[UnsafeCell<T>])> {
     let id = world.components().component_id::<T>()?;
-    let table = world.storages().tables.get(table)?;
+    // SAFETY: only the structure of the tables is looked at here.
+    let table = unsafe { &world.storages().tables }.get(table)?;
     // SAFETY: the id is that of the type. The length is that of the table.
-    unsafe { table.get_data_slice_for::<T>(id) }?.get(rows)
+    let cells = unsafe { table.get_data_slice_for::<T>(id) }?;
+    Some((table, cells.get(rows)?))
 }

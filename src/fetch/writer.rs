@@ -3,6 +3,7 @@
 //! Finding a component takes its id, the access to it, the entity's table and the column there. [`Writer`] keeps all of
 //! it but the entity's row, for each type that was asked for.
 
+use super::slices::write_slice;
 use bevy_ecs::{
     change_detection::{Mut, Tick},
     component::{Component, ComponentId, Mutable, StorageType},
@@ -11,7 +12,7 @@ use bevy_ecs::{
     storage::{Column, TableId},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
-use core::any::TypeId;
+use core::{any::TypeId, ops::Range};
 use smallvec::SmallVec;
 
 /// Writes components of entities one after the other.
@@ -62,17 +63,6 @@ impl<'w> Writer<'w> {
         self.access.is_none().then(|| unsafe { self.world.world() })
     }
 
-    /// [`world`](Self::world), to be changed.
-    pub(crate) fn world_mut(&mut self) -> Option<&mut World> {
-        if self.access.is_some() {
-            return None;
-        }
-        // Columns may be elsewhere afterwards.
-        self.columns.clear();
-        // SAFETY: as in `world`. This is borrowed mutably, so nothing else is given out; and it keeps no column.
-        Some(unsafe { self.world.world_mut() })
-    }
-
     /// The same for a shorter time.
     pub(crate) fn lend(&mut self) -> LentWriter<'_> {
         let writer = core::ptr::from_mut(self).cast::<Writer<'static>>();
@@ -114,11 +104,32 @@ impl<'w> Writer<'w> {
         }
     }
 
+    /// The components of rows of a table, all of which count as changed. `None` if the table has no such column or no such
+    /// rows, or if the component may not be written.
+    #[track_caller]
+    pub(crate) fn slice_mut<T: Component<Mutability = Mutable>>(
+        &mut self,
+        table: TableId,
+        rows: Range<usize>,
+    ) -> Option<&mut [T]> {
+        let id = self.world.components().component_id::<T>()?;
+        if !self.may_write(id) {
+            return None;
+        }
+        // SAFETY: the component may be written, and nothing else reaches it, as this is borrowed for as long as the result is.
+        // Tests: `slices_that_are_written_count_as_changed`, `a_system_reads_and_writes_tables_as_the_world_does`.
+        unsafe { write_slice(self.world, self.this_run, table, rows) }
+    }
+
+    fn may_write(&self, component: ComponentId) -> bool {
+        self.access.is_none_or(|access| access.has_write(component))
+    }
+
     /// Gets to know a type, and returns its number. `None` if it may not be written.
     #[cold]
     fn add<T: Component>(&mut self) -> Option<usize> {
         let id = self.world.components().component_id::<T>()?;
-        if self.access.is_some_and(|access| !access.has_write(id)) {
+        if !self.may_write(id) {
             return None;
         }
         let nowhere = TableId::from_u32(u32::MAX);
@@ -147,6 +158,21 @@ impl<'w> WrittenColumn<'w> {
 pub(crate) struct LentWriter<'a>(&'a mut Writer<'static>);
 
 impl LentWriter<'_> {
+    /// The same for a shorter time.
+    pub(crate) fn lend(&mut self) -> LentWriter<'_> {
+        LentWriter(self.0)
+    }
+
+    /// [`Writer::slice_mut`].
+    #[track_caller]
+    pub(crate) fn slice_mut<T: Component<Mutability = Mutable>>(
+        &mut self,
+        table: TableId,
+        rows: Range<usize>,
+    ) -> Option<&mut [T]> {
+        self.0.slice_mut(table, rows)
+    }
+
     /// [`Writer::world`].
     pub(crate) fn world(&self) -> Option<&World> {
         self.0.world()

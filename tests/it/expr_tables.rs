@@ -4,9 +4,12 @@ use crate::{
     common::{all_entities, size},
     oracle::random::Random,
 };
-use bevy_ecs::{change_detection::ContiguousRef, prelude::*, system::SystemParamBuilder};
+use bevy_ecs::{change_detection::ContiguousRef, prelude::*, query::QueryData, system::SystemParamBuilder};
 use bevy_relations::{
-    expr::{AnyExpression, CompiledExpr, ExprParam, PairExpr, Row, RowMut, WriteFieldError},
+    expr::{
+        AnyExpression, CompiledExpr, ExprParam, ExprRunError, PairExpr, Row, RowMut, RowTable, RowTableMut,
+        WriteFieldError,
+    },
     prelude::*,
 };
 use std::{
@@ -125,6 +128,33 @@ impl Seen {
     }
 }
 
+impl Seen {
+    /// What the slices of a table say of its rows.
+    fn all(table: &RowTable<'_>) -> Vec<Self> {
+        let entities = table.entities();
+        assert!(!table.is_empty() && (entities.is_empty() || entities.len() == table.len()));
+        let x: Vec<_> = table.var("x").collect();
+        let fields = 0..table.rows().next().unwrap().field_count();
+        for field in fields.clone() {
+            assert_eq!(table.source(field).is_some(), table.is_set(field) && !table.is_own(field));
+        }
+        let of_row = |at: usize| {
+            let fuel =
+                |field| table.slice::<Fuel>(field).map(|fuel| &fuel[at]).or_else(|| table.shared(field));
+            let armor =
+                |field| table.slice::<Armor>(field).map(|armor| &armor[at]).or_else(|| table.shared(field));
+            Self {
+                this: entities.get(at).copied(),
+                x: x[at],
+                fuel: fields.clone().map(|field| fuel(field).copied()).collect(),
+                armor: fields.clone().map(|field| armor(field).copied()).collect(),
+                own: fields.clone().map(|field| table.is_own(field)).collect(),
+            }
+        };
+        (0..table.len()).map(of_row).collect()
+    }
+}
+
 #[test]
 fn slices_hold_what_rows_hold() {
     let mut longest = 0;
@@ -137,31 +167,8 @@ fn slices_hold_what_rows_hold() {
             expr.for_each(&world, |row| rows.push(Seen::of(row))).unwrap();
             let mut seen = Vec::new();
             expr.for_each_table(&world, |table| {
-                let entities = table.entities();
-                assert!(!table.is_empty() && (entities.is_empty() || entities.len() == table.len()));
                 longest = longest.max(table.len());
-                let x: Vec<_> = table.var("x").collect();
-                for at in 0..table.len() {
-                    let mut row = Seen {
-                        this: entities.get(at).copied(),
-                        x: x[at],
-                        fuel: Vec::new(),
-                        armor: Vec::new(),
-                        own: Vec::new(),
-                    };
-                    for field in 0..table.rows().next().unwrap().field_count() {
-                        let fuel = table.slice::<Fuel>(field).map(|fuel| &fuel[at]);
-                        row.fuel.push(fuel.or_else(|| table.shared(field)).copied());
-                        let armor = table.slice::<Armor>(field).map(|armor| &armor[at]);
-                        row.armor.push(armor.or_else(|| table.shared(field)).copied());
-                        row.own.push(table.is_own(field));
-                        assert_eq!(
-                            table.source(field).is_some(),
-                            table.is_set(field) && !table.is_own(field)
-                        );
-                    }
-                    seen.push(row);
-                }
+                seen.extend(Seen::all(&table));
             })
             .unwrap();
             assert_eq!(seen, rows, "{text}");
@@ -317,6 +324,97 @@ fn fields_of_entities_in_several_tables_are_written() {
             assert!(fields.is_empty() || found.iter().any(|some| some.len() > 1), "{text}");
         }
     }
+}
+
+/// Runs a system with an expression.
+fn run_with<D: QueryData + 'static>(
+    world: &mut World,
+    text: &str,
+    run: impl FnMut(ExprQuery<AnyExpression, D>) + Send + Sync + 'static,
+) {
+    let expr = (ExprParam(PairExpr::parse(text).unwrap()),).build_state(world);
+    let mut system = expr.build_system(run);
+    system.initialize(world);
+    system.run((), world).unwrap();
+}
+
+#[test]
+fn a_system_reads_and_writes_tables_as_the_world_does() {
+    for (seed, text) in (0..size(6, 1) as u64).flat_map(|seed| EXPRS.map(|text| (seed, text))) {
+        let mut world = fleet(seed);
+        let mut rows = Vec::new();
+        compile(&mut world, text).for_each(&world, |row| rows.push(Seen::of(row))).unwrap();
+        run_with(&mut world, text, move |mut expr: ExprQuery<AnyExpression>| {
+            let mut seen = Vec::new();
+            expr.for_each_table(|table| seen.extend(Seen::all(&table))).unwrap();
+            assert_eq!(seen, rows);
+        });
+    }
+    for (seed, (text, marked, _)) in
+        (0..size(6, 1) as u64).flat_map(|seed| WRITTEN.map(|written| (seed, written)))
+    {
+        let mut worlds = [fleet(seed), fleet(seed)];
+        worlds.iter_mut().for_each(World::clear_trackers);
+        let raise = move |table: &mut RowTableMut<'_>| {
+            for &field in marked {
+                let own = table.as_table().is_own(field);
+                if let Ok(fuel) = table.slice_mut::<Fuel>(field) {
+                    fuel.iter_mut().for_each(|fuel| fuel.0 += 1);
+                    assert!(own, "{text}: {field}");
+                    let table = table.as_table();
+                    assert_eq!(table.slice::<Fuel>(field).map(<[_]>::len), Some(table.len()));
+                }
+                if let Ok(armor) = table.slice_mut::<Armor>(field) {
+                    armor.iter_mut().for_each(|armor| armor.0 += 1);
+                    assert!(own, "{text}: {field}");
+                }
+            }
+        };
+        run_with(&mut worlds[0], text, move |mut expr: ExprQuery<AnyExpression>| {
+            expr.for_each_table_mut(|mut table| {
+                raise(&mut table);
+                let fields = table.as_table().rows().next().unwrap().field_count();
+                for field in (0..fields).filter(|field| !marked.contains(field)) {
+                    assert!(
+                        table.slice_mut::<Fuel>(field).is_err() && table.slice_mut::<Armor>(field).is_err()
+                    );
+                }
+            })
+            .unwrap();
+        });
+        compile(&mut worlds[1], text)
+            .for_each_table_mut(&mut worlds[1], |mut table| raise(&mut table))
+            .unwrap();
+        let [a, b] = worlds.each_mut().map(|world| {
+            let changed = (changed::<Fuel>(world), changed::<Armor>(world));
+            (numbers::<Fuel>(world, |fuel| fuel.0.into()), numbers::<Armor>(world, |armor| armor.0), changed)
+        });
+        assert_eq!(a, b, "{text}");
+    }
+}
+
+#[test]
+fn slices_in_a_system_are_of_what_it_has_declared() {
+    let mut world = fleet(3);
+    run_with(&mut world, "Fuel, [none] Armor, Ship", |mut expr: ExprQuery<AnyExpression, &mut Fuel>| {
+        let mut tables = 0;
+        expr.for_each_table(|table| {
+            tables += 1;
+            assert!(table.slice::<Fuel>(0).is_none(), "the data has it");
+            assert!(table.slice::<Armor>(1).is_none(), "nothing has it");
+            assert!(table.slice::<Ship>(2).is_none(), "it has no value");
+            assert!(table.rows().all(|row| row.get::<Fuel>(0).is_none()));
+        })
+        .unwrap();
+        assert!(tables > 0);
+        expr.for_each_table_mut(|mut table| {
+            assert!(matches!(table.slice_mut::<Fuel>(0), Err(WriteFieldError::ReadOnly { .. })));
+        })
+        .unwrap();
+        expr.set_step_limit(Some(1));
+        let run = expr.for_each_table(|_| ());
+        assert_eq!(run, Err(ExprRunError::StepLimit { limit: 1 }));
+    });
 }
 
 /// Whether an entity is in a row.

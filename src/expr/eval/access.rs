@@ -7,9 +7,9 @@
 use super::field_index::FieldIndices;
 use super::names::ExprNames;
 #[cfg(feature = "bevy_reflect")]
-use crate::fetch::{ReadRights, ReflectCursor};
+use crate::fetch::ReflectCursor;
 use crate::{
-    fetch,
+    fetch::{self, ReadRights},
     names::{LookupError, NamePaths, WorldNameExt},
     relation::{ColumnRef, EntityName},
     store::{PairData, PairStore},
@@ -31,6 +31,7 @@ use bevy_ecs::{
     system::Query,
     world::{FilteredEntityMut, FilteredEntityRef, World, WorldId, unsafe_world_cell::UnsafeWorldCell},
 };
+use core::ops::Range;
 use smallvec::SmallVec;
 
 /// A query for the components that fields, members and comparisons of names are about, on all entities.
@@ -48,7 +49,6 @@ pub(crate) struct DeclaredAccess<'w, 's> {
     #[cfg(feature = "bevy_reflect")]
     pub(crate) field_indices: Option<&'w FieldIndices>,
     /// To read what `fields` declares.
-    #[cfg(feature = "bevy_reflect")]
     pub(crate) rights: ReadRights<'w, 's>,
     pub(crate) fields: FieldQuery<'w, 's>,
     /// The access of `fields`, and between which ticks they count as changed.
@@ -220,6 +220,15 @@ impl<'w> WorldAccess<'w> {
         match self {
             Self::World(world) => world.get(entity),
             Self::Declared(_) => self.entity(entity)?.get(),
+        }
+    }
+
+    /// The components of rows of a table. `None` if it has no such column or rows; also if a system has not declared that
+    /// it reads it.
+    pub(crate) fn slice<T: Component>(self, table: TableId, rows: Range<usize>) -> Option<&'w [T]> {
+        match self {
+            Self::World(world) => fetch::table_slice(world, table, rows),
+            Self::Declared(declared) => declared.rights.slice(table, rows),
         }
     }
 

@@ -14,7 +14,9 @@ use super::{
     bind::Var,
     eval::{DeclaredAccess, WorldAccess, common_start},
     exec::{Batch, Executor, ExprRunError},
-    result::{CompiledExpr, FieldWriter, PageError, PageStart, Row, RowCursor, RowMut, Rows},
+    result::{
+        CompiledExpr, FieldWriter, PageError, PageStart, Row, RowCursor, RowMut, RowTable, RowTableMut, Rows,
+    },
     text::PairExpr,
 };
 use crate::fetch::{FetchCursor, Writer, table_row};
@@ -300,6 +302,53 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
     /// As for [`for_each`](Self::for_each).
     pub fn first(&mut self) -> Result<Option<Row<'_>>, ExprRunError> {
         self.compiled.first_of(WorldAccess::Declared(&self.declared))
+    }
+
+    /// Calls a function with rows a table at a time; see [`CompiledExpr::for_each_table`]. Slices are of fields, not of `D`.
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    pub fn for_each_table(&mut self, each: impl FnMut(RowTable<'_>)) -> Result<(), ExprRunError> {
+        self.compiled.for_each_table_of(WorldAccess::Declared(&self.declared), each)
+    }
+
+    /// [`for_each_table`](Self::for_each_table), through which fields can be written that are marked `[inout]` or `[out]`.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # #[derive(Relation)]
+    /// # struct DockedTo;
+    /// #[derive(Component)]
+    /// struct Fuel(f32);
+    ///
+    /// #[derive(Expression)]
+    /// #[expr("[inout] Fuel, !(DockedTo, *)")]
+    /// struct Flying;
+    ///
+    /// fn burn(mut flying: ExprQuery<Flying>) -> Result {
+    ///     flying.for_each_table_mut(|mut table| {
+    ///         for fuel in table.slice_mut::<Fuel>(0).unwrap() {
+    ///             fuel.0 -= 1.0;
+    ///         }
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// # let mut world = World::new();
+    /// # world.register_component_name::<Fuel>("Fuel");
+    /// # world.register_relation::<DockedTo>()?;
+    /// # let ship = world.spawn(Fuel(5.0)).id();
+    /// # world.run_system_cached(burn)??;
+    /// # assert_eq!(world.get::<Fuel>(ship).unwrap().0, 4.0);
+    /// # Ok::<(), bevy_ecs::error::BevyError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`for_each`](Self::for_each).
+    pub fn for_each_table_mut(&mut self, each: impl FnMut(RowTableMut<'_>)) -> Result<(), ExprRunError> {
+        // SAFETY: `self` is borrowed mutably until this is done.
+        let fields = unsafe { field_writer(&self.declared) };
+        self.compiled.for_each_table_with(fields, each)
     }
 
     /// The data of an entity, to be read, whether or not it is in a row.

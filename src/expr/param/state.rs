@@ -3,7 +3,7 @@
 
 use super::{ExprQuery, Expression, FieldMode, ReadFields, required::RequiredAccess};
 #[cfg(feature = "bevy_reflect")]
-use crate::{expr::eval::FieldIndices, fetch::ReadRights};
+use crate::expr::eval::FieldIndices;
 use crate::{
     expr::{
         bind::{BindContext, BoundQuery, bind},
@@ -11,7 +11,7 @@ use crate::{
         result::CompiledExpr,
         text::PairExpr,
     },
-    fetch::{CursorState, FetchCursor},
+    fetch::{CursorState, FetchCursor, ReadRights},
     names::NamePaths,
     relation::short_name,
     store::PairStore,
@@ -305,15 +305,13 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
             )
         };
         #[cfg(feature = "bevy_reflect")]
-        // SAFETY: as above. `fields` declares the access that the rights are to. What it may write is written through rows, while
-        // each is handed out; what is compared is read before and after that, when rows are found.
-        // Test: `a_system_compares_what_it_has_declared`.
-        let (field_indices, rights) = unsafe {
-            (
-                Indices::get_param(&mut state.field_indices, meta, world, tick)?,
-                ReadRights::new(world, &state.access),
-            )
-        };
+        // SAFETY: as above.
+        let field_indices = unsafe { Indices::get_param(&mut state.field_indices, meta, world, tick)? };
+        // SAFETY: as above. `fields` declares the access that the rights are to. What it may write is written through rows and
+        // tables of them, while each is handed out; they are not read otherwise then, and what is compared is read before and
+        // after that, when rows are found. Tests: `a_system_compares_what_it_has_declared`,
+        // `a_system_reads_and_writes_tables_as_the_world_does`.
+        let rights = unsafe { ReadRights::new(world, &state.access) };
         state.data.update(world);
         let last_run = meta.get_last_run();
         // SAFETY: as above, of the data. Both stand for one parameter, and are never used at the same time.
@@ -329,7 +327,6 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
             expr_names: expr_names.map(Res::into_inner),
             #[cfg(feature = "bevy_reflect")]
             field_indices: field_indices.map(Res::into_inner),
-            #[cfg(feature = "bevy_reflect")]
             rights,
             access: &state.access,
             last_run,

@@ -18,9 +18,10 @@ use bevy_ecs::{
     change_detection::Mut,
     component::{Component, Mutable},
     entity::Entity,
+    storage::TableId,
     world::World,
 };
-use core::{any::TypeId, fmt};
+use core::{any::TypeId, fmt, ops::Range};
 use smallvec::SmallVec;
 
 impl CompiledExpr {
@@ -74,14 +75,46 @@ impl<'w> FieldWriter<'w> {
         access(self.declared, self.writer.world())
     }
 
-    /// The world. Not in a system.
-    pub(super) fn world(&self) -> &World {
-        self.writer.world().expect(OF_WORLD)
+    /// The same for the time of one row, or of rows side by side.
+    #[inline]
+    pub(super) fn lend(&mut self) -> LentFieldWriter<'_> {
+        let Self { writer, declared, known } = self;
+        LentFieldWriter { writer: writer.lend(), declared: *declared, known }
+    }
+}
+
+/// A [`FieldWriter`] for the time of a row.
+pub(super) struct LentFieldWriter<'a> {
+    writer: LentWriter<'a>,
+    declared: Option<&'a DeclaredAccess<'a, 'a>>,
+    known: &'a mut KnownFields,
+}
+
+impl LentFieldWriter<'_> {
+    /// What is read meanwhile.
+    #[inline]
+    pub(super) fn access(&self) -> WorldAccess<'_> {
+        access(self.declared, self.writer.world())
     }
 
-    /// [`world`](Self::world), to be changed.
-    pub(super) fn world_mut(&mut self) -> &mut World {
-        self.writer.world_mut().expect(OF_WORLD)
+    /// Whether fields need no mark to be written.
+    pub(super) fn is_exclusive(&self) -> bool {
+        self.declared.is_none()
+    }
+
+    /// The components of rows of a table, all of which count as changed. `None` also if they may not be written.
+    #[track_caller]
+    pub(super) fn slice_mut<T: Component<Mutability = Mutable>>(
+        &mut self,
+        table: TableId,
+        rows: Range<usize>,
+    ) -> Option<&mut [T]> {
+        self.writer.slice_mut(table, rows)
+    }
+
+    /// The same for a shorter time.
+    pub(super) fn lend(&mut self) -> LentFieldWriter<'_> {
+        LentFieldWriter { writer: self.writer.lend(), declared: self.declared, known: self.known }
     }
 }
 
@@ -100,9 +133,7 @@ pub struct RowMut<'a> {
     executor: &'a Executor,
     batch: &'a Batch,
     row: usize,
-    writer: LentWriter<'a>,
-    declared: Option<&'a DeclaredAccess<'a, 'a>>,
-    known: &'a mut KnownFields,
+    fields: LentFieldWriter<'a>,
 }
 
 impl<'a> RowMut<'a> {
@@ -113,8 +144,18 @@ impl<'a> RowMut<'a> {
         row: usize,
         writer: &'a mut FieldWriter<'_>,
     ) -> Self {
-        let FieldWriter { writer, declared, known } = writer;
-        Self { executor, batch, row, writer: writer.lend(), declared: *declared, known }
+        Self::of(executor, batch, row, writer.lend())
+    }
+
+    /// A row that is written through what was lent for it.
+    #[inline]
+    pub(super) fn of(
+        executor: &'a Executor,
+        batch: &'a Batch,
+        row: usize,
+        fields: LentFieldWriter<'a>,
+    ) -> Self {
+        Self { executor, batch, row, fields }
     }
 
     /// The entity that the row is about; see [`Row::this`].
@@ -137,7 +178,7 @@ impl<'a> RowMut<'a> {
     /// The row, to be read.
     #[inline]
     pub fn as_row(&self) -> Row<'_> {
-        Row::of(self.executor, self.batch, self.row, access(self.declared, self.writer.world()))
+        Row::of(self.executor, self.batch, self.row, self.fields.access())
     }
 
     /// The value of a field, to be written.
@@ -151,12 +192,12 @@ impl<'a> RowMut<'a> {
         field: usize,
     ) -> Result<Mut<'_, T>, WriteFieldError> {
         let asked = (field, TypeId::of::<T>());
-        let known = self.known.iter().find(|known| (known.0, known.1) == asked);
+        let known = self.fields.known.iter().find(|known| (known.0, known.1) == asked);
         let source = match known.and_then(|known| self.batch.entity(known.2, self.row)) {
             Some(source) => source,
             None => self.source_of::<T>(field)?,
         };
-        match self.writer.get_mut(source) {
+        match self.fields.writer.get_mut(source) {
             Some(value) => Ok(value),
             None => Err(WriteFieldError::read_only(self.executor, field)),
         }
@@ -166,7 +207,7 @@ impl<'a> RowMut<'a> {
     #[cold]
     fn source_of<T: Component>(&mut self, field: usize) -> Result<Entity, WriteFieldError> {
         let row = self.as_row();
-        let source = row.writable::<T>(field, self.declared.is_none())?;
+        let source = row.writable::<T>(field, self.fields.is_exclusive())?;
         let (executor, type_id) = (self.executor, TypeId::of::<T>());
         let steady = executor.plan().fields.get(field).filter(|plan| plan.set.is_none());
         let shape = steady.and_then(|plan| plan.shapes.first());
@@ -175,8 +216,8 @@ impl<'a> RowMut<'a> {
         // Without a mark it may be written because it is of `$this`, which must be so in each row.
         let operand = shape.and_then(|shape| shape.source);
         let operand = operand.filter(|&source| marked || source == Operand::Column(Var::THIS.0));
-        let known = self.known.iter().any(|known| (known.0, known.1) == (field, type_id));
-        self.known.extend(operand.filter(|_| !known).map(|operand| (field, type_id, operand)));
+        let known = self.fields.known.iter().any(|known| (known.0, known.1) == (field, type_id));
+        self.fields.known.extend(operand.filter(|_| !known).map(|operand| (field, type_id, operand)));
         Ok(source)
     }
 }

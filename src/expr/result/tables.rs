@@ -2,17 +2,14 @@
 
 use super::{
     compiled::CompiledExpr,
-    row_mut::{FieldWriter, RowMut},
+    row_mut::{FieldWriter, LentFieldWriter, RowMut},
     rows::{Row, WriteFieldError},
 };
-use crate::{
-    expr::{
-        bind::Var,
-        eval::{Datum, WorldAccess, common_start},
-        exec::{Batch, ExprRunError},
-        plan::{Column, Operand, ShapeId},
-    },
-    fetch,
+use crate::expr::{
+    bind::Var,
+    eval::{Datum, WorldAccess, common_start},
+    exec::{Batch, ExprRunError},
+    plan::{Column, Operand, ShapeId},
 };
 use bevy_ecs::{
     component::{Component, Mutable},
@@ -52,16 +49,24 @@ impl CompiledExpr {
     pub fn for_each_table(
         &mut self,
         world: &World,
+        each: impl FnMut(RowTable<'_>),
+    ) -> Result<(), ExprRunError> {
+        self.for_each_table_of(WorldAccess::World(world), each)
+    }
+
+    /// [`for_each_table`](Self::for_each_table) with any access.
+    pub(in crate::expr) fn for_each_table_of(
+        &mut self,
+        access: WorldAccess<'_>,
         mut each: impl FnMut(RowTable<'_>),
     ) -> Result<(), ExprRunError> {
-        let access = WorldAccess::World(world);
         self.start_rows(access)?;
         while self.next_batch(access)? {
             let steady = Steady::of(self);
             let mut from = 0;
-            while let Some(run) = self.next_run(world, &steady, from) {
+            while let Some(run) = self.next_run(access, &steady, from) {
                 from = run.rows.end;
-                each(RowTable { expr: self, run, world });
+                each(RowTable { expr: self, run, access });
             }
         }
         Ok(())
@@ -74,32 +79,40 @@ impl CompiledExpr {
     pub fn for_each_table_mut(
         &mut self,
         world: &mut World,
+        each: impl FnMut(RowTableMut<'_>),
+    ) -> Result<(), ExprRunError> {
+        self.for_each_table_with(FieldWriter::new(world), each)
+    }
+
+    /// [`for_each_table_mut`](Self::for_each_table_mut) with whatever may be written.
+    pub(in crate::expr) fn for_each_table_with(
+        &mut self,
+        mut writer: FieldWriter<'_>,
         mut each: impl FnMut(RowTableMut<'_>),
     ) -> Result<(), ExprRunError> {
-        self.start_rows(WorldAccess::World(world))?;
-        while self.next_batch(WorldAccess::World(world))? {
+        self.start_rows(writer.access())?;
+        while self.next_batch(writer.access())? {
             let steady = Steady::of(self);
             let mut from = 0;
-            while let Some(run) = self.next_run(world, &steady, from) {
+            while let Some(run) = self.next_run(writer.access(), &steady, from) {
                 from = run.rows.end;
-                each(RowTableMut { expr: self, run, writer: FieldWriter::new(world) });
+                each(RowTableMut { expr: self, run, writer: writer.lend() });
             }
         }
         Ok(())
     }
 
     /// The longest run of rows of the last batch that starts at `from`. `None` behind the last row.
-    fn next_run(&self, world: &World, steady: &Steady, from: usize) -> Option<ContiguousRows> {
+    fn next_run(&self, access: WorldAccess<'_>, steady: &Steady, from: usize) -> Option<ContiguousRows> {
         let batch = self.batch();
         if from >= batch.len {
             return None;
         }
         let single = ContiguousRows { rows: from..from + 1, place: None };
-        let this = Row::of(self.executor(), batch, from, WorldAccess::World(world)).this();
-        let location = this.and_then(|this| world.entities().get_spawned(this).ok());
+        let this = Row::of(self.executor(), batch, from, access).this();
+        let location = this.and_then(|this| access.entities().get_spawned(this).ok());
         let Some(location) = location else { return Some(single) };
-        let Some(table) = world.storages().tables.get(location.table_id) else { return Some(single) };
-        let entities = table.entities().get(location.table_row.index()..).unwrap_or_default();
+        let entities = access.table(location.table_id).get(location.table_row.index()..).unwrap_or_default();
         let ids = batch.columns[Var::THIS.index()].get(from..).unwrap_or_default();
         let side_by_side = common_start(ids, entities);
         let length = if steady.is_empty() {
@@ -182,12 +195,12 @@ impl Steady {
 pub struct RowTable<'a> {
     expr: &'a CompiledExpr,
     run: ContiguousRows,
-    world: &'a World,
+    access: WorldAccess<'a>,
 }
 
 impl<'a> RowTable<'a> {
     fn first(&self) -> Row<'a> {
-        Row::of(self.expr.executor(), self.expr.batch(), self.run.rows.start, WorldAccess::World(self.world))
+        Row::of(self.expr.executor(), self.expr.batch(), self.run.rows.start, self.access)
     }
 
     /// Number of rows.
@@ -202,15 +215,14 @@ impl<'a> RowTable<'a> {
 
     /// The rows one by one, for what may differ between them: variables and targets.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = Row<'a>> + use<'a> {
-        let (expr, batch, access) = (self.expr, self.expr.batch(), WorldAccess::World(self.world));
+        let (expr, batch, access) = (self.expr, self.expr.batch(), self.access);
         self.run.rows.clone().map(move |row| Row::of(expr.executor(), batch, row, access))
     }
 
     /// The entities that the rows are about. Empty if they are about none.
     pub fn entities(&self) -> &'a [Entity] {
         let rows = self.run.table_rows();
-        let table = rows.and_then(|(table, rows)| Some((self.world.storages().tables.get(table)?, rows)));
-        table.and_then(|(table, rows)| table.entities().get(rows)).unwrap_or_default()
+        rows.and_then(|(table, rows)| self.access.table(table).get(rows)).unwrap_or_default()
     }
 
     /// The values of a variable, row by row. All are `None` if there is no such variable.
@@ -241,7 +253,7 @@ impl<'a> RowTable<'a> {
         let first = self.first();
         let (table, rows) = self.run.table_rows()?;
         let is_own = first.is_own(field) && first.is_component::<T>(field);
-        is_own.then(|| fetch::table_slice(self.world, table, rows)).flatten()
+        is_own.then(|| self.access.slice(table, rows)).flatten()
     }
 
     /// The value of a shared field, the same for all rows. `None` if it is not set, own, or of another type.
@@ -261,19 +273,19 @@ impl fmt::Debug for RowTable<'_> {
 pub struct RowTableMut<'a> {
     expr: &'a CompiledExpr,
     run: ContiguousRows,
-    writer: FieldWriter<'a>,
+    writer: LentFieldWriter<'a>,
 }
 
 impl RowTableMut<'_> {
     /// The rows, to be read.
     pub fn as_table(&self) -> RowTable<'_> {
-        RowTable { expr: self.expr, run: self.run.clone(), world: self.writer.world() }
+        RowTable { expr: self.expr, run: self.run.clone(), access: self.writer.access() }
     }
 
     /// One of the rows, to write a shared field. `None` if there are not so many.
     pub fn row_mut(&mut self, row: usize) -> Option<RowMut<'_>> {
         let row = self.run.rows.clone().nth(row)?;
-        Some(RowMut::new(self.expr.executor(), self.expr.batch(), row, &mut self.writer))
+        Some(RowMut::of(self.expr.executor(), self.expr.batch(), row, self.writer.lend()))
     }
 
     /// The values of an own field, to be written; all count as changed.
@@ -286,10 +298,9 @@ impl RowTableMut<'_> {
         field: usize,
     ) -> Result<&mut [T], WriteFieldError> {
         let first = self.as_table().first();
-        first.writable::<T>(field, true)?;
+        first.writable::<T>(field, self.writer.is_exclusive())?;
         let place = self.run.table_rows().filter(|_| first.is_own(field));
-        let slice =
-            place.and_then(|(table, rows)| fetch::table_slice_mut(self.writer.world_mut(), table, rows));
+        let slice = place.and_then(|(table, rows)| self.writer.slice_mut(table, rows));
         slice.ok_or_else(|| WriteFieldError::apart(self.expr.executor(), field))
     }
 }

@@ -1,0 +1,54 @@
+//! What a system may read, whatever its query terms are.
+
+#[cfg(feature = "bevy_reflect")]
+use super::reflected::ReflectCursor;
+use super::slices::read_slice;
+#[cfg(feature = "bevy_reflect")]
+use bevy_ecs::component::ComponentId;
+use bevy_ecs::{
+    component::Component, query::Access, storage::TableId, world::unsafe_world_cell::UnsafeWorldCell,
+};
+#[cfg(feature = "bevy_reflect")]
+use bevy_reflect::ReflectFromPtr;
+use core::ops::Range;
+
+/// The right to read components, on whichever entity they are.
+pub(crate) struct ReadRights<'w, 's> {
+    world: UnsafeWorldCell<'w>,
+    access: &'s Access,
+}
+
+impl<'w, 's> ReadRights<'w, 's> {
+    /// # Safety
+    /// While the result is borrowed, what `access` reads may be read on every entity of the world, and nothing writes
+    /// it.
+    pub(crate) unsafe fn new(world: UnsafeWorldCell<'w>, access: &'s Access) -> Self {
+        Self { world, access }
+    }
+
+    /// `None` also if the component must not be read.
+    #[cfg(feature = "bevy_reflect")]
+    pub(crate) fn cursor(
+        &self,
+        component: ComponentId,
+        type_of: &ReflectFromPtr,
+    ) -> Option<ReflectCursor<'_>> {
+        if !self.access.has_read(component) {
+            return None;
+        }
+        // SAFETY: the component is one that may be read for as long as `self` is borrowed, as `new` was promised. Test:
+        // `a_system_compares_what_it_has_declared`.
+        unsafe { ReflectCursor::new(self.world, component, type_of) }
+    }
+
+    /// The components of rows of a table. `None` if the table has no such column or no such rows, or if the component must
+    /// not be read.
+    pub(crate) fn slice<T: Component>(&self, table: TableId, rows: Range<usize>) -> Option<&[T]> {
+        let component = self.world.components().component_id::<T>()?;
+        if !self.access.has_read(component) {
+            return None;
+        }
+        // SAFETY: as in `cursor`. Test: `a_system_reads_and_writes_tables_as_the_world_does`.
+        unsafe { read_slice(self.world, table, rows) }
+    }
+}
