@@ -59,15 +59,32 @@ pub(crate) fn for_each_changed(
     world: &mut World,
     component: ComponentId,
     since: Tick,
+    visit: impl FnMut(Entity),
+) {
+    let now = world.change_tick();
+    // SAFETY: the world is borrowed for writing, and nothing is written here.
+    unsafe { for_each_changed_of(world.as_unsafe_world_cell(), component, since, now, visit) }
+}
+
+/// [`for_each_changed`] with a part of a world, up to a tick.
+///
+/// # Safety
+/// The component may be read on every entity, and nothing may write it meanwhile.
+pub(super) unsafe fn for_each_changed_of(
+    world: UnsafeWorldCell<'_>,
+    component: ComponentId,
+    since: Tick,
+    now: Tick,
     mut visit: impl FnMut(Entity),
 ) {
-    let is_new = is_newer(since, world.change_tick());
-    let storages = world.storages();
+    let is_new = is_newer(since, now);
+    // SAFETY: the structure of the storages is looked at, and ticks that may be read, as the caller promises.
+    let storages = unsafe { world.storages() };
     if let Some(set) = storages.sparse_sets.get(component) {
         let archetypes = world.archetypes().iter().filter(|archetype| archetype.contains(component));
         let entities = archetypes.flat_map(Archetype::entities).map(ArchetypeEntity::id);
         let changed = |&entity: &Entity| {
-            // SAFETY: the world is borrowed for writing, and nothing is written here.
+            // SAFETY: nothing writes the ticks, as the caller promises.
             set.get_changed_tick(entity).is_some_and(|tick| is_new(unsafe { *tick.get() }))
         };
         entities.filter(changed).for_each(visit);
@@ -76,7 +93,7 @@ pub(crate) fn for_each_changed(
     for table in storages.tables.iter() {
         let Some(ticks) = table.get_changed_ticks_slice_for(component) else { continue };
         if table.get_summary_tick(component).is_none_or(|summary| is_new(summary.get())) {
-            // SAFETY: the world is borrowed for writing, and nothing is written here.
+            // SAFETY: nothing writes the ticks, as the caller promises.
             unsafe { for_each_new(ticks, table.entities(), is_new, &mut visit) };
         }
     }

@@ -2,11 +2,14 @@
 
 #[cfg(feature = "bevy_reflect")]
 use super::reflected::ReflectCursor;
-use super::slices::read_slice;
-#[cfg(feature = "bevy_reflect")]
-use bevy_ecs::component::ComponentId;
+use super::{changed::for_each_changed_of, slices::read_slice};
 use bevy_ecs::{
-    component::Component, query::Access, storage::TableId, world::unsafe_world_cell::UnsafeWorldCell,
+    change_detection::Tick,
+    component::{Component, ComponentId},
+    entity::Entity,
+    query::Access,
+    storage::TableId,
+    world::unsafe_world_cell::UnsafeWorldCell,
 };
 #[cfg(feature = "bevy_reflect")]
 use bevy_reflect::ReflectFromPtr;
@@ -39,6 +42,25 @@ impl<'w, 's> ReadRights<'w, 's> {
         // SAFETY: the component is one that may be read for as long as `self` is borrowed, as `new` was promised. Test:
         // `a_system_compares_what_it_has_declared`.
         unsafe { ReflectCursor::new(self.world, component, type_of) }
+    }
+
+    /// Calls a function with each entity, also with those that are disabled, of which a component was inserted or written
+    /// after `since`, up to `now`. Returns false if it must not be read.
+    ///
+    /// # Complexity
+    /// As for [`for_each_changed`](super::for_each_changed).
+    pub(crate) fn for_each_changed(
+        &self,
+        component: ComponentId,
+        (since, now): (Tick, Tick),
+        visit: impl FnMut(Entity),
+    ) -> bool {
+        let may_read = self.access.has_read(component);
+        if may_read {
+            // SAFETY: as in `cursor`. Test: `a_system_keeps_groups_and_order_as_the_world_does`.
+            unsafe { for_each_changed_of(self.world, component, since, now, visit) }
+        }
+        may_read
     }
 
     /// The components of rows of a table. `None` if the table has no such column or no such rows, or if the component must

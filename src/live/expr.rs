@@ -3,14 +3,18 @@
 use super::{
     concerned::Changes,
     fields::FieldLayout,
-    kept::{KeptRows, Moves, RowIds},
+    kept::{KeptRows, Moves},
     order::KeptOrder,
     outline::{Outline, Reason, outline},
     premise::Premise,
 };
-use crate::expr::{
-    Batch, BindContext, BoundQuery, CompiledExpr, Executor, ExprError, ExprRunError, Output, PairExpr, Row,
-    Var, VarId, View, WorldAccess, bind,
+use crate::{
+    expr::{
+        Batch, BindContext, BoundQuery, CompiledExpr, Executor, ExprError, ExprRunError, Output, PairExpr,
+        Row, Var, VarId, View, WorldAccess, bind,
+    },
+    fetch,
+    ops::Followed,
 };
 use alloc::{boxed::Box, string::String, vec::Vec};
 use bevy_ecs::{entity::Entity, world::World};
@@ -70,18 +74,31 @@ impl Known {
 pub(super) struct Following {
     wanted: Option<Outline>,
     changes: Option<Changes>,
+    /// By the targets of which rows are put into groups.
+    relation: Option<Followed>,
 }
 
 impl Following {
     /// Whether something is still to be noted.
     pub(super) fn wants(&self) -> bool {
-        self.wanted.is_some()
+        self.wanted.is_some() || self.relation.is_some()
+    }
+
+    /// Wants the journal of a relation kept.
+    pub(super) fn want_pairs(&mut self, relation: Followed) {
+        self.relation = Some(relation);
     }
 }
 
 /// Has noted what is wanted by now.
 pub(super) fn follow(world: &mut World, following: &Mutex<Following>) {
     let lock = || following.lock().unwrap_or_else(PoisonError::into_inner);
+    let relation = lock().relation.take();
+    if let Some(store) = fetch::store_mut(world)
+        && let Some(id) = relation.and_then(|relation| relation.relation(store))
+    {
+        store.keep_journal(id).keep_longer();
+    }
     // Spawning observers runs users' code, which may come here.
     let Some(wanted) = lock().wanted.take() else { return };
     let changes = Changes::follow(world, &wanted);
@@ -187,22 +204,9 @@ impl LiveExpr {
         Ok(())
     }
 
-    /// Puts the rows that have come or changed into their groups, and in order there.
-    fn put_in_order(&mut self, world: &mut World) {
-        let Self { order: Some(order), kept, row_info, .. } = self else { return };
-        order.read(world);
-        // It is taken out while functions of users are called.
-        let mut ids = kept.ids.take().unwrap_or_else(|| RowIds::of_rows(kept.len()));
-        let (rows, access) = (kept.batch(), WorldAccess::World(world));
-        order.update(kept, &mut ids, |row| Row::of(row_info, rows, row, access));
-        kept.ids = Some(ids);
-        order.tell(world);
-    }
-
-    /// The order in which rows are kept from now on.
-    pub(super) fn order_mut(&mut self) -> &mut KeptOrder {
-        self.kept.ids = Some(RowIds::of_rows(self.kept.len()));
-        self.order.get_or_insert_default()
+    /// The order in which rows are kept, these, and what tells what they say.
+    pub(super) fn order_parts(&mut self) -> (&mut Option<Box<KeptOrder>>, &mut KeptRows, &Executor) {
+        (&mut self.order, &mut self.kept, &self.row_info)
     }
 
     pub(super) fn order(&self) -> Option<&KeptOrder> {
@@ -212,12 +216,6 @@ impl LiveExpr {
     /// Whether rows come in order of depth.
     pub(super) fn has_cascade(&self) -> bool {
         self.whole.executor().query().cascade.is_some()
-    }
-
-    /// Lets rows come in any order again, and in no groups.
-    pub fn clear_order(&mut self) {
-        self.order = None;
-        self.kept.ids = None;
     }
 
     pub(super) fn forget_moves(&mut self) {

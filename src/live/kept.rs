@@ -340,6 +340,11 @@ pub(super) struct KeptRows {
 }
 
 impl KeptRows {
+    /// The row of an id, for rows that are kept in order.
+    pub(super) fn row_of_id(&self, id: u32) -> usize {
+        self.ids.as_ref().and_then(|ids| ids.row(id)).unwrap_or(0)
+    }
+
     /// No rows, of so many variables; by these they are found.
     pub(super) fn new(
         variables: usize,

@@ -19,6 +19,7 @@ mod monitor;
 mod order;
 mod outline;
 mod param;
+mod param_order;
 mod premise;
 mod propagate;
 mod rollup;

@@ -29,9 +29,9 @@ const NONE: u32 = u32::MAX;
 const PENDING: u32 = u32::MAX;
 
 /// Adds the entities of which rows may belong elsewhere. False if any may.
-type Touched = Box<dyn FnMut(&mut World, &mut Vec<Entity>) -> bool + Send + Sync>;
+pub(super) type PlaceReader = Box<dyn FnMut(&mut World, &mut Vec<Entity>) -> bool + Send + Sync>;
 type GroupOf = Box<dyn Fn(Row<'_>) -> u64 + Send + Sync>;
-type Compare = Box<dyn Fn(Row<'_>, Row<'_>) -> Ordering + Send + Sync>;
+pub(super) type Compare = Box<dyn Fn(Row<'_>, Row<'_>) -> Ordering + Send + Sync>;
 type Tell = Box<dyn FnMut(&mut World, u64) + Send + Sync>;
 
 /// Where a row is.
@@ -65,7 +65,7 @@ pub(super) struct KeptOrder {
     relation: Option<GroupRelation>,
     compare: Option<Compare>,
     /// What tells which rows may belong elsewhere, though the expression does not depend on that: for groups, for order.
-    readers: [Option<Touched>; 2],
+    readers: [Option<PlaceReader>; 2],
     touched: Vec<Entity>,
     /// By id of the row.
     places: Vec<Place>,
@@ -97,6 +97,32 @@ impl KeptOrder {
         for reader in self.readers.iter_mut().flatten() {
             self.is_outdated |= !reader(world, &mut self.touched);
         }
+    }
+
+    /// The same from outside: entities of which rows may belong elsewhere. All may without them.
+    pub(super) fn touch(&mut self, touched: Option<impl Iterator<Item = Entity>>) {
+        match touched {
+            Some(touched) => self.touched.extend(touched),
+            None => self.is_outdated = true,
+        }
+    }
+
+    /// Forgets what was [touched](Self::touch).
+    pub(super) fn clear_touched(&mut self) {
+        self.touched.clear();
+    }
+
+    /// The numbers of the groups that have rows.
+    pub(super) fn groups(&self) -> impl ExactSizeIterator<Item = u64> {
+        self.groups.keys().copied()
+    }
+
+    pub(super) fn appeared(&self) -> &[u64] {
+        &self.appeared
+    }
+
+    pub(super) fn emptied(&self) -> &[u64] {
+        &self.emptied
     }
 
     /// Puts rows where they belong. `row` tells what one of the kept rows is.
@@ -238,9 +264,19 @@ impl KeptOrder {
         }
     }
 
-    fn list(&self, group: u64) -> &[u32] {
+    pub(super) fn list(&self, group: u64) -> &[u32] {
         self.groups.get(&group).map_or(&[], |&number| &self.lists[number as usize].rows)
     }
+}
+
+/// Compares rows by a component of `$this`.
+pub(super) fn by_component<T: Component>(
+    compare: impl Fn(&T, &T) -> Ordering + Send + Sync + 'static,
+) -> Compare {
+    Box::new(move |a, b| match (value_of::<T>(a), value_of::<T>(b)) {
+        (Some(a), Some(b)) => compare(a, b),
+        (a, b) => a.is_some().cmp(&b.is_some()),
+    })
 }
 
 fn value_of<'a, T: Component>(row: Row<'a>) -> Option<&'a T> {
@@ -268,7 +304,7 @@ fn merge(list: &mut RowList, compare: impl Fn(u32, u32) -> Ordering) {
 }
 
 /// Adds the sources of pairs of a relation that came, went or were put into another order since the last call.
-fn read_pairs(relation: impl Fn(&World) -> Option<Followed> + Send + Sync + 'static) -> Touched {
+fn read_pairs(relation: impl Fn(&World) -> Option<Followed> + Send + Sync + 'static) -> PlaceReader {
     let mut reader = PairReader::default();
     Box::new(move |world, touched| {
         let Some(followed) = relation(world) else { return false };
@@ -320,6 +356,40 @@ fn read_pairs(relation: impl Fn(&World) -> Option<Followed> + Send + Sync + 'sta
 /// # Ok::<(), BevyError>(())
 /// ```
 impl LiveExpr {
+    /// The order in which rows are kept from now on.
+    pub(super) fn order_mut(&mut self) -> &mut KeptOrder {
+        let (order, kept, _) = self.order_parts();
+        kept.ids = Some(RowIds::of_rows(kept.len()));
+        order.get_or_insert_default()
+    }
+
+    /// Lets rows come in any order again, and in no groups.
+    pub fn clear_order(&mut self) {
+        let (order, kept, _) = self.order_parts();
+        (*order, kept.ids) = (None, None);
+    }
+
+    /// Puts the rows that have come or changed into their groups, and in order there.
+    pub(super) fn put_in_order(&mut self, world: &mut World) {
+        if let Some(order) = self.order_parts().0 {
+            order.read(world);
+            self.arrange(WorldAccess::World(world));
+        }
+        if let Some(order) = self.order_parts().0 {
+            order.tell(world);
+        }
+    }
+
+    /// [`put_in_order`](Self::put_in_order), once it is known which rows may belong elsewhere.
+    pub(super) fn arrange(&mut self, access: WorldAccess<'_>) {
+        let (Some(order), kept, row_info) = self.order_parts() else { return };
+        // It is taken out while functions of users are called.
+        let mut ids = kept.ids.take().unwrap_or_else(|| RowIds::of_rows(kept.len()));
+        let rows = kept.batch();
+        order.update(kept, &mut ids, |row| Row::of(row_info, rows, row, access));
+        kept.ids = Some(ids);
+    }
+
     /// Keeps rows in groups by the target that `$this` has in a relation, the first if it has several. The number of a
     /// group is [`Entity::to_bits`], or 0 for those without a target. The expression need not name the relation.
     ///
@@ -355,10 +425,10 @@ impl LiveExpr {
         self.set_group(group, None)
     }
 
-    fn set_group(
+    pub(super) fn set_group(
         &mut self,
         group: impl Fn(Row<'_>) -> Option<u64> + Send + Sync + 'static,
-        reader: Option<Touched>,
+        reader: Option<PlaceReader>,
     ) -> Result<&mut Self, ExprRunError> {
         if self.has_cascade() {
             return Err(ExprRunError::GroupsWithCascade);
@@ -368,6 +438,18 @@ impl LiveExpr {
         order.readers[0] = reader;
         order.relation = None;
         Ok(self)
+    }
+
+    /// Lets rows be in one group, number 0.
+    pub(super) fn clear_group(&mut self) {
+        let order = self.order_mut();
+        (order.group, order.readers[0], order.relation) = (None, None, None);
+    }
+
+    /// Sorts the rows of each group; in no order any more without a comparison.
+    pub(super) fn set_sort(&mut self, compare: Option<Compare>, reader: Option<PlaceReader>) {
+        let order = self.order_mut();
+        (order.compare, order.readers[1]) = (compare, reader);
     }
 
     /// Keeps the rows of each group, or all if there are none, sorted by a component of `$this`. Those without it come
@@ -381,14 +463,9 @@ impl LiveExpr {
         &mut self,
         compare: impl Fn(&T, &T) -> Ordering + Send + Sync + 'static,
     ) -> &mut Self {
-        let order = self.order_mut();
-        order.compare = Some(Box::new(move |a, b| match (value_of::<T>(a), value_of::<T>(b)) {
-            (Some(a), Some(b)) => compare(a, b),
-            (a, b) => a.is_some().cmp(&b.is_some()),
-        }));
         let mut reader = ComponentReader::default();
-        order.readers[1] = Some(Box::new(move |world, touched| reader.read::<T>(world, touched)));
-        order.is_outdated = true;
+        let reader: PlaceReader = Box::new(move |world, touched| reader.read::<T>(world, touched));
+        self.set_sort(Some(by_component(compare)), Some(reader));
         self
     }
 
@@ -405,18 +482,17 @@ impl LiveExpr {
 
     /// The groups that have appeared with the last update.
     pub fn appeared_groups(&self) -> &[u64] {
-        self.order().map_or(&[], |order| &order.appeared)
+        self.order().map_or(&[], KeptOrder::appeared)
     }
 
     /// The groups that have become empty with the last update.
     pub fn emptied_groups(&self) -> &[u64] {
-        self.order().map_or(&[], |order| &order.emptied)
+        self.order().map_or(&[], KeptOrder::emptied)
     }
 
     /// The groups that have rows, in any order. Rows that are only sorted are in group 0.
     pub fn groups(&self) -> impl ExactSizeIterator<Item = u64> {
-        let groups: Vec<u64> =
-            self.order().into_iter().flat_map(|order| order.groups.keys().copied()).collect();
+        let groups: Vec<u64> = self.order().into_iter().flat_map(KeptOrder::groups).collect();
         groups.into_iter()
     }
 
@@ -435,7 +511,6 @@ impl LiveExpr {
         let (_, kept) = self.kept();
         let row = self.reader(kept.batch(), world)?;
         let rows = self.order().map_or(&[][..], |order| order.list(group));
-        let at = |id: &u32| kept.ids.as_ref().and_then(|ids: &RowIds| ids.row(*id)).unwrap_or(0);
-        Ok(rows.iter().map(move |id| row(at(id))))
+        Ok(rows.iter().map(move |&id| row(kept.row_of_id(id))))
     }
 }

@@ -5,6 +5,7 @@ use super::{
     expr::{Following, LiveExpr, follow},
     fields::FieldBits,
     kept::{RowKey, Settled},
+    param_order::SystemOrder,
 };
 use crate::expr::{
     AnyExpression, Batch, BoundQuery, ExprQuery, ExprQueryState, ExprRunError, Expression, PairExpr,
@@ -105,13 +106,15 @@ use core::{fmt, mem};
 ///
 /// As for [`ExprQuery`].
 pub struct LiveQuery<'w, 's, E: Expression, D: QueryData + 'static = ()> {
-    query: ExprQuery<'w, 's, E, D>,
-    rows: &'s LiveRows,
+    pub(super) query: ExprQuery<'w, 's, E, D>,
+    pub(super) rows: &'s mut LiveRows,
+    pub(super) following: &'s Mutex<Following>,
 }
 
 /// The rows that a system keeps.
-struct LiveRows {
-    live: LiveExpr,
+pub(super) struct LiveRows {
+    pub(super) live: LiveExpr,
+    pub(super) order: SystemOrder,
     /// How often names had got another meaning when it was made.
     rebinds: u32,
     /// When the system had run last when rows were updated.
@@ -132,7 +135,8 @@ impl LiveRows {
     fn new(query: BoundQuery, access: WorldAccess<'_>, rebinds: u32) -> Self {
         let mut live = LiveExpr::new(query, access);
         live.track_moves();
-        Self { live, rebinds, last_run: None, settled: OnceLock::new(), changed: OnceLock::new() }
+        let order = SystemOrder::default();
+        Self { live, order, rebinds, last_run: None, settled: OnceLock::new(), changed: OnceLock::new() }
     }
 
     /// Brings the rows up to date.
@@ -146,7 +150,9 @@ impl LiveRows {
         if self.rebinds != query.rebinds() {
             self.rebinds = query.rebinds();
             self.live.rebind(query.compiled().executor().query().clone(), access);
+            self.order = SystemOrder::default();
         }
+        self.order.start(&mut self.live);
         // Also a system that does not run, or that gets its parameters several times, comes here.
         if self.last_run.replace(last_run) == Some(last_run) {
             self.live.settle_moves();
@@ -233,7 +239,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
         kept.rows_of(entity).map(self.reader(kept.batch()))
     }
 
-    fn reader<'a>(&'a self, rows: &'a Batch) -> impl Fn(usize) -> Row<'a> + Copy {
+    pub(super) fn reader<'a>(&'a self, rows: &'a Batch) -> impl Fn(usize) -> Row<'a> + Copy {
         self.rows.live.reader_in(rows, self.query.access())
     }
 
@@ -433,7 +439,7 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for LiveQuery<'_,
         let rows = rows.get_or_insert_with(|| LiveRows::new(bound(), query.access(), query.rebinds()));
         let updated = rows.update(&query, meta.get_last_run(), following);
         updated.map_err(|error| SystemParamValidationError::invalid::<Self>(error.to_string()))?;
-        Ok(LiveQuery { query, rows })
+        Ok(LiveQuery { query, rows, following })
     }
 }
 

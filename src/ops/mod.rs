@@ -37,13 +37,14 @@ pub(crate) use lifecycle::clone::{copy_pairs, insert_bare_base};
 pub(crate) use lifecycle::companions::set_traits;
 pub(crate) use lifecycle::constraints::check_constraints;
 #[cfg(feature = "bevy_reflect")]
+pub(crate) use mutate::error::store_removed;
+#[cfg(feature = "bevy_reflect")]
 pub(crate) use mutate::several::{NewPair, NewPairValue, check_several, insert_several};
 pub(crate) use mutate::{
     bare::is_bare_base,
     batch::insert_batch,
     change::{move_sources, replace_targets},
     ends::EndCheck,
-    error::store_removed,
     event::{ObserveEntity, Removal, observe, observe_entity},
     insert::{insert_by_id, insert_typed, insert_value_by_id},
     operation::Operation,

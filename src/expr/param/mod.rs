@@ -23,8 +23,9 @@ use crate::fetch::{FetchCursor, Writer, table_row};
 use alloc::string::String;
 use bevy_ecs::{
     change_detection::Tick,
+    component::ComponentId,
     entity::Entity,
-    query::{QueryData, ROQueryItem},
+    query::{Access, QueryData, ROQueryItem},
     system::Query,
 };
 use core::{fmt, marker::PhantomData};
@@ -173,6 +174,8 @@ pub struct ExprQuery<'w, 's, E: Expression, D: QueryData + 'static = ()> {
     compiled: &'s mut CompiledExpr,
     rebinds: u32,
     declared: DeclaredAccess<'w, 's>,
+    /// The part of the access that is to fields of `$this`.
+    own: &'s Access,
     data: Query<'w, 's, D>,
     /// For the same data, row by row.
     cursor: FetchCursor<'w, 's, D>,
@@ -233,6 +236,39 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
             let mut fields = field_writer(&self.declared);
             write_rows(&mut self.cursor, &mut fields, executor, rows, &mut each);
         }
+    }
+
+    /// [`for_each_kept_mut`](Self::for_each_kept_mut) for some of the rows.
+    pub(crate) fn for_some_kept_mut(
+        &mut self,
+        (executor, rows): (&Executor, &Batch),
+        numbers: impl Iterator<Item = usize>,
+        mut each: impl FnMut(D::Item<'_, 's>, RowMut<'_>),
+    ) {
+        // SAFETY: `self` is borrowed mutably until this is done.
+        let mut fields = unsafe { field_writer(&self.declared) };
+        for number in numbers {
+            let this = rows.columns[Var::THIS.index()].get(number).and_then(|this| this.entity());
+            if let Some(item) = this.and_then(|this| self.data.get_mut(this).ok()) {
+                each(item, RowMut::new(executor, rows, number, &mut fields));
+            }
+        }
+    }
+
+    /// The tick of this run.
+    pub(crate) fn this_run(&self) -> Tick {
+        self.declared.this_run
+    }
+
+    /// Calls a function with each entity of which a component was inserted or written between two ticks. Returns false if
+    /// it is not read.
+    pub(crate) fn for_each_changed(
+        &self,
+        component: ComponentId,
+        ticks: (Tick, Tick),
+        visit: impl FnMut(Entity),
+    ) -> bool {
+        self.declared.rights.for_each_changed(component, ticks, visit)
     }
 
     /// How often the names in it got another meaning.
@@ -338,7 +374,7 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
     /// # world.register_component_name::<Fuel>("Fuel");
     /// # world.register_relation::<DockedTo>()?;
     /// # let ship = world.spawn(Fuel(5.0)).id();
-    /// # world.run_system_cached(burn)??;
+    /// # Schedule::default().add_systems(burn).run(&mut world);
     /// # assert_eq!(world.get::<Fuel>(ship).unwrap().0, 4.0);
     /// # Ok::<(), bevy_ecs::error::BevyError>(())
     /// ```

@@ -10,7 +10,11 @@ use crate::{
     relation::{Relation, short_name},
 };
 use alloc::string::ToString;
-use bevy_ecs::{component::Component, entity::Entity, query::QueryData};
+use bevy_ecs::{
+    component::{Component, ComponentId},
+    entity::Entity,
+    query::{Access, QueryData},
+};
 use core::{any::type_name, cmp::Ordering};
 
 /// # Order
@@ -47,12 +51,24 @@ impl<E: Expression, D: QueryData + 'static> ExprQuery<'_, '_, E, D> {
         &mut self,
         compare: impl Fn(&T, &T) -> Ordering + Send + Sync + 'static,
     ) -> Result<&mut Self, ExprRunError> {
-        let component = self.declared.world.components().component_id::<T>();
-        if !component.is_some_and(|component| self.declared.access.has_read(component)) {
-            return Err(ExprRunError::NotRead { component: short_name(type_name::<T>()).to_string() });
-        }
+        self.component_read::<T>(self.declared.access)?;
         self.compiled.order_by(compare);
         Ok(self)
+    }
+
+    /// The id of a component, if this access reads it.
+    fn component_read<T: Component>(&self, access: &Access) -> Result<ComponentId, ExprRunError> {
+        let component = self.declared.world.components().component_id::<T>();
+        let component = component.filter(|&component| access.has_read(component));
+        component.ok_or_else(|| ExprRunError::NotRead { component: short_name(type_name::<T>()).to_string() })
+    }
+
+    /// The id of a component that a term reads on `$this`.
+    ///
+    /// # Errors
+    /// If none does.
+    pub(crate) fn component_read_on_this<T: Component>(&self) -> Result<ComponentId, ExprRunError> {
+        self.component_read::<T>(self.own)
     }
 
     /// Sorts rows by `$this`: by index, and then by generation, ascending.

@@ -341,6 +341,7 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
         // Bevy has no place for more than a text.
         let invalid = |error: ExprQueryError| SystemParamValidationError::invalid::<Self>(error.to_string());
         let ExprQueryState { status, compiled, rebinds, expr, required, .. } = state;
+        let own = &required.own;
         let access = WorldAccess::Declared(&declared);
         settle(status, (compiled, rebinds), expr.as_ref(), required, access).map_err(invalid)?;
         if declared.store.is_none() {
@@ -349,7 +350,7 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
         compiled.clear_vars();
         compiled.clear_order();
         compiled.set_step_limit(None);
-        Ok(ExprQuery { compiled, rebinds: *rebinds, declared, data, cursor, _expression: PhantomData })
+        Ok(ExprQuery { compiled, rebinds: *rebinds, declared, own, data, cursor, _expression: PhantomData })
     }
 }
 

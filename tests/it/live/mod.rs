@@ -8,6 +8,7 @@ mod named;
 mod order;
 mod param;
 mod param_changes;
+mod param_order;
 
 use bevy_ecs::prelude::*;
 use bevy_relations::{

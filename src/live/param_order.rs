@@ -1,0 +1,316 @@
+//! Rows that a system keeps, in groups and in order.
+
+use super::{
+    expr::{Following, LiveExpr},
+    order::{KeptOrder, by_component},
+    param::{LiveQuery, LiveRows},
+};
+use crate::{
+    expr::{ExprQuery, ExprRunError, Expression, GroupRelation, Row, RowMut, WorldAccess},
+    ops::Followed,
+    relation::Relation,
+    store::PairReader,
+};
+use alloc::vec::Vec;
+use bevy_ecs::{
+    change_detection::{MAX_CHANGE_AGE, Tick},
+    component::{Component, ComponentId},
+    entity::Entity,
+    query::{QueryData, ROQueryItem},
+};
+use bevy_platform::sync::{Mutex, PoisonError};
+use core::{any::TypeId, cmp::Ordering};
+
+/// What rows are grouped or sorted by.
+#[derive(Clone, Copy, PartialEq)]
+enum Key {
+    Relation(Followed),
+    /// A function, and a component that it is given.
+    Function(Option<ComponentId>, TypeId),
+    /// A function that holds something is another one each time.
+    Closure,
+}
+
+impl Key {
+    fn of_function<F: 'static>(component: Option<ComponentId>, _: &F) -> Self {
+        if size_of::<F>() == 0 { Self::Function(component, TypeId::of::<F>()) } else { Self::Closure }
+    }
+
+    fn is_same(self, other: Option<Self>) -> bool {
+        self != Self::Closure && Some(self) == other
+    }
+}
+
+/// What is asked for in a run of the system, and what the rows are kept by.
+#[derive(Default, Clone, Copy)]
+struct Part {
+    asked: bool,
+    key: Option<Key>,
+}
+
+/// The order in which a system keeps rows, and how far that was read on which it depends.
+#[derive(Default)]
+pub(super) struct SystemOrder {
+    group: Part,
+    sort: Part,
+    relation: Option<Followed>,
+    pairs: PairReader,
+    component: Option<ComponentId>,
+    /// When rows were put in order last.
+    put_at: Tick,
+    /// They are in order since this run began, or since something else was asked for.
+    is_put: bool,
+}
+
+impl SystemOrder {
+    /// Starts a run. An order that was not used in the run before is not kept any longer.
+    pub(super) fn start(&mut self, live: &mut LiveExpr) {
+        if !self.is_put && live.order().is_some() {
+            live.clear_order();
+            *self = Self::default();
+        }
+        (self.group.asked, self.sort.asked, self.is_put) = (false, false, false);
+    }
+
+    /// Drops what was not asked for, and puts rows in order.
+    fn put<E: Expression, D: QueryData + 'static>(
+        &mut self,
+        live: &mut LiveExpr,
+        query: &ExprQuery<'_, '_, E, D>,
+        following: &Mutex<Following>,
+    ) {
+        if self.is_put {
+            return;
+        }
+        if !self.group.asked && self.group.key.take().is_some() {
+            self.relation = None;
+            live.clear_group();
+        }
+        if !self.sort.asked && self.sort.key.take().is_some() {
+            self.component = None;
+            live.set_sort(None, None);
+        }
+        if live.order().is_none() {
+            // All rows are one group.
+            live.clear_group();
+        }
+        let now = query.this_run();
+        // What the system wrote itself after that has the same tick.
+        let since = Tick::new(self.put_at.get().wrapping_sub(1));
+        let is_late = now.get().wrapping_sub(since.get()) > MAX_CHANGE_AGE / 2;
+        let mut touched = Vec::new();
+        let mut is_known = self.relation.is_none_or(|followed| {
+            let told = read_pairs(&mut self.pairs, followed, query.access(), now, &mut touched);
+            if !told {
+                following.lock().unwrap_or_else(PoisonError::into_inner).want_pairs(followed);
+            }
+            told
+        });
+        is_known &= self.component.is_none_or(|component| {
+            !is_late && query.for_each_changed(component, (since, now), |entity| touched.push(entity))
+        });
+        if let Some(order) = live.order_parts().0 {
+            order.clear_touched();
+            order.touch(is_known.then(|| touched.into_iter()));
+        }
+        live.arrange(query.access());
+        (self.put_at, self.is_put) = (now, true);
+    }
+}
+
+/// Adds the sources whose first target may be another. Returns false if that is not known.
+fn read_pairs(
+    pairs: &mut PairReader,
+    followed: Followed,
+    access: WorldAccess<'_>,
+    now: Tick,
+    touched: &mut Vec<Entity>,
+) -> bool {
+    let relation = access.store().and_then(|store| Some((store, followed.relation(store)?)));
+    let Some((store, id)) = relation else {
+        pairs.start_anew();
+        return false;
+    };
+    let told = pairs.advance::<()>(store, id, None, now);
+    touched.extend(told.unwrap_or_default().iter().map(|change| change.source));
+    told.is_some()
+}
+
+/// # Groups and order
+///
+/// As for [`LiveExpr`](super::LiveExpr#groups-and-order): rows are kept in groups and in order, and only those move that were
+/// found anew, or of which the group or the order may be another. The system asks for them in each run, as with [`ExprQuery`];
+/// they are kept from run to run as long as it asks for the same. A function that holds values, such as a closure with
+/// captures, is taken for another one each time: then all rows are put in order again.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{live::LiveQuery, prelude::*};
+/// #[derive(Component)]
+/// struct Actor;
+/// #[derive(Component)]
+/// struct Thoughts(u32);
+/// #[derive(Relation)]
+/// #[relation(exclusive)]
+/// struct InCell;
+/// #[derive(Resource)]
+/// struct Near(Vec<Entity>);
+///
+/// #[derive(Expression)]
+/// #[expr("Actor, (InCell, *)")]
+/// struct Actors;
+///
+/// fn think(mut actors: LiveQuery<Actors, &mut Thoughts>, near: Res<Near>) -> Result {
+///     actors.group_by::<InCell>()?;
+///     for cell in &near.0 {
+///         actors.for_each_in_group_mut(cell.to_bits(), |mut thoughts, _| thoughts.0 += 1);
+///     }
+///     Ok(())
+/// }
+/// # let mut world = World::new();
+/// # world.register_component_name::<Actor>("Actor");
+/// # world.register_relation::<InCell>()?;
+/// # let [near, far] = [(); 2].map(|()| world.spawn_empty().id());
+/// # world.insert_resource(Near(vec![near]));
+/// # let actors = [near, far].map(|cell| world.spawn((Actor, Thoughts(0), Pair(InCell, cell))).id());
+/// # Schedule::default().add_systems(think).run(&mut world);
+/// # assert_eq!(actors.map(|actor| world.get::<Thoughts>(actor).unwrap().0), [1, 0]);
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
+impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
+    /// Keeps rows in groups by the target that `$this` has in a relation, the first if it has several; see
+    /// [`LiveExpr::group_by`](super::LiveExpr::group_by).
+    ///
+    /// # Errors
+    /// If rows come in order of depth: a term has `cascade`.
+    pub fn group_by<R: Relation>(&mut self) -> Result<&mut Self, ExprRunError> {
+        self.group_by_relation(Followed::of::<R>(), GroupRelation::of::<R>())
+    }
+
+    /// [`group_by`](Self::group_by) for any relation.
+    ///
+    /// # Errors
+    /// As there, and if it is no relation, or no longer one.
+    pub fn group_by_id(&mut self, relation: Entity) -> Result<&mut Self, ExprRunError> {
+        let by = GroupRelation::Entity(relation);
+        by.check(self.query.access())?;
+        let store = self.query.access().store().ok_or(ExprRunError::NoPairs)?;
+        self.group_by_relation(Followed::of_entity(store, relation), by)
+    }
+
+    fn group_by_relation(
+        &mut self,
+        followed: Followed,
+        by: GroupRelation,
+    ) -> Result<&mut Self, ExprRunError> {
+        self.ask_group(Key::Relation(followed), Some(followed), by.group_of())
+    }
+
+    /// [`group_by`](Self::group_by) with any number for each row; 0 for those without one. It is asked for when a row is found
+    /// anew, so it should follow from the variables and fields of the row alone.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn group_by_fn(
+        &mut self,
+        group: impl Fn(Row<'_>) -> Option<u64> + Send + Sync + 'static,
+    ) -> Result<&mut Self, ExprRunError> {
+        self.ask_group(Key::of_function(None, &group), None, group)
+    }
+
+    fn ask_group(
+        &mut self,
+        key: Key,
+        followed: Option<Followed>,
+        group: impl Fn(Row<'_>) -> Option<u64> + Send + Sync + 'static,
+    ) -> Result<&mut Self, ExprRunError> {
+        let LiveRows { live, order, .. } = &mut *self.rows;
+        if !key.is_same(order.group.key) {
+            live.set_group(group, None)?;
+            (order.relation, order.is_put) = (followed, false);
+            order.pairs.start_anew();
+        }
+        order.group = Part { asked: true, key: Some(key) };
+        Ok(self)
+    }
+
+    /// Keeps the rows of each group, or all if there are none, sorted by a component of `$this`, which a term of the expression
+    /// has to read there. Those without it come first; those that are alike come in any order.
+    ///
+    /// # Errors
+    /// If no term reads the component on `$this`.
+    ///
+    /// # Complexity
+    /// As for [`LiveExpr::order_by`](super::LiveExpr::order_by).
+    pub fn order_by<T: Component>(
+        &mut self,
+        compare: impl Fn(&T, &T) -> Ordering + Send + Sync + 'static,
+    ) -> Result<&mut Self, ExprRunError> {
+        let component = self.query.component_read_on_this::<T>()?;
+        let key = Key::of_function(Some(component), &compare);
+        let LiveRows { live, order, .. } = &mut *self.rows;
+        if !key.is_same(order.sort.key) {
+            live.set_sort(Some(by_component(compare)), None);
+            (order.component, order.is_put) = (Some(component), false);
+        }
+        order.sort = Part { asked: true, key: Some(key) };
+        Ok(self)
+    }
+
+    /// Puts rows in order, and returns what they are kept in.
+    fn ordered(&mut self) -> (&Self, &KeptOrder) {
+        let LiveRows { live, order, .. } = &mut *self.rows;
+        order.put(live, &self.query, self.following);
+        let this = &*self;
+        (this, this.rows.live.order().expect("there is one by now"))
+    }
+
+    /// The groups that have rows, in any order. Rows that are not in groups are in group 0.
+    pub fn groups(&mut self) -> impl ExactSizeIterator<Item = u64> {
+        self.ordered().1.groups()
+    }
+
+    /// The groups that have rows now, and had none when the system asked for groups in the run before. All, if it did not.
+    pub fn appeared_groups(&mut self) -> &[u64] {
+        self.ordered().1.appeared()
+    }
+
+    /// The groups that had rows when the system asked for groups in the run before, and have none now.
+    pub fn emptied_groups(&mut self) -> &[u64] {
+        self.ordered().1.emptied()
+    }
+
+    /// The rows of one group, in order if there is one. There are none if there is no such group.
+    ///
+    /// # Complexity
+    /// O(1), and O(1) for each.
+    pub fn group(&mut self, group: u64) -> impl ExactSizeIterator<Item = Row<'_>> {
+        let (this, order) = self.ordered();
+        let kept = this.rows.live.kept().1;
+        let row = this.reader(kept.batch());
+        order.list(group).iter().map(move |&id| row(kept.row_of_id(id)))
+    }
+
+    /// [`group`](Self::group) with the data of `$this`, to be read. Rows of which `$this` does not have it, and rows without
+    /// `$this`, are left out.
+    pub fn iter_group(&mut self, group: u64) -> impl Iterator<Item = (ROQueryItem<'_, 's, D>, Row<'_>)> {
+        let (this, order) = self.ordered();
+        let kept = this.rows.live.kept().1;
+        let row = this.reader(kept.batch());
+        order.list(group).iter().filter_map(move |&id| {
+            let row = row(kept.row_of_id(id));
+            Some((this.query.get(row.this()?)?, row))
+        })
+    }
+
+    /// Calls a function with the data of `$this`, and the row, to be written, of all rows that
+    /// [`iter_group`](Self::iter_group) has.
+    pub fn for_each_in_group_mut(&mut self, group: u64, each: impl FnMut(D::Item<'_, 's>, RowMut<'_>)) {
+        self.ordered();
+        let Self { query, rows, .. } = self;
+        let (executor, kept) = rows.live.kept();
+        let list = rows.live.order().map_or(&[][..], |order| order.list(group));
+        let numbers = list.iter().map(|&id| kept.row_of_id(id));
+        query.for_some_kept_mut((executor, kept.batch()), numbers, each);
+    }
+}
