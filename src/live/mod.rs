@@ -1,7 +1,7 @@
 //! What is kept right at the cost of what changed: deltas, rows of expressions, rollups, propagated components.
 //!
 //! - [`PairDeltas`] and [`AnyPairDeltas`] tell a system what happened to pairs since it ran last.
-//! - [`PairExpr::live`](crate::expr::PairExpr::live) makes a [`LiveExpr`], which keeps the rows of its expression;
+//! - [`PairExpr::live`](crate::expr::PairExpr::live) makes a [`LiveExpr`], which keeps the rows of its expression, on an entity with [`NamedExpr`];
 //!   [`update`](LiveExpr::update) finds those anew that what changed since concerns. The rows are always those of a run
 //!   from scratch. [`LiveQuery`] keeps them for a system. [`WorldMonitorExt::observe_expr`] calls functions for rows that come and go,
 //!   [`WorldRowEventExt::add_row_events`] has events triggered.
@@ -16,6 +16,7 @@ mod feed;
 mod fields;
 mod kept;
 mod monitor;
+mod named;
 mod order;
 mod outline;
 mod param;
@@ -29,6 +30,7 @@ pub use crate::system_param::{AnyPairDeltas, DeltaGap, PairDelta, PairDeltaKind,
 pub use events::{RowEntered, RowEventError, RowLeft, WorldRowEventExt};
 pub use expr::LiveExpr;
 pub use monitor::{MonitorError, MovedRow, WorldMonitorExt};
+pub use named::{NamedExpr, NamedExprError, WorldNamedExprExt};
 pub use param::{LiveParam, LiveQuery, LiveQueryState};
 pub use propagate::{PropagateError, Propagated, WorldPropagateExt};
 pub use rollup::{

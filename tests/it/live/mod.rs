@@ -5,6 +5,7 @@ mod events;
 mod model;
 mod monitors;
 mod named;
+mod named_expr;
 mod order;
 mod param;
 mod param_changes;
