@@ -4,12 +4,9 @@ use crate::{
     common::{all_entities, size},
     oracle::random::Random,
 };
-use bevy_ecs::{change_detection::ContiguousRef, prelude::*, query::QueryData, system::SystemParamBuilder};
+use bevy_ecs::{change_detection::ContiguousRef, prelude::*, system::SystemParamBuilder};
 use bevy_relations::{
-    expr::{
-        AnyExpression, CompiledExpr, ExprParam, ExprRunError, PairExpr, Row, RowMut, RowTable, RowTableMut,
-        WriteFieldError,
-    },
+    expr::{AnyExpression, CompiledExpr, ExprParam, PairExpr, Row, RowMut, RowTable, WriteFieldError},
     prelude::*,
 };
 use std::{
@@ -25,13 +22,13 @@ struct Likes;
 struct MountedOn;
 
 #[derive(Component, Clone, Copy, PartialEq, Debug)]
-struct Fuel(u32);
+pub(crate) struct Fuel(pub(crate) u32);
 
 #[derive(Component, Clone, Copy, PartialEq, Debug)]
-struct Armor(u64);
+pub(crate) struct Armor(pub(crate) u64);
 
 #[derive(Component, Clone, Copy, PartialEq, Debug)]
-struct Ship;
+pub(crate) struct Ship;
 
 #[derive(Component, Clone, Copy, PartialEq, Debug)]
 #[component(storage = "SparseSet")]
@@ -41,7 +38,7 @@ struct Burning(u8);
 const NAMES: [&str; 6] = ["Likes", "MountedOn", "Fuel", "Armor", "Ship", "Burning"];
 
 /// Ships in several tables, mounted on each other.
-fn fleet(seed: u64) -> World {
+pub(crate) fn fleet(seed: u64) -> World {
     let mut random = Random::new(seed, 0);
     let mut world = World::new();
     let types = [
@@ -86,14 +83,14 @@ fn fleet(seed: u64) -> World {
     world
 }
 
-fn compile(world: &mut World, text: &str) -> CompiledExpr {
+pub(crate) fn compile(world: &mut World, text: &str) -> CompiledExpr {
     match PairExpr::parse(text).and_then(|expr| expr.compile(world)) {
         Ok(expr) => expr,
         Err(error) => panic!("{error}"),
     }
 }
 
-const EXPRS: [&str; 9] = [
+pub(crate) const EXPRS: [&str; 9] = [
     "Ship, Fuel",
     "Fuel, ?Armor, ?Burning",
     "Ship, Armor(up MountedOn), Fuel",
@@ -107,7 +104,7 @@ const EXPRS: [&str; 9] = [
 
 /// What a row says, without a table.
 #[derive(PartialEq, Debug)]
-struct Seen {
+pub(crate) struct Seen {
     this: Option<Entity>,
     x: Option<Entity>,
     fuel: Vec<Option<Fuel>>,
@@ -116,7 +113,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(row: Row<'_>) -> Self {
+    pub(crate) fn of(row: Row<'_>) -> Self {
         let fields = 0..row.field_count();
         Self {
             this: row.this(),
@@ -130,7 +127,7 @@ impl Seen {
 
 impl Seen {
     /// What the slices of a table say of its rows.
-    fn all(table: &RowTable<'_>) -> Vec<Self> {
+    pub(crate) fn all(table: &RowTable<'_>) -> Vec<Self> {
         let entities = table.entities();
         assert!(!table.is_empty() && (entities.is_empty() || entities.len() == table.len()));
         let x: Vec<_> = table.var("x").collect();
@@ -240,11 +237,11 @@ fn slices_that_are_written_count_as_changed() {
 }
 
 /// What each entity has of a component that is counted.
-fn numbers<T: Component>(world: &mut World, number: fn(&T) -> u64) -> BTreeMap<Entity, u64> {
+pub(crate) fn numbers<T: Component>(world: &mut World, number: fn(&T) -> u64) -> BTreeMap<Entity, u64> {
     world.query::<(Entity, &T)>().iter(world).map(|(entity, value)| (entity, number(value))).collect()
 }
 
-fn changed<T: Component>(world: &mut World) -> BTreeSet<Entity> {
+pub(crate) fn changed<T: Component>(world: &mut World) -> BTreeSet<Entity> {
     world.query_filtered::<Entity, Changed<T>>().iter(world).collect()
 }
 
@@ -265,7 +262,7 @@ fn raise(mut row: RowMut<'_>) {
 
 /// Own fields, shared ones, alternatives and fields of variables; which of them may be written in a system, and which
 /// with the world.
-const WRITTEN: [(&str, &[usize], &[usize]); 7] = [
+pub(crate) const WRITTEN: [(&str, &[usize], &[usize]); 7] = [
     ("[inout] Fuel, ?Armor, [inout] ?Burning", &[0, 2], &[0, 1, 2]),
     ("[out] Fuel, [inout] Armor(up MountedOn)", &[0, 1], &[0, 1]),
     ("Ship, (MountedOn, $base), [inout] Fuel($base), [in] Armor", &[2], &[2]),
@@ -324,97 +321,6 @@ fn fields_of_entities_in_several_tables_are_written() {
             assert!(fields.is_empty() || found.iter().any(|some| some.len() > 1), "{text}");
         }
     }
-}
-
-/// Runs a system with an expression.
-fn run_with<D: QueryData + 'static>(
-    world: &mut World,
-    text: &str,
-    run: impl FnMut(ExprQuery<AnyExpression, D>) + Send + Sync + 'static,
-) {
-    let expr = (ExprParam(PairExpr::parse(text).unwrap()),).build_state(world);
-    let mut system = expr.build_system(run);
-    system.initialize(world);
-    system.run((), world).unwrap();
-}
-
-#[test]
-fn a_system_reads_and_writes_tables_as_the_world_does() {
-    for (seed, text) in (0..size(6, 1) as u64).flat_map(|seed| EXPRS.map(|text| (seed, text))) {
-        let mut world = fleet(seed);
-        let mut rows = Vec::new();
-        compile(&mut world, text).for_each(&world, |row| rows.push(Seen::of(row))).unwrap();
-        run_with(&mut world, text, move |mut expr: ExprQuery<AnyExpression>| {
-            let mut seen = Vec::new();
-            expr.for_each_table(|table| seen.extend(Seen::all(&table))).unwrap();
-            assert_eq!(seen, rows);
-        });
-    }
-    for (seed, (text, marked, _)) in
-        (0..size(6, 1) as u64).flat_map(|seed| WRITTEN.map(|written| (seed, written)))
-    {
-        let mut worlds = [fleet(seed), fleet(seed)];
-        worlds.iter_mut().for_each(World::clear_trackers);
-        let raise = move |table: &mut RowTableMut<'_>| {
-            for &field in marked {
-                let own = table.as_table().is_own(field);
-                if let Ok(fuel) = table.slice_mut::<Fuel>(field) {
-                    fuel.iter_mut().for_each(|fuel| fuel.0 += 1);
-                    assert!(own, "{text}: {field}");
-                    let table = table.as_table();
-                    assert_eq!(table.slice::<Fuel>(field).map(<[_]>::len), Some(table.len()));
-                }
-                if let Ok(armor) = table.slice_mut::<Armor>(field) {
-                    armor.iter_mut().for_each(|armor| armor.0 += 1);
-                    assert!(own, "{text}: {field}");
-                }
-            }
-        };
-        run_with(&mut worlds[0], text, move |mut expr: ExprQuery<AnyExpression>| {
-            expr.for_each_table_mut(|mut table| {
-                raise(&mut table);
-                let fields = table.as_table().rows().next().unwrap().field_count();
-                for field in (0..fields).filter(|field| !marked.contains(field)) {
-                    assert!(
-                        table.slice_mut::<Fuel>(field).is_err() && table.slice_mut::<Armor>(field).is_err()
-                    );
-                }
-            })
-            .unwrap();
-        });
-        compile(&mut worlds[1], text)
-            .for_each_table_mut(&mut worlds[1], |mut table| raise(&mut table))
-            .unwrap();
-        let [a, b] = worlds.each_mut().map(|world| {
-            let changed = (changed::<Fuel>(world), changed::<Armor>(world));
-            (numbers::<Fuel>(world, |fuel| fuel.0.into()), numbers::<Armor>(world, |armor| armor.0), changed)
-        });
-        assert_eq!(a, b, "{text}");
-    }
-}
-
-#[test]
-fn slices_in_a_system_are_of_what_it_has_declared() {
-    let mut world = fleet(3);
-    run_with(&mut world, "Fuel, [none] Armor, Ship", |mut expr: ExprQuery<AnyExpression, &mut Fuel>| {
-        let mut tables = 0;
-        expr.for_each_table(|table| {
-            tables += 1;
-            assert!(table.slice::<Fuel>(0).is_none(), "the data has it");
-            assert!(table.slice::<Armor>(1).is_none(), "nothing has it");
-            assert!(table.slice::<Ship>(2).is_none(), "it has no value");
-            assert!(table.rows().all(|row| row.get::<Fuel>(0).is_none()));
-        })
-        .unwrap();
-        assert!(tables > 0);
-        expr.for_each_table_mut(|mut table| {
-            assert!(matches!(table.slice_mut::<Fuel>(0), Err(WriteFieldError::ReadOnly { .. })));
-        })
-        .unwrap();
-        expr.set_step_limit(Some(1));
-        let run = expr.for_each_table(|_| ());
-        assert_eq!(run, Err(ExprRunError::StepLimit { limit: 1 }));
-    });
 }
 
 /// Whether an entity is in a row.

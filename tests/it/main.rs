@@ -54,6 +54,7 @@ mod expr_param_access;
 #[cfg(feature = "bevy_reflect")]
 mod expr_param_order;
 mod expr_param_random;
+mod expr_param_tables;
 mod expr_plans;
 mod expr_refused;
 mod expr_rows;
