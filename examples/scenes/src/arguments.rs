@@ -10,6 +10,7 @@ Usage: cargo scene NAME -- [OPTIONS]
   --screenshot FILE    save the last of these frames as a PNG (needs --frames)
   --film FILE          save these frames as an animated GIF of half the size (needs --frames)
   --play FILE          take keys and mouse from a file, see assets/plays
+  --explore            answer tools and open the explorer (needs the feature `explore`)
   --help               print this";
 
 /// What the command line asks for.
@@ -23,6 +24,8 @@ pub struct Arguments {
     pub film: Option<PathBuf>,
     /// Take input from here.
     pub play: Option<PathBuf>,
+    /// Open the explorer.
+    pub explore: bool,
 }
 
 impl Arguments {
@@ -45,6 +48,7 @@ impl Arguments {
                 }
                 "--screenshot" => read.screenshot = Some(value()?.into()),
                 "--film" => read.film = Some(value()?.into()),
+                "--explore" => read.explore = true,
                 "--play" => read.play = Some(value()?.into()),
                 _ => return Err(format!("{option} is not an option")),
             }
@@ -83,6 +87,8 @@ mod tests {
         assert_eq!(read("--frames 90 --screenshot a.png --play b.play"), Ok(Some(wanted)));
         let film = Arguments { frames: Some(90), film: Some("a.gif".into()), ..Arguments::default() };
         assert_eq!(read("--film a.gif --frames 90"), Ok(Some(film)));
+        let explored = Arguments { explore: true, ..Arguments::default() };
+        assert_eq!(read("--explore"), Ok(Some(explored)));
         assert_eq!(read(""), Ok(Some(Arguments::default())));
         assert_eq!(read("--help"), Ok(None));
         assert_eq!(read("--frames 90 -h"), Ok(None));

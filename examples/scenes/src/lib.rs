@@ -4,6 +4,7 @@
 //! made from ([`files`]).
 
 pub mod arguments;
+mod explore;
 pub mod files;
 mod film;
 pub mod images;

@@ -5,6 +5,7 @@
 
 use crate::{
     arguments::{Arguments, USAGE},
+    explore::explore,
     film::{self, Film},
     images::Images,
     palette,
@@ -84,6 +85,9 @@ pub fn stage(title: &str) -> App {
     app.insert_gizmo_config(DefaultGizmoConfigGroup, lines(1.5, RenderLayers::default()));
     app.insert_gizmo_config(Behind, lines(1.5, BEHIND));
     app.add_systems(Startup, spawn_cameras).add_systems(PreUpdate, scale_panels);
+    if arguments.explore {
+        explore(&mut app);
+    }
     if let Some(play) = play {
         app.insert_resource(play).add_systems(PreUpdate, perform.before(InputSystems));
     }

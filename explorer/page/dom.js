@@ -1,0 +1,61 @@
+// Making elements. Whatever comes from the app becomes text, never markup.
+
+export function h(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [key, value] of Object.entries(properties)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (key === "class") element.className = value;
+    else if (key === "value" || key === "checked" || key === "disabled") element[key] = value;
+    else if (key === "style") for (const [name, part] of Object.entries(value)) element.style.setProperty(name, part);
+    else element.setAttribute(key, value === true ? "" : value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export function svg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+}
+
+/** Waits until `ms` have passed without another call. */
+export function debounce(ms, run) {
+  let timer;
+  return (...args) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => run(...args), ms);
+  };
+}
+
+/** The last part of a path such as `Sol.Earth`, or of a type such as `game::Ship`, with what is in brackets. */
+export function shortName(name) {
+  if (name.startsWith("#")) return name;
+  if (name.includes("::")) return name.replace(/(?:[A-Za-z_]\w*::)+/g, "");
+  const dots = [...name.matchAll(/(?<!\\)\.(?=[^.])/g)];
+  const last = dots.length && !name.includes("\"") ? name.slice(dots.at(-1).index + 1) : name;
+  return last.replace(/\\(.)/g, "$1");
+}
+
+/** A number with blanks between thousands. */
+export function count(number) {
+  return number.toLocaleString("en").replaceAll(",", "\u2009");
+}
+
+/** A colour for a name, the same each time: those that are close in the list differ. */
+export function colour(index) {
+  const hues = [262, 28, 172, 338, 205, 92, 48, 300, 140, 5];
+  return `hsl(${hues[index % hues.length]} 62% ${index < hues.length ? 58 : 44}%)`;
+}
+
+/** Moves the focus between elements with the arrow keys. */
+export function arrows(event, elements, [before, after] = ["ArrowUp", "ArrowDown"]) {
+  const at = elements.indexOf(document.activeElement);
+  const to = { [before]: at - 1, [after]: at + 1, Home: 0, End: elements.length - 1 }[event.key];
+  if (to === undefined || at < 0 || !elements[to]) return false;
+  event.preventDefault();
+  elements[to].focus();
+  return true;
+}
