@@ -14,6 +14,8 @@ mod plugin;
 mod store;
 
 pub mod debug;
+#[cfg(feature = "diagnostics")]
+pub mod diagnostics;
 pub mod disabling;
 pub mod expr;
 #[cfg(feature = "petgraph")]
@@ -24,6 +26,8 @@ pub mod live;
 #[cfg(feature = "bevy_reflect")]
 pub mod mirror;
 pub mod names;
+#[cfg(feature = "overlay")]
+pub mod overlay;
 pub mod prefab;
 pub mod query;
 pub mod relation;

@@ -27,7 +27,7 @@ const LAYERS: &[&[&str]] = &[
     &["world"],
     &["expr"],
     &["prefab", "scene", "snapshot", "debug", "live"],
-    &["plugin", "remote"],
+    &["plugin", "remote", "diagnostics", "overlay"],
 ];
 
 /// The floors of modules, lowest first: what stands in one imports only those before it. The `mod.rs` of the module itself

@@ -1,0 +1,288 @@
+//! Lines for pairs, drawn over a running game with gizmos.
+//!
+//! ```
+//! use bevy_color::palettes::basic::RED;
+//! use bevy_ecs::prelude::*;
+//! use bevy_relations::{expr::PairExpr, overlay::RelationsOverlay, prelude::*};
+//!
+//! #[derive(Relation)]
+//! struct Hunts;
+//!
+//! // In an app with `RelationsPlugin`, `GizmoPlugin` and `RelationsOverlayPlugin`:
+//! fn show(mut overlay: ResMut<RelationsOverlay>) -> Result {
+//!     overlay.show::<Hunts>(RED).show::<ChildOf>(bevy_color::Color::WHITE);
+//!     overlay.labels = true;
+//!     overlay.set_filter(Some(PairExpr::parse("Ship, !(DockedTo, *)")?));
+//!     Ok(())
+//! }
+//! ```
+
+use crate::{
+    expr::PairExpr,
+    fetch,
+    live::LiveExpr,
+    relation::{Registry, Relation},
+    world::WorldPairExt,
+};
+use alloc::{
+    boxed::Box,
+    string::{String, ToString},
+    vec::Vec,
+};
+use bevy_app::{App, Plugin, PostUpdate};
+use bevy_color::Color;
+use bevy_ecs::{
+    entity::Entity,
+    name::Name,
+    resource::Resource,
+    schedule::IntoScheduleConfigs,
+    system::{Local, SystemState},
+    world::World,
+};
+use bevy_gizmos::{AppGizmoBuilder, config::GizmoConfigGroup, gizmos::Gizmos};
+use bevy_math::{Isometry3d, Vec2, Vec3};
+use bevy_reflect::Reflect;
+use bevy_transform::{TransformSystems, components::GlobalTransform};
+use core::any::TypeId;
+
+/// Draws lines between the ends of pairs: of the relations, and by the rules, that [`RelationsOverlay`] says. It needs
+/// `GizmoPlugin`, which is one of Bevy's default plugins.
+pub struct RelationsOverlayPlugin;
+
+impl Plugin for RelationsOverlayPlugin {
+    fn build(&self, app: &mut App) {
+        app.init_gizmo_group::<OverlayGizmos>().init_resource::<RelationsOverlay>();
+        app.add_systems(PostUpdate, (update_filter, draw).chain().after(TransformSystems::Propagate));
+    }
+}
+
+/// The gizmos of the overlay: their width, depth and layers, and whether they are drawn at all, are those of this group in
+/// `GizmoConfigStore`.
+#[derive(Default, Reflect, GizmoConfigGroup)]
+pub struct OverlayGizmos;
+
+/// Which pairs are drawn, and how.
+#[derive(Resource)]
+pub struct RelationsOverlay {
+    /// Whether the names of relations are written at lines, and those of entities at their ends.
+    pub labels: bool,
+    /// The height of names, in units of the world.
+    pub label_size: f32,
+    /// No more lines than these are drawn in a frame.
+    pub max_lines: usize,
+    shown: Vec<Shown>,
+    filter: Option<Box<Filter>>,
+    drawn: usize,
+    left_out: usize,
+}
+
+impl Default for RelationsOverlay {
+    fn default() -> Self {
+        Self {
+            labels: false,
+            label_size: 0.25,
+            max_lines: 10_000,
+            shown: Vec::new(),
+            filter: None,
+            drawn: 0,
+            left_out: 0,
+        }
+    }
+}
+
+/// A relation whose pairs are drawn.
+struct Shown {
+    relation: ShownRelation,
+    color: Color,
+}
+
+/// That of a type need not be registered yet.
+#[derive(Clone, Copy)]
+enum ShownRelation {
+    Type(TypeId, fn(&Registry) -> Option<Entity>),
+    Entity(Entity),
+}
+
+impl ShownRelation {
+    fn is(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Type(a, _), Self::Type(b, _)) => a == b,
+            (Self::Entity(a), Self::Entity(b)) => a == b,
+            _ => false,
+        }
+    }
+
+    fn entity(self, world: &World) -> Option<Entity> {
+        match self {
+            Self::Type(_, entity) => entity(fetch::store(world)?.registry()),
+            Self::Entity(entity) => Some(entity),
+        }
+    }
+}
+
+/// The entities of which pairs are drawn.
+struct Filter {
+    expr: PairExpr,
+    live: Option<LiveExpr>,
+    error: Option<String>,
+}
+
+impl RelationsOverlay {
+    /// Draws the pairs of a relation, in a color.
+    pub fn show<R: Relation>(&mut self, color: impl Into<Color>) -> &mut Self {
+        self.show_relation(type_of::<R>(), color.into())
+    }
+
+    /// [`show`](Self::show) for any relation. Nothing is drawn of an entity that is no relation.
+    pub fn show_id(&mut self, relation: Entity, color: impl Into<Color>) -> &mut Self {
+        self.show_relation(ShownRelation::Entity(relation), color.into())
+    }
+
+    fn show_relation(&mut self, relation: ShownRelation, color: Color) -> &mut Self {
+        self.hide_relation(relation);
+        self.shown.push(Shown { relation, color });
+        self
+    }
+
+    /// Does not draw the pairs of a relation any more.
+    pub fn hide<R: Relation>(&mut self) -> &mut Self {
+        self.hide_relation(type_of::<R>())
+    }
+
+    /// [`hide`](Self::hide) for a relation that was [shown by its entity](Self::show_id).
+    pub fn hide_id(&mut self, relation: Entity) -> &mut Self {
+        self.hide_relation(ShownRelation::Entity(relation))
+    }
+
+    fn hide_relation(&mut self, relation: ShownRelation) -> &mut Self {
+        self.shown.retain(|shown| !shown.relation.is(relation));
+        self
+    }
+
+    /// Draws only pairs of entities that are `$this` in a row of an expression. All again with `None`.
+    pub fn set_filter(&mut self, expr: Option<PairExpr>) -> &mut Self {
+        self.filter = expr.map(|expr| Box::new(Filter { expr, live: None, error: None }));
+        self
+    }
+
+    /// Why the filter could not be used in this frame: nothing is drawn then. A name in it may get a meaning later.
+    pub fn filter_error(&self) -> Option<&str> {
+        self.filter.as_ref()?.error.as_deref()
+    }
+
+    /// How many pairs were drawn in this frame.
+    pub fn drawn(&self) -> usize {
+        self.drawn
+    }
+
+    /// How many pairs were not drawn in this frame, as there were more than [`max_lines`](Self::max_lines).
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    fn passes(&self, source: Entity) -> bool {
+        self.filter
+            .as_ref()
+            .is_none_or(|filter| filter.live.as_ref().is_some_and(|live| live.contains(source)))
+    }
+}
+
+fn type_of<R: Relation>() -> ShownRelation {
+    let entity = |registry: &Registry| Some(registry.entry(Registry::known::<R>(registry)?).entity);
+    ShownRelation::Type(TypeId::of::<R>(), entity)
+}
+
+impl Filter {
+    fn update(&mut self, world: &mut World) {
+        let live = match self.live.take() {
+            Some(live) => Ok(live),
+            None => self.expr.live(world).map_err(|error| error.to_string()),
+        };
+        let updated = live.and_then(|mut live| {
+            live.update(world).map_err(|error| error.to_string())?;
+            Ok(live)
+        });
+        match updated {
+            Ok(live) => (self.live, self.error) = (Some(live), None),
+            Err(error) => (self.live, self.error) = (None, Some(error)),
+        }
+    }
+}
+
+fn update_filter(world: &mut World) {
+    let filter = world.get_resource_mut::<RelationsOverlay>().and_then(|mut overlay| overlay.filter.take());
+    let Some(mut filter) = filter else { return };
+    filter.update(world);
+    // An update may run users' code, which may have set another one.
+    if let Some(mut overlay) = world.get_resource_mut::<RelationsOverlay>() {
+        overlay.filter.get_or_insert(filter);
+    }
+}
+
+/// A pair that is drawn.
+struct Line {
+    pair: [Entity; 3],
+    from: Vec3,
+    to: Vec3,
+    color: Color,
+}
+
+fn draw(world: &mut World, gizmos: &mut SystemState<Gizmos<OverlayGizmos>>, mut lines: Local<Vec<Line>>) {
+    let Some(overlay) = world.get_resource::<RelationsOverlay>() else { return };
+    lines.clear();
+    let left_out = collect(world, overlay, &mut lines);
+    let (labels, size) = (overlay.labels, overlay.label_size);
+    let names: Vec<[String; 2]> =
+        if labels { lines.iter().map(|line| names(world, line)).collect() } else { Vec::new() };
+    if let Some(mut overlay) = world.get_resource_mut::<RelationsOverlay>() {
+        (overlay.drawn, overlay.left_out) = (lines.len(), left_out);
+    }
+    let Ok(mut buffer) = gizmos.get_mut(world) else { return };
+    for line in &*lines {
+        if line.from == line.to {
+            // Of an entity with itself, or of one at the same place.
+            buffer.cross(Isometry3d::from_translation(line.from), size, line.color);
+        } else {
+            buffer.arrow(line.from, line.to, line.color);
+        }
+    }
+    for (line, [relation, source]) in lines.iter().zip(&names) {
+        let middle = Isometry3d::from_translation(line.from.midpoint(line.to));
+        buffer.text(middle, relation, size, Vec2::ZERO, line.color);
+        let below = Vec2::new(0.0, 1.0);
+        buffer.text(Isometry3d::from_translation(line.from), source, size, below, line.color);
+    }
+    gizmos.apply(world);
+}
+
+/// Finds the pairs to draw, and returns how many are left out.
+fn collect(world: &World, overlay: &RelationsOverlay, lines: &mut Vec<Line>) -> usize {
+    let place = |entity| {
+        let place = world.get::<GlobalTransform>(entity)?.translation();
+        place.is_finite().then_some(place)
+    };
+    let mut left_out = 0;
+    for Shown { relation, color } in &overlay.shown {
+        let Some(relation) = relation.entity(world) else { continue };
+        for (source, target) in world.pairs_by_id(relation).iter() {
+            if !overlay.passes(source) {
+                continue;
+            }
+            let Some((from, to)) = place(source).zip(place(target)) else { continue };
+            if lines.len() >= overlay.max_lines {
+                left_out += 1;
+                continue;
+            }
+            lines.push(Line { pair: [source, relation, target], from, to, color: *color });
+        }
+    }
+    left_out
+}
+
+/// The names of the relation and of the source of a pair; nothing for a source without a name.
+fn names(world: &World, line: &Line) -> [String; 2] {
+    let [source, relation, _] = line.pair;
+    let relation = world.relation_name(relation).map_or_else(String::new, |name| name.to_string());
+    let source = world.get::<Name>(source).map_or_else(String::new, ToString::to_string);
+    [relation, source]
+}
