@@ -45,7 +45,7 @@ impl<T> CountedPage<T> {
 }
 
 #[derive(Serialize)]
-pub(super) struct ListedRelation {
+struct ListedRelation {
     /// As expressions name it.
     relation: String,
     /// Its bits.
@@ -65,17 +65,19 @@ pub(super) fn list(
     world: &mut World,
     limits: &RemoteLimits,
     params: ListParams,
-) -> Result<CountedPage<ListedRelation>, RemoteError> {
+) -> Result<CountedPage<Value>, RemoteError> {
     let limit = params::rows(params.limit, limits)?;
     use_store(world);
     let types = types_of(world);
     let types = types.read();
-    let names = ResultWriter::new(world, &types, 0).names();
+    let mut writer = ResultWriter::new(world, &types, limits.bytes);
+    let names = writer.names();
     let Some(store) = fetch::store(world) else { return Err(crate::expr::ExprRunError::NoPairs.into()) };
     let registry = store.registry();
-    let listed = registry.ids().skip(params.offset).take(limit).map(|id| {
+    let mut written = Vec::new();
+    for id in registry.ids().skip(params.offset).take(limit) {
         let (entry, view) = (registry.entry(id), world.pairs_by_id(registry.entry(id).entity));
-        ListedRelation {
+        let listed = ListedRelation {
             relation: names.entity(entry.entity),
             entity: bits(entry.entity),
             name: entry.name().to_string(),
@@ -83,9 +85,13 @@ pub(super) fn list(
             value: entry.data.map(crate::relation::ErasedColumn::value_name),
             pairs: view.len(),
             version: view.version(),
+        };
+        match writer.part(listed)? {
+            Some(part) => written.push(part),
+            None => break,
         }
-    });
-    Ok(CountedPage::new("relations", listed.collect(), params.offset, registry.ids().count()))
+    }
+    Ok(CountedPage::new("relations", written, params.offset, registry.ids().count()))
 }
 
 #[derive(Serialize)]
@@ -255,7 +261,7 @@ pub(super) fn query(
 }
 
 #[derive(Serialize)]
-pub(super) struct Explained {
+struct Explained {
     variables: Vec<String>,
     /// An operator a line.
     plan: String,
@@ -268,7 +274,7 @@ pub(super) fn explain(
     world: &mut World,
     limits: &RemoteLimits,
     params: ExplainParams,
-) -> Result<Explained, RemoteError> {
+) -> Result<Value, RemoteError> {
     let mut expr = compile(world, limits, &params.expr, &params.vars, params.steps)?;
     let mut rows = None;
     if params.run {
@@ -276,8 +282,15 @@ pub(super) fn explain(
         expr.for_each(world, |_| count += 1)?;
         rows = Some(count);
     }
-    let variables = expr.variables().map(ToOwned::to_owned).collect();
-    Ok(Explained { variables, plan: expr.explain(world)?, rows })
+    let explained = Explained {
+        variables: expr.variables().map(ToOwned::to_owned).collect(),
+        plan: expr.explain(world)?,
+        rows,
+    };
+    let types = types_of(world);
+    let written = ResultWriter::new(world, &types.read(), limits.bytes).part(explained)?;
+    // The first part is written, or is an error.
+    Ok(written.unwrap_or_default())
 }
 
 /// The types that are registered.

@@ -221,6 +221,30 @@ fn a_plan_is_explained_with_numbers_after_a_run() {
 }
 
 #[test]
+fn lists_of_relations_and_plans_keep_to_the_limit_of_bytes() {
+    let mut app = app_with(RemoteLimits { bytes: 600, ..RemoteLimits::default() });
+    let mut listed = Vec::new();
+    let mut offset = json!(0);
+    while !offset.is_null() {
+        let page = call(&mut app, "relations.list", json!({ "offset": offset })).unwrap();
+        let relations = page["relations"].as_array().unwrap();
+        assert!((1..8).contains(&relations.len()) && page["relations"].to_string().len() < 700, "{page}");
+        listed.extend(relations.iter().map(|relation| relation["relation"].clone()));
+        offset = page["next"].clone();
+    }
+    assert_eq!(listed.len(), 8);
+    // One that is too large by itself is an error, as is a plan.
+    let long = "x".repeat(2000);
+    app.world_mut().spawn_relation(long, RelationTraits::new()).unwrap();
+    let error = refused(&mut app, "relations.list", json!({ "offset": 8 }));
+    assert_eq!(error.data.unwrap()["reason"], "TooLarge");
+    call(&mut app, "relations.explain", json!({ "expr": "Ship" })).unwrap();
+    let expr = format!("Ship{}", ", (Likes, $friend)".repeat(20));
+    let error = refused(&mut app, "relations.explain", json!({ "expr": expr }));
+    assert_eq!(error.data.unwrap()["limit"], 600);
+}
+
+#[test]
 fn names_with_odd_characters_are_read_as_they_are_written() {
     let mut app = app();
     for name in [
