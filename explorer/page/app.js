@@ -68,7 +68,6 @@ for (const tab of tabs) {
   });
 }
 on("expression", () => open(tabs[0]));
-on("open", (panel) => open($(`tab-${panel}`)));
 
 // Light and dark: what the system says, until the button is pressed.
 const stored = localStorage.getItem("theme");

@@ -1,103 +1,151 @@
-// Suggestions while a name is written: relations and components that are known, and entities, which are searched for.
+// Completion of names: a list under what is written, of relations, components, variables and entities.
 
-import { debounce, h } from "./dom.js";
+import { h } from "./dom.js";
 import { call, isAborted, on } from "./rpc.js";
 
-const MAX_SHOWN = 12;
-const WORD = /[\p{L}_$#][\p{L}\p{N}_.#$]*$/u;
+const MAX = 12;
+const WORD = /[$\p{L}_][\p{L}\p{N}_.:]*$/u;
 
 let relations = [];
-on("relations", (told) => (relations = told.relations.map(({ relation }) => relation)));
+let components = [];
+on("relations", ({ relations: known }) => (relations = known.map(({ relation }) => relation)));
+on("online", async () => {
+  const paths = await call("world.list_components").catch(() => []);
+  components = [...new Set(paths.map((path) => path.replace(/(?:[A-Za-z_]\w*::)+/g, "")))].filter((name) => /^\w+$/.test(name));
+});
 
-/** The components that are registered for reflection, by their full paths: read once from each app. */
-let registered = null;
-on("online", () => (registered = null));
-
-export function components() {
-  registered ??= call("world.list_components").catch((error) => {
-    registered = null;
-    throw error;
-  });
-  return registered;
+/** How well a name fits what is written: lower is better, and nothing if it does not. */
+function rank(name, word) {
+  const place = name.toLowerCase().indexOf(word.toLowerCase());
+  if (place < 0) return null;
+  return place === 0 ? 0 : /[.:_]/.test(name[place - 1]) ? 1 : 2;
 }
 
-async function suggestions(word, { types }, signal) {
-  const lower = word.toLowerCase();
-  const fits = (name) => name.toLowerCase().includes(lower) && name !== word;
-  const known = relations.map((name) => ({ name, kind: "relation" }));
-  if (types) {
-    const paths = await components().catch(() => []);
-    known.push(...paths.map((path) => ({ name: path.replace(/<.*/, "").split("::").at(-1), kind: "component", title: path })));
-  }
-  const found = known.filter(({ name }) => fits(name));
-  found.sort((a, b) => a.name.toLowerCase().indexOf(lower) - b.name.toLowerCase().indexOf(lower) || a.name.localeCompare(b.name));
-  if (found.length < MAX_SHOWN && word.length > 1) {
-    const page = await call("relations.search", { text: word.split(".").at(-1), limit: MAX_SHOWN }, signal);
-    found.push(...page.entities.map(({ name }) => ({ name, kind: "entity" })).filter(({ name }) => name !== word));
-  }
-  return found.slice(0, MAX_SHOWN);
+function fitting(names, word, kind) {
+  const ranked = names.map((name) => ({ text: name, kind, rank: rank(name, word) })).filter(({ rank }) => rank !== null);
+  return ranked.sort((a, b) => a.rank - b.rank || a.text.length - b.text.length || (a.text < b.text ? -1 : 1));
 }
 
-/** Shows suggestions below a text field. `only` leaves components out, for fields that name an entity. */
-export function complete(input, options = { types: true }) {
-  const list = h("ul", { role: "listbox", class: "suggestions", hidden: true, "aria-label": "Suggestions" });
+async function entities(word, signal) {
+  const text = word.slice(word.lastIndexOf(".") + 1);
+  const page = await call("relations.search", { text, limit: 50 }, signal);
+  const found = page.entities.filter(({ name }) => !name.startsWith("#")).map(({ name }) => name);
+  return fitting(found, word, "entity");
+}
+
+/** What could be meant by a word. */
+export async function suggestions(word, kinds, text, signal) {
+  if (word.startsWith("$")) {
+    if (!kinds.includes("variable")) return [];
+    const known = new Set([...text.matchAll(/\$[\p{L}_][\p{L}\p{N}_]*/gu)].map(([name]) => name));
+    known.add("$this");
+    return fitting([...known].filter((name) => name !== word), word, "variable").filter(({ rank }) => rank === 0);
+  }
+  const own = [
+    ...(kinds.includes("relation") ? fitting(relations, word, "relation") : []),
+    ...(kinds.includes("component") ? fitting(components.filter((name) => !relations.includes(name)), word, "component") : []),
+  ];
+  const named = kinds.includes("entity") && word !== "" ? await entities(word, signal) : [];
+  const seen = new Set();
+  const all = [...own, ...named].sort((a, b) => a.rank - b.rank).filter(({ text }) => !seen.has(text) && seen.add(text));
+  return all.slice(0, MAX);
+}
+
+let lists = 0;
+
+/**
+ * Suggests names while something is written in `input`. `place()` says where, in pixels below and right of the corner of the
+ * element around it; `whole` says that all of the text is one name.
+ */
+export function complete(input, kinds, { place = () => ({ left: 0, top: input.offsetHeight + 2 }), whole = false } = {}) {
+  const id = `suggestions-${++lists}`;
+  const list = h("ul", { id, role: "listbox", class: "suggestions", hidden: true, "aria-label": "Suggestions" });
   input.after(list);
-  input.setAttribute("aria-autocomplete", "list");
+  for (const [name, value] of Object.entries({ "aria-autocomplete": "list", "aria-controls": id, "aria-expanded": "false" })) input.setAttribute(name, value);
+  if (input.tagName === "INPUT") input.setAttribute("role", "combobox");
   let controller = new AbortController();
-  let at = -1;
+  let shown = [];
+  let chosen = -1;
 
-  const word = () => input.value.slice(0, input.selectionStart).match(WORD)?.[0] ?? "";
   function hide() {
     controller.abort();
+    shown = [];
     list.hidden = true;
-    list.replaceChildren();
-    at = -1;
+    input.setAttribute("aria-expanded", "false");
+    input.removeAttribute("aria-activedescendant");
   }
-  function mark(index) {
-    at = index;
-    [...list.children].forEach((item, number) => item.setAttribute("aria-selected", number === at));
-    list.children[at]?.scrollIntoView({ block: "nearest" });
+
+  function word() {
+    const before = input.value.slice(0, input.selectionStart);
+    return whole ? before : (WORD.exec(before)?.[0] ?? "");
   }
-  function take(name) {
+
+  function choose(index) {
+    chosen = (index + shown.length) % shown.length;
+    [...list.children].forEach((item, at) => item.setAttribute("aria-selected", at === chosen));
+    input.setAttribute("aria-activedescendant", `${id}-${chosen}`);
+    list.children[chosen].scrollIntoView({ block: "nearest" });
+  }
+
+  function take(index) {
     const end = input.selectionStart;
-    input.setRangeText(name, end - word().length, end, "end");
+    const start = end - word().length;
+    const { text } = shown[index];
     hide();
-    input.focus();
-    input.dispatchEvent(new Event("change"));
+    input.setRangeText(text, start, whole ? input.value.length : end, "end");
+    input.dispatchEvent(new Event("input", { bubbles: true }));
   }
-  const find = debounce(80, async () => {
-    const text = word();
+
+  async function show() {
     controller.abort();
     controller = new AbortController();
-    if (text === "" || text.startsWith("$") || text.startsWith("#") || document.activeElement !== input) return hide();
+    const { signal } = controller;
+    const written = word();
+    if (written === "" || written === "$") return hide();
+    let found;
     try {
-      const found = await suggestions(text, options, controller.signal);
-      if (word() !== text || document.activeElement !== input) return;
-      list.replaceChildren(...found.map(({ name, kind, title }) =>
-        h("li", { role: "option", title: title ?? name, onmousedown: (event) => (event.preventDefault(), take(name)) },
-          h("span", { class: "label" }, name), h("span", { class: "kind" }, kind))));
-      list.hidden = found.length === 0;
-      at = -1;
+      found = await suggestions(written, kinds, input.value, signal);
     } catch (error) {
       if (!isAborted(error)) hide();
+      return;
     }
+    if (signal.aborted || document.activeElement !== input) return;
+    // What is written already need not be suggested.
+    shown = found.filter(({ text }) => text !== written);
+    if (shown.length === 0 || found[0]?.text === written) return hide();
+    list.replaceChildren(...shown.map(({ text, kind }, index) =>
+      h("li", { role: "option", id: `${id}-${index}`, onmousedown: (event) => (event.preventDefault(), take(index)) },
+        h("span", {}, text), h("span", { class: `kind ${kind}` }, kind))));
+    const { left, top } = place();
+    list.style.left = `${left}px`;
+    list.style.top = `${top}px`;
+    list.hidden = false;
+    input.setAttribute("aria-expanded", "true");
+    choose(0);
+  }
+
+  let timer;
+  input.addEventListener("input", (event) => {
+    clearTimeout(timer);
+    if (!event.isTrusted) return;
+    timer = setTimeout(show, 60);
   });
-  input.addEventListener("input", find);
-  input.addEventListener("blur", hide);
-  // Before what else listens: a suggestion that is marked is taken, and nothing is run.
+  input.addEventListener("blur", () => setTimeout(hide, 100));
   input.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" || event.key === "Escape") clearTimeout(timer);
     if (list.hidden) return;
-    const count = list.children.length;
+    // Enter takes a name where that is all there is to write, and runs an expression as it is.
+    if (event.key === "Enter" && !whole) return hide();
     const actions = {
-      ArrowDown: () => mark((at + 1) % count),
-      ArrowUp: () => mark((at + count - 1) % count),
-      Tab: () => take(list.children[Math.max(at, 0)].querySelector(".label").textContent),
-      Enter: at < 0 ? null : () => take(list.children[at].querySelector(".label").textContent),
+      ArrowDown: () => choose(chosen + 1),
+      ArrowUp: () => choose(chosen - 1),
+      Tab: () => take(chosen),
       Escape: hide,
+      Enter: () => take(chosen),
     };
-    if (!actions[event.key] || event.ctrlKey || event.metaKey) return;
+    if (!actions[event.key] || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     event.stopImmediatePropagation();
     actions[event.key]();
-  }, true);
+  });
 }

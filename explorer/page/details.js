@@ -1,82 +1,155 @@
-// The selected entity: its components and its pairs, read again each second.
+// The selected entity: its name, components and pairs.
 
-import { components } from "./complete.js";
-import { count, h, shortName } from "./dom.js";
-import { valueView } from "./editor.js";
-import { pairsView } from "./pairs.js";
-import { call, isAborted, number, on, selected, tell } from "./rpc.js";
+import { complete } from "./complete.js";
+import { h, shortName } from "./dom.js";
+import { at, showValue, withChange } from "./editor.js";
+import { PairList } from "./pairs.js";
+import { call, fromJson, number, on, selected, tell, toJson } from "./rpc.js";
 
-const POLL = 1000;
+const REFRESH = 1000;
 
 export function showDetails(pane) {
-  let relations = [];
-  let controller = new AbortController();
-  let timer;
-  on("relations", (told) => (relations = told.relations.map(({ relation }) => relation)));
-  on("select", show);
-  on("online", () => show(selected()));
-  pane.append(h("p", { class: "note" }, "Select an entity to see its components and pairs."));
+  let shown = null;
+
+  function nothing(text) {
+    shown = null;
+    pane.replaceChildren(h("p", { class: "note" }, text));
+  }
 
   async function show(entity) {
-    clearTimeout(timer);
-    controller.abort();
-    controller = new AbortController();
-    if (!entity) return;
-    const { signal } = controller;
-    if (relations.length === 0) relations = (await call("relations.list", {}).catch(() => ({ relations: [] }))).relations.map(({ relation }) => relation);
-    const title = h("h2", {});
-    const problem = h("p", { class: "note bad", role: "alert" });
-    const list = h("div", { class: "components", id: "components" });
-    const pairs = pairsView(entity, relations, () => pairs.update(signal));
-    let key = "";
+    if (!entity) return nothing("Select an entity to see what it has.");
+    if (shown?.entity === entity) return;
+    const view = new EntityView(entity);
+    shown = view;
+    await view.refresh();
+    if (shown === view && !view.gone) pane.replaceChildren(view.element);
+    else if (shown === view) nothing(`There is no ${entity}.`);
+  }
 
-    async function update() {
-      const [{ name }, of, all] = await Promise.all([
-        call("relations.pairs", { entity, limit: 1, values: false }, signal),
-        readComponents(entity, signal),
-        call("world.list_components", { entity: number(entity) }, signal),
-        pairs.update(signal),
-      ]);
-      title.replaceChildren(h("span", { class: name.startsWith("#") ? "label unnamed" : "label" }, name), h("span", { class: "bits" }, entity),
-        h("button", { class: "icon", title: "Show it in the graph", "aria-label": "Show it in the graph", onclick: () => tell("graph", entity) }, "⌥"));
-      const fresh = JSON.stringify([of, all.length]);
-      if (fresh === key || list.querySelector("input")) return;
-      key = fresh;
-      fill(of, all.length);
+  on("select", show);
+  on("online", () => {
+    shown = null;
+    show(selected());
+  });
+  nothing("Select an entity to see what it has.");
+  (async function follow() {
+    if (shown && !document.hidden && shown.element.isConnected) await shown.refresh().catch(() => {});
+    setTimeout(follow, REFRESH);
+  })();
+}
+
+class EntityView {
+  constructor(entity) {
+    this.entity = entity;
+    this.name = h("h2", {}, entity);
+    this.path = h("div", { class: "path" });
+    this.components = h("div", { class: "components" });
+    this.lists = ["as_source", "as_target"].map((direction) => new PairList(entity, direction));
+    this.state = h("p", { class: "note bad", hidden: true }, "This entity is gone.");
+    const around = () => tell("around", entity);
+    this.element = h("div", { class: "scroll entity", "data-entity": entity },
+      h("header", {}, this.name, this.path, h("button", { class: "quiet", onclick: around }, "Show in the graph"), this.state),
+      h("section", {}, h("h3", {}, "Components"), this.components),
+      this.lists[0].element, insertion(entity, () => this.refresh()), this.lists[1].element);
+  }
+
+  async refresh() {
+    try {
+      const { name } = await call("relations.pairs", { entity: this.entity, limit: 1, values: false, direction: "as_source" });
+      this.name.textContent = shortName(name);
+      this.name.title = name;
+      this.path.textContent = name === this.entity ? name : `${name === shortName(name) ? "" : `${name} · `}${this.entity}`;
+      this.gone = false;
+      this.state.hidden = true;
+      await Promise.all([this.readComponents(), ...this.lists.map((list) => list.refresh())]);
+    } catch (error) {
+      if (error.code === -23401) {
+        this.gone = true;
+        this.state.hidden = false;
+      } else if (error.code !== 502) throw error;
     }
+  }
 
-    function fill(of, total) {
-      const shown = Object.entries(of).sort(([a], [b]) => shortName(a).localeCompare(shortName(b)));
-      const others = total - shown.length;
-      list.replaceChildren(h("h3", {}, `Components (${count(total)})`), ...shown.map(([path, value]) => {
-        const save = async (whole) => {
-          await call("world.mutate_components", { entity: number(entity), component: path, path: "", value: whole });
-          key = "";
-          await update();
-        };
-        const isTag = value !== null && typeof value === "object" && Object.keys(value).length === 0;
-        return h("div", { class: "component" }, h("h4", { title: path }, shortName(path)), isTag ? null : valueView(value, save, shortName(path)));
-      }), ...(others > 0 ? [h("p", { class: "note" }, `${count(others)}${shown.length > 0 ? " more" : ""} without registration for reflection`)] : []));
+  async readComponents() {
+    const entity = number(this.entity);
+    const listed = await call("world.list_components", { entity });
+    const { components, errors } = await call("world.get_components", { entity, components: listed });
+    const known = new Map([...this.components.children].map((element) => [element.dataset.type, element]));
+    const elements = listed.map((type) => {
+      const element = known.get(type) ?? h("details", { class: "component", "data-type": type, open: true });
+      this.describe(element, type, components[type], errors?.[type]);
+      return element;
+    });
+    // Those with a value come first: others are only names.
+    elements.sort((a, b) => b.hasValue - a.hasValue);
+    const same = elements.length === this.components.children.length && elements.every((element, index) => element === this.components.children[index]);
+    if (!same) this.components.replaceChildren(...elements);
+  }
+
+  describe(element, type, value, error) {
+    const isTag = value !== undefined && value !== null && typeof value === "object" && Object.keys(value).length === 0;
+    const text = value === undefined ? "" : toJson(value);
+    // What is being written stays.
+    const isWritten = element.contains(document.activeElement) && document.activeElement.matches("input");
+    if (element.text === text || isWritten) return;
+    element.text = text;
+    element.hasValue = value !== undefined && !isTag;
+    const name = h("span", { title: type }, shortName(type));
+    if (!element.hasValue) {
+      const reason = error?.message ?? "It is not registered for reflection.";
+      element.classList.add("bare");
+      return element.replaceChildren(h("summary", { title: value === undefined ? reason : type, tabindex: "-1" }, name));
     }
+    element.classList.remove("bare");
+    element.replaceChildren(h("summary", {}, name), showValue(value, (keys, change) => this.mutate(type, value, keys, change), shortName(type)));
+  }
 
-    async function poll() {
+  /**
+   * Changes the place itself, so that the rest of the component stays as the app has it meanwhile. What JSON has as a key or an
+   * index is not always a path of reflection (a variant of an enum, a vector): if it is none, what is around it is written.
+   */
+  async mutate(component, value, keys, change) {
+    let first;
+    for (let depth = keys.length; depth >= 0; depth--) {
+      const [outer, inner] = [keys.slice(0, depth), keys.slice(depth)];
+      if (!outer.every((key) => /^[A-Za-z_]\w*$/.test(key))) continue;
+      const params = {
+        entity: number(this.entity), component, path: outer.map((key) => `.${key}`).join(""), value: withChange(at(value, outer), inner, change),
+      };
       try {
-        if (!document.hidden) await update();
-        problem.textContent = "";
+        await call("world.mutate_components", params);
+        return await this.readComponents();
       } catch (error) {
-        if (isAborted(error)) return;
-        problem.textContent = error.message;
+        first ??= error;
       }
-      if (!signal.aborted) timer = setTimeout(poll, POLL);
     }
-    pane.replaceChildren(title, problem, list, pairs.element);
-    await poll();
+    throw first;
   }
 }
 
-/** The values of an entity's components, of those that are registered: the others have no names that could be asked for. */
-async function readComponents(entity, signal) {
-  const paths = await components();
-  const answer = await call("world.get_components", { entity: number(entity), components: paths, strict: false }, signal);
-  return answer.components;
+/** A form that inserts a pair. */
+function insertion(source, done) {
+  const field = (name, placeholder) => h("input", { name, placeholder, "aria-label": name, autocomplete: "off", spellcheck: "false" });
+  const [relation, target, value] = [field("relation", "relation"), field("target", "target"), field("value", "value, as JSON")];
+  const message = h("p", { class: "bad", role: "alert", hidden: true });
+  const submit = async (event) => {
+    event.preventDefault();
+    message.hidden = true;
+    try {
+      const params = { source, relation: relation.value.trim(), target: target.value.trim() };
+      if (value.value.trim() !== "") params.value = fromJson(value.value);
+      await call("relations.insert", params);
+      for (const input of [target, value]) input.value = "";
+      await done();
+    } catch (error) {
+      message.textContent = error instanceof SyntaxError ? `The value is not JSON: ${error.message}` : error.message;
+      message.hidden = false;
+    }
+  };
+  const around = (input) => h("span", { class: "around" }, input);
+  const form = h("form", { class: "insertion", onsubmit: submit },
+    around(relation), around(target), around(value), h("button", {}, "Insert"), message);
+  complete(relation, ["relation"], { whole: true });
+  complete(target, ["entity", "component"], { whole: true });
+  return form;
 }

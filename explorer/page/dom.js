@@ -10,7 +10,7 @@ export function h(tag, properties = {}, ...children) {
     else if (key === "style") for (const [name, part] of Object.entries(value)) element.style.setProperty(name, part);
     else element.setAttribute(key, value === true ? "" : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
   return element;
 }
 
@@ -33,10 +33,10 @@ export function debounce(ms, run) {
 /** The last part of a path such as `Sol.Earth`, or of a type such as `game::Ship`, with what is in brackets. */
 export function shortName(name) {
   if (name.startsWith("#")) return name;
-  if (name.includes("::")) return name.replace(/(?:[A-Za-z_]\w*::)+/g, "");
-  const dots = [...name.matchAll(/(?<!\\)\.(?=[^.])/g)];
-  const last = dots.length && !name.includes("\"") ? name.slice(dots.at(-1).index + 1) : name;
-  return last.replace(/\\(.)/g, "$1");
+  if (/^[A-Za-z_]\w*::/.test(name)) return name.replace(/(?:[A-Za-z_]\w*::)+/g, "");
+  // In a path, a character that means something else is written with a backslash before it.
+  const last = /(?:\\.|[^.\\])*$/su.exec(name)[0];
+  return last.replace(/\\(.)/gsu, "$1") || name;
 }
 
 /** A number with blanks between thousands. */
@@ -47,7 +47,8 @@ export function count(number) {
 /** A colour for a name, the same each time: those that are close in the list differ. */
 export function colour(index) {
   const hues = [262, 28, 172, 338, 205, 92, 48, 300, 140, 5];
-  return `hsl(${hues[index % hues.length]} 62% ${index < hues.length ? 58 : 44}%)`;
+  // With commas, as the graph library reads it.
+  return `hsl(${hues[index % hues.length]}, 62%, ${index < hues.length ? 58 : 44}%)`;
 }
 
 /** Moves the focus between elements with the arrow keys. */

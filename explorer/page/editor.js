@@ -1,84 +1,110 @@
-// Values as text, which can be edited where they stand. What is saved is the whole value with the part that was changed:
-// that works for enums, tuples and maps too, which have no path by which Bevy would reach a part of them.
+// A value by reflection, as JSON: what is nested can be opened, and what is simple can be edited.
 
 import { h } from "./dom.js";
+import { fromJson, toJson } from "./rpc.js";
 
-const MAX_PARTS = 100;
+/** Of a list or a map, so many entries are shown. */
+const MAX_ENTRIES = 100;
+/** Values nested less deeply are open at first. */
+const OPEN_DEPTH = 2;
 
-function short(value) {
-  return typeof value === "string" ? JSON.stringify(value) : String(value);
+function isSimple(value) {
+  return value === null || typeof value !== "object";
 }
 
-/** A copy of `whole` in which the part at a path is another one. */
-function replaced(whole, path, value) {
-  if (path.length === 0) return value;
-  const copy = Array.isArray(whole) ? [...whole] : { ...whole };
-  copy[path[0]] = replaced(whole[path[0]], path.slice(1), value);
+/** The value with another one in the place that `keys` lead to. */
+export function withChange(value, keys, change) {
+  if (keys.length === 0) return change;
+  const [key, ...rest] = keys;
+  const copy = Array.isArray(value) ? [...value] : { ...value };
+  copy[key] = withChange(value?.[key] ?? null, rest, change);
   return copy;
 }
 
-/** An element that shows a value. `save` gets the whole value when a part was changed, and may fail; without it nothing can be. */
-export function valueView(whole, save, name = "value") {
-  function part(value, path) {
-    if (value !== null && typeof value === "object") {
-      const entries = Object.entries(value);
-      if (entries.length === 0) return h("span", { class: "value" }, Array.isArray(value) ? "[]" : "{}");
-      const rest = entries.length - MAX_PARTS;
-      return h("dl", { class: "parts" },
-        entries.slice(0, MAX_PARTS).map(([key, inner]) => [h("dt", {}, key), h("dd", {}, part(inner, [...path, key]))]),
-        rest > 0 ? h("dt", { class: "note" }, `${rest} more`) : null);
+/** What is in the place that `keys` lead to. */
+export function at(value, keys) {
+  return keys.reduce((value, key) => value?.[key], value);
+}
+
+/**
+ * Shows a value. `save(keys, value)` is called with a change, and shows an error by throwing it; without it nothing can be
+ * edited.
+ */
+export function showValue(value, save, name = "value", keys = []) {
+  if (isSimple(value)) return simple(value, save, name, keys);
+  const entries = Array.isArray(value) ? value.map((entry, index) => [index, entry]) : Object.entries(value);
+  if (entries.length === 0) return h("span", { class: "empty-value" }, Array.isArray(value) ? "[ ]" : "{ }");
+  const list = h("dl", { class: "value" });
+  for (const [key, entry] of entries.slice(0, MAX_ENTRIES)) {
+    const shown = showValue(entry, save, `${name} ${key}`, [...keys, key]);
+    const nested = !isSimple(entry) && shown.matches("dl");
+    list.append(h("div", { class: nested ? "nested" : "" }, ...(nested ? [fold(String(key), shown, keys.length)] : [h("dt", {}, String(key)), h("dd", {}, shown)])));
+  }
+  if (entries.length > MAX_ENTRIES) list.append(h("div", { class: "note" }, `and ${entries.length - MAX_ENTRIES} more`));
+  return list;
+}
+
+function fold(key, shown, depth) {
+  return h("details", { open: depth < OPEN_DEPTH }, h("summary", {}, key), shown);
+}
+
+function simple(value, save, name, keys) {
+  if (!save) return h("span", { class: `literal ${typeof value}` }, typeof value === "string" ? value : toJson(value));
+  if (typeof value === "boolean") return checkbox(value, save, name, keys);
+  const isText = typeof value === "string";
+  const text = isText ? value : toJson(value);
+  const input = h("input", {
+    type: "text", value: text, class: `edit ${value === null ? "null" : typeof value}`, "aria-label": name, "data-keys": keys.join("."),
+    spellcheck: "false", autocomplete: "off", size: Math.min(Math.max(text.length, 4), 28),
+  });
+  // A text stays one; other values are written as JSON, and what is no JSON is a text.
+  const read = () => {
+    if (isText) return input.value;
+    try {
+      return fromJson(input.value);
+    } catch {
+      return input.value;
     }
-    const text = short(value);
-    if (!save) return h("span", { class: "value" }, text);
-    const label = [name, ...path].join(" ");
-    const button = h("button", { class: "value edit", title: "Edit", "aria-label": `${label}: ${text}` }, text);
-    button.addEventListener("click", () => edit(button, value, path, label));
-    return button;
-  }
-
-  function edit(button, value, path, label) {
-    const input = h("input", { class: "value", value: typeof value === "string" ? value : text(value), "aria-label": label, spellcheck: "false" });
-    const error = h("span", { class: "bad", role: "alert" });
-    const box = h("span", { class: "editing" }, input, error);
-    let isDone = false;
-    const end = () => {
-      if (isDone) return;
-      isDone = true;
-      box.replaceWith(button);
-    };
-    input.addEventListener("keydown", async (event) => {
-      if (event.key === "Escape") {
-        end();
-        button.focus();
-      }
-      if (event.key !== "Enter") return;
-      event.preventDefault();
-      try {
-        await save(replaced(whole, path, parsed(input.value, value)));
-        end();
-      } catch (problem) {
-        error.textContent = problem.message;
-      }
-    });
-    input.addEventListener("blur", () => setTimeout(() => error.textContent === "" && end(), 100));
-    button.replaceWith(box);
-    input.focus();
-    input.select();
-  }
-
-  return part(whole, []);
+  };
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") store(input, text, () => save(keys, read()));
+    else if (event.key === "Escape") {
+      input.value = text;
+      failed(input, null);
+      input.blur();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  input.addEventListener("change", () => store(input, text, () => save(keys, read())));
+  return h("span", { class: "editor" }, input);
 }
 
-function text(value) {
-  return value === null ? "null" : String(value);
+function checkbox(value, save, name, keys) {
+  const input = h("input", { type: "checkbox", checked: value, "aria-label": name, "data-keys": keys.join(".") });
+  input.addEventListener("change", () => store(input, null, () => save(keys, input.checked)));
+  return h("span", { class: "editor" }, input);
 }
 
-/** What was written, as JSON if the value before was no text. */
-function parsed(text, before) {
-  if (typeof before === "string") return text;
+/** Saves once for each change: Enter and leaving the field both ask for it. */
+async function store(input, before, save) {
+  if (input.value === (input.stored ?? before) && input.type === "text") return;
+  input.stored = input.value;
+  input.classList.add("saving");
   try {
-    return JSON.parse(text);
-  } catch {
-    return text;
+    await save();
+    failed(input, null);
+    input.classList.add("saved");
+    setTimeout(() => input.classList.remove("saved"), 800);
+  } catch (error) {
+    input.stored = undefined;
+    failed(input, error.message);
   }
+  input.classList.remove("saving");
+}
+
+function failed(input, message) {
+  input.parentElement?.querySelector(".bad")?.remove();
+  input.toggleAttribute("aria-invalid", message !== null);
+  if (message !== null) input.after(h("div", { class: "bad", role: "alert" }, message));
 }

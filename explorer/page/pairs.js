@@ -1,88 +1,99 @@
-// The pairs of an entity, in both directions.
+// The pairs of an entity in one direction, a page at a time.
 
-import { complete } from "./complete.js";
-import { count, h } from "./dom.js";
-import { valueView } from "./editor.js";
-import { call, select } from "./rpc.js";
+import { count, h, shortName } from "./dom.js";
+import { showValue, withChange } from "./editor.js";
+import { call, select, toJson } from "./rpc.js";
 
 const PAGE = 50;
+/** More are not read again by themselves. */
+const MAX_REFRESHED = 200;
 
-/** A link to an entity. */
-export function link(entity, name) {
-  return h("a", { href: entity, class: name.startsWith("#") ? "entity unnamed" : "entity", title: entity,
-    onclick: (event) => (event.preventDefault(), select(entity)) }, name);
+/** A name that shows its entity when it is pressed. */
+export function link(name, entity, kind = "") {
+  return h("button", { class: `link ${kind}`, title: name, "data-entity": entity, onclick: () => select(entity) }, shortName(name));
 }
 
-/** The pairs of an entity, and a form to insert one. `changed` is called after each change. */
-export function pairsView(entity, relations, changed) {
-  const problem = h("p", { class: "bad", role: "alert" });
-  const lists = { as_source: h("ul", { class: "pairs", id: "pairs" }), as_target: h("ul", { class: "pairs", id: "pairs-to" }) };
-  const headings = { as_source: h("h3", {}), as_target: h("h3", {}) };
-  const shown = { as_source: PAGE, as_target: PAGE };
-  const texts = { as_source: "Pairs", as_target: "Pairs to it" };
-
-  async function change(method, params) {
-    problem.textContent = "";
-    await call(method, params);
-    await changed();
+export class PairList {
+  /** @param direction `as_source` or `as_target` */
+  constructor(entity, direction) {
+    this.entity = entity;
+    this.direction = direction;
+    this.other = direction === "as_source" ? "target" : "source";
+    this.offset = 0;
+    this.pairs = [];
+    this.total = h("span", { class: "badge" }, "0");
+    this.rows = h("ul", { class: "pairs", "data-direction": direction });
+    this.more = h("button", { class: "quiet", hidden: true, onclick: () => this.read(this.pairs.length + PAGE) }, "more …");
+    this.element = h("section", {},
+      h("h3", {}, direction === "as_source" ? "Pairs" : "Pairs to it", this.total), this.rows, this.more);
   }
 
-  function item(pair, direction) {
-    const ends = pair.entities;
-    const [source, target] = direction === "as_source" ? [entity, ends.target] : [ends.source, entity];
-    const whole = { source, relation: ends.relation, target };
-    const other = direction === "as_source" ? [ends.target, pair.target] : [ends.source, pair.source];
-    const remove = () => change("relations.remove", whole).catch((error) => (problem.textContent = error.message));
-    const save = (value) => change("relations.insert", { ...whole, value });
-    return h("li", {},
-      h("span", { class: "pair" },
-        link(ends.relation, pair.relation), h("span", { class: "arrow", "aria-hidden": "true" }, direction === "as_source" ? "→" : "←"),
-        link(...other),
-        h("button", { class: "icon remove", title: "Remove the pair", "aria-label": `Remove (${pair.relation}, ${pair.target ?? "this"})`, onclick: remove }, "×")),
-      pair.value === undefined ? null : valueView(pair.value, save, pair.relation),
-      pair.values_error ? h("p", { class: "note bad" }, pair.values_error) : null);
-  }
-
-  const view = {
-    element: null,
-    key: "",
-    /** Reads the pairs again. */
-    async update(signal) {
-      const [own, to] = await Promise.all(["as_source", "as_target"].map((direction) =>
-        call("relations.pairs", { entity, direction, limit: shown[direction] }, signal)));
-      const pages = { as_source: own.as_source, as_target: to.as_target };
-      const key = JSON.stringify(pages);
-      if (key === view.key || view.element.querySelector("dd input, li input")) return;
-      view.key = key;
-      for (const direction of ["as_source", "as_target"]) {
-        const { pairs, total, next } = pages[direction];
-        headings[direction].textContent = `${texts[direction]} (${count(total)})`;
-        const more = () => {
-          shown[direction] = Math.min(shown[direction] * 4, 1000);
-          return view.update();
-        };
-        lists[direction].replaceChildren(...pairs.map((pair) => item(pair, direction)),
-          ...(next === undefined ? [] : [h("li", {}, h("button", { onclick: more }, `${count(total - pairs.length)} more …`))]));
-      }
-    },
-  };
-
-  const relation = h("select", { "aria-label": "Relation", id: "new-relation" }, relations.map((name) => h("option", { value: name }, name)));
-  const target = h("input", { "aria-label": "Target", id: "new-target", placeholder: "Target", autocomplete: "off", spellcheck: "false" });
-  const value = h("input", { "aria-label": "Value as JSON", id: "new-value", placeholder: "Value (JSON), if it has one", autocomplete: "off", spellcheck: "false" });
-  const insert = async (event) => {
-    event.preventDefault();
-    try {
-      const given = value.value.trim() === "" ? {} : { value: JSON.parse(value.value) };
-      await change("relations.insert", { source: entity, relation: relation.value, target: target.value.trim(), ...given });
-      target.value = value.value = "";
-    } catch (error) {
-      problem.textContent = error.message;
+  /** Reads the first pairs, up to `wanted`. */
+  async read(wanted) {
+    const pairs = [];
+    let [next, total] = [0, 0];
+    while (next !== undefined && pairs.length < wanted) {
+      const params = { entity: this.entity, direction: this.direction, offset: next, limit: Math.min(wanted - pairs.length, 200) };
+      const page = (await call("relations.pairs", params))[this.direction];
+      pairs.push(...page.pairs);
+      ({ next, total } = page);
     }
-  };
-  const form = h("form", { class: "insert", onsubmit: insert }, relation, h("span", { class: "field" }, target), value,
-    h("button", { id: "insert-pair" }, "Insert"));
-  view.element = h("section", { class: "of-pairs" }, headings.as_source, lists.as_source, form, problem, headings.as_target, lists.as_target);
-  complete(target, { types: false });
-  return view;
+    this.pairs = pairs;
+    this.total.textContent = count(total);
+    this.more.hidden = next === undefined;
+    this.show();
+  }
+
+  refresh() {
+    if (this.pairs.length > MAX_REFRESHED) return null;
+    return this.read(Math.max(PAGE, this.pairs.length));
+  }
+
+  /** Rows that are as they were stay, with what is being written in them. */
+  show() {
+    const before = new Map([...this.rows.children].map((row) => [row.dataset.key, row]));
+    const rows = this.pairs.map((pair) => {
+      const key = `${pair.entities.relation} ${pair.entities[this.other]}`;
+      const row = before.get(key) ?? h("li", { "data-key": key });
+      before.delete(key);
+      const text = toJson(pair);
+      const isWritten = row.contains(document.activeElement) && document.activeElement.matches("input");
+      if (row.text !== text && !isWritten) {
+        row.text = text;
+        row.replaceChildren(...this.describe(pair));
+      }
+      return row;
+    });
+    for (const row of before.values()) row.remove();
+    rows.forEach((row, index) => {
+      if (this.rows.children[index] !== row) this.rows.insertBefore(row, this.rows.children[index] ?? null);
+    });
+    if (rows.length === 0) this.rows.replaceChildren(h("li", { class: "note" }, "none"));
+  }
+
+  describe(pair) {
+    const { entities } = pair;
+    const isSource = this.direction === "as_source";
+    const ends = { source: isSource ? this.entity : entities.source, relation: entities.relation, target: isSource ? entities.target : this.entity };
+    const remove = async (event) => {
+      event.target.disabled = true;
+      await call("relations.remove", ends).catch((error) => event.target.after(h("span", { class: "bad", role: "alert" }, error.message)));
+      await this.read(Math.max(PAGE, this.pairs.length));
+    };
+    const save = async (keys, change) => {
+      await call("relations.insert", { ...ends, value: withChange(pair.value, keys, change) });
+      pair.value = withChange(pair.value, keys, change);
+    };
+    const relation = link(pair.relation, entities.relation, "relation");
+    const other = link(pair[this.other], entities[this.other]);
+    const value = pair.value === undefined ? null : h("div", { class: "pair-value" }, showValue(pair.value, save, `${pair.relation} ${pair[this.other]}`));
+    return [
+      h("div", { class: "pair" },
+        ...(isSource ? [relation, h("span", { class: "arrow", "aria-hidden": "true" }, "→"), other] : [other, h("span", { class: "arrow", "aria-hidden": "true" }, "→"), relation]),
+        h("span", { class: "grow" }),
+        h("button", { class: "remove", title: "Remove this pair", "aria-label": `Remove ${pair.relation} ${pair[this.other]}`, onclick: remove }, "×")),
+      value,
+      pair.values_error ? h("div", { class: "note" }, pair.values_error) : null,
+    ].filter((part) => part !== null);
+  }
 }

@@ -1,59 +1,137 @@
-// The plan of an expression as a picture: a box for each stage, with the rows that were expected and those that were made.
+// The plan of a query as a picture: what is asked as a tree, and the stages of its evaluation with the rows that were expected
+// and made.
 
 import { count, h, svg } from "./dom.js";
+import { call, isAborted } from "./rpc.js";
 
-const [WIDTH, HEIGHT, GAP, INDENT, BAR] = [430, 40, 14, 28, 130];
+const [LINE, INDENT, BAR, PAD] = [26, 18, 150, 12];
+const CHAR = 7.25;
 
-/** The stages of a plan in words, each with its indentation. */
-function stages(text) {
-  const lines = text.split("\n");
-  const physical = lines.slice(lines.indexOf("physical") + 1).filter((line) => line.trim() !== "");
-  return physical.map((line) => {
-    const label = line.trim();
-    const numbers = label.match(/^(.*) \(~([\d.]+)(?:, made (\d+))?\)$/);
-    const depth = line.length - line.trimStart().length;
-    return numbers
-      ? { depth, label: numbers[1], expected: Number(numbers[2]), made: numbers[3] === undefined ? null : Number(numbers[3]) }
-      : { depth, label };
-  });
+/** Lines as a tree, by their indent. */
+export function parsePlan(text) {
+  const parts = { logical: [], physical: [] };
+  let open = [];
+  let part = null;
+  for (const line of text.split("\n")) {
+    if (line in parts) {
+      part = parts[line];
+      open = [{ indent: -1, children: part }];
+      continue;
+    }
+    if (!part || line.trim() === "") continue;
+    const indent = line.search(/\S/);
+    while (open.at(-1).indent >= indent) open.pop();
+    const node = { ...described(line.trim()), indent, children: [] };
+    open.at(-1).children.push(node);
+    open.push(node);
+  }
+  return parts;
 }
 
-/** The picture, and the plan in words below it. */
-export function planView(text) {
-  const all = stages(text).filter(({ label }) => label !== "-");
-  const least = Math.min(...all.map(({ depth }) => depth));
-  const most = Math.max(1, ...all.map(({ expected, made }) => Math.max(expected ?? 0, made ?? 0)));
-  const width = (rows) => Math.max(2, BAR * Math.log1p(rows) / Math.log1p(most));
-  const picture = svg("svg", { class: "plan", role: "img", "aria-label": "The plan of the expression" });
-  let y = 4;
-  let wide = 0;
-  all.forEach((stage, index) => {
-    const x = 4 + (stage.depth - least) / 2 * INDENT;
-    const isStage = stage.expected !== undefined;
-    const height = isStage ? HEIGHT : 24;
-    wide = Math.max(wide, x + WIDTH);
-    if (index > 0) picture.append(svg("path", { class: "flow", d: `M ${x + 14} ${y - GAP} v ${GAP}` }));
-    const box = svg("g", { transform: `translate(${x} ${y})`, class: isStage ? "stage" : "step" });
-    const { label } = stage;
-    const shown = label.length > 42 ? `${label.slice(0, 41)}…` : label;
-    box.append(svg("rect", { class: "box", width: isStage ? WIDTH : WIDTH - 150, height, rx: 6 }), svg("text", { x: 10, y: isStage ? 17 : 16 }, shown));
-    box.append(svg("title", {}, label));
-    if (isStage) {
-      const off = stage.made !== null && Math.max(stage.expected, 1) / Math.max(stage.made, 1);
-      const isOff = off !== false && (off > 10 || off < 0.1);
-      box.append(
-        svg("rect", { class: "expected", x: WIDTH - BAR - 10, y: 8, width: width(stage.expected), height: 8, rx: 2 }),
-        svg("text", { class: "small", x: 10, y: 33 }, `expected ${count(Math.round(stage.expected))}${stage.made === null ? "" : `, made ${count(stage.made)}`}`),
-      );
-      if (stage.made !== null) box.append(svg("rect", { class: isOff ? "made off" : "made", x: WIDTH - BAR - 10, y: 22, width: width(stage.made), height: 8, rx: 2 }));
+/** A stage ends with `(~expected, made count)`. */
+function described(text) {
+  const found = /^(.*) \(~([\d.]+|inf|NaN)(?:, made (\d+))?\)$/.exec(text);
+  if (!found) return { text };
+  return { text: found[1], expected: Number(found[2]), made: found[3] === undefined ? null : Number(found[3]) };
+}
+
+export class PlanView {
+  constructor() {
+    this.element = h("div", { id: "plan", class: "plan" });
+  }
+
+  clear() {
+    this.element.replaceChildren();
+  }
+
+  /** Runs the expression, so that real numbers are known; if it is too large for that, shows the plan alone. */
+  async read(expr, signal) {
+    try {
+      const answer = await call("relations.explain", { expr, run: true }, signal).catch((error) => {
+        if (isAborted(error)) throw error;
+        return call("relations.explain", { expr }, signal);
+      });
+      this.show(answer);
+    } catch (error) {
+      // What is wrong with the expression is shown under its text.
+      if (!isAborted(error)) this.clear();
     }
-    picture.append(box);
-    y += height + GAP;
+  }
+
+  show({ plan, rows }) {
+    const { logical, physical } = parsePlan(plan);
+    const title = rows === undefined ? "as planned" : `as run: ${count(rows)} ${rows === 1 ? "row" : "rows"}`;
+    this.element.replaceChildren(
+      h("figure", {}, h("figcaption", {}, "what is asked"), tree(logical)),
+      h("figure", {}, h("figcaption", {}, title, legend(rows !== undefined)), stages(physical)));
+  }
+}
+
+function legend(isRun) {
+  const part = (kind, text) => h("span", { class: `legend ${kind}` }, text);
+  return h("span", {}, part("expected", "expected"), isRun ? part("made", "made") : null);
+}
+
+function box(x, y, width, node, kind) {
+  const [word, ...rest] = node.text.split(" ");
+  const label = svg("text", { x: x + 8, y: y + 15 });
+  label.append(svg("tspan", { class: "operator" }, word), rest.length ? ` ${rest.join(" ")}` : "");
+  return svg("g", { class: kind }, svg("title", {}, node.text), svg("rect", { x, y, width, height: 21, rx: 5 }), label);
+}
+
+const widthOf = (node) => node.text.length * CHAR + 18;
+
+/** Operators as a tree, each under the one that reads it. */
+function tree(nodes) {
+  const parts = [];
+  let [row, width] = [0, 0];
+  const place = (node, depth, above) => {
+    const [x, y] = [PAD + depth * INDENT, PAD + row++ * LINE];
+    if (above) parts.unshift(svg("path", { class: "edge", d: `M${above.x + 10} ${above.y + 21}V${y + 10}H${x}` }));
+    parts.push(box(x, y, widthOf(node), node, "node"));
+    width = Math.max(width, x + widthOf(node));
+    for (const child of node.children) place(child, depth + 1, { x, y });
+  };
+  for (const node of nodes) place(node, 0, null);
+  return picture(parts, width + PAD, row * LINE + 2 * PAD, "The logical plan");
+}
+
+/** Stages in the order of evaluation, each with its numbers as bars on a logarithmic scale. */
+function stages(nodes) {
+  const flat = [];
+  const walk = (nodes, depth) => {
+    for (const node of nodes) {
+      // A dash only separates alternatives.
+      if (node.text !== "-") flat.push({ node, depth });
+      walk(node.children, depth + (node.text === "-" ? 0 : 1));
+    }
+  };
+  walk(nodes, 0);
+  const most = Math.max(10, ...flat.flatMap(({ node }) => [node.expected ?? 0, node.made ?? 0]).filter(Number.isFinite));
+  const scale = (number) => Math.max(2, (Math.log10(1 + Math.min(number, most)) / Math.log10(1 + most)) * BAR);
+  const left = PAD + Math.max(120, ...flat.map(({ node, depth }) => depth * INDENT + widthOf(node))) + 16;
+  const parts = [];
+  flat.forEach(({ node, depth }, row) => {
+    const [x, y] = [PAD + depth * INDENT, PAD + row * LINE];
+    const next = flat[row + 1];
+    if (next) parts.unshift(svg("path", { class: "edge", d: `M${x + 10} ${y + 21}V${y + LINE}` }));
+    parts.push(box(x, y, widthOf(node), node, node.expected === undefined ? "node step" : "node stage"));
+    if (node.expected !== undefined) parts.push(bars(left, y, node, scale));
   });
-  picture.setAttribute("viewBox", `0 0 ${wide + 8} ${y}`);
-  picture.setAttribute("width", wide + 8);
-  picture.setAttribute("height", y);
-  return h("div", { class: "explained" }, picture,
-    h("p", { class: "note" }, "Bars grow with the logarithm of the number of rows: above what was expected, below what was made."),
-    h("details", {}, h("summary", {}, "In words"), h("pre", {}, text)));
+  return picture(parts, left + BAR + 100, flat.length * LINE + 2 * PAD, "The physical plan");
+}
+
+function bars(x, y, { expected, made }, scale) {
+  const shown = (number) => (Number.isInteger(number) ? count(number) : number.toFixed(1));
+  const [below, numbers] = [made === null ? 6 : 0, made === null ? `~${shown(expected)}` : `~${shown(expected)} · ${shown(made)}`];
+  const widths = [scale(expected), made === null ? 0 : scale(made)];
+  return svg("g", { class: "bars" },
+    svg("title", {}, `expected ${shown(expected)}${made === null ? "" : `, made ${shown(made)}`}`),
+    svg("rect", { class: "expected", x, y: y + 2 + below, width: widths[0], height: 8, rx: 2 }),
+    ...(made === null ? [] : [svg("rect", { class: "made", x, y: y + 11, width: widths[1], height: 8, rx: 2 })]),
+    svg("text", { x: x + Math.max(...widths) + 8, y: y + 15 }, numbers));
+}
+
+function picture(parts, width, height, label) {
+  return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, ...parts);
 }

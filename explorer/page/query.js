@@ -1,200 +1,328 @@
-// An expression, its rows as a table, which follows the world if that is wanted, and its plan.
+// An expression and its rows, which follow the world.
 
 import { complete } from "./complete.js";
-import { count, debounce, h } from "./dom.js";
+import { count, debounce, h, shortName } from "./dom.js";
 import { link } from "./pairs.js";
-import { planView } from "./plan.js";
-import { call, isAborted, on, tell, watch } from "./rpc.js";
+import { PlanView } from "./plan.js";
+import { call, isAborted, on, select, tell, toJson, watch } from "./rpc.js";
 
-const PAGE = 200;
-const FLASH = 900;
+const PAGE = 100;
+/** Codes of `relations.query`. */
+const [LIMIT, CHANGED] = [-23602, -23603];
+/** How often values of rows are read again. Rows come and go by themselves. */
+const VALUES = 1500;
+/** So many rows keep their values up to date. */
+const MAX_FRESH = 200;
 
-export function showQuery(pane) {
-  const input = h("textarea", { id: "expression", rows: 2, spellcheck: "false", autocomplete: "off", "aria-label": "Expression",
-    placeholder: "Ship, (DockedTo, $port)", "aria-describedby": "error" });
+export function showQuery(panel) {
+  const text = h("textarea", {
+    id: "expression", rows: "2", spellcheck: "false", autocomplete: "off", autocapitalize: "off", "aria-label": "Expression",
+    placeholder: "An expression, such as  (ChildOf, $parent)", "aria-describedby": "mistake",
+  });
+  const under = h("pre", { class: "under", "aria-hidden": "true" });
+  const box = h("div", { class: "box" }, under, text);
+  const mistake = h("div", { id: "mistake", class: "mistake", role: "alert", hidden: true });
   const live = h("input", { type: "checkbox", id: "live", checked: true });
-  const run = h("button", { id: "run" }, "Run");
-  const plan = h("button", { id: "explain" }, "Plan");
-  const state = h("span", { id: "rows-state", class: "note", role: "status" });
-  const error = h("div", { id: "error", role: "alert" });
-  const result = h("div", { class: "scroll", id: "result" });
-  pane.append(h("div", { class: "query" }, h("div", { class: "field" }, input),
-    h("div", { class: "tools" }, run, h("label", {}, live, " live"), plan, state), error), result);
-  let controller = new AbortController();
-  let table = null;
+  const planned = h("input", { type: "checkbox", id: "planned" });
+  const status = h("span", { id: "found-rows", class: "note", role: "status" });
+  const examples = h("div", { class: "examples" });
+  const table = new Table();
+  const plan = new PlanView();
+  plan.element.hidden = true;
+  const more = h("button", { class: "quiet", hidden: true, onclick: () => next() }, "more rows …");
+  panel.append(
+    box, mistake,
+    h("div", { class: "tools" },
+      h("button", { id: "run", class: "primary", onclick: () => run(), title: "Enter" }, "Run"),
+      h("label", {}, live, "follow the world"), h("label", {}, planned, "plan"),
+      h("button", { class: "quiet", onclick: () => tell("graph-expression", text.value), title: "Show what is found in the graph" }, "in the graph"),
+      h("span", { class: "grow" }), status),
+    examples, h("div", { class: "scroll results" }, plan.element, table.element, more));
 
-  function begin() {
+  // The caret, for the list of suggestions.
+  const width = document.createElement("canvas").getContext("2d");
+  complete(text, ["relation", "component", "variable", "entity"], {
+    place: () => {
+      const style = getComputedStyle(text);
+      width.font = style.font;
+      const lines = text.value.slice(0, text.selectionStart).split("\n");
+      const left = parseFloat(style.paddingLeft) + width.measureText(lines.at(-1)).width - text.scrollLeft;
+      const top = parseFloat(style.paddingTop) + lines.length * parseFloat(style.lineHeight) - text.scrollTop + 4;
+      return { left: Math.max(0, Math.min(left, text.offsetWidth - 260)), top };
+    },
+  });
+
+  let controller = new AbortController();
+  let cursor = null;
+
+  /** Shows an error; the place in the text is marked. */
+  function fail(error) {
+    const { param, start, end, message, help, suggestion } = error?.data ?? {};
+    mistake.hidden = !error;
+    under.replaceChildren();
+    text.toggleAttribute("aria-invalid", Boolean(error));
+    if (!error) return;
+    const isPlaced = param === "expr" && start !== undefined;
+    mistake.replaceChildren(h("div", {}, isPlaced ? message : error.message));
+    if (!isPlaced) return;
+    const [from, to] = [start, end].map((place) => units(text.value, place));
+    // Nothing can be marked at the end: a blank is.
+    const marked = text.value.slice(from, to) || " ";
+    under.append(text.value.slice(0, from), h("mark", {}, marked), text.value.slice(Math.max(to, from)), "\n");
+    under.scrollTop = text.scrollTop;
+    const take = () => {
+      text.value = text.value.slice(0, from) + suggestion + text.value.slice(to);
+      text.focus();
+      run();
+    };
+    if (suggestion) mistake.append(h("div", {}, "Did you mean ", h("button", { class: "link", onclick: take }, suggestion), "?"));
+    if (help) mistake.append(h("div", { class: "help" }, help));
+  }
+
+  async function run() {
     controller.abort();
     controller = new AbortController();
-    error.replaceChildren();
-    state.textContent = "";
-    table = null;
-    return controller.signal;
-  }
-
-  async function start() {
-    const signal = begin();
-    const expr = input.value.trim();
-    if (expr === "") return result.replaceChildren();
-    tell("expression-run", expr);
+    const { signal } = controller;
+    const expr = text.value.trim() === "" ? "" : text.value;
+    history.replaceState(null, "", `?${new URLSearchParams(expr ? { q: expr } : {})}${location.hash}`);
+    examples.hidden = expr !== "";
+    more.hidden = true;
+    if (!expr) {
+      fail(null);
+      table.clear();
+      plan.clear();
+      status.textContent = "";
+      return;
+    }
+    if (planned.checked) plan.read(expr, signal);
     try {
       await (live.checked ? follow(expr, signal) : read(expr, signal));
-    } catch (problem) {
-      if (isAborted(problem)) return;
-      result.replaceChildren();
-      state.textContent = "";
-      showError(problem, expr);
+    } catch (error) {
+      if (signal.aborted || isAborted(error)) return;
+      fail(error);
+      status.textContent = "";
+      if (error.code !== 502) table.clear();
     }
   }
 
-  async function follow(expr, signal) {
-    await watch("relations.query+watch", { expr }, signal, (moved) => {
-      if (signal.aborted) return;
-      if (table === null) {
-        table = makeTable(moved.variables ?? []);
-        result.replaceChildren(table.element);
-      }
-      table.leave(moved.left);
-      table.enter(moved.entered);
-      state.textContent = `${rowsText(table.size())}, live`;
-    });
-    if (!signal.aborted) state.textContent += ", ended";
+  /** Reads the first page. */
+  async function read(expr, signal, why = "") {
+    const page = await call("relations.query", { expr, limit: PAGE }, signal);
+    fail(null);
+    table.start(expr, page.variables);
+    table.add(page.rows, false);
+    page_(page, why);
   }
 
-  async function read(expr, signal) {
-    let cursor;
-    const more = h("button", { id: "more" }, "More rows");
-    const page = async () => {
-      const params = cursor ? { expr, limit: PAGE, cursor } : { expr, limit: PAGE };
-      const { variables, rows, next } = await call("relations.query", params, signal);
-      if (signal.aborted) return;
-      table ??= makeTable(variables);
-      table.enter(rows);
-      cursor = next;
-      result.replaceChildren(table.element, ...(next ? [more] : []));
-      state.textContent = next ? `the first ${rowsText(table.size())}` : rowsText(table.size());
-    };
-    more.addEventListener("click", () => page().catch((problem) => isAborted(problem) || showError(problem, expr)));
-    await page();
+  function page_(page, why = "") {
+    cursor = page.next;
+    more.hidden = cursor === undefined;
+    status.textContent = `${rowsText(table.size)}${cursor === undefined ? "" : " of more"}${why}`;
   }
 
-  /** Shows what is wrong, below the place in the text. */
-  function showError(problem, expr) {
-    const { start: from, end: to, param, suggestion, help, message } = problem.data;
-    if (param !== "expr" || from === undefined) return error.replaceChildren(h("p", { class: "bad" }, problem.message));
-    // Places count bytes.
-    const bytes = new TextEncoder().encode(expr);
-    const text = (first, last) => new TextDecoder().decode(bytes.slice(first, last));
-    const use = () => {
-      input.value = text(0, from) + suggestion + text(to);
-      input.focus();
-      start();
-    };
-    error.replaceChildren(
-      h("pre", { class: "place" }, text(0, from), h("mark", {}, to > from ? text(from, to) : " "), text(to)),
-      h("p", { class: "bad" }, message, suggestion ? [" ", h("button", { id: "suggestion", onclick: use }, `use ${suggestion}`)] : null),
-      help ? h("p", { class: "note" }, help) : "");
-  }
-  async function explain() {
-    const signal = begin();
-    const expr = input.value.trim();
-    if (expr === "") return;
+  async function next() {
+    const { signal } = controller;
     try {
-      const explained = await call("relations.explain", { expr, run: true }, signal);
-      state.textContent = rowsText(explained.rows);
-      result.replaceChildren(planView(explained.plan));
-    } catch (problem) {
-      if (isAborted(problem)) return;
-      result.replaceChildren();
-      showError(problem, expr);
+      const page = await call("relations.query", { expr: text.value, limit: PAGE, cursor }, signal);
+      table.add(page.rows, false);
+      page_(page);
+    } catch (error) {
+      if (error.code === CHANGED) return run();
+      if (!isAborted(error)) fail(error);
     }
   }
 
-  run.addEventListener("click", start);
-  plan.addEventListener("click", explain);
-  live.addEventListener("change", start);
-  complete(input);
-  input.addEventListener("keydown", (event) => {
+  /** Receives rows as they come and go. More rows than can be watched are read by the page. */
+  async function follow(expr, signal) {
+    let isFirst = true;
+    try {
+      await watch("relations.query+watch", { expr }, signal, ({ variables, entered, left }) => {
+        fail(null);
+        if (isFirst) table.start(expr, variables);
+        table.remove(left);
+        table.add(entered, !isFirst);
+        isFirst = false;
+        status.textContent = `${rowsText(table.size)} · live`;
+      });
+      // The app has ended.
+      if (!signal.aborted) status.textContent = `${rowsText(table.size)} · not followed any more`;
+    } catch (error) {
+      if (error.code !== LIMIT || signal.aborted) throw error;
+      await read(expr, signal, " · too many to follow");
+    }
+  }
+
+  // Values of rows that stay do not come by themselves.
+  setInterval(async () => {
+    const { signal } = controller;
+    if (!live.checked || !table.hasValues || table.size > MAX_FRESH || document.hidden || panel.hidden) return;
+    const page = await call("relations.query", { expr: table.expr, limit: MAX_FRESH }, signal).catch(() => null);
+    if (page && !signal.aborted) table.refresh(page.rows);
+  }, VALUES);
+
+  const soon = debounce(300, run);
+  text.addEventListener("input", () => {
+    under.replaceChildren();
+    text.rows = Math.min(Math.max(2, text.value.split("\n").length), 10);
+    soon();
+  });
+  text.addEventListener("scroll", () => (under.scrollTop = text.scrollTop));
+  text.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
-      start();
-    }
+      run();
+    } else if (event.key === "Escape") text.blur();
+    else if (event.key === "ArrowDown" && text.value.indexOf("\n", text.selectionEnd) < 0 && table.focus()) event.preventDefault();
   });
-  input.addEventListener("input", debounce(100, () => (input.rows = Math.min(8, Math.max(2, input.value.split("\n").length)))));
+  live.addEventListener("change", run);
+  planned.addEventListener("change", () => {
+    plan.element.hidden = !planned.checked;
+    if (planned.checked && text.value.trim()) plan.read(text.value, controller.signal);
+  });
   on("expression", (expr) => {
-    input.value = expr;
-    start();
+    text.value = expr;
+    run();
   });
-  on("online", () => live.checked && input.value.trim() !== "" && start());
+  on("online", run);
+
+  // What there is to ask, in an app that one does not know.
+  on("relations", ({ relations }) => {
+    if (examples.hidden || examples.childElementCount > 0) return;
+    const most = [...relations].filter(({ pairs }) => pairs > 0).sort((a, b) => b.pairs - a.pairs).slice(0, 5);
+    const texts = most.map(({ relation }) => `(${relation}, $target)`);
+    examples.append(...texts.map((expr) => h("button", { class: "example", onclick: () => tell("expression", expr) }, expr)));
+  });
+  text.value = new URLSearchParams(location.search).get("q") ?? "";
 }
 
-function rowsText(rows) {
-  return rows === 1 ? "1 row" : `${count(rows)} rows`;
+function rowsText(number) {
+  return `${count(number)} ${number === 1 ? "row" : "rows"}`;
 }
 
-/** A table of rows, which come and go. */
-function makeTable(variables) {
-  let heads = null;
-  const [head, body] = [h("thead"), h("tbody")];
-  const element = h("table", { id: "rows" }, h("caption", {}, "Rows"), head, body);
-  /** Rows by their entities: with a wildcard several have the same. */
-  const rows = new Map();
-  let size = 0;
+/** Places in an expression are counted in bytes, and in texts here in units of UTF-16. */
+function units(text, bytes) {
+  return new TextDecoder().decode(new TextEncoder().encode(text).slice(0, bytes)).length;
+}
 
-  function fill(row) {
-    const first = heads === null;
-    // Rows may differ in whether they are about an entity, and not in their fields.
-    heads ??= [...(row.entities.this ? ["this"] : []), ...variables.map((name) => `$${name}`), ...row.fields.map(({ term }) => term)];
-    if (first) head.replaceChildren(h("tr", {}, heads.map((text) => h("th", { scope: "col" }, text))));
-    const cells = [
-      ...(heads[0] === "this" ? [cell(row.entities.this, row.this)] : []),
-      ...variables.map((name) => cell(row.entities[name], row.vars[name])),
-      ...row.fields.map((field) => h("td", { class: field.is_set ? "" : "unset", title: field.id ?? "" }, fieldText(field))),
-    ];
-    return h("tr", {}, cells);
+/** The rows as a table. Those that cannot be told apart by their entities have the same key. */
+class Table {
+  constructor() {
+    this.head = h("tr");
+    this.body = h("tbody", { id: "rows" });
+    this.element = h("table", { class: "rows" }, h("thead", {}, this.head), this.body);
+    this.body.addEventListener("keydown", (event) => this.key(event));
+    this.clear();
   }
 
-  return {
-    element,
-    size: () => size,
-    enter(entered) {
-      const fragment = document.createDocumentFragment();
-      for (const row of entered) {
-        const line = fill(row);
-        const key = JSON.stringify(row.entities);
-        rows.set(key, [...(rows.get(key) ?? []), line]);
-        fragment.append(line);
-        if (size > 0 || body.childElementCount > 0) {
-          line.classList.add("entered");
-          setTimeout(() => line.classList.remove("entered"), FLASH);
-        }
-      }
-      size += entered.length;
-      body.append(fragment);
-    },
-    leave(left) {
-      for (const row of left) {
-        const key = JSON.stringify(row.entities);
-        const lines = rows.get(key) ?? [];
-        lines.pop()?.remove();
-        if (lines.length === 0) rows.delete(key);
-      }
-      size -= left.length;
-    },
-  };
+  clear() {
+    this.expr = "";
+    this.columns = null;
+    this.keys = new Map();
+    this.size = 0;
+    this.hasValues = false;
+    this.head.replaceChildren();
+    this.body.replaceChildren();
+  }
+
+  start(expr, variables) {
+    this.clear();
+    this.expr = expr;
+    this.variables = variables;
+  }
+
+  /** The columns are known with the first row: `$this`, the variables, and fields with values. */
+  addHead(row) {
+    this.columns = [
+      ...(row.this === undefined ? [] : ["this"]),
+      ...Object.keys(row.vars ?? {}),
+    ];
+    const fields = (row.fields ?? []).map(({ term }) => term);
+    this.head.replaceChildren(...this.columns.map((name) => h("th", { scope: "col" }, name === "this" ? "this" : `$${name}`)), ...fields.map((term) => h("th", { scope: "col", class: "term" }, term)));
+  }
+
+  add(rows, areNew) {
+    for (const row of rows) {
+      if (!this.columns) this.addHead(row);
+      const key = toJson(row.entities);
+      const element = h("tr", { tabindex: "-1", class: areNew ? "new" : "", "data-this": row.entities.this ?? Object.values(row.entities)[0] ?? "" });
+      this.fill(element, row);
+      this.body.append(element);
+      this.keys.set(key, [...(this.keys.get(key) ?? []), element]);
+      this.size++;
+    }
+    if (!this.body.querySelector("[tabindex='0']")) this.body.querySelector("tr:not(.gone)")?.setAttribute("tabindex", "0");
+  }
+
+  fill(element, row) {
+    const text = toJson(row);
+    if (element.text === text) return;
+    element.text = text;
+    const fields = row.fields ?? [];
+    this.hasValues ||= fields.some(({ value }) => value !== undefined);
+    const entity = (name) => {
+      const [text, bits] = [name === "this" ? row.this : row.vars[name], row.entities[name]];
+      return h("td", {}, text === null || text === undefined ? h("span", { class: "note" }, "any") : link(text, bits));
+    };
+    element.replaceChildren(...this.columns.map(entity), ...fields.map((field) => h("td", { class: "field" }, ...described(field))));
+  }
+
+  refresh(rows) {
+    for (const row of rows) {
+      const known = this.keys.get(toJson(row.entities));
+      if (known?.length === 1) this.fill(known[0], row);
+    }
+  }
+
+  remove(rows) {
+    for (const row of rows) {
+      const key = toJson(row.entities);
+      const known = this.keys.get(key) ?? [];
+      const element = known.shift();
+      if (known.length === 0) this.keys.delete(key);
+      if (!element) continue;
+      this.size--;
+      element.classList.add("gone");
+      if (element === document.activeElement) (element.nextElementSibling ?? element.previousElementSibling)?.focus();
+      setTimeout(() => element.remove(), 700);
+    }
+  }
+
+  focus() {
+    const row = this.body.querySelector("tr:not(.gone)");
+    row?.focus();
+    return Boolean(row);
+  }
+
+  key(event) {
+    const row = event.target.closest("tr");
+    const rows = [...this.body.querySelectorAll("tr:not(.gone)")];
+    const at = rows.indexOf(row);
+    const to = { ArrowUp: at - 1, ArrowDown: at + 1, Home: 0, End: rows.length - 1, PageUp: Math.max(0, at - 10), PageDown: Math.min(rows.length - 1, at + 10) }[event.key];
+    if (to !== undefined && to < 0) document.getElementById("expression").focus();
+    else if (to !== undefined) {
+      rows[to]?.focus();
+    } else if (event.key === "Enter" && event.target === row && row.dataset.this) select(row.dataset.this);
+    else return;
+    event.preventDefault();
+  }
 }
 
-function cell(entity, name) {
-  return h("td", {}, entity ? link(entity, name ?? entity) : "–");
+/** What a field has, in a cell: its value, and what a wildcard has found. The rest is in the head and in the variables. */
+function described({ term, is_set, id, value }) {
+  if (!is_set) return [h("span", { class: "note", title: "not matched" }, "–")];
+  const parts = [];
+  if (id !== undefined && /[*|]/.test(term)) parts.push(h("span", { class: "matched", title: "matched by" }, shortId(id)));
+  const isEmpty = value === undefined || value === null || (typeof value === "object" && Object.keys(value).length === 0);
+  if (!isEmpty) parts.push(h("span", { class: "literal" }, brief(value)));
+  if (parts.length === 0) parts.push(h("span", { class: "tick", title: "matched" }, "✓"));
+  return parts;
 }
 
-function fieldText({ is_set, value, id, source }) {
-  if (!is_set) return "–";
-  const of = source ? ` of ${source}` : "";
-  return h("span", { title: `${id ?? ""}${of}` }, value === undefined || (value !== null && typeof value === "object" && Object.keys(value).length === 0) ? "✓" : brief(value));
+function shortId(id) {
+  return typeof id === "string" ? (id.startsWith("(") ? id : shortName(id)) : toJson(id);
 }
 
 function brief(value) {
-  const text = typeof value === "string" ? value : JSON.stringify(value);
-  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+  const text = typeof value === "string" ? value : toJson(value).replaceAll("\"", "").replace(/^\{(.*)\}$/, "$1").replaceAll(",", ", ").replaceAll(":", ": ");
+  return text.length > 120 ? `${text.slice(0, 119)}…` : text;
 }

@@ -8,23 +8,36 @@ export class RpcError extends Error {
   }
 }
 
-// Bits of an entity have up to 64 of them, and numbers here 53: they are kept as text, and become a number on the way.
-const MARK = `bits-${Math.random().toString(36).slice(2)}-`;
-const MARKED = new RegExp(`"${MARK}(\\d+)"`, "g");
+// Numbers here are exact up to 53 bits, and those of an app have up to 64: larger ones are kept as BigInt, which JSON does
+// not know, and therefore travel as marked text on the way there.
+const MARK = `exact-${Math.random().toString(36).slice(2)}:`;
+const MARKED = new RegExp(`"${MARK}(-?\\d+)"`, "g");
+
+/** JSON as text, with integers of any size. */
+export function toJson(value, indent) {
+  const exact = (key, value) => (typeof value === "bigint" ? MARK + value : value);
+  return JSON.stringify(value, exact, indent).replace(MARKED, "$1");
+}
+
+/** A value of JSON, with integers of any size. */
+export function fromJson(text) {
+  const exact = (key, value, context) =>
+    typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? "") ? BigInt(context.source) : value;
+  return JSON.parse(text, exact);
+}
 
 /** An entity such as `#4294967170`, as Bevy's own methods take it. */
 export function number(bits) {
-  return MARK + bits.slice(1);
+  return BigInt(bits.slice(1));
 }
 
 let last = 0;
 
 async function post(method, params, signal) {
-  const request = JSON.stringify({ jsonrpc: "2.0", id: ++last, method, params });
   const response = await fetch("/app", {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: request.replace(MARKED, "$1"),
+    body: toJson({ jsonrpc: "2.0", id: ++last, method, params }),
     signal,
   });
   if (!response.ok) throw new RpcError({ code: response.status, message: await response.text() });
@@ -39,7 +52,7 @@ function result(answer) {
 /** Calls a method that answers once. */
 export async function call(method, params, signal) {
   const response = await post(method, params, signal);
-  return result(await response.json());
+  return result(fromJson(await response.text()));
 }
 
 /** Calls a method that answers until `signal` is aborted. */
@@ -51,14 +64,14 @@ export async function watch(method, params, signal, receive) {
     const { value, done } = await reader.read();
     if (done) {
       // An app that refuses answers with one message, and no stream.
-      if (text.trim().startsWith("{")) receive(result(JSON.parse(text)));
+      if (text.trim().startsWith("{")) receive(result(fromJson(text)));
       return;
     }
     text += value;
     const lines = text.split("\n");
     text = lines.pop();
     for (const line of lines) {
-      if (line.startsWith("data: ")) receive(result(JSON.parse(line.slice(6))));
+      if (line.startsWith("data: ")) receive(result(fromJson(line.slice(6))));
     }
   }
 }

@@ -1,60 +1,109 @@
-// The relations with their numbers of pairs and of changes.
+// The relations: traits, numbers of pairs, changes a second.
 
-import { count, h, svg } from "./dom.js";
-import { on, select } from "./rpc.js";
+import { count, h, shortName, svg } from "./dom.js";
+import { link } from "./pairs.js";
+import { on, tell } from "./rpc.js";
 
-const SAMPLES = 60;
+/** So many seconds are drawn. */
+const HISTORY = 60;
+const [WIDTH, HEIGHT] = [90, 22];
 
-export function showStatistics(pane) {
-  const body = h("tbody");
-  const total = h("p", { class: "note" });
-  const head = ["Relation", "Pairs", "Changes/s", "", "Traits", "Values"];
-  pane.append(h("div", { class: "scroll" }, total, h("table", { id: "statistics-table" },
-    h("caption", {}, "Relations"),
-    h("thead", {}, h("tr", {}, head.map((text) => h("th", { scope: "col" }, text)))), body)));
-  /** By relation: when it was read last, its version then, and changes per second at each poll. */
+const COLUMNS = [
+  { key: "relation", title: "Relation", compare: (a, b) => a.relation.localeCompare(b.relation) },
+  { key: "traits", title: "Traits", compare: (a, b) => a.traits.localeCompare(b.traits) },
+  { key: "value", title: "Value", compare: (a, b) => (a.value ?? "").localeCompare(b.value ?? "") },
+  { key: "pairs", title: "Pairs", isNumber: true, compare: (a, b) => b.pairs - a.pairs },
+  { key: "rate", title: "Changes / s", isNumber: true, compare: (a, b) => b.rate - a.rate },
+  { key: "history", title: "Last minute" },
+];
+
+export function showStatistics(panel) {
   const known = new Map();
+  let sorted = COLUMNS[3];
+  const head = h("tr");
+  const body = h("tbody", { id: "relations" });
+  const foot = h("tr");
+  panel.append(h("div", { class: "scroll" }, h("table", { class: "rows statistics" }, h("thead", {}, head), body, h("tfoot", {}, foot))));
 
-  on("relations", ({ relations, at }) => {
-    let changes = 0;
-    const rows = relations.map((relation) => {
-      const before = known.get(relation.entity);
-      const rates = before?.rates ?? [];
-      if (before && at > before.at) {
-        // The app was started anew, or the relation, if the version is a smaller one.
-        rates.push(Math.max(0, relation.version - before.version) / ((at - before.at) / 1000));
-        if (rates.length > SAMPLES) rates.shift();
-      }
-      known.set(relation.entity, { at, version: relation.version, rates });
-      changes += rates.at(-1) ?? 0;
-      return { ...relation, rates };
-    });
-    total.textContent = `${count(relations.reduce((sum, { pairs }) => sum + pairs, 0))} pairs, ${rate(changes)} changes per second`;
-    if (pane.hidden) return;
-    rows.sort((a, b) => b.pairs - a.pairs || a.relation.localeCompare(b.relation));
-    body.replaceChildren(...rows.map(row));
-  });
-
-  function row({ relation, entity, pairs, rates, traits, value }) {
-    return h("tr", {},
-      h("th", { scope: "row" }, h("a", { href: entity, onclick: (event) => (event.preventDefault(), select(entity)) }, relation)),
-      h("td", { class: "number" }, count(pairs)),
-      h("td", { class: "number" }, rate(rates.at(-1) ?? 0)),
-      h("td", {}, line(rates)),
-      h("td", {}, traits),
-      h("td", { title: value }, value ? value.replace(/(?:\w+::)+/g, "") : ""));
+  for (const column of COLUMNS) {
+    const sort = () => {
+      sorted = column;
+      show();
+    };
+    const title = column.compare ? h("button", { class: "sort", onclick: sort }, column.title) : column.title;
+    head.append(h("th", { scope: "col", class: column.isNumber ? "number" : "", "data-column": column.key }, title));
   }
+
+  /** Changes since the last time, by the second. */
+  function measure({ relations, at }) {
+    const gone = new Set(known.keys());
+    for (const relation of relations) {
+      gone.delete(relation.entity);
+      const before = known.get(relation.entity);
+      const seconds = before ? Math.max((at - before.at) / 1000, 0.001) : 1;
+      // An app that was started anew counts from the beginning.
+      const changes = before ? Math.max(0, Number(relation.version) - before.version) : 0;
+      const rate = changes / seconds;
+      const history = [...(before?.history ?? []), rate].slice(-HISTORY);
+      known.set(relation.entity, { ...before, ...relation, version: Number(relation.version), at, rate, history });
+    }
+    for (const entity of gone) known.delete(entity);
+  }
+
+  function show() {
+    if (panel.hidden) return;
+    for (const column of COLUMNS) {
+      const cell = head.querySelector(`[data-column=${column.key}]`);
+      if (column === sorted) cell.setAttribute("aria-sort", column.isNumber ? "descending" : "ascending");
+      else cell.removeAttribute("aria-sort");
+    }
+    const list = [...known.values()].sort((a, b) => sorted.compare(a, b) || a.relation.localeCompare(b.relation));
+    const most = Math.max(1, ...list.flatMap(({ history }) => history));
+    list.forEach((relation, index) => {
+      const row = (relation.row ??= makeRow(relation));
+      known.get(relation.entity).row = row;
+      row.update(relation, most);
+      if (body.children[index] !== row.element) body.insertBefore(row.element, body.children[index] ?? null);
+    });
+    while (body.children.length > list.length) body.lastChild.remove();
+    const sum = (key) => list.reduce((sum, relation) => sum + relation[key], 0);
+    foot.replaceChildren(h("th", { scope: "row" }, `${count(list.length)} relations`), h("td"), h("td"),
+      h("td", { class: "number" }, count(sum("pairs"))), h("td", { class: "number" }, rateText(sum("rate"))), h("td"));
+  }
+
+  on("relations", (detail) => {
+    measure(detail);
+    show();
+  });
+  on("tab", show);
 }
 
-function rate(number) {
-  return number >= 10 || number === 0 ? count(Math.round(number)) : number.toFixed(1);
+function rateText(rate) {
+  return rate === 0 ? "0" : rate < 10 ? rate.toFixed(1) : count(Math.round(rate));
 }
 
-/** A small line of the last numbers. */
-function line(rates) {
-  const [width, height] = [120, 20];
-  const most = Math.max(1, ...rates);
-  const points = rates.map((rate, at) => `${(at / (SAMPLES - 1)) * width},${height - 1 - (rate / most) * (height - 2)}`);
-  return svg("svg", { class: "line", width, height, role: "img", "aria-label": `at most ${Math.round(most)} changes per second` },
-    svg("polyline", { points: points.join(" ") }));
+/** A row, of which only what has changed is written again: a button in it keeps the focus. */
+function makeRow(relation) {
+  const [pairs, rate, history] = [h("td", { class: "number" }), h("td", { class: "number" }), h("td")];
+  const ask = () => tell("expression", `(${relation.relation}, $target)`);
+  const element = h("tr", { "data-relation": relation.relation },
+    h("td", { class: "name" }, link(relation.relation, relation.entity, "relation"), h("button", { class: "ask", title: "Its pairs as rows", "aria-label": `Rows of ${relation.relation}`, onclick: ask }, "≡")),
+    h("td", { class: "traits" }, relation.traits), h("td", { class: "traits", title: relation.value }, shortName(relation.value ?? "")), pairs, rate, history);
+  return {
+    element,
+    update(relation, most) {
+      pairs.textContent = count(relation.pairs);
+      rate.textContent = rateText(relation.rate);
+      history.replaceChildren(sparkline(relation.history, most));
+    },
+  };
+}
+
+function sparkline(values, most) {
+  const x = (index) => WIDTH - ((values.length - 1 - index) * WIDTH) / (HISTORY - 1);
+  const y = (value) => HEIGHT - 2 - (Math.sqrt(value / most) * (HEIGHT - 4));
+  const line = values.map((value, index) => `${x(index).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
+  const area = `${x(0).toFixed(1)},${HEIGHT - 1} ${line} ${WIDTH},${HEIGHT - 1}`;
+  return svg("svg", { class: "sparkline", width: WIDTH, height: HEIGHT, role: "img", "aria-label": `changes a second, at most ${rateText(Math.max(0, ...values))}` },
+    svg("polygon", { points: area }), svg("polyline", { points: line }));
 }

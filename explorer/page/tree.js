@@ -11,7 +11,7 @@ const MAX_PAGES = 50;
 
 export function showTree(pane) {
   const search = h("input", {
-    id: "search", type: "search", placeholder: "Search names", "aria-label": "Search entities",
+    id: "search", type: "search", placeholder: "Search names, or #bits", "aria-label": "Search entities",
     autocomplete: "off", spellcheck: "false",
   });
   const along = h("select", { id: "along", "aria-label": "The relation of the tree", title: "The relation of the tree" },
@@ -36,7 +36,7 @@ export function showTree(pane) {
 
   function describe(row, entity) {
     const { node } = row;
-    const text = entity.label ?? (entity.name.startsWith("#") ? (entity.components ?? []).filter((name) => !name.startsWith("<")).join(" ") || "entity" : entity.name);
+    const text = entity.label ?? (entity.name.startsWith("#") ? (entity.components ?? []).join(" ") || "empty" : entity.name);
     const key = `${text} ${entity.children}`;
     node.entity = entity;
     if (node.key === key) return;

@@ -1,98 +1,135 @@
-//! A browser without a window, driven by the protocol of its developer tools.
+//! Chromium without a window, spoken to by the protocol of its developer tools.
 
 use crate::common::PATIENCE;
 use serde_json::{Value, json};
 use std::{
-    env, fs,
-    net::TcpStream,
-    path::PathBuf,
-    process::{Child, Command, Stdio},
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
+    env,
+    fs::{self, File},
+    io::ErrorKind,
+    net::{SocketAddr, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio, id},
+    sync::atomic::{AtomicU32, Ordering},
     thread,
     time::{Duration, Instant},
 };
 use tungstenite::{Message, WebSocket};
 
-/// Where a browser may be.
-const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+/// The program, if it is there.
+fn program() -> Option<PathBuf> {
+    let named = env::var_os("CHROMIUM");
+    let names = named.clone().map_or(vec!["chromium".into(), "chromium-browser".into()], |name| vec![name]);
+    let folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
+    // A name with a slash stays as it is when it is joined.
+    let mut places = names.iter().flat_map(|name| {
+        let own = Path::new(name).is_absolute().then(|| PathBuf::from(name));
+        own.into_iter().chain(folders.iter().map(move |folder| folder.join(name)))
+    });
+    let found = places.find(|place| place.is_file());
+    assert!(found.is_some() || named.is_none(), "CHROMIUM names {named:?}, which is not there");
+    found
+}
 
-/// A page in a browser of its own.
-pub(crate) struct Page {
-    browser: Child,
-    profile: PathBuf,
+/// A browser that ends with the test.
+struct Browser {
+    child: Child,
+    folder: PathBuf,
+}
+
+impl Browser {
+    fn start(program: &Path) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = env::temp_dir().join(format!("bevy_relations_explorer-{}-{number}", id()));
+        fs::create_dir_all(&folder).expect("a folder can be made");
+        let log = File::create(folder.join("log")).expect("a file can be made");
+        let child = Command::new(program)
+            .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
+            .args(["--no-first-run", "--disable-extensions", "--disable-background-networking"])
+            .args(["--remote-debugging-port=0", "--window-size=1280,800"])
+            .arg(format!("--user-data-dir={}", folder.display()))
+            .arg("about:blank")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("chromium starts");
+        Self { child, folder }
+    }
+
+    /// Where its developer tools listen.
+    fn address(&self) -> SocketAddr {
+        let start = Instant::now();
+        loop {
+            let text = fs::read_to_string(self.folder.join("DevToolsActivePort")).unwrap_or_default();
+            if let Some(port) = text.lines().next().and_then(|port| port.parse().ok()) {
+                return SocketAddr::from(([127, 0, 0, 1], port));
+            }
+            let log = || fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+            assert!(start.elapsed() < PATIENCE, "chromium does not listen: {}", log());
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        // Its other processes end a moment later, and may write until then.
+        for _ in 0..20 {
+            match fs::remove_dir_all(&self.folder) {
+                Err(error) if error.kind() != ErrorKind::NotFound => thread::sleep(Duration::from_millis(50)),
+                _ => return,
+            }
+        }
+    }
+}
+
+/// A page of a browser of its own.
+pub(crate) struct Tab {
     socket: WebSocket<TcpStream>,
     last: u64,
-    /// What went wrong in the page.
-    pub(crate) problems: Vec<String>,
+    /// What went wrong in the page by itself: exceptions, and errors in the console.
+    problems: Vec<String>,
+    _browser: Browser,
 }
 
-/// The browser that `CHROMIUM` names, or one that is installed.
-fn program() -> Option<PathBuf> {
-    if let Some(named) = env::var_os("CHROMIUM") {
-        return Some(named.into());
-    }
-    let paths = env::var_os("PATH")?;
-    let mut all = env::split_paths(&paths).flat_map(|folder| NAMES.map(|name| folder.join(name)));
-    all.find(|path| path.is_file())
-}
-
-impl Page {
-    /// Opens a page. `None`, with a message, if there is no browser.
-    pub(crate) fn open(url: &str) -> Option<Self> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
+impl Tab {
+    /// Opens an empty page. `None`, after saying so, if there is no Chromium.
+    pub(crate) fn open() -> Option<Self> {
         let Some(program) = program() else {
-            println!("There is no Chromium: nothing is tested here. `CHROMIUM` names one.");
+            eprintln!("there is no chromium on the PATH: the page is not tested in a browser");
             return None;
         };
-        let name = format!("explorer-test-{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
-        let profile = env::temp_dir().join(name);
-        let mut command = Command::new(program);
-        command.args([
-            "--headless=new",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--hide-scrollbars",
-            "--window-size=1280,800",
-        ]);
-        command.args(["--no-first-run", "--disable-extensions", "--disable-background-networking"]);
-        command.arg("--remote-debugging-port=0").arg(format!("--user-data-dir={}", profile.display()));
-        let browser = command.arg("about:blank").stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        let browser = browser.expect("the browser starts");
-        let port = wait("the browser does not listen", || {
-            let text = fs::read_to_string(profile.join("DevToolsActivePort")).ok()?;
-            text.lines().next()?.parse::<u16>().ok()
-        });
-        let target = wait("the browser has no page", || {
-            let list = ureq::get(format!("http://127.0.0.1:{port}/json/list")).call().ok()?.into_body();
-            let list: Value = serde_json::from_reader(list.into_reader()).ok()?;
-            let page = list.as_array()?.iter().find(|target| target["type"] == "page")?;
-            Some(page["webSocketDebuggerUrl"].as_str()?.to_owned())
-        });
-        let stream = TcpStream::connect(("127.0.0.1", port)).expect("the browser listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a stream has a timeout");
-        let (socket, _) = tungstenite::client(target, stream).expect("the browser speaks its protocol");
-        let mut page = Self { browser, profile, socket, last: 0, problems: Vec::new() };
-        for domain in ["Page", "Runtime", "Log"] {
-            page.call(&format!("{domain}.enable"), json!({}));
+        let browser = Browser::start(&program);
+        let address = browser.address();
+        let opened = ureq::put(&format!("http://{address}/json/new?about:blank")).send_empty();
+        let text = opened.expect("a page opens").body_mut().read_to_string().expect("a text");
+        let opened: Value = serde_json::from_str(&text).expect("JSON");
+        let url = opened["webSocketDebuggerUrl"].as_str().expect("the page has an address").to_owned();
+        let stream = TcpStream::connect(address).expect("chromium listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time");
+        let (socket, _) = tungstenite::client(url, stream).expect("chromium speaks");
+        let mut tab = Self { socket, last: 0, problems: Vec::new(), _browser: browser };
+        for part in ["Page", "Runtime", "Log"] {
+            tab.call(&format!("{part}.enable"), json!({}));
         }
         let size = json!({ "width": 1280, "height": 800, "deviceScaleFactor": 1, "mobile": false });
-        page.call("Emulation.setDeviceMetricsOverride", size);
-        page.call("Page.navigate", json!({ "url": url }));
-        page.until("document.querySelector('#state')?.classList.contains('on')");
-        Some(page)
+        tab.call("Emulation.setDeviceMetricsOverride", size);
+        Some(tab)
     }
 
     /// Calls a method of the protocol.
     pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
         self.last += 1;
-        let id = self.last;
-        let request = json!({ "id": id, "method": method, "params": params }).to_string();
-        self.socket.send(Message::text(request)).expect("the browser listens");
+        let request = json!({ "id": self.last, "method": method, "params": params });
+        self.socket.send(Message::text(request.to_string())).expect("chromium reads");
         loop {
-            let message = self.socket.read().expect("the browser answers");
+            let message = self.socket.read().expect("chromium answers");
             let Message::Text(text) = message else { continue };
             let message: Value = serde_json::from_str(&text).expect("JSON");
-            if message["id"] == id {
+            if message["id"] == self.last {
                 assert!(message.get("error").is_none(), "{method}: {message}");
                 return message["result"].clone();
             }
@@ -100,52 +137,62 @@ impl Page {
         }
     }
 
-    fn note(&mut self, event: &Value) {
-        let params = &event["params"];
-        let problem = match event["method"].as_str() {
-            Some("Runtime.exceptionThrown") => &params["exceptionDetails"],
-            Some("Log.entryAdded") if params["entry"]["level"] == "error" => &params["entry"],
-            Some("Runtime.consoleAPICalled") if params["type"] == "error" => &params["args"],
-            _ => return,
+    fn note(&mut self, message: &Value) {
+        let params = &message["params"];
+        let is_problem = match message["method"].as_str() {
+            Some("Runtime.exceptionThrown") => true,
+            Some("Log.entryAdded") => params["entry"]["level"] == "error",
+            Some("Runtime.consoleAPICalled") => params["type"] == "error",
+            _ => false,
         };
-        self.problems.push(problem.to_string());
+        if is_problem {
+            self.problems.push(params.to_string());
+        }
     }
 
-    /// The value of an expression in the page, which may be a promise.
-    pub(crate) fn eval(&mut self, expression: &str) -> Value {
-        let params = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+    /// What went wrong so far.
+    pub(crate) fn problems(&mut self) -> Vec<String> {
+        // Events come before the answer to this.
+        self.eval("1");
+        std::mem::take(&mut self.problems)
+    }
+
+    /// The value of an expression, which may be a promise.
+    pub(crate) fn eval(&mut self, script: &str) -> Value {
+        let params = json!({ "expression": script, "returnByValue": true, "awaitPromise": true });
         let answer = self.call("Runtime.evaluate", params);
-        assert!(answer.get("exceptionDetails").is_none(), "{expression}: {answer}");
+        assert!(answer.get("exceptionDetails").is_none(), "{script}: {}", answer["exceptionDetails"]);
         answer["result"]["value"].clone()
     }
 
-    /// Waits until an expression is true, and returns how long that took.
-    #[track_caller]
-    pub(crate) fn until(&mut self, expression: &str) -> Duration {
+    /// Waits until an expression is true.
+    pub(crate) fn until(&mut self, script: &str) {
         let start = Instant::now();
-        while self.eval(&format!("!!({expression})")) != true {
+        while self.eval(&format!("Boolean({script})")) != true {
             if start.elapsed() > PATIENCE {
-                let body = self.eval("document.body.innerText");
-                panic!("this does not get true: {expression}\n{body}\n{:?}", self.problems);
+                let text = self.eval("document.body.innerText");
+                panic!("this does not come: {script}\n{}\n{:?}", text.as_str().unwrap_or(""), self.problems);
             }
-            thread::sleep(Duration::from_millis(10));
+            thread::sleep(Duration::from_millis(20));
         }
-        start.elapsed()
     }
 
-    pub(crate) fn click(&mut self, selector: &str) {
-        self.until(&format!("document.querySelector({})", json!(selector)));
-        self.eval(&format!("document.querySelector({}).click()", json!(selector)));
+    /// Clicks an element where it is on the screen, as a hand would.
+    pub(crate) fn click(&mut self, element: &str) {
+        self.until(&format!("{element}?.getBoundingClientRect().width"));
+        let place = self.eval(&format!(
+            "(() => {{ const element = {element}; element.scrollIntoView({{ block: 'nearest' }});
+              const r = element.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()"
+        ));
+        for kind in ["mousePressed", "mouseReleased"] {
+            let mouse =
+                json!({ "type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1 });
+            self.call("Input.dispatchMouseEvent", mouse);
+        }
     }
 
-    /// Presses a key, and releases it.
-    pub(crate) fn key(&mut self, key: &str) {
-        let text = match key {
-            "Enter" => "\r",
-            _ if key.chars().count() == 1 => key,
-            _ => "",
-        };
-        // What has the code 0 is no key to elements that act on some by themselves.
+    /// Presses a key such as `Enter`, `ArrowDown` or `e`.
+    pub(crate) fn press(&mut self, key: &str) {
         let code = match key {
             "Enter" => 13,
             "Tab" => 9,
@@ -156,74 +203,43 @@ impl Page {
             "ArrowDown" => 40,
             _ => 0,
         };
-        let down = if text.is_empty() { "rawKeyDown" } else { "keyDown" };
-        let params = json!({ "type": down, "key": key, "text": text, "windowsVirtualKeyCode": code });
-        self.call("Input.dispatchKeyEvent", params);
-        self.call(
-            "Input.dispatchKeyEvent",
-            json!({ "type": "keyUp", "key": key, "windowsVirtualKeyCode": code }),
-        );
+        let mut down = json!({ "type": "keyDown", "key": key, "windowsVirtualKeyCode": code });
+        let text = if key == "Enter" { "\r" } else { key };
+        if text.chars().count() == 1 {
+            down["text"] = text.into();
+        }
+        self.call("Input.dispatchKeyEvent", down);
+        let up = json!({ "type": "keyUp", "key": key, "windowsVirtualKeyCode": code });
+        self.call("Input.dispatchKeyEvent", up);
     }
 
-    /// Writes a text in place of what a field has, by keys.
-    pub(crate) fn write(&mut self, selector: &str, text: &str) {
-        self.until(&format!("document.querySelector({})", json!(selector)));
-        self.eval(&format!(
-            "(() => {{ const e = document.querySelector({}); e.focus(); e.select(); }})()",
-            json!(selector)
-        ));
+    /// Writes into what has the focus, in place of what is there.
+    pub(crate) fn write(&mut self, text: &str) {
+        self.eval("document.activeElement.select()");
         self.call("Input.insertText", json!({ "text": text }));
     }
 
-    pub(crate) fn text(&mut self, selector: &str) -> String {
-        let value = self.eval(&format!("document.querySelector({})?.innerText ?? ''", json!(selector)));
-        value.as_str().unwrap_or_default().to_owned()
-    }
-
-    /// Saves a picture in the folder that `EXPLORER_SCREENSHOTS` names, if it does.
-    pub(crate) fn screenshot(&mut self, name: &str) {
-        let Some(folder) = env::var_os("EXPLORER_SCREENSHOTS") else { return };
-        thread::sleep(Duration::from_millis(1200));
-        let picture = self.call("Page.captureScreenshot", json!({ "format": "png" }));
-        let bytes = decode(picture["data"].as_str().expect("a text"));
-        fs::write(PathBuf::from(folder).join(name), bytes).expect("the folder can be written to");
+    /// A picture of the page, as the bytes of a PNG.
+    pub(crate) fn picture(&mut self) -> Vec<u8> {
+        let answer = self.call("Page.captureScreenshot", json!({ "format": "png" }));
+        base64(answer["data"].as_str().expect("a picture"))
     }
 }
 
-/// Bytes of a text in base 64.
-fn decode(text: &str) -> Vec<u8> {
-    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let digits = text.bytes().filter_map(|byte| DIGITS.iter().position(|&digit| digit == byte));
-    let (mut bytes, mut bits, mut held) = (Vec::new(), 0_u32, 0);
-    for digit in digits {
-        bits = bits << 6 | digit as u32;
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push((bits >> held) as u8);
-        }
-    }
-    bytes
-}
-
-fn wait<T>(problem: &str, mut find: impl FnMut() -> Option<T>) -> T {
-    let start = Instant::now();
-    loop {
-        if let Some(found) = find() {
-            return found;
-        }
-        assert!(start.elapsed() < PATIENCE, "{problem}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
-impl Drop for Page {
-    fn drop(&mut self) {
-        let _ = self.browser.kill();
-        let _ = self.browser.wait();
-        let _ = fs::remove_dir_all(&self.profile);
-        if !thread::panicking() {
-            assert_eq!(self.problems, Vec::<String>::new(), "nothing goes wrong in the page");
-        }
-    }
+/// The bytes that are written in base 64.
+fn base64(text: &str) -> Vec<u8> {
+    let digit = |character| match character {
+        b'A'..=b'Z' => character - b'A',
+        b'a'..=b'z' => character - b'a' + 26,
+        b'0'..=b'9' => character - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let digits: Vec<u32> =
+        text.bytes().filter(|&character| character != b'=').map(|c| u32::from(digit(c))).collect();
+    let bytes = digits.chunks(4).flat_map(|four| {
+        let bits = four.iter().enumerate().fold(0, |bits, (place, digit)| bits | digit << (18 - 6 * place));
+        bits.to_be_bytes().into_iter().skip(1).take(four.len() - 1)
+    });
+    bytes.collect()
 }

@@ -1,72 +1,76 @@
-//! An app that answers requests, and the server of the explorer in front of it.
+//! An app that runs in a thread, and the server of the page in front of it.
 
 use bevy_app::App;
-use bevy_ecs::prelude::*;
+use bevy_ecs::world::World;
 use bevy_relations::remote::RemoteLimits;
 use bevy_relations_explorer::Server;
 use bevy_remote::http::RemoteHttpPlugin;
 use std::{
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     sync::mpsc::{self, Sender, TryRecvError},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
-/// How long something may take that is waited for.
+/// How long anything may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 type Task = Box<dyn FnOnce(&mut App) + Send>;
 
-/// An app that runs in a thread, with a server in front of it in another one.
+/// An app that runs in a thread, and listens.
 pub(crate) struct Game {
-    /// The address of the page, with a slash at its end.
-    pub(crate) url: String,
+    address: SocketAddr,
     tasks: Option<Sender<Task>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// A port of this machine that nothing listens at.
-pub(crate) fn free_port() -> SocketAddr {
-    let free = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+/// An address of this machine at which nothing listens.
+pub(crate) fn free_address() -> SocketAddr {
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
     free.local_addr().expect("it has a number")
 }
 
-/// Serves the page for an app, and returns its address. The thread ends with the process.
-pub(crate) fn serve(app: SocketAddr) -> String {
-    let server = Server::bind("127.0.0.1:0".parse().expect("an address"), app).expect("a port is free");
-    let url = server.url();
-    thread::spawn(move || server.run());
-    url
+/// Serves the page for an app, until the process ends. Returns where.
+pub(crate) fn serve(app: SocketAddr) -> SocketAddr {
+    let server = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), app).expect("a port is free");
+    let address = server.address();
+    thread::spawn(move || server.run().map(|never| match never {}));
+    address
 }
 
 impl Game {
-    pub(crate) fn start() -> Self {
-        let app = free_port();
+    /// Starts the small world of `cargo remote`, after something was done to it.
+    pub(crate) fn start(prepare: impl FnOnce(&mut World) + Send + 'static) -> Self {
+        let address = free_address();
         let (tasks, received) = mpsc::channel::<Task>();
         let thread = thread::spawn(move || {
-            let limits =
-                RemoteLimits { watch_interval: Duration::from_millis(20), ..RemoteLimits::default() };
-            let mut game = bevy_relations_remote::app(limits);
-            game.add_plugins(RemoteHttpPlugin::default().with_port(app.port()));
-            game.finish();
-            game.cleanup();
+            let limits = RemoteLimits { watch_interval: Duration::from_millis(5), ..RemoteLimits::default() };
+            let mut app = bevy_relations_remote::app(limits);
+            prepare(app.world_mut());
+            app.add_plugins(RemoteHttpPlugin::default().with_port(address.port()));
+            app.finish();
+            app.cleanup();
             loop {
                 match received.try_recv() {
-                    Ok(task) => task(&mut game),
+                    Ok(task) => task(&mut app),
                     Err(TryRecvError::Empty) => {}
                     Err(TryRecvError::Disconnected) => return,
                 }
-                game.update();
-                thread::sleep(Duration::from_millis(2));
+                app.update();
+                thread::sleep(Duration::from_millis(4));
             }
         });
-        let game = Self { url: serve(app), tasks: Some(tasks), thread: Some(thread) };
         let start = Instant::now();
-        while TcpStream::connect(app).is_err() {
+        while TcpStream::connect(address).is_err() {
             assert!(start.elapsed() < PATIENCE, "the app does not listen");
             thread::sleep(Duration::from_millis(5));
         }
-        game
+        Self { address, tasks: Some(tasks), thread: Some(thread) }
+    }
+
+    /// Serves the page for it. Returns where.
+    pub(crate) fn serve(&self) -> SocketAddr {
+        serve(self.address)
     }
 
     /// Does something in the app, between two frames.
@@ -81,11 +85,7 @@ impl Game {
 impl Drop for Game {
     fn drop(&mut self) {
         self.tasks = None;
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-            && !thread::panicking()
-        {
-            panic!("the app has panicked");
-        }
+        let ended = self.thread.take().map(JoinHandle::join);
+        assert!(thread::panicking() || ended.is_none_or(|ended| ended.is_ok()), "the app has panicked");
     }
 }

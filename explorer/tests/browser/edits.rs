@@ -1,0 +1,153 @@
+//! The selected entity, and what the page changes in the app.
+
+use crate::Page;
+use bevy_ecs::prelude::*;
+use bevy_relations::prelude::*;
+use bevy_relations_remote::{Carries, DockedTo, Likes, Log, Planet};
+use serde_json::json;
+
+/// An input by its name for screen readers.
+fn input(name: &str) -> String {
+    format!("document.querySelector('#details input[aria-label=\"{name}\"]')")
+}
+
+fn fill(page: &mut Page, name: &str, text: &str) {
+    page.click(&input(name));
+    page.write(text);
+}
+
+#[test]
+fn an_entity_shows_its_components_and_its_pairs_in_both_directions() {
+    let Some(mut page) = Page::open(|_| ()) else { return };
+    page.select("Kite");
+    page.until_text("#details .components", "Ship");
+    page.until_text("#details [data-direction=as_source]", "DockedTo");
+    page.until_text("#details [data-direction=as_source]", "Earth");
+    page.until_text("#details [data-direction=as_target]", "Swan");
+    page.until(&format!("{}?.value === '2.5'", input("Carries Sol.Earth tons")));
+    // A name leads to its entity, and the browser's way back leads back.
+    page.click("[...document.querySelectorAll('#details .link')].find((link) => link.innerText === 'Earth')");
+    page.until_text("#details h2", "Earth");
+    page.until_text("#details .components", "people");
+    page.until_text("#details [data-direction=as_target]", "Kite");
+    page.eval("history.back()");
+    page.until_text("#details h2", "Kite");
+    // It follows the world.
+    page.game.run(|world| {
+        let [kite, mars] = ["Kite", "Sol.Mars"].map(|name| world.lookup(name).unwrap());
+        world.insert_pair(kite, Likes, mars).unwrap();
+        world.entity_mut(kite).insert(Log("left".into()));
+    });
+    page.until_text("#details [data-direction=as_source]", "Mars");
+    page.until(&format!("{}?.value === 'left'", input("Log")));
+    page.game.run(|world| {
+        let kite = world.lookup("Kite").unwrap();
+        world.despawn(kite);
+    });
+    page.until_text("#details", "This entity is gone.");
+    page.end();
+}
+
+#[test]
+fn a_pair_is_inserted_and_removed() {
+    let Some(mut page) = Page::open(|_| ()) else { return };
+    page.select("Swan");
+    fill(&mut page, "relation", "DockedTo");
+    fill(&mut page, "target", "Sol.Mars");
+    page.press("Enter");
+    page.until_text("#details [data-direction=as_source]", "Mars");
+    let docked = |world: &mut World| {
+        let [swan, mars] = ["Swan", "Sol.Mars"].map(|name| world.lookup(name).unwrap());
+        world.has_pair::<DockedTo>(swan, mars)
+    };
+    assert!(page.game.run(docked));
+    page.click("document.querySelector('#details [aria-label=\"Remove DockedTo Sol.Mars\"]')");
+    page.until("!document.querySelector('#details [data-direction=as_source]').innerText.includes('Mars')");
+    assert!(!page.game.run(docked));
+    // With a value; what is wrong is said.
+    fill(&mut page, "relation", "Carries");
+    fill(&mut page, "target", "Kite");
+    fill(&mut page, "value", "{ tons }");
+    page.press("Enter");
+    page.until_text(".insertion .bad", "The value is not JSON");
+    fill(&mut page, "value", "{ \"tons\": 4.5, \"buyer\": null }");
+    page.press("Enter");
+    page.until_text("#details [data-direction=as_source]", "Carries");
+    let carried = page.game.run(|world| {
+        let [swan, kite] = ["Swan", "Kite"].map(|name| world.lookup(name).unwrap());
+        world.pair_value::<Carries>(swan, kite).cloned()
+    });
+    assert_eq!(carried, Some(Carries { tons: 4.5, buyer: None }));
+    fill(&mut page, "relation", "Trusts");
+    fill(&mut page, "target", "Kite");
+    fill(&mut page, "value", "{ \"percent\": 101 }");
+    page.press("Enter");
+    page.until_text(".insertion .bad", "more than everything");
+    page.end();
+}
+
+#[test]
+fn values_of_pairs_and_components_are_edited() {
+    let Some(mut page) = Page::open(|_| ()) else { return };
+    page.select("Kite");
+    fill(&mut page, "Carries Sol.Earth tons", "7.25");
+    page.press("Enter");
+    let tons = |world: &mut World| {
+        let [kite, earth] = ["Kite", "Sol.Earth"].map(|name| world.lookup(name).unwrap());
+        world.pair_value::<Carries>(kite, earth).unwrap().clone()
+    };
+    page.until(&format!("{}?.classList.contains('saved')", input("Carries Sol.Earth tons")));
+    let swan = page.game.run(|world| world.lookup("Swan").unwrap());
+    assert_eq!(page.game.run(tons), Carries { tons: 7.25, buyer: Some(swan) });
+    fill(&mut page, "Carries Sol.Earth tons", "heavy");
+    page.press("Enter");
+    page.until("document.querySelector('#details .pair-value .bad')?.innerText");
+    assert_eq!(page.game.run(tons).tons, 7.25);
+    page.press("Escape");
+
+    page.eval("location.hash = ''");
+    let sol = page.row("Sol");
+    page.click(&format!("({sol})?.querySelector('.twist')"));
+    page.select("Earth");
+    // More than numbers of JavaScript hold.
+    fill(&mut page, "Planet people", "9007199254740993");
+    page.press("Enter");
+    let people = |world: &mut World| {
+        let earth = world.lookup("Sol.Earth").unwrap();
+        world.get::<Planet>(earth).unwrap().people
+    };
+    page.until("document.querySelector('#details input[aria-label=\"Planet people\"]')?.value === '9007199254740993'");
+    wait(|| page.game.run(people) == 9_007_199_254_740_993);
+    fill(&mut page, "Planet people", "-1");
+    page.press("Enter");
+    page.until("document.querySelector('#details .component .bad')?.innerText");
+    assert_eq!(page.game.run(people), 9_007_199_254_740_993);
+    page.end();
+}
+
+/// Waits for what the app does in one of its next frames.
+fn wait(is_done: impl Fn() -> bool) {
+    let start = std::time::Instant::now();
+    while !is_done() {
+        assert!(start.elapsed() < crate::common::PATIENCE, "the app does not change");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn what_the_app_says_is_text_and_no_markup() {
+    let name = "<img src=x onerror=\"document.title = 'run'\">";
+    let prepare = move |world: &mut World| {
+        let swan = world.lookup("Swan").unwrap();
+        world.spawn((Name::new(name), Log(name.into()), Pair(Likes, swan)));
+    };
+    let Some(mut page) = Page::open(prepare) else { return };
+    page.until(&format!("document.querySelector('#tree').innerText.includes({})", json!(name)));
+    page.select("Swan");
+    page.until(&format!("document.querySelector('#details').innerText.includes({})", json!(name)));
+    page.ask("(Likes, $x)");
+    page.until("document.querySelectorAll('#rows tr').length === 2");
+    assert_eq!(page.eval("document.querySelectorAll('main img').length"), 0);
+    assert_eq!(page.eval("document.title"), "Explorer · bevy_relations");
+    page.end();
+}
