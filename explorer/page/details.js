@@ -38,6 +38,16 @@ export function showDetails(pane) {
   })();
 }
 
+/** The types of an entity's components, their values, and why some have none. */
+async function readAll(entity) {
+  const listed = await call("world.list_components", { entity });
+  const read = (components) => call("world.get_components", { entity, components });
+  if (!listed.some((type) => type.startsWith("<"))) return [listed, await read(listed)];
+  // Without Bevy's feature `debug`, components have no names: those that are registered are asked for by the paths of their types.
+  const { components } = await read(await call("world.list_components"));
+  return [Object.keys(components).sort(), { components }];
+}
+
 class EntityView {
   constructor(entity) {
     this.entity = entity;
@@ -72,8 +82,7 @@ class EntityView {
 
   async readComponents() {
     const entity = number(this.entity);
-    const listed = await call("world.list_components", { entity });
-    const { components, errors } = await call("world.get_components", { entity, components: listed });
+    const [listed, { components, errors }] = await readAll(entity);
     const known = new Map([...this.components.children].map((element) => [element.dataset.type, element]));
     const elements = listed.map((type) => {
       const element = known.get(type) ?? h("details", { class: "component", "data-type": type, open: true });
