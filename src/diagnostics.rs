@@ -19,16 +19,10 @@
 //! assert_eq!(diagnostics.get(&PAIRS).and_then(|pairs| pairs.value()), Some(1.0));
 //! ```
 
-use crate::{fetch, store::PairStore};
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
+use crate::fetch;
+use alloc::{format, string::ToString, vec::Vec};
 use bevy_app::{App, Last, Plugin};
-use bevy_diagnostic::{
-    DEFAULT_MAX_HISTORY_LENGTH, Diagnostic, DiagnosticMeasurement, DiagnosticPath, DiagnosticsStore,
-};
+use bevy_diagnostic::{Diagnostic, DiagnosticMeasurement, DiagnosticPath, DiagnosticsStore};
 use bevy_ecs::{
     entity::{Entity, EntityHashMap},
     system::Local,
@@ -81,19 +75,35 @@ impl Plugin for RelationsDiagnosticsPlugin {
 struct Measured {
     time: Option<Instant>,
     relations: EntityHashMap<MeasuredRelation>,
+    now: Vec<Measurement>,
+    frame: u64,
 }
 
 struct MeasuredRelation {
     paths: [DiagnosticPath; 2],
     version: u64,
+    /// The last frame in which there was the relation.
+    frame: u64,
+}
+
+struct Measurement {
+    relation: Entity,
+    pairs: usize,
+    version: u64,
 }
 
 fn measure(world: &mut World, mut measured: Local<Measured>) {
+    let Measured { time: last, relations, now, frame } = &mut *measured;
+    now.clear();
+    *frame += 1;
     let Some(store) = fetch::store(world) else { return };
-    let now: Vec<_> = relations(store).collect();
+    now.extend(store.registry().ids().map(|id| {
+        let (relation, index) = (store.registry().entry(id).entity, store.relation(id));
+        Measurement { relation, pairs: index.len(), version: index.version() }
+    }));
     let Some(mut diagnostics) = world.get_resource_mut::<DiagnosticsStore>() else { return };
     let time = Instant::now();
-    let passed = measured.time.replace(time).map_or(0.0, |last| (time - last).as_secs_f64());
+    let passed = last.replace(time).map_or(0.0, |last| (time - last).as_secs_f64());
     let mut add = |path: &DiagnosticPath, value: f64| {
         if let Some(diagnostic) = diagnostics.get_mut(path)
             && diagnostic.is_enabled
@@ -101,18 +111,18 @@ fn measure(world: &mut World, mut measured: Local<Measured>) {
             diagnostic.add_measurement(DiagnosticMeasurement { time, value });
         }
     };
-    let (mut pairs, mut changes, mut added) = (0, 0, Vec::new());
-    for &(relation, ref name, len, version) in &now {
-        pairs += len;
-        let Some(known) = measured.relations.get_mut(&relation) else {
-            added.push((relation, name.clone(), version));
+    let (mut pairs, mut changes, mut is_any_new) = (0, 0, false);
+    for measurement in &*now {
+        pairs += measurement.pairs;
+        let Some(known) = relations.get_mut(&measurement.relation) else {
+            is_any_new = true;
             continue;
         };
         // Resources that were cleared begin anew.
-        let changed = version.saturating_sub(known.version);
-        known.version = version;
+        let changed = measurement.version.saturating_sub(known.version);
+        (known.version, known.frame) = (measurement.version, *frame);
         changes += changed;
-        add(&known.paths[0], len as f64);
+        add(&known.paths[0], measurement.pairs as f64);
         if passed > 0.0 {
             add(&known.paths[1], changed as f64 / passed);
         }
@@ -121,31 +131,32 @@ fn measure(world: &mut World, mut measured: Local<Measured>) {
     if passed > 0.0 {
         add(&CHANGES, changes as f64 / passed);
     }
-    measured.relations.retain(|relation, _| now.iter().any(|known| known.0 == *relation));
-    for (relation, name, version) in added {
-        let name = if diagnostics.get(&pairs_of(&name)).is_some() {
-            format!("{name}#{}", relation.to_bits())
-        } else {
-            name
-        };
-        let paths = [pairs_of(&name), changes_of(&name)];
-        for (path, suffix) in paths.iter().zip(["", "/s"]) {
-            let diagnostic =
-                Diagnostic::new(path.clone()).with_max_history_length(DEFAULT_MAX_HISTORY_LENGTH);
-            diagnostics.add(diagnostic.with_suffix(suffix));
+    relations.retain(|_, known| known.frame == *frame);
+    if is_any_new {
+        let new: Vec<_> = now.iter().filter(|known| !relations.contains_key(&known.relation)).collect();
+        for measurement in new {
+            let paths = add_diagnostics(world, measurement, time);
+            let known = MeasuredRelation { paths, version: measurement.version, frame: *frame };
+            relations.insert(measurement.relation, known);
         }
-        let len = now.iter().find(|known| known.0 == relation).map_or(0, |known| known.2);
-        if let Some(diagnostic) = diagnostics.get_mut(&paths[0]) {
-            diagnostic.add_measurement(DiagnosticMeasurement { time, value: len as f64 });
-        }
-        measured.relations.insert(relation, MeasuredRelation { paths, version });
     }
 }
 
-/// The relations in use: entity, name, number of pairs, number of changes.
-fn relations(store: &PairStore) -> impl Iterator<Item = (Entity, String, usize, u64)> {
-    store.registry().ids().map(|id| {
-        let (entry, index) = (store.registry().entry(id), store.relation(id));
-        (entry.entity, entry.name().to_string(), index.len(), index.version())
-    })
+/// Adds the diagnostics of a relation, with its number of pairs.
+fn add_diagnostics(world: &mut World, measurement: &Measurement, time: Instant) -> [DiagnosticPath; 2] {
+    let relation = measurement.relation;
+    let name = fetch::store(world).map(|store| store.registry().name_of(relation).to_string());
+    let mut name = name.unwrap_or_default();
+    let mut diagnostics = world.get_resource_or_init::<DiagnosticsStore>();
+    if diagnostics.get(&pairs_of(&name)).is_some() {
+        name = format!("{name}#{}", relation.to_bits());
+    }
+    let paths = [pairs_of(&name), changes_of(&name)];
+    for (path, suffix) in paths.iter().zip(["", "/s"]) {
+        diagnostics.add(Diagnostic::new(path.clone()).with_suffix(suffix));
+    }
+    if let Some(diagnostic) = diagnostics.get_mut(&paths[0]) {
+        diagnostic.add_measurement(DiagnosticMeasurement { time, value: measurement.pairs as f64 });
+    }
+    paths
 }

@@ -99,7 +99,7 @@ fn other_paths_and_methods_are_refused() {
 #[test]
 fn requests_are_passed_on_and_answered() {
     let game = Game::start(|_| ());
-    let server = game.serve();
+    let server = serve(game.address());
     let listed = ask(server, "relations.list", json!({}));
     assert_eq!(listed["id"], 3);
     assert!(listed["result"]["relations"].to_string().contains("DockedTo"), "{listed}");
@@ -115,7 +115,7 @@ fn requests_are_passed_on_and_answered() {
 #[test]
 fn streams_are_passed_on_as_they_come() {
     let game = Game::start(|_| ());
-    let server = game.serve();
+    let server = serve(game.address());
     let watch = request("relations.query+watch", json!({ "expr": "Ship" }));
     let stream = post(server, &format!("http://{server}"), &watch).into_body().into_reader();
     let mut lines = BufReader::new(stream).lines().map(|line| line.expect("the stream goes on"));
@@ -133,7 +133,7 @@ fn streams_are_passed_on_as_they_come() {
 #[test]
 fn pages_from_elsewhere_are_refused() {
     let game = Game::start(|_| ());
-    let server = game.serve();
+    let server = serve(game.address());
     let pair = json!({ "source": "Swan", "relation": "DockedTo", "target": "Sol.Mars" });
     let insert = request("relations.insert", pair);
     for origin in
@@ -208,14 +208,14 @@ fn an_app_that_does_not_run_is_a_bad_gateway_and_may_start_later() {
     assert_eq!(post(server, &own, &request("relations.list", json!({}))).status(), 502);
     other.join().expect("it has ended");
     let game = Game::start(|_| ());
-    let server = game.serve();
+    let server = serve(game.address());
     assert!(ask(server, "relations.list", json!({}))["result"].is_object());
 }
 
 #[test]
 fn a_request_that_is_too_large_is_refused() {
     let game = Game::start(|_| ());
-    let server = game.serve();
+    let server = serve(game.address());
     let large = request("relations.query", json!({ "expr": "x".repeat(2 << 20) }));
     let answer = agent()
         .post(&format!("http://{server}/app"))

@@ -456,6 +456,9 @@ impl LiveExpr {
     /// first; those that are alike come in any order. Values that are written in place are found by their change ticks, at
     /// the price that [rollups](super::WorldRollupExt) name.
     ///
+    /// # Panics
+    /// An update may, if the function is not a total order: of numbers, `f32::total_cmp` is one, and `partial_cmp` is not.
+    ///
     /// # Complexity
     /// For each group that has changed: O(its rows) to move their numbers, and O(log(its rows)) comparisons for each row
     /// that has.

@@ -240,7 +240,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
     /// # Errors
     /// If no term reads the component on `$this`.
     ///
-    /// # Complexity
+    /// # Panics and complexity
     /// As for [`LiveExpr::order_by`](super::LiveExpr::order_by).
     pub fn order_by<T: Component>(
         &mut self,

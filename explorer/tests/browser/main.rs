@@ -15,7 +15,7 @@ mod views;
 
 use bevy_ecs::world::World;
 use chromium::Tab;
-use common::Game;
+use common::{Game, serve};
 use serde_json::json;
 use std::{
     ops::{Deref, DerefMut},
@@ -39,7 +39,7 @@ impl Page {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let tab = Tab::open()?;
         let game = Game::start(prepare);
-        let url = format!("http://{}/", game.serve());
+        let url = format!("http://{}/", serve(game.address()));
         let mut page = Self { tab, game, url, _turn: turn };
         page.load();
         Some(page)

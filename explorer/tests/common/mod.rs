@@ -1,34 +1,12 @@
-//! An app that runs in a thread, and the server of the page in front of it.
+//! The server of the page in front of an app.
 
-use bevy_app::App;
-use bevy_ecs::world::World;
-use bevy_relations::remote::RemoteLimits;
+pub(crate) use bevy_relations_remote::game::{Game, PATIENCE, free_address};
+
 use bevy_relations_explorer::Server;
-use bevy_remote::http::RemoteHttpPlugin;
 use std::{
-    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
-    sync::mpsc::{self, Sender, TryRecvError},
-    thread::{self, JoinHandle},
-    time::{Duration, Instant},
+    net::{Ipv4Addr, SocketAddr},
+    thread,
 };
-
-/// How long anything may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-
-type Task = Box<dyn FnOnce(&mut App) + Send>;
-
-/// An app that runs in a thread, and listens.
-pub(crate) struct Game {
-    address: SocketAddr,
-    tasks: Option<Sender<Task>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-/// An address of this machine at which nothing listens.
-pub(crate) fn free_address() -> SocketAddr {
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
-    free.local_addr().expect("it has a number")
-}
 
 /// Serves the page for an app, until the process ends. Returns where.
 pub(crate) fn serve(app: SocketAddr) -> SocketAddr {
@@ -36,56 +14,4 @@ pub(crate) fn serve(app: SocketAddr) -> SocketAddr {
     let address = server.address();
     thread::spawn(move || server.run().map(|never| match never {}));
     address
-}
-
-impl Game {
-    /// Starts the small world of `cargo remote`, after something was done to it.
-    pub(crate) fn start(prepare: impl FnOnce(&mut World) + Send + 'static) -> Self {
-        let address = free_address();
-        let (tasks, received) = mpsc::channel::<Task>();
-        let thread = thread::spawn(move || {
-            let limits = RemoteLimits { watch_interval: Duration::from_millis(5), ..RemoteLimits::default() };
-            let mut app = bevy_relations_remote::app(limits);
-            prepare(app.world_mut());
-            app.add_plugins(RemoteHttpPlugin::default().with_port(address.port()));
-            app.finish();
-            app.cleanup();
-            loop {
-                match received.try_recv() {
-                    Ok(task) => task(&mut app),
-                    Err(TryRecvError::Empty) => {}
-                    Err(TryRecvError::Disconnected) => return,
-                }
-                app.update();
-                thread::sleep(Duration::from_millis(4));
-            }
-        });
-        let start = Instant::now();
-        while TcpStream::connect(address).is_err() {
-            assert!(start.elapsed() < PATIENCE, "the app does not listen");
-            thread::sleep(Duration::from_millis(5));
-        }
-        Self { address, tasks: Some(tasks), thread: Some(thread) }
-    }
-
-    /// Serves the page for it. Returns where.
-    pub(crate) fn serve(&self) -> SocketAddr {
-        serve(self.address)
-    }
-
-    /// Does something in the app, between two frames.
-    pub(crate) fn run<T: Send + 'static>(&self, task: impl FnOnce(&mut World) -> T + Send + 'static) -> T {
-        let (sender, receiver) = mpsc::channel();
-        let task: Task = Box::new(move |app| sender.send(task(app.world_mut())).expect("it is waited for"));
-        self.tasks.as_ref().expect("the app runs").send(task).expect("the app runs");
-        receiver.recv_timeout(PATIENCE).expect("the app runs")
-    }
-}
-
-impl Drop for Game {
-    fn drop(&mut self) {
-        self.tasks = None;
-        let ended = self.thread.take().map(JoinHandle::join);
-        assert!(thread::panicking() || ended.is_none_or(|ended| ended.is_ok()), "the app has panicked");
-    }
 }

@@ -47,6 +47,9 @@ impl<E: Expression, D: QueryData + 'static> ExprQuery<'_, '_, E, D> {
     ///
     /// # Errors
     /// If the parameter does not read the component.
+    ///
+    /// # Panics
+    /// As for [`CompiledExpr::order_by`](crate::expr::CompiledExpr::order_by).
     pub fn order_by<T: Component>(
         &mut self,
         compare: impl Fn(&T, &T) -> Ordering + Send + Sync + 'static,

@@ -25,6 +25,9 @@ impl CompiledExpr {
     /// Sorts rows by a component of `$this`. Those without it come first. With `cascade`, rows are sorted within a
     /// depth.
     ///
+    /// # Panics
+    /// A run may, if the function is not a total order: of numbers, `f32::total_cmp` is one, and `partial_cmp` is not.
+    ///
     /// ```
     /// # use bevy_ecs::prelude::*;
     /// # use bevy_relations::{expr::PairExpr, prelude::*};

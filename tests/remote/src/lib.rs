@@ -3,6 +3,8 @@
 //! It is a package of its own, since `bevy_remote` brings much of Bevy along: the first build takes some minutes, and
 //! needs Debian's `libasound2-dev`, or the like of it.
 
+pub mod game;
+
 use bevy_app::prelude::*;
 use bevy_ecs::prelude::*;
 use bevy_reflect::Reflect;

@@ -1,74 +1,35 @@
 //! The methods over HTTP on loopback, with an ordinary client.
 
-use bevy_app::App;
 use bevy_ecs::prelude::*;
 use bevy_relations::{prelude::*, remote::RemoteLimits};
-use bevy_relations_remote::{DockedTo, Ship};
-use bevy_remote::http::RemoteHttpPlugin;
+use bevy_relations_remote::{
+    DockedTo, Ship,
+    game::{Game, PATIENCE},
+};
 use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Read, Write},
-    net::{TcpListener, TcpStream},
-    sync::mpsc::{self, Sender, TryRecvError},
-    thread::{self, JoinHandle},
+    net::TcpStream,
+    ops::Deref,
+    thread,
     time::{Duration, Instant},
 };
 use ureq::{Agent, Body};
 
-const PATIENCE: Duration = Duration::from_secs(30);
-
-type Task = Box<dyn FnOnce(&mut App) + Send>;
-
-/// An app that runs in a thread, and listens.
-struct Game {
-    port: u16,
-    tasks: Option<Sender<Task>>,
-    thread: Option<JoinHandle<()>>,
+/// A client of the app.
+struct Client {
+    game: Game,
     agent: Agent,
 }
 
-impl Game {
+impl Client {
     fn start() -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-        let port = free.local_addr().expect("it has a number").port();
-        drop(free);
-        let (tasks, received) = mpsc::channel::<Task>();
-        let thread = thread::spawn(move || {
-            let limits = RemoteLimits { watch_interval: Duration::from_millis(5), ..RemoteLimits::default() };
-            let mut app = bevy_relations_remote::app(limits);
-            app.add_plugins(RemoteHttpPlugin::default().with_port(port));
-            app.finish();
-            app.cleanup();
-            loop {
-                match received.try_recv() {
-                    Ok(task) => task(&mut app),
-                    Err(TryRecvError::Empty) => {}
-                    Err(TryRecvError::Disconnected) => return,
-                }
-                app.update();
-                thread::sleep(Duration::from_millis(2));
-            }
-        });
         let config = Agent::config_builder().timeout_connect(Some(PATIENCE)).http_status_as_error(false);
-        let game = Self { port, tasks: Some(tasks), thread: Some(thread), agent: config.build().into() };
-        let start = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(start.elapsed() < PATIENCE, "the app does not listen");
-            thread::sleep(Duration::from_millis(5));
-        }
-        game
-    }
-
-    /// Does something in the app, between two frames.
-    fn run<T: Send + 'static>(&self, task: impl FnOnce(&mut World) -> T + Send + 'static) -> T {
-        let (sender, receiver) = mpsc::channel();
-        let task: Task = Box::new(move |app| sender.send(task(app.world_mut())).expect("it is waited for"));
-        self.tasks.as_ref().expect("the app runs").send(task).expect("the app runs");
-        receiver.recv_timeout(PATIENCE).expect("the app runs")
+        Self { game: Game::start(|_| ()), agent: config.build().into() }
     }
 
     fn post(&self, body: &str) -> Body {
-        let url = format!("http://127.0.0.1:{}", self.port);
+        let url = format!("http://{}", self.game.address());
         self.agent.post(&url).send(body).expect("the app answers").into_body()
     }
 
@@ -87,11 +48,11 @@ impl Game {
     }
 }
 
-impl Drop for Game {
-    fn drop(&mut self) {
-        self.tasks = None;
-        let ended = self.thread.take().map(JoinHandle::join);
-        assert!(thread::panicking() || ended.is_none_or(|ended| ended.is_ok()), "the app has panicked");
+impl Deref for Client {
+    type Target = Game;
+
+    fn deref(&self) -> &Game {
+        &self.game
     }
 }
 
@@ -121,7 +82,7 @@ impl Stream {
 
 #[test]
 fn methods_answer_over_http() {
-    let game = Game::start();
+    let game = Client::start();
     let listed = game.ask("relations.list", json!({}));
     assert!(listed["result"]["relations"].to_string().contains("DockedTo"));
     let rows = game.ask("relations.query", json!({ "expr": "Ship, (DockedTo, $port)" }));
@@ -139,7 +100,7 @@ fn methods_answer_over_http() {
 
 #[test]
 fn errors_come_as_those_of_the_protocol_and_the_app_goes_on() {
-    let game = Game::start();
+    let game = Client::start();
     let error = game.ask("relations.query", json!({ "expr": "Ship, (DockedTo, $)" }));
     assert_eq!((&error["error"]["code"], &error["error"]["data"]["column"]), (&json!(-32602), &json!(18)));
     assert_eq!(game.ask("relations.pairs", json!({ "entity": "Nobody" }))["error"]["code"], -23401);
@@ -173,7 +134,7 @@ fn errors_come_as_those_of_the_protocol_and_the_app_goes_on() {
 
 #[test]
 fn rows_are_streamed_to_two_clients_as_they_come_and_go() {
-    let game = Game::start();
+    let game = Client::start();
     let mut streams = [(); 2].map(|()| game.watch(json!({ "expr": "Ship, (DockedTo, $port)" })));
     for stream in &mut streams {
         assert_eq!(stream.result()["entered"][0]["this"], "Kite");
@@ -196,7 +157,7 @@ fn rows_are_streamed_to_two_clients_as_they_come_and_go() {
 
 #[test]
 fn a_stream_that_is_refused_ends_after_its_error() {
-    let game = Game::start();
+    let game = Client::start();
     let mut stream = game.watch(json!({ "expr": "Ship,, Planet" }));
     let message = stream.next().expect("a message");
     assert_eq!(message["error"]["data"]["param"], "expr");
@@ -205,7 +166,7 @@ fn a_stream_that_is_refused_ends_after_its_error() {
 
 #[test]
 fn clients_that_go_away_make_room_for_others() {
-    let game = Game::start();
+    let game = Client::start();
     let most = RemoteLimits::default().watches;
     for _ in 0..3 {
         let start = Instant::now();
@@ -222,7 +183,7 @@ fn clients_that_go_away_make_room_for_others() {
         }
     }
     // So does one that breaks its request off.
-    let mut raw = TcpStream::connect(("127.0.0.1", game.port)).expect("the app listens");
+    let mut raw = TcpStream::connect(game.address()).expect("the app listens");
     raw.write_all(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{").expect("it is read");
     drop(raw);
     assert_eq!(game.run(|world| world.query::<&Ship>().iter(world).count()), 2);
