@@ -122,6 +122,19 @@ fn what_has_no_place_has_no_line() {
 }
 
 #[test]
+fn names_of_any_length_and_size_are_written() {
+    let mut app = app();
+    overlay(&mut app).show::<Hunts>(Color::WHITE).labels = true;
+    let [a, b] = [0.0, 1.0].map(|x| at(&mut app, x));
+    app.world_mut().entity_mut(a).insert(Name::new("x".repeat(5000)));
+    app.world_mut().insert_pair(a, Hunts, b).unwrap();
+    for size in [0.0, -1.0, 1e30, f32::INFINITY, f32::NAN] {
+        overlay(&mut app).label_size = size;
+        assert_eq!(drawn(&mut app), 1, "{size}");
+    }
+}
+
+#[test]
 fn a_filter_chooses_the_sources() {
     let mut app = app();
     app.register_relation::<DockedTo>();

@@ -204,8 +204,13 @@ export function showGraph(panel) {
   }
 
   function style(withLabels) {
-    const css = getComputedStyle(document.documentElement);
-    const value = (name) => css.getPropertyValue(name).trim();
+    // In the notation that the library reads.
+    const value = (name) => {
+      canvas.style.color = `var(${name})`;
+      const { color } = getComputedStyle(canvas);
+      canvas.style.color = "";
+      return color;
+    };
     return [
       { selector: "node", style: {
         label: "data(label)", "font-size": 11, color: value("--text"), "background-color": value("--node"), width: 16, height: 16,

@@ -1,7 +1,7 @@
 //! Rows a table at a time in systems, against those of the same expression on a world.
 
 use crate::{
-    common::size,
+    common::{panic_message, size},
     expr_tables::{Armor, EXPRS, Fuel, Seen, Ship, WRITTEN, changed, compile, fleet, numbers},
 };
 use bevy_ecs::{prelude::*, query::QueryData, system::SystemParamBuilder};
@@ -99,4 +99,29 @@ fn slices_in_a_system_are_of_what_it_has_declared() {
         let run = expr.for_each_table(|_| ());
         assert_eq!(run, Err(ExprRunError::StepLimit { limit: 1 }));
     });
+}
+
+#[test]
+fn a_system_runs_again_after_a_table_in_which_it_has_panicked() {
+    let mut world = fleet(4);
+    let expr =
+        (ExprParam(PairExpr::parse("[inout] Fuel, !(MountedOn, _)").unwrap()),).build_state(&mut world);
+    let mut runs = 0;
+    let mut system = expr.build_system(move |mut expr: ExprQuery<AnyExpression>| {
+        runs += 1;
+        let mut written = 0;
+        expr.for_each_table_mut(|mut table| {
+            table.slice_mut::<Fuel>(0).unwrap().iter_mut().for_each(|fuel| fuel.0 += 1);
+            assert!(runs > 1, "the first run ends here");
+            written += table.as_table().len();
+        })
+        .unwrap();
+        let mut rows = 0;
+        expr.for_each_row(|_| rows += 1).unwrap();
+        assert_eq!(written, rows);
+    });
+    system.initialize(&mut world);
+    let message = panic_message(|| system.run((), &mut world));
+    assert_eq!(message.as_deref(), Some("the first run ends here"));
+    system.run((), &mut world).unwrap();
 }

@@ -1,6 +1,5 @@
 //! The methods over HTTP on loopback, with an ordinary client.
 
-use bevy_ecs::prelude::*;
 use bevy_relations::{prelude::*, remote::RemoteLimits};
 use bevy_relations_remote::{
     DockedTo, Ship,
@@ -11,8 +10,7 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     ops::Deref,
-    thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 use ureq::{Agent, Body};
 
