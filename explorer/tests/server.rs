@@ -4,8 +4,9 @@ mod common;
 
 use bevy_ecs::prelude::*;
 use bevy_relations::prelude::*;
+use bevy_relations_remote::game::free_address;
 use bevy_relations_remote::{DockedTo, Ship};
-use common::{Game, PATIENCE, free_address, serve};
+use common::{Game, PATIENCE, serve};
 use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Read, Write},

@@ -180,7 +180,7 @@ fn an_app_that_ends_is_noticed() {
     let Some(mut page) = Page::open(|_| ()) else { return };
     page.until_text("#state", "running");
     let other = crate::common::Game::start(|_| ());
-    let server = serve(other.address());
+    let server = crate::common::serve(other.address());
     page.url = format!("http://{server}/");
     page.load();
     drop(other);

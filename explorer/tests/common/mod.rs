@@ -1,6 +1,6 @@
 //! The server of the page in front of an app.
 
-pub(crate) use bevy_relations_remote::game::{Game, PATIENCE, free_address};
+pub(crate) use bevy_relations_remote::game::{Game, PATIENCE};
 
 use bevy_relations_explorer::Server;
 use std::{
