@@ -64,7 +64,7 @@ fn the_files_of_the_page_are_served_with_their_types() {
         ("/", "text/html; charset=utf-8", "<!doctype html>"),
         ("/index.html", "text/html; charset=utf-8", "app.js"),
         ("/?q=Ship", "text/html; charset=utf-8", "app.js"),
-        ("/style.css", "text/css; charset=utf-8", "prefers-color-scheme"),
+        ("/style.css", "text/css; charset=utf-8", "color-scheme: light dark"),
         ("/icon.svg", "image/svg+xml", "<svg"),
         ("/app.js", "text/javascript; charset=utf-8", "showTree"),
         ("/cytoscape.min.js", "text/javascript; charset=utf-8", "Cytoscape"),
