@@ -64,7 +64,7 @@ const STORAGE: Choice = Choice {
     noun: "storage",
     plural: "values",
     path: "RelationStorage",
-    variants: &["\"Store\"", "\"Table\""],
+    variants: &["\"Store\"", "\"Table\"", "\"Fragmenting\""],
 };
 
 /// Every attribute, in the order of the table at the `Relation` trait.

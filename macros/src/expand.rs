@@ -18,7 +18,7 @@ pub(crate) fn implementation(input: &DeriveInput, items: &[Item]) -> TokenStream
         item.name() == "on_missing" && matches!(&item.value, Value::Variant(_, rule) if rule == "Insert")
     });
     let in_table = items.iter().any(|item| {
-        item.name() == "storage" && matches!(&item.value, Value::Variant(_, storage) if storage == "Table")
+        item.name() == "storage" && matches!(&item.value, Value::Variant(_, storage) if storage != "Store")
     });
     let in_table = in_table.then(|| {
         quote!(

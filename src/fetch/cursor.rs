@@ -13,11 +13,13 @@ use super::{
 use bevy_ecs::{
     archetype::ArchetypeId,
     change_detection::Tick,
+    component::ComponentId,
     entity::{Entities, Entity, EntityLocation},
     query::{QueryData, QueryFilter},
     storage::{TableId, TableRow},
     world::unsafe_world_cell::UnsafeWorldCell,
 };
+use smallvec::SmallVec;
 
 /// What is remembered from one entity to the next. Apart from the state, which the fetch of a query term cannot
 /// borrow: the owner of one of these passes the state that it was made with.
@@ -330,6 +332,24 @@ impl<'w, 's, D: QueryData, F: QueryFilter> FetchCursor<'w, 's, D, F> {
     /// The numbers of the storages that match, for [`enter`](Self::enter).
     pub(crate) fn storages(&self) -> &'s [u32] {
         &self.origin.state.storages
+    }
+
+    /// Those of the [`storages`](Self::storages) whose entities have a component that is kept in tables.
+    pub(crate) fn storages_with(&self, component: ComponentId) -> SmallVec<[u32; 4]> {
+        let (state, archetypes) = (self.origin.state, self.origin.world.archetypes());
+        let having = archetypes.component_index().get(&component);
+        let having = having.into_iter().flat_map(|having| having.keys());
+        let mut storages: SmallVec<[u32; 4]> = SmallVec::new();
+        for archetype in having.filter_map(|&id| archetypes.get(id)) {
+            let storage = match state.dense {
+                true => archetype.table_id().as_u32(),
+                false => archetype.id().index() as u32,
+            };
+            if state.matches(storage) && !storages.contains(&storage) {
+                storages.push(storage);
+            }
+        }
+        storages
     }
 
     /// Number of entities in one of the [`storages`](Self::storages).

@@ -28,7 +28,7 @@ pub use constraint::{EndConstraint, OnMissing};
 #[cfg(feature = "bevy_reflect")]
 pub use data::ReflectedData;
 pub use data::{PairContext, PairRefusal};
-pub use error::{RelationPath, TraitConflict, TraitsError};
+pub use error::{RelationPath, TooManyArchetypes, TraitConflict, TraitsError};
 pub use keyed::KeyedRelation;
 pub use name::{EntityName, RelationName};
 pub use policy::{CleanupPolicy, OnInstantiate, OnLastSource, OnSourceDespawn};

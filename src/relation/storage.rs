@@ -6,8 +6,8 @@ use bevy_reflect::std_traits::ReflectDefault;
 
 /// How the pairs of a relation are kept: `#[relation(storage = "Table")]`.
 ///
-/// The pair store always has every pair; `Table` adds a component that Bevy keeps in its tables. No storage changes which rows a
-/// query returns, which events are triggered or what a rule does; the order of rows may differ.
+/// The pair store always has every pair; `Table` and `Fragmenting` add components that Bevy keeps in its tables. No storage changes
+/// which rows a query returns, which events are triggered or what a rule does; the order of rows may differ.
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
@@ -49,6 +49,23 @@ pub enum RelationStorage {
     ///
     /// A Bevy relationship is a component anyway and takes no storage.
     Table,
+    /// As `Table`; and all sources of a target have a hidden component of their own, so that Bevy keeps them in tables of their own.
+    /// Choose it for few targets with many sources each (factions, teams, states): what asks for the sources of one target,
+    /// as `(R, target)` in an expression, [`PairQuery::of_target`](crate::PairQuery::of_target), then goes through whole tables.
+    ///
+    /// Each first source of a target moves to a table of its own, as does a source that gets another target: that takes two
+    /// moves. A target that has lost its last source leaves its component to another. If the sources of a relation come to lie in
+    /// more than [1,024 archetypes](Self::MAX_ARCHETYPES), the components for targets are used no more: that is reported as a
+    /// warning, and the relation goes on as with `Table`.
+    ///
+    /// [Ordered](RelationTraits::ordered) sources are read in their order, and so from the store.
+    Fragmenting,
+}
+
+impl RelationStorage {
+    /// In so many archetypes at most lie the sources of a relation with [`Fragmenting`](Self::Fragmenting) storage, before it goes on
+    /// as one with [`Table`](Self::Table). The archetypes that other components make of them count, too.
+    pub const MAX_ARCHETYPES: usize = 1_024;
 }
 
 impl RelationTraits {
@@ -69,7 +86,12 @@ impl RelationTraits {
 
     /// Whether sources have a component with their first target.
     pub(crate) fn is_in_table(&self) -> bool {
-        self.storage == Some(RelationStorage::Table)
+        matches!(self.storage, Some(RelationStorage::Table | RelationStorage::Fragmenting))
+    }
+
+    /// Whether the sources of each target have a component of their own.
+    pub(crate) fn is_fragmenting(&self) -> bool {
+        self.storage == Some(RelationStorage::Fragmenting)
     }
 
     /// Whether a storage was chosen.

@@ -121,7 +121,7 @@ const CHOICES: &[(&str, &[&str])] = &[
     ("on_target_despawn", POLICIES),
     ("on_source_despawn", &["Keep", "DespawnTarget"]),
     ("on_last_source", &["Keep", "Despawn"]),
-    ("storage", &["\"Store\"", "\"Table\""]),
+    ("storage", &["\"Store\"", "\"Table\"", "\"Fragmenting\""]),
 ];
 
 const POLICIES: &[&str] = &["Remove", "Despawn", "Refuse"];
@@ -248,6 +248,7 @@ fn set(
         ("on_last_source", "Despawn") => Ok(traits.on_last_source(OnLastSource::Despawn)),
         ("storage", "\"Store\"") => Ok(traits.storage(RelationStorage::Store)),
         ("storage", "\"Table\"") => Ok(traits.storage(RelationStorage::Table)),
+        ("storage", "\"Fragmenting\"") => Ok(traits.storage(RelationStorage::Fragmenting)),
         _ => {
             let nearest = spelling::nearest(word, values);
             Err(ParseTraitsError::UnknownValue { name, word: shorten(word), values, nearest })

@@ -336,7 +336,11 @@ impl Checker<'_> {
     }
 
     fn table(&self) -> Result<(), PairInvariantError> {
-        match self.store.table_fault(self.id, self.world) {
+        match self
+            .store
+            .table_fault(self.id, self.world)
+            .or_else(|| self.store.target_component_fault(self.id, self.world))
+        {
             None => Ok(()),
             Some(entity) => self.fail(Invariant::Table, format_args!("the component of {entity} is wrong")),
         }

@@ -1,11 +1,11 @@
-//! The component of relations with `storage = "Table"`: the first target of each source, in Bevy's tables.
+//! The component of relations with `storage = "Table"`, or `"Fragmenting"`: the first target of each source, in Bevy's tables.
 //!
 //! It follows the indices and is never asked what the pairs are while it may differ from them. A source of which the first target
 //! may be another is noted as *stale*. `ops` writes the components of stale sources before an operation returns. A
 //! relation with stale sources is read from the indices alone.
 #![expect(unsafe_code, reason = "the components of run-time relations have no type")]
 
-use super::PairStore;
+use super::{PairStore, target_components::TargetComponentPool};
 use crate::{id::RelationId, relation::Relation};
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -15,10 +15,11 @@ use bevy_ecs::{
     lifecycle::ComponentHook,
     ptr::OwningPtr,
     storage::Table,
-    world::World,
+    world::{EntityWorldMut, World},
 };
 use bevy_platform::collections::HashMap;
-use core::{alloc::Layout, any::TypeId, cell::UnsafeCell, marker::PhantomData};
+use core::{alloc::Layout, any::TypeId, cell::UnsafeCell, marker::PhantomData, ptr::NonNull};
+use smallvec::SmallVec;
 
 /// On each source of a relation type `R` with `storage = "Table"`: its first target.
 ///
@@ -42,24 +43,7 @@ impl TableComponent {
 
     /// Registers one for any relation.
     fn register(world: &mut World, on_remove: ComponentHook) -> Self {
-        // SAFETY: an `Entity` is `Send` and `Sync` and has nothing to drop.
-        let descriptor = unsafe {
-            ComponentDescriptor::new_with_layout(
-                "FirstTarget",
-                StorageType::Table,
-                Layout::new::<Entity>(),
-                None,
-                false,
-                false,
-                ComponentCloneBehavior::Ignore,
-                None,
-            )
-        };
-        let component = world.register_component_with_descriptor(descriptor);
-        if let Some(hooks) = world.register_component_hooks_by_id(component) {
-            hooks.on_remove(on_remove);
-        }
-        Self(component)
+        Self(register(world, "FirstTarget", Layout::new::<Entity>(), on_remove))
     }
 
     #[inline]
@@ -77,6 +61,23 @@ impl TableComponent {
     fn cell(self, world: &World, location: EntityLocation) -> Option<&UnsafeCell<Entity>> {
         let table = world.storages().tables.get(location.table_id)?;
         self.column(table)?.get(location.table_row.index())
+    }
+
+    /// Gives an entity that has this component, if it is to have one, and others that have no value. Runs users' code.
+    pub(crate) fn insert_with(self, source: &mut EntityWorldMut<'_>, target: Entity, others: &[ComponentId]) {
+        let mut value = target;
+        let all: SmallVec<[ComponentId; 8]> = others.iter().copied().chain([self.0]).collect();
+        let values = all.iter().map(|&component| match component == self.0 {
+            true => NonNull::from(&mut value).cast::<u8>(),
+            // Nothing is read there: see `register_target_component`.
+            false => NonNull::dangling(),
+        });
+        // SAFETY: the value of this component is an entity, which has nothing to drop, and lives as long as the call takes; the
+        // others have none, for which any aligned pointer will do. All are registered in this world, whose store knows them.
+        unsafe {
+            let values = values.map(|value| OwningPtr::new(value));
+            source.insert_by_ids(&all, values);
+        }
     }
 
     /// What the component of an entity says.
@@ -106,7 +107,34 @@ impl TableComponent {
     }
 }
 
-/// The components of the relations with `storage = "Table"`.
+/// Registers a component for all sources of a target. It has no value.
+pub(crate) fn register_target_component(world: &mut World, on_remove: ComponentHook) -> ComponentId {
+    register(world, "SourceOf", Layout::new::<()>(), on_remove)
+}
+
+/// Registers a component whose values are entities or nothing.
+fn register(world: &mut World, name: &'static str, layout: Layout, on_remove: ComponentHook) -> ComponentId {
+    // SAFETY: an `Entity`, or nothing, is `Send` and `Sync` and has nothing to drop.
+    let descriptor = unsafe {
+        ComponentDescriptor::new_with_layout(
+            name,
+            StorageType::Table,
+            layout,
+            None,
+            false,
+            false,
+            ComponentCloneBehavior::Ignore,
+            None,
+        )
+    };
+    let component = world.register_component_with_descriptor(descriptor);
+    if let Some(hooks) = world.register_component_hooks_by_id(component) {
+        hooks.on_remove(on_remove);
+    }
+    component
+}
+
+/// The components of the relations with `storage = "Table"` or `"Fragmenting"`.
 #[derive(Default)]
 pub(crate) struct TableComponents {
     /// With the number of the relation that each serves.
@@ -121,13 +149,15 @@ pub(crate) struct TableComponents {
     lost: Vec<(TableComponent, Entity)>,
     /// The stale ones are being written.
     is_writing: bool,
+    /// Those for targets.
+    pub(super) for_targets: TargetComponentPool,
 }
 
 impl TableComponents {
     /// All of them.
     pub(crate) fn ids(&self) -> impl Iterator<Item = ComponentId> + use<'_> {
         let used = self.used.iter().map(|(component, _)| component);
-        used.chain(&self.free).map(|component| component.0)
+        used.chain(&self.free).map(|component| component.0).chain(self.for_targets.ids())
     }
 
     /// Notes what registers the component of a relation type.
@@ -135,7 +165,7 @@ impl TableComponents {
         self.of_types.insert(type_id, register);
     }
 
-    fn is_stale(&self, component: TableComponent, source: Entity) -> bool {
+    pub(super) fn is_stale(&self, component: TableComponent, source: Entity) -> bool {
         self.stale.iter().chain(&self.lost).any(|&stale| stale == (component, source))
     }
 }
@@ -143,6 +173,8 @@ impl TableComponents {
 /// What is to be written.
 pub(crate) struct StaleSource {
     pub(crate) component: TableComponent,
+    /// The relation, if its targets have components.
+    pub(crate) fragmenting: Option<RelationId>,
     pub(crate) source: Entity,
     /// What its component is to say; `None` if it is to go.
     pub(crate) target: Option<Entity>,
@@ -151,7 +183,7 @@ pub(crate) struct StaleSource {
 /// The component of a relation, in its index.
 #[derive(Clone, Copy)]
 pub(super) struct TableIndex {
-    component: TableComponent,
+    pub(super) component: TableComponent,
     /// It is that of a relation type, and serves no other.
     is_of_type: bool,
     /// The number of its sources, or former sources, that are stale.
@@ -208,11 +240,15 @@ impl PairStore {
         let stale = all.filter(|(stale, _)| *stale == component).count() as u32;
         let type_id = self.registry.entry(id).type_id;
         let is_of_type = type_id.is_some_and(|type_id| self.tables.of_types.contains_key(&type_id));
-        self.relation_mut(id).table = Some(TableIndex { component, is_of_type, stale });
+        let is_fragmenting = self.registry.entry(id).traits.is_fragmenting();
+        let index = self.relation_mut(id);
+        index.table = Some(TableIndex { component, is_of_type, stale });
+        index.for_targets = is_fragmenting.then(Default::default);
     }
 
     /// The relation has no component any more. That of a run-time relation will serve another.
     pub(super) fn release_table_component(&mut self, id: RelationId) {
+        self.release_target_components(id);
         if let Some(TableIndex { component, is_of_type, .. }) = self.relation_mut(id).table.take() {
             self.tables.used.retain(|(used, _)| *used != component);
             if !is_of_type {
@@ -237,16 +273,20 @@ impl PairStore {
     /// Notes that an entity loses a component that it should have. False if it should not have it; or if components are being
     /// written: then an observer has taken it, which would do so again.
     pub(crate) fn note_lost_component(&mut self, component: ComponentId, source: Entity) -> bool {
-        let Some((component, id)) = self.tables.used.iter().copied().find(|(used, _)| used.0 == component)
-        else {
+        let of_target = self.tables.for_targets.owner(component);
+        let of_relation = || self.tables.used.iter().find(|(used, _)| used.0 == component);
+        let Some(id) = of_target.map(|(id, _)| id).or_else(|| of_relation().map(|&(_, id)| id)) else {
             return false;
         };
         let (index, tables) = (&mut self.relations[id.index()], &mut self.tables);
-        let is_source = index.has_any(source);
-        let Some(table) = index.table.as_mut().filter(|_| is_source) else { return false };
+        let should_have = match of_target {
+            Some((_, target)) => index.has(source, target),
+            None => index.has_any(source),
+        };
+        let Some(table) = index.table.as_mut().filter(|_| should_have) else { return false };
         table.stale += 1;
         let list = if tables.is_writing { &mut tables.lost } else { &mut tables.stale };
-        list.push((component, source));
+        list.push((table.component, source));
         !tables.is_writing
     }
 
@@ -261,7 +301,8 @@ impl PairStore {
         let &(component, source) = self.tables.stale.last()?;
         let owner = self.tables.used.iter().find(|(used, _)| *used == component);
         let target = owner.and_then(|&(_, id)| self.relation(id).first_target(source));
-        Some(StaleSource { component, source, target })
+        let fragmenting = owner.map(|&(_, id)| id).filter(|&id| self.relation(id).for_targets.is_some());
+        Some(StaleSource { component, fragmenting, source, target })
     }
 
     /// Notes that the component of a source was written.

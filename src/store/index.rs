@@ -8,10 +8,11 @@ use super::{
     journal::{Change, Journal, PairDeltaKind},
     pages::Pages,
     reverse::{Extras, ListIter, Moved, NO_ROW, Reverse, SourceIter},
+    target_components::TargetComponents,
     ticks::PairTicks,
 };
 use crate::relation::{CleanupPolicy, RelationTraits};
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{
     change_detection::{CheckChangeTicks, Tick},
     entity::Entity,
@@ -55,6 +56,8 @@ pub(crate) struct RelationIndex {
     pub(super) counts_sources: bool,
     /// Its component on sources, with `storage = "Table"`.
     pub(super) table: Option<TableIndex>,
+    /// The components of the sources of each target, with `storage = "Fragmenting"`.
+    pub(super) for_targets: Option<Box<TargetComponents>>,
 }
 
 impl Default for RelationIndex {
@@ -87,6 +90,7 @@ impl RelationIndex {
             despawns_targets: traits.despawns_targets(),
             counts_sources: traits.counts_sources(),
             table: None,
+            for_targets: None,
         }
     }
 
@@ -170,6 +174,12 @@ impl RelationIndex {
     #[inline]
     pub(crate) fn table_component(&self) -> Option<TableComponent> {
         self.table.and_then(TableIndex::current)
+    }
+
+    /// Whether the sources of a target have an order that says something.
+    #[inline]
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.reverse.extras.ordered
     }
 
     /// How deep an entity lies. `None` if the relation is not traversable.

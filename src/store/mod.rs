@@ -32,6 +32,7 @@ mod pair_reader;
 mod participants;
 mod reverse;
 mod tags;
+mod target_components;
 mod ticks;
 mod tombstones;
 mod unchecked;
@@ -45,7 +46,9 @@ pub use ticks::PairTicks;
 pub(crate) use bits::{BitSet, ones};
 pub(crate) use column::{PairData, component_label, type_ref, unpack};
 pub(crate) use fast_path::{Affected, FastPathFlags, ObserverState};
-pub(crate) use first_target::{FirstTarget, TableComponent, TableComponents};
+pub(crate) use first_target::{
+    FirstTarget, StaleSource, TableComponent, TableComponents, register_target_component,
+};
 pub(crate) use forward::{ExclusiveReader, Reader, Upward};
 pub(crate) use hash_index::HashIndex;
 pub(crate) use index::RelationIndex;

@@ -144,6 +144,7 @@ mod source_rules;
 mod source_rules_model;
 mod stale_plans;
 mod storage;
+mod storage_targets;
 mod storm;
 mod tags;
 mod terms;

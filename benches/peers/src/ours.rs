@@ -36,6 +36,19 @@ pub(crate) struct DockedTo;
 #[relation(exclusive)]
 pub(crate) struct OwnedBy;
 
+/// One whose targets are in tables.
+#[derive(Relation, Default)]
+#[relation(exclusive, storage = "Table")]
+pub(crate) struct MemberOf;
+
+/// One of which each target has tables of its own.
+#[derive(Relation, Default)]
+#[relation(exclusive, storage = "Fragmenting")]
+pub(crate) struct TeamOf;
+
+/// So many targets have tables of their own at most.
+pub(crate) const TEAMS: usize = 1_000;
+
 /// A relation of which each pair carries a value.
 #[derive(Relation)]
 pub(crate) struct Owes(#[expect(dead_code, reason = "only stored")] [f32; 3]);

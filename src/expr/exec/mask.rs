@@ -114,7 +114,7 @@ impl Mask {
     }
 
     #[inline]
-    fn has(&self, archetype: ArchetypeId) -> bool {
+    pub(super) fn has(&self, archetype: ArchetypeId) -> bool {
         self.set.contains(archetype.index())
     }
 }

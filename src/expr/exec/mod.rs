@@ -274,8 +274,8 @@ impl Stage {
         self.produce(state, run, input, output, settled);
         let looked_at = (output.len + state.row - before) as u64;
         run.shared.spend(looked_at + core::mem::take(&mut state.steps));
-        let tested = usize::from(self.scan_test().is_some());
-        for (step, own) in self.steps.iter().zip(&mut state.kept).skip(tested) {
+        let done = self.steps_done(&run.view);
+        for (step, own) in self.steps.iter().zip(&mut state.kept).skip(done) {
             if output.len == 0 {
                 return;
             }

@@ -48,6 +48,12 @@ impl Stage {
                 }
                 Produce::Sources { relation, target, out } => {
                     let target = input.entity(*target, state.row);
+                    if self.reads_tables(&run.view) {
+                        let component =
+                            target.and_then(|target| run.view.index(*relation).target_component(target));
+                        self.sources_in_tables(state, run, component, output, *out);
+                        continue;
+                    }
                     let sources = target.map(|target| run.view.sources(*relation, target));
                     state.sources(run, sources, output.column_mut(*out));
                 }

@@ -26,6 +26,7 @@ use bevy_ecs::{
     storage::TableId,
 };
 use core::ops::Range;
+use smallvec::SmallVec;
 
 impl Stage {
     /// Whether an operand is what the stage scans, and so alive.
@@ -57,11 +58,61 @@ impl Stage {
     pub(super) fn scan_component(&self, view: &View<'_>) -> Option<(ComponentId, bool)> {
         let (relation, source, wanted) = match self.steps.first()? {
             Step::Test(Predicate::HasAny { relation, source, negated }) => (*relation, *source, !negated),
+            Step::Test(Predicate::HasPair { relation, source, target: Operand::Entity(target), negated }) => {
+                let component = view.index(*relation).target_component(*target);
+                return component.filter(|_| self.scans(*source)).map(|component| (component, !negated));
+            }
             Step::Compute(Compute::Target { relation, source, .. }) => (*relation, *source, true),
             _ => return None,
         };
         let component = view.index(relation).table_component().filter(|_| self.scans(source))?;
         Some((component.id(), wanted))
+    }
+}
+
+impl Stage {
+    /// Whether it goes through the tables of the sources of a target: with `storage = "Fragmenting"`.
+    pub(super) fn reads_tables(&self, view: &View<'_>) -> bool {
+        let Produce::Sources { relation, .. } = self.produce else { return false };
+        let index = view.index(relation);
+        index.has_target_components() && !index.is_ordered()
+    }
+
+    /// The mask that entities have to fit first of all.
+    fn first_mask(&self, out: Column) -> Option<usize> {
+        match self.steps.first()? {
+            Step::Test(Predicate::Mask { mask, entity }) if *entity == Operand::Column(out) => Some(*mask),
+            _ => None,
+        }
+    }
+
+    /// How many of the first steps are done while rows are made.
+    pub(super) fn steps_done(&self, view: &View<'_>) -> usize {
+        let is_done = match self.produce {
+            Produce::Sources { out, .. } => self.reads_tables(view) && self.first_mask(out).is_some(),
+            _ => self.scan_test().is_some(),
+        };
+        usize::from(is_done)
+    }
+
+    /// Makes rows of the sources of a target that [lie in tables](Self::reads_tables) of their own.
+    pub(super) fn sources_in_tables(
+        &self,
+        state: &mut StageState,
+        run: &Run<'_, '_>,
+        component: Option<ComponentId>,
+        output: &mut Batch,
+        out: Column,
+    ) {
+        let archetypes =
+            component.and_then(|component| run.view.archetypes.component_index().get(&component));
+        let mask = self.first_mask(out).map(|mask| run.masks.get(mask));
+        let archetypes = archetypes.into_iter().flat_map(|archetypes| archetypes.keys().copied());
+        let fitting = archetypes.filter(|&archetype| mask.is_none_or(|mask| mask.has(archetype)));
+        let parts: SmallVec<[ScanPart; 8]> = fitting.map(ScanPart::Archetype).collect();
+        state.scan_parts(run, &parts, ScanRows::of(run, output, out), |_, rows, part, room| {
+            part.take(rows, room)
+        });
     }
 }
 
@@ -77,9 +128,8 @@ impl StageState {
         out: Column,
     ) {
         let view = run.view;
-        let keeps_places = run.shared.keeps_places && out == Var::THIS.0;
-        let Batch { columns, places, .. } = output;
-        let rows = ScanRows { entities: &mut columns[out as usize], places: keeps_places.then_some(places) };
+        let rows = ScanRows::of(run, output, out);
+        let parts = &run.masks.get(mask).parts;
         // What is scanned is alive.
         let reader = |relation| view.index(relation).reader(view.store.compares(relation));
         if (self.major, self.minor) == (0, 0) {
@@ -91,14 +141,10 @@ impl StageState {
                 _ => 0,
             });
         }
-        let take = |rows: &mut ScanRows<'_>, part: &Rest<'_>, room| match part.entities {
-            Entities::Table(entities) => rows.take(entities, part.from, room),
-            Entities::Archetype(entities) => rows.take(entities, part.from, room),
-        };
         if let Some((component, wanted)) = component {
-            return self.scan_parts(run, mask, rows, |_, rows, part, room| {
+            return self.scan_parts(run, parts, rows, |_, rows, part, room| {
                 match view.access.has_column(part.from.0, component) == wanted {
-                    true => take(rows, &part, room),
+                    true => part.take(rows, room),
                     false => part.entities.len(),
                 }
             });
@@ -106,36 +152,36 @@ impl StageState {
         match test {
             Some(Predicate::HasAny { relation, negated, .. }) => match reader(*relation) {
                 Reader::Exclusive(mut reader) => {
-                    self.scan_passing(run, mask, rows, |source| reader.has_any(source) != *negated);
+                    self.scan_passing(run, parts, rows, |source| reader.has_any(source) != *negated);
                 }
                 Reader::Many(mut reader) => {
-                    self.scan_passing(run, mask, rows, |source| reader.has_any(source) != *negated);
+                    self.scan_passing(run, parts, rows, |source| reader.has_any(source) != *negated);
                 }
             },
             Some(Predicate::HasPair { relation, target: Operand::Entity(target), negated, .. }) => {
-                self.scan_pair(run, mask, rows, (reader(*relation), *target), *negated);
+                self.scan_pair(run, parts, rows, (reader(*relation), *target), *negated);
             }
             Some(Predicate::HasTag { tag, negated, .. }) => {
-                self.scan_pair(run, mask, rows, (view.tags().reader(true), *tag), *negated);
+                self.scan_pair(run, parts, rows, (view.tags().reader(true), *tag), *negated);
             }
-            _ => self.scan_parts(run, mask, rows, |_, rows, part, room| take(rows, &part, room)),
+            _ => self.scan_parts(run, parts, rows, |_, rows, part, room| part.take(rows, room)),
         }
     }
 
     fn scan_pair(
         &mut self,
         run: &Run<'_, '_>,
-        mask: usize,
+        parts: &[ScanPart],
         rows: ScanRows<'_>,
         (reader, target): (Reader<'_>, Entity),
         negated: bool,
     ) {
         match reader {
             Reader::Exclusive(mut reader) => {
-                self.scan_passing(run, mask, rows, |source| reader.has(source, target) != negated);
+                self.scan_passing(run, parts, rows, |source| reader.has(source, target) != negated);
             }
             Reader::Many(mut reader) => {
-                self.scan_passing(run, mask, rows, |source| reader.has(source, target) != negated);
+                self.scan_passing(run, parts, rows, |source| reader.has(source, target) != negated);
             }
         }
     }
@@ -144,11 +190,11 @@ impl StageState {
     fn scan_passing(
         &mut self,
         run: &Run<'_, '_>,
-        mask: usize,
+        parts: &[ScanPart],
         rows: ScanRows<'_>,
         mut passes: impl FnMut(Entity) -> bool,
     ) {
-        self.scan_parts(run, mask, rows, |state, rows, part, room| {
+        self.scan_parts(run, parts, rows, |state, rows, part, room| {
             let before = rows.entities.len();
             let scanned = match part.entities {
                 Entities::Table(entities) if state.row_bits.is_kept() => {
@@ -172,11 +218,11 @@ impl StageState {
     fn scan_parts(
         &mut self,
         run: &Run<'_, '_>,
-        mask: usize,
+        parts: &[ScanPart],
         mut rows: ScanRows<'_>,
         mut take: impl FnMut(&mut Self, &mut ScanRows<'_>, Rest<'_>, usize) -> usize,
     ) {
-        while let Some(&part) = run.masks.get(mask).parts.get(self.major) {
+        while let Some(&part) = parts.get(self.major) {
             self.steps += 1;
             let rest = Rest::of(&run.view, part, self.minor);
             let (left, room) = (rest.entities.len(), self.room(run));
@@ -202,7 +248,13 @@ struct ScanRows<'a> {
 /// The table, and the number of the first entity.
 type Start = (TableId, usize);
 
-impl ScanRows<'_> {
+impl<'a> ScanRows<'a> {
+    fn of(run: &Run<'_, '_>, output: &'a mut Batch, out: Column) -> Self {
+        let keeps_places = run.shared.keeps_places && out == Var::THIS.0;
+        let Batch { columns, places, .. } = output;
+        Self { entities: &mut columns[out as usize], places: keeps_places.then_some(places) }
+    }
+
     /// Takes as many entities as there is room for, and returns how many.
     fn take(&mut self, entities: &[impl Scanned], from: Start, room: usize) -> usize {
         let entities = &entities[..entities.len().min(room)];
@@ -312,6 +364,14 @@ impl Entities<'_> {
 }
 
 impl<'w> Rest<'w> {
+    /// Takes as many entities as there is room for, and returns how many.
+    fn take(&self, rows: &mut ScanRows<'_>, room: usize) -> usize {
+        match self.entities {
+            Entities::Table(entities) => rows.take(entities, self.from, room),
+            Entities::Archetype(entities) => rows.take(entities, self.from, room),
+        }
+    }
+
     fn of(view: &View<'w>, part: ScanPart, first: usize) -> Self {
         match part {
             ScanPart::Table(table) => {

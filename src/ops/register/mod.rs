@@ -4,6 +4,7 @@
 pub(in crate::ops) mod cascade;
 pub(in crate::ops) mod constraints;
 pub(in crate::ops) mod entity;
+mod fragment;
 pub(in crate::ops) mod keys;
 pub(in crate::ops) mod participant;
 pub(in crate::ops) mod relation;

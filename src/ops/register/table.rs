@@ -1,5 +1,6 @@
-//! Writing the components of relations with `storage = "Table"`.
+//! Writing the components of relations with `storage = "Table"`; for `"Fragmenting"`, see [`fragment`].
 
+use super::fragment;
 use crate::{
     fetch,
     id::RelationId,
@@ -63,7 +64,10 @@ pub(in crate::ops) fn write_stale(world: &mut World) {
     }
     let writing = Writing(world);
     while let Some(stale) = fetch::store(writing.0).and_then(PairStore::next_stale) {
-        stale.component.write(writing.0, stale.source, stale.target);
+        match stale.fragmenting {
+            Some(relation) => fragment::write(writing.0, &stale, relation, on_remove),
+            None => stale.component.write(writing.0, stale.source, stale.target),
+        }
         if let Some(store) = fetch::store_mut(writing.0) {
             store.note_written(&stale);
         }

@@ -9,6 +9,7 @@ use crate::{
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
+    component::ComponentId,
     entity::Entity,
     query::{QueryData, QueryFilter, ReadOnlyQueryData},
     storage::TableRow,
@@ -121,6 +122,9 @@ where
             Scope::Source(source) => self.visit_source(pairs, source, each),
             Scope::Target(target) => {
                 let Some(list) = index.list_of(target) else { return };
+                if let Some(component) = index.target_component(target).filter(|_| !index.is_ordered()) {
+                    return self.visit_tables(pairs, target, component, each);
+                }
                 self.visit_list(pairs, target, pairs.sources(target), places.of(list), each);
             }
         }
@@ -254,6 +258,24 @@ where
                     unsafe { self.show(pairs, (source, row), (target, of_target), each) };
                     next_row = row.index() + 1;
                 }
+            }
+        }
+    }
+
+    /// Shows the pairs of one target, of which all sources have a component and nothing else has it.
+    fn visit_tables<R: Relation>(
+        &mut self,
+        pairs: &Pairs<'_, '_, R>,
+        target: Entity,
+        component: ComponentId,
+        each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
+    ) {
+        let Some(of_target) = self.targets.find(target) else { return };
+        for storage in self.sources.storages_with(component) {
+            let rows = self.sources.enter(storage);
+            for (source, row) in (0..rows.len()).filter_map(|at| rows.get(at)) {
+                // SAFETY: the source is in this row of the storage that was entered; the target was found; *One at a time*.
+                unsafe { self.show(pairs, (source, row), (target, of_target), each) };
             }
         }
     }

@@ -26,11 +26,11 @@ pub(super) struct MarriedTo;
 pub(super) struct BoardedOn;
 
 #[derive(Relation)]
-#[relation(storage = "Table")]
+#[relation(storage = "Fragmenting")]
 pub(super) struct Hears;
 
 #[derive(Relation)]
-#[relation(exclusive, symmetric, storage = "Table")]
+#[relation(exclusive, symmetric, storage = "Fragmenting")]
 pub(super) struct DancesWith;
 
 /// One to one.
@@ -104,9 +104,9 @@ fn columns(world: &mut World) -> Vec<(usize, ComponentId)> {
     assert_eq!(marker.len(), 1);
     let numbered = [(BOARDED_ON, boarded_on), (HEARS, hears), (DANCES_WITH, dances)];
     let own = numbered.into_iter().map(|(rel, components)| {
-        let own: Vec<_> = components.into_iter().filter(|component| *component != marker[0]).collect();
-        assert_eq!(own.len(), 1);
-        (rel, own[0])
+        // That for the target, if there is one, came later.
+        let own = components.into_iter().filter(|component| *component != marker[0]).min();
+        (rel, own.unwrap())
     });
     own.collect()
 }

@@ -7,7 +7,7 @@ use crate::{
     flecs_query::{FlecsQuery, Term},
     harness::{Contestant, Stopwatch, Workload},
     linked::Linked,
-    ours::DockedTo,
+    ours::{DockedTo, TEAMS, TeamOf},
     random::Random,
 };
 use bevy_ecs::{
@@ -61,12 +61,15 @@ pub(super) fn of_target(size: usize, per_target: usize, order: Order) -> Workloa
         Contestant::new("bevy", move || plan.bevy::<LikesInList>()),
         Contestant::new("bevy set", move || plan.bevy::<LikesInSet>()),
         Contestant::new("by hand", move || plan.by_hand()),
-        Contestant::new("ours", move || plan.pair_query()).goal("flecs", goal),
+        Contestant::new("ours", move || plan.pair_query::<DockedTo>()).goal("flecs", goal),
         Contestant::new("ours get each", move || plan.sources()),
     ];
     if sparse_fits(size, plan.0.targets) {
         let sparse = Contestant::new("flecs DontFragment", move || plan.flecs_query(Kind::SparseExclusive));
         contestants.insert(2, sparse);
+    }
+    if plan.0.targets <= TEAMS {
+        contestants.push(Contestant::new("ours fragmenting", move || plan.pair_query::<TeamOf>()));
     }
     Workload { id, size, elements: plan.repeats() * size, contestants }
 }
@@ -245,10 +248,10 @@ impl Plan {
         }
     }
 
-    fn pair_query(self) -> impl FnMut(&mut Stopwatch) -> u64 {
-        let (mut world, targets) = self.0.ours::<DockedTo, _>(Number::of);
+    fn pair_query<R: Relation + Default>(self) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let (mut world, targets) = self.0.ours::<R, _>(Number::of);
         let visits = self.visits(&targets);
-        let mut state = SystemState::<PairQuery<DockedTo, &Number>>::new(&mut world);
+        let mut state = SystemState::<PairQuery<R, &Number>>::new(&mut world);
         move |watch| {
             let mut query = state.get(&world).expect("the plugin provides what the parameter needs");
             self.time(watch, &visits, |target: Entity, sum| {

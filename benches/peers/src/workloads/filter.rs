@@ -5,7 +5,7 @@ use crate::{
     flecs::{FlecsWorld, Kind, pair},
     flecs_query::{FlecsQuery, Term},
     harness::{Contestant, Stopwatch, Workload},
-    ours::{DockedTo, Likes, world},
+    ours::{DockedTo, Likes, MemberOf, TeamOf, world},
     random::Random,
 };
 use bevy_ecs::{
@@ -28,6 +28,8 @@ pub(super) fn filtered(size: usize, run: usize) -> Workload {
         Contestant::new("bevy", move || bevy(size, run)),
         Contestant::new("ours", move || ours::<Related<DockedTo>>(size, run)),
         Contestant::new("ours many targets", move || ours::<Related<Likes>>(size, run)),
+        Contestant::new("ours table", move || stored::<MemberOf>(size, run)),
+        Contestant::new("ours fragmenting", move || stored::<TeamOf>(size, run)),
     ];
     let id = if run == 1 { "related_mixed" } else { "related" };
     Workload { id, size, elements: size * repeats(size), contestants }
@@ -95,6 +97,15 @@ fn ours<F: QueryFilter + 'static>(size: usize, run: usize) -> impl FnMut(&mut St
         world.insert_pair(source, DockedTo, target).expect("both are alive");
     });
     sum::<F>(world, size)
+}
+
+/// With one relation only, in tables.
+fn stored<R: Relation + Default>(size: usize, run: usize) -> impl FnMut(&mut Stopwatch) -> u64 {
+    let mut world = world();
+    spawn(&mut world, size, run, |world, source, target| {
+        world.insert_pair(source, R::default(), target).expect("both are alive");
+    });
+    sum::<Related<R>>(world, size)
 }
 
 fn spawn(world: &mut World, size: usize, run: usize, link: impl Fn(&mut World, Entity, Entity)) {

@@ -5,7 +5,7 @@ use crate::{
     bevy::{Bevy, LikesByHand, LikesInList, LikesInSet},
     flecs::{Flecs, Kind},
     harness::{Contestant, Stopwatch, Workload},
-    ours::{Knows, Likes, Ours, Owes},
+    ours::{Knows, Likes, MemberOf, Ours, Owes, TeamOf},
     side::{Link, Side, Way, noticed},
 };
 
@@ -30,6 +30,9 @@ fn existing_targets(id: &'static str, size: usize, targets: usize) -> Workload {
             .goal("flecs", 3.0)
             .goal("bevy", 5.0),
         toggle("ours batch", size, targets, || Ours::<Likes>::new(Way::Batch)).goal("flecs", 8.0),
+        toggle("ours table", size, targets, || Ours::<MemberOf>::new(Way::Direct)),
+        toggle("ours table batch", size, targets, || Ours::<MemberOf>::new(Way::Batch)),
+        toggle("ours fragmenting", size, targets, || Ours::<TeamOf>::new(Way::Direct)),
     ];
     // Taking a source out of a list takes the longer, the longer the list.
     if size / targets.min(size) <= 100 {

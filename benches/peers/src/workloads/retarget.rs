@@ -5,7 +5,7 @@ use crate::{
     bevy::{Bevy, LikesByHand, LikesInList, LikesInSet},
     flecs::{Flecs, Kind},
     harness::{Contestant, Stopwatch, Workload},
-    ours::{DockedTo, Ours},
+    ours::{DockedTo, MemberOf, Ours, TeamOf},
     random::Random,
     side::{Side, Way},
 };
@@ -27,6 +27,8 @@ pub(super) fn among_many(size: usize) -> Workload {
             .goal("flecs", at_least)
             .goal("bevy", 2.5),
         retarget("ours batch", size, || Ours::<DockedTo>::new(Way::Batch)),
+        retarget("ours table", size, || Ours::<MemberOf>::new(Way::Direct)),
+        retarget("ours fragmenting", size, || Ours::<TeamOf>::new(Way::Direct)),
     ];
     Workload { id: "retarget", size, elements: size * repeats(size), contestants }
 }

@@ -7,7 +7,7 @@ use crate::{
     flecs_query::{FlecsQuery, Term},
     harness::{Contestant, Stopwatch, Workload},
     linked::Linked,
-    ours::{DockedTo, Likes, compile, id_of},
+    ours::{DockedTo, Likes, MemberOf, TEAMS, TeamOf, compile, id_of},
     random::Random,
 };
 use bevy_ecs::{
@@ -58,12 +58,17 @@ pub(super) fn among(size: usize, targets: Targets) -> Workload {
         Contestant::new("ours", move || plan.term::<DockedTo>(Ticks::Set)).goal("flecs", goal),
         Contestant::new("ours unticked", move || plan.term::<DockedTo>(Ticks::Kept)).goal("flecs", goal),
         Contestant::new("ours many targets", move || plan.term::<Likes>(Ticks::Set)).goal("flecs", goal),
+        Contestant::new("ours table", move || plan.term::<MemberOf>(Ticks::Set)),
         Contestant::new("ours PairQuery", move || plan.pair_query()).goal("flecs", goal),
         Contestant::new("ours expression", move || plan.expression()),
     ];
     if sparse_fits(size, targets) {
         let sparse = move || plan.flecs(Kind::SparseExclusive, FlecsQuery::uncached);
         contestants.insert(2, Contestant::new("flecs DontFragment", sparse));
+    }
+    if targets <= TEAMS {
+        let fragmenting = Contestant::new("ours fragmenting", move || plan.term::<TeamOf>(Ticks::Set));
+        contestants.push(fragmenting);
     }
     Workload { id, size, elements: plan.repeats() * size, contestants }
 }

@@ -1,11 +1,11 @@
 //! Expressions that join pairs.
 
-use super::scene::{FlecsScene, FlecsWay, Scene, flecs, ours};
+use super::scene::{FlecsScene, FlecsWay, Scene, flecs, ours, ours_as};
 use crate::{
     flecs::Kind,
     flecs_query::Term,
     harness::Workload,
-    ours::{DockedTo, Likes},
+    ours::{DockedTo, Likes, MemberOf, TeamOf},
     random::Random,
 };
 use bevy_relations::prelude::*;
@@ -29,6 +29,8 @@ fn join(id: &'static str, size: usize, scene: &Scene, hits: usize) -> Workload {
         flecs("flecs uncached", scene, repeats, way(Kind::Exclusive, false)),
         flecs("flecs DontFragment", scene, repeats, way(Kind::SparseExclusive, false)),
         ours::<DockedTo>(scene, repeats, JOIN, Some("p")).goal("flecs", 1.0).goal("flecs uncached", 1.0),
+        ours_as::<MemberOf>("ours table", scene, repeats, (JOIN, Some("p"))),
+        ours_as::<TeamOf>("ours fragmenting", scene, repeats, (JOIN, Some("p"))),
     ];
     Workload { id, size, elements: hits * repeats, contestants }
 }

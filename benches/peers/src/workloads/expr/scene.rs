@@ -212,8 +212,18 @@ pub(super) fn ours<R: Relation + Default>(
     text: &'static str,
     var: Option<&'static str>,
 ) -> Contestant {
+    ours_as::<R>("ours", scene, repeats, (text, var))
+}
+
+/// [`ours`] by another name, as which it is listed.
+pub(super) fn ours_as<R: Relation + Default>(
+    name: &'static str,
+    scene: &Scene,
+    repeats: usize,
+    (text, var): (&'static str, Option<&'static str>),
+) -> Contestant {
     let scene = scene.clone();
-    Contestant::new("ours", move || {
+    Contestant::new(name, move || {
         let mut built = OurScene::new::<R>(&scene);
         let mut expr = built.compile(text);
         let edits = scene.edits.clone();

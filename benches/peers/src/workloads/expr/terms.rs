@@ -1,11 +1,11 @@
 //! Expressions that look at one entity after the other.
 
-use super::scene::{A, B, C, FlecsScene, FlecsWay, OurScene, Scene, flecs, ours};
+use super::scene::{A, B, C, FlecsScene, FlecsWay, OurScene, Scene, flecs, ours, ours_as};
 use crate::{
     flecs::Kind,
     flecs_query::Term,
     harness::{Contestant, Stopwatch, Workload},
-    ours::{DockedTo, MountedOn},
+    ours::{DockedTo, MemberOf, MountedOn, TEAMS, TeamOf},
     random::Random,
 };
 use bevy_ecs::{entity::Entity, name::Name, query::With};
@@ -83,11 +83,15 @@ fn mixed(size: usize, targets: usize) -> Scene {
 fn tests(id: &'static str, size: usize, targets: usize, text: &'static str, terms: Terms) -> Workload {
     let scene = mixed(size, targets);
     let way = |cached| FlecsWay { kind: Kind::Exclusive, cached, terms, target_of: None };
-    let contestants = vec![
+    let mut contestants = vec![
         flecs("flecs", &scene, 10, way(true)),
         flecs("flecs uncached", &scene, 10, way(false)),
         ours::<DockedTo>(&scene, 10, text, None).goal("flecs uncached", 1.0),
+        ours_as::<MemberOf>("ours table", &scene, 10, (text, None)),
     ];
+    if targets <= TEAMS {
+        contestants.push(ours_as::<TeamOf>("ours fragmenting", &scene, 10, (text, None)));
+    }
     Workload { id, size, elements: size * 10, contestants }
 }
 
