@@ -25,6 +25,10 @@ impl FastPathFlags {
     pub(crate) const INSERT_VALUE: Self = Self(1 << 4);
     /// A pair with such a value is removed by its name.
     pub(crate) const REMOVE_VALUE: Self = Self(1 << 5);
+    /// As [`INSERT`](Self::INSERT), but for the components of the source, which are to be written after it.
+    pub(crate) const INSERT_IN_TABLE: Self = Self(1 << 6);
+    /// As [`REMOVE`](Self::REMOVE), but for those.
+    pub(crate) const REMOVE_IN_TABLE: Self = Self(1 << 7);
 
     #[inline]
     pub(crate) fn contains(self, flag: Self) -> bool {
@@ -43,10 +47,6 @@ impl FastPathFlags {
 
     /// What a relation allows. One that has lost its entity has to get another first.
     fn of(id: RelationId, entry: &RelationEntry, index: &RelationIndex, has_entity: bool) -> Self {
-        if entry.traits.is_in_table() {
-            // Each change has to be noted for the component of the source.
-            return Self::default();
-        }
         let has_rules = !entry.frozen
             || !entry.with.is_empty()
             || entry.traits.one_of_rule().is_some()
@@ -64,6 +64,11 @@ impl FastPathFlags {
         let unlink =
             !index.symmetric && !index.reverse.extras.rows && !counts_sources && !index.despawns_targets;
         let mut flags = Self::default();
+        if entry.traits.is_in_table() {
+            flags.set(Self::INSERT_IN_TABLE, is_plain && !(counts_sources && index.exclusive));
+            flags.set(Self::REMOVE_IN_TABLE, is_plain && unlink);
+            return flags;
+        }
         flags.set(Self::INSERT, is_plain && !(counts_sources && index.exclusive));
         flags.set(Self::REMOVE, is_plain && unlink);
         flags.set(Self::MIRROR, !has_rules);
@@ -84,6 +89,8 @@ impl FastPathFlags {
         flags.set(Self::UNLINK, removed);
         flags.set(Self::INSERT_VALUE, inserted);
         flags.set(Self::REMOVE_VALUE, removed);
+        flags.set(Self::INSERT_IN_TABLE, inserted || exclusive && removed);
+        flags.set(Self::REMOVE_IN_TABLE, removed);
         flags
     }
 }

@@ -314,7 +314,7 @@ fn components_of_former_targets_serve_others() {
 }
 
 #[test]
-#[ignore = "takes minutes without optimization; `.ci/run` runs it"]
+#[ignore = "a long run: `cargo test --release --test it -- --ignored a_million`"]
 fn a_million_retargets_make_a_bounded_number_of_archetypes() {
     let mut world = world();
     let ships: Vec<_> = (0..10).map(|number| world.spawn(Ship(number)).id()).collect();

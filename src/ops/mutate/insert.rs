@@ -19,6 +19,7 @@ use crate::{
         participant,
         relation::try_relation_id,
         store::ensure_store,
+        table::write_stale,
     },
     relation::{EntityName, Relation, TraitsError, Value},
     store::{Affected, FastPathFlags, PairStore},
@@ -49,6 +50,13 @@ pub(crate) fn insert_typed<R: Relation>(
         && let Some(relation) = store.registry().of_type::<R>()
     {
         let pair = StoredPair { source, relation, target };
+        if R::IN_TABLE {
+            if PairWriter::new(store).try_insert_in_table(pair, tick) == FastPath::Done {
+                write_stale(world);
+                return Ok(());
+            }
+            return insert_typed_by_rules(world, source, value, target, ends);
+        }
         match PairWriter::new(store).try_insert(pair, tick) {
             FastPath::Done => return Ok(()),
             FastPath::NotReady => return insert_when_ready(world, pair),

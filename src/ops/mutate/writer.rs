@@ -91,6 +91,32 @@ impl<'s> PairWriter<'s> {
         }
     }
 
+    /// Inserts a pair on the fast path of relations in tables. The components of the source are still to be written.
+    #[inline]
+    pub(in crate::ops) fn try_insert_in_table(self, pair: StoredPair, tick: Tick) -> FastPath {
+        let StoredPair { source, relation, target } = pair;
+        let affected = Affected::Insertion(source, target);
+        let access = self.store.fast_access(relation, FastPathFlags::INSERT_IN_TABLE, affected);
+        let Some((index, participants)) = access else { return FastPath::Declined };
+        let path = insert_if_ready(index, participants, pair, tick, None);
+        if path == FastPath::Done {
+            self.store.note_stale(relation, source);
+        }
+        path
+    }
+
+    /// Removes a pair on that path. Returns whether it was there; `None` if the relation does not have it.
+    #[inline]
+    pub(in crate::ops) fn try_remove_in_table(mut self, pair: StoredPair) -> Option<bool> {
+        let affected = Affected::Target(pair.target);
+        let index = self.fast_index(pair.relation, FastPathFlags::REMOVE_IN_TABLE, affected)?;
+        let was_there = index.unlink(pair.source, pair.target).is_some();
+        if was_there {
+            self.store.note_stale(pair.relation, pair.source);
+        }
+        Some(was_there)
+    }
+
     /// Why a change does not take the fast path.
     #[cold]
     #[inline(never)]

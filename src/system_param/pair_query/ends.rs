@@ -273,8 +273,15 @@ where
         let Some(of_target) = self.targets.find(target) else { return };
         for storage in self.sources.storages_with(component) {
             let rows = self.sources.enter(storage);
+            if let StorageEntities::Table(entities) = rows {
+                for (row, &source) in entities.iter().enumerate() {
+                    // SAFETY: the source is in this row of the table that was entered; the target was found; *One at a time*.
+                    unsafe { self.show(pairs, (source, table_row(row)), (target, of_target), each) };
+                }
+                continue;
+            }
             for (source, row) in (0..rows.len()).filter_map(|at| rows.get(at)) {
-                // SAFETY: the source is in this row of the storage that was entered; the target was found; *One at a time*.
+                // SAFETY: as above, of the archetype.
                 unsafe { self.show(pairs, (source, row), (target, of_target), each) };
             }
         }
