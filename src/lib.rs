@@ -111,7 +111,9 @@ pub mod error {
             InsertPairsError, NotTraversableError, PairRole, ReorderError,
         },
         prefab::InstantiateError,
-        relation::{EntityName, PairRefusal, ParseTraitsError, TraitConflict, TraitsError},
+        relation::{
+            EntityName, PairRefusal, ParseTraitsError, TooManyArchetypes, TraitConflict, TraitsError,
+        },
         snapshot::SnapshotError,
         store::{Invariant, PairInvariantError},
         traverse::DepthError,

@@ -1,4 +1,4 @@
-//! The first target of an entity in its table: of relations with `storage = "Table"`.
+//! The first target of an entity in its table: of relations with `storage = "Table"` or `"Fragmenting"`.
 
 use crate::{
     relation::Relation,

@@ -160,17 +160,3 @@ pub enum TraitsError {
         entity: Entity,
     },
 }
-
-/// The sources of a relation with `storage = "Fragmenting"` lie in more than
-/// [`MAX_ARCHETYPES`](super::RelationStorage::MAX_ARCHETYPES) archetypes: it goes on as with `storage = "Table"`. A warning for Bevy's
-/// error handler.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
-    "the sources of `{relation}` lie in more than {} archetypes: its `storage = \"Fragmenting\"` goes on as \"Table\"",
-    super::RelationStorage::MAX_ARCHETYPES
-)]
-#[non_exhaustive]
-pub struct TooManyArchetypes {
-    /// The relation.
-    pub relation: RelationName,
-}

@@ -28,11 +28,11 @@ pub use constraint::{EndConstraint, OnMissing};
 #[cfg(feature = "bevy_reflect")]
 pub use data::ReflectedData;
 pub use data::{PairContext, PairRefusal};
-pub use error::{RelationPath, TooManyArchetypes, TraitConflict, TraitsError};
+pub use error::{RelationPath, TraitConflict, TraitsError};
 pub use keyed::KeyedRelation;
 pub use name::{EntityName, RelationName};
 pub use policy::{CleanupPolicy, OnInstantiate, OnLastSource, OnSourceDespawn};
-pub use storage::RelationStorage;
+pub use storage::{RelationStorage, TooManyArchetypes};
 pub use text::ParseTraitsError;
 pub use traits::RelationTraits;
 
@@ -90,7 +90,7 @@ use bevy_ecs::{entity::Entity, query::ReadOnlyQueryData, world::World};
 /// | `on_target_despawn = Remove \| Despawn \| Refuse` | [`CleanupPolicy`] when a target goes |
 /// | `on_source_despawn = Keep \| DespawnTarget` | [`OnSourceDespawn`]: what happens to targets when their source goes |
 /// | `on_last_source = Keep \| Despawn` | [`OnLastSource`]: what happens to a target that loses its last source |
-/// | `storage = "Table"` | a component on the sources speeds up reading, see [`RelationStorage`] |
+/// | `storage = "Table"`, `"Fragmenting"` | components on the sources speed up reading, see [`RelationStorage`] |
 /// | `key = Slot`, `key = Self` | at most one pair per source and key, which is the field of this type, or the value: [`KeyedRelation`] |
 /// | `validate = function` | [`Relation::validate`] |
 /// | `component` | the type is a [`Component`](bevy_ecs::component::Component) too, which has no bearing on its pairs; one that derives both and does not say so is refused with `type annotations needed` |
@@ -109,7 +109,7 @@ pub trait Relation: Send + Sync + Sized + 'static {
     #[doc(hidden)]
     type Component: ReadOnlyQueryData + 'static;
 
-    /// Whether it is declared with `storage = "Table"`.
+    /// Whether it is declared with `storage = "Table"` or `"Fragmenting"`.
     #[doc(hidden)]
     const IN_TABLE: bool = false;
 

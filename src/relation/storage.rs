@@ -1,6 +1,6 @@
 //! Where the pairs of a relation are, beside the pair store.
 
-use super::{RelationTraits, traits::merge};
+use super::{RelationName, RelationTraits, traits::merge};
 #[cfg(feature = "bevy_reflect")]
 use bevy_reflect::std_traits::ReflectDefault;
 
@@ -66,6 +66,20 @@ impl RelationStorage {
     /// In so many archetypes at most lie the sources of a relation with [`Fragmenting`](Self::Fragmenting) storage, before it goes on
     /// as one with [`Table`](Self::Table). The archetypes that other components make of them count, too.
     pub const MAX_ARCHETYPES: usize = 1_024;
+}
+
+/// The sources of a relation with `storage = "Fragmenting"` lie in more than
+/// [`MAX_ARCHETYPES`](RelationStorage::MAX_ARCHETYPES) archetypes: it goes on as with `storage = "Table"`. A warning for Bevy's
+/// error handler.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "the sources of `{relation}` lie in more than {} archetypes: its `storage = \"Fragmenting\"` goes on as \"Table\"",
+    RelationStorage::MAX_ARCHETYPES
+)]
+#[non_exhaustive]
+pub struct TooManyArchetypes {
+    /// The relation.
+    pub relation: RelationName,
 }
 
 impl RelationTraits {

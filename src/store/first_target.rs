@@ -296,8 +296,33 @@ impl PairStore {
         !self.tables.stale.is_empty()
     }
 
+    /// Notes that components of sources are being written, and returns the first source. `None` if there is none, or if they were
+    /// being written already.
+    pub(crate) fn start_writing(&mut self) -> Option<StaleSource> {
+        let first = self.next_stale().filter(|_| !self.tables.is_writing)?;
+        self.tables.is_writing = true;
+        Some(first)
+    }
+
+    /// Notes that the component of a source was written, and returns the next source. If there is none, the writing has ended.
+    pub(crate) fn next_to_write(&mut self, written: &StaleSource) -> Option<StaleSource> {
+        self.note_written(written);
+        let next = self.next_stale();
+        if next.is_none() {
+            self.end_writing();
+        }
+        next
+    }
+
+    /// Notes that no components of sources are being written.
+    pub(crate) fn end_writing(&mut self) {
+        let tables = &mut self.tables;
+        tables.stale.append(&mut tables.lost);
+        tables.is_writing = false;
+    }
+
     /// The next source whose component is to be written.
-    pub(crate) fn next_stale(&self) -> Option<StaleSource> {
+    fn next_stale(&self) -> Option<StaleSource> {
         let &(component, source) = self.tables.stale.last()?;
         let owner = self.tables.used.iter().find(|(used, _)| *used == component);
         let target = owner.and_then(|&(_, id)| self.relation(id).first_target(source));
@@ -306,7 +331,7 @@ impl PairStore {
     }
 
     /// Notes that the component of a source was written.
-    pub(crate) fn note_written(&mut self, written: &StaleSource) {
+    fn note_written(&mut self, written: &StaleSource) {
         let tables = &mut self.tables;
         let is_written = |stale: &(TableComponent, Entity)| *stale == (written.component, written.source);
         let Some(place) = tables.stale.iter().rposition(is_written) else { return };
@@ -317,15 +342,6 @@ impl PairStore {
         {
             table.stale -= 1;
         }
-    }
-
-    /// Notes whether the components of stale sources are being written. False if they were already.
-    pub(crate) fn set_writing(&mut self, is_writing: bool) -> bool {
-        let tables = &mut self.tables;
-        if !is_writing {
-            tables.stale.append(&mut tables.lost);
-        }
-        core::mem::replace(&mut tables.is_writing, is_writing) != is_writing
     }
 
     /// A source whose component does not say what its first target is, or an entity that has the component and is no source, for the

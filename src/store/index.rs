@@ -15,6 +15,7 @@ use crate::relation::{CleanupPolicy, RelationTraits};
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{
     change_detection::{CheckChangeTicks, Tick},
+    component::ComponentId,
     entity::Entity,
 };
 use smallvec::SmallVec;
@@ -174,6 +175,24 @@ impl RelationIndex {
     #[inline]
     pub(crate) fn table_component(&self) -> Option<TableComponent> {
         self.table.and_then(TableIndex::current)
+    }
+
+    /// The component that all sources of a target have and nothing else, if there is one and it is up to date.
+    #[inline]
+    pub(crate) fn target_component(&self, target: Entity) -> Option<ComponentId> {
+        self.target_components()?.get(target)
+    }
+
+    /// Whether every target has such a component.
+    #[inline]
+    pub(crate) fn has_target_components(&self) -> bool {
+        self.target_components().is_some()
+    }
+
+    #[inline]
+    fn target_components(&self) -> Option<&TargetComponents> {
+        let components = self.for_targets.as_deref().filter(|components| components.are_used())?;
+        self.table_component().map(|_| components)
     }
 
     /// Whether the sources of a target have an order that says something.

@@ -4,7 +4,7 @@
 //! They are written together with the [component of the first target](super::first_target), and as that are read only while no source
 //! of the relation is stale.
 
-use super::{PairStore, RelationIndex};
+use super::PairStore;
 use crate::id::RelationId;
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -66,24 +66,16 @@ fn holders(archetypes: &Archetypes, component: ComponentId) -> impl Iterator<Ite
     having.flat_map(Archetype::entities).map(ArchetypeEntity::id)
 }
 
-impl RelationIndex {
-    /// The component that all sources of a target have and nothing else, if there is one and it is up to date.
+impl TargetComponents {
+    /// Whether they are used still.
     #[inline]
-    pub(crate) fn target_component(&self, target: Entity) -> Option<ComponentId> {
-        self.target_components()?.of.get(&target).copied()
+    pub(super) fn are_used(&self) -> bool {
+        !self.given_up
     }
 
-    /// Whether every target has such a component.
     #[inline]
-    pub(crate) fn has_target_components(&self) -> bool {
-        self.target_components().is_some()
-    }
-
-    /// The components, if they are up to date.
-    #[inline]
-    fn target_components(&self) -> Option<&TargetComponents> {
-        let components = self.for_targets.as_deref().filter(|components| !components.given_up)?;
-        self.table_component().map(|_| components)
+    pub(super) fn get(&self, target: Entity) -> Option<ComponentId> {
+        self.of.get(&target).copied()
     }
 }
 

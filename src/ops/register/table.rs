@@ -56,22 +56,21 @@ pub(super) fn set_component(world: &mut World, id: RelationId, component: TableC
 
 /// Writes the components of all stale sources. Runs users' code.
 pub(in crate::ops) fn write_stale(world: &mut World) {
-    let has_stale = |store: &&mut PairStore| store.has_stale_sources();
-    let Some(store) = fetch::store_mut(world).filter(has_stale) else { return };
-    if !store.set_writing(true) {
-        // Who does so goes on with these.
-        return;
-    }
+    // If they are being written already, who does so goes on with these.
+    let Some(mut stale) = fetch::store_mut(world).and_then(PairStore::start_writing) else { return };
     let writing = Writing(world);
-    while let Some(stale) = fetch::store(writing.0).and_then(PairStore::next_stale) {
+    loop {
         match stale.fragmenting {
             Some(relation) => fragment::write(writing.0, &stale, relation, on_remove),
             None => stale.component.write(writing.0, stale.source, stale.target),
         }
-        if let Some(store) = fetch::store_mut(writing.0) {
-            store.note_written(&stale);
+        match fetch::store_mut(writing.0).and_then(|store| store.next_to_write(&stale)) {
+            Some(next) => stale = next,
+            None => break,
         }
     }
+    // The writing has ended.
+    core::mem::forget(writing);
 }
 
 /// Stale sources are being written. That ends when this is dropped, also by a panic in a user's observer.
@@ -80,7 +79,7 @@ struct Writing<'w>(&'w mut World);
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
         if let Some(store) = fetch::store_mut(self.0) {
-            store.set_writing(false);
+            store.end_writing();
         }
     }
 }
