@@ -12,7 +12,7 @@ use bevy_relations::{
     expr::{CompiledExpr, FieldId, PairExpr},
     id::Slot,
     prelude::*,
-    relation::{OnInstantiate, Prefab},
+    relation::{OnInstantiate, Prefab, RelationStorage},
 };
 use std::collections::HashMap;
 
@@ -49,6 +49,10 @@ struct Clock;
 
 /// What it is called in a model.
 const WEIGHS: &str = "Weighs";
+
+/// What relations take turns with: no storage changes what is found.
+const STORAGES: [RelationStorage; 3] =
+    [RelationStorage::Store, RelationStorage::Table, RelationStorage::Fragmenting];
 
 /// A world made after a model.
 pub(crate) struct Ours {
@@ -95,6 +99,7 @@ impl Ours {
                 }
                 Kind::Relation => {
                     let traits = if spec.traits.one_of { traits.one_of() } else { traits };
+                    let traits = traits.storage(STORAGES[(node + model.pairs.len()) % 3]);
                     world.spawn_relation("relation", traits).expect("traits of a new relation")
                 }
                 Kind::Component(number) => {

@@ -22,7 +22,7 @@ use crate::{
     queries::Outcome,
 };
 use bevy_ecs::{entity::Entity, hierarchy::ChildOf, world::World};
-use bevy_relations::prelude::*;
+use bevy_relations::{prelude::*, relation::RelationStorage};
 use std::{fmt, iter};
 
 /// What is declared about a relation.
@@ -267,6 +267,8 @@ impl Both {
             traits = declare(traits);
             self.flecs.add(id, id_of_trait);
         }
+        let storages = [RelationStorage::Store, RelationStorage::Table, RelationStorage::Fragmenting];
+        traits = traits.storage(storages[self.entities.len() % 3]);
         if let Some(with) = rules.with {
             let (other, other_id) = self.entities[with];
             traits = traits.with_id(other);

@@ -192,7 +192,9 @@ impl Run {
         add(spec.ordered, RelationTraits::ordered);
         add(spec.is_final, RelationTraits::is_final);
         add(spec.one_of, RelationTraits::one_of);
-        add(spec.table, |traits| traits.storage(RelationStorage::Table));
+        let fragments = self.reference.rels.len().is_multiple_of(2);
+        add(spec.table && !fragments, |traits| traits.storage(RelationStorage::Table));
+        add(spec.table && fragments, |traits| traits.storage(RelationStorage::Fragmenting));
         add(spec.data && !spec.default, RelationTraits::data::<u32>);
         add(spec.data && spec.default, RelationTraits::data_or_default::<u32>);
         match spec.with {
