@@ -261,14 +261,15 @@ pub(crate) fn remove_typed<R: Relation>(world: &mut World, source: Entity, targe
     let Some(store) = fetch::store_mut(world) else { return false };
     let Some(relation) = store.registry().of_type::<R>() else { return false };
     let pair = StoredPair { source, relation, target };
-    if R::IN_TABLE
-        && let Some(removed) = PairWriter::new(store).try_remove_in_table(pair)
-    {
+    let mut writer = PairWriter::new(store);
+    if R::IN_TABLE {
+        let Some(removed) = writer.try_remove_in_table(pair) else {
+            return remove_stored(world, pair, Removal::REMOVED);
+        };
         write_stale(world);
         return removed;
     }
-    let Some(store) = fetch::store_mut(world) else { return false };
-    match PairWriter::new(store).try_remove(pair) {
+    match writer.try_remove(pair) {
         Some(removed) => removed,
         None => remove_stored(world, pair, Removal::REMOVED),
     }

@@ -107,7 +107,7 @@ impl<'s> PairWriter<'s> {
 
     /// Removes a pair on that path. Returns whether it was there; `None` if the relation does not have it.
     #[inline]
-    pub(in crate::ops) fn try_remove_in_table(mut self, pair: StoredPair) -> Option<bool> {
+    pub(in crate::ops) fn try_remove_in_table(&mut self, pair: StoredPair) -> Option<bool> {
         let affected = Affected::Target(pair.target);
         let index = self.fast_index(pair.relation, FastPathFlags::REMOVE_IN_TABLE, affected)?;
         let was_there = index.unlink(pair.source, pair.target).is_some();
