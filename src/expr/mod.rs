@@ -30,12 +30,17 @@ mod plan;
 mod result;
 mod text;
 
+#[cfg(feature = "bevy_reflect")]
+pub(crate) use bind::MemberAtom;
 #[cfg(feature = "remote")]
 pub(crate) use bind::NamedElement;
 pub(crate) use bind::{
     Atom, AtomId, BindContext, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm,
-    BoundTraversal, ChainSource, Condition, Item, OrChain, PairAtom, Var, VarSet, bind,
+    BoundTraversal, ChainSource, Condition, Item, KeyedAtom, OrChain, PairAtom, ValueAtom, ValueHolder, Var,
+    VarSet, bind,
 };
+#[cfg(feature = "bevy_reflect")]
+pub(crate) use eval::FieldSteps;
 pub(crate) use eval::{Datum, ExprNames, Special, View, WorldAccess};
 pub(crate) use exec::{Batch, Executor, Output};
 pub(crate) use param::ExprQueryState;

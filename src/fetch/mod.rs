@@ -22,6 +22,7 @@ mod rights;
 mod rows;
 mod shared;
 mod slices;
+mod ticks;
 mod writer;
 
 pub(crate) use ahead::{Ahead, prefetch};
@@ -31,11 +32,12 @@ pub(crate) use cursor::{CursorFetch, FetchCursor};
 pub(crate) use cursor_set::CursorSet;
 pub(crate) use cursor_state::CursorState;
 #[cfg(feature = "bevy_reflect")]
-pub(crate) use reflected::{KnownTicks, ReflectCursor};
+pub(crate) use reflected::ReflectCursor;
 pub(crate) use rights::ReadRights;
 pub(crate) use rows::{RowHint, StorageEntities, StorageRows, has_column, table_entities, table_row};
 pub use shared::SharedData;
 pub(crate) use slices::table_slice;
+pub(crate) use ticks::{KnownTicks, TickCursor};
 pub(crate) use writer::{LentWriter, Writer};
 
 use crate::{

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "bevy_reflect")]
 use super::reflected::ReflectCursor;
-use super::{changed::for_each_changed_of, slices::read_slice};
+use super::{TickCursor, changed::for_each_changed_of, slices::read_slice};
 use bevy_ecs::{
     change_detection::Tick,
     component::{Component, ComponentId},
@@ -42,6 +42,15 @@ impl<'w, 's> ReadRights<'w, 's> {
         // SAFETY: the component is one that may be read for as long as `self` is borrowed, as `new` was promised. Test:
         // `a_system_compares_what_it_has_declared`.
         unsafe { ReflectCursor::new(self.world, component, type_of) }
+    }
+
+    /// `None` also if the component must not be read.
+    pub(crate) fn ticks(&self, component: ComponentId) -> Option<TickCursor<'_>> {
+        if !self.access.has_read(component) {
+            return None;
+        }
+        // SAFETY: as in `cursor`. Test: `the_rows_of_live_expressions_are_those_of_a_run_from_scratch`.
+        unsafe { TickCursor::new(self.world, component) }
     }
 
     /// Calls a function with each entity, also with those that are disabled, of which a component was inserted or written

@@ -3,6 +3,7 @@
 use super::{
     feed::{self, Feed},
     outline::{Group, Outline, Part, Subject, WalkStep, Watch},
+    written::{Members, ValueReader, WrittenReader},
 };
 use crate::{
     expr::View,
@@ -11,8 +12,8 @@ use crate::{
     store::{BitSet, Change, Cursor, Journal, RelationIndex},
     traverse::Direction,
 };
-use alloc::vec::Vec;
-use bevy_ecs::{entity::Entity, world::World};
+use alloc::{boxed::Box, vec::Vec};
+use bevy_ecs::{component::ComponentId, entity::Entity, world::World};
 use bevy_platform::{
     collections::{HashMap, HashSet},
     sync::Arc,
@@ -30,6 +31,8 @@ enum Facts {
     Pairs(RelationId),
     Tags,
     Component(Arc<Feed>),
+    Written(Box<WrittenReader>),
+    Values(ValueReader),
 }
 
 /// Facts with those who want to know of them.
@@ -126,6 +129,21 @@ impl Changes {
                     }
                 }
                 Subject::Component(component) => add(Facts::Component(feed::feed(world, component)), watches),
+                Subject::Written(component) => {
+                    let reader = WrittenReader::new(component, members_of(outline, component));
+                    add(Facts::Written(Box::new(reader)), watches);
+                }
+                Subject::Values(relation, values) => {
+                    if let Some(store) = fetch::store_mut(world)
+                        && let Some(id) = store.registry().of_entity(relation)
+                    {
+                        let column = store.registry().columns().find(|column| column.value_type() == values);
+                        let journal = store.keep_journal(id);
+                        journal.keep_longer();
+                        journal.tell_values();
+                        add(Facts::Values(ValueReader::new(id, column)), watches);
+                    }
+                }
                 Subject::Tag(_) => {}
             }
         }
@@ -144,18 +162,36 @@ impl Changes {
     pub(super) fn are_told(&self, view: &View<'_>) -> bool {
         self.readers.iter().all(|reader| match &reader.facts {
             Facts::Component(feed) => feed.is_told_in(view),
-            Facts::Pairs(_) | Facts::Tags => true,
+            _ => true,
         })
     }
 
     /// Passes over all that has changed so far.
     pub(super) fn skip(&mut self, view: &View<'_>) {
         for reader in &mut self.readers {
-            reader.cursor = match &reader.facts {
+            reader.cursor = match &mut reader.facts {
                 Facts::Component(feed) => feed.cursor(),
-                facts => index_of(view, facts).journal().map_or_else(Cursor::default, Journal::cursor),
+                Facts::Pairs(_) | Facts::Tags => {
+                    let journal = index_of(view, &reader.facts).journal();
+                    journal.map_or_else(Cursor::default, Journal::cursor)
+                }
+                Facts::Written(written) => {
+                    written.read(view.access, view.store, |_| {});
+                    continue;
+                }
+                Facts::Values(values) => {
+                    values.read(view.access, view.store, |_, _| {});
+                    continue;
+                }
             };
         }
+    }
+
+    /// Whether something is found by the ticks at which it was written.
+    pub(super) fn compare_ticks(&self) -> bool {
+        self.readers
+            .iter()
+            .any(|reader| !matches!(reader.facts, Facts::Pairs(_) | Facts::Tags | Facts::Component(_)))
     }
 
     /// Collects the seeds of all that has changed. False if everything has to be run again: because it is not known
@@ -175,7 +211,17 @@ impl Changes {
                     }
                 }
             };
-            match &reader.facts {
+            match &mut reader.facts {
+                Facts::Written(written) => {
+                    let count = written.read(view.access, view.store, |entity| note((entity, entity), None));
+                    let Some(count) = count else { return false };
+                    size += count;
+                }
+                Facts::Values(values) => {
+                    if !values.read(view.access, view.store, |source, target| note((source, target), None)) {
+                        return false;
+                    }
+                }
                 Facts::Component(feed) => {
                     if !feed.read(view.archetypes, &mut reader.cursor, |entity| note((entity, entity), None))
                     {
@@ -183,8 +229,8 @@ impl Changes {
                     }
                     size += feed.holders();
                 }
-                facts => {
-                    let index = index_of(view, facts);
+                Facts::Pairs(_) | Facts::Tags => {
+                    let index = index_of(view, &reader.facts);
                     let Some(journal) = index.journal() else { return false };
                     let Some(changes) = journal.since(reader.cursor) else { return false };
                     changes
@@ -204,10 +250,21 @@ impl Changes {
     }
 }
 
+/// The fields of a component that hold entities.
+#[cfg(feature = "bevy_reflect")]
+fn members_of(outline: &Outline, component: ComponentId) -> Members {
+    Members::of(outline.members.iter().filter(|member| member.component == component))
+}
+
+#[cfg(not(feature = "bevy_reflect"))]
+fn members_of(_: &Outline, _: ComponentId) -> Members {
+    Members
+}
+
 fn index_of<'w>(view: &View<'w>, facts: &Facts) -> &'w RelationIndex {
     match facts {
         Facts::Pairs(id) => view.index(*id),
-        Facts::Tags | Facts::Component(_) => view.tags(),
+        _ => view.tags(),
     }
 }
 

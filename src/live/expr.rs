@@ -111,7 +111,8 @@ pub(super) fn follow(world: &mut World, following: &Mutex<Following>) {
 /// An expression whose rows are kept, and brought up to date by what changed.
 ///
 /// [`update`](Self::update) is asked for when the rows are to be right; in between they stay as they were. What changes
-/// is known from the pairs themselves and from observers of the components that the expression names. If the pairs or
+/// is known from the pairs themselves and from observers of the components that the expression names; what is written in place, fields and
+/// names, is found by its change ticks, which takes a comparison for each entity with the component. If the pairs or
 /// components of a few entities have changed, only the rows that depend on them are found anew. Some expressions are
 /// run again as a whole at each update; [`explain`](Self::explain) says which terms are the reason.
 ///
@@ -226,9 +227,15 @@ impl LiveExpr {
         self.ran_whole = false;
         if !self.is_followed(WorldAccess::World(world)) {
             self.start(world)?;
-            return self.run_whole(WorldAccess::World(world));
+            self.run_whole(WorldAccess::World(world))?;
+        } else {
+            self.replace_or_run(WorldAccess::World(world))?;
         }
-        self.replace_or_run(WorldAccess::World(world))
+        if self.known.as_ref().is_some_and(|known| known.changes.compare_ticks()) {
+            // What is written from now on is newer.
+            world.increment_change_tick();
+        }
+        Ok(())
     }
 
     /// [`update`](Self::update) by a system, for which nothing new can be noted. If what changed is not noted, all is run

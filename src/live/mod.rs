@@ -25,6 +25,7 @@ mod premise;
 mod propagate;
 mod rollup;
 mod updates;
+mod written;
 
 pub use crate::system_param::{AnyPairDeltas, DeltaGap, PairDelta, PairDeltaKind, PairDeltas};
 pub use events::{RowEntered, RowEventError, RowLeft, WorldRowEventExt};

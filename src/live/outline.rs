@@ -12,17 +12,24 @@
 //!   changed place is reached *now*. A way that lost a pair still leads from its start to the source of the first pair
 //!   that it lost.
 
+mod fields;
+
+#[cfg(feature = "bevy_reflect")]
+use super::written::MemberField;
 use crate::{
     expr::{
         Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm, BoundTraversal,
         ChainSource, Condition, Item, OrChain, PairAtom, Var, VarSet, View, hidden, seedable,
     },
-    relation::{CHILD_OF, IS_A},
+    relation::IS_A,
     traverse::Direction,
 };
 use alloc::{string::String, vec::Vec};
 use bevy_ecs::{component::ComponentId, entity::Entity};
-use core::fmt::{self, Write};
+use core::{
+    any::TypeId,
+    fmt::{self, Write},
+};
 use smallvec::{SmallVec, smallvec};
 
 /// What a fact is about.
@@ -31,6 +38,10 @@ pub(super) enum Subject {
     Pairs(Entity),
     Tag(Entity),
     Component(ComponentId),
+    /// Values of the component, or what it holds.
+    Written(ComponentId),
+    /// What pairs of a relation carry, of a type.
+    Values(Entity, TypeId),
 }
 
 /// Part of a fact.
@@ -88,7 +99,6 @@ impl Group {
 pub(super) enum Reason {
     AnyComponent,
     Values,
-    Key,
     List,
     Names,
     Children,
@@ -101,11 +111,10 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::AnyComponent => "of no component in particular, Bevy tells nothing",
-            Self::Values => "fields are written in place, of which nothing tells",
-            Self::Key => "keys are part of values, of which nothing tells",
+            Self::Values => "nothing tells of what is written to its fields",
             Self::List => "it is about all components of another entity",
-            Self::Names => "names and paths are looked up",
-            Self::Children => "it depends on the order of `Children`, which is written in place",
+            Self::Names => "no entity has had a name yet",
+            Self::Children => "no entity has had children yet",
             Self::Everything => "it looks at every entity, and Bevy does not tell of empty ones",
             Self::Depth => "rows are in order of depth",
             Self::NotNoted => {
@@ -124,6 +133,9 @@ pub(super) struct Outline {
     pub(super) reasons: Vec<(Option<u16>, Reason)>,
     /// Which watches are those of a field.
     pub(super) fields: Vec<(Option<u16>, usize)>,
+    /// Fields that hold entities.
+    #[cfg(feature = "bevy_reflect")]
+    pub(super) members: Vec<MemberField>,
 }
 
 /// A part of a term, and what it has to be.
@@ -290,19 +302,24 @@ impl Analysis<'_, '_> {
 
     /// `seeds` are the variables of which a fact may name the value.
     fn term(&mut self, term: &BoundTerm, seeds: &VarSet) {
-        let reason = match &term.condition {
-            Condition::Match(atom) => return self.atom(term.field, atom, seeds),
-            Condition::Always => return,
-            Condition::Equal { right, .. } => match right {
-                BoundComparand::Path(_) | BoundComparand::Part(_) => Reason::Names,
-                _ => return,
+        let field = term.field;
+        match &term.condition {
+            Condition::Match(atom) => self.atom(field, atom, seeds),
+            Condition::Always => {}
+            &Condition::Equal { left, ref right, .. } => match right {
+                BoundComparand::Path(_) => self.path(field, None, seeds),
+                BoundComparand::Part(_) => self.name(field, left, seeds),
+                _ => {}
             },
-            Condition::Child { .. } => Reason::Names,
-            Condition::List { .. } => Reason::List,
-            Condition::Member(_) | Condition::Value(_) => Reason::Values,
-            Condition::Keyed(_) => Reason::Key,
-        };
-        self.give_up(term.field, reason);
+            Condition::Child { parent, .. } => self.path(field, Some(*parent), seeds),
+            Condition::List { .. } => self.give_up(field, Reason::List),
+            #[cfg(feature = "bevy_reflect")]
+            Condition::Member(member) => self.member(field, member, seeds),
+            #[cfg(not(feature = "bevy_reflect"))]
+            Condition::Member(_) => self.give_up(field, Reason::Values),
+            Condition::Value(value) => self.value(field, value, seeds),
+            Condition::Keyed(keyed) => self.keyed(field, keyed, seeds),
+        }
     }
 
     fn end(&self, element: BoundElement, seeds: &VarSet) -> End {
@@ -365,15 +382,7 @@ impl Analysis<'_, '_> {
         walks
     }
 
-    fn depends_on_children(&self, walk: Option<BoundTraversal>) -> bool {
-        let child_of = self.view.store.registry().entry(CHILD_OF).entity;
-        walk.is_some_and(|walk| walk.down && walk.relation == child_of)
-    }
-
     fn atom(&mut self, field: Option<u16>, atom: &Atom, seeds: &VarSet) {
-        if self.depends_on_children(atom.traversal) {
-            return self.give_up(field, Reason::Children);
-        }
         let source = self.end(atom.source, seeds);
         let walks = self.walks(atom);
         let with_subtypes = |of: Entity| -> SmallVec<[Entity; 4]> {
@@ -405,16 +414,16 @@ impl Analysis<'_, '_> {
     /// What changes where a source finds a holder.
     fn ways(&mut self, field: Option<u16>, walks: &[WalkStep], source: &End) {
         for (at, &WalkStep { relation, direction, .. }) in walks.iter().enumerate() {
-            let subject = (Subject::Pairs(relation), direction == Direction::Targets);
+            let is_down = direction == Direction::Targets;
             let steps = SmallVec::from_slice(&walks[at..]);
-            self.watch(field, subject, steps, &[(source.clone(), Part::Reached)]);
+            self.watch(field, (Subject::Pairs(relation), is_down), steps, &[(source.clone(), Part::Reached)]);
+            if is_down {
+                self.order_of_children(field, relation, &walks[at..], source);
+            }
         }
     }
 
     fn pair(&mut self, field: Option<u16>, atom: &Atom, pair: PairAtom, seeds: &VarSet) {
-        if self.depends_on_children(pair.target_traversal) {
-            return self.give_up(field, Reason::Children);
-        }
         let known = |element: BoundElement| match element {
             BoundElement::Var(var) => self.sure.contains(var),
             BoundElement::Any => false,

@@ -320,6 +320,10 @@ impl<T: Send + Sync + 'static, V: ValueOps<T>> ErasedColumn for TypedColumn<T, V
         resource.get::<PairData<T>>()?.changed(row)
     }
 
+    fn lent_in(&self, resource: &FilteredEntityRef<'_, '_>) -> Option<u64> {
+        Some(resource.get::<PairData<T>>()?.lent())
+    }
+
     fn resource(&self, components: &Components) -> Option<ComponentId> {
         components.component_id::<PairData<T>>()
     }

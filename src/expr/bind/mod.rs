@@ -31,7 +31,8 @@ pub(crate) use query::{
     Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm, BoundTraversal,
     ChainSource, Condition, Item, OrChain, PairAtom,
 };
-pub(super) use query::{CascadeOrder, KeyedAtom, ListMode, MemberAtom, ValueAtom, ValueHolder};
+pub(super) use query::{CascadeOrder, ListMode};
+pub(crate) use query::{KeyedAtom, MemberAtom, ValueAtom, ValueHolder};
 #[cfg(feature = "bevy_reflect")]
 pub(super) use reflected::{Field, fields_of};
 #[cfg(feature = "bevy_reflect")]

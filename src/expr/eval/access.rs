@@ -9,10 +9,10 @@ use super::names::ExprNames;
 #[cfg(feature = "bevy_reflect")]
 use crate::fetch::ReflectCursor;
 use crate::{
-    fetch::{self, ReadRights},
+    fetch::{self, ReadRights, TickCursor},
     names::{LookupError, NamePaths, WorldNameExt},
     relation::{ColumnRef, EntityName},
-    store::{PairData, PairStore},
+    store::{PairData, PairStore, RelationIndex},
     world::WorldPairExt,
 };
 #[cfg(feature = "bevy_reflect")]
@@ -123,7 +123,6 @@ impl<'w> WorldAccess<'w> {
 
     /// Whatever is written from now on has at least this change tick. For a system that is the tick of its run, which
     /// another of its parameters may write with.
-    #[cfg(feature = "bevy_reflect")]
     pub(crate) fn write_tick(self) -> Tick {
         match self {
             Self::World(world) => world.read_change_tick(),
@@ -141,6 +140,14 @@ impl<'w> WorldAccess<'w> {
         match self {
             Self::World(world) => ReflectCursor::of_world(world, component, type_of),
             Self::Declared(declared) => declared.rights.cursor(component, type_of),
+        }
+    }
+
+    /// The change ticks of a component. `None` also if a system has not declared that it reads it.
+    pub(crate) fn ticks(self, component: ComponentId) -> Option<TickCursor<'w>> {
+        match self {
+            Self::World(world) => TickCursor::of_world(world, component),
+            Self::Declared(declared) => declared.rights.ticks(component),
         }
     }
 
@@ -243,8 +250,7 @@ impl<'w> WorldAccess<'w> {
         let id = store.registry().of_entity(relation)?;
         let column = store.column_of(id, source, target)?;
         let row = store.relation(id).row(source, target)?;
-        let values = self.entity(self.resource_entity(column.resource(self.components())?)?)?;
-        column.changed_in(&values, row)
+        column.changed_in(&self.values(column)?, row)
     }
 
     /// [`get`](Self::get) by reflection.
@@ -304,14 +310,39 @@ impl<'w> WorldAccess<'w> {
         self.get::<PairData<V>>(column)?.get(row)
     }
 
+    /// The resource with the values in a column. `None` also if a system has not declared that it reads them.
+    fn values(self, column: ColumnRef) -> Option<FilteredEntityRef<'w, 'w>> {
+        self.entity(self.resource_entity(column.resource(self.components())?)?)
+    }
+
+    /// How often values in a column were lent to be written in place. `None` also if a system has not declared that it
+    /// reads them.
+    pub(crate) fn values_lent(self, column: ColumnRef) -> Option<u64> {
+        column.lent_in(&self.values(column)?)
+    }
+
+    /// Calls a function with each pair of a relation of which the value in a column was written between two ticks.
+    ///
+    /// # Complexity
+    /// O(pairs).
+    pub(crate) fn for_each_written(
+        self,
+        index: &RelationIndex,
+        column: ColumnRef,
+        (since, now): (Tick, Tick),
+        mut each: impl FnMut(Entity, Entity),
+    ) {
+        let Some(values) = self.values(column) else { return };
+        let is_new = |row| column.changed_in(&values, row).is_some_and(|tick| tick.is_newer_than(since, now));
+        let written = index.rows().filter(|&(_, _, row)| is_new(row));
+        written.for_each(|(source, target, _)| each(source, target));
+    }
+
     /// Reads the values in a column. `None` also if a system has not declared that it reads them.
     pub(crate) fn column(self, column: ColumnRef) -> Option<ColumnValues<'w>> {
         match self {
             Self::World(world) => Some(ColumnValues::World(column, world)),
-            Self::Declared(_) => {
-                let resource = self.resource_entity(column.resource(self.components())?)?;
-                Some(ColumnValues::Declared(column, self.entity(resource)?))
-            }
+            Self::Declared(_) => Some(ColumnValues::Declared(column, self.values(column)?)),
         }
     }
 
@@ -344,10 +375,7 @@ impl<'w> WorldAccess<'w> {
         let row = store.relation(id).row(source, target)?;
         match self {
             Self::World(world) => Some(column.get(world, row)?),
-            Self::Declared(_) => {
-                let values = self.entity(self.resource_entity(column.resource(self.components())?)?)?;
-                Some(column.get_in(&values, row)?)
-            }
+            Self::Declared(_) => Some(column.get_in(&self.values(column)?, row)?),
         }
     }
 

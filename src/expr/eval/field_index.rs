@@ -157,7 +157,7 @@ impl FieldIndex {
         if after.is_none() {
             (entries.ordered, entries.keys) = Default::default();
         }
-        let (changes, mut ticks) = (*cursor, core::mem::take(&mut entries.ticks));
+        let (changes, mut ticks) = (cursor.ticks(), core::mem::take(&mut entries.ticks));
         let len = changes.for_each_changed(after, &mut ticks, |entity| {
             let value = cursor.get(entity).and_then(|value| self.steps.find(value.as_partial_reflect()));
             entries.set(entity, value.and_then(|field| (self.key_of)(field)));

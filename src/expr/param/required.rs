@@ -18,7 +18,8 @@ use alloc::{
     vec::Vec,
 };
 use bevy_ecs::{
-    component::{ComponentId, Components},
+    component::{Component, ComponentId, Components},
+    hierarchy::Children,
     name::Name,
     query::{Access, AccessConflicts},
 };
@@ -155,13 +156,18 @@ impl Collector<'_> {
             }
             Condition::Equal { right: BoundComparand::Path(_), .. } | Condition::Child { .. } => {
                 self.required.names = true;
+                self.read::<Name>();
+                self.read::<Children>();
             }
-            Condition::Equal { right: BoundComparand::Part(_), .. } => {
-                let name = self.access.components().component_id::<Name>();
-                name.into_iter().for_each(|name| self.required.elsewhere.add_read(name));
-            }
+            Condition::Equal { right: BoundComparand::Part(_), .. } => self.read::<Name>(),
             Condition::Equal { .. } | Condition::Always | Condition::List { .. } => {}
         }
+    }
+
+    /// Rows that are kept follow when it was written.
+    fn read<C: Component>(&mut self) {
+        let component = self.access.components().component_id::<C>();
+        component.into_iter().for_each(|component| self.required.elsewhere.add_read(component));
     }
 
     /// What a comparison of a field reads.
@@ -180,12 +186,16 @@ impl Collector<'_> {
             .is_some_and(|walk| walk.down && self.is_child_of(BoundElement::Entity(walk.relation)))
         {
             self.required.children = true;
+            self.read::<Children>();
         }
         match atom.id {
             AtomId::Component(component) => self.value(component, access, own),
             AtomId::Pair(pair) => {
                 let walks_down = pair.target_traversal.is_some_and(|walk| walk.down);
                 self.required.children |= walks_down || self.is_child_of(pair.relation);
+                if walks_down {
+                    self.read::<Children>();
+                }
                 let column = self.column(&pair).filter(|_| access != FieldAccess::None);
                 // Rows give the values of pairs to be read.
                 column.into_iter().for_each(|column| self.required.elsewhere.add_read(column));

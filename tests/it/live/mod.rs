@@ -2,6 +2,7 @@
 
 mod changes;
 mod events;
+mod fields;
 mod model;
 mod monitors;
 mod named;

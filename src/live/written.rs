@@ -1,0 +1,260 @@
+//! Of which entities a component was written, and of which pairs a value.
+//!
+//! Nothing tells of what is written in place. It is found by its change ticks, with every read.
+
+use crate::{expr::WorldAccess, fetch::KnownTicks, id::RelationId, relation::ColumnRef, store::PairStore};
+#[cfg(feature = "bevy_reflect")]
+pub(super) use members::{MemberField, Members};
+#[cfg(not(feature = "bevy_reflect"))]
+pub(super) use unknown::Members;
+
+use bevy_ecs::{change_detection::Tick, component::ComponentId, entity::Entity};
+
+/// Finds the entities of which a component was written.
+pub(super) struct WrittenReader {
+    component: ComponentId,
+    members: Members,
+    /// What was written at this tick or before is known. `None` if nothing is.
+    after: Option<Tick>,
+    /// The ticks that were read.
+    ticks: KnownTicks,
+    tick_checks: u32,
+}
+
+impl WrittenReader {
+    pub(super) fn new(component: ComponentId, members: Members) -> Self {
+        Self { component, members, after: None, ticks: KnownTicks::default(), tick_checks: 0 }
+    }
+
+    /// Calls a function with each entity of which the component was inserted or written since the last read, or of which
+    /// a field holds an entity that has died since, or has come to life. Returns how many entities have the component;
+    /// `None` if that cannot be found out.
+    ///
+    /// # Complexity
+    /// O(entities with the component).
+    pub(super) fn read(
+        &mut self,
+        access: WorldAccess<'_>,
+        store: &PairStore,
+        mut each: impl FnMut(Entity),
+    ) -> Option<usize> {
+        let ticks = access.ticks(self.component)?;
+        let checks = store.tick_checks();
+        // Should a panic come between, everything is read anew; and so it is if ticks cannot be compared any more.
+        let after = self.after.take().filter(|_| checks.wrapping_sub(self.tick_checks) <= 1);
+        let mut members = self.members.start(access, self.component, after.is_none());
+        let count = ticks.for_each_changed(after, &mut self.ticks, |entity| {
+            members.take(entity);
+            each(entity);
+        });
+        members.finish(count, each);
+        self.tick_checks = checks;
+        // Whatever is written later has at least the tick of now.
+        self.after = Some(before(access.write_tick()));
+        Some(count)
+    }
+}
+
+/// Finds the pairs of a relation of which the value was written in place.
+pub(super) struct ValueReader {
+    relation: RelationId,
+    /// `None` if there is none for the type of the values yet.
+    column: Option<ColumnRef>,
+    /// How often values had been lent to be written.
+    lent: u64,
+    after: Option<Tick>,
+    tick_checks: u32,
+}
+
+impl ValueReader {
+    pub(super) fn new(relation: RelationId, column: Option<ColumnRef>) -> Self {
+        Self { relation, column, lent: 0, after: None, tick_checks: 0 }
+    }
+
+    /// Calls a function with each pair of which the value was written in place since the last read, and some others.
+    /// False if that is not known.
+    ///
+    /// # Complexity
+    /// O(1), unless values were lent to be written: then O(pairs).
+    pub(super) fn read(
+        &mut self,
+        access: WorldAccess<'_>,
+        store: &PairStore,
+        each: impl FnMut(Entity, Entity),
+    ) -> bool {
+        let (now, checks) = (access.write_tick(), store.tick_checks());
+        let after = self.after.take().filter(|_| checks.wrapping_sub(self.tick_checks) <= 1);
+        (self.after, self.tick_checks) = (Some(before(now)), checks);
+        let Some((column, lent)) = self.column.and_then(|column| Some((column, access.values_lent(column)?)))
+        else {
+            return false;
+        };
+        let were_lent = core::mem::replace(&mut self.lent, lent) != lent;
+        if let Some(after) = after.filter(|_| were_lent) {
+            access.for_each_written(store.relation(self.relation), column, (after, now), each);
+        }
+        after.is_some()
+    }
+}
+
+/// The tick before.
+fn before(tick: Tick) -> Tick {
+    Tick::new(tick.get().wrapping_sub(1))
+}
+
+#[cfg(feature = "bevy_reflect")]
+mod members {
+    use crate::{
+        expr::{FieldSteps, WorldAccess},
+        fetch::ReflectCursor,
+    };
+    use alloc::{boxed::Box, vec::Vec};
+    use bevy_ecs::{
+        component::ComponentId,
+        entity::{Entity, EntityHashMap},
+    };
+    use bevy_reflect::{ReflectFromPtr, TypeInfo};
+
+    /// Entities that are kept though they may have lost the component, beside as many as have it.
+    const MAX_GONE: usize = 64;
+
+    /// A field that holds an entity.
+    #[derive(Clone)]
+    pub(in crate::live) struct MemberField {
+        pub(in crate::live) component: ComponentId,
+        pub(in crate::live) path: Box<str>,
+        type_of: ReflectFromPtr,
+        info: &'static TypeInfo,
+    }
+
+    impl MemberField {
+        /// `None` if it cannot be read.
+        pub(in crate::live) fn new(
+            access: WorldAccess<'_>,
+            component: ComponentId,
+            path: &str,
+        ) -> Option<Self> {
+            let type_id = access.components().get_info(component)?.type_id()?;
+            let types = access.types()?.read();
+            let registration = types.get(type_id)?;
+            let (type_of, info) = (registration.data::<ReflectFromPtr>()?.clone(), registration.type_info());
+            FieldSteps::new(path, info).map(|_| Self { component, path: path.into(), type_of, info })
+        }
+    }
+
+    /// What a field held, and whether that was alive.
+    #[derive(Clone, Copy)]
+    struct Held {
+        entity: Entity,
+        is_alive: bool,
+    }
+
+    /// A field with what it holds on each entity.
+    struct Member {
+        steps: FieldSteps,
+        held: EntityHashMap<Held>,
+    }
+
+    /// Fields that hold entities. Rows depend on whether those are alive, of which nothing tells.
+    #[derive(Default)]
+    pub(in crate::live) struct Members {
+        type_of: Option<ReflectFromPtr>,
+        all: Vec<Member>,
+    }
+
+    impl Members {
+        /// Those of one component.
+        pub(in crate::live) fn of<'a>(fields: impl Iterator<Item = &'a MemberField>) -> Self {
+            let mut members = Self::default();
+            for field in fields {
+                members.type_of.get_or_insert_with(|| field.type_of.clone());
+                let steps = FieldSteps::new(&field.path, field.info);
+                members.all.extend(steps.map(|steps| Member { steps, held: EntityHashMap::default() }));
+            }
+            members
+        }
+
+        /// Starts to read what has changed, or everything anew.
+        pub(super) fn start<'a>(
+            &'a mut self,
+            access: WorldAccess<'a>,
+            component: ComponentId,
+            anew: bool,
+        ) -> MemberReader<'a> {
+            let cursor = self.type_of.as_ref().and_then(|type_of| access.cursor(component, type_of));
+            if anew {
+                self.all.iter_mut().for_each(|member| member.held.clear());
+            }
+            MemberReader { access, cursor, all: &mut self.all }
+        }
+    }
+
+    /// Reads the fields of one entity after the other.
+    pub(super) struct MemberReader<'a> {
+        access: WorldAccess<'a>,
+        cursor: Option<ReflectCursor<'a>>,
+        all: &'a mut [Member],
+    }
+
+    impl MemberReader<'_> {
+        fn is_alive(access: WorldAccess<'_>, entity: Entity) -> bool {
+            access.entities().contains_spawned(entity)
+        }
+
+        /// Takes what the fields of an entity hold now.
+        pub(super) fn take(&mut self, source: Entity) {
+            let Some(cursor) = &mut self.cursor else { return };
+            for Member { steps, held } in &mut *self.all {
+                let field = cursor.get(source).and_then(|value| steps.find(value.as_partial_reflect()));
+                let entity = field.and_then(|field| match field.try_downcast_ref::<Entity>() {
+                    Some(entity) => Some(*entity),
+                    None => *field.try_downcast_ref::<Option<Entity>>()?,
+                });
+                match entity {
+                    Some(entity) => {
+                        let is_alive = Self::is_alive(self.access, entity);
+                        held.insert(source, Held { entity, is_alive });
+                    }
+                    None => _ = held.remove(&source),
+                }
+            }
+        }
+
+        /// Calls a function with those of which a field holds an entity that has died or has come to life. So many
+        /// entities have the component.
+        pub(super) fn finish(self, count: usize, mut each: impl FnMut(Entity)) {
+            let Some(mut cursor) = self.cursor else { return };
+            for Member { held, .. } in self.all {
+                if held.len() > 2 * count + MAX_GONE {
+                    held.retain(|&source, _| cursor.get(source).is_some());
+                }
+                for (&source, held) in held {
+                    let is_alive = Self::is_alive(self.access, held.entity);
+                    if is_alive != core::mem::replace(&mut held.is_alive, is_alive) {
+                        each(source);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(not(feature = "bevy_reflect"))]
+mod unknown {
+    use crate::expr::WorldAccess;
+    use bevy_ecs::{component::ComponentId, entity::Entity};
+
+    /// Without reflection no field holds an entity.
+    #[derive(Clone, Copy, Default)]
+    pub(in crate::live) struct Members;
+
+    impl Members {
+        pub(super) fn start(self, _: WorldAccess<'_>, _: ComponentId, _: bool) -> Self {
+            self
+        }
+
+        pub(super) fn take(self, _: Entity) {}
+
+        pub(super) fn finish(self, _: usize, _: impl FnMut(Entity)) {}
+    }
+}
