@@ -161,8 +161,7 @@ impl<'w> WrittenColumn<'w> {
         table == self.table && self.entities.get(row) == Some(&entity)
     }
 
-    /// Goes to the table of an entity, and returns its row. Apart, so that the rest is short enough to be inlined.
-    #[inline(never)]
+    /// Goes to the table of an entity, and returns its row.
     fn find(&mut self, world: UnsafeWorldCell<'w>, entity: Entity) -> Option<TableRow> {
         let location = world.entities().get_spawned(entity).ok()?;
         if self.table != location.table_id {

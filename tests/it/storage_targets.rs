@@ -433,6 +433,13 @@ fn a_batch_leaves_no_source_unwritten_whatever_is_refused() {
         teams.iter().for_each(|&team| compare::<TeamOf>(&mut world, "TeamOf", team));
         world.check_pairs().unwrap();
     }
+    let some: Vec<_> =
+        ships.iter().enumerate().filter(|(number, _)| number % 3 == 0).map(|(_, &ship)| ship).collect();
+    let pairs = some.iter().flat_map(|&ship| teams.map(|team| (ship, team)));
+    let there = some.iter().filter(|&&ship| world.pairs::<TeamOf>().target(ship).is_some()).count();
+    assert_eq!(world.remove_pair_batch::<TeamOf>(pairs.collect::<Vec<_>>()), there);
+    teams.iter().for_each(|&team| compare::<TeamOf>(&mut world, "TeamOf", team));
+    world.check_pairs().unwrap();
     let mut members = SystemState::<PairQuery<TeamOf, &mut Ship>>::new(&mut world);
     let mut pairs = members.get_mut(&mut world).unwrap();
     let mut count = 0;

@@ -178,6 +178,8 @@ pub(crate) struct StageState {
     scanned: usize,
     /// What such a scan found out.
     row_bits: RowBits,
+    /// It is known of which version of the pairs that is, for this scan.
+    knows_version: bool,
     /// Words of bits that are made [in place](Batch::in_place).
     words: Vec<u64>,
     /// What an index found, and in which run.
@@ -195,6 +197,7 @@ pub(crate) struct StageState {
 impl StageState {
     fn restart(&mut self) {
         (self.row, self.major, self.minor, self.walking) = (0, 0, 0, false);
+        self.knows_version = false;
         self.noted = None;
     }
 }

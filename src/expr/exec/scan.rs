@@ -145,9 +145,9 @@ impl StageState {
         }
     }
 
-    /// Starts to use what scans with this test have found out, unless it has started before.
+    /// Starts to use what scans with this test have found out, once for each scan.
     pub(super) fn start_row_bits(&mut self, view: &View<'_>, test: Option<&Predicate>) {
-        if (self.major, self.minor) == (0, 0) {
+        if (self.major, self.minor) == (0, 0) && !core::mem::replace(&mut self.knows_version, true) {
             self.row_bits.start(match test {
                 Some(Predicate::HasTag { .. }) => view.tags().version(),
                 Some(Predicate::HasAny { relation, .. } | Predicate::HasPair { relation, .. }) => {
@@ -230,9 +230,11 @@ impl Predicate {
         };
         match (reader, target) {
             (Reader::Exclusive(mut reader), None) => {
-                user.use_test(|source| reader.has_any(source) != negated)
+                user.use_test(|source| reader.has_any(source) != negated);
             }
-            (Reader::Many(mut reader), None) => user.use_test(|source| reader.has_any(source) != negated),
+            (Reader::Many(mut reader), None) => {
+                user.use_test(|source| reader.has_any(source) != negated);
+            }
             (Reader::Exclusive(mut reader), Some(target)) => {
                 user.use_test(|source| reader.has(source, target) != negated);
             }
