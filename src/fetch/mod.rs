@@ -34,7 +34,9 @@ pub(crate) use cursor_state::CursorState;
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use reflected::ReflectCursor;
 pub(crate) use rights::ReadRights;
-pub(crate) use rows::{RowHint, StorageEntities, StorageRows, has_column, table_entities, table_row};
+pub(crate) use rows::{
+    RowHint, StorageEntities, StorageRows, first_targets, has_column, table_entities, table_row,
+};
 pub use shared::SharedData;
 pub(crate) use slices::table_slice;
 pub(crate) use ticks::{KnownTicks, TickCursor};

@@ -1,5 +1,6 @@
 //! Where entities are.
 
+use crate::store::TableComponent;
 use bevy_ecs::{
     archetype::ArchetypeEntity,
     component::ComponentId,
@@ -61,6 +62,20 @@ pub(crate) fn has_column(world: UnsafeWorldCell<'_>, table: TableId, component: 
     // SAFETY: only the structure of the tables is looked at here.
     let tables = unsafe { &world.storages().tables };
     tables.get(table).is_some_and(|table| table.has_column(component))
+}
+
+/// The first targets of the entities of a table, row by row. `None` if they have no such component.
+pub(crate) fn first_targets(
+    world: UnsafeWorldCell<'_>,
+    table: TableId,
+    component: TableComponent,
+) -> Option<&[Entity]> {
+    // SAFETY: only the structure of the tables is looked at here.
+    let cells = component.column(unsafe { &world.storages().tables }.get(table)?)?;
+    // SAFETY: `UnsafeCell<Entity>` has the layout of `Entity`. The component is immutable, so that Bevy lends it to nobody to be
+    // written, and `TableComponent::write`, which alone writes it, has the whole world for itself: not while this borrows from it.
+    // Test: `every_way_of_reading_agrees_while_pairs_change`.
+    Some(unsafe { &*(core::ptr::from_ref(cells) as *const [Entity]) })
 }
 
 /// The entities of a table or an archetype.

@@ -3,13 +3,16 @@
 //! Finding a component takes its id, the access to it, the entity's table and the column there. [`Writer`] keeps all of
 //! it but the entity's row, for each type that was asked for.
 
-use super::slices::write_slice;
+use super::{
+    rows::{table_entities, table_row},
+    slices::write_slice,
+};
 use bevy_ecs::{
     change_detection::{Mut, Tick},
     component::{Component, ComponentId, Mutable, StorageType},
-    entity::{Entity, EntityLocation},
+    entity::Entity,
     query::Access,
-    storage::{Column, TableId},
+    storage::{Column, TableId, TableRow},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
 use core::{any::TypeId, ops::Range};
@@ -29,8 +32,9 @@ pub(crate) struct Writer<'w> {
 struct WrittenColumn<'w> {
     type_id: TypeId,
     id: ComponentId,
-    /// The table that was visited last, and its column. `None` if it has no such column, or if it was not visited.
+    /// The table that was visited last, its entities, and its column. `None` if it has no such column, or if it was not visited.
     table: TableId,
+    entities: &'w [Entity],
     column: Option<&'w Column>,
 }
 
@@ -71,10 +75,13 @@ impl<'w> Writer<'w> {
         LentWriter(unsafe { &mut *writer })
     }
 
-    /// A component, as `World::get_mut` returns it. `None` also if it may not be written.
+    /// A component, as `World::get_mut` returns it. `None` also if it may not be written. `place` is where the entity may be.
     #[inline]
-    fn get_mut<T: Component<Mutability = Mutable>>(&mut self, entity: Entity) -> Option<Mut<'_, T>> {
-        let location = self.world.entities().get_spawned(entity).ok()?;
+    fn get_mut<T: Component<Mutability = Mutable>>(
+        &mut self,
+        entity: Entity,
+        place: Option<(TableId, usize)>,
+    ) -> Option<Mut<'_, T>> {
         let known = self.columns.iter().position(|known| known.type_id == TypeId::of::<T>());
         let number = match known {
             Some(number) => number,
@@ -84,10 +91,12 @@ impl<'w> Writer<'w> {
             return self.get_sparse(entity);
         }
         let known = &mut self.columns[number];
-        if known.table != location.table_id {
-            known.go_to(self.world, location);
-        }
-        let (column, row) = (known.column?, location.table_row);
+        let row = match place {
+            // SAFETY: the table has this row.
+            Some(place) if known.has(entity, place) => unsafe { table_row(place.1) },
+            _ => known.find(self.world, entity)?,
+        };
+        let column = known.column?;
         // SAFETY: the column is that of `T` in the entity's table, which has this row: places and tables do not change as
         // long as this lives. `add` has made sure that the component may be written. Nothing else reaches it, as this is
         // borrowed for as long as the result is. Test: `fields_of_entities_in_several_tables_are_written`.
@@ -133,7 +142,8 @@ impl<'w> Writer<'w> {
             return None;
         }
         let nowhere = TableId::from_u32(u32::MAX);
-        self.columns.push(WrittenColumn { type_id: TypeId::of::<T>(), id, table: nowhere, column: None });
+        let type_id = TypeId::of::<T>();
+        self.columns.push(WrittenColumn { type_id, id, table: nowhere, entities: &[], column: None });
         Some(self.columns.len() - 1)
     }
 
@@ -145,11 +155,26 @@ impl<'w> Writer<'w> {
 }
 
 impl<'w> WrittenColumn<'w> {
-    /// Goes to the table of an entity.
-    fn go_to(&mut self, world: UnsafeWorldCell<'w>, location: EntityLocation) {
+    /// Whether an entity is in this place, and that in the table that was visited last.
+    #[inline]
+    fn has(&self, entity: Entity, (table, row): (TableId, usize)) -> bool {
+        table == self.table && self.entities.get(row) == Some(&entity)
+    }
+
+    /// Goes to the table of an entity, and returns its row.
+    fn find(&mut self, world: UnsafeWorldCell<'w>, entity: Entity) -> Option<TableRow> {
+        let location = world.entities().get_spawned(entity).ok()?;
+        if self.table != location.table_id {
+            self.go_to(world, location.table_id);
+        }
+        Some(location.table_row)
+    }
+
+    /// Goes to a table.
+    fn go_to(&mut self, world: UnsafeWorldCell<'w>, table: TableId) {
+        (self.table, self.entities) = (table, table_entities(world, table));
         // SAFETY: only the structure of the tables is looked at here.
-        let table = unsafe { &world.storages().tables }.get(location.table_id);
-        self.table = location.table_id;
+        let table = unsafe { &world.storages().tables }.get(table);
         self.column = table.and_then(|table| table.get_column(self.id));
     }
 }
@@ -178,12 +203,13 @@ impl LentWriter<'_> {
         self.0.world()
     }
 
-    /// A component of an entity. `None` also if it may not be written.
+    /// [`Writer::get_mut`].
     #[inline]
     pub(crate) fn get_mut<T: Component<Mutability = Mutable>>(
         &mut self,
         entity: Entity,
+        place: Option<(TableId, usize)>,
     ) -> Option<Mut<'_, T>> {
-        self.0.get_mut(entity)
+        self.0.get_mut(entity, place)
     }
 }

@@ -66,7 +66,12 @@ impl TableComponent {
     /// Gives an entity that has this component, if it is to have one, and others that have no value. Runs users' code.
     pub(crate) fn insert_with(self, source: &mut EntityWorldMut<'_>, target: Entity, others: &[ComponentId]) {
         let mut value = target;
-        let all: SmallVec<[ComponentId; 8]> = others.iter().copied().chain([self.0]).collect();
+        let mut all: SmallVec<[ComponentId; 8]> = others.iter().copied().collect();
+        match self.cell(source.world(), source.location()) {
+            // SAFETY: the entity is borrowed mutably, and with it the world: nothing else reads or writes the value.
+            Some(there) => unsafe { *there.get() = target },
+            None => all.push(self.0),
+        }
         let values = all.iter().map(|&component| match component == self.0 {
             true => NonNull::from(&mut value).cast::<u8>(),
             // Nothing is read there: see `register_target_component`.

@@ -13,7 +13,6 @@ use bevy_ecs::{
     entity::{Entity, EntityHashMap},
     world::World,
 };
-use bevy_platform::collections::HashMap;
 use smallvec::SmallVec;
 
 /// Former targets are looked for when a relation has so many components, at first.
@@ -34,27 +33,51 @@ impl Default for TargetComponents {
     }
 }
 
+/// Whose a component is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    /// It is none for a target.
+    Other,
+    /// It waits for another target.
+    Nobody,
+    Target(RelationId, Entity),
+}
+
 /// The components for targets of all relations.
 #[derive(Default)]
 pub(super) struct TargetComponentPool {
-    /// Whose each of them is: `None` if it waits for another target.
-    owners: HashMap<ComponentId, Option<(RelationId, Entity)>>,
+    /// By the number of the component.
+    owners: Vec<Owner>,
     /// Those that wait. Some entities may still have them.
     free: Vec<ComponentId>,
 }
 
 impl TargetComponentPool {
     pub(super) fn ids(&self) -> impl Iterator<Item = ComponentId> + use<'_> {
-        self.owners.keys().copied()
+        let all = self.owners.iter().enumerate().filter(|(_, owner)| **owner != Owner::Other);
+        all.map(|(number, _)| ComponentId::new(number))
+    }
+
+    fn owner_of(&self, component: ComponentId) -> Owner {
+        self.owners.get(component.index()).copied().unwrap_or(Owner::Other)
+    }
+
+    fn set_owner(&mut self, component: ComponentId, owner: Owner) {
+        let number = component.index();
+        self.owners.resize(self.owners.len().max(number + 1), Owner::Other);
+        self.owners[number] = owner;
     }
 
     /// The relation and the target that a component is for.
     pub(super) fn owner(&self, component: ComponentId) -> Option<(RelationId, Entity)> {
-        *self.owners.get(&component)?
+        match self.owner_of(component) {
+            Owner::Target(relation, target) => Some((relation, target)),
+            Owner::Other | Owner::Nobody => None,
+        }
     }
 
     fn release(&mut self, component: ComponentId) {
-        self.owners.insert(component, None);
+        self.set_owner(component, Owner::Nobody);
         self.free.push(component);
     }
 }
@@ -106,7 +129,7 @@ impl PairStore {
         let Some(mut components) = index.for_targets.take() else { return };
         let pool = &mut self.tables.for_targets;
         pool.free.retain(|free| *free != component);
-        pool.owners.insert(component, Some((id, target)));
+        pool.set_owner(component, Owner::Target(id, target));
         components.of.insert(target, component);
         if components.of.len() >= components.sweep_at {
             components.of.retain(|&of, component| {
@@ -129,10 +152,10 @@ impl PairStore {
 
     /// Whether a source of a relation that is to have some components is not to have this one.
     pub(crate) fn is_surplus(&self, component: ComponentId, id: RelationId, wanted: &[ComponentId]) -> bool {
-        match self.tables.for_targets.owners.get(&component) {
-            None => false,
-            Some(None) => true,
-            Some(&Some((relation, _))) => relation == id && !wanted.contains(&component),
+        match self.tables.for_targets.owner_of(component) {
+            Owner::Other => false,
+            Owner::Nobody => true,
+            Owner::Target(relation, _) => relation == id && !wanted.contains(&component),
         }
     }
 

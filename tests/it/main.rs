@@ -38,6 +38,7 @@ mod everyday;
 mod expr;
 mod expr_fields;
 mod expr_fuzz;
+mod expr_in_place;
 #[cfg(feature = "bevy_reflect")]
 mod expr_insert;
 #[cfg(feature = "serialize")]

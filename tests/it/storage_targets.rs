@@ -101,9 +101,15 @@ fn compare<R: Relation>(world: &mut World, relation: &str, target: Entity) {
     let mut listed = Vec::new();
     state.get(world).unwrap().of_target(target).for_each(|(entity, _), _, ()| listed.push(entity));
     assert_eq!(sorted(listed), ships);
+    let mut pairs = state.get(world).unwrap();
+    let listed: Vec<_> = pairs.of_target(target).iter().map(|((entity, _), _, ())| entity).collect();
+    assert_eq!(sorted(listed), ships);
     let mut state = SystemState::<PairQuery<R, Entity, (), With<Sparse>>>::new(world);
+    let mut pairs = state.get(world).unwrap();
     let mut listed = Vec::new();
-    state.get(world).unwrap().of_target(target).for_each(|entity, _, ()| listed.push(entity));
+    pairs.of_target(target).for_each(|entity, _, ()| listed.push(entity));
+    let one_by_one: Vec<_> = pairs.of_target(target).iter().map(|(entity, _, ())| entity).collect();
+    assert_eq!(one_by_one, listed);
     assert_eq!(sorted(listed), of(&seen, |entity| entity.contains::<Sparse>(), world));
 }
 
@@ -406,4 +412,42 @@ fn systems_read_slices_of_one_team() {
         })
         .unwrap();
     assert_eq!(sum, 1 + 3 + 5 + 7 + 9 + 500);
+}
+
+#[test]
+fn a_batch_leaves_no_source_unwritten_whatever_is_refused() {
+    let mut world = world();
+    let teams = [0; 3].map(|_| world.spawn_empty().id());
+    let gone = world.spawn_empty().id();
+    world.despawn(gone);
+    let ships: Vec<_> = (0..fewer(200)).map(|number| world.spawn(Ship(number as u32)).id()).collect();
+    for round in 0..3 {
+        let pairs = ships.iter().enumerate().map(|(number, &ship)| {
+            let target = if number % 50 == 7 { gone } else { teams[(number + round) % 3] };
+            (ship, TeamOf, target)
+        });
+        // Some sources come twice, and the second target counts.
+        let again = ships.iter().step_by(20).map(|&ship| (ship, TeamOf, teams[2]));
+        let refused = world.insert_pair_batch(pairs.chain(again).collect::<Vec<_>>()).unwrap_err().refused;
+        assert!(refused.iter().all(|(number, _)| number % 50 == 7) && !refused.is_empty());
+        teams.iter().for_each(|&team| compare::<TeamOf>(&mut world, "TeamOf", team));
+        world.check_pairs().unwrap();
+    }
+    let some: Vec<_> =
+        ships.iter().enumerate().filter(|(number, _)| number % 3 == 0).map(|(_, &ship)| ship).collect();
+    let pairs = some.iter().flat_map(|&ship| teams.map(|team| (ship, team)));
+    let there = some.iter().filter(|&&ship| world.pairs::<TeamOf>().target(ship).is_some()).count();
+    assert_eq!(world.remove_pair_batch::<TeamOf>(pairs.collect::<Vec<_>>()), there);
+    teams.iter().for_each(|&team| compare::<TeamOf>(&mut world, "TeamOf", team));
+    world.check_pairs().unwrap();
+    let mut members = SystemState::<PairQuery<TeamOf, &mut Ship>>::new(&mut world);
+    let mut pairs = members.get_mut(&mut world).unwrap();
+    let mut count = 0;
+    for (mut ship, edge, ()) in pairs.of_target(teams[1]).iter_mut() {
+        assert_eq!(edge.target, teams[1]);
+        (ship.0, count) = (1000, count + 1);
+    }
+    let written = ships.iter().filter(|&&ship| world.get::<Ship>(ship).unwrap().0 == 1000);
+    assert_eq!(written.count(), count);
+    assert_eq!(world.pairs::<TeamOf>().sources(teams[1]).count(), count);
 }

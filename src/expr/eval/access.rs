@@ -12,7 +12,7 @@ use crate::{
     fetch::{self, ReadRights, TickCursor},
     names::{LookupError, NamePaths, WorldNameExt},
     relation::{ColumnRef, EntityName},
-    store::{PairData, PairStore, RelationIndex},
+    store::{PairData, PairStore, RelationIndex, TableComponent},
     world::WorldPairExt,
 };
 #[cfg(feature = "bevy_reflect")]
@@ -181,6 +181,16 @@ impl<'w> WorldAccess<'w> {
                 table.is_some_and(|table| table.has_column(component))
             }
             Self::Declared(declared) => fetch::has_column(declared.world, table, component),
+        }
+    }
+
+    /// The first targets of the entities of a table, by a component that is up to date. `None` if they have none.
+    pub(crate) fn first_targets(self, table: TableId, component: TableComponent) -> Option<&'w [Entity]> {
+        match self {
+            Self::World(world) => {
+                fetch::first_targets(world.as_unsafe_world_cell_readonly(), table, component)
+            }
+            Self::Declared(declared) => fetch::first_targets(declared.world, table, component),
         }
     }
 

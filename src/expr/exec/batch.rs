@@ -6,9 +6,16 @@ use crate::{
         plan::{Column, Operand},
     },
     fetch::RowHint,
+    store::ones,
 };
 use alloc::vec::Vec;
-use bevy_ecs::entity::Entity;
+use bevy_ecs::{entity::Entity, storage::TableId};
+use core::ops::Range;
+
+use super::row_bits::WORD;
+
+/// So many rows are looked at together: they may all be made of one.
+const SAME_ROWS: usize = 32;
 
 /// Some rows, a column each for what is known of them. Only columns that are wanted are filled.
 #[derive(Default)]
@@ -19,6 +26,12 @@ pub(crate) struct Batch {
     pub(crate) groups: Vec<u64>,
     /// In which row of which table the entity of each row lies. Empty unless that is known and was wanted.
     pub(crate) places: Vec<RowHint>,
+    /// If entities side by side in a table were scanned *in place*: the table, and the row there of the first entry of each
+    /// column.
+    pub(crate) in_place: Option<(TableId, usize)>,
+    /// Which entries of columns are rows, a bit each. Empty if all of them are; of batches in place only. Whoever reads rows
+    /// [says that it minds them](super::Executor::allow_gaps).
+    pub(super) bits: Vec<u64>,
 }
 
 impl Batch {
@@ -31,6 +44,37 @@ impl Batch {
         self.columns.iter_mut().for_each(Vec::clear);
         self.groups.clear();
         self.places.clear();
+        self.in_place = None;
+        self.bits.clear();
+    }
+
+    /// Calls a function with the number of each row: that of its entry in columns.
+    #[inline]
+    pub(crate) fn each_row(&self, mut each: impl FnMut(usize)) {
+        if self.bits.is_empty() {
+            return (0..self.len).for_each(each);
+        }
+        for (word, &bits) in self.bits.iter().enumerate() {
+            ones(bits).for_each(|bit| each(word * WORD + bit as usize));
+        }
+    }
+
+    /// The next rows, from a number on, without another number between them.
+    pub(crate) fn next_rows(&self, from: usize) -> Option<Range<usize>> {
+        if self.bits.is_empty() {
+            return (from < self.len).then_some(from..self.len);
+        }
+        let next = |from: usize, flip: u64| {
+            let words = self.bits.iter().enumerate().skip(from / WORD);
+            let mut found = words.filter_map(|(number, &word)| {
+                let first = number * WORD;
+                let bits = (word ^ flip) & u64::MAX << from.saturating_sub(first);
+                (bits != 0).then(|| first + bits.trailing_zeros() as usize)
+            });
+            found.next()
+        };
+        let first = next(from, 0)?;
+        Some(first..next(first, u64::MAX).unwrap_or(self.bits.len() * WORD))
     }
 
     #[inline]
@@ -56,11 +100,19 @@ impl Batch {
         &mut self.columns[column as usize]
     }
 
-    /// Appends to `columns` what these rows of another batch hold.
+    /// Appends to `columns` what these rows of another batch hold, given in ascending order: some may come many times.
     pub(crate) fn gather(&mut self, from: &Self, columns: &[Column], rows: &[u32]) {
         for &column in columns {
             let source = &from.columns[column as usize];
-            self.columns[column as usize].extend(rows.iter().map(|&row| source[row as usize]));
+            let values = &mut self.columns[column as usize];
+            for rows in rows.chunks(SAME_ROWS) {
+                match rows {
+                    [first, .., last] if first == last => {
+                        values.resize(values.len() + rows.len(), source[*first as usize]);
+                    }
+                    _ => values.extend(rows.iter().map(|&row| source[row as usize])),
+                }
+            }
         }
     }
 

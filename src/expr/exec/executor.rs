@@ -5,7 +5,7 @@ use crate::{
     expr::{
         bind::{BoundQuery, Var, VarSet},
         eval::{Datum, View, WorldAccess, internal_components, unlisted_components},
-        plan::{Column, Counts, FieldPlan, PhysicalPlan, Signature, Wanted, lower},
+        plan::{Column, Counts, FieldPlan, PhysicalPlan, Signature, Stage, Wanted, lower},
     },
     store::StoreId,
 };
@@ -262,6 +262,13 @@ impl Executor {
         self.shared.keeps_places = keep;
     }
 
+    /// Says that who reads the run that was just started minds that entries of batches may be [no rows](Batch::each_row).
+    pub(crate) fn allow_gaps(&mut self, output: Output) {
+        let stages = &self.plans[output as usize].plan.pipeline.stages;
+        let fits = stages.len() == 1 && stages.iter().all(Stage::fits_in_place);
+        self.shared.allows_gaps = fits && self.step_limit.is_none();
+    }
+
     /// Says that data of `$this` is read in each row, from the next plan on.
     pub(crate) fn expect_data(&mut self) {
         self.with_data = true;
@@ -331,7 +338,7 @@ impl Executor {
         self.update(&view, output);
         let Self { plans, shared, .. } = self;
         shared.restart(&plans[output as usize].plan, self.step_limit);
-        shared.keeps_places = false;
+        (shared.keeps_places, shared.allows_gaps) = (false, false);
         Ok(view)
     }
 

@@ -113,6 +113,15 @@ impl Mask {
         view.entities.get_spawned(entity).is_ok_and(|location| self.has(location.archetype_id))
     }
 
+    /// Whether all entities of a table fit, or none. `None` if some do.
+    pub(super) fn fits_table(&self, table: TableId) -> Option<bool> {
+        match self.tables.get(table.as_usize()) {
+            Some(TableFit::All) => Some(true),
+            Some(TableFit::Some) => None,
+            Some(TableFit::None | TableFit::Unknown) | None => Some(false),
+        }
+    }
+
     #[inline]
     pub(super) fn has(&self, archetype: ArchetypeId) -> bool {
         self.set.contains(archetype.index())

@@ -8,6 +8,7 @@ mod buffers;
 mod climb;
 mod compute;
 mod executor;
+mod in_place;
 mod list;
 mod mask;
 mod member;
@@ -89,6 +90,8 @@ pub(crate) struct Shared {
     pub(crate) batch_size: usize,
     /// Whether it is noted where entities lie that are scanned.
     pub(crate) keeps_places: bool,
+    /// Whether batches may be [in place](Batch::in_place), with entries that are no rows.
+    pub(crate) allows_gaps: bool,
     /// How many more rows may be looked at.
     pub(crate) steps_left: u64,
     pub(crate) out_of_steps: bool,
@@ -105,6 +108,7 @@ impl Default for Shared {
             counts: Vec::new(),
             batch_size: 1024,
             keeps_places: false,
+            allows_gaps: false,
             steps_left: 0,
             out_of_steps: false,
         }
@@ -174,6 +178,10 @@ pub(crate) struct StageState {
     scanned: usize,
     /// What such a scan found out.
     row_bits: RowBits,
+    /// It is known of which version of the pairs that is, for this scan.
+    knows_version: bool,
+    /// Words of bits that are made [in place](Batch::in_place).
+    words: Vec<u64>,
     /// What an index found, and in which run.
     #[cfg(feature = "bevy_reflect")]
     indexed: (u64, Vec<Entity>),
@@ -189,6 +197,7 @@ pub(crate) struct StageState {
 impl StageState {
     fn restart(&mut self) {
         (self.row, self.major, self.minor, self.walking) = (0, 0, 0, false);
+        self.knows_version = false;
         self.noted = None;
     }
 }
@@ -270,6 +279,9 @@ impl Stage {
         output: &mut Batch,
         settled: Option<Settled<'_>>,
     ) {
+        if run.shared.allows_gaps && state.row < input.len && self.step_in_place(state, run, output) {
+            return;
+        }
         let before = state.row;
         self.produce(state, run, input, output, settled);
         let looked_at = (output.len + state.row - before) as u64;

@@ -120,6 +120,7 @@ impl StageState {
     pub(super) fn next_row(&mut self) {
         self.row += 1;
         (self.major, self.minor, self.walking) = (0, 0, false);
+        self.knows_version = false;
     }
 
     fn take_row(&mut self) {

@@ -130,17 +130,7 @@ impl StageState {
         let view = run.view;
         let rows = ScanRows::of(run, output, out);
         let parts = &run.masks.get(mask).parts;
-        // What is scanned is alive.
-        let reader = |relation| view.index(relation).reader(view.store.compares(relation));
-        if (self.major, self.minor) == (0, 0) {
-            self.row_bits.start(match test {
-                Some(Predicate::HasTag { .. }) => view.tags().version(),
-                Some(Predicate::HasAny { relation, .. } | Predicate::HasPair { relation, .. }) => {
-                    view.index(*relation).version()
-                }
-                _ => 0,
-            });
-        }
+        self.start_row_bits(&view, test);
         if let Some((component, wanted)) = component {
             return self.scan_parts(run, parts, rows, |_, rows, part, room| {
                 match view.access.has_column(part.from.0, component) == wanted {
@@ -150,39 +140,21 @@ impl StageState {
             });
         }
         match test {
-            Some(Predicate::HasAny { relation, negated, .. }) => match reader(*relation) {
-                Reader::Exclusive(mut reader) => {
-                    self.scan_passing(run, parts, rows, |source| reader.has_any(source) != *negated);
-                }
-                Reader::Many(mut reader) => {
-                    self.scan_passing(run, parts, rows, |source| reader.has_any(source) != *negated);
-                }
-            },
-            Some(Predicate::HasPair { relation, target: Operand::Entity(target), negated, .. }) => {
-                self.scan_pair(run, parts, rows, (reader(*relation), *target), *negated);
-            }
-            Some(Predicate::HasTag { tag, negated, .. }) => {
-                self.scan_pair(run, parts, rows, (view.tags().reader(true), *tag), *negated);
-            }
-            _ => self.scan_parts(run, parts, rows, |_, rows, part, room| part.take(rows, room)),
+            Some(test) => test.with_scan_test(&view, ScanPassing { state: self, run, parts, rows }),
+            None => self.scan_parts(run, parts, rows, |_, rows, part, room| part.take(rows, room)),
         }
     }
 
-    fn scan_pair(
-        &mut self,
-        run: &Run<'_, '_>,
-        parts: &[ScanPart],
-        rows: ScanRows<'_>,
-        (reader, target): (Reader<'_>, Entity),
-        negated: bool,
-    ) {
-        match reader {
-            Reader::Exclusive(mut reader) => {
-                self.scan_passing(run, parts, rows, |source| reader.has(source, target) != negated);
-            }
-            Reader::Many(mut reader) => {
-                self.scan_passing(run, parts, rows, |source| reader.has(source, target) != negated);
-            }
+    /// Starts to use what scans with this test have found out, once for each scan.
+    pub(super) fn start_row_bits(&mut self, view: &View<'_>, test: Option<&Predicate>) {
+        if (self.major, self.minor) == (0, 0) && !core::mem::replace(&mut self.knows_version, true) {
+            self.row_bits.start(match test {
+                Some(Predicate::HasTag { .. }) => view.tags().version(),
+                Some(Predicate::HasAny { relation, .. } | Predicate::HasPair { relation, .. }) => {
+                    view.index(*relation).version()
+                }
+                _ => 0,
+            });
         }
     }
 
@@ -235,6 +207,56 @@ impl StageState {
             (self.major, self.minor) = (self.major + 1, 0);
         }
         self.next_row();
+    }
+}
+
+/// What uses the test of a scan.
+pub(super) trait UseScanTest {
+    fn use_test(self, passes: impl FnMut(Entity) -> bool);
+}
+
+impl Predicate {
+    /// Hands over a [`scan_test`](Stage::scan_test), for entities that are alive, as what is scanned is.
+    #[inline]
+    pub(super) fn with_scan_test(&self, view: &View<'_>, user: impl UseScanTest) {
+        let reader = |relation| view.index(relation).reader(view.store.compares(relation));
+        let (reader, target, negated) = match self {
+            Self::HasAny { relation, negated, .. } => (reader(*relation), None, *negated),
+            Self::HasPair { relation, target: Operand::Entity(target), negated, .. } => {
+                (reader(*relation), Some(*target), *negated)
+            }
+            Self::HasTag { tag, negated, .. } => (view.tags().reader(true), Some(*tag), *negated),
+            _ => return user.use_test(|_| true),
+        };
+        match (reader, target) {
+            (Reader::Exclusive(mut reader), None) => {
+                user.use_test(|source| reader.has_any(source) != negated);
+            }
+            (Reader::Many(mut reader), None) => {
+                user.use_test(|source| reader.has_any(source) != negated);
+            }
+            (Reader::Exclusive(mut reader), Some(target)) => {
+                user.use_test(|source| reader.has(source, target) != negated);
+            }
+            (Reader::Many(mut reader), Some(target)) => {
+                user.use_test(|source| reader.has(source, target) != negated);
+            }
+        }
+    }
+}
+
+/// Makes rows of the entities that pass.
+struct ScanPassing<'a, 'r, 'w> {
+    state: &'a mut StageState,
+    run: &'a Run<'r, 'w>,
+    parts: &'a [ScanPart],
+    rows: ScanRows<'a>,
+}
+
+impl UseScanTest for ScanPassing<'_, '_, '_> {
+    #[inline]
+    fn use_test(self, passes: impl FnMut(Entity) -> bool) {
+        self.state.scan_passing(self.run, self.parts, self.rows, passes);
     }
 }
 

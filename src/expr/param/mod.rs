@@ -19,7 +19,7 @@ use super::{
     },
     text::PairExpr,
 };
-use crate::fetch::{FetchCursor, Writer, table_row};
+use crate::fetch::{FetchCursor, StorageEntities, Writer, table_row};
 use alloc::string::String;
 use bevy_ecs::{
     change_detection::Tick,
@@ -216,8 +216,12 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         let declared = &*declared;
         // SAFETY: `self` is borrowed mutably until this is done.
         let mut fields = unsafe { field_writer(declared) };
-        compiled.start_rows(WorldAccess::Declared(declared))?;
-        compiled.executor_mut().keep_places(cursor.is_dense());
+        if cursor.is_dense() {
+            compiled.start_rows_with_gaps(WorldAccess::Declared(declared))?;
+            compiled.executor_mut().keep_places(true);
+        } else {
+            compiled.start_rows(WorldAccess::Declared(declared))?;
+        }
         while compiled.next_batch(WorldAccess::Declared(declared))? {
             // SAFETY: as above.
             unsafe { write_rows(cursor, &mut fields, compiled.executor(), compiled.batch(), &mut each) };
@@ -456,6 +460,20 @@ unsafe fn write_rows<'s, D: QueryData + 'static>(
     batch: &Batch,
     each: &mut impl FnMut(D::Item<'_, 's>, RowMut<'_>),
 ) {
+    if let Some((table, first)) = batch.in_place {
+        // Nothing if the data does not match there.
+        let StorageEntities::Table(entities) = cursor.enter(table.as_u32()) else { return };
+        let entities = entities.get(first..).unwrap_or_default();
+        batch.each_row(|row| {
+            let Some(&this) = entities.get(row) else { return };
+            // SAFETY: the entity is in this row of the table, which matches. The rest is as below.
+            // Test: `data_is_that_of_the_entity_of_the_row_wherever_it_lies`.
+            if let Some(item) = unsafe { cursor.fetch_here(this, table_row(first + row)) } {
+                each(item, RowMut::new(executor, batch, row, fields));
+            }
+        });
+        return;
+    }
     let these = batch.columns[Var::THIS.index()].get(..batch.len).unwrap_or_default();
     // Rows about entities that follow each other in a table: then the next one is in the next row of it.
     let (mut row, mut next) = (0, 0);

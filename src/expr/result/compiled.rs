@@ -159,6 +159,15 @@ impl CompiledExpr {
         Ok(())
     }
 
+    /// [`start_rows`](Self::start_rows) for a reader of batches that minds which of their entries are [rows](Batch::each_row).
+    pub(crate) fn start_rows_with_gaps(&mut self, access: WorldAccess<'_>) -> Result<(), ExprRunError> {
+        self.start_rows(access)?;
+        if !self.sorted.is_used {
+            self.executor.allow_gaps(Output::Rows);
+        }
+        Ok(())
+    }
+
     /// Starts a run of which all rows are wanted in one batch.
     pub(crate) fn start_collecting(&mut self, access: WorldAccess<'_>) -> Result<(), ExprRunError> {
         self.start_rows(access)?;
@@ -191,7 +200,7 @@ impl CompiledExpr {
         access: WorldAccess<'_>,
         mut each: impl FnMut(Row<'_>),
     ) -> Result<(), ExprRunError> {
-        self.start_rows(access)?;
+        self.start_rows_with_gaps(access)?;
         while self.next_batch(access)? {
             Row::each(self, access, &mut each);
         }
@@ -208,6 +217,7 @@ impl CompiledExpr {
 
     pub(crate) fn count_of(&mut self, access: WorldAccess<'_>) -> Result<usize, ExprRunError> {
         self.executor.start(access, Output::Count)?;
+        self.executor.allow_gaps(Output::Count);
         let mut count = 0;
         while self.executor.advance(access, Output::Count)? {
             count += self.executor.batch(Output::Count).len;

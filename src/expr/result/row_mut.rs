@@ -38,10 +38,10 @@ impl CompiledExpr {
         mut each: impl FnMut(RowMut<'_>),
     ) -> Result<(), ExprRunError> {
         let mut writer = FieldWriter::new(world);
-        self.start_rows(writer.access())?;
+        self.start_rows_with_gaps(writer.access())?;
         while self.next_batch(writer.access())? {
             let (executor, batch) = (self.executor(), self.batch());
-            (0..batch.len).for_each(|row| each(RowMut::new(executor, batch, row, &mut writer)));
+            batch.each_row(|row| each(RowMut::new(executor, batch, row, &mut writer)));
         }
         Ok(())
     }
@@ -197,7 +197,8 @@ impl<'a> RowMut<'a> {
             Some(source) => source,
             None => self.source_of::<T>(field)?,
         };
-        match self.fields.writer.get_mut(source) {
+        let place = self.batch.in_place.map(|(table, first)| (table, first + self.row));
+        match self.fields.writer.get_mut(source, place) {
             Some(value) => Ok(value),
             None => Err(WriteFieldError::read_only(self.executor, field)),
         }

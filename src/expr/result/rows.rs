@@ -74,6 +74,7 @@ pub enum WriteFieldError {
 }
 
 impl WriteFieldError {
+    #[cold]
     pub(super) fn read_only(executor: &Executor, field: usize) -> Self {
         Self::ReadOnly { field, term: executor.field_text(field).unwrap_or_default().into() }
     }
@@ -177,7 +178,7 @@ impl<'a> Row<'a> {
     #[inline]
     pub(super) fn each(expr: &'a CompiledExpr, access: WorldAccess<'a>, each: &mut impl FnMut(Self)) {
         let (executor, batch) = (expr.executor(), expr.batch());
-        (0..batch.len).for_each(|row| each(Self { executor, batch, row, access }));
+        batch.each_row(|row| each(Self { executor, batch, row, access }));
     }
 
     fn value(&self, operand: Operand) -> Datum {

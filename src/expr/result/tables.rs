@@ -14,7 +14,7 @@ use crate::expr::{
 use bevy_ecs::{
     component::{Component, Mutable},
     entity::Entity,
-    storage::{TableId, TableRow},
+    storage::TableId,
     world::World,
 };
 use core::{fmt, ops::Range};
@@ -60,7 +60,7 @@ impl CompiledExpr {
         access: WorldAccess<'_>,
         mut each: impl FnMut(RowTable<'_>),
     ) -> Result<(), ExprRunError> {
-        self.start_rows(access)?;
+        self.start_rows_with_gaps(access)?;
         while self.next_batch(access)? {
             let steady = Steady::of(self);
             let mut from = 0;
@@ -90,7 +90,7 @@ impl CompiledExpr {
         mut writer: FieldWriter<'_>,
         mut each: impl FnMut(RowTableMut<'_>),
     ) -> Result<(), ExprRunError> {
-        self.start_rows(writer.access())?;
+        self.start_rows_with_gaps(writer.access())?;
         while self.next_batch(writer.access())? {
             let steady = Steady::of(self);
             let mut from = 0;
@@ -105,23 +105,27 @@ impl CompiledExpr {
     /// The longest run of rows of the last batch that starts at `from`. `None` behind the last row.
     fn next_run(&self, access: WorldAccess<'_>, steady: &Steady, from: usize) -> Option<ContiguousRows> {
         let batch = self.batch();
-        if from >= batch.len {
-            return None;
-        }
-        let single = ContiguousRows { rows: from..from + 1, place: None };
-        let this = Row::of(self.executor(), batch, from, access).this();
-        let location = this.and_then(|this| access.entities().get_spawned(this).ok());
-        let Some(location) = location else { return Some(single) };
-        let entities = access.table(location.table_id).get(location.table_row.index()..).unwrap_or_default();
-        let ids = batch.columns[Var::THIS.index()].get(from..).unwrap_or_default();
-        let side_by_side = common_start(ids, entities);
+        let rows = batch.next_rows(from)?;
+        let from = rows.start;
+        let (place, side_by_side) = match batch.in_place {
+            Some((table, first)) => ((table, first + from), rows.len()),
+            None => {
+                let this = Row::of(self.executor(), batch, from, access).this();
+                let location = this.and_then(|this| access.entities().get_spawned(this).ok());
+                let Some(location) = location else {
+                    return Some(ContiguousRows { rows: from..from + 1, place: None });
+                };
+                let place = (location.table_id, location.table_row.index());
+                let entities = access.table(place.0).get(place.1..).unwrap_or_default();
+                (place, common_start(&batch.columns[Var::THIS.index()][rows], entities))
+            }
+        };
         let length = if steady.is_empty() {
             side_by_side
         } else {
             (from..from + side_by_side).take_while(|&row| steady.goes_on(batch, from, row)).count()
         };
-        let place = Some((location.table_id, location.table_row));
-        Some(ContiguousRows { rows: from..from + length.max(1), place })
+        Some(ContiguousRows { rows: from..from + length.max(1), place: Some(place) })
     }
 }
 
@@ -130,13 +134,13 @@ impl CompiledExpr {
 struct ContiguousRows {
     rows: Range<usize>,
     /// Where the first one lies, if it is about an entity.
-    place: Option<(TableId, TableRow)>,
+    place: Option<(TableId, usize)>,
 }
 
 impl ContiguousRows {
     fn table_rows(&self) -> Option<(TableId, Range<usize>)> {
         let (table, row) = self.place?;
-        Some((table, row.index()..row.index() + self.rows.len()))
+        Some((table, row..row + self.rows.len()))
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     fetch,
     id::{RelationId, StoredPair},
-    ops::register::relation::relation_id,
+    ops::register::{relation::relation_id, table::write_stale},
     relation::Relation,
     store::{Affected, FastPathFlags, PairStore},
 };
@@ -23,7 +23,19 @@ pub(crate) fn insert_batch<R: Relation>(
     pairs: impl IntoIterator<Item = (Entity, R, Entity)>,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairsError> {
-    let mut pairs = pairs.into_iter().enumerate();
+    let inserted = insert_numbered(world, pairs.into_iter().enumerate(), ends);
+    if R::IN_TABLE {
+        write_stale(world);
+    }
+    inserted
+}
+
+/// [`insert_batch`], but for the components of sources in tables, of which some are still to be written.
+fn insert_numbered<R: Relation>(
+    world: &mut World,
+    mut pairs: impl Iterator<Item = (usize, (Entity, R, Entity))>,
+    ends: EndCheck<'_>,
+) -> Result<(), InsertPairsError> {
     let Some(mut next) = insert_to_next(world, &mut pairs) else { return Ok(()) };
     let mut refused = Vec::new();
     let mut operation = Operation::begin(world);
@@ -70,6 +82,15 @@ fn insert_run<R: Relation>(
     pairs: &mut impl Iterator<Item = (usize, (Entity, R, Entity))>,
 ) -> Option<Declined<R>> {
     let tick = world.change_tick();
+    if R::IN_TABLE && size_of::<R>() == 0 {
+        let mut store = fetch::store_mut(world);
+        return pairs.find_map(|(number, (source, value, target))| {
+            let writer = store.as_deref_mut().map(PairWriter::new);
+            let pair = StoredPair { source, relation, target };
+            let path = writer.map_or(FastPath::Declined, |writer| writer.try_insert_in_table(pair, tick));
+            (path != FastPath::Done).then_some((number, (source, value, target), path))
+        });
+    }
     if size_of::<R>() == 0 {
         let writer = fetch::store_mut(world).map(PairWriter::new);
         if let Some(mut fast) = writer.and_then(|writer| writer.fast_path(relation, tick)) {
@@ -102,7 +123,8 @@ fn insertable_id<R: Relation>(world: &mut World) -> RelationId {
     let known =
         fetch::store(world).filter(|store| !store.participants().has_lost_observers()).and_then(|store| {
             let id = store.registry().of_type::<R>()?;
-            store.relation(id).allows(FastPathFlags::INSERT).then_some(id)
+            let flag = if R::IN_TABLE { FastPathFlags::INSERT_IN_TABLE } else { FastPathFlags::INSERT };
+            store.relation(id).allows(flag).then_some(id)
         });
     known.unwrap_or_else(|| relation_id::<R>(world))
 }

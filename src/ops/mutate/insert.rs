@@ -51,11 +51,15 @@ pub(crate) fn insert_typed<R: Relation>(
     {
         let pair = StoredPair { source, relation, target };
         if R::IN_TABLE {
-            if PairWriter::new(store).try_insert_in_table(pair, tick) == FastPath::Done {
-                write_stale(world);
-                return Ok(());
-            }
-            return insert_typed_by_rules(world, source, value, target, ends);
+            let inserted = match PairWriter::new(store).try_insert_in_table(pair, tick) {
+                FastPath::Done => Ok(()),
+                FastPath::NotReady => insert_when_ready(world, pair),
+                FastPath::Observed | FastPath::Declined => {
+                    insert_typed_by_rules(world, source, value, target, ends)
+                }
+            };
+            write_stale(world);
+            return inserted;
         }
         match PairWriter::new(store).try_insert(pair, tick) {
             FastPath::Done => return Ok(()),
@@ -214,7 +218,7 @@ pub(in crate::ops) fn insert_for_clone(
 }
 
 /// Marks the ends of a pair that was not ready for the fast path, which is taken then, unless the pair may close a
-/// cycle.
+/// cycle. The components of a source in tables may still have to be written.
 #[inline(never)]
 pub(super) fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
     if mark_ends(world, pair)? {
@@ -227,7 +231,12 @@ pub(super) fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(
             FastPath::Observed => {
                 return insert_observed(world, pair, insert_by_rules);
             }
-            FastPath::NotReady | FastPath::Declined => {}
+            FastPath::Declined => {
+                if PairWriter::new(store).try_insert_in_table(pair, tick) == FastPath::Done {
+                    return Ok(());
+                }
+            }
+            FastPath::NotReady => {}
         }
     }
     insert_by_rules(world, pair)

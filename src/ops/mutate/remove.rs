@@ -327,7 +327,15 @@ pub(crate) fn remove_batch<R: Relation>(
     world: &mut World,
     pairs: impl IntoIterator<Item = (Entity, Entity)>,
 ) -> usize {
-    let mut pairs = pairs.into_iter();
+    let count = remove_each::<R>(world, pairs.into_iter());
+    if R::IN_TABLE {
+        write_stale(world);
+    }
+    count
+}
+
+/// [`remove_batch`], but for the components of sources in tables, of which some are still to be written.
+fn remove_each<R: Relation>(world: &mut World, mut pairs: impl Iterator<Item = (Entity, Entity)>) -> usize {
     let mut count = 0;
     let Some(mut pair) = remove_to_next::<R>(world, &mut pairs, &mut count) else { return count };
     let mut operation = Operation::begin(world);
@@ -367,7 +375,9 @@ fn remove_run<R: Relation>(
         let Some(store) = fetch::store_mut(world) else { return pairs.next() };
         let mut writer = PairWriter::new(store);
         return pairs.find(|&(source, target)| {
-            let removed = writer.try_remove(StoredPair { source, relation, target });
+            let pair = StoredPair { source, relation, target };
+            let removed =
+                if R::IN_TABLE { writer.try_remove_in_table(pair) } else { writer.try_remove(pair) };
             *count += usize::from(removed == Some(true));
             removed.is_none()
         });

@@ -30,8 +30,11 @@ pub(super) fn write(world: &mut World, stale: &StaleSource, relation: RelationId
         stale.component.write(world, stale.source, stale.target);
         return;
     }
+    let known = source.world().archetypes().len();
     stale.component.insert_with(&mut source, target, &lacking);
-    give_up_if_many(world, stale, relation);
+    if world.archetypes().len() > known {
+        give_up_if_many(world, stale, relation);
+    }
 }
 
 /// The components that a source is to have for its targets.

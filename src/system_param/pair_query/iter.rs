@@ -23,6 +23,8 @@ enum PairCursor<'w, 's> {
         source: Option<Entity>,
         targets: TargetIter<'w>,
     },
+    /// The sources of one target, in tables that no others are in.
+    Tables { storages: smallvec::IntoIter<[u32; 4]>, rows: StorageEntities<'w>, at: usize, target: Entity },
     Lists {
         /// The lists that are left. `None` if it goes over one list only.
         lists: Option<ListIter<'w>>,
@@ -33,8 +35,22 @@ enum PairCursor<'w, 's> {
 }
 
 impl<'w, 's> PairCursor<'w, 's> {
-    fn of_target(target: Entity, sources: SourceIter<'w>) -> Self {
-        Self::Lists { lists: None, target: Some(target), sources }
+    /// The pairs of one target. `sources` are in the order that is wanted if they have one.
+    fn of_target<D: QueryData, F: QueryFilter>(
+        target: Entity,
+        sources: SourceIter<'w>,
+        index: Option<&RelationIndex>,
+        cursor: &FetchCursor<'w, 's, D, F>,
+    ) -> Self {
+        let component =
+            index.filter(|index| !index.is_ordered()).and_then(|index| index.target_component(target));
+        match component {
+            Some(component) => {
+                let storages = cursor.storages_with(component).into_iter();
+                Self::Tables { storages, rows: StorageEntities::NONE, at: 0, target }
+            }
+            None => Self::Lists { lists: None, target: Some(target), sources },
+        }
     }
 
     /// The next pair. In a table, `place` becomes that of the source.
@@ -61,6 +77,14 @@ impl<'w, 's> PairCursor<'w, 's> {
                     }
                     None => (*rows, *at) = (cursor.enter(*storages.next()?), 0),
                 }
+            },
+            Self::Tables { storages, rows, at, target } => loop {
+                if let Some((source, row)) = rows.get(*at) {
+                    *at += 1;
+                    *place = cursor.place(row);
+                    return Some((source, *target));
+                }
+                (*rows, *at) = (cursor.enter(storages.next()?), 0);
             },
             Self::Lists { lists, target, sources } => loop {
                 if let Some(source) = sources.next() {
@@ -105,7 +129,9 @@ where
                 let (storages, rows, targets) = ([].iter(), StorageEntities::NONE, pairs.targets(source));
                 PairCursor::Rows { storages, rows, at: 0, source: Some(source), targets }
             }
-            Scope::Target(target) => PairCursor::of_target(target, pairs.sources(target)),
+            Scope::Target(target) => {
+                PairCursor::of_target(target, pairs.sources(target), pairs.index, &ends.sources)
+            }
         };
         Self { pairs, ends, walk, of_source: RowHint::UNKNOWN }
     }
@@ -197,7 +223,8 @@ where
         let mut iter = PairIter::new(pairs, ends, scope);
         // Not in the order of `Children`, which a user could make name a child twice.
         if let (Scope::Target(target), Some(index)) = (scope, pairs.index) {
-            iter.walk = PairCursor::of_target(target, index.sources(target));
+            let (sources, cursor) = (index.sources(target), &iter.ends.sources);
+            iter.walk = PairCursor::of_target(target, sources, Some(index), cursor);
         }
         Self(iter)
     }
@@ -215,11 +242,11 @@ where
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        // SAFETY: every source comes once: by table, an entity is in one row of one table, and has one target
-        // (*Exclusive*); by list, `targets` gives no list that is free (*Lists*), and each entity is in one place of
+        // SAFETY: every source comes once: by table, an entity is in one row of one table, each of which comes once, and has
+        // one target (*Exclusive*); by list, `targets` gives no list that is free (*Lists*), and each entity is in one place of
         // one of the others at most (*Mirror*, *Exclusive*). Nothing of what `S` writes is read of targets. Both was
         // promised to `new`. `S` is `IterQueryData`.
-        // Tests: `a_mutable_iterator_gives_every_source_once`,
+        // Tests: `a_mutable_iterator_gives_every_source_once`, `every_way_of_reading_agrees_while_pairs_change`,
         // `every_form_gives_every_pair_once_while_lists_come_and_go`.
         unsafe { self.0.next_row() }
     }

@@ -1,0 +1,363 @@
+//! Scanning *in place*: a batch is a part of a table as it lies, and bits say which of its entries are rows.
+//!
+//! Where a plan is one scan with tests of each entity for itself, no row has to be moved: tests clear bits, and who reads the
+//! rows goes from the bits straight to the columns of the table. What is the same for a whole table is asked once. Entries are no
+//! rows where a bit is not set, so only those who mind that get such batches: see
+//! [`Executor::allow_gaps`](super::Executor::allow_gaps).
+
+use super::{
+    Batch, Run, StageState,
+    mask::{Fit, ScanPart},
+    row_bits::{RowBits, WORD},
+    scan::UseScanTest,
+};
+use crate::{
+    expr::{
+        bind::Var,
+        eval::{Datum, Special},
+        plan::{Column, Compute, Operand, Predicate, Produce, Stage, Step},
+    },
+    id::RelationId,
+    store::ones,
+};
+use alloc::vec::Vec;
+use bevy_ecs::{entity::Entity, storage::TableId};
+
+/// Whether a test is of the entity that is scanned, and needs nothing else.
+fn is_of(test: &Predicate, this: Operand) -> bool {
+    match test {
+        Predicate::Mask { entity, .. } => *entity == this,
+        Predicate::HasAny { source, .. }
+        | Predicate::HasTag { source, .. }
+        | Predicate::HasPair { source, target: Operand::Entity(_), .. } => *source == this,
+        _ => false,
+    }
+}
+
+impl Step {
+    fn fits_in_place(&self, this: Operand) -> bool {
+        match self {
+            Self::Test(Predicate::Mask { entity: Operand::Column(_), .. }) => true,
+            Self::Test(test) | Self::Compute(Compute::Mark { test, .. }) => is_of(test, this),
+            Self::Compute(Compute::Choose { tests, .. }) => tests.iter().all(|test| is_of(test, this)),
+            Self::Compute(Compute::Target { source, .. } | Compute::TargetIfAny { source, .. }) => {
+                *source == this
+            }
+            Self::Compute(_) => false,
+        }
+    }
+}
+
+impl Stage {
+    /// Whether all that it does can be done in place, if it is the only stage: rows are about what is scanned.
+    pub(super) fn fits_in_place(&self) -> bool {
+        let Produce::Scan { out, .. } = self.produce else { return false };
+        out == Var::THIS.0
+            && self.passthrough.is_empty()
+            && self.steps.iter().all(|step| step.fits_in_place(Operand::Column(out)))
+    }
+
+    /// Makes rows in place, of the next part of a table, and sends them through the steps. False if what comes next, if anything,
+    /// is to be scanned row by row.
+    pub(super) fn step_in_place(
+        &self,
+        state: &mut StageState,
+        run: &mut Run<'_, '_>,
+        output: &mut Batch,
+    ) -> bool {
+        let Produce::Scan { mask, out } = self.produce else { return false };
+        if !state.scan_in_place(self, run, mask, (output, out)) {
+            return false;
+        }
+        let Some((table, first)) = output.in_place else { return false };
+        let entities = &run.view.table(table)[first..][..output.columns[out as usize].len()];
+        let mut part = Part { table, first, entities, words: core::mem::take(&mut state.words) };
+        for step in self.steps.iter().skip(usize::from(self.scan_test().is_some())) {
+            match step {
+                Step::Test(Predicate::Mask { mask, entity: Operand::Column(column) }) if *column != out => {
+                    let (view, rows) = (run.view, output.count_bits());
+                    match run.fit(*mask, rows, self) {
+                        Fit::All => {}
+                        Fit::In(set) => output.keep_in_place(*column, |entity| set.contains(entity)),
+                        Fit::NotIn(set) => output.keep_in_place(*column, |entity| !set.contains(entity)),
+                        Fit::Archetype(mask) => {
+                            output.keep_in_place(*column, |entity| mask.fits(&view, entity));
+                        }
+                    }
+                }
+                Step::Test(test) => part.keep(run, test, output),
+                Step::Compute(compute) => part.compute(run, compute, output),
+            }
+        }
+        state.words = part.words;
+        output.len = output.count_bits();
+        if output.len == output.columns[out as usize].len() {
+            output.bits.clear();
+        }
+        if let Some(count) = run.shared.counts.get_mut(self.number) {
+            *count += output.len as u64;
+        }
+        true
+    }
+}
+
+impl StageState {
+    /// Fills a batch with a part of a table, and sets the bits of what passes the first test. False if so few entities are left
+    /// in the table that rows are cheaper, or if there is no table.
+    fn scan_in_place(
+        &mut self,
+        stage: &Stage,
+        run: &Run<'_, '_>,
+        mask: usize,
+        (output, out): (&mut Batch, Column),
+    ) -> bool {
+        let (view, batch_size) = (run.view, run.shared.batch_size);
+        let component = stage.scan_component(&view);
+        let test = stage.scan_test();
+        self.start_row_bits(&view, test);
+        while let Some(&ScanPart::Table(table)) = run.masks.get(mask).parts.get(self.major) {
+            let entities = view.table(table);
+            let is_wanted = component
+                .is_none_or(|(component, wanted)| view.access.has_column(table, component) == wanted);
+            let left = if is_wanted { entities.len().saturating_sub(self.minor) } else { 0 };
+            if left == 0 {
+                (self.major, self.minor) = (self.major + 1, 0);
+                continue;
+            }
+            if left < WORD.min(batch_size) {
+                return false;
+            }
+            let first = self.minor - self.minor % WORD;
+            // No short rest is left over.
+            let most = batch_size.next_multiple_of(WORD);
+            let end = if entities.len() - first < most + WORD { entities.len() } else { first + most };
+            let entities = &entities[first..end];
+            output.in_place = Some((table, first));
+            output.columns[out as usize].extend(entities.iter().map(|&entity| Datum::new(entity)));
+            // Whole tables have passed the test if a component tells.
+            match test.filter(|_| component.is_none()) {
+                Some(test) => {
+                    let at = (self.major, first / WORD);
+                    let known = self.row_bits.is_kept().then_some((&mut self.row_bits, at));
+                    test.with_scan_test(&view, Words { entities, known, bits: &mut output.bits });
+                }
+                None => output.bits.extend(entities.chunks(WORD).map(all_of)),
+            }
+            output.bits[0] &= u64::MAX << (self.minor - first);
+            self.minor = end;
+            return true;
+        }
+        false
+    }
+}
+
+/// The bits of all of a word.
+fn all_of<T>(word: &[T]) -> u64 {
+    u64::MAX >> (WORD - word.len().clamp(1, WORD))
+}
+
+/// The bits of those of a word that pass.
+#[inline]
+fn bits_of<T>(word: impl Iterator<Item = T>, mut passes: impl FnMut(T) -> bool) -> u64 {
+    (0..).zip(word).fold(0, |bits, (at, value)| bits | u64::from(passes(value)) << at)
+}
+
+/// Finds out which entities pass, word by word.
+struct Words<'a> {
+    entities: &'a [Entity],
+    /// What is known of them; the number of the part of the mask, and that of the first word there.
+    known: Option<(&'a mut RowBits, (usize, usize))>,
+    bits: &'a mut Vec<u64>,
+}
+
+impl UseScanTest for Words<'_> {
+    #[inline]
+    fn use_test(self, mut passes: impl FnMut(Entity) -> bool) {
+        let words = self.entities.chunks(WORD);
+        match self.known {
+            Some((known, (part, first))) => {
+                let of_word = |(number, word)| known.passing((part, number), word, &mut passes);
+                self.bits.extend((first..).zip(words).map(of_word));
+            }
+            None => self.bits.extend(words.map(|word| bits_of(word.iter().copied(), &mut passes))),
+        }
+    }
+}
+
+/// The part of a table that is the batch at hand.
+struct Part<'w> {
+    table: TableId,
+    first: usize,
+    entities: &'w [Entity],
+    /// A buffer.
+    words: Vec<u64>,
+}
+
+impl Part<'_> {
+    /// What a test says of all entities of the table, if it says the same of all.
+    fn decided(&self, run: &Run<'_, '_>, test: &Predicate) -> Option<bool> {
+        let (component, negated) = match test {
+            Predicate::Mask { mask, .. } => return run.masks.get(*mask).fits_table(self.table),
+            Predicate::HasAny { relation, negated, .. } => {
+                (run.view.index(*relation).table_component()?.id(), *negated)
+            }
+            Predicate::HasPair { relation, target: Operand::Entity(target), negated, .. } => {
+                (run.view.index(*relation).target_component(*target)?, *negated)
+            }
+            _ => return None,
+        };
+        Some(run.view.access.has_column(self.table, component) != negated)
+    }
+
+    /// Writes into the buffer which entities pass a test.
+    fn find_out(&mut self, run: &Run<'_, '_>, test: &Predicate) {
+        let decided = self.decided(run, test);
+        let (view, entities) = (run.view, self.entities);
+        self.words.clear();
+        if let Some(pass) = decided {
+            return self.words.extend(entities.chunks(WORD).map(|word| if pass { all_of(word) } else { 0 }));
+        }
+        let words = Words { entities, known: None, bits: &mut self.words };
+        match test {
+            Predicate::Mask { mask, .. } => {
+                let mask = run.masks.get(*mask);
+                words.use_test(|entity| mask.fits(&view, entity));
+            }
+            test => test.with_scan_test(&view, words),
+        }
+    }
+
+    /// Clears the bits of rows that do not pass.
+    fn keep(&mut self, run: &Run<'_, '_>, test: &Predicate, batch: &mut Batch) {
+        if self.decided(run, test) != Some(true) {
+            self.find_out(run, test);
+            batch.keep_bits(&self.words);
+        }
+    }
+
+    /// Writes a number where a test is passed.
+    fn mark(&self, batch: &mut Batch, column: Column, number: u16) {
+        let mark = Datum::from(Special::Number(number));
+        let values = batch.columns[column as usize].chunks_mut(WORD);
+        for (&passed, values) in self.words.iter().zip(values) {
+            if passed == all_of(values) {
+                values.fill(mark);
+            } else {
+                ones(passed).for_each(|at| values[at as usize] = mark);
+            }
+        }
+    }
+
+    fn compute(&mut self, run: &Run<'_, '_>, compute: &Compute, batch: &mut Batch) {
+        match compute {
+            Compute::Target { relation, out, .. } => {
+                self.targets(run, *relation, batch, (*out, Datum::UNSET));
+                batch.keep_bits(&self.words);
+            }
+            Compute::TargetIfAny { relation, out, none, set, .. } => {
+                self.targets(run, *relation, batch, (*out, (*none).into()));
+                self.fill(batch, *set, Datum::UNSET);
+                self.mark(batch, *set, 0);
+            }
+            Compute::Mark { test, column } => {
+                self.fill(batch, *column, Datum::UNSET);
+                self.find_out(run, test);
+                self.mark(batch, *column, 0);
+            }
+            Compute::Choose { tests, column } => {
+                self.fill(batch, *column, Datum::UNSET);
+                let mut chosen: Vec<u64> = Vec::new();
+                for (number, test) in tests.iter().enumerate().rev() {
+                    self.find_out(run, test);
+                    self.mark(batch, *column, number as u16);
+                    chosen.resize(self.words.len(), 0);
+                    chosen.iter_mut().zip(&self.words).for_each(|(chosen, passed)| *chosen |= passed);
+                }
+                batch.keep_bits(&chosen);
+            }
+            // Never in place.
+            Compute::Holder { .. } | Compute::Set { .. } | Compute::Child { .. } => {}
+        }
+    }
+
+    fn fill(&self, batch: &mut Batch, column: Column, value: Datum) {
+        let column = &mut batch.columns[column as usize];
+        column.clear();
+        column.resize(self.entities.len(), value);
+    }
+
+    /// Writes the only target of each entity, or else `none`; and into the buffer which have one.
+    fn targets(
+        &mut self,
+        run: &Run<'_, '_>,
+        relation: RelationId,
+        batch: &mut Batch,
+        (column, none): (Column, Datum),
+    ) {
+        let (index, entities) = (run.view.index(relation), self.entities);
+        let values = &mut batch.columns[column as usize];
+        values.clear();
+        self.words.clear();
+        if let Some(component) = index.table_component() {
+            let known = run.view.access.first_targets(self.table, component);
+            let known = known.and_then(|known| known.get(self.first..)?.get(..entities.len()));
+            values.extend(known.into_iter().flatten().map(|&target| Datum::new(target)));
+            values.resize(entities.len(), none);
+            let has_target = known.is_some();
+            return self
+                .words
+                .extend(entities.chunks(WORD).map(|word| if has_target { all_of(word) } else { 0 }));
+        }
+        values.resize(entities.len(), none);
+        let parts = entities.chunks(WORD).zip(values.chunks_mut(WORD));
+        match index.exclusive_reader(run.view.store.compares(relation)) {
+            Some(mut reader) => {
+                let parts = parts.map(|(sources, targets)| {
+                    write_targets(sources, targets, |source| reader.target(source))
+                });
+                self.words.extend(parts);
+            }
+            None => {
+                let parts = parts.map(|(sources, targets)| {
+                    write_targets(sources, targets, |source| index.first_target(source))
+                });
+                self.words.extend(parts);
+            }
+        }
+    }
+}
+
+/// Writes the targets of those sources that have one, and returns the bits of these.
+#[inline]
+fn write_targets(
+    sources: &[Entity],
+    targets: &mut [Datum],
+    mut find: impl FnMut(Entity) -> Option<Entity>,
+) -> u64 {
+    bits_of(sources.iter().zip(targets), |(&source, to)| {
+        let target = find(source);
+        *to = target.map_or(*to, Datum::new);
+        target.is_some()
+    })
+}
+
+impl Batch {
+    fn count_bits(&self) -> usize {
+        self.bits.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Clears bits that are not set in other words.
+    fn keep_bits(&mut self, words: &[u64]) {
+        self.bits.iter_mut().zip(words).for_each(|(bits, word)| *bits &= word);
+    }
+
+    /// Clears the bits of rows of which the entity in a column does not pass.
+    #[inline]
+    fn keep_in_place(&mut self, column: Column, mut passes: impl FnMut(Entity) -> bool) {
+        let values = self.columns[column as usize].chunks(WORD);
+        for (bits, values) in self.bits.iter_mut().zip(values) {
+            let mut passes_at = |at: u32| values[at as usize].entity().is_some_and(&mut passes);
+            *bits = ones(*bits).fold(0, |passed, at| passed | u64::from(passes_at(at)) << at);
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Rows of tables as they lie, for whoever reads a run to its end, against the same rows made one by one.
+//!
+//! [`CompiledExpr::rows`] lends one row at a time and has batches without gaps. Everything else here goes through parts of tables of
+//! which some entities are rows. What is read must be the same, whatever was changed since the run before.
+
+use crate::{common::size, expr_tables::compile, oracle::random::Random};
+use bevy_ecs::{prelude::*, system::SystemParamBuilder};
+use bevy_relations::{
+    expr::{AnyExpression, CompiledExpr, ExprParam, PairExpr, Row},
+    prelude::*,
+};
+
+#[derive(Component, Clone, Copy, PartialEq, Debug)]
+struct Fuel(u32);
+
+#[derive(Component)]
+struct Armor;
+
+#[derive(Component)]
+#[component(storage = "SparseSet")]
+struct Burning;
+
+#[derive(Component)]
+struct Port;
+
+#[derive(Relation)]
+#[relation(exclusive)]
+struct DockedTo;
+
+#[derive(Relation)]
+#[relation(exclusive, storage = "Table")]
+struct MemberOf;
+
+#[derive(Relation)]
+#[relation(exclusive, storage = "Fragmenting")]
+struct TeamOf;
+
+#[derive(Relation)]
+struct Likes;
+
+/// Each with every exclusive relation in place of `R`.
+const EXPRS: [&str; 16] = [
+    "Fuel",
+    "Fuel, !(R, *)",
+    "Fuel, (R, *)",
+    "Fuel, (R, $port)",
+    "Fuel, (R, $port), Port($port)",
+    "Fuel, !(R, Home)",
+    "Fuel, (R, Home)",
+    "Fuel, ?(R, *)",
+    "Fuel, ?(R, $port)",
+    "Fuel, ?Armor, ?Burning",
+    "Fuel, Armor || (R, Home)",
+    "Fuel, Armor || (R, _) || Burning",
+    "Fuel, (Likes, _), !(R, *)",
+    "Fuel, !(Likes, Home), (R, $port), !Port($port)",
+    "Fuel, !Red, ?(R, $port)",
+    "Fuel, !Burning, ?(R, Home)",
+];
+
+struct Bed {
+    world: World,
+    random: Random,
+    ports: Vec<Entity>,
+    ships: Vec<Entity>,
+    red: Entity,
+}
+
+impl Bed {
+    fn new(seed: u64) -> Self {
+        let mut world = World::new();
+        let named = [
+            ("DockedTo", world.register_relation::<DockedTo>().unwrap()),
+            ("MemberOf", world.register_relation::<MemberOf>().unwrap()),
+            ("TeamOf", world.register_relation::<TeamOf>().unwrap()),
+            ("Likes", world.register_relation::<Likes>().unwrap()),
+            ("Fuel", world.entity_of::<Fuel>()),
+            ("Armor", world.entity_of::<Armor>()),
+            ("Burning", world.entity_of::<Burning>()),
+            ("Port", world.entity_of::<Port>()),
+            ("Red", world.spawn_empty().id()),
+        ];
+        for (name, entity) in named {
+            world.entity_mut(entity).insert(Name::new(name));
+        }
+        let ports = vec![
+            world.spawn((Port, Name::new("Home"))).id(),
+            world.spawn_empty().id(),
+            world.spawn(Port).id(),
+        ];
+        let mut bed = Self { world, random: Random::new(seed, 0), ports, ships: Vec::new(), red: named[8].1 };
+        for number in 0..size(300, 70) as u32 {
+            let ship = bed.world.spawn(Fuel(number)).id();
+            bed.ships.push(ship);
+            if bed.random.chance(30) {
+                bed.change(ship);
+            }
+        }
+        bed
+    }
+
+    /// Changes something about a ship.
+    fn change(&mut self, ship: Entity) {
+        let Self { world, random, ports, red, .. } = self;
+        let port = random.pick(ports);
+        match random.below(12) {
+            0 => drop(world.entity_mut(ship).insert(Armor)),
+            1 => drop(world.entity_mut(ship).remove::<Armor>()),
+            2 => drop(world.entity_mut(ship).insert(Burning)),
+            3 => drop(world.entity_mut(ship).remove::<Burning>()),
+            4 => world.insert_tag(ship, *red).unwrap(),
+            5 => world.insert_pair(ship, Likes, port).unwrap(),
+            6 => drop(world.remove_pairs::<Likes>(ship)),
+            7 => {
+                world.remove_pairs::<DockedTo>(ship);
+                world.remove_pairs::<MemberOf>(ship);
+                world.remove_pairs::<TeamOf>(ship);
+            }
+            _ => {
+                world.insert_pair(ship, DockedTo, port).unwrap();
+                world.insert_pair(ship, MemberOf, port).unwrap();
+                world.insert_pair(ship, TeamOf, port).unwrap();
+            }
+        }
+    }
+}
+
+/// What a row says.
+#[derive(PartialEq, Debug)]
+struct Seen {
+    this: Option<Entity>,
+    port: Option<Entity>,
+    fuel: Option<Fuel>,
+    fields: Vec<(bool, Option<Entity>)>,
+}
+
+impl Seen {
+    fn of(row: Row<'_>) -> Self {
+        Self {
+            this: row.this(),
+            port: row.var("port"),
+            fuel: row.get(0).copied(),
+            fields: (0..row.field_count()).map(|field| (row.is_set(field), row.source(field))).collect(),
+        }
+    }
+
+    fn one_by_one(world: &World, expr: &mut CompiledExpr) -> Vec<Self> {
+        let (mut seen, mut rows) = (Vec::new(), expr.rows(world).unwrap());
+        while let Some(row) = rows.next_row().unwrap() {
+            seen.push(Self::of(row));
+        }
+        seen
+    }
+}
+
+/// Reads the rows in each way.
+fn compare(world: &mut World, expr: &mut CompiledExpr, text: &str) {
+    let rows = Seen::one_by_one(world, expr);
+    let mut seen = Vec::new();
+    expr.for_each(world, |row| seen.push(Seen::of(row))).unwrap();
+    assert_eq!(seen, rows, "{text}");
+    assert_eq!(expr.count(world).unwrap(), rows.len(), "{text}");
+    seen.clear();
+    expr.for_each_table(world, |table| {
+        let (fuel, x) = (table.slice::<Fuel>(0).unwrap(), table.var("port"));
+        assert!(fuel.len() == table.len() && table.entities().len() == table.len());
+        for ((row, fuel), (this, port)) in table.rows().zip(fuel).zip(table.entities().iter().zip(x)) {
+            let row = Seen::of(row);
+            assert_eq!((row.this, row.fuel, row.port), (Some(*this), Some(*fuel), port), "{text}");
+            seen.push(row);
+        }
+    })
+    .unwrap();
+    assert_eq!(seen, rows, "{text}");
+    let mut raised = Vec::new();
+    expr.for_each_mut(world, |mut row| {
+        row.get_mut::<Fuel>(0).unwrap().0 += 1000;
+        raised.push(Seen::of(row.as_row()));
+    })
+    .unwrap();
+    expr.for_each_mut(world, |mut row| row.get_mut::<Fuel>(0).unwrap().0 -= 1000).unwrap();
+    raised.iter_mut().for_each(|row| row.fuel.as_mut().unwrap().0 -= 1000);
+    assert_eq!(raised, rows, "{text}");
+}
+
+#[test]
+fn rows_of_tables_as_they_lie_are_those_that_are_made_one_by_one() {
+    for seed in 0..size(6, 1) as u64 {
+        let mut bed = Bed::new(seed);
+        let relations = ["DockedTo", "MemberOf", "TeamOf"];
+        let texts = EXPRS
+            .iter()
+            .flat_map(|text| relations.map(|relation| text.replace("(R,", &format!("({relation},"))));
+        let mut exprs: Vec<_> = texts.map(|text| (compile(&mut bed.world, &text), text)).collect();
+        for (number, (expr, _)) in exprs.iter_mut().enumerate() {
+            expr.set_batch_size([1024, 64, 1, 100][(number + seed as usize) % 4]);
+        }
+        for round in 0..4 {
+            for (expr, text) in &mut exprs {
+                compare(&mut bed.world, expr, text);
+            }
+            // Sometimes nothing has changed, and what was found out before is right.
+            for _ in 0..[0, 3, 40][round % 3] {
+                let at = bed.random.below(bed.ships.len());
+                match bed.random.chance(10) {
+                    true => drop(bed.world.despawn(bed.ships.swap_remove(at))),
+                    false => bed.change(bed.ships[at]),
+                }
+            }
+        }
+        bed.world.check_pairs().unwrap();
+    }
+}
+
+#[test]
+fn data_that_a_system_writes_is_that_of_the_rows() {
+    for (seed, text) in (0..size(3, 1) as u64).flat_map(|seed| EXPRS.map(|text| (seed, text))) {
+        for relation in ["DockedTo", "MemberOf", "TeamOf"] {
+            let mut bed = Bed::new(seed);
+            let text = text.replace("(R,", &format!("({relation},"));
+            let mut expr = compile(&mut bed.world, &text);
+            let rows = Seen::one_by_one(&bed.world, &mut expr);
+            bed.world.clear_trackers();
+            let expr = (ExprParam(PairExpr::parse(&*text).unwrap()),).build_state(&mut bed.world);
+            let of_rows = text.clone();
+            let mut system =
+                expr.build_system(move |mut ships: ExprQuery<AnyExpression, (Entity, &mut Fuel)>| {
+                    let mut next = rows.iter();
+                    ships
+                        .for_each_mut(|(ship, mut fuel), row| {
+                            let expected = next.next().unwrap();
+                            let seen = (Some(ship), row.this(), row.var("port"), Some(*fuel));
+                            assert_eq!(
+                                seen,
+                                (expected.this, expected.this, expected.port, expected.fuel),
+                                "{of_rows}"
+                            );
+                            fuel.0 += 1000;
+                        })
+                        .unwrap();
+                    assert!(next.next().is_none(), "{of_rows}");
+                    // Data that some entities lack.
+                    assert_eq!(ships.count().unwrap(), rows.len());
+                });
+            system.initialize(&mut bed.world);
+            system.run((), &mut bed.world).unwrap();
+            let mut fuels = bed.world.query::<Ref<Fuel>>();
+            assert!(fuels.iter(&bed.world).all(|fuel| (fuel.0 >= 1000) == fuel.is_changed()), "{text}");
+        }
+    }
+}
+
+#[test]
+fn data_that_only_some_entities_of_rows_have_leaves_the_others_out() {
+    let mut bed = Bed::new(7);
+    let armored = bed.world.query_filtered::<(), (With<Fuel>, With<Armor>)>().iter(&bed.world).count();
+    let expr = (ExprParam(PairExpr::parse("Fuel, ?(DockedTo, $port)").unwrap()),).build_state(&mut bed.world);
+    let mut system = expr.build_system(|mut ships: ExprQuery<AnyExpression, &Armor>| {
+        let mut seen = 0;
+        ships.for_each_mut(|_, _| seen += 1).unwrap();
+        seen
+    });
+    system.initialize(&mut bed.world);
+    assert_eq!(system.run((), &mut bed.world).unwrap(), armored);
+}
+
+#[test]
+fn a_limit_of_steps_ends_a_run_whoever_reads_it() {
+    let mut bed = Bed::new(3);
+    let mut expr = compile(&mut bed.world, "Fuel, !(DockedTo, *)");
+    expr.set_step_limit(Some(20));
+    assert!(expr.for_each(&bed.world, |_| {}).is_err() && expr.count(&bed.world).is_err());
+    expr.set_step_limit(None);
+    assert!(expr.for_each(&bed.world, |_| {}).is_ok());
+}
