@@ -51,6 +51,8 @@ use bevy_ecs::{
     ptr::Ptr,
     world::{DeferredWorld, World},
 };
+#[cfg(feature = "bevy_reflect")]
+use bevy_ecs::{component::Mutable, resource::Resource};
 use core::{
     any::TypeId,
     ptr::NonNull,
@@ -133,4 +135,26 @@ pub(crate) fn store_and_values<R: Relation>(world: &mut World) -> Option<(&mut P
 pub(crate) fn deferred_store<'a>(world: &'a mut DeferredWorld<'_>) -> Option<&'a mut PairStore> {
     // SAFETY: as in `store_mut`; a deferred world may change resources.
     find(world).map(|store| unsafe { store.assert_unique().deref_mut() })
+}
+
+/// A resource whose component id was `found` last, in whichever world.
+#[cfg(feature = "bevy_reflect")]
+#[inline]
+pub(crate) fn resource<'w, T: Resource>(world: &'w World, found: &AtomicUsize) -> Option<&'w T> {
+    // SAFETY: the component is of type `T`, as `find_resource` or the look-up by type has made sure. Nothing changes it while the
+    // world is borrowed. Test: `two_worlds_that_registered_in_another_order_do_not_mix`.
+    find_resource(world, TypeId::of::<T>(), found).map(|resource| unsafe { resource.deref() })
+}
+
+/// [`resource`], to change it without marking it as changed.
+#[cfg(feature = "bevy_reflect")]
+#[inline]
+pub(crate) fn deferred_resource<'a, T: Resource<Mutability = Mutable>>(
+    world: &'a mut DeferredWorld<'_>,
+    found: &AtomicUsize,
+) -> Option<&'a mut T> {
+    // SAFETY: of the right type, as in `resource`. The world is borrowed mutably for as long as the resource is, and a deferred
+    // world may change resources.
+    find_resource(world, TypeId::of::<T>(), found)
+        .map(|resource| unsafe { resource.assert_unique().deref_mut() })
 }

@@ -20,8 +20,8 @@ pub(super) trait MirrorComponent:
     /// Mirrors from now on.
     fn start(world: &mut World) -> Result<(), TraitsError>;
 
-    /// The relations whose pairs it shows, with their entities.
-    fn relations(world: &World) -> Vec<(Followed, Entity)>;
+    /// The relations whose pairs it shows, sorted.
+    fn relations(world: &World) -> Vec<Followed>;
 
     /// Whether there is anything to show.
     fn shows_any(store: &PairStore, source: Entity) -> bool;
@@ -36,6 +36,9 @@ pub(super) trait MirrorComponent:
     fn pairs(&self) -> &[Self::Pair];
 
     fn push(&mut self, pair: Self::Pair);
+
+    /// Says that there is this one pair.
+    fn of_pair(pair: Self::Pair) -> Self;
 
     /// Whether both say the same.
     fn is_same(&self, other: &Self) -> bool;

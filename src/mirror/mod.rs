@@ -72,7 +72,7 @@ use crate::{
 };
 use alloc::vec::Vec;
 use bevy_ecs::world::World;
-use state::{Mirror, Mirrors};
+use state::{Mirror, mirrors};
 
 mod sealed {
     pub trait Sealed {}
@@ -103,8 +103,7 @@ pub trait WorldMirrorExt: sealed::Sealed {
     /// From now on, keeps one component [`MirroredPairs<R>`](MirroredPairs) on each source of `R`, and registers it for
     /// reflection. The first insertion of such a component does the same. Does nothing if `R` is mirrored already.
     ///
-    /// This spawns three observers of the pairs of `R`. If they are despawned, [`update_mirrors`](Self::update_mirrors) spawns
-    /// them again and updates the components. Relations that are not mirrored cost nothing.
+    /// Relations that are not mirrored cost nothing.
     ///
     /// # Errors
     /// If the traits of `R` are rejected.
@@ -135,8 +134,6 @@ pub trait WorldMirrorExt: sealed::Sealed {
 
     /// From now on, keeps one component [`RuntimeMirroredPairs`] on each source of pairs of relations created at run time, and
     /// registers it for reflection. The first insertion of such a component does the same. Does nothing if they are mirrored already.
-    ///
-    /// This spawns three observers per relation, as [`mirror_pairs`](Self::mirror_pairs) does.
     ///
     /// # Complexity
     /// `O(pairs)`. From then on, a change of the pairs of a source costs `O(pairs of the source)` more.
@@ -181,7 +178,7 @@ pub(crate) fn note_order(world: &mut World) {
 }
 
 fn run_all(world: &mut World, what: fn(&Mirror) -> fn(&mut World)) {
-    let Some(mirrors) = world.get_resource::<Mirrors>() else { return };
+    let Some(mirrors) = mirrors(world) else { return };
     let all: Vec<fn(&mut World)> = mirrors.iter().map(what).collect();
     all.into_iter().for_each(|run| run(world));
 }

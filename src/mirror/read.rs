@@ -2,7 +2,7 @@
 
 use super::{
     component::{MirroredPair, MirroredPairs, MirroredRelation, MirroredTarget, MirroredType},
-    state::Mirrors,
+    state::mirrors,
     value::{ReflectedValue, copy},
 };
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     id::RelationId,
     ops::Followed,
     relation::ReflectedData,
-    store::{PairData, PairStore, RelationIndex},
+    store::{PairData, PairStore},
 };
 use bevy_ecs::{entity::Entity, reflect::AppTypeRegistry, world::World};
 use bevy_reflect::{ReflectFromPtr, TypeRegistry};
@@ -18,7 +18,10 @@ use core::any::{Any, TypeId};
 
 /// The pairs of `R` that `source` has.
 pub(super) fn read<R: MirroredRelation>(world: &World, source: Entity) -> MirroredPairs<R> {
-    read_some(world, source, |index| index.targets(source))
+    let Some(store) = fetch::store(world) else { return MirroredPairs::default() };
+    let Some(id) = store.registry().of_type::<R>() else { return MirroredPairs::default() };
+    let pair = pair_reader(world, store, id, source);
+    MirroredPairs { pairs: store.relation(id).targets(source).map(pair).collect() }
 }
 
 /// The pair of `R` that `source` has with its last target, if that is `target`, and how many pairs it has.
@@ -27,35 +30,36 @@ pub(super) fn read_last<R: MirroredRelation>(
     source: Entity,
     target: Entity,
 ) -> Option<(MirroredPair<R>, usize)> {
-    let mut count = 0;
-    let mut last = read_some(world, source, |index| {
-        count = index.target_count(source);
-        let last = count.checked_sub(1).and_then(|last| index.nth_target(source, last));
-        last.filter(|&last| last == target)
-    });
-    Some((last.pairs.pop()?, count))
+    let store = fetch::store(world)?;
+    let id = store.registry().of_type::<R>()?;
+    let index = store.relation(id);
+    let count = index.target_count(source);
+    let last = index.nth_target(source, count.checked_sub(1)?)?;
+    (last == target).then(|| (pair_reader(world, store, id, source)(target), count))
 }
 
-fn read_some<'w, R: MirroredRelation, I: IntoIterator<Item = Entity>>(
+/// Reads the pairs of `R` that `source` has, target by target.
+fn pair_reader<'w, R: MirroredRelation>(
     world: &'w World,
+    store: &'w PairStore,
+    id: RelationId,
     source: Entity,
-    targets: impl FnOnce(&'w RelationIndex) -> I,
-) -> MirroredPairs<R> {
-    let Some(store) = fetch::store(world) else { return MirroredPairs::default() };
-    let Some(id) = store.registry().of_type::<R>() else { return MirroredPairs::default() };
-    let values = world.get_resource::<PairData<R>>();
-    let is_ordered = store.registry().entry(id).traits.is_ordered();
-    let mirror = world.get_resource::<Mirrors>().and_then(|mirrors| mirrors.get::<MirroredPairs<R>>());
-    let places = mirror.and_then(|mirror| Some(&mirror.relations.get(&Followed::of::<R>())?.places));
-    let pairs = targets(store.relation(id)).into_iter().map(|target| {
-        let row = store.relation(id).row(source, target);
-        let own =
-            store.column_of(id, source, target).filter(|column| column.value_type() == TypeId::of::<R>());
-        let value = own.and_then(|_| values?.get(row?).cloned());
-        let place = places.filter(|_| is_ordered).and_then(|places| places.get(source, target));
-        MirroredPair { target: read_target(world, store, id, source, target), value, place }
-    });
-    MirroredPairs { pairs: pairs.collect() }
+) -> impl Fn(Entity) -> MirroredPair<R> + use<'w, R> {
+    let values = if size_of::<R>() > 0 { world.get_resource::<PairData<R>>() } else { None };
+    let places = || {
+        let mirror = mirrors(world)?.get::<MirroredPairs<R>>()?;
+        Some(&mirror.relations.get(&Followed::of::<R>())?.places)
+    };
+    let places = store.registry().entry(id).traits.is_ordered().then(places).flatten();
+    let own_value = move |target| {
+        store.column_of(id, source, target).filter(|column| column.value_type() == TypeId::of::<R>())?;
+        values?.get(store.relation(id).row(source, target)?).cloned()
+    };
+    move |target| MirroredPair {
+        target: read_target(world, store, id, source, target),
+        value: values.and_then(|_| own_value(target)),
+        place: places.and_then(|places| places.get(source, target)),
+    }
 }
 
 /// A target, by the name of its type if it stands for one that is registered.

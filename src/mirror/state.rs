@@ -1,9 +1,6 @@
 //! Which relations are mirrored in which components, and what is still to be done for them.
 
-use crate::{
-    ops::{Followed, Followers},
-    store::Cursor,
-};
+use crate::{fetch, ops::Followed, store::Cursor};
 use alloc::{
     collections::{BTreeMap, VecDeque},
     string::String,
@@ -15,7 +12,7 @@ use bevy_ecs::{
     resource::Resource,
     world::{DeferredWorld, World},
 };
-use core::any::TypeId;
+use core::{any::TypeId, sync::atomic::AtomicUsize};
 
 /// What is to be done for the components of one type.
 pub(super) struct Mirror {
@@ -47,8 +44,6 @@ pub(super) struct Mirror {
 pub(super) struct MirroredIndex {
     /// How far its journal was read.
     pub(super) cursor: Cursor,
-    /// What brings the components up to date after each change.
-    pub(super) observers: MirrorObservers,
     pub(super) places: Places,
     /// Targets with sources that may have the same place.
     pub(super) tied: EntityHashSet,
@@ -69,15 +64,6 @@ impl From<Entity> for Due {
     fn from(source: Entity) -> Self {
         Self { source, inserted: None }
     }
-}
-
-/// The observers of a relation.
-#[derive(Clone, Copy)]
-pub(super) struct MirrorObservers {
-    /// They notice pairs that come and go.
-    pub(super) followers: Followers,
-    /// Notices values that are replaced.
-    pub(super) replaced: Entity,
 }
 
 /// Components name no higher place: there is room for new pairs behind each.
@@ -161,9 +147,17 @@ impl Mirrors {
     }
 }
 
+/// The component id of [`Mirrors`], as found last.
+static COMPONENT: AtomicUsize = AtomicUsize::new(0);
+
+/// The mirrors, if there are any.
+pub(super) fn mirrors(world: &World) -> Option<&Mirrors> {
+    fetch::resource(world, &COMPONENT)
+}
+
 /// Does something to the mirror of a component, if there is one.
 pub(super) fn with<C: 'static, T>(world: &mut World, run: impl FnOnce(&mut Mirror) -> T) -> Option<T> {
-    world.get_resource_mut::<Mirrors>()?.into_inner().get_mut::<C>().map(run)
+    with_deferred::<C, T>(&mut DeferredWorld::from(world), run)
 }
 
 /// [`with`] for hooks.
@@ -171,7 +165,7 @@ pub(super) fn with_deferred<C: 'static, T>(
     world: &mut DeferredWorld<'_>,
     run: impl FnOnce(&mut Mirror) -> T,
 ) -> Option<T> {
-    world.get_resource_mut::<Mirrors>()?.into_inner().get_mut::<C>().map(run)
+    fetch::deferred_resource::<Mirrors>(world, &COMPONENT)?.get_mut::<C>().map(run)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::{
     relation::{BoxedValue, TraitsError},
     store::{PairData, PairStore},
 };
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{boxed::Box, vec, vec::Vec};
 use bevy_ecs::{entity::Entity, world::World};
 use core::any::{TypeId, type_name};
 
@@ -29,9 +29,9 @@ impl<R: MirroredRelation> MirrorComponent for MirroredPairs<R> {
         Ok(())
     }
 
-    fn relations(world: &World) -> Vec<(Followed, Entity)> {
+    fn relations(world: &World) -> Vec<Followed> {
         let key = Followed::of::<R>();
-        key.entity(world).map(|entity| (key, entity)).into_iter().collect()
+        key.entity(world).map(|_| key).into_iter().collect()
     }
 
     fn shows_any(store: &PairStore, source: Entity) -> bool {
@@ -52,6 +52,10 @@ impl<R: MirroredRelation> MirrorComponent for MirroredPairs<R> {
 
     fn push(&mut self, pair: MirroredPair<R>) {
         self.pairs.push(pair);
+    }
+
+    fn of_pair(pair: MirroredPair<R>) -> Self {
+        Self { pairs: vec![pair] }
     }
 
     fn is_same(&self, other: &Self) -> bool {

@@ -8,7 +8,7 @@ use super::{
     read::{read_own_value, read_target},
     runtime::{RuntimeMirroredPair, RuntimeMirroredPairs, RuntimeRelation},
     set::{Wanted, resolve, set_pairs, to_stored, value_type},
-    state::{Due, Mirrors, with},
+    state::{Due, mirrors, with},
     write,
 };
 use crate::{
@@ -20,6 +20,7 @@ use crate::{
 };
 use alloc::{
     string::{String, ToString},
+    vec,
     vec::Vec,
 };
 use bevy_ecs::{entity::Entity, name::Name, reflect::AppTypeRegistry, world::World};
@@ -31,18 +32,18 @@ impl MirrorComponent for RuntimeMirroredPairs {
     fn start(world: &mut World) -> Result<(), TraitsError> {
         ops::use_store(world);
         ops::announce_relations(world, |world, relation| {
-            write::follow::<Self>(world, Followed::Entity(relation), relation);
+            write::follow::<Self>(world, Followed::Entity(relation));
         });
         write::start::<Self>(world, true, maintain::<Self>);
         Ok(())
     }
 
-    fn relations(world: &World) -> Vec<(Followed, Entity)> {
+    fn relations(world: &World) -> Vec<Followed> {
         let Some(store) = fetch::store(world) else { return Vec::new() };
         let entities = store.registry().ids().filter(|&id| is_runtime(store, id));
         let entities = entities.map(|id| store.registry().entry(id).entity);
         let alive = entities.filter(|&entity| world.entities().contains_spawned(entity));
-        let mut relations: Vec<_> = alive.map(|entity| (Followed::Entity(entity), entity)).collect();
+        let mut relations: Vec<_> = alive.map(Followed::Entity).collect();
         relations.sort_unstable();
         relations
     }
@@ -53,7 +54,7 @@ impl MirrorComponent for RuntimeMirroredPairs {
 
     fn read(world: &World, source: Entity) -> Self {
         let Some(store) = fetch::store(world) else { return Self::default() };
-        let mirror = world.get_resource::<Mirrors>().and_then(|mirrors| mirrors.get::<Self>());
+        let mirror = mirrors(world).and_then(|mirrors| mirrors.get::<Self>());
         let mut pairs = Vec::new();
         for id in shown(store, source) {
             let (entry, index) = (store.registry().entry(id), store.relation(id));
@@ -80,6 +81,10 @@ impl MirrorComponent for RuntimeMirroredPairs {
 
     fn push(&mut self, pair: RuntimeMirroredPair) {
         self.pairs.push(pair);
+    }
+
+    fn of_pair(pair: RuntimeMirroredPair) -> Self {
+        Self { pairs: vec![pair] }
     }
 
     fn is_same(&self, other: &Self) -> bool {
@@ -119,7 +124,7 @@ impl MirrorComponent for RuntimeMirroredPairs {
         let Some(store) = fetch::store(world) else { return };
         let names: Vec<(Followed, Option<String>)> = Self::relations(world)
             .into_iter()
-            .filter_map(|(key, _)| {
+            .filter_map(|key| {
                 let name = name_of(world, store, key.relation(store)?).map(ToString::to_string);
                 Some((key, name))
             })

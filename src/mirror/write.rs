@@ -2,38 +2,41 @@
 
 use super::{
     kind::MirrorComponent,
-    state::{Due, Mirror, MirrorObservers, MirroredIndex, Mirrors, Places, with},
+    state::{Due, Mirror, MirroredIndex, Mirrors, Places, mirrors, with},
     unmet,
 };
 use crate::{
     fetch,
-    id::{PairId, RelationId},
-    ops::{self, Followed, Followers, PairInserted},
-    relation::Wildcard,
-    store::{Cursor, PairStore},
+    id::RelationId,
+    ops::{self, Followed},
+    store::{Change, Cursor, PairDeltaKind, PairStore},
 };
 use alloc::{
-    collections::{BTreeMap, VecDeque, btree_map::Entry},
+    collections::{BTreeMap, VecDeque},
     vec::Vec,
 };
 use bevy_ecs::{
     archetype::{Archetype, ArchetypeEntity},
     component::Component,
     entity::{Entity, EntityHashSet},
-    observer::{Observer, On},
     reflect::{AppTypeRegistry, ReflectComponent},
-    world::{DeferredWorld, World},
+    world::World,
 };
-use core::{any::TypeId, marker::PhantomData, mem::take};
+use core::{
+    any::TypeId,
+    marker::PhantomData,
+    mem::{forget, take},
+};
 use smallvec::{SmallVec, smallvec};
 
 /// Writes components of this type from now on.
 pub(super) fn start<C: MirrorComponent>(world: &mut World, in_scenes: bool, maintain: fn(&mut World)) {
     register_types::<C>(world, in_scenes);
-    if world.get_resource::<Mirrors>().is_some_and(|mirrors| mirrors.get::<C>().is_some()) {
+    if mirrors(world).is_some_and(|mirrors| mirrors.get::<C>().is_some()) {
         return;
     }
-    let tick = world.change_tick();
+    // What is written from now on has a later tick.
+    let tick = world.increment_change_tick();
     // Components that were inserted before are applied: each by a command that waits, or at the next maintenance.
     let written = holders::<C>(world).into_iter().collect();
     world.get_resource_or_init::<Mirrors>().push(Mirror {
@@ -71,91 +74,45 @@ fn register_types<C: MirrorComponent>(world: &mut World, in_scenes: bool) {
 }
 
 /// Shows the pairs of one more relation in components of this type.
-pub(super) fn follow<C: MirrorComponent>(world: &mut World, key: Followed, relation: Entity) {
+pub(super) fn follow<C: MirrorComponent>(world: &mut World, key: Followed) {
     if with::<C, _>(world, |mirror| mirror.relations.contains_key(&key)) != Some(false) {
         return;
     }
-    let observers = spawn_observers::<C>(world, key, relation);
     // Of one without pairs there is nothing to read.
     let unused = fetch::store_mut(world).and_then(|store| {
         let id = key.relation(store).filter(|&id| store.relation(id).len() == 0)?;
         Some(store.keep_journal(id).cursor())
     });
+    let cursor = unused.unwrap_or_default();
+    let index =
+        MirroredIndex { cursor, places: Places::default(), tied: EntityHashSet::default(), name: None };
+    with::<C, _>(world, |mirror| mirror.relations.insert(key, index));
+    ask_for_updates::<C>(world, key);
+}
+
+/// Has the components brought up to date after each change of the pairs of a relation, unless that is so.
+fn ask_for_updates<C: MirrorComponent>(world: &mut World, key: Followed) {
     let component = world.register_component::<C>();
-    if let Some(id) = fetch::store(world).and_then(|store| key.relation(store)) {
-        ops::note_mirror(world, id, component);
-    }
-    let index = MirroredIndex {
-        cursor: unused.unwrap_or_default(),
-        observers,
-        places: Places::default(),
-        tied: EntityHashSet::default(),
-        name: None,
-    };
-    // Spawning runs users' code, which may have done the same.
-    let is_new = with::<C, _>(world, |mirror| match mirror.relations.entry(key) {
-        Entry::Vacant(vacant) => {
-            vacant.insert(index);
-            true
-        }
-        Entry::Occupied(_) => false,
-    });
-    if is_new != Some(true) {
-        despawn(world, observers);
+    let Some(store) = fetch::store_mut(world) else { return };
+    let Some(id) = key.relation(store) else { return };
+    store.keep_journal(id).tell_values();
+    if store.registry().entry(id).mirror.is_none_or(|(known, _)| known != component) {
+        ops::set_mirror(world, id, Some((component, update_relation::<C>)));
     }
 }
 
-fn spawn_observers<C: MirrorComponent>(
-    world: &mut World,
-    key: Followed,
-    relation: Entity,
-) -> MirrorObservers {
-    let followers = Followers::spawn(world, key, relation, |world, key| update::<C>(world, Some(key)));
-    let noted = |on: On<PairInserted<Wildcard>>, mut world: DeferredWorld| {
-        let (source, replaced) = (on.source, on.replaced);
-        if let Some(mirrors) = world.get_resource_mut::<Mirrors>().filter(|_| replaced)
-            && let Some(mirror) = mirrors.into_inner().get_mut::<C>()
-        {
-            mirror.due.push_back(source.into());
-        }
-    };
-    let replaced = ops::observe(world, PairId::with_relation(relation), noted);
-    world.flush();
-    MirrorObservers { followers, replaced }
-}
-
-fn despawn(world: &mut World, observers: MirrorObservers) {
-    observers.followers.despawn(world);
-    let _ = world.try_despawn(observers.replaced);
-}
-
-/// Follows the relations that are to be, and no others. Spawns the observers of one again if one of them was despawned: then it is
-/// not known which values were replaced meanwhile.
+/// Follows the relations that are to be, and no others.
 pub(super) fn mend<C: MirrorComponent>(world: &mut World) {
-    let known = with::<C, _>(world, |mirror| {
-        mirror.relations.iter().map(|(&key, index)| (key, index.observers)).collect::<Vec<_>>()
-    });
+    let known = with::<C, _>(world, |mirror| mirror.relations.keys().copied().collect::<Vec<_>>());
     let relations = C::relations(world);
-    for (key, observers) in known.unwrap_or_default() {
-        let MirrorObservers { followers, replaced } = observers;
-        let is_whole = followers.are_there(world) && world.get::<Observer>(replaced).is_some();
-        let is_wanted = relations.binary_search_by_key(&key, |(key, _)| *key).is_ok();
+    for key in known.unwrap_or_default() {
+        let is_wanted = relations.binary_search(&key).is_ok();
         // If the type has no entity, its relation gets one with its next use.
-        if (is_wanted && is_whole) || (matches!(key, Followed::Type(_)) && key.entity(world).is_none()) {
+        if is_wanted || (matches!(key, Followed::Type(_)) && key.entity(world).is_none()) {
             continue;
         }
-        despawn(world, observers);
-        if let Some(relation) = key.entity(world).filter(|_| is_wanted) {
-            let observers = spawn_observers::<C>(world, key, relation);
-            let known = with::<C, _>(world, |mirror| {
-                let index = mirror.relations.get_mut(&key)?;
-                (index.observers, index.cursor) = (observers, Cursor::default());
-                Some(())
-            });
-            if known.flatten().is_none() {
-                despawn(world, observers);
-            }
-            continue;
+        if let Some(id) = fetch::store(world).and_then(|store| key.relation(store)) {
+            ops::set_mirror(world, id, None);
         }
         let holders = holders::<C>(world);
         with::<C, _>(world, |mirror| {
@@ -163,9 +120,68 @@ pub(super) fn mend<C: MirrorComponent>(world: &mut World) {
             mirror.due.extend(holders.into_iter().map(Due::from));
         });
     }
-    for (key, relation) in relations {
-        follow::<C>(world, key, relation);
+    for key in relations {
+        follow::<C>(world, key);
+        ask_for_updates::<C>(world, key);
     }
+}
+
+/// Brings the components up to date after a change of a relation.
+fn update_relation<C: MirrorComponent>(world: &mut World, id: RelationId) {
+    if write_appended::<C>(world, id) {
+        return;
+    }
+    let key = fetch::store(world).and_then(|store| {
+        let is_mirrored = store.registry().get(id).is_some_and(|entry| entry.mirror.is_some());
+        is_mirrored.then(|| Followed::of_id(store, id))
+    });
+    if key.is_none() {
+        // The relation is gone.
+        mend::<C>(world);
+    }
+    update::<C>(world, key);
+}
+
+/// If all that has changed is that a source has one more pair, behind its others: has its component show that one, too.
+fn write_appended<C: MirrorComponent>(world: &mut World, id: RelationId) -> bool {
+    let Some((source, key, pair, count)) = appended::<C>(world, id) else { return false };
+    let writing = Writing::<C>::new(world, source, |mirror| {
+        mirror.relations.get_mut(&key).into_iter().for_each(|index| index.cursor.step());
+    });
+    push::<C>(writing, source, pair, count);
+    true
+}
+
+/// The only pair that has come since the components were written, if it is the last of its source: the source, the relation, the
+/// pair, and how many pairs the source has.
+fn appended<C: MirrorComponent>(world: &World, id: RelationId) -> Option<(Entity, Followed, C::Pair, usize)> {
+    let mirror = mirrors(world)?.get::<C>()?;
+    if mirror.is_received || !mirror.due.is_empty() || !mirror.written.is_empty() {
+        return None;
+    }
+    let store = fetch::store(world)?;
+    let (entry, index) = (store.registry().get(id)?, store.relation(id));
+    let key = Followed::of_id(store, id);
+    let changes = index.journal()?.since(mirror.relations.get(&key)?.cursor)?;
+    let &[Change { source, target, kind: PairDeltaKind::Inserted }] = changes else { return None };
+    if entry.traits.is_ordered() {
+        return None;
+    }
+    let (pair, count) = C::read_last(world, source, target)?;
+    let is_next = count == 1 || world.get::<C>(source).is_some_and(|there| there.pairs().len() + 1 == count);
+    (is_next && world.entities().contains_spawned(source)).then_some((source, key, pair, count))
+}
+
+/// Adds to what the component of an entity says the last of its pairs, of which there are so many.
+fn push<C: MirrorComponent>(writing: Writing<'_, C>, source: Entity, pair: C::Pair, count: usize) {
+    if count == 1 {
+        if let Ok(mut source) = writing.world.get_entity_mut(source) {
+            source.insert(C::of_pair(pair));
+        }
+    } else {
+        let _ = writing.world.modify_component(source, |there: &mut C| there.push(pair));
+    }
+    writing.finish();
 }
 
 /// Brings the components up to date: after changes of one relation, or of any.
@@ -195,10 +211,6 @@ fn read_journal<C: MirrorComponent>(world: &mut World, key: Followed) {
     }
     let places = with::<C, _>(world, |mirror| Some(take(&mut mirror.relations.get_mut(&key)?.places)));
     let Some(mut places) = places.flatten() else { return };
-    let component = world.register_component::<C>();
-    if let Some(id) = fetch::store(world).and_then(|store| key.relation(store)) {
-        ops::note_mirror(world, id, component);
-    }
     let mut due: Vec<Due> = Vec::new();
     let mut reordered = EntityHashSet::default();
     let mut end = Cursor::default();
@@ -221,7 +233,7 @@ fn read_journal<C: MirrorComponent>(world: &mut World, key: Followed) {
                         }
                         false => places.push(change.source, change.target),
                     }
-                    let inserted = (!change.is_removal()).then_some(change.target);
+                    let inserted = (change.kind == PairDeltaKind::Inserted).then_some(change.target);
                     let change = Due { source: change.source, inserted };
                     if due.last() != Some(&change) {
                         due.push(change);
@@ -300,10 +312,7 @@ fn write_back<C: MirrorComponent>(world: &mut World, due: Due) {
         && let Some((pair, count)) = due.inserted.and_then(|target| C::read_last(world, source, target))
         && world.get::<C>(source).is_some_and(|there| there.pairs().len() + 1 == count)
     {
-        let writing = Writing::<C>::new(world, source);
-        let push = |there: &mut C| there.push(pair);
-        let _ = writing.world.modify_component(source, push);
-        return writing.finish();
+        return push::<C>(Writing::new(world, source, |_| ()), source, pair, count);
     }
     let now = C::read(world, source);
     let is_empty = now.pairs().is_empty();
@@ -316,7 +325,7 @@ fn write_back<C: MirrorComponent>(world: &mut World, due: Due) {
     if is_same && is_there == stays {
         return;
     }
-    let writing = Writing::<C>::new(world, source);
+    let writing = Writing::<C>::new(world, source, |_| ());
     let Ok(mut source) = writing.world.get_entity_mut(source) else { return };
     if stays {
         source.insert(now);
@@ -329,18 +338,23 @@ fn write_back<C: MirrorComponent>(world: &mut World, due: Due) {
 /// A component is being written here, until its hooks have seen that. After a panic it is looked at again.
 struct Writing<'w, C: MirrorComponent> {
     world: &'w mut World,
-    source: Option<Entity>,
+    source: Entity,
     component: PhantomData<C>,
 }
 
 impl<'w, C: MirrorComponent> Writing<'w, C> {
-    fn new(world: &'w mut World, source: Entity) -> Self {
-        with::<C, _>(world, |mirror| mirror.writing = Some(source));
-        Self { world, source: Some(source), component: PhantomData }
+    /// Begins, and notes what else is to be noted.
+    fn new(world: &'w mut World, source: Entity, note: impl FnOnce(&mut Mirror)) -> Self {
+        with::<C, _>(world, |mirror| {
+            mirror.writing = Some(source);
+            note(mirror);
+        });
+        Self { world, source, component: PhantomData }
     }
 
-    fn finish(mut self) {
-        self.source = None;
+    /// The hooks have run.
+    fn finish(self) {
+        forget(self);
     }
 }
 
@@ -349,7 +363,7 @@ impl<C: MirrorComponent> Drop for Writing<'_, C> {
         let source = self.source;
         with::<C, _>(self.world, |mirror| {
             mirror.writing = None;
-            mirror.due.extend(source.map(Due::from));
+            mirror.due.push_back(source.into());
         });
     }
 }

@@ -74,5 +74,5 @@ pub(crate) use {
         operation::ScenePart,
         plan::ValueType,
     },
-    register::{relation::note_mirror, watch::announce_relations},
+    register::{relation::set_mirror, watch::announce_relations},
 };

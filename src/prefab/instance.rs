@@ -167,8 +167,9 @@ impl Blueprint {
 
     /// Spawns the copies of the parts below an instance. A copy whose parent is gone by then is not alive.
     fn spawn_parts(&self, world: &mut World, instance: Entity) -> (Vec<Entity>, EntityHashMap<Entity>) {
-        let mut copies = vec![instance];
-        let mut map = EntityHashMap::default();
+        let mut copies = Vec::with_capacity(self.parts.len());
+        copies.push(instance);
+        let mut map = EntityHashMap::with_capacity(self.parts.len());
         map.insert(self.prefab(), instance);
         for part in &self.parts[1..] {
             let parent = copies[part.parent];
@@ -260,7 +261,7 @@ fn bases_of(world: &World, entity: Entity) -> impl Iterator<Item = Entity> {
 fn parts_of(world: &World, prefab: Entity) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     // Until the commands of a flush are done, Bevy's components may go in a circle.
-    let mut met = EntityHashSet::default();
+    let mut met = EntityHashSet::with_capacity(1 + children(world, prefab).len());
     let mut waiting = vec![(prefab, 0, 0)];
     while let Some((entity, parent, place)) = waiting.pop() {
         if met.insert(entity) {

@@ -41,7 +41,7 @@ pub(crate) use constraint::{InsertMade, MakeDefault, PairEnd, ResolvedConstraint
 pub(crate) use data::BoxedValue;
 pub(crate) use key::{KeyRef, NamedKey, listed};
 pub(crate) use name::short_name;
-pub(crate) use registry::{Adopted, Registry, RelationEntry, TypeEntry};
+pub(crate) use registry::{Adopted, Registry, RelationEntry, TypeEntry, UpdateMirror};
 pub(crate) use traits::{IdRef, InsertDefault, OneOf, RegisterFn, TypeRef};
 
 #[doc(hidden)]

@@ -80,11 +80,14 @@ pub(crate) struct RelationEntry {
     pub(crate) settled: bool,
     /// Pairs have been inserted, or it is built in: traits cannot change any more.
     pub(crate) frozen: bool,
-    /// The component that shows its pairs on their sources, if they are mirrored.
-    pub(crate) mirror: Option<ComponentId>,
+    /// The component that shows its pairs on their sources, if they are mirrored, and what brings it up to date.
+    pub(crate) mirror: Option<(ComponentId, UpdateMirror)>,
     /// Observers of pairs of this relation watch one of these ids: that of the type, if there is one, first.
     pub(crate) keys: SmallVec<[ComponentId; 1]>,
 }
+
+/// Brings the components that show the pairs of a relation up to date after some have changed. Runs users' code.
+pub(crate) type UpdateMirror = fn(&mut World, RelationId);
 
 impl RelationEntry {
     pub(crate) fn name(&self) -> RelationName {

@@ -64,7 +64,7 @@ impl FastPathFlags {
         let unlink =
             !index.symmetric && !index.reverse.extras.rows && !counts_sources && !index.despawns_targets;
         let mut flags = Self::default();
-        if entry.traits.is_in_table() {
+        if entry.traits.is_in_table() || entry.mirror.is_some() {
             flags.set(Self::INSERT_IN_TABLE, is_plain && !(counts_sources && index.exclusive));
             flags.set(Self::REMOVE_IN_TABLE, is_plain && unlink);
             return flags;

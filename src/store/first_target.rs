@@ -262,9 +262,10 @@ impl PairStore {
         }
     }
 
-    /// Notes that the first target of a source may be another.
+    /// Notes that the targets of a source may be others.
     #[inline]
     pub(crate) fn note_stale(&mut self, id: RelationId, source: Entity) {
+        self.note_mirrored(id);
         if let Some(table) = &mut self.relations[id.index()].table {
             let (stale, tables) = ((table.component, source), &mut self.tables);
             // The last one may be just being written: then it is to be written again.
@@ -298,7 +299,7 @@ impl PairStore {
     /// Whether components of sources are to be written.
     #[inline]
     pub(crate) fn has_stale_sources(&self) -> bool {
-        !self.tables.stale.is_empty()
+        !self.tables.stale.is_empty() || self.has_stale_mirrors()
     }
 
     /// Notes that components of sources are being written, and returns the first source. `None` if there is none, or if they were

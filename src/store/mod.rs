@@ -25,6 +25,7 @@ mod forward;
 mod hash_index;
 mod index;
 mod journal;
+mod mirrors;
 mod net_changes;
 mod orphans;
 mod pages;
@@ -62,7 +63,7 @@ pub(crate) use unchecked::{UncheckedPair, UncheckedPairs};
 
 use crate::{
     id::RelationId,
-    relation::{BUILT_INS, CleanupPolicy, ColumnRef, Registry, RelationEntry, RelationTraits},
+    relation::{BUILT_INS, CleanupPolicy, ColumnRef, Registry, RelationEntry, RelationTraits, UpdateMirror},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -117,6 +118,8 @@ pub(crate) struct PairStore {
     tick_checks: u32,
     /// See [`first_target`].
     tables: TableComponents,
+    /// Relations that are mirrored and have changed. See [`mirrors`].
+    stale_mirrors: SmallVec<[(RelationId, UpdateMirror); 1]>,
 }
 
 /// Whether relations are used in a world.

@@ -71,7 +71,7 @@ fn it_follows_relations_that_are_there_and_those_that_come() {
     assert_eq!(said(&world, a), [(late, a, None)]);
     world.despawn(late);
     assert!(world.get::<RuntimeMirroredPairs>(a).is_none());
-    // Observers that are despawned come back.
+    // It needs no observers.
     let third = relation(&mut world, "third", RelationTraits::new());
     let observers: Vec<Entity> = world.query_filtered::<Entity, With<Observer>>().iter(&world).collect();
     observers.into_iter().for_each(|observer| _ = world.try_despawn(observer));

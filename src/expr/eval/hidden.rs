@@ -52,7 +52,7 @@ pub(crate) fn internal_components(access: WorldAccess<'_>) -> Vec<ComponentId> {
 /// The components that show the pairs of mirrored relations.
 fn mirrors(access: WorldAccess<'_>) -> Vec<ComponentId> {
     let Some(store) = access.store() else { return Vec::new() };
-    store.registry().entries().filter_map(|entry| entry.mirror).collect()
+    store.registry().entries().filter_map(|entry| Some(entry.mirror?.0)).collect()
 }
 
 /// The components of relations with `storage = "Table"`.

@@ -35,6 +35,13 @@ impl Followed {
         store.registry().type_of(relation).map_or(Self::Entity(relation), Self::Type)
     }
 
+    /// The relation with a number.
+    #[cfg(feature = "bevy_reflect")]
+    pub(crate) fn of_id(store: &PairStore, id: RelationId) -> Self {
+        let entry = store.registry().entry(id);
+        entry.type_id.map_or(Self::Entity(entry.entity), Self::Type)
+    }
+
     /// The number of the relation, unless it is gone.
     pub(crate) fn relation(self, store: &PairStore) -> Option<RelationId> {
         match self {

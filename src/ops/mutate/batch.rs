@@ -3,7 +3,7 @@
 use super::{
     ends::EndCheck,
     error::InsertPairsError,
-    insert::{insert_observed, insert_slot, insert_when_ready},
+    insert::{insert_observed, insert_slot, insert_when_ready, insert_with_components},
     operation::Operation,
     writer::{FastPath, PairWriter},
 };
@@ -12,7 +12,7 @@ use crate::{
     id::{RelationId, StoredPair},
     ops::register::{relation::relation_id, table::write_stale},
     relation::Relation,
-    store::{Affected, FastPathFlags, PairStore},
+    store::{Affected, FastPathFlags},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, world::World};
@@ -46,6 +46,7 @@ fn insert_numbered<R: Relation>(
         let inserted = match why {
             FastPath::NotReady => insert_when_ready(world, pair),
             FastPath::Observed => insert_observed(world, pair, insert_when_ready),
+            FastPath::WithComponents => insert_with_components(world, pair),
             _ => insert_slot(world, pair, &mut Some(value), ends),
         };
         if let Err(error) = inserted {
@@ -112,9 +113,16 @@ fn insert_run<R: Relation>(
         }
     }
     let (number, pair) = pairs.next()?;
-    let allows = |store: &PairStore| store.relation(relation).allows(FastPathFlags::INSERT);
-    let observed = size_of::<R>() == 0 && fetch::store(world).is_some_and(allows);
-    Some((number, pair, if observed { FastPath::Observed } else { FastPath::Declined }))
+    let store = fetch::store(world).filter(|_| size_of::<R>() == 0);
+    let allows = |flag| store.is_some_and(|store| store.relation(relation).allows(flag));
+    let why = if allows(FastPathFlags::INSERT) {
+        FastPath::Observed
+    } else if allows(FastPathFlags::INSERT_IN_TABLE) {
+        FastPath::WithComponents
+    } else {
+        FastPath::Declined
+    };
+    Some((number, pair, why))
 }
 
 /// [`relation_id`], with less to look at for a relation whose pairs can be inserted without rules.

@@ -279,7 +279,7 @@ pub(crate) fn move_sources<R: Relation>(
                         return Ok(count);
                     }
                 }
-                FastPath::Observed | FastPath::Declined => {}
+                FastPath::Observed | FastPath::WithComponents | FastPath::Declined => {}
             }
             carry_out(world, pair, &mut NewTarget { relation, from, to }, ends)?;
             Ok(count)

@@ -54,7 +54,7 @@ pub(crate) fn insert_typed<R: Relation>(
             let inserted = match PairWriter::new(store).try_insert_in_table(pair, tick) {
                 FastPath::Done => Ok(()),
                 FastPath::NotReady => insert_when_ready(world, pair),
-                FastPath::Observed | FastPath::Declined => {
+                FastPath::Observed | FastPath::WithComponents | FastPath::Declined => {
                     insert_typed_by_rules(world, source, value, target, ends)
                 }
             };
@@ -65,6 +65,7 @@ pub(crate) fn insert_typed<R: Relation>(
             FastPath::Done => return Ok(()),
             FastPath::NotReady => return insert_when_ready(world, pair),
             FastPath::Observed => return insert_observed(world, pair, insert_when_ready),
+            FastPath::WithComponents => return insert_with_components(world, pair),
             FastPath::Declined => {}
         }
     }
@@ -190,6 +191,7 @@ pub(crate) fn insert(
             FastPath::Done => return Ok(()),
             FastPath::NotReady => return insert_when_ready(world, pair),
             FastPath::Observed => return insert_observed(world, pair, insert_when_ready),
+            FastPath::WithComponents => return insert_with_components(world, pair),
             FastPath::Declined => {}
         }
     }
@@ -231,15 +233,34 @@ pub(super) fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(
             FastPath::Observed => {
                 return insert_observed(world, pair, insert_by_rules);
             }
-            FastPath::Declined => {
+            FastPath::WithComponents => {
                 if PairWriter::new(store).try_insert_in_table(pair, tick) == FastPath::Done {
                     return Ok(());
                 }
             }
-            FastPath::NotReady => {}
+            FastPath::NotReady | FastPath::Declined => {}
         }
     }
     insert_by_rules(world, pair)
+}
+
+/// Inserts a pair for which the fast path was [`FastPath::WithComponents`], and has the components of its source written.
+#[inline(never)]
+pub(super) fn insert_with_components(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
+    let try_insert = |world: &mut World| {
+        let tick = world.change_tick();
+        let store = fetch::store_mut(world);
+        store.map_or(FastPath::Declined, |store| PairWriter::new(store).try_insert_in_table(pair, tick))
+    };
+    let mut path = try_insert(world);
+    if path == FastPath::NotReady && mark_ends(world, pair)? {
+        path = try_insert(world);
+    }
+    if path != FastPath::Done {
+        return insert_by_rules(world, pair);
+    }
+    write_stale(world);
+    Ok(())
 }
 
 /// Marks the ends of a pair that are not marked. Returns whether there were any.

@@ -262,15 +262,16 @@ pub(crate) fn remove_typed<R: Relation>(world: &mut World, source: Entity, targe
     let Some(relation) = store.registry().of_type::<R>() else { return false };
     let pair = StoredPair { source, relation, target };
     let mut writer = PairWriter::new(store);
-    if R::IN_TABLE {
-        let Some(removed) = writer.try_remove_in_table(pair) else {
-            return remove_stored(world, pair, Removal::REMOVED);
-        };
-        write_stale(world);
+    if !R::IN_TABLE
+        && let Some(removed) = writer.try_remove(pair)
+    {
         return removed;
     }
-    match writer.try_remove(pair) {
-        Some(removed) => removed,
+    match writer.try_remove_in_table(pair) {
+        Some(removed) => {
+            write_stale(world);
+            removed
+        }
         None => remove_stored(world, pair, Removal::REMOVED),
     }
 }

@@ -31,6 +31,8 @@ pub(in crate::ops) enum FastPath {
     NotReady,
     /// Only observers stand in the way of it.
     Observed,
+    /// Components of the source are to be written after it.
+    WithComponents,
     /// The relation has rules or values.
     Declined,
 }
@@ -91,7 +93,8 @@ impl<'s> PairWriter<'s> {
         }
     }
 
-    /// Inserts a pair on the fast path of relations in tables. The components of the source are still to be written.
+    /// Inserts a pair on the fast path of relations that are in tables or mirrored. The components of the source are still to
+    /// be written.
     #[inline]
     pub(in crate::ops) fn try_insert_in_table(self, pair: StoredPair, tick: Tick) -> FastPath {
         let StoredPair { source, relation, target } = pair;
@@ -121,7 +124,14 @@ impl<'s> PairWriter<'s> {
     #[cold]
     #[inline(never)]
     fn decline(self, relation: RelationId, flag: FastPathFlags) -> FastPath {
-        if self.store.relation(relation).allows(flag) { FastPath::Observed } else { FastPath::Declined }
+        let index = self.store.relation(relation);
+        if index.allows(flag) {
+            FastPath::Observed
+        } else if index.allows(FastPathFlags::INSERT_IN_TABLE) {
+            FastPath::WithComponents
+        } else {
+            FastPath::Declined
+        }
     }
 
     /// Inserts a pair of a relation for which the fast path was [`FastPath::Observed`], before its event. Returns
@@ -243,6 +253,7 @@ impl<'s> PairWriter<'s> {
             self.set_row(pair, row);
         }
         self.index(relation).note_replaced(source, target, tick);
+        self.store.note_mirrored(relation);
     }
 
     fn set_row(&mut self, pair: StoredPair, row: u32) {

@@ -195,10 +195,16 @@ pub(crate) fn spawn_relation(
     }
 }
 
-/// Notes the component that shows the pairs of a relation: expressions do not list it.
+/// Notes the component that shows the pairs of a relation, and what brings it up to date; or that there is none any more.
 #[cfg(feature = "bevy_reflect")]
-pub(crate) fn note_mirror(world: &mut World, id: RelationId, component: bevy_ecs::component::ComponentId) {
-    ensure_store(world).registry_mut().entry_mut(id).mirror = Some(component);
+pub(crate) fn set_mirror(
+    world: &mut World,
+    id: RelationId,
+    mirror: Option<(bevy_ecs::component::ComponentId, crate::relation::UpdateMirror)>,
+) {
+    let store = ensure_store(world);
+    store.registry_mut().entry_mut(id).mirror = mirror;
+    store.refresh_fast_path(id);
 }
 
 /// Keeps ticks of the pairs of `R` from now on.

@@ -5,7 +5,7 @@ use crate::{
     fetch,
     id::RelationId,
     relation::Relation,
-    store::{FirstTarget, PairStore, TableComponent},
+    store::{FirstTarget, PairStore, StaleSource, TableComponent},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -54,10 +54,18 @@ pub(super) fn set_component(world: &mut World, id: RelationId, component: TableC
     }
 }
 
-/// Writes the components of all stale sources. Runs users' code.
+/// Writes the components of all stale sources, and those that mirror pairs. Runs users' code.
 pub(in crate::ops) fn write_stale(world: &mut World) {
     // If they are being written already, who does so goes on with these.
-    let Some(mut stale) = fetch::store_mut(world).and_then(PairStore::start_writing) else { return };
+    if let Some(stale) = fetch::store_mut(world).and_then(PairStore::start_writing) {
+        write_first_targets(world, stale);
+    }
+    while let Some((id, update)) = fetch::store_mut(world).and_then(PairStore::next_stale_mirror) {
+        update(world, id);
+    }
+}
+
+fn write_first_targets(world: &mut World, mut stale: StaleSource) {
     let writing = Writing(world);
     loop {
         match stale.fragmenting {
