@@ -1,7 +1,11 @@
 //! What terms read of other entities than the one at hand: data of those that match a filter.
 
 use super::macros::any_entity;
-use crate::fetch::{CursorFetch, CursorState};
+use crate::{
+    fetch::{CursorFetch, CursorState},
+    store::RelationIndex,
+};
+use alloc::vec::Vec;
 use bevy_ecs::{
     change_detection::Tick,
     component::Component,
@@ -21,6 +25,16 @@ pub struct EntitiesFetch<'w, D: ReadOnlyQueryData, F: QueryFilter> {
     world: UnsafeWorldCell<'w>,
     /// Nothing if no entity is asked about.
     cursor: Option<CursorFetch<'w, D, F>>,
+    targets: MatchingTargets,
+}
+
+/// Which targets of a relation match, once enough of its sources were asked about: a bit per index of an entity. What a
+/// filter looks at does not change while there is a fetch.
+#[derive(Default)]
+struct MatchingTargets {
+    /// Nothing until then; then there are words for all entities.
+    words: Vec<u64>,
+    asked: usize,
 }
 
 impl<C: Component> EntitiesState<(), Changed<C>> {
@@ -42,7 +56,7 @@ impl<C: Component> EntitiesState<(), Changed<C>> {
 
 impl<D: ReadOnlyQueryData, F: QueryFilter> Clone for EntitiesFetch<'_, D, F> {
     fn clone(&self) -> Self {
-        Self { cursor: self.cursor.clone(), ..*self }
+        Self { world: self.world, cursor: self.cursor.clone(), targets: MatchingTargets::default() }
     }
 }
 
@@ -52,7 +66,8 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
     where
         'w: 'short,
     {
-        EntitiesFetch { world: self.world, cursor: self.cursor.map(CursorFetch::shrink) }
+        let Self { world, cursor, targets } = self;
+        EntitiesFetch { world, cursor: cursor.map(CursorFetch::shrink), targets }
     }
 
     /// The data of an entity. `None` if it is dead or does not match.
@@ -81,7 +96,66 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
         // SAFETY: as the caller promises. Items that only read do not conflict.
         self.cursor.as_mut().is_some_and(|cursor| unsafe { cursor.get(&state.0, entity) }.is_some())
     }
+
+    /// [`matches`](Self::matches) for a target of a pair of `index`, which must be the same at each call.
+    ///
+    /// # Safety
+    /// As for [`get`](Self::get).
+    #[inline(always)]
+    pub(super) unsafe fn matches_target(
+        &mut self,
+        state: &EntitiesState<D, F>,
+        index: &RelationIndex,
+        target: Entity,
+    ) -> bool {
+        let at = target.index_u32() as usize;
+        match self.targets.words.get(at / WORD) {
+            Some(word) => word >> (at % WORD) & 1 == 1,
+            // SAFETY: as the caller promises.
+            None => unsafe { self.find_out(state, index, target) },
+        }
+    }
+
+    /// [`matches_target`](Self::matches_target) while it is not known which of all targets match. To find that out takes about
+    /// as long as what was asked by then.
+    ///
+    /// # Safety
+    /// As there.
+    #[cold]
+    unsafe fn find_out(
+        &mut self,
+        state: &EntitiesState<D, F>,
+        index: &RelationIndex,
+        target: Entity,
+    ) -> bool {
+        let words = self.world.entities().len() as usize / WORD + 1;
+        self.targets.asked += 1;
+        if self.targets.asked > MIN_ASKED + index.list_count() / 2 + words / CLEARED_PER_LOOKUP {
+            let mut known = alloc::vec![0; words];
+            for (other, _) in index.targets_with_sources() {
+                let at = other.index_u32() as usize;
+                // SAFETY: as the caller promises.
+                if let Some(word) = known.get_mut(at / WORD)
+                    && unsafe { self.matches(state, other) }
+                {
+                    *word |= 1 << (at % WORD);
+                }
+            }
+            self.targets.words = known;
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.matches(state, target) }
+    }
 }
+
+/// Entities to a word.
+const WORD: usize = u64::BITS as usize;
+
+/// So many are looked up one by one at least: a query may be asked about one entity.
+const MIN_ASKED: usize = 16;
+
+/// How many words are cleared in the time in which one entity is looked up.
+const CLEARED_PER_LOOKUP: usize = 16;
 
 /// Whether a filter lets everything pass.
 #[inline]
@@ -114,11 +188,11 @@ where
         this_run: Tick,
     ) -> EntitiesFetch<'w, D, F> {
         if OPTIONAL && is_unit::<F>() {
-            return EntitiesFetch { world, cursor: None };
+            return EntitiesFetch { world, cursor: None, targets: MatchingTargets::default() };
         }
         // SAFETY: what is read was declared, and the caller has the right to it.
         let cursor = unsafe { CursorFetch::new(&state.0, world, last_run, this_run) };
-        EntitiesFetch { world, cursor: Some(cursor) }
+        EntitiesFetch { world, cursor: Some(cursor), targets: MatchingTargets::default() }
     }
 
     fn init_nested_access(

@@ -5,7 +5,7 @@ use super::{
     macros::query_filter,
     read::{ReadPairs, ReadPairsFetch, ReadPairsState},
 };
-use crate::relation::Relation;
+use crate::{relation::Relation, store::RelationIndex};
 use bevy_ecs::{entity::Entity, query::QueryFilter};
 use core::marker::PhantomData;
 
@@ -98,13 +98,14 @@ unsafe fn is_related<R: Relation, F: QueryFilter + 'static>(
     if pairs.are_sources() == Some(false) {
         return false;
     }
+    let Some(index) = pairs.index else { return false };
     // Of an exclusive relation there is one at most, and a list need not be looked for.
     let Some(upward) = pairs.upward else {
         // SAFETY: as the caller promises.
-        return unsafe { is_related_to_any(state, pairs, ends, entity) };
+        return unsafe { is_related_to_any(state, index, ends, entity) };
     };
     // SAFETY: the state belongs to the fetch, which has the rights that the caller has.
-    upward.target(entity).is_some_and(|target| unsafe { ends.matches(state, target) })
+    upward.target(entity).is_some_and(|target| unsafe { ends.matches_target(state, index, target) })
 }
 
 /// [`is_related`] for relations that are not exclusive. Apart, so that the rest is short enough to stay in registers.
@@ -112,15 +113,14 @@ unsafe fn is_related<R: Relation, F: QueryFilter + 'static>(
 /// # Safety
 /// As there.
 #[inline(never)]
-unsafe fn is_related_to_any<R: Relation, F: QueryFilter + 'static>(
+unsafe fn is_related_to_any<F: QueryFilter + 'static>(
     state: &EntitiesState<(), F>,
-    pairs: &ReadPairsFetch<'_, R>,
+    index: &RelationIndex,
     ends: &mut EntitiesFetch<'_, (), F>,
     entity: Entity,
 ) -> bool {
     // SAFETY: as the caller promises.
-    let matches = |target| unsafe { ends.matches(state, target) };
-    pairs.index.is_some_and(|index| index.targets(entity).any(matches))
+    index.targets(entity).any(|target| unsafe { ends.matches_target(state, index, target) })
 }
 
 /// # Safety
