@@ -57,8 +57,6 @@ pub(crate) use register::constraints::has_constraints;
 pub(crate) use register::entity::{TypeEntity, entity_of_type, entity_of_type_id, relation_id_of};
 pub(crate) use register::participant::Participant;
 pub(crate) use register::relation::relation_id;
-#[cfg(feature = "remote")]
-pub(crate) use register::relation::unmake_relation;
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use register::report::report_warning;
 pub(crate) use register::store::{end_idleness, prepare, use_store};
@@ -69,6 +67,8 @@ pub(crate) use register::{
     relation::{register_relation, spawn_relation, track_pair_changes},
     report::{report, to_bevy},
 };
+#[cfg(feature = "remote")]
+pub(crate) use register::{entity::unmake_type_entity, relation::unmake_relation};
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use {
     mutate::{

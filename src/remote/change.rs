@@ -10,7 +10,10 @@ use crate::{
     expr::{NamedElement, bits},
     fetch,
     id::{PairId, Slot},
-    ops::{NewPair, NewPairValue, entity_of_type_id, insert_several, relation_id_of, unmake_relation},
+    ops::{
+        NewPair, NewPairValue, entity_of_type_id, insert_several, relation_id_of, unmake_relation,
+        unmake_type_entity,
+    },
     relation::{ColumnRef, ReflectedData},
     store::PairStore,
     world::WorldPairExt,
@@ -88,7 +91,7 @@ impl Request {
                 unmake_relation(world, self.ends[1]);
             }
             for (&end, _) in self.ends.iter().zip(self.made).filter(|&(_, made)| made) {
-                let _ = world.try_despawn(end);
+                unmake_type_entity(world, end);
             }
         }
         inserted

@@ -162,11 +162,14 @@ pub(super) struct SearchParams {
     pub(super) limit: Option<usize>,
 }
 
-/// What is named, as the element of a pair. `None` if it is a type without an entity.
+/// What is named, as the element of a pair. `None` if it is a type without a living entity.
 pub(super) fn known(world: &World, named: NamedElement) -> Option<Slot> {
     match named {
         NamedElement::Entity(entity) => Some(Slot::Entity(entity)),
-        NamedElement::Type(type_id) => fetch::store(world)?.registry().entity_of(type_id).map(Slot::Entity),
+        NamedElement::Type(type_id) => {
+            let entity = fetch::store(world)?.registry().entity_of(type_id);
+            entity.filter(|&entity| world.entities().contains_spawned(entity)).map(Slot::Entity)
+        }
         NamedElement::Wildcard(slot) => Some(slot),
     }
 }

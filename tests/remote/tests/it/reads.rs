@@ -3,7 +3,7 @@
 use crate::common::*;
 use bevy_ecs::prelude::*;
 use bevy_relations::prelude::*;
-use bevy_relations_remote::{Carries, DockedTo, Likes, Ship};
+use bevy_relations_remote::{Carries, DockedTo, Likes, PartOf, Ship};
 
 #[test]
 fn relations_are_listed_with_their_traits_and_numbers_of_pairs() {
