@@ -13,7 +13,7 @@ use bevy_ecs::{
     query::{Changed, FilteredAccessSet, QueryFilter, ReadOnlyQueryData, WorldQuery},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
-use core::{any::TypeId, fmt, iter::FusedIterator, marker::PhantomData};
+use core::{any::TypeId, fmt, iter::FusedIterator, marker::PhantomData, num::NonZeroUsize};
 
 /// Reads `D` of entities that match `F`, as a `Query<D, F>` sees them. With `OPTIONAL`, nothing is asked of any entity
 /// if `F` is `()`, and nothing is kept for it.
@@ -25,16 +25,18 @@ pub struct EntitiesFetch<'w, D: ReadOnlyQueryData, F: QueryFilter> {
     world: UnsafeWorldCell<'w>,
     /// Nothing if no entity is asked about.
     cursor: Option<CursorFetch<'w, D, F>>,
-    targets: MatchingTargets,
+    sources: MatchingSources,
 }
 
-/// Which targets of a relation match, once enough of its sources were asked about: a bit per index of an entity. What a
-/// filter looks at does not change while there is a fetch.
+/// Which sources of a relation have a target that matches, once enough of them were asked about: a bit per index of an entity.
+/// Neither pairs nor what a filter looks at change while there is a fetch.
 #[derive(Default)]
-struct MatchingTargets {
+struct MatchingSources {
     /// Nothing until then; then there are words for all entities.
     words: Vec<u64>,
     asked: usize,
+    /// How often to look up one by one. Not known before the first look-up.
+    limit: Option<NonZeroUsize>,
 }
 
 impl<C: Component> EntitiesState<(), Changed<C>> {
@@ -56,7 +58,7 @@ impl<C: Component> EntitiesState<(), Changed<C>> {
 
 impl<D: ReadOnlyQueryData, F: QueryFilter> Clone for EntitiesFetch<'_, D, F> {
     fn clone(&self) -> Self {
-        Self { world: self.world, cursor: self.cursor.clone(), targets: MatchingTargets::default() }
+        Self { world: self.world, cursor: self.cursor.clone(), sources: MatchingSources::default() }
     }
 }
 
@@ -66,8 +68,8 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
     where
         'w: 'short,
     {
-        let Self { world, cursor, targets } = self;
-        EntitiesFetch { world, cursor: cursor.map(CursorFetch::shrink), targets }
+        let Self { world, cursor, sources } = self;
+        EntitiesFetch { world, cursor: cursor.map(CursorFetch::shrink), sources }
     }
 
     /// The data of an entity. `None` if it is dead or does not match.
@@ -97,54 +99,64 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
         self.cursor.as_mut().is_some_and(|cursor| unsafe { cursor.get(&state.0, entity) }.is_some())
     }
 
-    /// [`matches`](Self::matches) for a target of a pair of `index`, which must be the same at each call.
+    /// Whether a source has a target that matches, if that is [known](Self::note_asked) of all.
+    #[inline(always)]
+    pub(super) fn is_matching_source(&self, source: Entity) -> Option<bool> {
+        let at = source.index_u32() as usize;
+        Some(self.sources.words.get(at / WORD)? >> (at % WORD) & 1 == 1)
+    }
+
+    /// Counts how often sources were asked about, and finds out which of all of them match when that takes about as long as
+    /// what was asked by then. `index` must be the same at each call; `compares` says whether it may have sources that are dead.
     ///
     /// # Safety
     /// As for [`get`](Self::get).
-    #[inline(always)]
-    pub(super) unsafe fn matches_target(
+    #[inline]
+    pub(super) unsafe fn note_asked(
         &mut self,
         state: &EntitiesState<D, F>,
         index: &RelationIndex,
-        target: Entity,
-    ) -> bool {
-        let at = target.index_u32() as usize;
-        match self.targets.words.get(at / WORD) {
-            Some(word) => word >> (at % WORD) & 1 == 1,
+        compares: impl FnOnce() -> bool,
+    ) {
+        self.sources.asked += 1;
+        match self.sources.limit {
+            None => {
+                let words = self.world.entities().len() as usize / WORD;
+                let limit = MIN_ASKED + index.len() / NOTED_PER_LOOKUP + words / CLEARED_PER_LOOKUP;
+                self.sources.limit = NonZeroUsize::new(limit);
+            }
+            Some(limit) if self.sources.asked < limit.get() => {}
             // SAFETY: as the caller promises.
-            None => unsafe { self.find_out(state, index, target) },
+            Some(_) => unsafe { self.find_sources(state, index, compares()) },
         }
     }
 
-    /// [`matches_target`](Self::matches_target) while it is not known which of all targets match. To find that out takes about
-    /// as long as what was asked by then.
+    /// Finds out which sources have a target that matches.
     ///
     /// # Safety
-    /// As there.
+    /// As for [`note_asked`](Self::note_asked).
     #[cold]
-    unsafe fn find_out(
-        &mut self,
-        state: &EntitiesState<D, F>,
-        index: &RelationIndex,
-        target: Entity,
-    ) -> bool {
-        let words = self.world.entities().len() as usize / WORD + 1;
-        self.targets.asked += 1;
-        if self.targets.asked > MIN_ASKED + index.list_count() / 2 + words / CLEARED_PER_LOOKUP {
-            let mut known = alloc::vec![0; words];
-            for (other, _) in index.targets_with_sources() {
-                let at = other.index_u32() as usize;
-                // SAFETY: as the caller promises.
-                if let Some(word) = known.get_mut(at / WORD)
-                    && unsafe { self.matches(state, other) }
-                {
-                    *word |= 1 << (at % WORD);
+    #[inline(never)]
+    unsafe fn find_sources(&mut self, state: &EntitiesState<D, F>, index: &RelationIndex, compares: bool) {
+        let entities = self.world.entities();
+        let mut known = alloc::vec![0_u64; entities.len() as usize / WORD + 1];
+        let mut note = |source: Entity| {
+            let at = source.index_u32() as usize;
+            if let Some(word) = known.get_mut(at / WORD) {
+                *word |= 1 << (at % WORD);
+            }
+        };
+        for (target, list) in index.targets_with_sources() {
+            // SAFETY: as the caller promises.
+            if unsafe { self.matches(state, target) } {
+                let sources = index.sources_in(list);
+                match compares {
+                    true => sources.filter(|&source| entities.contains_spawned(source)).for_each(&mut note),
+                    false => sources.for_each(&mut note),
                 }
             }
-            self.targets.words = known;
         }
-        // SAFETY: as the caller promises.
-        unsafe { self.matches(state, target) }
+        self.sources.words = known;
     }
 }
 
@@ -154,7 +166,10 @@ const WORD: usize = u64::BITS as usize;
 /// So many are looked up one by one at least: a query may be asked about one entity.
 const MIN_ASKED: usize = 16;
 
-/// How many words are cleared in the time in which one entity is looked up.
+/// How many sources are noted in the time in which one is looked up.
+const NOTED_PER_LOOKUP: usize = 8;
+
+/// How many words are cleared in the time in which one source is looked up.
 const CLEARED_PER_LOOKUP: usize = 16;
 
 /// Whether a filter lets everything pass.
@@ -188,11 +203,11 @@ where
         this_run: Tick,
     ) -> EntitiesFetch<'w, D, F> {
         if OPTIONAL && is_unit::<F>() {
-            return EntitiesFetch { world, cursor: None, targets: MatchingTargets::default() };
+            return EntitiesFetch { world, cursor: None, sources: MatchingSources::default() };
         }
         // SAFETY: what is read was declared, and the caller has the right to it.
         let cursor = unsafe { CursorFetch::new(&state.0, world, last_run, this_run) };
-        EntitiesFetch { world, cursor: Some(cursor), targets: MatchingTargets::default() }
+        EntitiesFetch { world, cursor: Some(cursor), sources: MatchingSources::default() }
     }
 
     fn init_nested_access(
