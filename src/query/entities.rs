@@ -106,8 +106,8 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
         Some(self.sources.words.get(at / WORD)? >> (at % WORD) & 1 == 1)
     }
 
-    /// Counts how often sources were asked about, and finds out which of all of them match when that takes about as long as
-    /// what was asked by then. `index` must be the same at each call; `compares` says whether it may have sources that are dead.
+    /// Counts how often sources were asked about, and finds out which of all of them match when that takes about twice as
+    /// long as what was asked by then. `index` must be the same at each call; `compares` says whether it may have sources that are dead.
     ///
     /// # Safety
     /// As for [`get`](Self::get).
@@ -166,8 +166,8 @@ const WORD: usize = u64::BITS as usize;
 /// So many are looked up one by one at least: a query may be asked about one entity.
 const MIN_ASKED: usize = 16;
 
-/// How many sources are noted in the time in which one is looked up.
-const NOTED_PER_LOOKUP: usize = 8;
+/// Of so many sources one is looked up before all are noted, which takes about as long as to look up a seventh of them.
+const NOTED_PER_LOOKUP: usize = 16;
 
 /// How many words are cleared in the time in which one source is looked up.
 const CLEARED_PER_LOOKUP: usize = 16;
