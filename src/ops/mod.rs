@@ -67,6 +67,8 @@ pub(crate) use register::{
     relation::{register_relation, spawn_relation, track_pair_changes},
     report::{report, to_bevy},
 };
+#[cfg(feature = "remote")]
+pub(crate) use register::{entity::unmake_type_entity, relation::unmake_relation};
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use {
     mutate::{

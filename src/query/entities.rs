@@ -1,7 +1,11 @@
 //! What terms read of other entities than the one at hand: data of those that match a filter.
 
 use super::macros::any_entity;
-use crate::fetch::{CursorFetch, CursorState};
+use crate::{
+    fetch::{CursorFetch, CursorState},
+    store::RelationIndex,
+};
+use alloc::vec::Vec;
 use bevy_ecs::{
     change_detection::Tick,
     component::Component,
@@ -9,7 +13,7 @@ use bevy_ecs::{
     query::{Changed, FilteredAccessSet, QueryFilter, ReadOnlyQueryData, WorldQuery},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
-use core::{any::TypeId, fmt, iter::FusedIterator, marker::PhantomData};
+use core::{any::TypeId, fmt, iter::FusedIterator, marker::PhantomData, num::NonZeroUsize};
 
 /// Reads `D` of entities that match `F`, as a `Query<D, F>` sees them. With `OPTIONAL`, nothing is asked of any entity
 /// if `F` is `()`, and nothing is kept for it.
@@ -21,6 +25,18 @@ pub struct EntitiesFetch<'w, D: ReadOnlyQueryData, F: QueryFilter> {
     world: UnsafeWorldCell<'w>,
     /// Nothing if no entity is asked about.
     cursor: Option<CursorFetch<'w, D, F>>,
+    sources: MatchingSources,
+}
+
+/// Which sources of a relation have a target that matches, once enough of them were asked about: a bit per index of an entity.
+/// Neither pairs nor what a filter looks at change while there is a fetch.
+#[derive(Default)]
+struct MatchingSources {
+    /// Nothing until then; then there are words for all entities.
+    words: Vec<u64>,
+    asked: usize,
+    /// How often to look up one by one. Not known before the first look-up.
+    limit: Option<NonZeroUsize>,
 }
 
 impl<C: Component> EntitiesState<(), Changed<C>> {
@@ -42,7 +58,7 @@ impl<C: Component> EntitiesState<(), Changed<C>> {
 
 impl<D: ReadOnlyQueryData, F: QueryFilter> Clone for EntitiesFetch<'_, D, F> {
     fn clone(&self) -> Self {
-        Self { cursor: self.cursor.clone(), ..*self }
+        Self { world: self.world, cursor: self.cursor.clone(), sources: MatchingSources::default() }
     }
 }
 
@@ -52,7 +68,8 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
     where
         'w: 'short,
     {
-        EntitiesFetch { world: self.world, cursor: self.cursor.map(CursorFetch::shrink) }
+        let Self { world, cursor, sources } = self;
+        EntitiesFetch { world, cursor: cursor.map(CursorFetch::shrink), sources }
     }
 
     /// The data of an entity. `None` if it is dead or does not match.
@@ -81,7 +98,79 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
         // SAFETY: as the caller promises. Items that only read do not conflict.
         self.cursor.as_mut().is_some_and(|cursor| unsafe { cursor.get(&state.0, entity) }.is_some())
     }
+
+    /// Whether a source has a target that matches, if that is [known](Self::note_asked) of all.
+    #[inline(always)]
+    pub(super) fn is_matching_source(&self, source: Entity) -> Option<bool> {
+        let at = source.index_u32() as usize;
+        Some(self.sources.words.get(at / WORD)? >> (at % WORD) & 1 == 1)
+    }
+
+    /// Counts how often sources were asked about, and finds out which of all of them match when that takes about twice as
+    /// long as what was asked by then. `index` must be the same at each call; `compares` says whether it may have sources that are dead.
+    ///
+    /// # Safety
+    /// As for [`get`](Self::get).
+    #[inline]
+    pub(super) unsafe fn note_asked(
+        &mut self,
+        state: &EntitiesState<D, F>,
+        index: &RelationIndex,
+        compares: impl FnOnce() -> bool,
+    ) {
+        self.sources.asked += 1;
+        match self.sources.limit {
+            None => {
+                let words = self.world.entities().len() as usize / WORD;
+                let limit = MIN_ASKED + index.len() / NOTED_PER_LOOKUP + words / CLEARED_PER_LOOKUP;
+                self.sources.limit = NonZeroUsize::new(limit);
+            }
+            Some(limit) if self.sources.asked < limit.get() => {}
+            // SAFETY: as the caller promises.
+            Some(_) => unsafe { self.find_sources(state, index, compares()) },
+        }
+    }
+
+    /// Finds out which sources have a target that matches.
+    ///
+    /// # Safety
+    /// As for [`note_asked`](Self::note_asked).
+    #[cold]
+    #[inline(never)]
+    unsafe fn find_sources(&mut self, state: &EntitiesState<D, F>, index: &RelationIndex, compares: bool) {
+        let entities = self.world.entities();
+        let mut known = alloc::vec![0_u64; entities.len() as usize / WORD + 1];
+        let mut note = |source: Entity| {
+            let at = source.index_u32() as usize;
+            if let Some(word) = known.get_mut(at / WORD) {
+                *word |= 1 << (at % WORD);
+            }
+        };
+        for (target, list) in index.targets_with_sources() {
+            // SAFETY: as the caller promises.
+            if unsafe { self.matches(state, target) } {
+                let sources = index.sources_in(list);
+                match compares {
+                    true => sources.filter(|&source| entities.contains_spawned(source)).for_each(&mut note),
+                    false => sources.for_each(&mut note),
+                }
+            }
+        }
+        self.sources.words = known;
+    }
 }
+
+/// Entities to a word.
+const WORD: usize = u64::BITS as usize;
+
+/// So many are looked up one by one at least: a query may be asked about one entity.
+const MIN_ASKED: usize = 16;
+
+/// Of so many sources one is looked up before all are noted, which takes about as long as to look up a seventh of them.
+const NOTED_PER_LOOKUP: usize = 16;
+
+/// How many words are cleared in the time in which one source is looked up.
+const CLEARED_PER_LOOKUP: usize = 16;
 
 /// Whether a filter lets everything pass.
 #[inline]
@@ -114,11 +203,11 @@ where
         this_run: Tick,
     ) -> EntitiesFetch<'w, D, F> {
         if OPTIONAL && is_unit::<F>() {
-            return EntitiesFetch { world, cursor: None };
+            return EntitiesFetch { world, cursor: None, sources: MatchingSources::default() };
         }
         // SAFETY: what is read was declared, and the caller has the right to it.
         let cursor = unsafe { CursorFetch::new(&state.0, world, last_run, this_run) };
-        EntitiesFetch { world, cursor: Some(cursor) }
+        EntitiesFetch { world, cursor: Some(cursor), sources: MatchingSources::default() }
     }
 
     fn init_nested_access(

@@ -1,4 +1,4 @@
-//! What the compiler says where a pair stands in a query: [`Pair`] is for bundles.
+//! What the compiler says where a pair stands in a query: [`Pair`](struct@Pair) is for bundles.
 
 use super::macros::query_data;
 use crate::{

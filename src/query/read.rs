@@ -86,6 +86,12 @@ impl<'w, R: Relation> ReadPairsFetch<'w, R> {
         if R::IN_TABLE { self.are_sources } else { None }
     }
 
+    /// Whether the index may have sources that are dead.
+    pub(super) fn compares(&self) -> bool {
+        let known = self.store.and_then(|store| Some((store, store.registry().known::<R>()?)));
+        known.is_some_and(|(store, id)| store.compares(id))
+    }
+
     /// The first target of an entity that is alive.
     #[inline]
     pub(super) fn first_target(&self, source: Entity) -> Option<Entity> {

@@ -98,29 +98,34 @@ unsafe fn is_related<R: Relation, F: QueryFilter + 'static>(
     if pairs.are_sources() == Some(false) {
         return false;
     }
-    // Of an exclusive relation there is one at most, and a list need not be looked for.
-    let Some(upward) = pairs.upward else {
+    match ends.is_matching_source(entity) {
+        Some(is_matching) => is_matching,
         // SAFETY: as the caller promises.
-        return unsafe { is_related_to_any(state, pairs, ends, entity) };
-    };
-    // SAFETY: the state belongs to the fetch, which has the rights that the caller has.
-    upward.target(entity).is_some_and(|target| unsafe { ends.matches(state, target) })
+        None => unsafe { is_related_so_far(state, pairs, ends, entity) },
+    }
 }
 
-/// [`is_related`] for relations that are not exclusive. Apart, so that the rest is short enough to stay in registers.
+/// [`is_related`] until it is known of all sources. Apart, so that the rest is short enough to stay in registers.
 ///
 /// # Safety
 /// As there.
 #[inline(never)]
-unsafe fn is_related_to_any<R: Relation, F: QueryFilter + 'static>(
+unsafe fn is_related_so_far<R: Relation, F: QueryFilter + 'static>(
     state: &EntitiesState<(), F>,
     pairs: &ReadPairsFetch<'_, R>,
     ends: &mut EntitiesFetch<'_, (), F>,
     entity: Entity,
 ) -> bool {
-    // SAFETY: as the caller promises.
+    let Some(index) = pairs.index else { return false };
+    // SAFETY: the state belongs to the fetch, which has the rights that the caller has.
+    unsafe { ends.note_asked(state, index, || pairs.compares()) };
+    // SAFETY: as above.
     let matches = |target| unsafe { ends.matches(state, target) };
-    pairs.index.is_some_and(|index| index.targets(entity).any(matches))
+    match pairs.upward {
+        // There is one at most, and a list need not be looked for.
+        Some(upward) => upward.target(entity).is_some_and(matches),
+        None => index.targets(entity).any(matches),
+    }
 }
 
 /// # Safety

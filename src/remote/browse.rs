@@ -4,8 +4,8 @@ use super::{
     error::RemoteError,
     json::ResultWriter,
     limits::RemoteLimits,
-    params::{self, ChildrenParams, SearchParams},
-    read::{CountedPage, pairs_to, total_to, types_of},
+    params::{self, ChildrenParams, Direction, SearchParams},
+    read::{CountedPage, PairsAt, types_of},
 };
 use crate::{expr::bits, fetch, ops::use_store, world::WorldPairExt};
 use bevy_ecs::{
@@ -50,7 +50,7 @@ impl<'w> Listed<'w> {
         let world = writer.world;
         let label = world.get::<Name>(entity).map(Name::as_str);
         let components = if label.is_some() { Vec::new() } else { components(world, entity) };
-        let children = relation.map(|relation| total_to(world, entity, Some(relation)));
+        let children = relation.map(|relation| world.pairs_by_id(relation).source_count(entity));
         Self { name: writer.names().entity(entity), entity: bits(entity), label, components, children }
     }
 }
@@ -110,15 +110,15 @@ pub(super) fn children(
         )?;
         return Ok(ChildrenPage::Top(page));
     };
+    let below = PairsAt::new(world, parent, Direction::AsTarget, Some(relation));
     let mut written = Vec::new();
-    for [child, ..] in pairs_to(world, parent, Some(relation)).skip(params.offset).take(limit) {
+    for [child, ..] in below.from(params.offset).take(limit) {
         match writer.part(Listed::new(&writer, child, Some(relation)))? {
             Some(part) => written.push(part),
             None => break,
         }
     }
-    let total = total_to(world, parent, Some(relation));
-    Ok(ChildrenPage::Below(CountedPage::new("entities", written, params.offset, total)))
+    Ok(ChildrenPage::Below(CountedPage::new("entities", written, params.offset, below.total())))
 }
 
 pub(super) fn search(

@@ -3,15 +3,19 @@
 use super::{
     error::RemoteError,
     limits::RemoteLimits,
-    params::{EntityText, InsertParams, RemoveParams},
+    params::{self, EntityText, InsertParams, RemoveParams},
     read::types_of,
 };
 use crate::{
     expr::{NamedElement, bits},
     fetch,
-    id::PairId,
-    ops::{NewPair, NewPairValue, insert_several, relation_id_of},
+    id::{PairId, Slot},
+    ops::{
+        NewPair, NewPairValue, entity_of_type_id, insert_several, relation_id_of, unmake_relation,
+        unmake_type_entity,
+    },
     relation::{ColumnRef, ReflectedData},
+    store::PairStore,
     world::WorldPairExt,
 };
 use bevy_ecs::{entity::Entity, reflect::AppTypeRegistry, world::World};
@@ -45,24 +49,71 @@ pub(super) fn insert(
     _: &RemoteLimits,
     params: InsertParams,
 ) -> Result<Inserted, RemoteError> {
-    let source = params.source.entity(world, "source", None)?;
-    let relation = params.relation.entity(world, "relation", None)?;
-    let target = params.target.entity(world, "target", scope_of(world, relation))?;
-    let value = match params.value {
-        Some(value) => Some(read_value(world, [source, relation, target], value)?),
-        None => None,
-    };
-    let existed = world.has_pair_by_id(source, (relation, target));
-    let mut pairs = [NewPair { relation, target, value }];
-    insert_several(world, source, &mut pairs).map_err(|(_, error)| RemoteError::Pair(error))?;
-    let [source, relation, target] = [source, relation, target].map(bits);
+    // A type gets its entity when all names are known to mean something.
+    let source = params.source.find_one(world, "source", None)?;
+    let relation = params.relation.find_one(world, "relation", None)?;
+    let scope = scope_of(world, params::known(world, relation));
+    let target = params.target.find_one(world, "target", scope)?;
+    let request = Request::new(world, [source, relation, target]);
+    let existed = request.insert(world, params.value)?;
+    let [source, relation, target] = request.ends.map(bits);
     Ok(Inserted { source, relation, target, existed })
 }
 
+/// The entities of a pair that is to be inserted, some of which may have been made for it.
+struct Request {
+    /// Source, relation and target.
+    ends: [Entity; 3],
+    made: [bool; 3],
+    /// Whether the relation was one before.
+    is_relation: bool,
+}
+
+impl Request {
+    fn new(world: &mut World, named: [NamedElement; 3]) -> Self {
+        let ends = named.map(|named| params::known(world, named).and_then(Slot::entity));
+        let registry = fetch::store(world).map(PairStore::registry);
+        let is_relation = ends[1].zip(registry).is_some_and(|(end, all)| all.of_entity(end).is_some());
+        let made = ends.map(|end| end.is_none());
+        let entity = |named| match named {
+            NamedElement::Type(type_id) => entity_of_type_id(world, type_id),
+            NamedElement::Entity(entity) => entity,
+            NamedElement::Wildcard(_) => unreachable!("each is one entity"),
+        };
+        Self { ends: named.map(entity), made, is_relation }
+    }
+
+    /// Inserts the pair, or takes back what was made for it. Returns whether it was there before.
+    fn insert(&self, world: &mut World, value: Option<Value>) -> Result<bool, RemoteError> {
+        let inserted = self.try_insert(world, value);
+        if inserted.is_err() {
+            if !self.is_relation {
+                unmake_relation(world, self.ends[1]);
+            }
+            for (&end, _) in self.ends.iter().zip(self.made).filter(|&(_, made)| made) {
+                unmake_type_entity(world, end);
+            }
+        }
+        inserted
+    }
+
+    fn try_insert(&self, world: &mut World, value: Option<Value>) -> Result<bool, RemoteError> {
+        let [source, relation, target] = self.ends;
+        let value = match value {
+            Some(value) => Some(read_value(world, self.ends, value)?),
+            None => None,
+        };
+        let existed = world.has_pair_by_id(source, (relation, target));
+        let mut pairs = [NewPair { relation, target, value }];
+        insert_several(world, source, &mut pairs).map_err(|(_, error)| RemoteError::Pair(error))?;
+        Ok(existed)
+    }
+}
+
 /// Whose children the targets of a relation are.
-fn scope_of(world: &World, relation: Entity) -> Option<Entity> {
+fn scope_of(world: &World, relation: Option<Slot>) -> Option<Entity> {
     let registry = fetch::store(world)?.registry();
-    registry.entry(registry.of_entity(relation)?).one_of
+    registry.entry(registry.of_entity(relation?.entity()?)?).one_of
 }
 
 #[derive(Serialize)]
@@ -75,11 +126,16 @@ pub(super) fn remove(
     _: &RemoteLimits,
     params: RemoveParams,
 ) -> Result<Removed, RemoteError> {
-    let source = params.source.entity(world, "source", None)?;
-    let relation = params.relation.slot(world, "relation", None)?;
-    let scope = relation.entity().and_then(|relation| scope_of(world, relation));
-    let target = params.target.slot(world, "target", scope)?;
-    Ok(Removed { removed: world.remove_pairs_by_id(source, PairId::from((relation, target))) })
+    let source = params.source.find_one(world, "source", None)?;
+    let relation = params.relation.find(world, "relation", None)?;
+    let scope = scope_of(world, params::known(world, relation));
+    let target = params.target.find(world, "target", scope)?;
+    let [source, relation, target] = [source, relation, target].map(|named| params::known(world, named));
+    // A type without an entity has no pairs.
+    let named = source.and_then(Slot::entity).zip(relation).zip(target);
+    let remove =
+        |((source, relation), target)| world.remove_pairs_by_id(source, PairId::from((relation, target)));
+    Ok(Removed { removed: named.map_or(0, remove) })
 }
 
 /// Reads the value that a pair is to have.

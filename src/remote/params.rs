@@ -3,6 +3,7 @@
 use super::{error::RemoteError, limits::RemoteLimits};
 use crate::{
     expr::NamedElement,
+    fetch,
     id::Slot,
     ops::{entity_of_type_id, use_store},
 };
@@ -161,6 +162,18 @@ pub(super) struct SearchParams {
     pub(super) limit: Option<usize>,
 }
 
+/// What is named, as the element of a pair. `None` if it is a type without a living entity.
+pub(super) fn known(world: &World, named: NamedElement) -> Option<Slot> {
+    match named {
+        NamedElement::Entity(entity) => Some(Slot::Entity(entity)),
+        NamedElement::Type(type_id) => {
+            let entity = fetch::store(world)?.registry().entity_of(type_id);
+            entity.filter(|&entity| world.entities().contains_spawned(entity)).map(Slot::Entity)
+        }
+        NamedElement::Wildcard(slot) => Some(slot),
+    }
+}
+
 /// How a request names an entity: as an expression does.
 pub(super) struct EntityText(String);
 
@@ -193,19 +206,30 @@ impl EntityText {
         &self.0
     }
 
-    /// What is named, as the element of a pair; the children of `scope` come first.
-    pub(super) fn slot(
+    /// What is named, as the element of a pair; the children of `scope` come first. A type may have no entity yet.
+    pub(super) fn find(
         &self,
         world: &mut World,
         param: &str,
         scope: Option<Entity>,
-    ) -> Result<Slot, RemoteError> {
+    ) -> Result<NamedElement, RemoteError> {
         use_store(world);
         let named = NamedElement::find(world, &self.0, scope);
-        match named.map_err(|error| RemoteError::Name { param: param.into(), error })? {
-            NamedElement::Entity(entity) => Ok(Slot::Entity(entity)),
-            NamedElement::Type(type_id) => Ok(Slot::Entity(entity_of_type_id(world, type_id))),
-            NamedElement::Wildcard(slot) => Ok(slot),
+        named.map_err(|error| RemoteError::Name { param: param.into(), error })
+    }
+
+    /// [`find`](Self::find) for one entity.
+    pub(super) fn find_one(
+        &self,
+        world: &mut World,
+        param: &str,
+        scope: Option<Entity>,
+    ) -> Result<NamedElement, RemoteError> {
+        match self.find(world, param, scope)? {
+            NamedElement::Wildcard(_) => {
+                Err(RemoteError::Params(format!("`{param}` must be one entity, not a wildcard")))
+            }
+            named => Ok(named),
         }
     }
 
@@ -216,9 +240,11 @@ impl EntityText {
         param: &str,
         scope: Option<Entity>,
     ) -> Result<Entity, RemoteError> {
-        let slot = self.slot(world, param, scope)?;
-        let wildcard = || RemoteError::Params(format!("`{param}` must be one entity, not a wildcard"));
-        slot.entity().ok_or_else(wildcard)
+        match self.find_one(world, param, scope)? {
+            NamedElement::Entity(entity) => Ok(entity),
+            NamedElement::Type(type_id) => Ok(entity_of_type_id(world, type_id)),
+            NamedElement::Wildcard(_) => unreachable!("one entity was found"),
+        }
     }
 }
 

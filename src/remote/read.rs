@@ -9,8 +9,9 @@ use super::{
 use crate::{
     expr::{CompiledExpr, PageStart, PairExpr, RowCursor, WorldAccess, bits},
     fetch,
-    id::{PairId, Slot},
     ops::use_store,
+    system_param::AnyPairs,
+    traverse::RelationView,
     world::WorldPairExt,
 };
 use bevy_ecs::{entity::Entity, reflect::AppTypeRegistry, world::World};
@@ -19,7 +20,6 @@ use serde::Serialize;
 use serde_json::Value;
 use std::{
     borrow::ToOwned,
-    boxed::Box,
     collections::BTreeMap,
     format,
     string::{String, ToString},
@@ -120,60 +120,79 @@ pub(super) fn pairs(
         if params.direction.is_some_and(|wanted| wanted != direction) {
             return Ok(None);
         }
-        let (key, found, total) = match direction {
-            Direction::AsSource => {
-                ("target", pairs_of(world, entity, relation), total_of(world, entity, relation))
-            }
-            Direction::AsTarget => {
-                ("source", pairs_to(world, entity, relation), total_to(world, entity, relation))
-            }
+        let key = match direction {
+            Direction::AsSource => "target",
+            Direction::AsTarget => "source",
         };
+        let found = PairsAt::new(world, entity, direction, relation);
         let mut written = Vec::new();
-        for pair in found.skip(params.offset).take(limit) {
+        for pair in found.from(params.offset).take(limit) {
             match writer.pair(pair, key, params.values)? {
                 Some(pair) => written.push(pair),
                 None => break,
             }
         }
-        Ok(Some(CountedPage::new("pairs", written, params.offset, total)))
+        Ok(Some(CountedPage::new("pairs", written, params.offset, found.total())))
     };
     let (as_source, as_target) = (page(Direction::AsSource)?, page(Direction::AsTarget)?);
     Ok(PairsOfEntity { entity: bits(entity), name: writer.names().entity(entity), as_source, as_target })
 }
 
-/// The pairs of which an entity is the source.
-fn pairs_of(
-    world: &World,
+/// The pairs of which an entity is one end, of one relation or of all.
+#[derive(Clone, Copy)]
+pub(super) struct PairsAt<'w> {
+    pairs: AnyPairs<'w, 'w>,
     entity: Entity,
+    direction: Direction,
     relation: Option<Entity>,
-) -> Box<dyn Iterator<Item = [Entity; 3]> + '_> {
-    let pair = PairId::from((relation.map_or(Slot::Wildcard, Slot::Entity), Slot::Wildcard));
-    let found = world.any_pairs().matching(entity, pair);
-    Box::new(found.map(move |(relation, target)| [entity, relation, target]))
 }
 
-/// The pairs of which an entity is the target.
-pub(super) fn pairs_to(
-    world: &World,
-    entity: Entity,
-    relation: Option<Entity>,
-) -> Box<dyn Iterator<Item = [Entity; 3]> + '_> {
-    let pair = PairId::from((relation.map_or(Slot::Wildcard, Slot::Entity), Slot::Entity(entity)));
-    let found = world.any_pairs().iter_matching(pair);
-    Box::new(found.map(|(source, relation, target)| [source, relation, target]))
-}
-
-fn total_of(world: &World, entity: Entity, relation: Option<Entity>) -> usize {
-    match relation {
-        Some(relation) => world.pairs_by_id(relation).target_count(entity),
-        None => world.any_pairs().target_count(entity),
+impl<'w> PairsAt<'w> {
+    pub(super) fn new(
+        world: &'w World,
+        entity: Entity,
+        direction: Direction,
+        relation: Option<Entity>,
+    ) -> Self {
+        Self { pairs: world.any_pairs(), entity, direction, relation }
     }
-}
 
-pub(super) fn total_to(world: &World, entity: Entity, relation: Option<Entity>) -> usize {
-    match relation {
-        Some(relation) => world.pairs_by_id(relation).source_count(entity),
-        None => world.any_pairs().source_count(entity),
+    /// The relations, each with the number of its pairs.
+    fn counts(self) -> impl Iterator<Item = (Entity, RelationView<'w, 'w>, usize)> {
+        let Self { pairs, entity, direction, relation } = self;
+        let all = relation.is_none().then(|| pairs.relations_of(entity));
+        relation.into_iter().chain(all.into_iter().flatten()).map(move |relation| {
+            let view = pairs.relation(relation);
+            let count = match direction {
+                Direction::AsSource => view.target_count(entity),
+                Direction::AsTarget => view.source_count(entity),
+            };
+            (relation, view, count)
+        })
+    }
+
+    pub(super) fn total(self) -> usize {
+        self.counts().map(|(.., count)| count).sum()
+    }
+
+    /// The pairs behind so many, as source, relation and target. Those before are not walked through: it takes
+    /// O(relations).
+    pub(super) fn from(self, offset: usize) -> impl Iterator<Item = [Entity; 3]> + use<'w> {
+        let Self { entity, direction, .. } = self;
+        let mut left = offset;
+        self.counts().flat_map(move |(relation, view, count)| {
+            let skipped = left.min(count);
+            left -= skipped;
+            let (mut targets, mut sources) = (None, None);
+            match direction {
+                Direction::AsSource => targets = Some(view.targets(entity)),
+                Direction::AsTarget => sources = Some(view.sources(entity)),
+            }
+            let targets = targets.into_iter().flat_map(move |targets| targets.skip(skipped));
+            let sources = sources.into_iter().flat_map(move |sources| sources.skip(skipped));
+            let as_source = targets.map(move |target| [entity, relation, target]);
+            as_source.chain(sources.map(move |source| [source, relation, entity]))
+        })
     }
 }
 

@@ -7,14 +7,16 @@
 
 mod fault;
 mod reader;
+mod target_iter;
 
 pub(crate) use reader::{ExclusiveReader, Reader, Upward};
+pub use target_iter::TargetIter;
 
 use super::{
     HashIndex,
     pages::Pages,
     reverse::{Moved, Reverse, live_places},
-    tombstones::{LiveIter, Tombstones},
+    tombstones::Tombstones,
 };
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::entity::{Entity, EntityGeneration, EntityIndex};
@@ -536,61 +538,5 @@ impl Forward {
                 into.extend(used.filter_map(|(index, slot)| entity(index, slot.generation)));
             }
         }
-    }
-}
-
-/// Iterator over the targets of a source, in insertion order.
-#[derive(Clone)]
-pub struct TargetIter<'w> {
-    one: Option<Entity>,
-    list: LiveIter<'w, Edge>,
-}
-
-impl<'w> TargetIter<'w> {
-    #[inline]
-    pub(crate) fn none() -> Self {
-        Self::one(None)
-    }
-
-    #[inline]
-    pub(crate) fn one(target: Option<Entity>) -> Self {
-        Self { one: target, list: LiveIter::new(&[], None) }
-    }
-
-    #[inline]
-    fn list(list: &'w TargetList) -> Self {
-        Self { one: None, list: LiveIter::new(&list.edges, list.tombstones()) }
-    }
-}
-
-impl Iterator for TargetIter<'_> {
-    type Item = Entity;
-
-    #[inline]
-    fn next(&mut self) -> Option<Entity> {
-        self.one.take().or_else(|| self.list.next().map(|edge| edge.target))
-    }
-
-    #[inline]
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = usize::from(self.one.is_some()) + self.list.len();
-        (left, Some(left))
-    }
-
-    #[inline]
-    fn fold<B, F: FnMut(B, Entity) -> B>(self, init: B, mut f: F) -> B {
-        let folded = match self.one {
-            Some(one) => f(init, one),
-            None => init,
-        };
-        self.list.fold(folded, |folded, edge| f(folded, edge.target))
-    }
-}
-
-impl ExactSizeIterator for TargetIter<'_> {}
-
-impl core::fmt::Debug for TargetIter<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_list().entries(self.clone()).finish()
     }
 }

@@ -302,10 +302,10 @@ impl Participants {
         self.observers_lost |= self.has(entity, OBSERVER);
     }
 
-    /// Whether an observer that the store depends on is gone.
+    /// Whether an observer that the store depends on is gone, or an entity waits for its marker.
     #[inline]
-    pub(crate) fn has_lost_observers(&self) -> bool {
-        self.observers_lost
+    pub(crate) fn needs_mending(&self) -> bool {
+        self.observers_lost || self.stripped > 0
     }
 
     /// Notes that observers that the store depends on are to be spawned again.

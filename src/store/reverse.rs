@@ -404,6 +404,10 @@ impl Iterator for SourceIter<'_> {
         self.0.size_hint()
     }
 
+    fn nth(&mut self, n: usize) -> Option<Entity> {
+        self.0.nth(n).copied()
+    }
+
     #[inline]
     fn fold<B, F: FnMut(B, Entity) -> B>(self, init: B, mut f: F) -> B {
         self.0.fold(init, |folded, &source| f(folded, source))

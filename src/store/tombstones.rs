@@ -180,6 +180,21 @@ impl<'w, T> Iterator for LiveIter<'w, T> {
         (self.len(), Some(self.len()))
     }
 
+    /// As [`Tombstones::nth_live`].
+    fn nth(&mut self, n: usize) -> Option<&'w T> {
+        let mut skipped = n;
+        if let Some(tombstones) = self.tombstones {
+            let end = self.next + self.left.len();
+            let passed = self.next - (tombstones.count() - self.dead);
+            let live = tombstones.nth_live(passed.saturating_add(n), end);
+            skipped = live.unwrap_or(end) - self.next;
+            (self.next, self.dead) =
+                (self.next + skipped, if live.is_some() { self.dead - (skipped - n) } else { 0 });
+        }
+        self.left = self.left.get(skipped..).unwrap_or_default();
+        self.next()
+    }
+
     /// What adaptors go through: most lists are no more than a slice.
     #[inline]
     fn fold<B, F: FnMut(B, &'w T) -> B>(self, init: B, mut f: F) -> B {
@@ -196,7 +211,7 @@ impl<'w, T> Iterator for LiveIter<'w, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::Tombstones;
+    use super::{LiveIter, Tombstones};
 
     #[test]
     fn holes_agree_with_a_list_of_flags() {
@@ -219,6 +234,16 @@ mod tests {
                 assert_eq!(tombstones.nth_live(nth, flags.len()), Some(place));
             }
             assert_eq!(tombstones.nth_live(live.len(), flags.len()), None);
+            // What is passed over leaves the rest as it is, from any place on.
+            let all: alloc::vec::Vec<_> = (0..flags.len()).collect();
+            for (first, next) in [(0, 0), (0, live.len()), (3, 70), (40, 1), (100, usize::MAX)] {
+                let mut rest = LiveIter::new(&all, Some(&tombstones));
+                let mut expected = live.iter();
+                assert_eq!(rest.nth(first), expected.nth(first));
+                assert_eq!(rest.nth(next), expected.nth(next));
+                assert_eq!(rest.len(), expected.len());
+                assert!(rest.eq(expected));
+            }
         }
     }
 }

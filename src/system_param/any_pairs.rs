@@ -156,6 +156,15 @@ impl<'w, 's> AnyPairs<'w, 's> {
         })
     }
 
+    /// The relations in which an entity takes part, or took part once.
+    #[cfg(feature = "remote")]
+    pub(crate) fn relations_of(&self, entity: Entity) -> impl Iterator<Item = Entity> + use<'w, 's> {
+        self.relations.into_iter().flat_map(move |relations| {
+            let of_entity = relations.relations_of(entity);
+            of_entity.map(move |relation| relations.store.registry().entry(relation).entity)
+        })
+    }
+
     /// The pairs of one relation: of none if `relation` is no relation.
     pub fn relation(&self, relation: Entity) -> RelationView<'w, 's> {
         self.relations.and_then(|relations| relations.named(relation)).unwrap_or(RelationView::NONE)

@@ -112,7 +112,8 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
             let view = RelationView::of_hierarchy(world);
             return Self { index: None, compare: true, view, values: Values::World(world), now };
         }
-        Self::new(fetch::store(world), world.get_resource(), children, Values::World(world), now)
+        let pairs = Self::new(fetch::store(world), world.get_resource(), children, Values::World(world), now);
+        Self { view: pairs.view.named_in(world), ..pairs }
     }
 
     /// The value of a pair. `None` if there is no such pair, or if the relation has no values, as tag relations have

@@ -33,7 +33,14 @@ impl<'w, 's> Relations<'w, 's> {
         {
             return RelationView::of_hierarchy(world);
         }
-        RelationView::new(Some(self.store.relation(id)), self.children.filter(|_| is_ordered_by_children(id)))
+        let view = RelationView::new(
+            Some(self.store.relation(id)),
+            self.children.filter(|_| is_ordered_by_children(id)),
+        );
+        match self.children {
+            Some(ChildrenAccess::World(world)) => view.named_in(world),
+            _ => view,
+        }
     }
 
     /// The stored pairs that fit `id`, of one source or of all. `_` in a position stands for one match at most.

@@ -7,7 +7,10 @@ use super::{
     topology::{ChildrenAccess, Hierarchy, ordered_by},
     walk::{AncestorIter, WalkIter},
 };
-use crate::store::{PairTicks, RelationIndex, SourceIter, TargetIter};
+use crate::{
+    relation::EntityName,
+    store::{PairTicks, RelationIndex, SourceIter, TargetIter},
+};
 use bevy_ecs::{entity::Entity, world::World};
 use bevy_platform::sync::atomic::{AtomicU64, Ordering};
 use core::iter;
@@ -22,15 +25,17 @@ use core::iter;
 pub struct RelationView<'w, 's> {
     index: Option<&'w RelationIndex>,
     children: Option<ChildrenAccess<'w, 's>>,
+    /// The world, if all of it may be read: for the names in errors.
+    world: Option<&'w World>,
 }
 
 impl<'w, 's> RelationView<'w, 's> {
     /// The view of a relation that was never used.
-    pub(crate) const NONE: Self = Self { index: None, children: None };
+    pub(crate) const NONE: Self = Self { index: None, children: None, world: None };
 
     /// The view of parents and children while no index of them is kept.
     pub(crate) fn of_hierarchy(world: &'w World) -> Self {
-        Self { index: None, children: Some(ChildrenAccess::World(world)) }
+        Self { index: None, children: Some(ChildrenAccess::World(world)), world: Some(world) }
     }
 
     /// Bevy's components, if they are what there is to read.
@@ -57,7 +62,18 @@ impl<'w, 's> RelationView<'w, 's> {
 
     #[inline]
     pub(crate) fn new(index: Option<&'w RelationIndex>, children: Option<ChildrenAccess<'w, 's>>) -> Self {
-        Self { index, children }
+        Self { index, children, world: None }
+    }
+
+    /// The same, with names in errors.
+    #[inline]
+    pub(crate) fn named_in(self, world: &'w World) -> Self {
+        Self { world: Some(world), ..self }
+    }
+
+    /// An entity with its name, as far as names may be read.
+    pub(super) fn name_of(&self, entity: Entity) -> EntityName {
+        self.world.map_or_else(|| EntityName::unnamed(entity), |world| EntityName::new(world, entity))
     }
 
     /// Whether `source` has the pair with `target`. Constant time.

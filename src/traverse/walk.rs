@@ -5,9 +5,13 @@ use super::{
     depth_first::{DepthFirst, Neighbours},
     view::RelationView,
 };
+use crate::relation::EntityName;
 use alloc::collections::VecDeque;
-use bevy_ecs::entity::{Entity, EntityHashSet};
-use core::iter::FusedIterator;
+use bevy_ecs::{
+    entity::{Entity, EntityHashSet},
+    world::World,
+};
+use core::{fmt, iter::FusedIterator};
 use thiserror::Error;
 
 /// Iterator over ancestors along first targets, nearest first. See [`RelationView::ancestors`].
@@ -131,13 +135,39 @@ impl Iterator for WalkIter<'_, '_> {
 impl FusedIterator for WalkIter<'_, '_> {}
 
 /// A walk that went further than it may. See [`WalkIter::max_depth`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+///
+/// The entity has its name if the walk began at a world. A system that walks along [`Pairs`](crate::Pairs) may read no
+/// names: there the entity is named by its id, and [`display`](Self::display) gives the message with the name.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{entity} is more than {limit} steps from the start of the walk")]
 pub struct DepthError {
     /// The first entity that is too far away.
-    pub entity: Entity,
+    pub entity: EntityName,
     /// How far the walk may go.
     pub limit: u32,
+}
+
+impl DepthError {
+    /// The message with the name that the entity has in `world`.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # let mut world = World::new();
+    /// # world.register_relation::<ChildOf>().unwrap();
+    /// # let root = world.spawn(Name::new("Root")).id();
+    /// # let child = world.spawn(ChildOf(root)).id();
+    /// fn check(tree: Pairs<ChildOf>, all: Query<Entity>) -> Option<bevy_relations::error::DepthError> {
+    ///     all.iter().find_map(|entity| tree.ancestors(entity).max_depth(0).find_map(Result::err))
+    /// }
+    /// let error = world.run_system_cached(check).unwrap().unwrap();
+    /// let message = error.display(&world).to_string();
+    /// assert_eq!(message, format!("Root ({root}) is more than 0 steps from the start of the walk"));
+    /// ```
+    pub fn display(&self, world: &World) -> impl fmt::Display + use<> {
+        let entity = EntityName::new(world, self.entity.entity());
+        Self { entity, limit: self.limit }
+    }
 }
 
 /// A walk of which nothing may be further away than a limit. See [`WalkIter::max_depth`] and
@@ -172,12 +202,10 @@ impl<I> MaxDepth<I> {
         Self { walk: Some(walk), limit, given: 0 }
     }
 
-    fn check<T>(&mut self, item: T, entity: Entity, depth: u32) -> Result<T, DepthError> {
-        if depth <= self.limit {
-            return Ok(item);
-        }
+    #[cold]
+    fn exceeded(&mut self, entity: EntityName) -> DepthError {
         self.walk = None;
-        Err(DepthError { entity, limit: self.limit })
+        DepthError { entity, limit: self.limit }
     }
 }
 
@@ -185,9 +213,14 @@ impl Iterator for MaxDepth<AncestorIter<'_, '_>> {
     type Item = Result<Entity, DepthError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let entity = self.walk.as_mut()?.next()?;
+        let walk = self.walk.as_mut()?;
+        let entity = walk.next()?;
         self.given = self.given.saturating_add(1);
-        Some(self.check(entity, entity, self.given))
+        if self.given <= self.limit {
+            return Some(Ok(entity));
+        }
+        let entity = walk.view.name_of(entity);
+        Some(Err(self.exceeded(entity)))
     }
 }
 
@@ -195,7 +228,12 @@ impl Iterator for MaxDepth<WalkIter<'_, '_>> {
     type Item = Result<(Entity, u32), DepthError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (entity, depth) = self.walk.as_mut()?.next()?;
-        Some(self.check((entity, depth), entity, depth))
+        let walk = self.walk.as_mut()?;
+        let (entity, depth) = walk.next()?;
+        if depth <= self.limit {
+            return Some(Ok((entity, depth)));
+        }
+        let entity = walk.view.name_of(entity);
+        Some(Err(self.exceeded(entity)))
     }
 }

@@ -297,6 +297,7 @@ pub trait WorldPairExt: sealed::Sealed {
     ///
     /// A pair that is refused goes to Bevy's error handler, also because an observer of the bundle has despawned the
     /// entity, which is returned all the same.
+    #[track_caller]
     fn spawn_batch_with_pair<B, R>(&mut self, batch: impl IntoIterator<Item = (B, R, Entity)>) -> Vec<Entity>
     where
         B: Bundle<Effect: NoBundleEffect>,

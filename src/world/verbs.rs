@@ -25,7 +25,10 @@ use bevy_ecs::{
     relationship::Relationship,
     world::World,
 };
-use core::any::{Any, TypeId};
+use core::{
+    any::{Any, TypeId},
+    panic::Location,
+};
 
 impl WorldPairExt for World {
     #[inline]
@@ -154,9 +157,10 @@ impl WorldPairExt for World {
         B: Bundle<Effect: NoBundleEffect>,
         R: Relation,
     {
+        let place = Location::caller();
         let (spawned, inserted) = ops::spawn_batch(self, batch, EndCheck::Now);
         for (_, error) in inserted.map_or_else(|error| error.refused, |()| Vec::new()) {
-            ops::refused(self, error);
+            ops::refused(self, error, place);
         }
         spawned
     }

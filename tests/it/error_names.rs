@@ -189,3 +189,59 @@ fn quiet_commands_report_what_is_wrong_but_not_what_is_gone() {
     world.flush();
     assert!(world.pairs::<StoredIn>().is_empty());
 }
+
+#[test]
+fn a_pair_that_is_refused_in_a_bundle_tells_where_it_was_made() {
+    #[derive(Component, Clone)]
+    struct Ship;
+
+    let mut world = World::new();
+    world.insert_resource(FallbackErrorHandler(record));
+    let [alice, dead] = named(&mut world, ["Alice", "Dead"]);
+    world.despawn(dead);
+    let mut lines = Vec::new();
+    macro_rules! at_this_line {
+        ($bundle:expr) => {{
+            lines.push(line!());
+            $bundle
+        }};
+    }
+    ERRORS.take();
+    let pair = at_this_line!(Pair(Guards, dead));
+    world.spawn((Ship, pair));
+    let pairs = at_this_line!(pairs![(Guards, alice), (Guards, dead)]);
+    world.entity_mut(alice).insert(pairs);
+    let target = at_this_line!((Ship, Pair(Rank, alice)));
+    world.commands().spawn(target);
+    let target = at_this_line!(pairs![(Rank, alice)]);
+    world.commands().entity(alice).insert(target);
+    world.flush();
+    // Sources that are spawned are children of no relation.
+    let sources = at_this_line!(sources![Rank: Ship, Name::new("Gun")]);
+    world.spawn(sources);
+    lines.push(*lines.last().unwrap());
+    lines.push(line!() + 1);
+    world.spawn_batch_with_pair([(Ship, Guards, dead)]);
+
+    let errors = ERRORS.take();
+    let places: Vec<String> = lines.iter().map(|line| format!("{}:{line}:", file!())).collect();
+    assert_eq!(errors.len(), places.len(), "{errors:#?}");
+    for ((severity, error), place) in errors.iter().zip(places) {
+        assert!(error.contains(&place) && *severity == Severity::Error, "{error} at {place}");
+    }
+    // All else of the bundles is there.
+    assert_eq!(world.query::<&Ship>().iter(&world).count(), 4);
+    assert!(world.has_pair::<Guards>(alice, alice));
+    world.check_pairs().unwrap();
+}
+
+#[test]
+fn a_pair_of_a_bundle_is_written_as_it_is_made() {
+    #[derive(Relation, Debug)]
+    struct Near;
+
+    let target = World::new().spawn_empty().id();
+    const MAKE: fn(Near, Entity) -> Pair<Near> = Pair;
+    let pair = MAKE(Near, target);
+    assert_eq!(format!("{pair:?}"), format!("Pair(Near, {target:?})"));
+}

@@ -4,8 +4,8 @@ use crate::{
     common::fewer,
     oracle::{
         eval,
-        expr::{Expr, Names},
-        model::Model,
+        expr::{Body, Elem, Expr, From, Look, Names, Oper, Ref, Source, THIS, Term},
+        model::{BUILT_IN, Kind, Model},
         random::{self, Random},
         rows::{self, Row},
     },
@@ -92,4 +92,42 @@ fn random_expressions_find_what_they_mean_by_definition() {
         failures.iter().take(6).cloned().collect::<Vec<_>>().join("\n")
     );
     assert!(compared > cases * 6, "only {compared} were compared; refused: {refused:#?}");
+}
+
+/// Tags, components and relations are `$this` of a list as other entities are, whatever the other terms ask for.
+#[test]
+fn a_list_behind_a_wildcard_source_finds_what_it_means_by_definition() {
+    let (mut compared, mut marks) = (0, 0);
+    for case in 0..fewer(40) as u64 {
+        let model = random::world(&mut Random::new(11, case));
+        let nodes: Vec<_> = model.entities().filter(|&node| node >= BUILT_IN).collect();
+        let term = |body, of| {
+            Elem::Term(Term { oper: Oper::And, body, source: Source::Ref { of, look: Look::Default } })
+        };
+        for &(_, _, target) in model.pairs.iter().take(3) {
+            for kind in [From::And, From::Or, From::Not] {
+                let list = nodes[(case as usize + target) % nodes.len()];
+                let pair = Body::Pair {
+                    relation: Ref::Var(1),
+                    exact: false,
+                    target: Ref::Node(target),
+                    target_exact: false,
+                };
+                let expr =
+                    Expr(vec![term(pair, Ref::Wildcard), term(Body::From { kind, list }, Ref::Var(THIS))]);
+                let Some(mut expected) = eval::rows(&model, &expr) else { continue };
+                let found = difference(&model, &expr, expected.clone(), &mut Ours::new(&model, false));
+                assert_eq!(found.unwrap(), None, "case {case}: {}", expr.text(Names::Paths(&model)));
+                ours::settle(&model, &expr, &mut expected);
+                let is_mark =
+                    |row: &&Row| row.this.is_some_and(|this| model.nodes[this].kind != Kind::Entity);
+                compared += 1;
+                marks += expected.iter().filter(is_mark).count();
+            }
+        }
+    }
+    assert!(
+        compared > fewer(100) && marks > compared,
+        "{marks} tags and relations in {compared} expressions"
+    );
 }

@@ -303,6 +303,8 @@ pub(crate) fn is_comparable(expr: &Expr) -> bool {
 /// asks for whatever an entity has, those about relations and tags, which have names and more.
 pub(crate) fn settle(model: &Model, expr: &Expr, rows: &mut Vec<Row>) {
     rows::blot_named(model, expr, rows);
+    // A test shows a source in its field here, and none by definition: only what shows one by both is looked at below.
+    rows::blot_tests(expr, rows);
     let asks = |term: &&Term| term.others().first().is_some_and(|id| id.is_open());
     let asked: Vec<Var> =
         expr.terms().into_iter().filter(asks).filter_map(|term| term.source.of()?.var()).collect();

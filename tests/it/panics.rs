@@ -455,3 +455,50 @@ fn an_observer_that_panics_before_the_marker_is_removed_leaves_the_entity_its_ro
         world.check_pairs().unwrap();
     }
 }
+
+#[test]
+fn a_target_that_is_cleared_keeps_its_role_though_a_command_of_an_observer_panics() {
+    fn fail(mut commands: Commands) {
+        commands.queue(|_: &mut World| call(Place::Marker));
+    }
+
+    // Whether the observer runs before or after that of this crate, which is told of a marker that goes.
+    for place in 0..4 {
+        for despawned in [false, true] {
+            // With Bevy's own error handler, which goes on panicking: all other commands are lost.
+            let mut world = World::new();
+            let [bob, eve, kim] = spawn(&mut world);
+            world.insert_pair(bob, Likes, eve).unwrap();
+            world.insert_pair(eve, Likes, bob).unwrap();
+            world.entity_mut(eve).insert(Name::new("Eve"));
+            let observer = match place {
+                0 => world.add_observer(|_: On<Discard<()>>, commands: Commands| fail(commands)).id(),
+                1 => world.add_observer(|_: On<Discard<Name>>, commands: Commands| fail(commands)).id(),
+                2 => world.add_observer(|_: On<Remove<Name>>, commands: Commands| fail(commands)).id(),
+                _ => world.add_observer(|_: On<PairRemoved<Likes>>, commands: Commands| fail(commands)).id(),
+            };
+            ARMED.set(Some((Place::Marker, 0)));
+            let cleared = catch_unwind(AssertUnwindSafe(|| {
+                world.entity_mut(eve).clear();
+            }));
+            assert!(cleared.is_err() && ARMED.get().is_none(), "{place}: it panicked");
+            world.despawn(observer);
+            if place >= 2 {
+                world.check_pairs().unwrap_or_else(|error| panic!("{place}: {error}"));
+            }
+            if despawned {
+                world.despawn(eve);
+            }
+            // The next relation that is looked up mends what was lost.
+            let likes = world.register_relation::<Likes>().unwrap();
+            world.check_pairs().unwrap_or_else(|error| panic!("{place}, {despawned}: {error}"));
+            let left = if despawned { vec![] } else { vec![eve] };
+            assert_eq!(world.pairs::<Likes>().targets(bob).collect::<Vec<_>>(), left, "{place}");
+            assert!(!world.pairs::<Likes>().has_any(eve), "{place}: what is cleared has no pairs");
+            world.insert_pair_by_id(kim, (likes, bob)).unwrap();
+            let _ = world.try_despawn(eve);
+            assert!(!world.pairs::<Likes>().has_any(bob));
+            world.check_pairs().unwrap();
+        }
+    }
+}

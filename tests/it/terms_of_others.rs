@@ -206,3 +206,48 @@ fn siblings_are_those_that_a_loop_finds() {
         siblings::<CrewOf>,
     ]);
 }
+
+/// A filter that is asked about many sources finds out of all of them which match.
+#[test]
+fn many_sources_match_as_each_of_them_does() {
+    fn check<R: Relation>(world: &mut World, all: &[Entity]) {
+        let mut query = world.query_filtered::<Entity, Related<R, With<Armor>>>();
+        let is_armored = |target: Entity| world.get::<Armor>(target).is_some();
+        let matches = |source| world.pairs::<R>().targets(source).any(is_armored);
+        let expected: Vec<Entity> = all.iter().copied().filter(|&source| matches(source)).collect();
+        let each: Vec<Entity> =
+            all.iter().copied().filter(|&source| query.get(world, source).is_ok()).collect();
+        let mut found: Vec<Entity> = query.iter(world).collect();
+        found.sort_by_key(|entity| entity.index_u32());
+        assert_eq!((&found, &each), (&expected, &expected));
+        assert!(found.len() > 100);
+    }
+
+    let mut world = World::new();
+    let all: Vec<Entity> = (0..600).map(|_| world.spawn_empty().id()).collect();
+    for (number, &source) in all.iter().enumerate().skip(60) {
+        if number % 3 > 0 {
+            world.entity_mut(source).insert(ChildOf(all[number % 60]));
+        }
+        world.insert_pair(source, PartOf, all[number % 7]).unwrap();
+        world.insert_pair(source, Likes, all[number % 31]).unwrap();
+        world.insert_pair(source, Likes, all[number % 44]).unwrap();
+    }
+    for &target in all[..60].iter().step_by(2) {
+        world.entity_mut(target).insert(Armor(target));
+    }
+    check::<ChildOf>(&mut world, &all);
+    check::<PartOf>(&mut world, &all);
+    check::<Likes>(&mut world, &all);
+    // Indices that serve other entities now.
+    for &source in all[60..].iter().step_by(5) {
+        world.despawn(source);
+    }
+    for _ in 0..50 {
+        world.spawn_empty();
+    }
+    let all: Vec<Entity> = all.into_iter().filter(|&entity| world.get_entity(entity).is_ok()).collect();
+    check::<ChildOf>(&mut world, &all);
+    check::<Likes>(&mut world, &all);
+    world.check_pairs().unwrap();
+}

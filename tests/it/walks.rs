@@ -4,7 +4,7 @@ use crate::common::{relation, spawn};
 use bevy_ecs::{prelude::*, system::RunSystemOnce};
 use bevy_relations::{
     prelude::*,
-    traverse::{RelationView, WalkIter},
+    traverse::{DepthError, RelationView, WalkIter},
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -114,15 +114,15 @@ fn check_walks(view: &RelationView<'_, '_>, from: Entity, limit: u32, prune: &dy
                 || if breadth_first { walk(view, way, from).breadth_first() } else { walk(view, way, from) };
             let all: Vec<_> = walk().collect();
             let checked: Vec<_> = walk().max_depth(limit).collect();
-            let fine: Vec<_> = checked.iter().copied().map_while(Result::ok).collect();
+            let fine: Vec<_> = checked.iter().map_while(|step| step.as_ref().ok().copied()).collect();
             assert_eq!(
                 fine,
                 all.iter().copied().take_while(|&(_, depth)| depth <= limit).collect::<Vec<_>>()
             );
             let too_deep = all.iter().find(|&&(_, depth)| depth > limit);
-            let error = checked.last().and_then(|last| last.err());
+            let error = checked.last().and_then(|last| last.as_ref().err());
             assert_eq!(
-                error.map(|error| (error.entity, error.limit)),
+                error.map(|error| (error.entity.entity(), error.limit)),
                 too_deep.map(|&(entity, _)| (entity, limit))
             );
             assert_eq!(checked.len(), fine.len() + usize::from(error.is_some()), "an error is the end");
@@ -138,7 +138,7 @@ fn check_walks(view: &RelationView<'_, '_>, from: Entity, limit: u32, prune: &dy
     let checked: Result<Vec<_>, _> = view.ancestors(from).max_depth(limit).collect();
     match up.get(1 + limit as usize) {
         Some(&entity) => {
-            assert_eq!(checked.map_err(|error| (error.entity, error.limit)), Err((entity, limit)));
+            assert_eq!(checked.map_err(|error| (error.entity.entity(), error.limit)), Err((entity, limit)));
         }
         None => assert_eq!(checked.as_deref(), Ok(&up[1..])),
     }
@@ -245,4 +245,30 @@ fn what_was_never_linked_has_no_walk() {
         assert_eq!((likes.descendants(entity).count(), likes.all_ancestors(entity).count()), (0, 0));
         assert_eq!(likes.descendants(entity).max_depth(0).next(), None);
     }
+}
+
+#[test]
+fn a_walk_that_is_too_long_names_the_entity_as_far_as_names_may_be_read() {
+    let mut world = World::new();
+    let root = world.spawn(Name::new("Root")).id();
+    let child = world.spawn((Name::new("Child"), ChildOf(root))).id();
+    world.insert_pair(child, PartOf, root).unwrap();
+    let below = format!("Child ({child}) is more than 0 steps from the start of the walk");
+    let above = format!("Root ({root}) is more than 0 steps from the start of the walk");
+    let message = |error: Option<DepthError>| error.expect("the walk is too long").to_string();
+    // Along a relation with an index, and along Bevy's components; typed, by id and of all relations.
+    let tree = world.pairs::<PartOf>();
+    assert_eq!(message(tree.descendants(root).max_depth(0).find_map(Result::err)), below);
+    assert_eq!(message(tree.ancestors(child).max_depth(0).find_map(Result::err)), above);
+    let tree = world.pairs::<ChildOf>();
+    assert_eq!(message(tree.all_ancestors(child).max_depth(0).find_map(Result::err)), above);
+    let part_of = world.register_relation::<PartOf>().unwrap();
+    let tree = world.pairs_by_id(part_of);
+    assert_eq!(message(tree.descendants(root).max_depth(0).find_map(Result::err)), below);
+
+    // A system that reads pairs reads no names.
+    let system = move |tree: Pairs<PartOf>| tree.descendants(root).max_depth(0).find_map(Result::err);
+    let error = world.run_system_once(system).unwrap().unwrap();
+    assert_eq!((error.entity.name(), error.entity.entity()), (None, child));
+    assert_eq!(error.display(&world).to_string(), below);
 }

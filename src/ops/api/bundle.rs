@@ -18,7 +18,7 @@ use crate::{
             entity::entity_of,
             participant::{Participant, note_markers},
             relation::relation_id,
-            report::{report, to_bevy},
+            report::{report, to_bevy, with_place},
             store::mark_living,
         },
     },
@@ -32,7 +32,7 @@ use bevy_ecs::{
     ptr::{MovingPtr, OwningPtr},
     world::{EntityWorldMut, World},
 };
-use core::{marker::PhantomData, mem::MaybeUninit};
+use core::{fmt, marker::PhantomData, mem::MaybeUninit, panic::Location};
 
 /// What a pair in a bundle can point to: an [`Entity`], or a type ([`TypeTarget`]).
 pub trait PairTarget: Send + Sync + 'static {
@@ -112,7 +112,35 @@ pub(crate) fn insert_to<R: Relation, T: Send + Sync + 'static, V: Send + Sync + 
     insert_slot(world, pair, &mut Some(value), ends)
 }
 
-/// A pair in a bundle.
+/// A pair in a bundle, made by the [function of this name](fn@Pair).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # #[derive(Relation)]
+/// # struct Likes;
+/// # let mut world = World::new();
+/// # let alice = world.spawn_empty().id();
+/// let pair: Pair<Likes> = Pair(Likes, alice);
+/// assert_eq!(pair.target, alice);
+/// # world.spawn(pair);
+/// # assert_eq!(world.pairs::<Likes>().source_count(alice), 1);
+/// ```
+///
+/// A pair is no component: in a `Query`, read the targets with [`Targets`](crate::Targets), and filter by
+/// [`Related`](crate::Related). As a bundle to remove it has no components, so that `remove::<Pair<Likes>>()` does nothing:
+/// write `remove_pairs::<Likes>()`.
+#[derive(Clone, Copy)]
+pub struct Pair<R: Relation, T: PairTarget = Entity> {
+    /// The relation, with the value that the pair is to carry.
+    pub relation: R,
+    /// What it points to.
+    pub target: T,
+    /// Where it was made.
+    place: &'static Location<'static>,
+}
+
+/// Makes a pair for a bundle. If it is refused, the error tells the place in the source where this was called.
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;
@@ -127,25 +155,33 @@ pub(crate) fn insert_to<R: Relation, T: Send + Sync + 'static, V: Send + Sync + 
 /// assert!(world.has_pair::<Likes>(bob, alice));
 /// ```
 ///
-/// [`pairs!`](crate::pairs) is shorter for several. A pair is no component: in a `Query`, read the targets with
-/// [`Targets`](crate::Targets), and filter by [`Related`](crate::Related). As a bundle to remove it has no components,
-/// so that `remove::<Pair<Likes>>()` does nothing: write `remove_pairs::<Likes>()`.
-#[derive(Clone, Copy, Debug)]
-pub struct Pair<R: Relation, T: PairTarget = Entity>(pub R, pub T);
+/// [`pairs!`](crate::pairs) is shorter for several.
+#[expect(non_snake_case, reason = "it reads as the constructor of the type, and knows its caller beside")]
+#[inline]
+#[track_caller]
+pub const fn Pair<R: Relation, T: PairTarget>(relation: R, target: T) -> Pair<R, T> {
+    Pair { relation, target, place: Location::caller() }
+}
+
+impl<R: Relation + fmt::Debug, T: PairTarget + fmt::Debug> fmt::Debug for Pair<R, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pair").field(&self.relation).field(&self.target).finish()
+    }
+}
 
 impl<R: Relation, T: PairTarget> Pair<R, T> {
     #[inline]
     fn insert(self, world: &mut World, source: Entity) {
-        if let Err(error) = self.1.insert(world, source, self.0) {
-            refused(world, error);
+        if let Err(error) = self.target.insert(world, source, self.relation) {
+            refused(world, error, self.place);
         }
     }
 }
 
-/// Reports an error of a bundle effect to Bevy's error handler.
+/// Reports an error of a bundle effect to Bevy's error handler, with the place in the source that has caused it.
 #[cold]
-pub(crate) fn refused(world: &mut World, error: InsertPairError) {
-    report(world.commands(), to_bevy(error));
+pub(crate) fn refused(world: &mut World, error: InsertPairError, place: &'static Location<'static>) {
+    report(world.commands(), with_place(to_bevy(error), place));
     world.flush();
 }
 
@@ -216,7 +252,7 @@ where
 /// Several pairs as one bundle, made by [`pairs!`](crate::pairs).
 pub struct PairsBundle<L: PairList>(#[doc(hidden)] pub L);
 
-/// A tuple of [`Pair`]s.
+/// A tuple of [`Pair`](struct@Pair)s.
 pub trait PairList: Send + Sync + 'static {
     #[doc(hidden)]
     fn insert_all(self, world: &mut World, source: Entity);
@@ -295,10 +331,21 @@ impl<L: PairList> DynamicBundle for PairsBundle<L> {
 }
 
 /// Sources that are spawned beside their target, made by [`sources!`](crate::sources).
-pub struct SourcesBundle<R: Relation, L: BundleList>(
-    #[doc(hidden)] pub L,
-    #[doc(hidden)] pub PhantomData<fn() -> R>,
-);
+pub struct SourcesBundle<R: Relation, L: BundleList> {
+    sources: L,
+    /// Where it was made.
+    place: &'static Location<'static>,
+    relation: PhantomData<fn() -> R>,
+}
+
+impl<R: Relation, L: BundleList> SourcesBundle<R, L> {
+    #[doc(hidden)]
+    #[inline]
+    #[track_caller]
+    pub const fn new(sources: L) -> Self {
+        Self { sources, place: Location::caller(), relation: PhantomData }
+    }
+}
 
 // SAFETY: no component ids are given, and `get_components` writes no component: the sources are an effect.
 // Test: `sources_are_spawned_beside_their_target`.
@@ -322,19 +369,19 @@ impl<R: Relation, L: BundleList> DynamicBundle for SourcesBundle<R, L> {
 
     unsafe fn apply_effect(ptr: MovingPtr<'_, MaybeUninit<Self>>, entity: &mut EntityWorldMut) {
         // SAFETY: `get_components` has left the value in place, and Bevy calls this once.
-        let sources = unsafe { ptr.assume_init() }.read();
+        let Self { sources, place, .. } = unsafe { ptr.assume_init() }.read();
         if entity.is_despawned() {
             return;
         }
         let target = entity.id();
         entity.world_scope(|world| {
             relation_id::<R>(world);
-            sources.0.spawn_all(world, &mut |world, source| {
+            sources.spawn_all(world, &mut |world, source| {
                 let relation = relation_id::<R>(world);
                 if let Err(error) =
                     insert(world, StoredPair { source, relation, target }, None, EndCheck::Now)
                 {
-                    refused(world, error);
+                    refused(world, error, place);
                 }
             });
         });
@@ -343,7 +390,7 @@ impl<R: Relation, L: BundleList> DynamicBundle for SourcesBundle<R, L> {
 
 /// Several pairs as one bundle: `spawn((Name::new("Bob"), pairs![(Likes, alice), (Eats { grams: 80.0 }, apple)]))`.
 ///
-/// The same as a [`Pair`] each, and shorter to write. Lists nest like other bundles, so that functions that return
+/// The same as a [`Pair`](fn@crate::Pair) each, and shorter to write. Lists nest like other bundles, so that functions that return
 /// bundles with pairs compose:
 ///
 /// ```
@@ -388,7 +435,7 @@ macro_rules! pairs {
 #[macro_export]
 macro_rules! sources {
     [$relation:ty: $($bundle:expr),* $(,)?] => {
-        $crate::bundle::SourcesBundle::<$relation, _>(($($bundle,)*), ::core::marker::PhantomData)
+        $crate::bundle::SourcesBundle::<$relation, _>::new(($($bundle,)*))
     };
 }
 

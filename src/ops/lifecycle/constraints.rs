@@ -14,17 +14,17 @@ use crate::{
         register::{
             constraints::WatchedComponents,
             keys::RemovalCause,
-            report::{report, to_bevy},
+            report::{report, to_bevy, with_place},
         },
     },
     relation::{MakeDefault, OnMissing, PairEnd},
     store::{PairStore, UncheckedPair},
 };
-use alloc::{string::ToString, vec::Vec};
+use alloc::vec::Vec;
 use bevy_ecs::{
     component::ComponentId,
     entity::{Entity, EntityHashSet},
-    error::{BevyError, ContextExt, Severity},
+    error::{BevyError, Severity},
     lifecycle::{Add, Remove},
     observer::{Observer, On},
     world::{DeferredWorld, World},
@@ -160,7 +160,7 @@ fn report_broken(world: &mut World, error: ConstraintError, place: Option<&'stat
         ConstraintError::Removed(_) => to_bevy(error),
     };
     let error = match place {
-        Some(place) => Err::<(), _>(error).with_context(|| place.to_string()).unwrap_err(),
+        Some(place) => with_place(error, place),
         None => error,
     };
     report(world.commands(), error);

@@ -56,11 +56,15 @@ impl ParticipantLifecycle for Participant {
         cleanup::despawn_orphans(world);
     }
 
-    fn resume(world: &mut World) {
+    fn restore_markers(world: &mut World) {
         let Some(store) = fetch::store(world) else { return };
         for entity in store.participants().all_stripped() {
             restore(world, entity, None);
         }
+    }
+
+    fn resume(world: &mut World) {
+        Self::restore_markers(world);
         cleanup::resume(world);
     }
 }
@@ -106,14 +110,12 @@ fn strip(world: &mut DeferredWorld<'_>, entity: Entity, cleared: Option<bool>) {
         return;
     }
     let moved = store.participants_mut().take_moved(entity);
+    store.participants_mut().strip(entity);
+    let before = (cleared.is_none() && !moved).then(|| world.entity(entity).archetype().id());
+    world.commands().queue(move |world: &mut World| restore(world, entity, before));
     if cleared == Some(true) && !moved {
         remove::remove_own(world, entity);
     }
-    if let Some(store) = fetch::deferred_store(world) {
-        store.participants_mut().strip(entity);
-    }
-    let before = (cleared.is_none() && !moved).then(|| world.entity(entity).archetype().id());
-    world.commands().queue(move |world: &mut World| restore(world, entity, before));
 }
 
 /// Puts the marker back, or ends the pairs of an entity that was despawned without it. If it is not known whether the

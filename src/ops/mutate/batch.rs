@@ -128,11 +128,10 @@ fn insert_run<R: Relation>(
 /// [`relation_id`], with less to look at for a relation whose pairs can be inserted without rules.
 #[inline]
 fn insertable_id<R: Relation>(world: &mut World) -> RelationId {
-    let known =
-        fetch::store(world).filter(|store| !store.participants().has_lost_observers()).and_then(|store| {
-            let id = store.registry().of_type::<R>()?;
-            let flag = if R::IN_TABLE { FastPathFlags::INSERT_IN_TABLE } else { FastPathFlags::INSERT };
-            store.relation(id).allows(flag).then_some(id)
-        });
+    let known = fetch::store(world).filter(|store| !store.participants().needs_mending()).and_then(|store| {
+        let id = store.registry().of_type::<R>()?;
+        let flag = if R::IN_TABLE { FastPathFlags::INSERT_IN_TABLE } else { FastPathFlags::INSERT };
+        store.relation(id).allows(flag).then_some(id)
+    });
     known.unwrap_or_else(|| relation_id::<R>(world))
 }

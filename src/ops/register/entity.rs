@@ -194,6 +194,27 @@ pub(crate) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
     entity
 }
 
+/// Despawns an entity that was made to stand for a type for what is refused now, unless something has used it. To despawn one
+/// that stands for a component would remove the component everywhere.
+#[cfg(feature = "remote")]
+pub(crate) fn unmake_type_entity(world: &mut World, entity: Entity) {
+    let store = ensure_store(world);
+    let is_used = store.has_tags(entity)
+        || store.participants().relations(entity).any(|id| {
+            let index = store.relation(id);
+            index.has_any(entity) || index.is_target(entity)
+        });
+    if is_used {
+        return;
+    }
+    if let Some(type_id) = store.registry().type_of(entity) {
+        store.registry_mut().take_type_entry(type_id);
+    }
+    store.registry_mut().forget_type(entity);
+    store.participants_mut().forget(entity);
+    let _ = world.try_despawn(entity);
+}
+
 /// Notes the name of the type, and what values pairs with it carry, if that was not known when its entity was made.
 fn learn_type(store: &mut PairStore, entity: Entity, type_ref: TypeRef, data: Option<ColumnRef>) {
     let is_known = store.participants().is_data_target(entity);

@@ -29,6 +29,9 @@ pub(in crate::ops) trait ParticipantLifecycle {
     /// now. Does nothing while an operation goes on that may give them one.
     fn despawn_orphans(world: &mut World);
 
+    /// Puts the marker back on entities that wait for it.
+    fn restore_markers(world: &mut World);
+
     /// Does what queued commands were to do and have not done.
     fn resume(world: &mut World);
 }

@@ -123,7 +123,8 @@ pub(crate) fn register_relation<R: Relation>(world: &mut World) -> Result<Entity
     Ok(ensure_store(world).registry().entry(id).entity)
 }
 
-/// A relation type whose traits were rejected: its entity stands for the type, as before, and is no relation.
+/// The entity of a relation that is none after all, as when the traits of its type were rejected: it stands for the type,
+/// as before.
 fn forget_type(world: &mut World, id: RelationId) {
     let store = ensure_store(world);
     let entry = store.registry().entry(id);
@@ -132,6 +133,18 @@ fn forget_type(world: &mut World, id: RelationId) {
     store.participants_mut().set_relation(entity, false);
     if let Some(type_id) = type_id {
         store.registry_mut().set_type_entry(type_id, TypeEntry { entity, name, data });
+    }
+}
+
+/// Makes an entity no relation any more that was made one for what is refused now, unless something has used it.
+#[cfg(feature = "remote")]
+pub(crate) fn unmake_relation(world: &mut World, entity: Entity) {
+    let store = ensure_store(world);
+    if let Some(id) = store.registry().of_entity(entity)
+        && !store.registry().entry(id).frozen
+        && store.relation(id).len() == 0
+    {
+        forget_type(world, id);
     }
 }
 

@@ -5,7 +5,7 @@
 //! Not at once: while Bevy despawns many observers, those that are gone are still called until it has applied its
 //! commands, and Bevy takes for granted that they are there.
 
-use super::participant::{self, Participant};
+use super::participant::{self, Participant, ParticipantLifecycle};
 use crate::fetch;
 use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, observer::Observer, resource::Resource, world::World};
@@ -55,10 +55,12 @@ pub(crate) fn install(world: &mut World, spawn: fn(&mut World) -> Vec<Entity>) {
     }
 }
 
-/// [`mend`], if an observer is known to be gone.
+/// [`mend`], if an observer is known to be gone; and puts markers back, if entities wait for them: the commands that do so
+/// are lost if another panics before.
 #[inline]
 pub(in crate::ops) fn mend_if_lost(world: &mut World) {
-    if fetch::store(world).is_some_and(|store| store.participants().has_lost_observers()) {
+    if fetch::store(world).is_some_and(|store| store.participants().needs_mending()) {
+        Participant::restore_markers(world);
         mend(world);
     }
 }

@@ -398,7 +398,15 @@ const GOLDEN: &[Golden] = &[
         right: "Red [?]; Big [?]; Old [?]; Armor [?]; Shield [?]; Likes [?]; Eats [?]; Docked [?]; Knows [?]; Located [?]; Within [?]; Near [?]; Mounted [?]; Follows [?]; Owns [?]; Mood [?]; calm [?]; angry [?]; Movement [?]; e0 [?]; e1 [?]",
     },
     Golden {
-        rule: "!= with * or _",
+        rule: "== with * or _ before its variable is bound, != with * or _",
+        world: "e0",
+        query: "$this == _",
+        named: false,
+        flecs: "",
+        right: "Red [?]; Big [?]; Old [?]; Armor [?]; Shield [?]; Likes [?]; Eats [?]; Docked [?]; Knows [?]; Located [?]; Within [?]; Near [?]; Mounted [?]; Follows [?]; Owns [?]; Mood [?]; calm [?]; angry [?]; Movement [?]; e0 [?]",
+    },
+    Golden {
+        rule: "== with * or _ before its variable is bound, != with * or _",
         world: "e0 Red; e1",
         query: "Red, $this != *",
         named: false,

@@ -538,12 +538,12 @@ const RULES: &[Rule] = &[
         },
     },
     Rule {
-        name: "!= with * or _",
-        reason: "it is true of nothing; Flecs finds everything where another term comes before",
+        name: "== with * or _ before its variable is bound, != with * or _",
+        reason: "Flecs finds nothing at the start, and everything by != where another term comes before",
         often: true,
         applies: |_, seen| {
             let all = matches!(seen.term.body, Body::Equal(Side::Ref(Ref::Any | Ref::Wildcard)));
-            all && seen.term.oper == Oper::Not
+            all && (seen.term.oper == Oper::Not || seen.has_unwritten_source())
         },
     },
     // Members.

@@ -65,17 +65,28 @@ pub(crate) fn blot_named(model: &Model, expr: &Expr, rows: &mut [Row]) {
     }
 }
 
-/// Blots out what has no agreed value: the fields of equality terms and lists, the parts that `_` stands for,
-/// and what is the same as `$this`.
+/// Blots out the fields of equality terms and lists, which have no agreed value.
+pub(crate) fn blot_tests(expr: &Expr, rows: &mut [Row]) {
+    let is_test = |term: &&Term| matches!(term.body, Body::Equal(_) | Body::From { .. });
+    for row in rows.iter_mut() {
+        let elems = expr.0.iter().filter(|elem| !matches!(elem, Elem::Scope { .. }));
+        for (elem, field) in elems.zip(&mut row.fields) {
+            if elem.terms().iter().any(is_test) {
+                *field = Field::Masked;
+            }
+        }
+    }
+}
+
+/// Blots out what has no agreed value: the fields of [tests](blot_tests), the parts that `_` stands for, and what is the
+/// same as `$this`.
 pub(crate) fn normalize(expr: &Expr, rows: &mut [Row]) {
+    blot_tests(expr, rows);
     for row in rows.iter_mut() {
         let this = row.this;
         let elems = expr.0.iter().filter(|elem| !matches!(elem, Elem::Scope { .. }));
         for (elem, field) in elems.zip(&mut row.fields) {
             let terms = elem.terms();
-            if terms.iter().any(|term| matches!(term.body, Body::Equal(_) | Body::From { .. })) {
-                *field = Field::Masked;
-            }
             let Field::Set { first, second, source } = field else { continue };
             if terms.iter().any(|term| term.others().contains(&&Ref::Any)) {
                 (*first, *second) = (None, None);

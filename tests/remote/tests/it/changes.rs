@@ -103,6 +103,31 @@ fn what_the_rules_refuse_changes_nothing() {
 }
 
 #[test]
+fn a_refused_request_makes_neither_a_type_nor_an_entity_a_part_of_the_store() {
+    let mut app = app();
+    // No entity stands for `Log` yet, and `Swan` is no relation. `refused` counts entities and relations.
+    refused(&mut app, "relations.insert", insert("Log", "Likes", "Nobody"));
+    refused(&mut app, "relations.insert", insert("Kite", "Log", "Nobody"));
+    refused(&mut app, "relations.insert", insert("Log", "Log", "*"));
+    refused(&mut app, "relations.remove", insert("Log", "Log", "Nobody"));
+    let with_value = |source: &str, relation: &str, target: &str| {
+        let mut params = insert(source, relation, target);
+        params["value"] = json!(1);
+        params
+    };
+    refused(&mut app, "relations.insert", with_value("Kite", "Log", "Swan"));
+    refused(&mut app, "relations.insert", with_value("Kite", "Likes", "Log"));
+    refused(&mut app, "relations.insert", with_value("Kite", "Swan", "Log"));
+    refused(&mut app, "relations.insert", insert("Log", "Carries", "Log"));
+    let removed = call(&mut app, "relations.remove", insert("Kite", "Log", "*")).unwrap();
+    assert_eq!(removed["removed"], 0);
+    // What is not refused makes them.
+    call(&mut app, "relations.insert", insert("Kite", "Log", "Swan")).unwrap();
+    call(&mut app, "relations.insert", insert("Kite", "Swan", "Log")).unwrap();
+    app.world().check_pairs().unwrap();
+}
+
+#[test]
 fn pairs_are_removed_one_by_one_or_by_wildcards() {
     let mut app = app();
     let mut remove = |source: &str, relation: &str, target: &str| {

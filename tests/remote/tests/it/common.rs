@@ -47,7 +47,7 @@ pub(crate) fn reason(error: &BrpError) -> (i16, &str) {
     (error.code, data["reason"].as_str().expect("a reason"))
 }
 
-/// Every pair with its value, and every entity with its components.
+/// Every pair with its value, every entity with its components, and how many there are with those without a name.
 pub(crate) fn state(app: &mut App) -> Vec<String> {
     let world = app.world_mut();
     let mut state: Vec<String> = world
@@ -65,6 +65,8 @@ pub(crate) fn state(app: &mut App) -> Vec<String> {
             .map(|(entity, name)| format!("{} {name} {:?}", entity.id(), entity.archetype().components())),
     );
     state.sort();
+    state.push(format!("{} entities", world.entities().count_spawned()));
+    state.push(format!("{} relations", world.any_pairs().relations().count()));
     state
 }
 

@@ -3,7 +3,7 @@
 use crate::common::*;
 use bevy_ecs::prelude::*;
 use bevy_relations::prelude::*;
-use bevy_relations_remote::{Carries, DockedTo, Likes, Ship};
+use bevy_relations_remote::{Carries, DockedTo, Likes, PartOf, Ship};
 
 #[test]
 fn relations_are_listed_with_their_traits_and_numbers_of_pairs() {
@@ -92,6 +92,41 @@ fn the_pairs_of_a_hub_are_read_by_the_page() {
     seen.sort();
     seen.dedup();
     assert_eq!(seen.len(), 10);
+}
+
+#[test]
+fn a_page_begins_anywhere_in_the_pairs_of_all_relations_of_an_entity() {
+    let mut app = app();
+    let ids: Vec<Entity> = (0..12).map(|_| app.world_mut().spawn_empty().id()).collect();
+    let hub = app.world_mut().spawn(Name::new("Hub")).id();
+    let ordered = app.world_mut().spawn_relation("Ordered", RelationTraits::new().ordered()).unwrap();
+    for &other in &ids {
+        let world = app.world_mut();
+        world.insert_pair(hub, Likes, other).unwrap();
+        world.insert_pair(other, PartOf, hub).unwrap();
+        world.insert_pair_by_id(other, (ordered, hub)).unwrap();
+        world.entity_mut(other).insert(ChildOf(hub));
+    }
+    // Lists with gaps.
+    for &other in &ids[3..6] {
+        app.world_mut().remove_pair::<Likes>(hub, other);
+        app.world_mut().remove_pairs_by_id(other, PairId::from((ordered, hub)));
+    }
+    for (direction, total) in [("as_source", 9), ("as_target", 33)] {
+        let mut page = |offset: usize| {
+            let params =
+                json!({ "entity": "Hub", "direction": direction, "offset": offset, "values": false });
+            let page = call(&mut app, "relations.pairs", params).unwrap();
+            let page = &page[direction];
+            assert_eq!((&page["total"], page.get("next")), (&json!(total), None));
+            page["pairs"].as_array().unwrap().clone()
+        };
+        let all = page(0);
+        assert_eq!(all.len(), total);
+        for offset in (0..total).chain([total + 1, usize::MAX]) {
+            assert_eq!(page(offset), all[offset.min(total)..], "{direction} from {offset}");
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,68 @@
+//! The targets of a source, one after the other.
+
+use super::{Edge, TargetList};
+use crate::store::tombstones::LiveIter;
+use bevy_ecs::entity::Entity;
+
+/// Iterator over the targets of a source, in insertion order.
+#[derive(Clone)]
+pub struct TargetIter<'w> {
+    one: Option<Entity>,
+    list: LiveIter<'w, Edge>,
+}
+
+impl<'w> TargetIter<'w> {
+    #[inline]
+    pub(crate) fn none() -> Self {
+        Self::one(None)
+    }
+
+    #[inline]
+    pub(crate) fn one(target: Option<Entity>) -> Self {
+        Self { one: target, list: LiveIter::new(&[], None) }
+    }
+
+    #[inline]
+    pub(super) fn list(list: &'w TargetList) -> Self {
+        Self { one: None, list: LiveIter::new(&list.edges, list.tombstones()) }
+    }
+}
+
+impl Iterator for TargetIter<'_> {
+    type Item = Entity;
+
+    #[inline]
+    fn next(&mut self) -> Option<Entity> {
+        self.one.take().or_else(|| self.list.next().map(|edge| edge.target))
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::from(self.one.is_some()) + self.list.len();
+        (left, Some(left))
+    }
+
+    fn nth(&mut self, n: usize) -> Option<Entity> {
+        match self.one.take() {
+            Some(one) if n == 0 => Some(one),
+            one => self.list.nth(n - usize::from(one.is_some())).map(|edge| edge.target),
+        }
+    }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, Entity) -> B>(self, init: B, mut f: F) -> B {
+        let folded = match self.one {
+            Some(one) => f(init, one),
+            None => init,
+        };
+        self.list.fold(folded, |folded, edge| f(folded, edge.target))
+    }
+}
+
+impl ExactSizeIterator for TargetIter<'_> {}
+
+impl core::fmt::Debug for TargetIter<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
