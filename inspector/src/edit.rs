@@ -1,6 +1,10 @@
 //! Changes of pairs.
 
-use bevy_ecs::{entity::Entity, reflect::AppTypeRegistry, world::{CommandQueue, World}};
+use bevy_ecs::{
+    entity::Entity,
+    reflect::AppTypeRegistry,
+    world::{CommandQueue, World},
+};
 use bevy_inspector_egui::{
     egui::Ui,
     reflect_inspector::{Context, InspectorUi},
@@ -52,8 +56,8 @@ pub(crate) fn ui_for_value(world: &mut World, value: &mut dyn PartialReflect, ui
     let mut queue = CommandQueue::default();
     let mut context = Context { world: Some((&mut *world).into()), queue: Some(&mut queue) };
     let id = ui.id();
-    let changed = InspectorUi::for_bevy(&types.read(), &mut context)
-        .ui_for_reflect_with_options(value, ui, id, &());
+    let changed =
+        InspectorUi::for_bevy(&types.read(), &mut context).ui_for_reflect_with_options(value, ui, id, &());
     queue.apply(world);
     changed
 }

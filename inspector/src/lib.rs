@@ -26,6 +26,11 @@
 mod edit;
 mod list;
 
+// Its listing is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 use bevy_ecs::{entity::Entity, world::World};
 use bevy_inspector_egui::egui::{self, RichText, TextEdit, Ui};
 use edit::Edit;

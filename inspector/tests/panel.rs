@@ -93,3 +93,136 @@ fn the_panel_shows_pairs_in_both_directions() {
     let cy = panel.state().world.lookup("Cy");
     assert_eq!(panel.state().clicked, cy);
 }
+
+#[test]
+fn pairs_are_inserted_and_removed() {
+    let mut panel = open();
+    insert(&mut panel, "(Likes, Cy)");
+    panel.get_by_label("Pairs (3)");
+    let likes = panel.state_mut().world.register_relation::<Likes>().unwrap();
+    let pair = panel.state().pair(likes, "Cy");
+    assert!(panel.state().world.has_pair_by_id(panel.state().entity, pair));
+
+    let buttons: Vec<_> = panel.query_all_by_label("remove").collect();
+    assert_eq!(buttons.len(), 4);
+    // Those of one entity as a source come first.
+    buttons[0].click();
+    panel.run();
+    panel.get_by_label("Pairs (2)");
+    let pair = panel.state().pair(likes, "Ben");
+    assert!(!panel.state().world.has_pair_by_id(panel.state().entity, pair));
+    panel.state().world.check_pairs().unwrap();
+}
+
+#[test]
+fn what_is_refused_is_shown_and_the_text_stays() {
+    let mut panel = open();
+    insert(&mut panel, "(Likes, Dan)");
+    assert!(panel.query_by_label_contains("Dan").is_some(), "the message names it");
+    panel.get_by_label("Pairs (2)");
+    // The next change is accepted.
+    panel.query_all_by_label("remove").next().unwrap().click();
+    panel.run();
+    panel.get_by_label("Pairs (1)");
+    assert!(panel.query_by_label_contains("Dan").is_none());
+}
+
+#[test]
+fn a_value_is_edited_where_it_stands() {
+    let mut panel = open();
+    let owes = panel.state_mut().world.register_relation::<Owes>().unwrap();
+    let pair = panel.state().pair(owes, "Ben");
+    let coins = |panel: &Panel<'_>| {
+        let Shown { world, entity, .. } = panel.state();
+        world.pair_value_by_id::<Owes>(*entity, pair).unwrap().coins
+    };
+    let number = |panel: &Panel<'_>| panel.query_all_by_role(egui::accesskit::Role::SpinButton).count();
+    assert_eq!(number(&panel), 1, "the field of the only value");
+    write_number(&mut panel, "42");
+    assert_eq!(coins(&panel), 42);
+    // What the relation refuses is shown, and the value stays.
+    write_number(&mut panel, "4000");
+    assert_eq!(coins(&panel), 42);
+    assert!(panel.query_by_label_contains("too much for one friend").is_some());
+    write_number(&mut panel, "7");
+    assert_eq!(coins(&panel), 7);
+    assert!(panel.query_by_label_contains("too much for one friend").is_none());
+    panel.state().world.check_pairs().unwrap();
+}
+
+/// Writes into the only number of the panel, as one who has clicked it.
+fn write_number(panel: &mut Panel<'_>, text: &str) {
+    panel.get_by_role(egui::accesskit::Role::SpinButton).click();
+    panel.run();
+    panel.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::A);
+    panel.run();
+    let focused = panel.get_by(|node| node.is_focused());
+    focused.type_text(text);
+    panel.run();
+    panel.key_press(egui::Key::Enter);
+    panel.run();
+}
+
+#[test]
+fn values_that_only_reflection_knows_are_edited_too() {
+    let (mut world, ann) = world();
+    let script = world.spawn_relation("script", RelationTraits::new().reflected_data()).unwrap();
+    let ben = world.lookup("Ben").unwrap();
+    let mut value = DynamicStruct::default();
+    value.insert("level", 3_u32);
+    let value = ReflectedData(Box::new(value));
+    world.remove_pairs::<Owes>(ann);
+    world.insert_pair_value_by_id(ann, (script, ben), value).unwrap();
+    let mut panel = panel(world, ann);
+    write_number(&mut panel, "5");
+    let value = panel.state().world.reflect_pair_value(ann, (script, ben)).unwrap();
+    let level = value.reflect_ref().as_struct().unwrap().field("level").unwrap();
+    assert_eq!(level.try_downcast_ref(), Some(&5_u32));
+}
+
+#[test]
+fn long_lists_are_shown_in_parts() {
+    let (mut world, ann) = world();
+    for _ in 0..120 {
+        world.spawn(Pair(Likes, ann));
+    }
+    let mut panel = panel(world, ann);
+    panel.get_by_label("Pairs with this target (121)");
+    assert_eq!(panel.query_all_by_label("remove").count(), 52);
+    panel.get_by_label("show more (71 left)").click();
+    panel.run();
+    assert_eq!(panel.query_all_by_label("remove").count(), 102);
+    panel.get_by_label("show more (21 left)");
+}
+
+#[test]
+fn the_panel_outlives_its_entity_and_what_it_shows() {
+    let mut panel = open();
+    let ben = panel.state().world.lookup("Ben").unwrap();
+    panel.state_mut().world.despawn(ben);
+    panel.run();
+    panel.get_by_label("Pairs (0)");
+    let ann = panel.state().entity;
+    panel.state_mut().world.despawn(ann);
+    panel.run();
+    panel.get_by_label_contains("is not alive");
+}
+
+#[test]
+fn the_inspector_shows_mirrored_pairs_and_does_not_edit_them() {
+    let (mut world, ann) = world();
+    world.mirror_pairs::<Owes>().unwrap();
+    let show = |ui: &mut egui::Ui, shown: &mut Shown| {
+        // Everything unfolded.
+        ui.style_mut().interaction.selectable_labels = false;
+        ui_for_entity(&mut shown.world, shown.entity, ui);
+    };
+    let mut inspector = Harness::new_ui_state(show, Shown { world, entity: ann, clicked: None });
+    inspector.run();
+    inspector.get_by_label_contains("MirroredPairs<").click();
+    inspector.run();
+    assert!(inspector.query_by_label_contains("pairs").is_some());
+    assert!(inspector.query_by_label_contains("bread").is_some(), "the value of the pair is shown");
+    let number = inspector.query_all_by_role(egui::accesskit::Role::SpinButton);
+    assert!(number.into_iter().all(|node| node.accesskit_node().is_disabled()), "it is immutable");
+}
