@@ -539,7 +539,7 @@ impl Forward {
     }
 }
 
-/// Iterator over the targets of a source, in insertion order: see [`Pairs::targets`](crate::Pairs::targets).
+/// Iterator over the targets of a source, in insertion order: see [`RelationView::targets`](crate::traverse::RelationView::targets).
 #[derive(Clone)]
 pub struct TargetIter<'w> {
     one: Option<Entity>,
