@@ -52,6 +52,11 @@ pub(crate) fn copy_value(world: &World, source: Entity, pair: PairId) -> Option<
 
 /// Draws a value. Returns whether it was edited.
 pub(crate) fn ui_for_value(world: &mut World, value: &mut dyn PartialReflect, ui: &mut Ui) -> bool {
+    if value.get_represented_type_info().is_none() {
+        // Made by a script: nothing says what its fields may be.
+        ui.weak(format!("{value:?}"));
+        return false;
+    }
     let types = world.get_resource_or_init::<AppTypeRegistry>().clone();
     let mut queue = CommandQueue::default();
     let mut context = Context { world: Some((&mut *world).into()), queue: Some(&mut queue) };
