@@ -68,9 +68,11 @@ struct PanelState {
 /// let alice = world.spawn(Name::new("Alice")).id();
 /// let bob = world.spawn(pairs![(Likes, alice)]).id();
 /// let context = egui::Context::default();
-/// context.run_ui(egui::RawInput::default(), |ui| {
+/// let mut output = context.run_ui(egui::RawInput::default(), |ui| {
 ///     assert_eq!(ui_for_pairs(&mut world, bob, ui), None, "nothing was clicked");
 /// });
+/// // Nothing paints it here.
+/// output.textures_delta.clear();
 /// ```
 pub fn ui_for_pairs(world: &mut World, entity: Entity, ui: &mut Ui) -> Option<Entity> {
     if world.get_entity(entity).is_err() {

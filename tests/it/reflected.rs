@@ -4,8 +4,9 @@ use bevy_ecs::{prelude::*, reflect::AppTypeRegistry};
 use bevy_reflect::{PartialReflect, Reflect, structs::DynamicStruct, tuple_struct::DynamicTupleStruct};
 use bevy_relations::{
     error::{InsertPairError, ReflectPairError},
+    id::Slot,
     prelude::*,
-    relation::{PairContext, PairRefusal, ReflectedData, Wildcard},
+    relation::{PairContext, PairRefusal, ReflectedData},
     world::WorldReflectPairExt,
 };
 
@@ -66,7 +67,7 @@ fn values_that_are_none_are_not_read() {
     let (mut world, ann, pair) = world();
     let (owes, ben) = pair.entities().unwrap();
     assert!(world.reflect_pair_value(ben, pair).is_none(), "there is no such pair");
-    assert!(world.reflect_pair_value(ann, (owes, Wildcard)).is_none());
+    assert!(world.reflect_pair_value(ann, (owes, Slot::Wildcard)).is_none());
     world.insert_pair(ann, Likes, ben).unwrap();
     let likes = world.register_relation::<Likes>().unwrap();
     assert!(world.reflect_pair_value(ann, (likes, ben)).is_none(), "it is a tag");
@@ -95,7 +96,7 @@ fn a_value_that_cannot_be_written_by_reflection_is_refused_and_changes_nothing()
     assert!(matches!(&error, ReflectPairError::Tag { .. }), "{error}");
     let error = world.insert_reflected_pair(ann, (child_of, ben), Box::new(7_u32)).unwrap_err();
     assert!(matches!(&error, ReflectPairError::Relationship { .. }), "{error}");
-    let error = world.insert_reflected_pair(ann, (owes, Wildcard), coins(1_u32)).unwrap_err();
+    let error = world.insert_reflected_pair(ann, (owes, Slot::Wildcard), coins(1_u32)).unwrap_err();
     assert!(matches!(&error, ReflectPairError::Insert(InsertPairError::Wildcard { .. })), "{error}");
     world.despawn(ben);
     let error = world.insert_reflected_pair(ann, pair, coins(1_u32)).unwrap_err();
