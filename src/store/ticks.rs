@@ -11,6 +11,7 @@ use bevy_ecs::change_detection::{CheckChangeTicks, Tick};
 /// struct Owes(u32);
 ///
 /// let mut world = World::new();
+/// world.track_pair_changes::<Owes>();
 /// let ben = world.spawn_empty().id();
 /// let ann = world.spawn(Pair(Owes(3), ben)).id();
 /// world.increment_change_tick();

@@ -36,7 +36,7 @@ use core::panic::Location;
 /// # struct Likes;
 /// # let mut world = World::new();
 /// # let alice = world.spawn_empty().id();
-/// fn befriend(mut commands: Commands, alice: In<Entity>) {
+/// fn befriend(alice: In<Entity>, mut commands: Commands) {
 ///     let bob = commands.spawn_empty().insert_pair(Likes, *alice).id();
 ///     commands.entity(*alice).insert_pair(Likes, bob).remove_pair::<Likes>(*alice);
 /// }

@@ -175,11 +175,12 @@ pub struct Min(());
 /// }
 ///
 /// let mut world = World::new();
-/// world.add_rollup::<ChildOf, Wound, Max>()?.add_rollup::<ChildOf, Wound, Min>()?;
+/// world.add_rollup::<ChildOf, Wound, Max>()?;
+/// world.add_rollup::<ChildOf, Wound, Min>()?;
 /// let unit = world.spawn_empty().id();
 /// world.spawn((Wound(2), ChildOf(unit)));
 /// world.spawn((Wound(5), ChildOf(unit)));
-/// world.update_live()?;
+/// world.update_rollups();
 /// assert_eq!(world.get::<Rollup<ChildOf, Wound, Max>>(unit).unwrap().get(), &Some(5));
 /// assert_eq!(world.get::<Rollup<ChildOf, Wound, Min>>(unit).unwrap().get(), &Some(2));
 /// # Ok::<(), BevyError>(())
@@ -204,11 +205,12 @@ pub struct Max(());
 /// }
 ///
 /// let mut world = World::new();
-/// world.add_rollup::<ChildOf, Burns, Any>()?.add_rollup::<ChildOf, Burns, All>()?;
+/// world.add_rollup::<ChildOf, Burns, Any>()?;
+/// world.add_rollup::<ChildOf, Burns, All>()?;
 /// let ship = world.spawn_empty().id();
 /// world.spawn((Burns(true), ChildOf(ship)));
 /// world.spawn((Burns(false), ChildOf(ship)));
-/// world.update_live()?;
+/// world.update_rollups();
 /// assert!(world.get::<Rollup<ChildOf, Burns, Any>>(ship).unwrap().get());
 /// assert!(!world.get::<Rollup<ChildOf, Burns, All>>(ship).unwrap().get());
 /// # Ok::<(), BevyError>(())

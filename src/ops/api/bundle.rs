@@ -68,7 +68,7 @@ impl PairTarget for Entity {
 /// ```
 /// # use bevy_ecs::prelude::*;
 /// # use bevy_relations::prelude::*;
-/// use bevy_relations::world::TypeTarget;
+/// use bevy_relations::bundle::TypeTarget;
 ///
 /// #[derive(Relation)]
 /// struct Begin;
