@@ -13,10 +13,7 @@ use bevy_relations::{
 };
 use bevy_relations_inspector::ui_for_pairs;
 use bevy_time::TimePlugin;
-use egui_kittest::{
-    Harness,
-    kittest::{NodeT, Queryable},
-};
+use egui_kittest::{Harness, kittest::Queryable};
 
 #[derive(Relation, Reflect, Clone)]
 struct Likes;
