@@ -33,7 +33,7 @@ use bevy_platform::time::Instant;
 /// The number of all pairs.
 pub const PAIRS: DiagnosticPath = DiagnosticPath::const_new("relations/pairs");
 
-/// The number of changes of all pairs, per second.
+/// The number of changes of all pairs, per second; of one relation: [`changes_of`]. See also [`PAIRS`].
 pub const CHANGES: DiagnosticPath = DiagnosticPath::const_new("relations/changes");
 
 /// The number of pairs of a relation, by its name: `relation/DockedTo/pairs`.
@@ -56,6 +56,8 @@ fn path(name: &str, what: &str) -> DiagnosticPath {
 }
 
 /// Measures in each frame, in [`Last`], how many pairs there are and how often they change, of all relations and of each.
+///
+/// In the book: [Asking a running app](crate::book::remote).
 ///
 /// # Complexity
 /// O(relations) in each frame.

@@ -24,6 +24,8 @@ use petgraph::{
 /// them. Edges are read from the store while an algorithm runs. The pairs of a symmetric relation are there in both
 /// directions, as the edges of an undirected graph.
 ///
+/// In the book: [Walks, islands, disabling](crate::book::walks).
+///
 /// ```
 /// use bevy_ecs::{prelude::*, system::RunSystemOnce};
 /// use bevy_relations::{graph::RelationGraph, prelude::*};
@@ -155,7 +157,7 @@ impl<W: Copy> EdgeRef for Edge<W> {
     }
 }
 
-/// Iterator over the neighbours of a node: targets, or sources.
+/// Iterator over the neighbours of a node of a [`RelationGraph`]: targets, or sources.
 #[derive(Clone)]
 pub enum Neighbours<'g> {
     /// Along the pairs.
@@ -175,7 +177,7 @@ impl Iterator for Neighbours<'_> {
     }
 }
 
-/// Iterator over the edges of a node.
+/// Iterator over the edges of a node of a [`RelationGraph`].
 pub struct Edges<'a, 'g, W> {
     graph: &'a RelationGraph<'g, W>,
     node: Entity,
@@ -194,7 +196,7 @@ impl<W> Iterator for Edges<'_, '_, W> {
     }
 }
 
-/// Iterator over all edges, source by source.
+/// Iterator over all edges of a [`RelationGraph`], source by source.
 pub struct EdgeReferences<'a, 'g, W> {
     graph: &'a RelationGraph<'g, W>,
     sources: slice::Iter<'a, Entity>,
@@ -214,7 +216,7 @@ impl<W: Copy> Iterator for EdgeReferences<'_, '_, W> {
     }
 }
 
-/// Iterator over the nodes, each with a weight of its own, which is `()`.
+/// Iterator over the nodes of a [`RelationGraph`], each with a weight of its own, which is `()`.
 pub struct NodeReferences<'a>(slice::Iter<'a, Entity>);
 
 impl Iterator for NodeReferences<'_> {
@@ -225,7 +227,7 @@ impl Iterator for NodeReferences<'_> {
     }
 }
 
-/// The entities that an algorithm has visited.
+/// The entities that an algorithm has visited in a [`RelationGraph`].
 #[derive(Clone, Default, Debug)]
 pub struct Visited(EntityHashSet);
 

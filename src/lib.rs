@@ -40,49 +40,49 @@ pub mod system_param;
 pub mod traverse;
 pub mod world;
 
-// The chapters of the book: their listings are tests.
-#[cfg(doctest)]
-mod book {
+/// The book, with a module for each chapter. Its listings are tests.
+#[cfg(any(doc, doctest))]
+pub mod book {
     #[doc = include_str!("../docs/src/introduction.md")]
-    mod introduction {}
+    pub mod introduction {}
     #[doc = include_str!("../docs/src/ten-minutes.md")]
-    mod ten_minutes {}
+    pub mod ten_minutes {}
     #[doc = include_str!("../docs/src/game.md")]
-    mod game {}
+    pub mod game {}
     #[doc = include_str!("../docs/src/pairs.md")]
-    mod pairs {}
+    pub mod pairs {}
     #[doc = include_str!("../docs/src/traits.md")]
-    mod traits {}
+    pub mod traits {}
     #[doc = include_str!("../docs/src/which.md")]
-    mod which {}
+    pub mod which {}
     #[doc = include_str!("../docs/src/expressions.md")]
-    mod expressions {}
+    pub mod expressions {}
     #[doc = include_str!("../docs/src/live.md")]
-    mod live {}
+    pub mod live {}
     #[doc = include_str!("../docs/src/walks.md")]
-    mod walks {}
+    pub mod walks {}
     #[doc = include_str!("../docs/src/prefabs.md")]
-    mod prefabs {}
+    pub mod prefabs {}
     #[doc = include_str!("../docs/src/saves.md")]
-    mod saves {}
+    pub mod saves {}
     #[doc = include_str!("../docs/src/network.md")]
-    mod network {}
+    pub mod network {}
     #[doc = include_str!("../docs/src/remote.md")]
-    mod remote {}
+    pub mod remote {}
     #[doc = include_str!("../docs/src/performance.md")]
-    mod performance {}
+    pub mod performance {}
     #[doc = include_str!("../docs/src/errors.md")]
-    mod errors {}
+    pub mod errors {}
     #[doc = include_str!("../docs/src/flecs.md")]
-    mod flecs {}
+    pub mod flecs {}
     #[doc = include_str!("../docs/src/bevy.md")]
-    mod bevy {}
+    pub mod bevy {}
     #[doc = include_str!("../docs/src/aery.md")]
-    mod aery {}
+    pub mod aery {}
     #[doc = include_str!("../docs/src/inside.md")]
-    mod inside {}
+    pub mod inside {}
     #[doc = include_str!("../docs/src/limits.md")]
-    mod limits {}
+    pub mod limits {}
 }
 
 /// Bundles that bring pairs. [`pairs!`](crate::pairs) and [`sources!`](crate::sources) make them.
@@ -100,8 +100,6 @@ pub mod event {
 
 /// Every error, but those of expressions and names.
 pub mod error {
-    #[cfg(feature = "bevy_reflect")]
-    pub use crate::mirror::MirrorError;
     pub use crate::{
         disabling::DisablingError,
         islands::IslandsError,
@@ -119,6 +117,8 @@ pub mod error {
         traverse::DepthError,
         world::ScopeError,
     };
+    #[cfg(feature = "bevy_reflect")]
+    pub use crate::{mirror::MirrorError, world::ReflectPairError};
 }
 
 pub use bevy_relations_macros::pair_expr;

@@ -47,6 +47,8 @@ use core::any::TypeId;
 
 /// Draws lines between the ends of pairs: of the relations, and by the rules, that [`RelationsOverlay`] says. It needs
 /// `GizmoPlugin`, which is one of Bevy's default plugins.
+///
+/// In the book: [Asking a running app](crate::book::remote).
 pub struct RelationsOverlayPlugin;
 
 impl Plugin for RelationsOverlayPlugin {
@@ -57,11 +59,13 @@ impl Plugin for RelationsOverlayPlugin {
 }
 
 /// The gizmos of the overlay: their width, depth and layers, and whether they are drawn at all, are those of this group in
-/// `GizmoConfigStore`.
+/// `GizmoConfigStore`. What is drawn says [`RelationsOverlay`].
 #[derive(Default, Reflect, GizmoConfigGroup)]
 pub struct OverlayGizmos;
 
 /// Which pairs are drawn, and how.
+///
+/// In the book: [Asking a running app](crate::book::remote).
 #[derive(Resource)]
 pub struct RelationsOverlay {
     /// Whether the names of relations are written at lines, and those of entities at their ends.

@@ -33,6 +33,8 @@ use core::any::{TypeId, type_name};
 
 /// Adds relations to an app.
 ///
+/// In the book: [Relations in ten minutes](crate::book::ten_minutes).
+///
 /// ```
 /// use bevy_app::prelude::*;
 /// use bevy_relations::prelude::*;
@@ -114,7 +116,7 @@ fn update_monitors(world: &mut World) -> Result<(), BevyError> {
     Ok(world.update_live()?)
 }
 
-/// Registering relations on an [`App`] or [`World`].
+/// Registering Bevy relationships as relations, on an [`App`] or [`World`]: see [`adopt_relationship`](Self::adopt_relationship).
 pub trait AdoptRelationshipExt: Sized {
     /// Makes a Bevy relationship component take part as a relation: exclusive, `Despawn` on the despawn of a
     /// target if it is a linked spawn, and traversable unless it allows an entity to point to itself.
@@ -182,9 +184,12 @@ impl AdoptRelationshipExt for App {
     }
 }
 
-/// Naming components and resources for expressions, on an [`App`] or [`World`].
+/// Naming components and resources for expressions, on an [`App`] or [`World`]: see
+/// [`register_component_name`](Self::register_component_name).
 ///
 /// Reflected types and relations have names already.
+///
+/// In the book: [Expressions](crate::book::expressions).
 pub trait ComponentNameExt: Sized {
     /// Lets expressions call a component by a name. It may have several; a name that several components have is
     /// an error where it is used.
@@ -206,6 +211,22 @@ pub trait ComponentNameExt: Sized {
 
     /// Lets expressions ask for a resource by its name alone: `Clock` then is `Clock($)`. The name is that of the
     /// type, without its path, beside others that it has.
+    ///
+    /// ```
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_relations::{expr::PairExpr, prelude::*};
+    ///
+    /// #[derive(Resource)]
+    /// struct Night;
+    ///
+    /// let mut world = World::new();
+    /// world.register_singleton::<Night>();
+    /// let mut expr = PairExpr::parse("Night")?.compile(&mut world)?;
+    /// assert!(!expr.any(&world)?);
+    /// world.insert_resource(Night);
+    /// assert!(expr.any(&world)?);
+    /// # Ok::<(), BevyError>(())
+    /// ```
     fn register_singleton<R: Resource>(&mut self) -> &mut Self;
 }
 
@@ -237,6 +258,19 @@ impl ComponentNameExt for App {
 }
 
 /// Registering relations on an [`App`].
+///
+/// In the book: [Relations in ten minutes](crate::book::ten_minutes).
+///
+/// ```
+/// use bevy_app::prelude::*;
+/// use bevy_relations::prelude::*;
+///
+/// #[derive(Relation)]
+/// struct ConnectedTo;
+///
+/// let mut app = App::new();
+/// app.add_plugins(RelationsPlugin).register_relation::<ConnectedTo>().track_islands::<ConnectedTo>();
+/// ```
 pub trait AppRelationExt {
     /// Registers relation type `R`, as its first use does: for names in texts and for reflection, which need to
     /// know a relation before it is used.

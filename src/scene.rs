@@ -136,7 +136,7 @@ pub fn pair_value_by_id<V: Clone + Send + Sync + 'static>(
     })
 }
 
-/// What a pair in a scene can point to: a `#Name`, an [`Entity`], a type ([`TypeTarget`]), or several of them as an
+/// What a [`pair`] in a scene can point to: a `#Name`, an [`Entity`], a type ([`TypeTarget`]), or several of them as an
 /// array or `Vec`.
 pub trait SceneTarget: Send + Sync + 'static {
     /// Adds a pair of `relation` with each target.

@@ -6,6 +6,8 @@
 mod circles;
 #[path = "layers/documents.rs"]
 mod documents;
+#[path = "layers/examples.rs"]
+mod examples;
 #[path = "layers/one_way.rs"]
 mod one_way;
 

@@ -1,10 +1,10 @@
 // The selected entity: its name, components and pairs.
 
-import { complete } from "./complete.js";
 import { h, shortName } from "./dom.js";
 import { at, showValue, withChange } from "./editor.js";
+import { componentInsertion, pairInsertion } from "./insertion.js";
 import { PairList } from "./pairs.js";
-import { call, fromJson, number, on, selected, tell, toJson } from "./rpc.js";
+import { call, number, on, selected, tell, toJson } from "./rpc.js";
 
 const REFRESH = 1000;
 
@@ -59,8 +59,8 @@ class EntityView {
     const around = () => tell("around", entity);
     this.element = h("div", { class: "scroll entity", "data-entity": entity },
       h("header", {}, this.name, this.path, h("button", { class: "quiet", onclick: around }, "Show in the graph"), this.state),
-      h("section", {}, h("h3", {}, "Components"), this.components),
-      this.lists[0].element, insertion(entity, () => this.refresh()), this.lists[1].element);
+      h("section", {}, h("h3", {}, "Components"), this.components), componentInsertion(entity, () => this.readComponents()),
+      this.lists[0].element, pairInsertion(entity, () => this.refresh()), this.lists[1].element);
   }
 
   async refresh() {
@@ -103,7 +103,8 @@ class EntityView {
     if (element.text === text || isWritten) return;
     element.text = text;
     element.hasValue = value !== undefined && !isTag;
-    const name = h("span", { title: type }, shortName(type));
+    const remove = h("button", { class: "remove", title: "Remove this component", "aria-label": `Remove ${shortName(type)}`, onclick: (event) => this.remove(event, type) }, "×");
+    const name = [h("span", { title: type }, shortName(type)), remove];
     if (!element.hasValue) {
       const reason = error?.message ?? "It is not registered for reflection.";
       element.classList.add("bare");
@@ -111,6 +112,17 @@ class EntityView {
     }
     element.classList.remove("bare");
     element.replaceChildren(h("summary", {}, name), showValue(value, (keys, change) => this.mutate(type, value, keys, change), shortName(type)));
+  }
+
+  async remove(event, type) {
+    event.preventDefault();
+    const { target } = event;
+    try {
+      await call("world.remove_components", { entity: number(this.entity), components: [type] });
+      await this.readComponents();
+    } catch (error) {
+      target.after(h("span", { class: "bad", role: "alert" }, error.message));
+    }
   }
 
   /**
@@ -134,31 +146,4 @@ class EntityView {
     }
     throw first;
   }
-}
-
-/** A form that inserts a pair. */
-function insertion(source, done) {
-  const field = (name, placeholder) => h("input", { name, placeholder, "aria-label": name, autocomplete: "off", spellcheck: "false" });
-  const [relation, target, value] = [field("relation", "relation"), field("target", "target"), field("value", "value, as JSON")];
-  const message = h("p", { class: "bad", role: "alert", hidden: true });
-  const submit = async (event) => {
-    event.preventDefault();
-    message.hidden = true;
-    try {
-      const params = { source, relation: relation.value.trim(), target: target.value.trim() };
-      if (value.value.trim() !== "") params.value = fromJson(value.value);
-      await call("relations.insert", params);
-      for (const input of [target, value]) input.value = "";
-      await done();
-    } catch (error) {
-      message.textContent = error instanceof SyntaxError ? `The value is not JSON: ${error.message}` : error.message;
-      message.hidden = false;
-    }
-  };
-  const around = (input) => h("span", { class: "around" }, input);
-  const form = h("form", { class: "insertion", onsubmit: submit },
-    around(relation), around(target), around(value), h("button", {}, "Insert"), message);
-  complete(relation, ["relation"], { whole: true });
-  complete(target, ["entity", "component"], { whole: true });
-  return form;
 }

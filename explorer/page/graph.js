@@ -214,7 +214,7 @@ export function showGraph(panel) {
     return [
       { selector: "node", style: {
         label: "data(label)", "font-size": 11, color: value("--text"), "background-color": value("--node"), width: 16, height: 16,
-        "text-valign": "bottom", "text-margin-y": 4, "font-family": "system-ui, sans-serif", "min-zoomed-font-size": 7,
+        "text-valign": "bottom", "text-margin-y": 4, "font-family": "system-ui, sans-serif", "min-zoomed-font-size": 7, "text-wrap": "ellipsis", "text-max-width": 96,
         "text-outline-color": value("--page"), "text-outline-width": 2, "border-width": 1.5, "border-color": value("--page"),
       } },
       { selector: "edge", style: {

@@ -33,6 +33,7 @@ const FILES: &[File] = files! {
     "dom.js": JS,
     "editor.js": JS,
     "graph.js": JS,
+    "insertion.js": JS,
     "pairs.js": JS,
     "plan.js": JS,
     "query.js": JS,

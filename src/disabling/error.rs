@@ -7,7 +7,7 @@ use crate::{
 use bevy_ecs::entity::Entity;
 use thiserror::Error;
 
-/// Why something below an entity was not disabled or enabled. Nothing has changed.
+/// Why [`disable_below`](super::WorldDisablingExt::disable_below) or its counterpart was refused. Nothing has changed.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum DisablingError {

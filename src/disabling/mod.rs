@@ -49,6 +49,8 @@ mod sealed {
 
 /// Disabling along relations, directly on the [`World`].
 ///
+/// In the book: [Walks, islands, disabling](crate::book::walks).
+///
 /// ```
 /// use bevy_ecs::{entity_disabling::Disabled, prelude::*};
 /// use bevy_relations::{disabling::WorldDisablingExt, prelude::*};

@@ -22,7 +22,7 @@ use bevy_reflect::{PartialReflect, ReflectFromPtr};
 use core::any::{TypeId, type_name};
 use thiserror::Error;
 
-/// Why a field cannot have an index.
+/// Why [`index_field`](WorldFieldIndexExt::index_field) cannot index a field.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum FieldIndexError {
@@ -83,6 +83,8 @@ mod sealed {
 }
 
 /// Indices of fields, by which expressions find the entities that a comparison holds for without looking at all others.
+///
+/// In the book: [Expressions](crate::book::expressions).
 ///
 /// ```
 /// use bevy_ecs::{prelude::*, reflect::AppTypeRegistry};

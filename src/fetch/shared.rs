@@ -4,7 +4,8 @@ use bevy_ecs::query::ReadOnlyQueryData;
 
 /// Query data of which several rows can read the same at a time: all that is [`ReadOnlyQueryData`].
 ///
-/// Terms that lead to other entities ask for it, since two rows may lead to one entity.
+/// Terms that lead to other entities, such as [`TargetsWith`](crate::query::TargetsWith), ask for it, since two rows may lead to
+/// one entity.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` writes, but several rows may lead to one entity: write sources with `PairQuery::for_each`, targets with \
                `PairQuery::for_each_target`, hierarchies with `CascadeQuery<R, &mut C, &C>`",

@@ -5,7 +5,7 @@ use alloc::string::String;
 use bevy_ecs::entity::Entity;
 use thiserror::Error;
 
-/// Why there are no islands to read.
+/// Why there are no [`Islands`](super::Islands) to read.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum IslandsError {

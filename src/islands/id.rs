@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// The id of an island, among those of its relation. Ids are in the order in which the islands came to be.
+/// The id of an island of [`Islands`](super::Islands), among those of its relation. Ids are in the order in which the islands came to be.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct IslandId(pub(super) u64);
 

@@ -57,6 +57,8 @@ use tracking::TrackedIslands;
 ///
 /// [`Islands`] reads them in a system, [`WorldIslandsExt::islands`] and
 /// [`islands_by_id`](WorldIslandsExt::islands_by_id) on a world.
+///
+/// In the book: [Walks, islands, disabling](crate::book::walks).
 #[derive(Clone, Copy)]
 pub struct IslandsView<'w> {
     /// `None` in a system, once the resource that holds what is tracked was removed.
@@ -117,6 +119,8 @@ impl fmt::Debug for IslandsView<'_> {
 /// initialisation of the system on.
 ///
 /// Systems that read islands run side by side. Disabled entities are in islands too.
+///
+/// In the book: [Walks, islands, disabling](crate::book::walks).
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
@@ -220,6 +224,8 @@ mod sealed {
 }
 
 /// Tracking and reading islands, directly on the [`World`].
+///
+/// In the book: [Walks, islands, disabling](crate::book::walks).
 ///
 /// ```
 /// use bevy_ecs::prelude::*;

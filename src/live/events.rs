@@ -112,7 +112,7 @@ row_event! {
     RowLeft
 }
 
-/// Why there are no events of an expression's rows.
+/// Why there are no events of an expression's rows: see [`WorldRowEventExt`].
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum RowEventError {
@@ -137,6 +137,8 @@ pub enum RowEventError {
 struct RowEvents(HashMap<TypeId, Entity>);
 
 /// Having events triggered for rows of an [`Expression`].
+///
+/// In the book: [Live queries](crate::book::live).
 pub trait WorldRowEventExt: sealed::Sealed {
     /// Has [`RowEntered`] and [`RowLeft`] triggered for rows of an expression from now on, and returns the entity of the
     /// monitor that does it: it ends when that is despawned. If there is one for the expression, it is that.

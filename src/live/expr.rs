@@ -119,6 +119,8 @@ pub(super) fn follow(world: &mut World, following: &Mutex<Following>) {
 /// What changes is noted for two frames, and the last eight thousand changes of each relation and component longer. An
 /// expression that is updated so late that not all are known any more starts anew.
 ///
+/// In the book: [Live queries](crate::book::live).
+///
 /// ```
 /// # use bevy_ecs::prelude::*;
 /// # use bevy_relations::{expr::PairExpr, prelude::*};

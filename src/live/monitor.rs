@@ -42,7 +42,7 @@ impl MovedRow {
     }
 }
 
-/// Why monitors were not all told.
+/// Why monitors were not all told: see [`observe_expr`](WorldMonitorExt::observe_expr).
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MonitorError {
@@ -126,6 +126,8 @@ pub(super) fn observe(
 }
 
 /// Being told of rows that enter and leave.
+///
+/// In the book: [Live queries](crate::book::live).
 pub trait WorldMonitorExt: sealed::Sealed {
     /// Has functions called for rows of an expression that enter, and that leave. Rows that are there already count as
     /// told, unless [asked for](Self::yield_existing). It ends when the entity that is returned is despawned.

@@ -13,6 +13,8 @@ use thiserror::Error;
 
 /// A live expression that belongs to an entity: it is found by the entity's name, and goes with the entity.
 ///
+/// In the book: [Live queries](crate::book::live).
+///
 /// ```
 /// # use bevy_ecs::prelude::*;
 /// # use bevy_relations::{expr::PairExpr, live::{NamedExpr, WorldNamedExprExt}, prelude::*};
@@ -60,7 +62,7 @@ impl fmt::Debug for NamedExpr {
     }
 }
 
-/// Why the expression of an entity was not updated.
+/// Why [`update_expr_of`](WorldNamedExprExt::update_expr_of) did not update the expression of an entity.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum NamedExprError {

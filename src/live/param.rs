@@ -39,6 +39,8 @@ use core::{fmt, mem};
 /// found anew that depend on what has changed since it ran last, as those of a [`LiveExpr`]. Each system has rows of its
 /// own.
 ///
+/// In the book: [Live queries](crate::book::live).
+///
 /// ```
 /// use bevy_app::prelude::*;
 /// use bevy_ecs::prelude::*;

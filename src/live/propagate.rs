@@ -31,6 +31,8 @@ use thiserror::Error;
 /// has itself is not looked at: `own.unwrap_or(propagated)` is what holds for it.
 ///
 /// As the component is immutable, `On<Insert<Propagated<..>>>` tells of every new holder and value.
+///
+/// In the book: [Live queries](crate::book::live).
 #[derive(Component)]
 #[component(immutable, clone_behavior = Ignore, on_remove = is_removed::<R, C>)]
 pub struct Propagated<R: TraversableRelation, C: Component + Clone> {
@@ -75,7 +77,7 @@ fn is_removed<R: TraversableRelation, C: Component + Clone>(
     }
 }
 
-/// Why nothing can be propagated along a relation.
+/// Why no [`Propagated`] can be kept along a relation.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum PropagateError {

@@ -27,6 +27,8 @@ impl<R: Relation<Component = ()> + Clone + FromReflect + Typed + GetTypeRegistra
 ///
 /// It is immutable: insert it again to change the pairs.
 ///
+/// In the book: [Networking](crate::book::network).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_reflect::Reflect;
@@ -103,7 +105,7 @@ impl<R: MirroredRelation> FromReflect for MirroredPair<R> {
     }
 }
 
-/// The target of a mirrored pair.
+/// The target of a [`MirroredPair`].
 #[derive(Reflect, Clone, PartialEq, Debug)]
 #[type_path = "bevy_relations::mirror"]
 #[cfg_attr(feature = "serialize", derive(serde::Serialize, serde::Deserialize))]
@@ -114,7 +116,7 @@ pub enum MirroredTarget {
     Type(MirroredType),
 }
 
-/// A Rust type that is the target of a mirrored pair.
+/// A Rust type that is the target of a [`MirroredPair`].
 #[derive(Reflect, Clone, PartialEq, Debug)]
 #[type_path = "bevy_relations::mirror"]
 #[cfg_attr(feature = "serialize", derive(serde::Serialize, serde::Deserialize))]

@@ -82,6 +82,8 @@ mod sealed {
 
 /// Mirroring pairs in components, directly on the [`World`].
 ///
+/// In the book: [Networking](crate::book::network).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_reflect::Reflect;

@@ -12,6 +12,8 @@ use bevy_reflect::{Reflect, std_traits::ReflectDefault};
 ///
 /// It is immutable: insert it again to change the pairs.
 ///
+/// In the book: [Networking](crate::book::network).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{mirror::*, prelude::*};

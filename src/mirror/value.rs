@@ -12,7 +12,7 @@ use bevy_reflect::{
 };
 use core::fmt;
 
-/// A value of a type that reflection knows.
+/// A value of a type that reflection knows, in [`RuntimeMirroredPairs`](super::RuntimeMirroredPairs).
 ///
 /// It is written and read by reflection, as scenes are. Serde alone cannot do that: it does not know the type.
 #[derive(Reflect, Clone)]

@@ -6,7 +6,9 @@ use bevy_ecs::entity::Entity;
 use core::fmt;
 use thiserror::Error;
 
-/// Why a path leads to no entity.
+/// Why [`lookup`](super::WorldNameExt::lookup) finds no entity at a path.
+///
+/// In the book: [Errors explained](crate::book::errors).
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum LookupError {

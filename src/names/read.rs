@@ -13,6 +13,8 @@ use bevy_ecs::{change_detection::Res, entity::Entity, name::Name, system::System
 /// It reads [`Name`], `ChildOf` and `Children`. It sees disabled entities and prefabs, but none
 /// that are disabled by a component of another crate; [`WorldNameExt`] sees all entities.
 ///
+/// In the book: [Expressions](crate::book::expressions).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{names::NamePaths, prelude::*};
@@ -90,6 +92,8 @@ impl NamePaths<'_, '_> {
 /// A path is made of [`Name`]s with dots between them. Each is that of a child
 /// ([`ChildOf`](bevy_ecs::hierarchy::ChildOf)) of the entity before it; the first one belongs to an entity without a
 /// parent, or to a child of the given one. A backslash makes a dot, or another backslash, part of a name.
+///
+/// In the book: [Expressions](crate::book::expressions).
 ///
 /// ```
 /// use bevy_ecs::prelude::*;

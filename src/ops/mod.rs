@@ -36,10 +36,6 @@ pub(crate) use lifecycle::cleanup::{clear_pairs, despawn_sources, despawn_with_d
 pub(crate) use lifecycle::clone::{copy_pairs, insert_bare_base};
 pub(crate) use lifecycle::companions::set_traits;
 pub(crate) use lifecycle::constraints::check_constraints;
-#[cfg(feature = "bevy_reflect")]
-pub(crate) use mutate::error::store_removed;
-#[cfg(feature = "bevy_reflect")]
-pub(crate) use mutate::several::{NewPair, NewPairValue, check_several, insert_several};
 pub(crate) use mutate::{
     bare::is_bare_base,
     batch::insert_batch,
@@ -52,6 +48,12 @@ pub(crate) use mutate::{
     remove::{remove_batch, remove_selected, remove_tag, remove_typed, select},
     restore::{Restoration, Restored, WantedPairs, WantedSource, WantedValue},
     tag::insert_tag,
+};
+#[cfg(feature = "bevy_reflect")]
+pub(crate) use mutate::{
+    error::store_removed,
+    insert::resolve_pair,
+    several::{NewPair, NewPairValue, check_several, insert_several},
 };
 pub(crate) use register::constraints::has_constraints;
 pub(crate) use register::entity::{TypeEntity, entity_of_type, entity_of_type_id, relation_id_of};

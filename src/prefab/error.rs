@@ -3,7 +3,7 @@
 use crate::{ops::InsertPairError, relation::EntityName};
 use thiserror::Error;
 
-/// Why no instance was made, or not all of it.
+/// Why [`instantiate`](super::WorldPrefabExt::instantiate) made no instance, or not all of it.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum InstantiateError {

@@ -82,6 +82,8 @@ mod sealed {
 
 /// Instances of prefabs, directly on the [`World`].
 ///
+/// In the book: [Prefabs](crate::book::prefabs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{
@@ -140,6 +142,8 @@ impl WorldPrefabExt for World {
 
 /// Instances of prefabs, deferred. Errors go to Bevy's error handler when the commands are applied, with severity
 /// `Error` and the place in the source where the command was queued.
+///
+/// In the book: [Prefabs](crate::book::prefabs).
 pub trait CommandsPrefabExt: sealed::Sealed {
     /// See [`WorldPrefabExt::instantiate`]. If that fails, an empty entity is left.
     ///

@@ -36,6 +36,8 @@ use core::{any::type_name, marker::PhantomData};
 ///
 /// The same as [`WithDescendant<R, Changed<C>>`](super::WithDescendant), found from the changed entities upwards.
 ///
+/// In the book: [Walks, islands, disabling](crate::book::walks).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prelude::*, query::ChangedBelow};

@@ -22,6 +22,8 @@ use core::{any::type_name, iter::FusedIterator, marker::PhantomData};
 /// `Query<(), P>` would not return is left out with everything below it, unless another way leads there; a disabled
 /// entity is one, unless `P` says otherwise.
 ///
+/// In the book: [Walks, islands, disabling](crate::book::walks).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prelude::*, query::Descendants};

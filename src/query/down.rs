@@ -30,6 +30,8 @@ use core::{any::type_name, marker::PhantomData};
 ///
 /// As with every `Query`, `D` of disabled entities is not seen; the search goes on below them.
 ///
+/// In the book: [Walks, islands, disabling](crate::book::walks).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prelude::*, query::Down};

@@ -235,7 +235,7 @@ where
     }
 }
 
-/// What terms with data of several entities return: an iterator over the data of those that match. There is at least
+/// What terms with data of several entities return, such as [`TargetsWith`](super::TargetsWith): an iterator over the data of those that match. There is at least
 /// one.
 ///
 /// # Complexity

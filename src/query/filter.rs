@@ -10,6 +10,8 @@ use core::marker::PhantomData;
 
 /// Query filter: entities that have no pair `(R, *)`: the opposite of [`Related`](super::Related).
 ///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prelude::*, query::Unrelated};
@@ -39,6 +41,9 @@ use core::marker::PhantomData;
 pub struct Unrelated<R: Relation>(PhantomData<fn() -> R>);
 
 /// Query filter: the roots of `R`: entities that are the target of a pair and have no target themselves.
+///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prelude::*, query::RootOf};
@@ -57,6 +62,9 @@ pub struct Unrelated<R: Relation>(PhantomData<fn() -> R>);
 pub struct RootOf<R: Relation>(PhantomData<fn() -> R>);
 
 /// Query filter: the leaves of `R`: entities that have a target and are no target.
+///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prelude::*, query::LeafOf};
@@ -85,6 +93,8 @@ pub struct LeafOf<R: Relation>(PhantomData<fn() -> R>);
 /// Ticks of the pairs of `R` are [kept](crate::WorldPairExt::track_pair_changes) from when the filter is first used: insertions
 /// take a little longer from then on.
 ///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prelude::*, query::AddedPair};
@@ -107,6 +117,8 @@ pub struct LeafOf<R: Relation>(PhantomData<fn() -> R>);
 pub struct AddedPair<R: Relation>(PhantomData<fn() -> R>);
 
 /// Query filter: entities that got a pair of `R`, or whose pair got another value, since the system last ran.
+///
+/// In the book: [Pairs in systems](crate::book::pairs).
 ///
 /// ```
 /// use bevy_ecs::prelude::*;

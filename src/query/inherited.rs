@@ -78,6 +78,8 @@ impl<R: Relation> InheritedData for Targets<R> {
 /// other component that disables, if that was registered before the query was made. Whether the entity itself may have
 /// one, the query decides, as ever.
 ///
+/// In the book: [Prefabs](crate::book::prefabs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prelude::*, query::Inherited, relation::OnInstantiate};

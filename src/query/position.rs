@@ -14,6 +14,8 @@ use core::{any::type_name, fmt, iter::FusedIterator, marker::PhantomData};
 
 /// Query data: how deep an entity lies in relation `R`: 0 without targets, else one more than its deepest target.
 ///
+/// In the book: [Walks, islands, disabling](crate::book::walks).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prelude::*, query::Depth};
@@ -34,6 +36,8 @@ pub struct Depth<R: TraversableRelation>(PhantomData<fn() -> R>);
 /// Query data: the entities above an entity, nearest first, following first targets. See [`RelationView::ancestors`].
 ///
 /// Matches every entity; one without targets has no ancestors.
+///
+/// In the book: [Walks, islands, disabling](crate::book::walks).
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
@@ -56,6 +60,8 @@ pub struct Ancestors<R: TraversableRelation>(PhantomData<fn() -> R>);
 /// Query data: all pairs of an entity, of any relation, as relation and target. Tags are not pairs.
 ///
 /// The item is a [`PairsOfItem`]. An entity without pairs does not match; ask for `Option<PairsOf>` to see it too.
+///
+/// In the book: [Pairs in systems](crate::book::pairs).
 ///
 /// ```
 /// use bevy_ecs::prelude::*;

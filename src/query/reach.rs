@@ -24,6 +24,8 @@ use core::{any::type_name, marker::PhantomData};
 /// Disabled entities do not match `F`, unless it says so; what lies above them is looked at. To read what is found, see
 /// [`Up`](super::Up).
 ///
+/// In the book: [Walks, islands, disabling](crate::book::walks).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prelude::*, query::WithAncestor};
@@ -55,6 +57,8 @@ pub struct WithAncestor<R: TraversableRelation, F: QueryFilter + 'static>(Phanto
 /// that, and so on.
 ///
 /// See [`WithAncestor`]. To read what is found, see [`Down`](super::Down) and [`Descendants`](super::Descendants).
+///
+/// In the book: [Walks, islands, disabling](crate::book::walks).
 ///
 /// ```
 /// use bevy_ecs::prelude::*;

@@ -11,6 +11,8 @@ use core::marker::PhantomData;
 
 /// Query filter: entities that have a pair `(R, *)`; with a filter `F`, one whose target matches `F`.
 ///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::prelude::*;
@@ -57,6 +59,8 @@ pub struct Related<R: Relation, F: QueryFilter + 'static = ()>(PhantomData<fn() 
 /// Query filter: entities that are the target of a pair of `R`; with a filter `F`, of one whose source matches `F`.
 ///
 /// See [`Related`], and [`SourcesWith`](super::SourcesWith) to read the sources that match.
+///
+/// In the book: [Pairs in systems](crate::book::pairs).
 ///
 /// ```
 /// use bevy_ecs::prelude::*;

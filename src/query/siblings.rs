@@ -26,6 +26,8 @@ use core::{fmt, iter::FusedIterator, marker::PhantomData};
 /// match `D` are left out, and so are disabled ones, as by every `Query<D, F>`. An entity without any such sibling does
 /// not match; ask for `Option<Siblings<..>>` to see it as well.
 ///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prelude::*, query::Siblings};
@@ -47,7 +49,7 @@ use core::{fmt, iter::FusedIterator, marker::PhantomData};
 /// `O(1)` per source of a target, also per one that does not match; if the entity has several targets, `O(targets)`.
 pub struct Siblings<R: Relation, D: 'static, F: QueryFilter + 'static = ()>(PhantomData<fn() -> (R, D, F)>);
 
-/// Iterator over the other sources of the targets of an entity.
+/// Iterator over the other sources of the targets of an entity: what [`Siblings`] returns.
 #[derive(Clone)]
 pub struct SiblingIter<'w, 's> {
     entity: Entity,

@@ -19,6 +19,8 @@ use core::{fmt, iter::FusedIterator, marker::PhantomData};
 /// [`Children`](bevy_ecs::hierarchy::Children) for `ChildOf`; in any order otherwise. An entity without a source
 /// does not match; ask for `Option<Sources<R>>` to see it as well.
 ///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::prelude::*;

@@ -21,6 +21,8 @@ use core::{fmt, iter::FusedIterator, marker::PhantomData, ops::Deref};
 /// An entity without a target does not match; ask for `Option<Target<R>>` to see it as well. The item is a
 /// [`TargetItem`], which dereferences to the target.
 ///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prelude::*, query::Target};
@@ -49,6 +51,8 @@ pub struct Target<R: Relation>(PhantomData<fn() -> R>);
 ///
 /// An entity without a target does not match; ask for `Option<Targets<R>>` to see it as well. The item is a
 /// [`TargetsItem`]: an iterator over the targets, or over targets with the values of their pairs.
+///
+/// In the book: [Pairs in systems](crate::book::pairs).
 ///
 /// ```
 /// use bevy_ecs::prelude::*;

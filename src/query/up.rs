@@ -22,6 +22,8 @@ use core::{any::type_name, marker::PhantomData};
 ///
 /// As with every `Query`, `D` of disabled entities is not seen; the search goes on above them.
 ///
+/// In the book: [Walks, islands, disabling](crate::book::walks).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prelude::*, query::Up};
@@ -99,6 +101,8 @@ pub type SelfUp<R, D, const MAX: u32 = { u32::MAX }> = Up<R, D, 0, MAX>;
 /// observers of all components that decide whether there is `D`, which make adding and removing them slower.
 ///
 /// `D` must depend on components only, not on pairs or change ticks, and there can be no limits.
+///
+/// In the book: [Walks, islands, disabling](crate::book::walks).
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;

@@ -25,6 +25,8 @@ use core::marker::PhantomData;
 /// to see it as well. Ask for `(Entity, D)` to know the targets too; [`Targets`](super::Targets) has all, with the
 /// values of the pairs.
 ///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prelude::*, query::TargetsWith};
@@ -58,6 +60,8 @@ pub struct TargetsWith<R: Relation, D: 'static, F: QueryFilter + 'static = ()>(
 /// Query data: `D` of all sources of an entity in relation `R` that match the filter `F`.
 ///
 /// In the order of [`Sources`](super::Sources), else as [`TargetsWith`].
+///
+/// In the book: [Pairs in systems](crate::book::pairs).
 ///
 /// ```
 /// use bevy_ecs::prelude::*;

@@ -25,6 +25,9 @@ pub(super) fn built_in(type_id: TypeId) -> Option<RelationId> {
 ///
 /// Transitive, reflexive and acyclic; an entity may have several bases, of which the first comes first. With a
 /// [`Prefab`] as the base it makes the source an instance, see [`prefab`](crate::prefab).
+///
+/// In the book: [Prefabs](crate::book::prefabs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::prelude::*;
@@ -44,6 +47,9 @@ pub struct IsA;
 /// `(SlotOf, prefab)`: marks a part of a prefab that is to be found in each instance. An instance gets the pair
 /// `(part, copy of the part)`: the part of the prefab is the relation, and the instance's own copy the target. See
 /// [`prefab`](crate::prefab).
+///
+/// In the book: [Prefabs](crate::book::prefabs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prefab::{Prefab, SlotOf, WorldPrefabExt}, prelude::*};
@@ -69,6 +75,8 @@ pub(crate) struct Tagged;
 /// What lies below it along [`ChildOf`] becomes one, too. Queries that do not name it leave prefabs out: those of Bevy
 /// if they are made after the first use of relations in their world, to which adding
 /// [`RelationsPlugin`](crate::RelationsPlugin) belongs.
+///
+/// In the book: [Prefabs](crate::book::prefabs).
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Prefab;
 

@@ -20,6 +20,8 @@ pub(crate) type InsertMade = Box<dyn FnOnce(&mut EntityWorldMut<'_>)>;
 /// A component that the sources, or the targets, of a relation must have or must not have. Given to
 /// [`RelationTraits::source`](super::RelationTraits::source) and
 /// [`RelationTraits::target`](super::RelationTraits::target).
+///
+/// In the book: [Traits and cleanup in pictures](crate::book::traits).
 #[derive(Clone, Copy)]
 pub struct EndConstraint {
     component: ConstraintComponent,
@@ -133,6 +135,8 @@ impl fmt::Debug for EndConstraint {
 }
 
 /// What happens to a pair of which an end lacks a component that it must have, or has one that it must not have.
+///
+/// In the book: [Traits and cleanup in pictures](crate::book::traits).
 ///
 /// ```
 /// use bevy_ecs::prelude::*;

@@ -67,6 +67,19 @@ impl fmt::Debug for ReflectedData {
     }
 }
 
+/// A value as reflection sees it. `None` if its type is not registered.
+#[cfg(feature = "bevy_reflect")]
+pub(crate) fn reflected_value<'a>(
+    types: &bevy_reflect::TypeRegistry,
+    value: &'a dyn Any,
+) -> Option<&'a dyn bevy_reflect::PartialReflect> {
+    if let Some(ReflectedData(value)) = value.downcast_ref() {
+        return Some(&**value);
+    }
+    let reflect = types.get_type_data::<bevy_reflect::ReflectFromPtr>(value.type_id())?;
+    Some(reflect.as_reflect(value)?.as_partial_reflect())
+}
+
 /// Where a relation type, and the values of its pairs, were found the last time, in whichever world. A guess that is
 /// always checked.
 pub struct RelationHint {

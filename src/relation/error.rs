@@ -6,7 +6,7 @@ use bevy_ecs::entity::Entity;
 use core::fmt;
 use thiserror::Error;
 
-/// Relations of which each brings the next one along.
+/// Relations of which each brings the next one along, in a [`TraitsError`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RelationPath(pub(crate) Vec<RelationName>);
 
@@ -31,7 +31,7 @@ impl fmt::Display for RelationPath {
     }
 }
 
-/// Two declared facts that cannot both hold.
+/// Two declared facts that cannot both hold, in a [`TraitsError`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub struct TraitConflict {
     /// One of the two, as spelled in `#[relation(..)]`.
@@ -51,6 +51,19 @@ impl fmt::Display for TraitConflict {
 }
 
 /// Why traits were not accepted. Nothing has changed.
+///
+/// In the book: [Errors explained](crate::book::errors).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// use bevy_relations::error::TraitsError;
+///
+/// let mut world = World::new();
+/// let traits = RelationTraits::new().symmetric().traversable();
+/// let Err(TraitsError::Conflict { conflict, .. }) = world.spawn_relation("Odd", traits) else { panic!() };
+/// assert_eq!(conflict.to_string(), "`symmetric` contradicts `traversable`");
+/// ```
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum TraitsError {

@@ -18,6 +18,8 @@ use core::{
 /// Declare it with `#[relation(key = Slot)]`, where `Slot` is the type of the field that is the key, or `key = Self` if
 /// the value is nothing but its key. The derive macro then implements this trait.
 ///
+/// In the book: [Traits and cleanup in pictures](crate::book::traits).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::prelude::*;

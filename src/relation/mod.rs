@@ -39,6 +39,8 @@ pub use traits::RelationTraits;
 pub(crate) use column::{ColumnRef, ErasedColumn, Value};
 pub(crate) use constraint::{InsertMade, MakeDefault, PairEnd, ResolvedConstraint};
 pub(crate) use data::BoxedValue;
+#[cfg(feature = "bevy_reflect")]
+pub(crate) use data::reflected_value;
 pub(crate) use key::{KeyRef, NamedKey, listed};
 pub(crate) use name::short_name;
 pub(crate) use registry::{Adopted, Registry, RelationEntry, TypeEntry, UpdateMirror};
@@ -99,6 +101,8 @@ use bevy_ecs::{entity::Entity, query::ReadOnlyQueryData, world::World};
 /// it can be named in the same places; it takes part once it is
 /// [adopted](crate::AdoptRelationshipExt::adopt_relationship). [`ChildOf`](bevy_ecs::hierarchy::ChildOf)
 /// always is.
+///
+/// In the book: [Relations in ten minutes](crate::book::ten_minutes).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a `Relation`",
     label = "not a relation",

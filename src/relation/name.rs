@@ -4,7 +4,7 @@ use alloc::{borrow::Cow, boxed::Box, string::String};
 use bevy_ecs::{entity::Entity, name::Name, world::World};
 use core::fmt;
 
-/// An entity with the `Name` that it had when an error was made.
+/// An entity with the `Name` that it had when an error was made, such as [`TraitsError`](super::TraitsError).
 ///
 /// Displayed as `Alice (7v0)`, or `7v0` without a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,6 +55,17 @@ impl fmt::Display for EntityName {
 }
 
 /// The name of a relation and its entity, for messages.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// #[derive(Relation)]
+/// struct Likes;
+///
+/// let mut world = World::new();
+/// let likes = world.register_relation::<Likes>().unwrap();
+/// assert_eq!(world.relation_name(likes).unwrap().to_string(), "Likes");
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RelationName {
     /// Short type name, name given at run time, or nothing.

@@ -4,6 +4,22 @@
 use bevy_reflect::std_traits::ReflectDefault;
 
 /// What happens to pairs when an entity they mention is despawned.
+///
+/// In the book: [Traits and cleanup in pictures](crate::book::traits).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// #[derive(Relation)]
+/// #[relation(on_target_despawn = Despawn)]
+/// struct MountedOn;
+///
+/// # let mut world = World::new();
+/// let ship = world.spawn_empty().id();
+/// let gun = world.spawn(Pair(MountedOn, ship)).id();
+/// world.despawn(ship);
+/// assert!(world.get_entity(gun).is_err());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[cfg_attr(feature = "bevy_reflect", derive(bevy_reflect::Reflect), reflect(Clone, PartialEq, Hash, Debug))]
 pub enum CleanupPolicy {
@@ -17,6 +33,8 @@ pub enum CleanupPolicy {
 }
 
 /// What an instance of a prefab gets of a component or pair of the prefab, see [`prefab`](crate::prefab).
+///
+/// In the book: [Prefabs](crate::book::prefabs).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[cfg_attr(
     feature = "bevy_reflect",
@@ -39,6 +57,8 @@ pub enum OnInstantiate {
 ///
 /// A target that never had a source stays; and so does one that has another source of the relation when the operation
 /// is done. As with counted references, entities that are sources of each other keep each other.
+///
+/// In the book: [Traits and cleanup in pictures](crate::book::traits).
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
@@ -71,6 +91,8 @@ pub enum OnLastSource {
 }
 
 /// What happens to the targets of a source when the source is despawned.
+///
+/// In the book: [Traits and cleanup in pictures](crate::book::traits).
 ///
 /// ```
 /// use bevy_ecs::prelude::*;

@@ -9,6 +9,8 @@ use bevy_reflect::std_traits::ReflectDefault;
 /// The pair store always has every pair; `Table` and `Fragmenting` add components that Bevy keeps in its tables. No storage changes
 /// which rows a query returns, which events are triggered or what a rule does; the order of rows may differ.
 ///
+/// In the book: [Performance](crate::book::performance).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::prelude::*;
@@ -71,6 +73,8 @@ impl RelationStorage {
 /// The sources of a relation with `storage = "Fragmenting"` lie in more than
 /// [`MAX_ARCHETYPES`](RelationStorage::MAX_ARCHETYPES) archetypes: it goes on as with `storage = "Table"`. A warning for Bevy's
 /// error handler.
+///
+/// In the book: [Performance](crate::book::performance).
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "the sources of `{relation}` lie in more than {} archetypes: its `storage = \"Fragmenting\"` goes on as \"Table\"",

@@ -15,6 +15,8 @@ use core::{fmt, str::FromStr};
 use thiserror::Error;
 
 /// Why a text was not read as [`RelationTraits`].
+///
+/// In the book: [Errors explained](crate::book::errors).
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ParseTraitsError {

@@ -93,6 +93,8 @@ const KEEPS_ENDS: u16 = 1 << 12;
 /// [`spawn_relation`](crate::WorldPairExt::spawn_relation) or
 /// [`set_traits`](crate::WorldPairExt::set_traits) before its first pair.
 ///
+/// In the book: [Traits and cleanup in pictures](crate::book::traits).
+///
 /// ```
 /// # use bevy_relations::prelude::*;
 /// let mut world = bevy_ecs::world::World::new();
@@ -202,6 +204,8 @@ impl RelationTraits {
     }
 
     /// Inserting a pair of this relation inserts one of `R` with the same target.
+    ///
+    /// In the book: [Traits and cleanup in pictures](crate::book::traits).
     #[must_use]
     pub fn with<R: Relation>(mut self) -> Self {
         self.with.push(IdRef::Type(TypeRef::relation::<R>()));
@@ -223,6 +227,8 @@ impl RelationTraits {
     }
 
     /// Targets must be children of the relation's entity.
+    ///
+    /// In the book: [Traits and cleanup in pictures](crate::book::traits).
     #[must_use]
     pub fn one_of(mut self) -> Self {
         self.set_one_of(OneOf::Relation);
@@ -317,6 +323,8 @@ impl RelationTraits {
     }
 
     /// What happens to the sources of a target when the target is despawned.
+    ///
+    /// In the book: [Traits and cleanup in pictures](crate::book::traits).
     #[must_use]
     pub fn on_target_despawn(mut self, policy: CleanupPolicy) -> Self {
         merge(&mut self.on_target_despawn, Some(policy), "on_target_despawn", &mut self.conflict);
@@ -326,6 +334,8 @@ impl RelationTraits {
     /// What happens to the targets of a source when the source is despawned.
     ///
     /// A symmetric relation takes [`on_target_despawn`](Self::on_target_despawn) instead.
+    ///
+    /// In the book: [Traits and cleanup in pictures](crate::book::traits).
     #[must_use]
     pub fn on_source_despawn(mut self, rule: OnSourceDespawn) -> Self {
         merge(&mut self.on_source_despawn, Some(rule), "on_source_despawn", &mut self.conflict);
@@ -333,6 +343,8 @@ impl RelationTraits {
     }
 
     /// What happens to a target that loses its last source of this relation.
+    ///
+    /// In the book: [Traits and cleanup in pictures](crate::book::traits).
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;

@@ -10,17 +10,14 @@ use crate::{
     expr::{NamedElement, bits},
     fetch,
     id::{PairId, Slot},
-    ops::{
-        NewPair, NewPairValue, entity_of_type_id, insert_several, relation_id_of, unmake_relation,
-        unmake_type_entity,
-    },
-    relation::{ColumnRef, ReflectedData},
+    ops::{entity_of_type_id, unmake_relation, unmake_type_entity},
+    relation::ReflectedData,
     store::PairStore,
-    world::WorldPairExt,
+    world::{WorldPairExt, WorldReflectPairExt, reflected_column},
 };
-use bevy_ecs::{entity::Entity, reflect::AppTypeRegistry, world::World};
+use bevy_ecs::{entity::Entity, world::World};
 use bevy_reflect::{
-    PartialReflect, ReflectFromReflect, TypeRegistration, TypeRegistry,
+    PartialReflect, TypeRegistration, TypeRegistry,
     serde::{ReflectDeserializer, ReflectDeserializerProcessor, TypedReflectDeserializer},
 };
 use core::any::TypeId;
@@ -99,13 +96,14 @@ impl Request {
 
     fn try_insert(&self, world: &mut World, value: Option<Value>) -> Result<bool, RemoteError> {
         let [source, relation, target] = self.ends;
-        let value = match value {
-            Some(value) => Some(read_value(world, self.ends, value)?),
-            None => None,
-        };
         let existed = world.has_pair_by_id(source, (relation, target));
-        let mut pairs = [NewPair { relation, target, value }];
-        insert_several(world, source, &mut pairs).map_err(|(_, error)| RemoteError::Pair(error))?;
+        match value {
+            Some(value) => {
+                let value = read_value(world, source, PairId::new(relation, target), value)?;
+                world.insert_reflected_pair(source, (relation, target), value)?;
+            }
+            None => world.insert_pair_by_id(source, (relation, target)).map_err(RemoteError::Pair)?,
+        }
         Ok(existed)
     }
 }
@@ -141,24 +139,17 @@ pub(super) fn remove(
 /// Reads the value that a pair is to have.
 fn read_value(
     world: &mut World,
-    [source, relation, target]: [Entity; 3],
+    source: Entity,
+    pair: PairId,
     json: Value,
-) -> Result<NewPairValue, RemoteError> {
-    let id = relation_id_of(world, relation).map_err(|error| RemoteError::Pair(error.into()))?;
-    let Some(store) = fetch::store(world) else { return Err(crate::expr::ExprRunError::NoPairs.into()) };
-    if store.registry().entry(id).adopted.is_some() {
-        let message = "values of a Bevy relationship are written by inserting its component";
-        return Err(RemoteError::Value(message.into()));
-    }
-    let Some(column) = store.column_of(id, source, target) else {
-        return Err(RemoteError::Value("this pair carries no value".into()));
-    };
+) -> Result<Box<dyn PartialReflect>, RemoteError> {
+    let (_, column) = reflected_column(world, source, pair)?;
     let types = types_of(world);
     let mut entities = NamedEntities(world);
+    let types = types.read();
     let read = match column.value_type() == TypeId::of::<ReflectedData>() {
-        true => ReflectDeserializer::with_processor(&types.read(), &mut entities).deserialize(json),
+        true => ReflectDeserializer::with_processor(&types, &mut entities).deserialize(json),
         false => {
-            let types = types.read();
             let Some(registration) = types.get(column.value_type()) else {
                 let message = format!("`{}` is not registered for reflection", column.value_name());
                 return Err(RemoteError::Value(message));
@@ -166,32 +157,7 @@ fn read_value(
             TypedReflectDeserializer::with_processor(registration, &types, &mut entities).deserialize(json)
         }
     };
-    let read = read.map_err(|error| RemoteError::Value(error.to_string()))?;
-    let value = sendable(&types, column, read)?;
-    Ok(NewPairValue { type_id: column.value_type(), name: column.value_name(), value })
-}
-
-/// The value of the type that a column holds.
-fn sendable(
-    types: &AppTypeRegistry,
-    column: ColumnRef,
-    read: Box<dyn PartialReflect>,
-) -> Result<Box<dyn core::any::Any + Send + Sync>, RemoteError> {
-    let type_id = read.get_represented_type_info().map(bevy_reflect::TypeInfo::type_id);
-    // Making a value runs users' code, which may use the types.
-    let from_reflect =
-        type_id.and_then(|type_id| types.read().get_type_data::<ReflectFromReflect>(type_id).cloned());
-    let read = match from_reflect.and_then(|from| from.from_reflect(&*read)) {
-        Some(made) => made.into_partial_reflect(),
-        None => read,
-    };
-    if column.value_type() == TypeId::of::<ReflectedData>() {
-        return Ok(Box::new(ReflectedData(read)));
-    }
-    let wrong =
-        || RemoteError::Value(format!("no `{}` can be made of this by reflection", column.value_name()));
-    let value = read.try_into_reflect().map_err(|_| wrong())?;
-    column.sendable(value.into_any()).ok_or_else(wrong)
+    read.map_err(|error| RemoteError::Value(error.to_string()))
 }
 
 /// Reads entities inside of values as requests name them.

@@ -2,6 +2,7 @@
 
 use crate::expr::{ExprError, ExprErrorKind, ExprRunError, PageError};
 use crate::ops::InsertPairError;
+use crate::world::ReflectPairError;
 use bevy_remote::{BrpError, error_codes as bevy_codes};
 use serde_json::{Value, json};
 use std::{
@@ -67,6 +68,15 @@ impl From<PageError> for RemoteError {
             PageError::Run(error) => Self::Run(error),
             PageError::OtherExpression => Self::Cursor,
             error @ PageError::Changed { .. } => Self::Changed(error),
+        }
+    }
+}
+
+impl From<ReflectPairError> for RemoteError {
+    fn from(error: ReflectPairError) -> Self {
+        match error {
+            ReflectPairError::Insert(error) => Self::Pair(error),
+            error => Self::Value(error.to_string()),
         }
     }
 }

@@ -3,12 +3,12 @@
 use super::error::RemoteError;
 use crate::{
     expr::{Row, RowSerializer, WrittenNames, bits},
-    relation::ReflectedData,
+    relation::{ReflectedData, reflected_value},
     system_param::any_pair_value,
 };
 use bevy_ecs::{entity::Entity, world::World};
 use bevy_reflect::{
-    PartialReflect, ReflectFromPtr, TypeRegistry,
+    PartialReflect, TypeRegistry,
     serde::{ReflectSerializer, TypedReflectSerializer},
 };
 use core::any::Any;
@@ -225,12 +225,8 @@ struct PairValue<'a> {
 impl<'a> PairValue<'a> {
     /// `None` if its type is not registered.
     fn new(value: &'a dyn Any, types: &'a TypeRegistry, names: WrittenNames<'a>) -> Option<Self> {
-        if let Some(ReflectedData(value)) = value.downcast_ref() {
-            return Some(Self { value: &**value, is_typed: true, types, names });
-        }
-        let reflect = types.get_type_data::<ReflectFromPtr>(value.type_id())?;
-        let value = reflect.as_reflect(value)?.as_partial_reflect();
-        Some(Self { value, is_typed: false, types, names })
+        let is_typed = value.is::<ReflectedData>();
+        Some(Self { value: reflected_value(types, value)?, is_typed, types, names })
     }
 }
 

@@ -4,6 +4,17 @@ use bevy_ecs::{resource::Resource, world::World};
 use core::time::Duration;
 
 /// What requests may cost. A resource: it may be changed while the app runs.
+///
+/// In the book: [Asking a running app](crate::book::remote).
+///
+/// ```
+/// # use bevy_app::prelude::*;
+/// # use bevy_relations::{prelude::*, remote::{RelationsRemotePlugin, RemoteLimits}};
+/// # use bevy_remote::RemotePlugin;
+/// let limits = RemoteLimits { rows: 100, ..RemoteLimits::default() };
+/// let mut app = App::new();
+/// app.add_plugins((RelationsPlugin, RemotePlugin::default(), RelationsRemotePlugin { limits }));
+/// ```
 #[derive(Resource, Clone, PartialEq, Eq, Debug)]
 pub struct RemoteLimits {
     /// The steps of one evaluation of an expression, see

@@ -92,6 +92,8 @@ use std::string::ToString;
 ///
 /// It goes with [`RelationsPlugin`](crate::RelationsPlugin) and `bevy_remote`'s `RemotePlugin`, in any order.
 ///
+/// In the book: [Asking a running app](crate::book::remote).
+///
 /// # Panics
 /// If the app is started without a `RemotePlugin`.
 #[derive(Clone, Default, Debug)]

@@ -20,24 +20,24 @@ use std::{
     string::{String, ToString},
 };
 
-/// The method that lists relations.
+/// The method that lists relations, added by [`RelationsRemotePlugin`](super::RelationsRemotePlugin).
 pub const LIST_METHOD: &str = "relations.list";
-/// The method for the pairs of an entity.
+/// The method for the pairs of an entity, added by [`RelationsRemotePlugin`](super::RelationsRemotePlugin).
 pub const PAIRS_METHOD: &str = "relations.pairs";
-/// The method for rows of an expression.
+/// The method for rows of an expression, added by [`RelationsRemotePlugin`](super::RelationsRemotePlugin).
 pub const QUERY_METHOD: &str = "relations.query";
-/// The method for the plan of an expression.
+/// The method for the plan of an expression, added by [`RelationsRemotePlugin`](super::RelationsRemotePlugin).
 pub const EXPLAIN_METHOD: &str = "relations.explain";
-/// The method that watches the rows of an expression.
+/// The method that watches the rows of an expression, added by [`RelationsRemotePlugin`](super::RelationsRemotePlugin).
 pub const WATCH_METHOD: &str = "relations.query+watch";
-/// The method that inserts a pair.
+/// The method that inserts a pair, added by [`RelationsRemotePlugin`](super::RelationsRemotePlugin).
 pub const INSERT_METHOD: &str = "relations.insert";
-/// The method that removes pairs.
+/// The method that removes pairs, added by [`RelationsRemotePlugin`](super::RelationsRemotePlugin).
 pub const REMOVE_METHOD: &str = "relations.remove";
 
-/// The method for the entities below another one, and for those at the top.
+/// The method for the entities below another one, and for those at the top, added by [`RelationsRemotePlugin`](super::RelationsRemotePlugin).
 pub const CHILDREN_METHOD: &str = "relations.children";
-/// The method that searches entities by a part of their name.
+/// The method that searches entities by a part of their name, added by [`RelationsRemotePlugin`](super::RelationsRemotePlugin).
 pub const SEARCH_METHOD: &str = "relations.search";
 
 /// Reads the parameters of a request: an object, or nothing.

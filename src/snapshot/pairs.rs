@@ -19,6 +19,8 @@ use core::any::TypeId;
 ///
 /// It holds pairs and nothing else: no entities, no components (other than adopted relationships), and no
 /// [tags](crate::WorldPairExt::insert_tag). It refers to entities by their id.
+///
+/// In the book: [Saves and scenes](crate::book::saves).
 pub struct PairSnapshot {
     pub(super) world: WorldId,
     pub(super) filter: PairFilter,

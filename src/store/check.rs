@@ -21,7 +21,7 @@ use core::{
 };
 use thiserror::Error;
 
-/// A promise that the pair store keeps at all times.
+/// A promise that the pair store keeps at all times: see [`check_pairs`](crate::WorldPairExt::check_pairs).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Invariant {
@@ -67,7 +67,7 @@ impl fmt::Display for Invariant {
     }
 }
 
-/// A broken invariant: a bug in this crate.
+/// A broken invariant, found by [`check_pairs`](crate::WorldPairExt::check_pairs): a bug in this crate.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("invariant {invariant} is broken in {relation}: {detail}")]
 pub struct PairInvariantError {

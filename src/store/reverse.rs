@@ -362,7 +362,7 @@ pub(super) fn live_places(tombstones: &Tombstones) -> impl FnMut() -> bool + use
     }
 }
 
-/// Iterator over the sources of a target. In insertion order if the relation is `Ordered`.
+/// Iterator over the sources of a target: see [`RelationView::sources`](crate::traverse::RelationView::sources). In insertion order if the relation is `Ordered`.
 #[derive(Clone)]
 pub struct SourceIter<'w>(LiveIter<'w, Entity>);
 

@@ -3,6 +3,24 @@
 use bevy_ecs::change_detection::{CheckChangeTicks, Tick};
 
 /// When a pair was inserted, and when its value last changed.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// #[derive(Relation)]
+/// struct Owes(u32);
+///
+/// let mut world = World::new();
+/// world.track_pair_changes::<Owes>();
+/// let ben = world.spawn_empty().id();
+/// let ann = world.spawn(Pair(Owes(3), ben)).id();
+/// world.increment_change_tick();
+/// world.insert_pair(ann, Owes(5), ben)?;
+/// let owes = world.register_relation::<Owes>()?;
+/// let ticks = world.pairs_by_id(owes).ticks(ann, ben).unwrap();
+/// assert_ne!(ticks.changed, ticks.inserted);
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PairTicks {
     /// The change tick of the world at the insertion.

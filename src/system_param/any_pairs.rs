@@ -19,6 +19,8 @@ use bevy_ecs::{
 
 /// Reads the pairs of all relations, also of those that are known at run time only: a system parameter.
 ///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::prelude::*;

@@ -6,6 +6,8 @@ use bevy_ecs::system::Local;
 
 /// A run condition: any pair of `R` exists. Constant time.
 ///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prelude::*, system_param::any_pair};
@@ -36,6 +38,9 @@ pub fn any_pair<R: Relation>(pairs: Pairs<R>) -> bool {
 /// insertion, since the condition was asked last. Constant time; true the first time if there are pairs.
 ///
 /// Two changes that undo each other are changes all the same.
+///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prelude::*, system_param::pairs_changed};
@@ -69,6 +74,9 @@ pub fn pairs_changed<R: Relation>(pairs: Pairs<R>, mut seen: Local<u64>) -> bool
 
 /// A run condition: pairs of `R` were removed since the condition was asked last. See [`RemovedPairs`] for what
 /// counts.
+///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prelude::*, system_param::any_pair_removed};

@@ -39,7 +39,7 @@ impl PairDelta {
     }
 }
 
-/// It is not known what happened since the last read, or there was none: what is derived from pairs has to start from
+/// It is not known what happened since the last read, or there was none, of [`PairDeltas`]: what is derived from pairs has to start from
 /// those that there are. The next read tells what happened since this one.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error(
@@ -61,6 +61,8 @@ impl DeltaGap {
 ///
 /// Each system has read nothing at first, which is a [`DeltaGap`]: it starts from the pairs that there are, with
 /// [`Pairs`](crate::Pairs), and follows the changes from then on.
+///
+/// In the book: [Live queries](crate::book::live).
 ///
 /// ```
 /// use bevy_ecs::{entity::EntityHashMap, prelude::*};
@@ -236,6 +238,8 @@ unsafe impl<R: Relation> ReadOnlySystemParam for PairDeltas<'_, '_, R> {}
 /// are made later are followed from their first pair; values that are written in place are not told, only those that
 /// are replaced. Tags are no pairs. A relation whose number was given to another, after its despawn, is a [`DeltaGap`]
 /// if its last changes had not been read.
+///
+/// In the book: [Live queries](crate::book::live).
 ///
 /// ```
 /// use bevy_ecs::prelude::*;

@@ -25,6 +25,8 @@ use core::{any::Any, ops::Deref};
 /// Topology is read through [`RelationView`], to which this dereferences; values with [`get`](Self::get).
 /// Everything here sees disabled entities too.
 ///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::prelude::*;

@@ -29,6 +29,8 @@ use core::ops::Deref;
 /// components that are immutable. Nor can [keyed relations](crate::relation::KeyedRelation): a key is a part of the
 /// value.
 ///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::prelude::*;

@@ -30,6 +30,8 @@ use core::{iter::FusedIterator, marker::PhantomData};
 /// Removals are recorded from the moment the first system with this parameter is initialised. After
 /// [`World::clear_entities`] that is the next one.
 ///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::prelude::*;

@@ -7,7 +7,7 @@ use bevy_ecs::{entity::Entity, world::World};
 use bevy_platform::collections::HashSet;
 use core::{fmt, hash::Hash};
 
-/// A path along a relation: each entity has the next one as a target.
+/// A path along a relation, in an [`InsertPairError`](crate::error::InsertPairError): each entity has the next one as a target.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EntityPath {
     entities: Vec<Entity>,

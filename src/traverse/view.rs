@@ -21,6 +21,8 @@ use core::iter;
 /// for any relation of a world. A relation that was never used has no pairs.
 ///
 /// [`WorldPairExt::pairs_by_id`]: crate::WorldPairExt::pairs_by_id
+///
+/// In the book: [Walks, islands, disabling](crate::book::walks).
 #[derive(Clone, Copy)]
 pub struct RelationView<'w, 's> {
     index: Option<&'w RelationIndex>,

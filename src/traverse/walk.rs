@@ -17,6 +17,8 @@ use thiserror::Error;
 /// Iterator over ancestors along first targets, nearest first. See [`RelationView::ancestors`].
 ///
 /// [`take`](Iterator::take) limits it quietly, [`max_depth`](Self::max_depth) with an error.
+///
+/// In the book: [Walks, islands, disabling](crate::book::walks).
 #[derive(Clone)]
 pub struct AncestorIter<'w, 's> {
     view: RelationView<'w, 's>,
@@ -57,6 +59,8 @@ impl FusedIterator for AncestorIter<'_, '_> {}
 /// A walk over all descendants or all ancestors, each with its distance from the start along the walk, from 1.
 /// Depth first, unless [`breadth_first`](Self::breadth_first). See [`RelationView::descendants`] and
 /// [`RelationView::all_ancestors`].
+///
+/// In the book: [Walks, islands, disabling](crate::book::walks).
 pub struct WalkIter<'w, 's> {
     view: RelationView<'w, 's>,
     direction: Direction,

@@ -26,6 +26,24 @@ use core::panic::Location;
 ///
 /// Whether the ends of a pair have the components that its relation [asks for](crate::RelationTraits::source) is looked
 /// at later, so that commands that follow may insert them: see [`WorldPairExt::check_constraints`].
+///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # #[derive(Relation)]
+/// # struct Likes;
+/// # let mut world = World::new();
+/// # let alice = world.spawn_empty().id();
+/// fn befriend(alice: In<Entity>, mut commands: Commands) {
+///     let bob = commands.spawn_empty().insert_pair(Likes, *alice).id();
+///     commands.entity(*alice).insert_pair(Likes, bob).remove_pair::<Likes>(*alice);
+/// }
+/// world.run_system_cached_with(befriend, alice)?;
+/// # assert_eq!(world.pairs::<Likes>().source_count(alice), 1);
+/// # Ok::<(), BevyError>(())
+/// ```
 pub trait EntityCommandsPairExt: sealed::Sealed {
     /// See [`WorldPairExt::insert_pair`].
     #[track_caller]
@@ -332,7 +350,7 @@ fn queue_at(
     commands.queue(move |world: &mut World| command(world).with_context(|| place.to_string()));
 }
 
-/// Changing the pairs of many entities, deferred. Refusals are reported as by [`EntityCommandsPairExt`].
+/// Changing the pairs of many entities, deferred: see [`pair_batch`](Self::pair_batch). Refusals are reported as by [`EntityCommandsPairExt`].
 pub trait CommandsPairExt: sealed::Sealed {
     /// Collects insertions and removals of pairs of one relation, and queues them as a single command when it
     /// goes out of scope: several times faster than a command each. The batch borrows the commands, so that
@@ -495,6 +513,8 @@ enum BatchChange<R> {
 }
 
 /// Insertions and removals of pairs of one relation. See [`CommandsPairExt::pair_batch`].
+///
+/// In the book: [Pairs in systems](crate::book::pairs).
 pub struct PairBatch<'w, 's, R: Relation> {
     commands: Commands<'w, 's>,
     place: &'static Location<'static>,

@@ -14,6 +14,8 @@ use bevy_ecs::{entity::Entity, relationship::Relationship, world::EntityWorldMut
 /// Bevy's `EntityRef` and `EntityMut` cannot reach pairs, as they have access to the components of one entity only:
 /// read with [`Pairs`](crate::Pairs) or [`WorldPairExt`], and the id of the entity.
 ///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::prelude::*;

@@ -22,6 +22,8 @@ use core::any::TypeId;
 /// In a query, read with [`Inherited`](crate::query::Inherited). The pairs that an entity has itself are read with
 /// [`WorldPairExt`].
 ///
+/// In the book: [Prefabs](crate::book::prefabs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prelude::*, relation::OnInstantiate, world::WorldInheritanceExt};

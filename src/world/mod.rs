@@ -8,13 +8,20 @@ mod commands;
 mod display;
 mod entity;
 mod inheritance;
+#[cfg(feature = "bevy_reflect")]
+mod reflect;
 mod scope;
 mod verbs;
 
 pub use commands::{CommandsPairExt, EntityCommandsPairExt, PairBatch};
 pub use entity::EntityWorldMutPairExt;
 pub use inheritance::{EntityInheritanceExt, WorldInheritanceExt};
+#[cfg(feature = "bevy_reflect")]
+pub use reflect::{ReflectPairError, WorldReflectPairExt};
 pub use scope::{ScopeError, WorldScopeExt};
+
+#[cfg(feature = "remote")]
+pub(crate) use reflect::reflected_column;
 
 use crate::{
     id::PairId,
@@ -58,6 +65,20 @@ mod sealed {
 /// once it was [adopted](crate::AdoptRelationshipExt::adopt_relationship) or named in a system parameter, a query term
 /// or a change of pairs: reading a shared `&World` cannot adopt it. Its components that are there by then are pairs
 /// from then on.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # let mut world = World::new();
+/// let docked_to = world.spawn_relation("DockedTo", RelationTraits::new())?;
+/// let [ship, pirate, earth] = [(); 3].map(|()| world.spawn_empty().id());
+/// world.insert_tag(ship, pirate)?;
+/// world.insert_pair_by_id(ship, (docked_to, earth))?;
+/// assert_eq!(world.pairs_to(earth), [(ship, docked_to)]);
+/// world.remove_pairs_by_id(ship, (docked_to, earth));
+/// assert!(world.has_tag(ship, pirate) && !world.has_pair_by_id(ship, (docked_to, earth)));
+/// # Ok::<(), BevyError>(())
+/// ```
 pub trait WorldPairExt: sealed::Sealed {
     /// Inserts the pair `(relation, target)` on `source`, with `relation` as its value if it has fields.
     ///

@@ -15,7 +15,7 @@ use bevy_ecs::{
 };
 use thiserror::Error;
 
-/// Why a scope was not entered, or not left as it should be.
+/// Why a scope of [`WorldScopeExt`] was not entered, or not left as it should be.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ScopeError {

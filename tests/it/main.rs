@@ -125,6 +125,8 @@ mod prefabs_restored;
 mod propagate;
 mod propagated;
 mod reads;
+#[cfg(feature = "bevy_reflect")]
+mod reflected;
 mod removal_causes;
 mod removed_pairs;
 mod replacing;

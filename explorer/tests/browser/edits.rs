@@ -69,7 +69,7 @@ fn a_pair_is_inserted_and_removed() {
     fill(&mut page, "target", "Kite");
     fill(&mut page, "value", "{ tons }");
     page.press("Enter");
-    page.until_text(".insertion .bad", "The value is not JSON");
+    page.until_text(".of-pair .bad", "The value is not JSON");
     fill(&mut page, "value", "{ \"tons\": 4.5, \"buyer\": null }");
     page.press("Enter");
     page.until_text("#details [data-direction=as_source]", "Carries");
@@ -82,7 +82,7 @@ fn a_pair_is_inserted_and_removed() {
     fill(&mut page, "target", "Kite");
     fill(&mut page, "value", "{ \"percent\": 101 }");
     page.press("Enter");
-    page.until_text(".insertion .bad", "more than everything");
+    page.until_text(".of-pair .bad", "more than everything");
     page.end();
 }
 
@@ -122,6 +122,37 @@ fn values_of_pairs_and_components_are_edited() {
     page.press("Enter");
     page.until("document.querySelector('#details .component .bad')?.innerText");
     assert_eq!(page.game.run(people), 9_007_199_254_740_993);
+    page.end();
+}
+
+#[test]
+fn a_component_is_inserted_and_removed() {
+    let Some(mut page) = Page::open(|_| ()) else { return };
+    page.select("Swan");
+    fill(&mut page, "component", "Planet");
+    fill(&mut page, "component value", "{ \"people\": 7 }");
+    page.press("Enter");
+    page.until(&format!("{}?.value === '7'", input("Planet people")));
+    let people = |world: &mut World| {
+        let swan = world.lookup("Swan").unwrap();
+        world.get::<Planet>(swan).map(|planet| planet.people)
+    };
+    assert_eq!(page.game.run(people), Some(7));
+    page.click("document.querySelector('#details [aria-label=\"Remove Planet\"]')");
+    page.until(&format!("!{}", input("Planet people")));
+    assert_eq!(page.game.run(people), None);
+    // What is wrong is said.
+    fill(&mut page, "component", "Nothing");
+    page.press("Enter");
+    page.until_text(".of-component .bad", "No component `Nothing` is registered");
+    fill(&mut page, "component", "Planet");
+    fill(&mut page, "component value", "{ people");
+    page.press("Enter");
+    page.until_text(".of-component .bad", "The value is not JSON");
+    fill(&mut page, "component value", "{ \"people\": \"many\" }");
+    page.press("Enter");
+    page.until("document.querySelector('.of-component .bad').innerText.includes('people') || document.querySelector('.of-component .bad').innerText.includes('many')");
+    assert_eq!(page.game.run(people), None);
     page.end();
 }
 

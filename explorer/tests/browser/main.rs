@@ -10,6 +10,7 @@ mod common;
 mod chromium;
 mod edits;
 mod looks;
+mod price;
 mod rows;
 mod views;
 

@@ -14,7 +14,9 @@ use bevy_ecs::{component::ComponentId, entity::Entity, world::WorldId};
 use core::any::TypeId;
 use thiserror::Error;
 
-/// Why an expression could not be run, or not to its end.
+/// Why a [`CompiledExpr`](crate::expr::CompiledExpr) could not be run, or not to its end.
+///
+/// In the book: [Errors explained](crate::book::errors).
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ExprRunError {
@@ -61,7 +63,7 @@ pub enum ExprRunError {
     },
 }
 
-/// A variable of a compiled expression. Rows find its value quicker than by its name.
+/// A variable of a [`CompiledExpr`](crate::expr::CompiledExpr). Rows find its value quicker than by its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VarId(pub(in crate::expr) Var);
 

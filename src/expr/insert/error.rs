@@ -7,7 +7,9 @@ use bevy_ecs::{entity::Entity, world::World};
 use bevy_relations_syntax::error::{Diagnostic, ExprError};
 use thiserror::Error;
 
-/// Why an expression was not inserted on an entity.
+/// Why [`insert_expr`](super::WorldExprExt::insert_expr) refused an expression.
+///
+/// In the book: [Errors explained](crate::book::errors).
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum InsertExprError {

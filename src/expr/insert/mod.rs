@@ -49,6 +49,8 @@ mod sealed {
 }
 
 /// What to do about names that no entity has, when an expression is inserted.
+///
+/// In the book: [Expressions](crate::book::expressions).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum UnknownNames {
     /// They are errors. The default.
@@ -60,6 +62,8 @@ pub enum UnknownNames {
 }
 
 /// Inserting what an expression names, directly on the [`World`].
+///
+/// In the book: [Expressions](crate::book::expressions).
 pub trait WorldExprExt: sealed::Sealed {
     /// Inserts the components, tags and pairs that an expression names on an entity: all of them, or none.
     ///
@@ -176,7 +180,7 @@ impl WorldExprExt for World {
     }
 }
 
-/// Inserting what an expression names on one entity.
+/// Inserting what an expression names on one entity: see [`WorldExprExt::insert_expr`].
 pub trait EntityWorldMutExprExt: sealed::Sealed + Sized {
     /// See [`WorldExprExt::insert_expr`].
     ///

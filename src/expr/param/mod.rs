@@ -35,6 +35,8 @@ const LOOKED_UP: usize = 16;
 
 /// A type that stands for an expression, for [`ExprQuery`].
 ///
+/// In the book: [Expressions](crate::book::expressions).
+///
 /// ```
 /// # use bevy_relations::prelude::*;
 /// #[derive(Expression)]
@@ -96,6 +98,8 @@ impl sealed::Sealed for ReadFields {}
 impl sealed::Sealed for WriteFields {}
 
 /// The rows of an expression, together with typed data of the entity that each is about: a system parameter.
+///
+/// In the book: [Expressions](crate::book::expressions).
 ///
 /// ```
 /// use bevy_app::prelude::*;

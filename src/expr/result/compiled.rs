@@ -38,6 +38,8 @@ impl PairExpr {
 ///
 /// It keeps what evaluation needs, so that nothing is allocated while it is run again. The plan is made anew by
 /// itself when the world has changed so much that another would be better.
+///
+/// In the book: [Expressions](crate::book::expressions).
 pub struct CompiledExpr {
     executor: Executor,
     order: RowOrder,

@@ -188,6 +188,8 @@ impl CompiledExpr {
 }
 
 /// Rows that were put into a group; see [`CompiledExpr::group_by`].
+///
+/// In the book: [Expressions](crate::book::expressions).
 #[derive(Clone)]
 pub struct RowGroup<'a> {
     id: u64,

@@ -31,6 +31,8 @@ use serde::{
 
 /// Writes a [`Row`] by way of serde, for example as JSON.
 ///
+/// In the book: [Expressions](crate::book::expressions).
+///
 /// | key | value |
 /// |---|---|
 /// | `this` | the entity that the row is about; left out if there is none |

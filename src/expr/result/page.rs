@@ -39,6 +39,8 @@ impl From<RowCursor> for PageStart {
 /// Where a page of rows ended; see [`CompiledExpr::page`].
 ///
 /// It is valid as long as the expression has the same rows before it, in the same order.
+///
+/// In the book: [Expressions](crate::book::expressions).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RowCursor {
     rows: usize,

@@ -128,7 +128,9 @@ fn access<'a>(declared: Option<&'a DeclaredAccess<'a, 'a>>, world: Option<&'a Wo
     }
 }
 
-/// A row through which fields can be written.
+/// A [`Row`] through which fields can be written.
+///
+/// In the book: [Expressions](crate::book::expressions).
 pub struct RowMut<'a> {
     executor: &'a Executor,
     batch: &'a Batch,

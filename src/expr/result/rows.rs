@@ -24,7 +24,7 @@ use core::{
 use smallvec::SmallVec;
 use thiserror::Error;
 
-/// The id that a field was matched by.
+/// The id that a field was matched by: see [`Row::id`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FieldId {
     /// A component; for a term about a field of one, the component that the field belongs to.
@@ -35,7 +35,7 @@ pub enum FieldId {
     Pair(PairId),
 }
 
-/// Why a field of a row cannot be written.
+/// Why a field of a [`Row`] cannot be written.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum WriteFieldError {
@@ -87,6 +87,25 @@ impl WriteFieldError {
 /// The rows of a run, one after the other.
 ///
 /// A row is a view into a buffer that is filled anew, so this is no [`Iterator`].
+///
+/// In the book: [Expressions](crate::book::expressions).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// use bevy_relations::expr::PairExpr;
+///
+/// let mut world = World::new();
+/// let ship = world.spawn(Name::new("Ship")).id();
+/// let kite = world.spawn_empty().id();
+/// world.insert_tag(kite, ship)?;
+/// let mut expr = PairExpr::parse("Ship")?.compile(&mut world)?;
+/// let mut rows = expr.rows(&world)?;
+/// while let Some(row) = rows.next_row()? {
+///     assert_eq!(row.this(), Some(kite));
+/// }
+/// # Ok::<(), BevyError>(())
+/// ```
 pub struct Rows<'a> {
     expr: &'a mut CompiledExpr,
     access: WorldAccess<'a>,
@@ -154,6 +173,33 @@ impl fmt::Debug for Rows<'_> {
 }
 
 /// One way in which an expression holds.
+///
+/// In the book: [Expressions](crate::book::expressions).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// use bevy_relations::expr::PairExpr;
+///
+/// #[derive(Component)]
+/// struct Fuel(u32);
+///
+/// #[derive(Relation)]
+/// struct DockedTo;
+///
+/// let mut world = World::new();
+/// world.register_component_name::<Fuel>("Fuel").register_relation::<DockedTo>()?;
+/// let earth = world.spawn_empty().id();
+/// let kite = world.spawn((Fuel(3), Pair(DockedTo, earth))).id();
+/// let mut expr = PairExpr::parse("?Fuel, (DockedTo, $planet)")?.compile(&mut world)?;
+/// expr.for_each(&world, |row| {
+///     assert_eq!((row.this(), row.var("planet")), (Some(kite), Some(earth)));
+///     assert!(row.is_set(0) && row.is_own(0));
+///     assert_eq!(row.get::<Fuel>(0).unwrap().0, 3);
+///     assert_eq!(row.field_text(1), "(DockedTo, $planet)");
+/// })?;
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Row<'a> {
     executor: &'a Executor,
@@ -403,18 +449,14 @@ impl<'a> Row<'a> {
         field: usize,
         types: &bevy_reflect::TypeRegistry,
     ) -> Option<&'a dyn bevy_reflect::PartialReflect> {
-        use crate::relation::ReflectedData;
+        use crate::relation::reflected_value;
         use bevy_ecs::reflect::ReflectComponent;
-        use bevy_reflect::{PartialReflect, ReflectFromPtr};
+        use bevy_reflect::PartialReflect;
         let source = self.source(field)?;
         if let FieldId::Pair(pair) = self.id(field)? {
             let (relation, target) = pair.entities()?;
             let value = self.access.any_pair_value(source, relation, target)?;
-            if let Some(ReflectedData(value)) = value.downcast_ref() {
-                return Some(&**value);
-            }
-            let reflect = types.get_type_data::<ReflectFromPtr>(value.type_id())?;
-            return reflect.as_reflect(value).map(PartialReflect::as_partial_reflect);
+            return reflected_value(types, value);
         }
         let info = self.access.components().get_info(self.component(field)?)?;
         let reflect = types.get_type_data::<ReflectComponent>(info.type_id()?)?;

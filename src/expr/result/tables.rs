@@ -195,6 +195,8 @@ impl Steady {
 }
 
 /// Rows about entities side by side; see [`CompiledExpr::for_each_table`].
+///
+/// In the book: [Expressions](crate::book::expressions).
 #[derive(Clone)]
 pub struct RowTable<'a> {
     expr: &'a CompiledExpr,

@@ -77,6 +77,8 @@ use core::{fmt, str::FromStr};
 /// assert_eq!(expr.to_string(), "Ship, (DockedTo, $a), DockedTo($a, $b)");
 /// assert_eq!(expr.variables(), ["a", "b"]);
 /// ```
+///
+/// In the book: [Expressions](crate::book::expressions).
 #[derive(Clone)]
 pub struct PairExpr {
     pub(super) text: String,
@@ -181,6 +183,8 @@ impl fmt::Debug for PairExpr {
 ///
 /// As in Flecs, it may be written beside what has no value: a tag, a term that must not hold, or one in `!{..}`. It
 /// means nothing there, and writing such a field is an error.
+///
+/// It is written before a term: `[inout] Fuel` in [`PairExpr`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FieldAccess {
     /// The value is not accessed.

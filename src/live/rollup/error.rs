@@ -3,7 +3,7 @@
 use crate::relation::{RelationName, TraitsError};
 use thiserror::Error;
 
-/// Why nothing can be rolled up along a relation.
+/// Why no [`Rollup`](super::Rollup) can be kept along a relation.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum RollupError {

@@ -145,21 +145,79 @@ floats!(f32 f64);
 /// Integers wrap around: choose a [`Value`](RollupValue::Value) that is large enough. A sum that is back in range is
 /// right again. Sums of floating-point numbers are folded again from the direct sources, so that rounding does not add
 /// up over time; where an entity has thousands of sources, integers (of grams, of cents) are faster.
+///
+/// In the book: [Live queries](crate::book::live).
 pub struct Sum(());
 
 /// The number of values, whatever they are: of entities below that have the component, as `u64`.
+///
+/// In the book: [Live queries](crate::book::live).
 pub struct Count(());
 
-/// The least value: `None` if there is none. Values that equal nothing, as `NaN`, are left out.
+/// The least value, as [`Max`] is the greatest: `None` if there is none. Values that equal nothing, as `NaN`, are left out.
 pub struct Min(());
 
 /// The greatest value: `None` if there is none. Values that equal nothing, as `NaN`, are left out.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{live::*, prelude::*};
+///
+/// #[derive(Component)]
+/// struct Wound(u8);
+///
+/// impl RollupValue for Wound {
+///     type Value = u8;
+///
+///     fn rollup_value(&self) -> u8 {
+///         self.0
+///     }
+/// }
+///
+/// let mut world = World::new();
+/// world.add_rollup::<ChildOf, Wound, Max>()?;
+/// world.add_rollup::<ChildOf, Wound, Min>()?;
+/// let unit = world.spawn_empty().id();
+/// world.spawn((Wound(2), ChildOf(unit)));
+/// world.spawn((Wound(5), ChildOf(unit)));
+/// world.update_rollups();
+/// assert_eq!(world.get::<Rollup<ChildOf, Wound, Max>>(unit).unwrap().get(), &Some(5));
+/// assert_eq!(world.get::<Rollup<ChildOf, Wound, Min>>(unit).unwrap().get(), &Some(2));
+/// # Ok::<(), BevyError>(())
+/// ```
 pub struct Max(());
 
 /// Whether any value is true.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{live::*, prelude::*};
+///
+/// #[derive(Component)]
+/// struct Burns(bool);
+///
+/// impl RollupValue for Burns {
+///     type Value = bool;
+///
+///     fn rollup_value(&self) -> bool {
+///         self.0
+///     }
+/// }
+///
+/// let mut world = World::new();
+/// world.add_rollup::<ChildOf, Burns, Any>()?;
+/// world.add_rollup::<ChildOf, Burns, All>()?;
+/// let ship = world.spawn_empty().id();
+/// world.spawn((Burns(true), ChildOf(ship)));
+/// world.spawn((Burns(false), ChildOf(ship)));
+/// world.update_rollups();
+/// assert!(world.get::<Rollup<ChildOf, Burns, Any>>(ship).unwrap().get());
+/// assert!(!world.get::<Rollup<ChildOf, Burns, All>>(ship).unwrap().get());
+/// # Ok::<(), BevyError>(())
+/// ```
 pub struct Any(());
 
-/// Whether all values are true. They are if there is none.
+/// Whether all values are true, as [`Any`] says whether one is. They are if there is none.
 pub struct All(());
 
 /// A fold for which each entity below counts once, however many paths lead to it: `Distinct<Sum>`.

@@ -24,6 +24,8 @@ use core::{fmt, marker::PhantomData};
 /// It is on each entity that has a value anywhere below it, and on no other: an entity with nothing below has no
 /// rollup. Bevy's observers and filters tell of it as of any component; as it is immutable, `On<Insert<Rollup<..>>>`
 /// tells of every new result.
+///
+/// In the book: [Live queries](crate::book::live).
 #[derive(Component)]
 #[component(immutable, clone_behavior = Ignore, on_remove = is_removed::<R, V, F>)]
 pub struct Rollup<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> {
@@ -79,6 +81,8 @@ mod sealed {
 }
 
 /// Rollups, directly on the [`World`]. An app has [`add_rollup`](crate::AppRelationExt::add_rollup).
+///
+/// In the book: [Live queries](crate::book::live).
 ///
 /// ```
 /// use bevy_ecs::prelude::*;

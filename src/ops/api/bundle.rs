@@ -34,7 +34,7 @@ use bevy_ecs::{
 };
 use core::{fmt, marker::PhantomData, mem::MaybeUninit, panic::Location};
 
-/// What a pair in a bundle can point to: an [`Entity`], or a type ([`TypeTarget`]).
+/// What a [`Pair`] in a bundle can point to: an [`Entity`], or a type ([`TypeTarget`]).
 pub trait PairTarget: Send + Sync + 'static {
     /// Inserts the pair of `relation` and this target.
     #[doc(hidden)]
@@ -62,6 +62,27 @@ impl PairTarget for Entity {
 ///
 /// If the relation has no fields and is not declared a tag, the pair carries the value; if it has, the pair carries
 /// that of the relation.
+///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// use bevy_relations::bundle::TypeTarget;
+///
+/// #[derive(Relation)]
+/// struct Begin;
+///
+/// #[derive(Clone, Copy, PartialEq, Debug)]
+/// struct Place(i32);
+///
+/// let mut world = World::new();
+/// let road = world.spawn(Pair(Begin, TypeTarget(Place(3)))).id();
+/// let begin = world.register_relation::<Begin>()?;
+/// let place = world.get_entity_of::<Place>().unwrap();
+/// assert_eq!(world.pair_value_by_id::<Place>(road, (begin, place)), Some(&Place(3)));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct TypeTarget<T>(pub T);
 
@@ -141,6 +162,8 @@ pub struct Pair<R: Relation, T: PairTarget = Entity> {
 }
 
 /// Makes a pair for a bundle. If it is refused, the error tells the place in the source where this was called.
+///
+/// In the book: [Pairs in systems](crate::book::pairs).
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;
@@ -258,7 +281,7 @@ pub trait PairList: Send + Sync + 'static {
     fn insert_all(self, world: &mut World, source: Entity);
 }
 
-/// A tuple of bundles.
+/// A tuple of bundles, of the sources in [`sources!`](crate::sources).
 pub trait BundleList: Send + Sync + 'static {
     #[doc(hidden)]
     fn spawn_all(self, world: &mut World, then: &mut dyn FnMut(&mut World, Entity));

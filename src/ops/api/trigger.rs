@@ -19,7 +19,7 @@ use core::ops::Range;
 use thiserror::Error;
 
 /// An event that can go along a relation: one with `#[entity_event(propagate)]`, whatever it propagates along on
-/// its own.
+/// its own. See [`trigger_along`](crate::WorldPairExt::trigger_along).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an event that propagates",
     note = "consider annotating `{Self}` with `#[derive(EntityEvent)]` and `#[entity_event(propagate)]`"
@@ -50,7 +50,7 @@ impl<const AUTO: bool, E: EntityEvent, T: Traversal<E>> Propagation for Propagat
     }
 }
 
-/// A relation was to be followed that is not traversable.
+/// A relation was to be followed that is not traversable: see [`trigger_along_by_id`](crate::WorldPairExt::trigger_along_by_id).
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{relation} is not traversable: declare it `traversable` to follow it")]
 pub struct NotTraversableError {

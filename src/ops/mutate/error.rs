@@ -13,7 +13,7 @@ use core::fmt;
 use smallvec::SmallVec;
 use thiserror::Error;
 
-/// The position of an entity in a pair.
+/// The position of an entity in a pair, in an [`InsertPairError`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PairRole {
     /// The entity that has the pair.
@@ -34,7 +34,7 @@ impl fmt::Display for PairRole {
     }
 }
 
-/// The pair that was to be inserted.
+/// The pair that was to be inserted, in an [`InsertPairError`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AttemptedPair {
     /// The entity that was to get the pair.
@@ -69,7 +69,8 @@ impl fmt::Display for AttemptedPair {
     }
 }
 
-/// An end of a pair lacks a component that it must have, or has one that it must not have.
+/// An end of a pair lacks a component that it must have, or has one that it must not have: see
+/// [`RelationTraits::source`](crate::RelationTraits::source).
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct BrokenConstraint {
@@ -111,7 +112,8 @@ impl fmt::Display for BrokenConstraint {
     }
 }
 
-/// What happened to a pair that breaks a constraint, as Bevy's error handler hears it.
+/// What happened to a pair that breaks a constraint, as Bevy's error handler hears it: see
+/// [`check_constraints`](crate::WorldPairExt::check_constraints).
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ConstraintError {
@@ -124,6 +126,8 @@ pub enum ConstraintError {
 }
 
 /// Why a pair was not inserted. Nothing has changed.
+///
+/// In the book: [Errors explained](crate::book::errors).
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum InsertPairError {
@@ -267,7 +271,7 @@ pub(crate) fn store_removed(world: &World, source: Entity, target: Entity) -> In
     InsertPairError::StoreRemoved { source_entity, target }
 }
 
-/// Pairs of a batch that were refused; the others were inserted.
+/// Pairs of a batch that were refused; the others were inserted. See [`insert_pairs`](crate::WorldPairExt::insert_pairs).
 #[derive(Clone, PartialEq, Debug, Error)]
 #[error("{} of the pairs were refused, the first because: {}", refused.len(), refused[0].1)]
 pub struct InsertPairsError {
@@ -276,6 +280,22 @@ pub struct InsertPairsError {
 }
 
 /// Why an entity was not despawned. Nothing has changed.
+///
+/// In the book: [Errors explained](crate::book::errors).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// #[derive(Relation)]
+/// #[relation(on_target_despawn = Refuse)]
+/// struct LivesIn;
+///
+/// let mut world = World::new();
+/// let house = world.spawn_empty().id();
+/// world.spawn(Pair(LivesIn, house));
+/// assert!(world.despawn_with_dependents(house).is_err());
+/// assert!(world.get_entity(house).is_ok());
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum DespawnError {
@@ -339,7 +359,7 @@ impl DespawnError {
     }
 }
 
-/// Why the sources of a target were not put in order. Nothing has changed.
+/// Why [`order_sources`](crate::WorldPairExt::order_sources) did not put the sources of a target in order. Nothing has changed.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ReorderError {

@@ -100,6 +100,8 @@ impl PairPattern for Wildcard {
 /// some of those that go with the clone are still to be cloned: Bevy 0.20 panics then, whichever observer despawned
 /// them.
 ///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::prelude::*;
@@ -125,6 +127,8 @@ impl<P: PairPattern> EventPattern for PairInserted<P> {
 
 /// `On<PairRemoved<R>>`: before a pair of `R` is removed, while it and its value are readable. The event says why:
 /// [`RemovalCause`].
+///
+/// In the book: [Pairs in systems](crate::book::pairs).
 ///
 /// ```
 /// use bevy_ecs::prelude::*;

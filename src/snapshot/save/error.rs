@@ -8,7 +8,7 @@ use alloc::{boxed::Box, string::String};
 use core::fmt;
 use thiserror::Error;
 
-/// Why a snapshot cannot be saved.
+/// Why [`to_saved`](crate::snapshot::PairSnapshot::to_saved) cannot save a snapshot.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum SaveError {
@@ -57,7 +57,7 @@ pub enum SaveError {
     },
 }
 
-/// Where something is in a save.
+/// Where something is in a save, in a [`LoadError`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SavedPlace {
     /// The relation, as the save calls it.
@@ -78,7 +78,7 @@ impl fmt::Display for SavedPlace {
     }
 }
 
-/// Why a save was not loaded. No pair has changed; entities that were spawned for it were despawned again.
+/// Why [`load`](super::SavedPairs::load) refused a save. No pair has changed; entities that were spawned for it were despawned again.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum LoadError {

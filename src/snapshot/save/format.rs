@@ -18,6 +18,8 @@ pub(super) struct SaveFormat {
 }
 
 /// Reading saves of older versions of a program, directly on the [`World`].
+///
+/// In the book: [Saves and scenes](crate::book::saves).
 pub trait WorldSaveExt {
     /// Lets saves name a relation by a former name.
     ///

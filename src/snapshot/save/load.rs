@@ -30,6 +30,8 @@ use bevy_platform::collections::{HashMap, HashSet};
 use bevy_reflect::{TypeRegistration, TypeRegistry};
 
 /// What [`SavedPairs::load`] has done.
+///
+/// In the book: [Saves and scenes](crate::book::saves).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LoadedPairs {

@@ -37,6 +37,8 @@ pub struct SaveId(pub u64);
 /// [`SavedPairsSerializer`](super::SavedPairsSerializer) writes it with any format of serde,
 /// [`SavedPairsDeserializer`](super::SavedPairsDeserializer) reads it, and [`load`](Self::load) brings it into a world.
 ///
+/// In the book: [Saves and scenes](crate::book::saves).
+///
 /// | field of the file | meaning |
 /// |---|---|
 /// | `format` | the number of this form: 1 |
@@ -63,7 +65,7 @@ pub struct SavedPairs {
     pub relations: Vec<SavedRelation>,
 }
 
-/// An entity of a save.
+/// An entity of [`SavedPairs`].
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
 pub enum SavedEntity {
     /// An ordinary entity.
@@ -79,7 +81,7 @@ pub enum SavedEntity {
     Relation(String),
 }
 
-/// The pairs of one relation.
+/// The pairs of one relation in [`SavedPairs`].
 #[derive(Default, Debug)]
 pub struct SavedRelation {
     /// The name of the relation: of a type without its path, unless another has the same.
@@ -90,7 +92,7 @@ pub struct SavedRelation {
     pub orders: Vec<(u32, Vec<u32>)>,
 }
 
-/// A pair, with the numbers of its ends.
+/// A pair of a [`SavedRelation`], with the numbers of its ends.
 #[derive(Debug)]
 pub struct SavedPair {
     /// The source.

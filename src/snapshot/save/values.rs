@@ -1,6 +1,6 @@
 //! Values of pairs, reflected.
 
-use crate::relation::{ColumnRef, ReflectedData};
+use crate::relation::{ColumnRef, ReflectedData, reflected_value};
 use alloc::{
     boxed::Box,
     format,
@@ -11,21 +11,13 @@ use bevy_ecs::{
     reflect::ReflectMapEntities,
 };
 use bevy_reflect::{
-    PartialReflect, ReflectFromPtr, ReflectFromReflect, ReflectRef, TypeInfo, TypeRegistry,
-    enums::VariantField,
+    PartialReflect, ReflectFromReflect, ReflectRef, TypeInfo, TypeRegistry, enums::VariantField,
 };
 use core::any::{Any, TypeId};
 
 /// A copy of a value by reflection. `None` if its type is not registered.
 pub(super) fn reflected(types: &TypeRegistry, value: &dyn Any) -> Option<Box<dyn PartialReflect>> {
-    if let Some(ReflectedData(value)) = value.downcast_ref() {
-        return value
-            .reflect_clone()
-            .map(PartialReflect::into_partial_reflect)
-            .or_else(|_| value.to_dynamic())
-            .ok();
-    }
-    let value = types.get_type_data::<ReflectFromPtr>(value.type_id())?.as_reflect(value)?;
+    let value = reflected_value(types, value)?;
     match value.reflect_clone() {
         Ok(copy) => Some(copy.into_partial_reflect()),
         Err(_) => value.to_dynamic().ok(),

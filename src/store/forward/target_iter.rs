@@ -4,7 +4,7 @@ use super::{Edge, TargetList};
 use crate::store::tombstones::LiveIter;
 use bevy_ecs::entity::Entity;
 
-/// Iterator over the targets of a source, in insertion order.
+/// Iterator over the targets of a source, in insertion order: see [`RelationView::targets`](crate::traverse::RelationView::targets).
 #[derive(Clone)]
 pub struct TargetIter<'w> {
     one: Option<Entity>,

@@ -44,6 +44,8 @@ use core::{any::type_name, marker::PhantomData};
 /// match `P`. Each entity that matches `D` and `F` is visited once, also one without any pair: it has no parent.
 /// Entities are skipped as in a [`Query`](bevy_ecs::system::Query), disabled ones too, but those below them are not.
 ///
+/// In the book: [Walks, islands, disabling](crate::book::walks).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::prelude::*;

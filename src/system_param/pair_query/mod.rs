@@ -33,6 +33,8 @@ use ends::{Ends, Places};
 /// and value of the pair, and the data `T` of its target. `F` filters sources, `TF` targets. As in a `Query`, disabled
 /// entities are left out, on both sides. If `T` is mutable, the rows come [target by target](Self::for_each_target).
 ///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::prelude::*;
