@@ -253,7 +253,7 @@ mod unknown {
             self
         }
 
-        pub(super) fn take(self, _: Entity) {}
+        pub(super) fn take(&mut self, _: Entity) {}
 
         pub(super) fn finish(self, _: usize, _: impl FnMut(Entity)) {}
     }

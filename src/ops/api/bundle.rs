@@ -34,7 +34,7 @@ use bevy_ecs::{
 };
 use core::{fmt, marker::PhantomData, mem::MaybeUninit, panic::Location};
 
-/// What a [`Pair`] in a bundle can point to: an [`Entity`], or a type ([`TypeTarget`]).
+/// What a [`Pair`](struct@Pair) in a bundle can point to: an [`Entity`], or a type ([`TypeTarget`]).
 pub trait PairTarget: Send + Sync + 'static {
     /// Inserts the pair of `relation` and this target.
     #[doc(hidden)]

@@ -7,11 +7,7 @@
 //! than what changed concerns.
 
 use super::{fresh_rows, kept_rows};
-use crate::{
-    common::fewer,
-    keyed::{Equips, Slot, equips},
-    oracle::random::Random,
-};
+use crate::{common::fewer, oracle::random::Random};
 use bevy_ecs::{entity::EntityHashSet, hierarchy::Children, prelude::*, reflect::AppTypeRegistry};
 use bevy_reflect::prelude::*;
 use bevy_relations::{
@@ -40,6 +36,19 @@ struct Ship;
 #[derive(Relation, Reflect, Clone)]
 struct Eats {
     grams: i32,
+}
+
+#[derive(Reflect, Clone, Copy, PartialEq, Eq, Debug)]
+enum Slot {
+    Head,
+    Hand,
+    Foot,
+}
+
+#[derive(Relation, Clone)]
+#[relation(key = Slot)]
+struct Equips {
+    slot: Slot,
 }
 
 /// Expressions with the classes of what is written in them.
@@ -144,7 +153,7 @@ impl Scene {
             }
             10 => {
                 let slot = [Slot::Head, Slot::Hand, Slot::Foot][number as usize % 3];
-                _ = world.insert_pair(a, equips(slot), b);
+                _ = world.insert_pair(a, Equips { slot }, b);
             }
             11 if !entities[..2].contains(&a) => {
                 let name = ["gun", "a", "b"][number as usize % 3];
@@ -166,6 +175,8 @@ impl Scene {
             }
             15 => {
                 let clone = world.entity_mut(a).clone_and_spawn();
+                // The names of the first two stay theirs alone.
+                world.entity_mut(clone).insert(Name::new("copy"));
                 entities.push(clone);
             }
             _ if number < 3 => {

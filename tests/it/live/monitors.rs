@@ -231,6 +231,10 @@ fn a_key_that_panics_keeps_no_monitor_from_being_told_once_of_each_row() {
     assert_eq!(told(&mut world).len(), 3);
     world.spawn((Ship, Name::new("s")));
     world.despawn(knights[2]);
+    // Their keys are compared again.
+    for knight in &knights[..2] {
+        world.insert_pair(*knight, Equips(Slot(1)), item).unwrap();
+    }
     LEFT.store(1, Ordering::Relaxed);
     assert!(catch_unwind(AssertUnwindSafe(|| world.update_live())).is_err());
     LEFT.store(u32::MAX, Ordering::Relaxed);
