@@ -1,5 +1,7 @@
 //! A live expression.
 
+mod explain;
+
 use super::{
     concerned::Changes,
     fields::FieldLayout,
@@ -19,7 +21,7 @@ use crate::{
 use alloc::{boxed::Box, string::String, vec::Vec};
 use bevy_ecs::{entity::Entity, world::World};
 use bevy_platform::sync::{Mutex, PoisonError};
-use core::fmt::{self, Write};
+use core::fmt;
 use smallvec::SmallVec;
 
 /// How often it is looked at again what an expression depends on, if that changes while it is made ready to be noticed.
@@ -574,27 +576,6 @@ impl LiveExpr {
         // Writing to a string does not fail.
         let _ = self.write_plan(&mut text);
         text
-    }
-
-    fn write_plan(&self, text: &mut String) -> fmt::Result {
-        let Some(Known { query, outline, .. }) = &self.known else {
-            return writeln!(text, "not run yet");
-        };
-        let is_kept = outline.reasons.is_empty();
-        writeln!(text, "{}", if is_kept { "kept up to date" } else { "run again at each update" })?;
-        for (number, field) in query.fields.iter().enumerate() {
-            let is_own = |of: Option<u16>| of == Some(number as u16);
-            write!(text, "  {}: ", field.text)?;
-            match outline.reasons.iter().find(|(of, _)| is_own(*of)) {
-                Some((_, reason)) => writeln!(text, "run again, {reason}")?,
-                None => {
-                    let watches = outline.fields.iter().filter(|(of, _)| is_own(*of));
-                    outline.explain(watches.map(|&(_, watch)| watch), query, text)?;
-                }
-            }
-        }
-        let others = outline.reasons.iter().filter(|(of, _)| of.is_none());
-        others.into_iter().try_for_each(|(_, reason)| writeln!(text, "  run again, {reason}"))
     }
 }
 

@@ -1,8 +1,10 @@
 //! What changes about terms on fields of components, values of pairs, keys and names.
 
+#[cfg(feature = "bevy_reflect")]
+use super::MemberField;
 use super::{Analysis, End, Part, Reason, Subject, WalkStep};
 #[cfg(feature = "bevy_reflect")]
-use crate::{expr::MemberAtom, live::written::MemberField};
+use crate::expr::MemberAtom;
 use crate::{
     expr::{Atom, AtomId, BoundElement, KeyedAtom, PairAtom, ValueAtom, ValueHolder, Var, VarSet},
     relation::CHILD_OF,

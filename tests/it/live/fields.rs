@@ -68,7 +68,7 @@ const TEXTS: [&str; 16] = [
     "Ship, (ChildOf, $p), Ship($p.gun)",
     "Ship, !Ship($this.gun)",
     "Ship, Health(down ChildOf)",
-    "Ship, (Eats, $x|down ChildOf)",
+    "Ship, (Eats, e0|down ChildOf)",
 ];
 
 struct Scene {
