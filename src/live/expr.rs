@@ -1,7 +1,5 @@
 //! A live expression.
 
-mod explain;
-
 use super::{
     concerned::Changes,
     fields::FieldLayout,
@@ -40,10 +38,10 @@ impl PairExpr {
 }
 
 /// What a live expression knows since it was run as a whole.
-struct Known {
+pub(super) struct Known {
     /// What traits say is written out in it.
-    query: BoundQuery,
-    outline: Outline,
+    pub(super) query: BoundQuery,
+    pub(super) outline: Outline,
     premise: Premise,
     changes: Changes,
     /// Runs that start with seeds, by group.
@@ -152,7 +150,7 @@ pub struct LiveExpr {
     layout: FieldLayout,
     kept: KeptRows,
     /// `None` until everything was run once, and when that has to be done again.
-    known: Option<Known>,
+    pub(super) known: Option<Known>,
     /// All rows were found anew by the last update.
     ran_whole: bool,
     step_limit: Option<u64>,

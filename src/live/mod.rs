@@ -11,6 +11,7 @@
 mod component_reader;
 mod concerned;
 mod events;
+mod explain;
 mod expr;
 mod feed;
 mod fields;

@@ -120,20 +120,16 @@ mod members {
 
     /// A field that holds an entity.
     #[derive(Clone)]
-    pub(in crate::live) struct MemberField {
-        pub(in crate::live) component: ComponentId,
-        pub(in crate::live) path: Box<str>,
+    pub(crate) struct MemberField {
+        pub(crate) component: ComponentId,
+        pub(crate) path: Box<str>,
         type_of: ReflectFromPtr,
         info: &'static TypeInfo,
     }
 
     impl MemberField {
         /// `None` if it cannot be read.
-        pub(in crate::live) fn new(
-            access: WorldAccess<'_>,
-            component: ComponentId,
-            path: &str,
-        ) -> Option<Self> {
+        pub(crate) fn new(access: WorldAccess<'_>, component: ComponentId, path: &str) -> Option<Self> {
             let type_id = access.components().get_info(component)?.type_id()?;
             let types = access.types()?.read();
             let registration = types.get(type_id)?;
@@ -157,14 +153,14 @@ mod members {
 
     /// Fields that hold entities. Rows depend on whether those are alive, of which nothing tells.
     #[derive(Default)]
-    pub(in crate::live) struct Members {
+    pub(crate) struct Members {
         type_of: Option<ReflectFromPtr>,
         all: Vec<Member>,
     }
 
     impl Members {
         /// Those of one component.
-        pub(in crate::live) fn of<'a>(fields: impl Iterator<Item = &'a MemberField>) -> Self {
+        pub(crate) fn of<'a>(fields: impl Iterator<Item = &'a MemberField>) -> Self {
             let mut members = Self::default();
             for field in fields {
                 members.type_of.get_or_insert_with(|| field.type_of.clone());
@@ -246,7 +242,7 @@ mod unknown {
 
     /// Without reflection no field holds an entity.
     #[derive(Clone, Copy, Default)]
-    pub(in crate::live) struct Members;
+    pub(crate) struct Members;
 
     impl Members {
         pub(super) fn start(self, _: WorldAccess<'_>, _: ComponentId, _: bool) -> Self {

@@ -1,6 +1,6 @@
 //! How the rows of a live expression are kept, in words.
 
-use super::{Known, LiveExpr};
+use super::expr::{Known, LiveExpr};
 use alloc::string::String;
 use core::fmt::{self, Write};
 
