@@ -404,7 +404,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> FetchCursor<'w, 's, D, F> {
     ) -> Option<[TableRow; N]> {
         let (table, first) = (self.table(), places.first()?.row?);
         let mut rows = [first; N];
-        let mut all = entities.len() == N && places.len() == N;
+        let mut all = entities.len() <= N && places.len() == entities.len();
         for ((row, entity), place) in rows.iter_mut().zip(entities).zip(places) {
             *row = place.row.unwrap_or(first);
             all &= place.storage == self.fetch.storage && table.get(row.index()) == Some(entity);
@@ -435,6 +435,25 @@ impl<'w, 's, D: QueryData, F: QueryFilter> FetchCursor<'w, 's, D, F> {
         let location = self.origin.world.entities().get_spawned(entity).ok()?;
         // SAFETY: the state is the one it was made with.
         unsafe { self.fetch.go(self.origin.state, location) }
+    }
+
+    /// [`find`](Self::find); any row if [all entities match](Self::all_match) but for a few others.
+    #[inline]
+    pub(crate) fn find_unless_all_match(&mut self, entity: Entity) -> Option<TableRow> {
+        const FEW: usize = 4;
+        let state = self.origin.state;
+        if state.reads_nothing && state.others.len() <= FEW && self.all_match(FEW, |other| other != entity) {
+            return 0_u32.try_into().ok().map(TableRow::new);
+        }
+        self.find(entity)
+    }
+
+    /// Goes to the first of some entities, which was at `place` last, and returns its row; no row of any table if tables do not match
+    /// as a whole, or it is not in one that does.
+    #[inline]
+    pub(crate) fn row_of_first(&mut self, entities: &[Entity], place: &mut RowHint) -> usize {
+        let first = entities.first().filter(|_| self.is_dense());
+        first.and_then(|&first| self.seek(first, place)).map_or(usize::MAX, TableRow::index)
     }
 
     /// [`find`](Self::find) of an entity that was at `place` last, which is put right.

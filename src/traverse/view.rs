@@ -148,7 +148,13 @@ impl<'w, 's> RelationView<'w, 's> {
     #[inline]
     pub fn sources(&self, target: Entity) -> SourceIter<'w> {
         let Some(index) = self.index else { return self.children_of(target) };
-        let stored = index.sources(target);
+        index.list_of(target).map_or_else(SourceIter::none, |list| self.sources_in(index, list, target))
+    }
+
+    /// [`sources`](Self::sources) of a target whose list in the index is known.
+    #[inline]
+    pub(crate) fn sources_in(&self, index: &'w RelationIndex, list: usize, target: Entity) -> SourceIter<'w> {
+        let stored = index.sources_in(list);
         match self.children {
             Some(children) => ordered_by(children.get(target), stored),
             None => stored,

@@ -125,7 +125,7 @@ where
                 if let Some(component) = index.target_component(target).filter(|_| !index.is_ordered()) {
                     return self.visit_tables(pairs, target, component, each);
                 }
-                self.visit_list(pairs, target, pairs.sources(target), places.of(list), each);
+                self.visit_list(pairs, target, pairs.sources_in(index, list, target), places.of(list), each);
             }
         }
     }
@@ -218,10 +218,10 @@ where
         pairs: &Pairs<'_, '_, R>,
         target: Entity,
         sources: SourceIter<'_>,
-        places: &mut Vec<RowHint>,
+        places: &mut ListPlaces,
         each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
     ) {
-        let Some(of_target) = self.targets.find(target) else { return };
+        let Some(of_target) = self.targets.find_unless_all_match(target) else { return };
         let Some(list) = sources.as_slice() else {
             for source in sources {
                 if let Some(row) = self.sources.find(source) {
@@ -231,8 +231,10 @@ where
             }
             return;
         };
-        places.resize(list.len(), RowHint::UNKNOWN);
         let (mut at, mut next_row) = (0, usize::MAX);
+        if places.all.is_empty() {
+            next_row = self.sources.row_of_first(list, &mut places.first);
+        }
         while at < list.len() {
             let run = run_length(&list[at..], self.sources.table().get(next_row..).unwrap_or(&[]));
             for (&source, row) in list[at..at + run].iter().zip(next_row..) {
@@ -246,7 +248,7 @@ where
             }
             let block = at..(at + BLOCK).min(list.len());
             at = block.end;
-            let (block, places) = (&list[block.clone()], &mut places[block]);
+            let (places, block) = (&mut places.of_all(list.len())[block.clone()], &list[block]);
             let rows = self.sources.rows_at::<BLOCK>(block, places);
             for (n, &source) in block.iter().enumerate() {
                 let row = match rows {
@@ -351,18 +353,36 @@ unsafe fn show<'w, 's, R, S, T, F, TF>(
     each(item, PairEdge { source, target, pairs }, other);
 }
 
-/// Where the sources of targets were seen last, list by list. An entity that is not in the row after the one before is
-/// looked for here first: entities that are linked at random move seldom.
+/// Where the sources of targets were seen last, list by list.
 #[derive(Default)]
-pub(super) struct Places(Vec<Vec<RowHint>>);
+pub(super) struct Places(Vec<ListPlaces>);
+
+/// Where the sources of a target were seen last. If they were spawned one after the other, the first tells of all of them.
+/// An entity that is not in the row after the one before is looked for where it was: entities that are linked at random
+/// move seldom.
+pub(super) struct ListPlaces {
+    first: RowHint,
+    /// Empty until one of them is not in the row after the one before.
+    all: Vec<RowHint>,
+}
 
 impl Places {
     /// Of a list of the reverse index.
-    fn of(&mut self, list: usize) -> &mut Vec<RowHint> {
+    fn of(&mut self, list: usize) -> &mut ListPlaces {
         if list >= self.0.len() {
-            self.0.resize_with(list + 1, Vec::new);
+            self.0.resize_with(list + 1, || ListPlaces::UNKNOWN);
         }
         &mut self.0[list]
+    }
+}
+
+impl ListPlaces {
+    pub(super) const UNKNOWN: Self = Self { first: RowHint::UNKNOWN, all: Vec::new() };
+
+    /// One for each source.
+    fn of_all(&mut self, count: usize) -> &mut [RowHint] {
+        self.all.resize(count, RowHint::UNKNOWN);
+        &mut self.all
     }
 }
 

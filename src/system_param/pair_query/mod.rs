@@ -224,7 +224,7 @@ where
     where
         T: SharedData,
     {
-        self.ends.shorter().visit(&self.pairs, self.scope, self.places, &mut each);
+        self.ends.visit(&self.pairs, self.scope, self.places, &mut each);
     }
 
     /// Goes over the pairs one at a time, with [`PairIter::fetch_next`].

@@ -39,9 +39,11 @@ mod threads {
     use super::*;
     use crate::{
         fetch::FetchCursor,
-        system_param::pair_query::{Scope, ends::Ends},
+        system_param::pair_query::{
+            Scope,
+            ends::{Ends, ListPlaces},
+        },
     };
-    use alloc::vec::Vec;
     use bevy_tasks::ComputeTaskPool;
 
     /// Less is not worth the way to another thread.
@@ -95,8 +97,8 @@ mod threads {
             Scope::Target(target) => pool.scope(|scope| {
                 for batch in batches(index.source_count(target)) {
                     scope.spawn(async move {
-                        let sources = index.sources(target).part(batch);
-                        ends_of().visit_list(pairs, target, sources, &mut Vec::new(), &mut &*each);
+                        let (sources, mut places) = (index.sources(target).part(batch), ListPlaces::UNKNOWN);
+                        ends_of().visit_list(pairs, target, sources, &mut places, &mut &*each);
                     });
                 }
             }),
