@@ -16,7 +16,7 @@ use bevy_ecs::{
     component::ComponentId,
     entity::{Entities, Entity, EntityLocation},
     query::{QueryData, QueryFilter},
-    storage::{TableId, TableRow},
+    storage::{Table, TableId, TableRow},
     world::unsafe_world_cell::UnsafeWorldCell,
 };
 use smallvec::SmallVec;
@@ -119,6 +119,31 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
         let location = self.world.entities().get_spawned(entity).ok()?;
         let storage = state.storage(location);
         state.matches(storage).then_some(RowHint { storage, row: Some(location.table_row) })
+    }
+
+    /// Goes to a table, and tells whether its entities match. `None` if that is not decided by the table.
+    ///
+    /// # Safety
+    /// `state` must be the one given to [`new`](Self::new).
+    #[inline]
+    pub(crate) unsafe fn enter_table(&mut self, state: &CursorState<D, F>, table: TableId) -> Option<bool> {
+        if !state.dense {
+            return None;
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.enter(state, table.as_u32()) };
+        Some(self.matches)
+    }
+
+    /// [`enter_table`](Self::enter_table) of a table whose number only its entities tell. `None` also if it has none.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline]
+    pub(crate) unsafe fn enter_table_of(&mut self, state: &CursorState<D, F>, table: &Table) -> Option<bool> {
+        let location = self.world.entities().get_spawned(*table.entities().first()?).ok()?;
+        // SAFETY: as the caller promises.
+        unsafe { self.enter_table(state, location.table_id) }
     }
 
     /// The data of an entity that was [found](Self::find) in this place since entities were moved.
@@ -231,7 +256,7 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     /// # Safety
     /// As there, and `state` must be the one given to [`new`](Self::new).
     #[inline(always)]
-    unsafe fn fetch_here<'s>(
+    pub(crate) unsafe fn fetch_here<'s>(
         &mut self,
         state: &'s CursorState<D, F>,
         entity: Entity,

@@ -13,9 +13,11 @@ use crate::{
 };
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{
+    archetype::Archetype,
     change_detection::Tick,
     entity::Entity,
     query::{FilteredAccessSet, QueryFilter, ReadOnlyQueryData, WorldQuery},
+    storage::{Table, TableRow},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
 use bevy_platform::sync::Arc;
@@ -40,6 +42,8 @@ pub struct ClimbFetch<'w, R: TraversableRelation, D: ReadOnlyQueryData, F: Query
     above: CursorFetch<'w, D, F>,
     memo: ClimbMemo<'w>,
     kept: Option<Arc<CachedIndex>>,
+    /// Whether `own` can be read of the entities of the table at hand, if that is decided by the table.
+    table_has_own: Option<bool>,
 }
 
 impl<R: TraversableRelation, D: ReadOnlyQueryData, F: QueryFilter> ClimbFetch<'_, R, D, F> {
@@ -64,6 +68,8 @@ impl<R: TraversableRelation, D: ReadOnlyQueryData, F: QueryFilter> Clone for Cli
 pub(super) struct ClimbMemo<'w> {
     notes: HolderNotes,
     pub(super) holders: Vec<(Entity, RowHint)>,
+    /// A target with the holder that is found from there, as of the last entity: neighbours often have the same target.
+    last: Option<(Entity, (Entity, RowHint))>,
     /// How many searches have done without notes.
     alone: u32,
     /// How many searches in a row have seen no others' way.
@@ -294,23 +300,42 @@ where
         state: &'s ClimbState<D, F>,
         fetch: &mut ClimbFetch<'w, R, D, F>,
         entity: Entity,
+        row: TableRow,
+    ) -> Option<D::Item<'w, 's>> {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let own = if MIN == 0 { Self::fetch_own(state, fetch, entity, row) } else { None };
+            if own.is_some() { own } else { Self::fetch_above(state, fetch, entity) }
+        }
+    }
+
+    /// What is found above the entity, whatever it has itself.
+    ///
+    /// # Safety
+    /// As for [`fetch`](Self::fetch).
+    #[inline(always)]
+    pub(super) unsafe fn fetch_above<'w, 's>(
+        state: &'s ClimbState<D, F>,
+        fetch: &mut ClimbFetch<'w, R, D, F>,
+        entity: Entity,
     ) -> Option<D::Item<'w, 's>> {
         let cursor = &state.cursor;
-        if MIN == 0 {
-            // SAFETY: the state belongs to the fetch, and items that only read do not conflict; so below.
-            let own = unsafe { fetch.own.get(cursor, entity) };
-            if own.is_some() {
-                return own;
-            }
-        }
+        let mut target = None;
         let known = match &fetch.kept {
             Some(kept) => Some(kept.above(entity)?),
             None if Self::LIMITED => None,
             None => {
-                let target = match fetch.pairs.upward {
+                target = match fetch.pairs.upward {
                     Some(upward) => Some(upward.target(entity)?),
                     None => fetch.pairs.index?.only_target(entity),
                 };
+                if let Some((last, (holder, place))) = fetch.memo.last
+                    && target == Some(last)
+                {
+                    // SAFETY: the state belongs to the fetch, and items that only read do not conflict; so below. This
+                    // fetch has found the holder there; while it lives the world is borrowed, so that nothing moves.
+                    return unsafe { fetch.above.get_found(cursor, holder, place) };
+                }
                 target.and_then(|target| fetch.memo.noted(target))
             }
         };
@@ -319,15 +344,17 @@ where
             let mut now = *place;
             // SAFETY: as above.
             if let Some(item) = unsafe { fetch.above.get_at(cursor, *holder, &mut now) } {
-                if let Some(kept) = &fetch.kept {
-                    kept.note_place(*place, now);
+                match (&fetch.kept, target) {
+                    (Some(kept), _) => kept.note_place(*place, now),
+                    (None, Some(target)) => fetch.memo.last = Some((target, (*holder, now))),
+                    (None, None) => {}
                 }
                 return Some(item);
             }
             // It is kept, and being changed just now.
         }
         // SAFETY: as the caller promises.
-        unsafe { Self::search(state, fetch, entity) }
+        unsafe { Self::search(state, fetch, entity, target) }
     }
 
     /// What the entity itself has, whatever lies above it.
@@ -339,9 +366,15 @@ where
         state: &'s ClimbState<D, F>,
         fetch: &mut ClimbFetch<'w, R, D, F>,
         entity: Entity,
+        row: TableRow,
     ) -> Option<D::Item<'w, 's>> {
-        // SAFETY: the state belongs to the fetch, and items that only read do not conflict.
-        unsafe { fetch.own.get(&state.cursor, entity) }
+        // SAFETY: the state belongs to the fetch, and items that only read do not conflict. `own` was set to the table at
+        // hand, which matches, and the entity is in this row of it, as the caller promises.
+        match fetch.table_has_own {
+            Some(true) => unsafe { fetch.own.fetch_here(&state.cursor, entity, row) },
+            Some(false) => None,
+            None => unsafe { fetch.own.get(&state.cursor, entity) },
+        }
     }
 
     /// # Safety
@@ -351,6 +384,7 @@ where
         state: &'s ClimbState<D, F>,
         fetch: &mut ClimbFetch<'w, R, D, F>,
         entity: Entity,
+        target: Option<Entity>,
     ) -> Option<D::Item<'w, 's>> {
         let ClimbFetch { pairs, above, memo, .. } = fetch;
         let index = pairs.index?;
@@ -363,6 +397,7 @@ where
         } else {
             memo.nearest(index, entity, &mut holds)?
         };
+        memo.last = target.map(|target| (target, (holder, place)));
         // SAFETY: as above. It was found there by this search or an earlier one of this fetch, while which lives the world
         // is borrowed, so that nothing moves.
         unsafe { above.get_found(&state.cursor, holder, place) }
@@ -382,11 +417,32 @@ where
     type Fetch<'w> = ClimbFetch<'w, R, D, F>;
     type State = ClimbState<D, F>;
 
-    any_entity!();
+    any_entity!(but set_table, set_archetype);
+
+    #[inline]
+    unsafe fn set_archetype<'w>(
+        fetch: &mut Self::Fetch<'w>,
+        state: &Self::State,
+        archetype: &'w Archetype,
+        _: &'w Table,
+    ) {
+        if MIN == 0 {
+            // SAFETY: the state belongs to the fetch.
+            fetch.table_has_own = unsafe { fetch.own.enter_table(&state.cursor, archetype.table_id()) };
+        }
+    }
+
+    #[inline]
+    unsafe fn set_table<'w>(fetch: &mut Self::Fetch<'w>, state: &Self::State, table: &'w Table) {
+        if MIN == 0 {
+            // SAFETY: the state belongs to the fetch.
+            fetch.table_has_own = unsafe { fetch.own.enter_table_of(&state.cursor, table) };
+        }
+    }
 
     fn shrink_fetch<'long: 'short, 'short>(fetch: Self::Fetch<'long>) -> Self::Fetch<'short> {
-        let ClimbFetch { pairs, own, above, memo, kept } = fetch;
-        ClimbFetch { pairs, own: own.shrink(), above: above.shrink(), memo, kept }
+        let ClimbFetch { pairs, own, above, memo, kept, table_has_own } = fetch;
+        ClimbFetch { pairs, own: own.shrink(), above: above.shrink(), memo, kept, table_has_own }
     }
 
     #[inline]
@@ -409,7 +465,8 @@ where
         // SAFETY: the state belongs to the fetch, and items that only read do not conflict.
         let holds = |entity| unsafe { above.find(&state.cursor, entity) };
         let kept = state.kept.as_ref().zip(pairs.index).and_then(|(kept, index)| kept.current(index, holds));
-        ClimbFetch { pairs, own: above.clone(), above, memo: ClimbMemo::default(), kept }
+        let (own, memo) = (above.clone(), ClimbMemo::default());
+        ClimbFetch { pairs, own, above, memo, kept, table_has_own: None }
     }
 
     fn init_nested_access(

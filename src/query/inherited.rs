@@ -10,11 +10,12 @@ use crate::{
     relation::{IsA, OnInstantiate, Relation},
 };
 use bevy_ecs::{
+    archetype::Archetype,
     change_detection::{Ref, Tick},
     component::Component,
     entity::Entity,
     query::{FilteredAccessSet, ReadOnlyQueryData, ReleaseStateQueryData, WorldQuery},
-    storage::TableRow,
+    storage::{Table, TableRow},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
 use core::{any::TypeId, marker::PhantomData};
@@ -122,7 +123,24 @@ unsafe impl<D: InheritedData> WorldQuery for ReadBases<D> {
     type Fetch<'w> = (<Bases<D> as WorldQuery>::Fetch<'w>, bool);
     type State = <Bases<D> as WorldQuery>::State;
 
-    any_entity!();
+    any_entity!(but set_table, set_archetype);
+
+    #[inline]
+    unsafe fn set_archetype<'w>(
+        (bases, _): &mut Self::Fetch<'w>,
+        state: &Self::State,
+        archetype: &'w Archetype,
+        table: &'w Table,
+    ) {
+        // SAFETY: passed on.
+        unsafe { Bases::<D>::set_archetype(bases, state, archetype, table) }
+    }
+
+    #[inline]
+    unsafe fn set_table<'w>((bases, _): &mut Self::Fetch<'w>, state: &Self::State, table: &'w Table) {
+        // SAFETY: passed on.
+        unsafe { Bases::<D>::set_table(bases, state, table) }
+    }
 
     fn shrink_fetch<'long: 'short, 'short>((bases, is_shared): Self::Fetch<'long>) -> Self::Fetch<'short> {
         (Bases::<D>::shrink_fetch(bases), is_shared)
@@ -166,14 +184,14 @@ unsafe fn inherited<'w, 's, D: InheritedData>(
     state: &'s <ReadBases<D> as WorldQuery>::State,
     fetch: &mut <ReadBases<D> as WorldQuery>::Fetch<'w>,
     entity: Entity,
-    _: TableRow,
+    row: TableRow,
 ) -> Option<D::Item<'w, 's>> {
     // SAFETY: as the caller promises.
     unsafe {
         if fetch.1 {
-            Bases::<D>::fetch(state, &mut fetch.0, entity)
+            Bases::<D>::fetch(state, &mut fetch.0, entity, row)
         } else {
-            Bases::<D>::fetch_own(state, &mut fetch.0, entity)
+            Bases::<D>::fetch_own(state, &mut fetch.0, entity, row)
         }
     }
 }

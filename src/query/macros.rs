@@ -72,7 +72,7 @@ pub(super) fn require_traversable<R: Relation>(world: &mut World, term: &'static
 /// entity at hand, and has no state that could be taken from a world that is not to be changed.
 macro_rules! any_entity {
     () => {
-        const IS_DENSE: bool = true;
+        any_entity!(but set_table, set_archetype);
 
         #[inline]
         unsafe fn set_archetype<'w>(
@@ -85,6 +85,9 @@ macro_rules! any_entity {
 
         #[inline]
         unsafe fn set_table<'w>(_: &mut Self::Fetch<'w>, _: &Self::State, _: &'w bevy_ecs::storage::Table) {}
+    };
+    (but set_table, set_archetype) => {
+        const IS_DENSE: bool = true;
 
         fn update_component_access(_: &Self::State, _: &mut bevy_ecs::query::FilteredAccess) {}
 

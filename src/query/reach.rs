@@ -165,7 +165,7 @@ unsafe fn any_above<R: TraversableRelation, F: QueryFilter>(
     entity: Entity,
 ) -> bool {
     // SAFETY: as the caller promises.
-    unsafe { Above::<R, F>::fetch(state, fetch, entity) }.is_some()
+    unsafe { Above::<R, F>::fetch_above(state, fetch, entity) }.is_some()
 }
 
 /// # Safety

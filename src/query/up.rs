@@ -128,14 +128,14 @@ unsafe fn climb<'w, 's, R, D, const MIN: u32, const MAX: u32, const CACHED: bool
     state: &'s ClimbState<D>,
     fetch: &mut ClimbFetch<'w, R, D>,
     entity: Entity,
-    _: TableRow,
+    row: TableRow,
 ) -> Option<D::Item<'w, 's>>
 where
     R: TraversableRelation,
     D: ReadOnlyQueryData,
 {
     // SAFETY: as the caller promises.
-    unsafe { Climb::<R, D, MIN, MAX, CACHED>::fetch(state, fetch, entity) }
+    unsafe { Climb::<R, D, MIN, MAX, CACHED>::fetch(state, fetch, entity, row) }
 }
 
 query_data!(

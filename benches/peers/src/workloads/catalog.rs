@@ -184,6 +184,8 @@ pub const CATALOG: &[Entry] = &[
         "make all pairs what they were, when a hundredth of the entities has other ones, per pair",
     )
     .headline(),
+    Entry::new("snapshots", "snapshot_load", "give all pairs back to entities that have none, per pair")
+        .headline(),
     Entry::new(
         "mirror",
         "mirrored",

@@ -112,6 +112,7 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
         snapshot::take,
         snapshot::again,
         snapshot::apply,
+        snapshot::load,
         |size| mirror::insert(size, 0),
         |size| mirror::insert(size, 1),
     ];

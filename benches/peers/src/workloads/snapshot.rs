@@ -7,15 +7,24 @@ use crate::{
     random::Random,
     side::Link,
 };
-use bevy_ecs::{component::Component, entity::Entity, query::QueryState, world::World};
+use bevy_ecs::{
+    component::Component,
+    entity::{Entity, EntityHashMap},
+    query::QueryState,
+    reflect::{AppTypeRegistry, ReflectComponent},
+    world::World,
+};
+use bevy_reflect::Reflect;
 use bevy_relations::{
     prelude::*,
     snapshot::{PairFilter, PairSnapshot},
 };
+use bevy_world_serialization::{DynamicWorld, DynamicWorldBuilder};
 
 /// The targets of an entity, by hand.
-#[derive(Component, Clone)]
-struct Targets([Entity; PAIRS]);
+#[derive(Component, Clone, Reflect)]
+#[reflect(Component)]
+struct Targets(#[entities] [Entity; PAIRS]);
 
 /// Pairs per entity.
 const PAIRS: usize = 2;
@@ -35,10 +44,15 @@ pub(super) fn take(size: usize) -> Workload {
                 (PAIRS * taken.len()) as u64
             }
         }),
+        Contestant::new("bevy", move || {
+            let bevy = Bevy::new(size);
+            move |watch: &mut Stopwatch| (PAIRS * watch.time(|| bevy.take()).entities.len()) as u64
+        }),
         Contestant::new("ours", move || {
             let (mut world, ..) = ours(size);
             move |watch: &mut Stopwatch| watch.time(|| snapshot(&mut world)).len() as u64
-        }),
+        })
+        .goal("bevy", 1.0 / 1.5),
     ];
     Workload { id: "snapshot_take", size, elements: PAIRS * size, contestants }
 }
@@ -101,8 +115,7 @@ pub(super) fn apply(size: usize) -> Workload {
                         }
                     }
                 });
-                let now = |&source: &Entity| world.get::<Targets>(source).map_or([].as_slice(), |now| &now.0);
-                sum(sources.iter().map(|source| now(source).iter().map(|target| number(&targets, *target))))
+                sum_of_components(&world, &sources, &targets)
             }
         }),
         Contestant::new("ours", move || {
@@ -115,10 +128,7 @@ pub(super) fn apply(size: usize) -> Workload {
                     world.insert_pair(source, Likes, targets[change.new]).expect("both are alive");
                 }
                 watch.time(|| taken.apply(&mut world)).expect("all are alive");
-                let pairs = world.pairs::<Likes>();
-                let sum = sum(sources
-                    .iter()
-                    .map(|&source| pairs.targets(source).map(|target| number(&targets, target))));
+                let sum = sum_of_pairs(&world, &sources, &targets);
                 world.maintain_pairs();
                 world.clear_trackers();
                 sum
@@ -126,6 +136,76 @@ pub(super) fn apply(size: usize) -> Workload {
         }),
     ];
     Workload { id: "snapshot_apply", size, elements: PAIRS * size, contestants }
+}
+
+/// When the entities have no pairs.
+pub(super) fn load(size: usize) -> Workload {
+    let contestants = vec![
+        Contestant::new("flecs", move || {
+            let mut flecs = Flecs::new(size);
+            let taken = flecs.take();
+            move |watch: &mut Stopwatch| {
+                for &(source, pair) in &taken {
+                    flecs.world.remove(source, pair);
+                }
+                watch.time(|| flecs.apply(&taken));
+                flecs.sum()
+            }
+        }),
+        Contestant::new("by hand", move || {
+            let (mut world, [sources, targets], mut query) = by_hand(size);
+            let taken = copy(&mut world, &mut query);
+            move |watch: &mut Stopwatch| {
+                for &source in &sources {
+                    world.entity_mut(source).remove::<Targets>();
+                }
+                watch.time(|| {
+                    for (source, before) in &taken {
+                        world.entity_mut(*source).insert(before.clone());
+                    }
+                });
+                sum_of_components(&world, &sources, &targets)
+            }
+        }),
+        Contestant::new("bevy", move || {
+            let mut bevy = Bevy::new(size);
+            let taken = bevy.take();
+            move |watch: &mut Stopwatch| {
+                for &source in &bevy.sources {
+                    bevy.world.entity_mut(source).remove::<Targets>();
+                }
+                let (world, map) = (&mut bevy.world, &mut bevy.map);
+                watch.time(|| taken.write_to_world(world, map)).expect("the type is registered");
+                sum_of_components(&bevy.world, &bevy.sources, &bevy.targets)
+            }
+        }),
+        Contestant::new("ours", move || {
+            let (mut world, [sources, targets]) = ours(size);
+            let taken = snapshot(&mut world);
+            move |watch: &mut Stopwatch| {
+                for &source in &sources {
+                    world.remove_pairs::<Likes>(source);
+                }
+                watch.time(|| taken.apply(&mut world)).expect("all are alive");
+                let sum = sum_of_pairs(&world, &sources, &targets);
+                world.maintain_pairs();
+                world.clear_trackers();
+                sum
+            }
+        })
+        .goal("bevy", 1.0 / 1.5),
+    ];
+    Workload { id: "snapshot_load", size, elements: PAIRS * size, contestants }
+}
+
+fn sum_of_components(world: &World, sources: &[Entity], targets: &[Entity]) -> u64 {
+    let now = |&source: &Entity| world.get::<Targets>(source).map_or([].as_slice(), |now| &now.0);
+    sum(sources.iter().map(|source| now(source).iter().map(|target| number(targets, *target))))
+}
+
+fn sum_of_pairs(world: &World, sources: &[Entity], targets: &[Entity]) -> u64 {
+    let pairs = world.pairs::<Likes>();
+    sum(sources.iter().map(|&source| pairs.targets(source).map(|target| number(targets, target))))
 }
 
 /// An entity gets another target in place of its first.
@@ -201,6 +281,32 @@ fn by_hand(size: usize) -> (World, [Vec<Entity>; 2], All) {
 
 fn copy(world: &mut World, query: &mut All) -> Vec<(Entity, Targets)> {
     query.iter(world).map(|(entity, targets)| (entity, targets.clone())).collect()
+}
+
+/// Bevy's own copies, of one component for each entity.
+struct Bevy {
+    world: World,
+    types: AppTypeRegistry,
+    sources: Vec<Entity>,
+    targets: Vec<Entity>,
+    /// Every entity is to be itself again.
+    map: EntityHashMap<Entity>,
+}
+
+impl Bevy {
+    fn new(size: usize) -> Self {
+        let (mut world, [sources, targets], _) = by_hand(size);
+        let types = world.get_resource_or_init::<AppTypeRegistry>().clone();
+        types.write().register::<Targets>();
+        let map = sources.iter().chain(&targets).map(|&entity| (entity, entity)).collect();
+        Self { world, types, sources, targets, map }
+    }
+
+    fn take(&self) -> DynamicWorld {
+        let types = self.types.read();
+        let builder = DynamicWorldBuilder::from_world(&self.world, &types);
+        builder.extract_entities(self.sources.iter().copied()).build()
+    }
 }
 
 /// Flecs has no snapshots of pairs: what an application would write.
