@@ -189,6 +189,13 @@ impl Participants {
         ready
     }
 
+    /// Whether [`join_if_ready`](Self::join_if_ready) notes the entity.
+    #[inline]
+    pub(crate) fn is_ready(&self, entity: Entity) -> bool {
+        let record = self.records.get(entity.index_u32());
+        record.head & !PLAIN == generation(entity) << 32 | LIVE | MARKED
+    }
+
     /// Notes that an entity takes part in a relation that has no bit.
     #[inline(never)]
     fn join_beyond(&mut self, entity: Entity, relation: RelationId) {

@@ -137,6 +137,7 @@ mod scopes;
 mod search;
 mod smoke;
 mod snapshots;
+mod snapshots_missing;
 mod snapshots_model;
 #[cfg(feature = "serialize")]
 mod snapshots_refused;

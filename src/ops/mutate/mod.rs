@@ -9,6 +9,7 @@ pub(in crate::ops) mod error;
 pub(in crate::ops) mod event;
 pub(in crate::ops) mod insert;
 pub(in crate::ops) mod keyed;
+mod missing;
 pub(in crate::ops) mod operation;
 pub(in crate::ops) mod order;
 pub(in crate::ops) mod plan;

@@ -4,6 +4,7 @@ use super::{
     change::{Request, carry_out},
     ends::EndCheck,
     error::{AttemptedPair, InsertPairError, PairRole},
+    missing::insert_missing,
     plan::{InsertPlan, PairOrder, ValueSource, ValueType, attempted, plan_whole, validated},
     remove::with_mirrors,
     whole::check_whole,
@@ -172,6 +173,14 @@ impl<'a> Restoration<'a> {
             })
         });
         let Some(any) = any else { return Ok(Restored::default()) };
+        self.check_relations(world, store)?;
+        if self.values.is_empty() && self.orders.is_empty() {
+            let is_wanted = |id| self.wanted.iter().any(|wanted| wanted.relation == id);
+            let others = self.relations.iter().copied().filter(|&id| !is_wanted(id));
+            if let Some(inserted) = insert_missing(world, &self.wanted, others, self.scope.as_ref()) {
+                return Ok(Restored { inserted, ..Restored::default() });
+            }
+        }
         carry_out(world, any, &mut self, EndCheck::Now)?;
         Ok(self.counts.get())
     }

@@ -373,6 +373,12 @@ pub(in crate::ops) struct FastInsertions<'s> {
 }
 
 impl FastInsertions<'_> {
+    /// How many targets a source has.
+    #[inline]
+    pub(in crate::ops) fn target_count(&self, source: Entity) -> usize {
+        self.index.target_count(source)
+    }
+
     /// Inserts a pair if its ends are ready.
     #[inline]
     pub(in crate::ops) fn insert(&mut self, source: Entity, target: Entity) -> FastPath {

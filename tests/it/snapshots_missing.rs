@@ -1,0 +1,145 @@
+//! Pairs that a snapshot gives back without looking at rules one by one, against a world in which observers make it look.
+//!
+//! What may be missing, or different: nothing; some or all pairs of a source; pairs in the middle of its targets; another
+//! target; a new source; an end that is dead; ends that never had a pair; a relation without cycles.
+
+use crate::{
+    common::{Random, fewer, spawn, take_reported_errors},
+    snapshots::{Before, Likes, count_events, take},
+};
+use bevy_ecs::{entity::EntityHashMap, prelude::*};
+use bevy_relations::{
+    prelude::*,
+    snapshot::{PairFilter, PairSnapshot},
+};
+
+#[derive(Relation)]
+#[relation(exclusive)]
+struct Wears;
+
+#[derive(Relation)]
+#[relation(on_last_source = Despawn)]
+struct Uses;
+
+/// A world with its entities, and what becomes of both.
+struct Side {
+    world: World,
+    entities: Vec<Entity>,
+}
+
+impl Side {
+    fn new(observed: bool) -> Self {
+        let mut world = World::new();
+        if observed {
+            count_events(&mut world);
+        }
+        let entities = (0..8).map(|_| world.spawn_empty().id()).collect();
+        Self { world, entities }
+    }
+
+    fn change(&mut self, random: &mut Random) {
+        let Self { world, entities } = self;
+        let [source, target] = [(); 2].map(|()| entities[random.below(entities.len())]);
+        // What is refused is refused on both sides.
+        let _ = match random.below(9) {
+            0..3 => world.insert_pair(source, Likes, target).map(drop),
+            3..5 => world.insert_pair(source, Wears, target).map(drop),
+            5 => world.insert_pair(source, Before, target).map(drop),
+            6 => world.insert_pair(source, Uses, target).map(drop),
+            _ => {
+                self.remove(random);
+                Ok(())
+            }
+        };
+    }
+
+    fn remove(&mut self, random: &mut Random) {
+        let Self { world, entities } = self;
+        let source = entities[random.below(entities.len())];
+        let last = world.pairs::<Likes>().targets(source).last();
+        match (random.below(4), last) {
+            (0, _) => drop(world.remove_pairs::<Likes>(source)),
+            (1, Some(last)) => drop(world.remove_pair::<Likes>(source, last)),
+            (2, _) => drop(world.remove_pairs::<Wears>(source)),
+            _ => drop(world.remove_pairs::<Before>(source)),
+        }
+    }
+
+    /// What is there, by the numbers of entities.
+    fn dump(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        self.dump_one::<Likes>(&mut lines);
+        self.dump_one::<Wears>(&mut lines);
+        self.dump_one::<Before>(&mut lines);
+        self.dump_one::<Uses>(&mut lines);
+        lines
+    }
+
+    fn dump_one<R: Relation>(&self, lines: &mut Vec<String>) {
+        let number = |entity| self.entities.iter().position(|&other| other == entity);
+        let pairs = self.world.pairs::<R>();
+        for (source, &entity) in self.entities.iter().enumerate() {
+            let targets: Vec<_> = pairs.targets(entity).map(number).collect();
+            lines.push(format!("{} {source} {targets:?}", std::any::type_name::<R>()));
+        }
+    }
+}
+
+#[test]
+fn missing_pairs_come_back_as_if_each_was_looked_at() {
+    for seed in 0..fewer(2_000) as u64 {
+        let sides = [false, true].map(|observed| {
+            let mut random = Random(seed + 1);
+            let mut side = Side::new(observed);
+            for _ in 0..random.below(30) {
+                side.change(&mut random);
+            }
+            let snapshot = take(&mut side.world);
+            // Mostly pairs are only missing.
+            let only_removals = random.below(4) > 0;
+            for _ in 0..random.below(12) {
+                if only_removals { side.remove(&mut random) } else { side.change(&mut random) }
+            }
+            if random.below(5) == 0 {
+                let gone = side.entities[random.below(8)];
+                side.world.despawn(gone);
+            }
+            let before = side.dump();
+            let applied = match snapshot.apply(&mut side.world) {
+                Ok(applied) => format!("{applied:?}"),
+                Err(_) => {
+                    assert_eq!(side.dump(), before, "seed {seed}");
+                    "refused".into()
+                }
+            };
+            side.world.check_pairs().unwrap();
+            (applied, side.dump())
+        });
+        assert_eq!(sides[0], sides[1], "seed {seed}");
+    }
+    take_reported_errors();
+}
+
+#[test]
+fn ends_that_never_had_a_pair_get_theirs_and_are_looked_at_again() {
+    let mut world = World::new();
+    let [a, b, c] = spawn(&mut world);
+    world.insert_pair(a, Likes, b).unwrap();
+    world.insert_pair(a, Likes, c).unwrap();
+    let snapshot = PairSnapshot::take(&mut world, PairFilter::all()).unwrap();
+
+    let mut other = World::new();
+    let mut map = EntityHashMap::default();
+    let applied = snapshot.apply_mapped(&mut other, &mut map).unwrap();
+    assert_eq!(applied.inserted, 2);
+    assert!(other.pairs::<Likes>().targets(map[&a]).eq([map[&b], map[&c]]));
+    other.check_pairs().unwrap();
+    // A dead end is refused, and nothing is inserted, nor marked for good.
+    let dead = other.spawn_empty().id();
+    other.despawn(dead);
+    let [d, e] = spawn(&mut other);
+    let mut map = EntityHashMap::from_iter([(a, d), (b, e), (c, dead)]);
+    snapshot.apply_mapped(&mut other, &mut map).unwrap_err();
+    assert!(!other.pairs::<Likes>().has_any(d) && !other.pairs::<Likes>().is_target(e));
+    other.check_pairs().unwrap();
+}
