@@ -3,7 +3,7 @@
 use super::macros::any_entity;
 use crate::{
     fetch::{CursorFetch, CursorState},
-    store::RelationIndex,
+    store::{ExclusiveReader, RelationIndex},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -25,15 +25,17 @@ pub struct EntitiesFetch<'w, D: ReadOnlyQueryData, F: QueryFilter> {
     world: UnsafeWorldCell<'w>,
     /// Nothing if no entity is asked about.
     cursor: Option<CursorFetch<'w, D, F>>,
-    sources: MatchingSources,
+    noted: NotedMatches<'w>,
 }
 
-/// Which sources of a relation have a target that matches, once enough of them were asked about: a bit per index of an entity.
-/// Neither pairs nor what a filter looks at change while there is a fetch.
+/// What was found out about all pairs of a relation, once enough of their ends were asked about: which targets match, if sources have one
+/// each, or which sources have a target that matches. Neither pairs nor what a filter looks at change while there is a fetch.
 #[derive(Default)]
-struct MatchingSources {
-    /// Nothing until then; then there are words for all entities.
+struct NotedMatches<'w> {
+    /// A bit per index of an entity. Nothing until then; then there are words for all entities.
     words: Vec<u64>,
+    /// Tells the target of a source, if the bits are of targets.
+    targets: Option<ExclusiveReader<'w>>,
     asked: usize,
     /// How often to look up one by one. Not known before the first look-up.
     limit: Option<NonZeroUsize>,
@@ -58,7 +60,7 @@ impl<C: Component> EntitiesState<(), Changed<C>> {
 
 impl<D: ReadOnlyQueryData, F: QueryFilter> Clone for EntitiesFetch<'_, D, F> {
     fn clone(&self) -> Self {
-        Self { world: self.world, cursor: self.cursor.clone(), sources: MatchingSources::default() }
+        Self { world: self.world, cursor: self.cursor.clone(), noted: NotedMatches::default() }
     }
 }
 
@@ -68,8 +70,8 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
     where
         'w: 'short,
     {
-        let Self { world, cursor, sources } = self;
-        EntitiesFetch { world, cursor: cursor.map(CursorFetch::shrink), sources }
+        let Self { world, cursor, noted } = self;
+        EntitiesFetch { world, cursor: cursor.map(CursorFetch::shrink), noted }
     }
 
     /// The data of an entity. `None` if it is dead or does not match.
@@ -99,15 +101,24 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
         self.cursor.as_mut().is_some_and(|cursor| unsafe { cursor.get(&state.0, entity) }.is_some())
     }
 
-    /// Whether a source has a target that matches, if that is [known](Self::note_asked) of all.
+    /// Whether a source has a target that matches, if that is [noted](Self::note_asked).
     #[inline(always)]
-    pub(super) fn is_matching_source(&self, source: Entity) -> Option<bool> {
-        let at = source.index_u32() as usize;
-        Some(self.sources.words.get(at / WORD)? >> (at % WORD) & 1 == 1)
+    pub(super) fn noted(&mut self, source: Entity) -> Option<bool> {
+        let NotedMatches { words, targets, .. } = &mut self.noted;
+        let end = match targets {
+            Some(targets) => match targets.target(source) {
+                Some(target) => target,
+                None => return Some(false),
+            },
+            None => source,
+        };
+        let at = end.index_u32() as usize;
+        Some(words.get(at / WORD)? >> (at % WORD) & 1 == 1)
     }
 
-    /// Counts how often sources were asked about, and finds out which of all of them match when that takes about twice as
-    /// long as what was asked by then. `index` must be the same at each call; `compares` says whether it may have sources that are dead.
+    /// Counts how often sources were asked about, and finds out about all of them when that takes about twice as long as what was
+    /// asked by then. Of an exclusive relation it is noted which targets match, of another which sources have a target that
+    /// does. `index` must be the same at each call; `compares` says whether it may have sources that are dead.
     ///
     /// # Safety
     /// As for [`get`](Self::get).
@@ -115,48 +126,56 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
     pub(super) unsafe fn note_asked(
         &mut self,
         state: &EntitiesState<D, F>,
-        index: &RelationIndex,
+        index: &'w RelationIndex,
         compares: impl FnOnce() -> bool,
     ) {
-        self.sources.asked += 1;
-        match self.sources.limit {
+        self.noted.asked += 1;
+        match self.noted.limit {
             None => {
                 let words = self.world.entities().len() as usize / WORD;
-                let limit = MIN_ASKED + index.len() / NOTED_PER_LOOKUP + words / CLEARED_PER_LOOKUP;
-                self.sources.limit = NonZeroUsize::new(limit);
+                let looked_up = match index.is_exclusive() {
+                    true => index.list_count() / 2,
+                    false => index.len() / NOTED_PER_LOOKUP,
+                };
+                self.noted.limit = NonZeroUsize::new(MIN_ASKED + looked_up + words / CLEARED_PER_LOOKUP);
             }
-            Some(limit) if self.sources.asked < limit.get() => {}
+            Some(limit) if self.noted.asked < limit.get() => {}
             // SAFETY: as the caller promises.
-            Some(_) => unsafe { self.find_sources(state, index, compares()) },
+            Some(_) => unsafe { self.note_all(state, index, compares()) },
         }
     }
 
-    /// Finds out which sources have a target that matches.
+    /// Notes which targets match, or sources.
     ///
     /// # Safety
     /// As for [`note_asked`](Self::note_asked).
     #[cold]
     #[inline(never)]
-    unsafe fn find_sources(&mut self, state: &EntitiesState<D, F>, index: &RelationIndex, compares: bool) {
+    unsafe fn note_all(&mut self, state: &EntitiesState<D, F>, index: &'w RelationIndex, compares: bool) {
         let entities = self.world.entities();
-        let mut known = alloc::vec![0_u64; entities.len() as usize / WORD + 1];
-        let mut note = |source: Entity| {
-            let at = source.index_u32() as usize;
-            if let Some(word) = known.get_mut(at / WORD) {
+        let mut words = alloc::vec![0_u64; entities.len() as usize / WORD + 1];
+        let mut note = |entity: Entity| {
+            let at = entity.index_u32() as usize;
+            if let Some(word) = words.get_mut(at / WORD) {
                 *word |= 1 << (at % WORD);
             }
         };
         for (target, list) in index.targets_with_sources() {
             // SAFETY: as the caller promises.
-            if unsafe { self.matches(state, target) } {
-                let sources = index.sources_in(list);
-                match compares {
-                    true => sources.filter(|&source| entities.contains_spawned(source)).for_each(&mut note),
-                    false => sources.for_each(&mut note),
+            if !unsafe { self.matches(state, target) } {
+                continue;
+            }
+            match index.is_exclusive() {
+                true => note(target),
+                false => {
+                    let sources = index.sources_in(list);
+                    let alive = |source: &Entity| !compares || entities.contains_spawned(*source);
+                    sources.filter(alive).for_each(&mut note);
                 }
             }
         }
-        self.sources.words = known;
+        self.noted.words = words;
+        self.noted.targets = index.exclusive_reader(compares);
     }
 }
 
@@ -203,11 +222,11 @@ where
         this_run: Tick,
     ) -> EntitiesFetch<'w, D, F> {
         if OPTIONAL && is_unit::<F>() {
-            return EntitiesFetch { world, cursor: None, sources: MatchingSources::default() };
+            return EntitiesFetch { world, cursor: None, noted: NotedMatches::default() };
         }
         // SAFETY: what is read was declared, and the caller has the right to it.
         let cursor = unsafe { CursorFetch::new(&state.0, world, last_run, this_run) };
-        EntitiesFetch { world, cursor: Some(cursor), sources: MatchingSources::default() }
+        EntitiesFetch { world, cursor: Some(cursor), noted: NotedMatches::default() }
     }
 
     fn init_nested_access(

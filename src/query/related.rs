@@ -91,9 +91,9 @@ type EndReads<R, F> = (ReadPairs<R, false>, ReadEntities<(), F, true>);
 /// # Safety
 /// As for [`QueryFilter::filter_fetch`].
 #[inline(always)]
-unsafe fn is_related<R: Relation, F: QueryFilter + 'static>(
+unsafe fn is_related<'w, R: Relation, F: QueryFilter + 'static>(
     (_, state): &(ReadPairsState, EntitiesState<(), F>),
-    (pairs, ends): &mut (ReadPairsFetch<'_, R>, EntitiesFetch<'_, (), F>),
+    (pairs, ends): &mut (ReadPairsFetch<'w, R>, EntitiesFetch<'w, (), F>),
     entity: Entity,
 ) -> bool {
     if is_unit::<F>() {
@@ -102,22 +102,22 @@ unsafe fn is_related<R: Relation, F: QueryFilter + 'static>(
     if pairs.are_sources() == Some(false) {
         return false;
     }
-    match ends.is_matching_source(entity) {
+    match ends.noted(entity) {
         Some(is_matching) => is_matching,
         // SAFETY: as the caller promises.
         None => unsafe { is_related_so_far(state, pairs, ends, entity) },
     }
 }
 
-/// [`is_related`] until it is known of all sources. Apart, so that the rest is short enough to stay in registers.
+/// [`is_related`] until it is noted of all. Apart, so that the rest is short enough to stay in registers.
 ///
 /// # Safety
 /// As there.
 #[inline(never)]
-unsafe fn is_related_so_far<R: Relation, F: QueryFilter + 'static>(
+unsafe fn is_related_so_far<'w, R: Relation, F: QueryFilter + 'static>(
     state: &EntitiesState<(), F>,
-    pairs: &ReadPairsFetch<'_, R>,
-    ends: &mut EntitiesFetch<'_, (), F>,
+    pairs: &ReadPairsFetch<'w, R>,
+    ends: &mut EntitiesFetch<'w, (), F>,
     entity: Entity,
 ) -> bool {
     let Some(index) = pairs.index else { return false };
