@@ -68,8 +68,6 @@ impl<R: TraversableRelation, D: ReadOnlyQueryData, F: QueryFilter> Clone for Cli
 pub(super) struct ClimbMemo<'w> {
     notes: HolderNotes,
     pub(super) holders: Vec<(Entity, RowHint)>,
-    /// A target with the holder that is found from there, as of the last entity: neighbours often have the same target.
-    last: Option<(Entity, (Entity, RowHint))>,
     /// How many searches have done without notes.
     alone: u32,
     /// How many searches in a row have seen no others' way.
@@ -320,22 +318,14 @@ where
         entity: Entity,
     ) -> Option<D::Item<'w, 's>> {
         let cursor = &state.cursor;
-        let mut target = None;
         let known = match &fetch.kept {
             Some(kept) => Some(kept.above(entity)?),
             None if Self::LIMITED => None,
             None => {
-                target = match fetch.pairs.upward {
+                let target = match fetch.pairs.upward {
                     Some(upward) => Some(upward.target(entity)?),
                     None => fetch.pairs.index?.only_target(entity),
                 };
-                if let Some((last, (holder, place))) = fetch.memo.last
-                    && target == Some(last)
-                {
-                    // SAFETY: the state belongs to the fetch, and items that only read do not conflict; so below. This
-                    // fetch has found the holder there; while it lives the world is borrowed, so that nothing moves.
-                    return unsafe { fetch.above.get_found(cursor, holder, place) };
-                }
                 target.and_then(|target| fetch.memo.noted(target))
             }
         };
@@ -344,17 +334,15 @@ where
             let mut now = *place;
             // SAFETY: as above.
             if let Some(item) = unsafe { fetch.above.get_at(cursor, *holder, &mut now) } {
-                match (&fetch.kept, target) {
-                    (Some(kept), _) => kept.note_place(*place, now),
-                    (None, Some(target)) => fetch.memo.last = Some((target, (*holder, now))),
-                    (None, None) => {}
+                if let Some(kept) = &fetch.kept {
+                    kept.note_place(*place, now);
                 }
                 return Some(item);
             }
             // It is kept, and being changed just now.
         }
         // SAFETY: as the caller promises.
-        unsafe { Self::search(state, fetch, entity, target) }
+        unsafe { Self::search(state, fetch, entity) }
     }
 
     /// What the entity itself has, whatever lies above it.
@@ -384,7 +372,6 @@ where
         state: &'s ClimbState<D, F>,
         fetch: &mut ClimbFetch<'w, R, D, F>,
         entity: Entity,
-        target: Option<Entity>,
     ) -> Option<D::Item<'w, 's>> {
         let ClimbFetch { pairs, above, memo, .. } = fetch;
         let index = pairs.index?;
@@ -397,7 +384,6 @@ where
         } else {
             memo.nearest(index, entity, &mut holds)?
         };
-        memo.last = target.map(|target| (target, (holder, place)));
         // SAFETY: as above. It was found there by this search or an earlier one of this fetch, while which lives the world
         // is borrowed, so that nothing moves.
         unsafe { above.get_found(&state.cursor, holder, place) }

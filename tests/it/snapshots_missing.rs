@@ -1,11 +1,12 @@
 //! Pairs that a snapshot gives back without looking at rules one by one, against a world in which observers make it look.
 //!
 //! What may be missing, or different: nothing; some or all pairs of a source; pairs in the middle of its targets; another
-//! target; a new source; an end that is dead; ends that never had a pair; a relation without cycles.
+//! target; a new source; an end that is dead; ends that never had a pair; a relation without cycles. Beside it, pairs with
+//! values, parents with the order of their children, and ordered sources, which may be as they were or not.
 
 use crate::{
     common::{Random, fewer, spawn, take_reported_errors},
-    snapshots::{Before, Likes, count_events, take},
+    snapshots::{Before, Eats, Follows, Likes, count_events, take},
 };
 use bevy_ecs::{entity::EntityHashMap, prelude::*};
 use bevy_relations::{
@@ -41,11 +42,14 @@ impl Side {
         let Self { world, entities } = self;
         let [source, target] = [(); 2].map(|()| entities[random.below(entities.len())]);
         // What is refused is refused on both sides.
-        let _ = match random.below(9) {
+        let _ = match random.below(12) {
             0..3 => world.insert_pair(source, Likes, target).map(drop),
             3..5 => world.insert_pair(source, Wears, target).map(drop),
             5 => world.insert_pair(source, Before, target).map(drop),
             6 => world.insert_pair(source, Uses, target).map(drop),
+            7 => world.insert_pair(source, Eats(random.below(2) as u32), target).map(drop),
+            8 => world.insert_pair(source, ChildOf(target), target).map(drop),
+            9 => world.insert_pair(source, Follows, target).map(drop),
             _ => {
                 self.remove(random);
                 Ok(())
@@ -57,30 +61,48 @@ impl Side {
         let Self { world, entities } = self;
         let source = entities[random.below(entities.len())];
         let last = world.pairs::<Likes>().targets(source).last();
-        match (random.below(4), last) {
-            (0, _) => drop(world.remove_pairs::<Likes>(source)),
-            (1, Some(last)) => drop(world.remove_pair::<Likes>(source, last)),
-            (2, _) => drop(world.remove_pairs::<Wears>(source)),
-            _ => drop(world.remove_pairs::<Before>(source)),
+        match (random.below(16), last) {
+            (0..5, _) => drop(world.remove_pairs::<Likes>(source)),
+            (5..9, Some(last)) => drop(world.remove_pair::<Likes>(source, last)),
+            (9..13, _) => drop(world.remove_pairs::<Wears>(source)),
+            (13, _) => drop(world.remove_pairs::<Before>(source)),
+            (14, _) => {
+                if let Some(mut children) = world.get_mut::<Children>(source) {
+                    children.sort_by(|a, b| b.cmp(a));
+                }
+            }
+            _ => drop(world.remove_pairs::<Follows>(source)),
         }
     }
 
     /// What is there, by the numbers of entities.
     fn dump(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        self.dump_one::<Likes>(&mut lines);
-        self.dump_one::<Wears>(&mut lines);
-        self.dump_one::<Before>(&mut lines);
-        self.dump_one::<Uses>(&mut lines);
+        self.dump_one::<Likes>(false, &mut lines);
+        self.dump_one::<Wears>(false, &mut lines);
+        self.dump_one::<Before>(false, &mut lines);
+        self.dump_one::<Uses>(false, &mut lines);
+        self.dump_one::<Eats>(false, &mut lines);
+        self.dump_one::<ChildOf>(true, &mut lines);
+        self.dump_one::<Follows>(true, &mut lines);
+        for &source in &self.entities {
+            for target in self.world.pairs::<Eats>().targets(source) {
+                lines.push(format!("{:?}", self.world.pair_value::<Eats>(source, target)));
+            }
+        }
         lines
     }
 
-    fn dump_one<R: Relation>(&self, lines: &mut Vec<String>) {
+    fn dump_one<R: Relation>(&self, ordered: bool, lines: &mut Vec<String>) {
         let number = |entity| self.entities.iter().position(|&other| other == entity);
         let pairs = self.world.pairs::<R>();
-        for (source, &entity) in self.entities.iter().enumerate() {
+        for (at, &entity) in self.entities.iter().enumerate() {
             let targets: Vec<_> = pairs.targets(entity).map(number).collect();
-            lines.push(format!("{} {source} {targets:?}", std::any::type_name::<R>()));
+            let mut sources: Vec<_> = pairs.sources(entity).map(number).collect();
+            if !ordered {
+                sources.sort_unstable();
+            }
+            lines.push(format!("{} {at} {targets:?} {sources:?}", std::any::type_name::<R>()));
         }
     }
 }

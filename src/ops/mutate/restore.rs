@@ -4,7 +4,6 @@ use super::{
     change::{Request, carry_out},
     ends::EndCheck,
     error::{AttemptedPair, InsertPairError, PairRole},
-    missing::insert_missing,
     plan::{InsertPlan, PairOrder, ValueSource, ValueType, attempted, plan_whole, validated},
     remove::with_mirrors,
     whole::check_whole,
@@ -66,16 +65,16 @@ impl WantedValue<'_> {
 
 /// The pairs that relations are to have.
 pub(crate) struct Restoration<'a> {
-    relations: Vec<RelationId>,
+    pub(super) relations: Vec<RelationId>,
     /// Entity and type of each, which tell whether its number was given to another.
     identities: Vec<(Entity, Option<TypeId>)>,
     /// The sources whose pairs these are; `None` for all.
-    scope: Option<EntityHashSet>,
-    wanted: Vec<WantedPairs<'a>>,
+    pub(super) scope: Option<EntityHashSet>,
+    pub(super) wanted: Vec<WantedPairs<'a>>,
     /// Values that are not in parallel with their pairs.
     values: HashMap<StoredPair, WantedValue<'a>>,
     /// The orders of sources.
-    orders: Vec<PairOrder>,
+    pub(super) orders: Vec<PairOrder>,
     /// Values whose rows have older ticks are as they were.
     unchanged_since: Option<Tick>,
     counts: Cell<Restored>,
@@ -105,7 +104,7 @@ impl WantedPairs<'_> {
 
 /// What a restoration differs in from the pairs that are there.
 #[derive(Default)]
-struct Difference {
+pub(super) struct Difference {
     new: Vec<(StoredPair, Option<ValueType>)>,
     dropped: Vec<StoredPair>,
     components: Vec<(Adopted, StoredPair)>,
@@ -174,12 +173,8 @@ impl<'a> Restoration<'a> {
         });
         let Some(any) = any else { return Ok(Restored::default()) };
         self.check_relations(world, store)?;
-        if self.values.is_empty() && self.orders.is_empty() {
-            let is_wanted = |id| self.wanted.iter().any(|wanted| wanted.relation == id);
-            let others = self.relations.iter().copied().filter(|&id| !is_wanted(id));
-            if let Some(inserted) = insert_missing(world, &self.wanted, others, self.scope.as_ref()) {
-                return Ok(Restored { inserted, ..Restored::default() });
-            }
+        if let Some(inserted) = self.insert_missing(world) {
+            return Ok(Restored { inserted, ..Restored::default() });
         }
         carry_out(world, any, &mut self, EndCheck::Now)?;
         Ok(self.counts.get())
@@ -291,7 +286,7 @@ impl<'a> Restoration<'a> {
 
     /// What the pairs of the relation `wanted[number]` differ in, for sources that are to have some. Returns how many pairs
     /// these sources have.
-    fn compare_all(
+    pub(super) fn compare_all(
         &self,
         world: &World,
         store: &PairStore,
@@ -411,6 +406,11 @@ impl<'a> Restoration<'a> {
 }
 
 impl Difference {
+    pub(super) fn is_empty(&self) -> bool {
+        let Self { new, dropped, components, orders } = self;
+        new.is_empty() && dropped.is_empty() && components.is_empty() && orders.is_empty()
+    }
+
     fn remove(&mut self, store: &PairStore, pair: StoredPair) {
         match store.registry().entry(pair.relation).adopted {
             Some(adopted) => self.components.push((adopted, pair)),
