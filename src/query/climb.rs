@@ -358,10 +358,12 @@ where
     ) -> Option<D::Item<'w, 's>> {
         // SAFETY: the state belongs to the fetch, and items that only read do not conflict. `own` was set to the table at
         // hand, which matches, and the entity is in this row of it, as the caller promises.
-        match fetch.table_has_own {
-            Some(true) => unsafe { fetch.own.fetch_here(&state.cursor, entity, row) },
-            Some(false) => None,
-            None => unsafe { fetch.own.get(&state.cursor, entity) },
+        unsafe {
+            match fetch.table_has_own {
+                Some(true) => fetch.own.fetch_here(&state.cursor, entity, row),
+                Some(false) => None,
+                None => fetch.own.get(&state.cursor, entity),
+            }
         }
     }
 
