@@ -102,10 +102,17 @@ pub(super) fn children(
     let Some(parent) = parent else {
         let scan = Scan::new(world, limits, params.offset, limit);
         let name = world.components().component_id::<Name>();
+        // Where a component keeps the pair, all entities that have it are below another.
+        let store = fetch::store(world);
+        let entry =
+            store.and_then(|store| Some(store.registry().entry(store.registry().of_entity(relation)?)));
+        let keeps_pair = entry.and_then(|entry| entry.adopted).map(|adopted| adopted.component);
         let page = scan.run(
             &mut writer,
             Some(relation),
-            |archetype| params.named.is_none_or(|named| named == has(archetype, name)),
+            |archetype| {
+                !has(archetype, keeps_pair) && params.named.is_none_or(|named| named == has(archetype, name))
+            },
             |entity| world.pairs_by_id(relation).target_count(entity) == 0,
         )?;
         return Ok(ChildrenPage::Top(page));
