@@ -160,7 +160,7 @@ fn write_number(panel: &mut Panel<'_>, text: &str) {
     panel.run();
     panel.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::A);
     panel.run();
-    let focused = panel.get_by(|node| node.is_focused());
+    let focused = panel.get_by(egui_kittest::kittest::AccessKitNode::is_focused);
     focused.type_text(text);
     panel.run();
     panel.key_press(egui::Key::Enter);
