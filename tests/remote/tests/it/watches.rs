@@ -151,6 +151,12 @@ fn entities_of_the_expression_may_despawn() {
 #[test]
 fn a_request_that_is_refused_gets_one_error_and_ends() {
     let mut app = eager();
+    // The first live expression of a world brings resources, which are entities in Bevy.
+    let first = Client::watch(&mut app, json!({ "expr": "Ship" }));
+    app.update();
+    drop(first);
+    app.update();
+    app.update();
     for (params, code) in [
         (json!({}), bevy_codes::INVALID_PARAMS),
         (json!([]), bevy_codes::INVALID_PARAMS),
