@@ -79,7 +79,7 @@ fn measure(page: &Page, what: &str) {
 }
 
 #[test]
-#[ignore = "it measures for a minute"]
+#[ignore = "it measures for a minute and checks nothing; in the list of a release"]
 fn the_price_of_an_open_page() {
     let Some(mut page) = Page::open(regions) else { return };
     page.call("Page.navigate", json!({ "url": "about:blank" }));

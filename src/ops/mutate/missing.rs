@@ -48,8 +48,10 @@ impl<'v> Restoration<'v> {
             for of_source in wanted.pairs.chunk_by(|a, b| a.0 == b.0) {
                 let there = fast.target_count(of_source[0].0);
                 for &(source, target) in &of_source[there..] {
-                    let done = fast.insert(source, target);
-                    debug_assert!(done == FastPath::Done, "both ends are ready");
+                    if fast.insert(source, target) != FastPath::Done {
+                        // Both ends are ready, so this cannot be; if it were, the rules would see to the rest.
+                        return None;
+                    }
                 }
                 inserted += of_source.len() - there;
             }
@@ -61,6 +63,8 @@ impl<'v> Restoration<'v> {
     fn find_missing(&self, world: &mut World) -> Option<Missing<'_, 'v>> {
         let mut missing = Missing::default();
         let store = fetch::store(world)?;
+        // By the time of a second look, their numbers may be those of others.
+        self.check_relations(world, store).ok()?;
         let is_plain = |wanted: &WantedPairs<'_>| {
             wanted.values.is_empty() && store.relation(wanted.relation).allows(FastPathFlags::INSERT)
         };

@@ -172,7 +172,6 @@ impl<'a> Restoration<'a> {
             })
         });
         let Some(any) = any else { return Ok(Restored::default()) };
-        self.check_relations(world, store)?;
         if let Some(inserted) = self.insert_missing(world) {
             return Ok(Restored { inserted, ..Restored::default() });
         }
@@ -187,7 +186,7 @@ impl<'a> Restoration<'a> {
 
     /// # Errors
     /// If a relation is gone.
-    fn check_relations(&self, world: &World, store: &PairStore) -> Result<(), InsertPairError> {
+    pub(super) fn check_relations(&self, world: &World, store: &PairStore) -> Result<(), InsertPairError> {
         for (&id, &(entity, type_id)) in self.relations.iter().zip(&self.identities) {
             let entry = store.registry().get(id);
             let is_same = |entry: &RelationEntry| {
