@@ -165,3 +165,34 @@ fn ends_that_never_had_a_pair_get_theirs_and_are_looked_at_again() {
     assert!(!other.pairs::<Likes>().has_any(d) && !other.pairs::<Likes>().is_target(e));
     other.check_pairs().unwrap();
 }
+
+#[test]
+fn a_relation_that_goes_while_ends_get_ready_is_refused() {
+    for reused in [false, true] {
+        let mut world = World::new();
+        let [a, b, c, d] = spawn(&mut world);
+        let likes = world.spawn_relation("likes", RelationTraits::new()).unwrap();
+        world.insert_pair_by_id(a, (likes, b)).unwrap();
+        let snapshot = PairSnapshot::take(&mut world, PairFilter::all()).unwrap();
+        assert_eq!(world.remove_pairs_by_id(a, (likes, b)), 1);
+        // What takes part in a pair for the first time gets a component.
+        let marker = world.entity(a).archetype().components()[0];
+        let act = move |on: On<Add<()>>, mut commands: Commands| {
+            if on.entity != c {
+                return;
+            }
+            commands.queue(move |world: &mut World| {
+                world.try_despawn(likes).unwrap_or_default();
+                if reused {
+                    world.spawn_relation("others", RelationTraits::new()).unwrap();
+                }
+            });
+        };
+        world.spawn(Observer::new(act).with_component(marker));
+        let respawned = EntityHashMap::from_iter([(a, c), (b, d)]);
+        snapshot.apply_respawned(&mut world, &respawned).unwrap_err();
+        assert!(world.get_entity(likes).is_err(), "the observer has acted");
+        assert!([c, d].iter().all(|&entity| world.pairs_of(entity).is_empty()));
+        world.check_pairs().unwrap();
+    }
+}
