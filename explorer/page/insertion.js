@@ -8,22 +8,34 @@ function field(name, placeholder = name) {
   return h("input", { name, placeholder, "aria-label": name, autocomplete: "off", spellcheck: "false" });
 }
 
-/** A form whose fields are sent, and which says why they were refused. `cleared` are empty afterwards. */
-function form(kind, fields, cleared, send) {
+/**
+ * A form whose fields are sent, and which says why they were refused. `cleared` are empty afterwards, but for what was written
+ * while the answer was on its way.
+ */
+function form(kind, fields, cleared, send, done) {
   const message = h("p", { class: "bad", role: "alert", hidden: true });
+  const written = new Set();
+  let last = 0;
   const submit = async (event) => {
     event.preventDefault();
+    const number = ++last;
     message.hidden = true;
+    written.clear();
     try {
       await send();
-      for (const input of cleared) input.value = "";
+      for (const input of cleared) if (!written.has(input)) input.value = "";
     } catch (error) {
+      if (number !== last) return;
       message.textContent = error instanceof SyntaxError ? `The value is not JSON: ${error.message}` : error.message;
       message.hidden = false;
+      return;
     }
+    // The next refresh says what goes wrong here.
+    await done().catch(() => {});
   };
   const around = fields.map((input) => h("span", { class: "around" }, input));
-  return h("form", { class: `insertion ${kind}`, onsubmit: submit }, around, h("button", {}, "Insert"), message);
+  const oninput = (event) => written.add(event.target);
+  return h("form", { class: `insertion ${kind}`, onsubmit: submit, oninput }, around, h("button", {}, "Insert"), message);
 }
 
 /** A form that inserts a pair. */
@@ -33,9 +45,8 @@ export function pairInsertion(source, done) {
     const params = { source, relation: relation.value.trim(), target: target.value.trim() };
     if (value.value.trim() !== "") params.value = fromJson(value.value);
     await call("relations.insert", params);
-    await done();
   };
-  const element = form("of-pair", [relation, target, value], [target, value], send);
+  const element = form("of-pair", [relation, target, value], [target, value], send, done);
   complete(relation, ["relation"], { whole: true });
   complete(target, ["entity", "component"], { whole: true });
   return element;
@@ -57,9 +68,8 @@ export function componentInsertion(entity, done) {
     const written = value.value.trim() === "" ? {} : fromJson(value.value);
     const components = { [await componentPath(component.value.trim())]: written };
     await call("world.insert_components", { entity: number(entity), components });
-    await done();
   };
-  const element = form("of-component", [component, value], [component, value], send);
+  const element = form("of-component", [component, value], [component, value], send, done);
   complete(component, ["component"], { whole: true });
   return element;
 }

@@ -87,6 +87,39 @@ fn a_pair_is_inserted_and_removed() {
 }
 
 #[test]
+fn what_is_written_while_the_app_answers_stays() {
+    let Some(mut page) = Page::open(|_| ()) else { return };
+    page.select("Swan");
+    // Insertions are answered when the test says so.
+    page.eval(
+        "window.answer = new Promise((resolve) => (window.resolve = resolve));
+         const send = window.fetch;
+         window.fetch = async (url, options) => {
+           const answer = await send(url, options);
+           if (options?.body?.includes('relations.insert')) await window.answer;
+           return answer;
+         };",
+    );
+    fill(&mut page, "relation", "DockedTo");
+    fill(&mut page, "target", "Sol.Mars");
+    page.press("Enter");
+    page.until_text("#details [data-direction=as_source]", "Mars");
+    fill(&mut page, "relation", "Carries");
+    fill(&mut page, "target", "Kite");
+    page.eval("window.resolve()");
+    page.eval("new Promise((resolve) => setTimeout(resolve, 500))");
+    for (name, text) in [("relation", "Carries"), ("target", "Kite"), ("value", "")] {
+        assert_eq!(page.eval(&format!("{}.value", input(name))), text, "{name}");
+    }
+    // An answered form that nobody touched is empty.
+    fill(&mut page, "value", "{ \"tons\": 4.5, \"buyer\": null }");
+    page.press("Enter");
+    page.until(&format!("{}.value === ''", input("target")));
+    page.until(&format!("{}.value === ''", input("value")));
+    page.end();
+}
+
+#[test]
 fn values_of_pairs_and_components_are_edited() {
     let Some(mut page) = Page::open(|_| ()) else { return };
     page.select("Kite");
