@@ -45,9 +45,15 @@ impl FastPathFlags {
         }
     }
 
-    /// What a relation allows. One that has lost its entity has to get another first.
-    fn of(id: RelationId, entry: &RelationEntry, index: &RelationIndex, has_entity: bool) -> Self {
-        let has_rules = !entry.frozen
+    /// What a relation allows, or will once it `is_used`. One that has lost its entity has to get another first.
+    fn of(
+        id: RelationId,
+        entry: &RelationEntry,
+        index: &RelationIndex,
+        has_entity: bool,
+        is_used: bool,
+    ) -> Self {
+        let has_rules = !(entry.frozen || is_used)
             || !entry.with.is_empty()
             || entry.traits.one_of_rule().is_some()
             || !entry.constraints.is_empty()
@@ -58,7 +64,8 @@ impl FastPathFlags {
         let own_values = entry.data.is_some_and(|data| entry.type_id == Some(data.value_type()))
             && entry.adopted.is_none()
             && entry.validate.is_none();
-        let is_valued = !has_rules && own_values && has_entity && index.reverse.extras.rows;
+        let has_rows = index.has_values() || is_used;
+        let is_valued = !has_rules && own_values && has_entity && has_rows;
         // What a pair leaves behind has to be looked at.
         let counts_sources = index.counts_sources;
         let unlink =
@@ -180,6 +187,16 @@ impl PairStore {
         fast.then_some((index, participants))
     }
 
+    /// Whether insertions of the relation's pairs take the fast path, or will once it has had a pair.
+    pub(crate) fn has_fast_insertions(&self, id: RelationId, flag: FastPathFlags) -> bool {
+        let Some(entry) = self.registry.get(id).filter(|_| !self.is_idle()) else { return false };
+        let index = self.relation(id);
+        let has_entity = self.participants.is_relation(entry.entity);
+        let declined = FastPathFlags::declined_for(index.observed, index.exclusive);
+        FastPathFlags::of(id, entry, index, has_entity, true).without(declined).contains(flag)
+            && !self.observers.decline(index, &self.participants, Affected::Insertions)
+    }
+
     /// [`tags_access`](Self::tags_access), unless observers stand in the way of the change.
     #[inline]
     pub(crate) fn fast_tags_access(
@@ -197,7 +214,7 @@ impl PairStore {
     pub(crate) fn refresh_fast_path(&mut self, id: RelationId) {
         let flags = self.registry.get(id).filter(|_| !self.is_idle()).map(|entry| {
             let has_entity = self.participants.is_relation(entry.entity);
-            FastPathFlags::of(id, entry, self.relation(id), has_entity)
+            FastPathFlags::of(id, entry, self.relation(id), has_entity, false)
         });
         let index = self.relation_mut(id);
         index.allowed = flags.unwrap_or_default();

@@ -479,11 +479,16 @@ impl RelationIndex {
     }
 
     pub(crate) fn set_row(&mut self, source: Entity, target: Entity, row: u32) {
-        if !self.reverse.extras.rows {
-            self.reverse.enable(Extras { rows: true, ..Extras::default() }, PairTicks::default());
-        }
+        self.keep_rows();
         if let Some((list, place)) = self.place(source, target) {
             self.reverse.extra[list].rows[place] = row;
+        }
+    }
+
+    /// Gives every pair room for the row of its value.
+    pub(crate) fn keep_rows(&mut self) {
+        if !self.reverse.extras.rows {
+            self.reverse.enable(Extras { rows: true, ..Extras::default() }, PairTicks::default());
         }
     }
 

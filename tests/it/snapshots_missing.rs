@@ -1,17 +1,24 @@
 //! Pairs that a snapshot gives back without looking at rules one by one, against a world in which observers make it look.
 //!
 //! What may be missing, or different: nothing; some or all pairs of a source; pairs in the middle of its targets; another
-//! target; a new source; an end that is dead; ends that never had a pair; a relation without cycles. Beside it, pairs with
-//! values, parents with the order of their children, and ordered sources, which may be as they were or not.
+//! target; another value; a new source; an end that is dead; ends that never had a pair; a relation without cycles; a value that
+//! its relation looks at, or that cannot be copied. Beside it, parents with the order of their children, and ordered sources, which
+//! may be as they were or not. In the world that the snapshot is of, and in a new one, where no relation was used yet.
 
 use crate::{
     common::{Random, fewer, spawn, take_reported_errors},
-    snapshots::{Before, Eats, Follows, Likes, count_events, take},
+    snapshots::{Before, Eats, Equips, Follows, Likes, count_events, take},
 };
 use bevy_ecs::{entity::EntityHashMap, prelude::*};
 use bevy_relations::{
     prelude::*,
+    relation::{PairContext, PairRefusal},
     snapshot::{PairFilter, PairSnapshot},
+};
+use std::{
+    fmt::Debug,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 #[derive(Relation)]
@@ -21,6 +28,32 @@ struct Wears;
 #[derive(Relation)]
 #[relation(on_last_source = Despawn)]
 struct Uses;
+
+#[derive(Relation, Clone, PartialEq, Debug)]
+#[relation(exclusive)]
+struct Rents(u32);
+
+#[derive(Relation, Clone, PartialEq, Debug)]
+#[relation(validate = at_most_one)]
+struct Trusts(u32);
+
+fn at_most_one(trusts: &mut Trusts, _: &PairContext<'_>) -> Result<(), PairRefusal> {
+    trusts.0 = trusts.0.min(1);
+    Ok(())
+}
+
+/// Its copy panics if it is told to.
+#[derive(Relation, PartialEq, Debug)]
+struct Owes(u32);
+
+static PANICS: AtomicBool = AtomicBool::new(false);
+
+impl Clone for Owes {
+    fn clone(&self) -> Self {
+        assert!(!PANICS.load(Ordering::Relaxed), "no copy");
+        Self(self.0)
+    }
+}
 
 /// A world with its entities, and what becomes of both.
 struct Side {
@@ -34,7 +67,7 @@ impl Side {
         if observed {
             count_events(&mut world);
         }
-        let entities = (0..8).map(|_| world.spawn_empty().id()).collect();
+        let entities: Vec<_> = (0..8).map(|_| world.spawn_empty().id()).collect();
         Self { world, entities }
     }
 
@@ -42,12 +75,16 @@ impl Side {
         let Self { world, entities } = self;
         let [source, target] = [(); 2].map(|()| entities[random.below(entities.len())]);
         // What is refused is refused on both sides.
-        let _ = match random.below(12) {
+        let value = random.below(2) as u32;
+        let _ = match random.below(16) {
             0..3 => world.insert_pair(source, Likes, target).map(drop),
             3..5 => world.insert_pair(source, Wears, target).map(drop),
             5 => world.insert_pair(source, Before, target).map(drop),
             6 => world.insert_pair(source, Uses, target).map(drop),
-            7 => world.insert_pair(source, Eats(random.below(2) as u32), target).map(drop),
+            7 | 12 => world.insert_pair(source, Eats(value), target).map(drop),
+            13 => world.insert_pair(source, Rents(value), target).map(drop),
+            14 => world.insert_pair(source, Trusts(value), target).map(drop),
+            15 => world.insert_pair(source, Equips(value as u8), target).map(drop),
             8 => world.insert_pair(source, ChildOf(target), target).map(drop),
             9 => world.insert_pair(source, Follows, target).map(drop),
             _ => {
@@ -61,7 +98,11 @@ impl Side {
         let Self { world, entities } = self;
         let source = entities[random.below(entities.len())];
         let last = world.pairs::<Likes>().targets(source).last();
-        match (random.below(16), last) {
+        match (random.below(22), last) {
+            (16..19, _) => drop(world.remove_pairs::<Eats>(source)),
+            (19, _) => drop(world.remove_pairs::<Rents>(source)),
+            (20, _) => drop(world.remove_pairs::<Trusts>(source)),
+            (21, _) => drop(world.remove_pairs::<Equips>(source)),
             (0..5, _) => drop(world.remove_pairs::<Likes>(source)),
             (5..9, Some(last)) => drop(world.remove_pair::<Likes>(source, last)),
             (9..13, _) => drop(world.remove_pairs::<Wears>(source)),
@@ -82,15 +123,24 @@ impl Side {
         self.dump_one::<Wears>(false, &mut lines);
         self.dump_one::<Before>(false, &mut lines);
         self.dump_one::<Uses>(false, &mut lines);
-        self.dump_one::<Eats>(false, &mut lines);
+        self.dump_valued::<Eats>(&mut lines);
+        self.dump_valued::<Rents>(&mut lines);
+        self.dump_valued::<Trusts>(&mut lines);
+        self.dump_valued::<Equips>(&mut lines);
         self.dump_one::<ChildOf>(true, &mut lines);
         self.dump_one::<Follows>(true, &mut lines);
-        for &source in &self.entities {
-            for target in self.world.pairs::<Eats>().targets(source) {
-                lines.push(format!("{:?}", self.world.pair_value::<Eats>(source, target)));
-            }
-        }
         lines
+    }
+
+    fn dump_valued<R: Relation + Debug>(&self, lines: &mut Vec<String>) {
+        self.dump_one::<R>(false, lines);
+        let pairs = self.world.pairs::<R>();
+        let ends = self
+            .entities
+            .iter()
+            .flat_map(|&source| pairs.targets(source).map(move |target| (source, target)));
+        lines
+            .extend(ends.map(|(source, target)| format!("{:?}", self.world.pair_value::<R>(source, target))));
     }
 
     fn dump_one<R: Relation>(&self, ordered: bool, lines: &mut Vec<String>) {
@@ -126,6 +176,11 @@ fn missing_pairs_come_back_as_if_each_was_looked_at() {
                 let gone = side.entities[random.below(8)];
                 side.world.despawn(gone);
             }
+            let mut other = Side::new(observed);
+            // Nothing was used there yet.
+            let ends = side.entities.iter().copied().zip(other.entities.iter().copied());
+            let copied = snapshot.apply_mapped(&mut other.world, &mut ends.collect()).map_err(drop);
+            other.world.check_pairs().unwrap();
             let before = side.dump();
             let applied = match snapshot.apply(&mut side.world) {
                 Ok(applied) => format!("{applied:?}"),
@@ -135,7 +190,7 @@ fn missing_pairs_come_back_as_if_each_was_looked_at() {
                 }
             };
             side.world.check_pairs().unwrap();
-            (applied, side.dump())
+            (format!("{copied:?}"), other.dump(), applied, side.dump())
         });
         assert_eq!(sides[0], sides[1], "seed {seed}");
     }
@@ -164,6 +219,25 @@ fn ends_that_never_had_a_pair_get_theirs_and_are_looked_at_again() {
     snapshot.apply_mapped(&mut other, &mut map).unwrap_err();
     assert!(!other.pairs::<Likes>().has_any(d) && !other.pairs::<Likes>().is_target(e));
     other.check_pairs().unwrap();
+}
+
+#[test]
+fn a_copy_that_panics_leaves_everything_as_it_was() {
+    let mut world = World::new();
+    let [a, b, c] = spawn(&mut world);
+    world.insert_pair(a, Likes, b).unwrap();
+    world.insert_pair(a, Owes(1), b).unwrap();
+    world.insert_pair(a, Owes(2), c).unwrap();
+    let snapshot = take(&mut world);
+    assert!(world.remove_pair::<Owes>(a, c) && world.remove_pair::<Likes>(a, b));
+    PANICS.store(true, Ordering::Relaxed);
+    catch_unwind(AssertUnwindSafe(|| snapshot.apply(&mut world))).unwrap_err();
+    PANICS.store(false, Ordering::Relaxed);
+    assert!(!world.has_pair::<Likes>(a, b) && world.pairs::<Owes>().targets(a).eq([b]));
+    world.check_pairs().unwrap();
+    assert_eq!(snapshot.apply(&mut world).unwrap().inserted, 2);
+    assert_eq!(world.pair_value::<Owes>(a, c), Some(&Owes(2)));
+    world.check_pairs().unwrap();
 }
 
 #[test]

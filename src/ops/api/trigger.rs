@@ -51,6 +51,26 @@ impl<const AUTO: bool, E: EntityEvent, T: Traversal<E>> Propagation for Propagat
 }
 
 /// A relation was to be followed that is not traversable: see [`trigger_along_by_id`](crate::WorldPairExt::trigger_along_by_id).
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{prelude::*, traverse::Direction};
+///
+/// #[derive(EntityEvent)]
+/// #[entity_event(propagate)]
+/// struct PowerCut {
+///     entity: Entity,
+/// }
+///
+/// let mut world = World::new();
+/// let ship = world.spawn_empty().id();
+/// let mounted_on = world.spawn_relation("MountedOn", RelationTraits::new().traversable())?;
+/// world.trigger_along_by_id(mounted_on, PowerCut { entity: ship }, Direction::Sources)?;
+///
+/// let likes = world.spawn_relation("Likes", RelationTraits::new())?;
+/// assert!(world.trigger_along_by_id(likes, PowerCut { entity: ship }, Direction::Sources).is_err());
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{relation} is not traversable: declare it `traversable` to follow it")]
 pub struct NotTraversableError {

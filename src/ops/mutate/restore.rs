@@ -373,7 +373,7 @@ impl<'a> Restoration<'a> {
     }
 
     /// Whether a pair that is there has this value.
-    fn is_unchanged(
+    pub(super) fn is_unchanged(
         &self,
         world: &World,
         store: &PairStore,

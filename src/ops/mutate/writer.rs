@@ -59,11 +59,35 @@ impl<'s> PairWriter<'s> {
         Some(self.store.fast_access(relation, flag, affected)?.0)
     }
 
-    /// The fast path for several insertions. `None` if the relation does not have it.
+    /// The fast path for several insertions, without values. `None` if the relation does not have it.
     #[inline]
     pub(in crate::ops) fn fast_path(self, relation: RelationId, tick: Tick) -> Option<FastInsertions<'s>> {
-        let (index, participants) =
-            self.store.fast_access(relation, FastPathFlags::INSERT, Affected::Insertions)?;
+        self.fast_insertions(relation, FastPathFlags::INSERT, tick)
+    }
+
+    /// The same for a relation that may have had no pair yet.
+    pub(in crate::ops) fn first_insertions(
+        self,
+        relation: RelationId,
+        flag: FastPathFlags,
+        tick: Tick,
+    ) -> Option<FastInsertions<'s>> {
+        self.store.freeze(relation);
+        if flag == FastPathFlags::INSERT_VALUE && !self.store.relation(relation).has_values() {
+            self.store.write_access(relation).0.keep_rows();
+            self.store.refresh_fast_path(relation);
+        }
+        self.fast_insertions(relation, flag, tick)
+    }
+
+    #[inline]
+    fn fast_insertions(
+        self,
+        relation: RelationId,
+        flag: FastPathFlags,
+        tick: Tick,
+    ) -> Option<FastInsertions<'s>> {
+        let (index, participants) = self.store.fast_access(relation, flag, Affected::Insertions)?;
         Some(FastInsertions { relation, index, participants, tick, last_target: None })
     }
 
@@ -373,12 +397,6 @@ pub(in crate::ops) struct FastInsertions<'s> {
 }
 
 impl FastInsertions<'_> {
-    /// How many targets a source has.
-    #[inline]
-    pub(in crate::ops) fn target_count(&self, source: Entity) -> usize {
-        self.index.target_count(source)
-    }
-
     /// Inserts a pair if its ends are ready.
     #[inline]
     pub(in crate::ops) fn insert(&mut self, source: Entity, target: Entity) -> FastPath {
@@ -386,6 +404,16 @@ impl FastInsertions<'_> {
         let done = insert_if_ready(self.index, self.participants, pair, self.tick, self.last_target);
         if done == FastPath::Done {
             self.last_target = Some(target);
+        }
+        done
+    }
+
+    /// The same for a pair that is not there, with the row of its value.
+    #[inline]
+    pub(in crate::ops) fn insert_with_row(&mut self, source: Entity, target: Entity, row: u32) -> FastPath {
+        let done = self.insert(source, target);
+        if done == FastPath::Done {
+            self.index.set_last_row(target, row);
         }
         done
     }
