@@ -32,7 +32,7 @@ use alloc::{
 use bevy_app::{App, Plugin, PostUpdate};
 use bevy_color::Color;
 use bevy_ecs::{
-    entity::Entity,
+    entity::{Entity, EntityHashSet},
     name::Name,
     resource::Resource,
     schedule::IntoScheduleConfigs,
@@ -236,8 +236,7 @@ fn draw(world: &mut World, gizmos: &mut SystemState<Gizmos<OverlayGizmos>>, mut 
     lines.clear();
     let left_out = collect(world, overlay, &mut lines);
     let (labels, size) = (overlay.labels, overlay.label_size);
-    let names: Vec<[String; 2]> =
-        if labels { lines.iter().map(|line| names(world, line)).collect() } else { Vec::new() };
+    let labels = if labels { find_labels(world, &lines) } else { Vec::new() };
     if let Some(mut overlay) = world.get_resource_mut::<RelationsOverlay>() {
         (overlay.drawn, overlay.left_out) = (lines.len(), left_out);
     }
@@ -250,11 +249,8 @@ fn draw(world: &mut World, gizmos: &mut SystemState<Gizmos<OverlayGizmos>>, mut 
             buffer.arrow(line.from, line.to, line.color);
         }
     }
-    for (line, [relation, source]) in lines.iter().zip(&names) {
-        let middle = Isometry3d::from_translation(line.from.midpoint(line.to));
-        buffer.text(middle, relation, size, Vec2::ZERO, line.color);
-        let below = Vec2::new(0.0, 1.0);
-        buffer.text(Isometry3d::from_translation(line.from), source, size, below, line.color);
+    for Label { place, anchor, text, color } in labels {
+        buffer.text(Isometry3d::from_translation(place), &text, size, anchor, color);
     }
     gizmos.apply(world);
 }
@@ -283,10 +279,31 @@ fn collect(world: &World, overlay: &RelationsOverlay, lines: &mut Vec<Line>) -> 
     left_out
 }
 
-/// The names of the relation and of the source of a pair; nothing for a source without a name.
-fn names(world: &World, line: &Line) -> [String; 2] {
-    let [source, relation, _] = line.pair;
-    let relation = world.relation_name(relation).map_or_else(String::new, |name| name.to_string());
-    let source = world.get::<Name>(source).map_or_else(String::new, ToString::to_string);
-    [relation, source]
+/// A name that is drawn.
+struct Label {
+    place: Vec3,
+    /// Where in the text the place is.
+    anchor: Vec2,
+    text: String,
+    color: Color,
+}
+
+/// The names of the relations in the middle of lines, and those of the entities below their ends, each once.
+fn find_labels(world: &World, lines: &[Line]) -> Vec<Label> {
+    let mut labels = Vec::new();
+    let mut named = EntityHashSet::default();
+    for &Line { pair: [source, relation, target], from, to, color } in lines {
+        if let Some(name) = world.relation_name(relation) {
+            let place = from.midpoint(to);
+            labels.push(Label { place, anchor: Vec2::ZERO, text: name.to_string(), color });
+        }
+        for (end, place) in [(source, from), (target, to)] {
+            if named.insert(end)
+                && let Some(name) = world.get::<Name>(end)
+            {
+                labels.push(Label { place, anchor: Vec2::new(0.0, 1.0), text: name.to_string(), color });
+            }
+        }
+    }
+    labels
 }

@@ -135,6 +135,33 @@ fn names_of_any_length_and_size_are_written() {
 }
 
 #[test]
+fn every_end_has_its_name_once() {
+    /// The vertices of the next frame.
+    fn vertices(app: &mut App) -> usize {
+        assert!(drawn(app) > 0);
+        let assets = app.world().resource::<Assets<GizmoAsset>>();
+        let buffers = assets.iter().map(|(_, asset)| asset.buffer().buffer());
+        buffers.map(|buffer| buffer.list_positions.len() + buffer.strip_positions.len()).sum()
+    }
+    let mut app = app();
+    overlay(&mut app).show::<Hunts>(Color::WHITE).labels = true;
+    let [a, b, c] = [0.0, 1.0, 2.0].map(|x| at(&mut app, x));
+    app.world_mut().insert_pair(a, Hunts, b).unwrap();
+    app.world_mut().insert_pair(a, Hunts, c).unwrap();
+    let without_names = vertices(&mut app);
+    let with_name = |app: &mut App, end: Entity| {
+        app.world_mut().entity_mut(end).insert(Name::new("n"));
+        let vertices = vertices(app);
+        app.world_mut().entity_mut(end).remove::<Name>();
+        vertices - without_names
+    };
+    // A source of two pairs, and a target of one.
+    let of_source = with_name(&mut app, a);
+    assert!(of_source > 0);
+    assert_eq!(with_name(&mut app, b), of_source);
+}
+
+#[test]
 fn a_filter_chooses_the_sources() {
     let mut app = app();
     app.register_relation::<DockedTo>();
