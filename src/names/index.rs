@@ -84,10 +84,11 @@ impl NameCache {
     /// Enters an entity, unless another one has the name already.
     fn file(&mut self, source: &Source<'_, '_>, parent: Option<Entity>, hash: u64, entity: Entity) {
         let known = self.entities.entry((parent, hash)).or_insert(entity);
-        if !source.is_hashed(*known, parent, hash) {
+        if *known != entity && !source.is_hashed(*known, parent, hash) {
             *known = entity;
         }
-        if self.entities.len() > self.limit.max(MAX_FORGOTTEN) {
+        // No entity needs more than one.
+        if self.entities.len() > self.limit.max(MAX_FORGOTTEN).max(source.entity_count()) {
             self.entities.retain(|&(parent, hash), entity| source.is_hashed(*entity, parent, hash));
             self.searches.retain(|parent, _| parent.is_none_or(|parent| !source.children(parent).is_empty()));
             self.limit = 2 * self.entities.len();

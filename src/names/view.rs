@@ -54,6 +54,14 @@ impl<'w> Source<'w, '_> {
         children.map_or(&[], |children| children)
     }
 
+    /// How many entities there are at most, if that is known.
+    pub(super) fn entity_count(&self) -> usize {
+        match self {
+            Self::World(world) => world.entities().len() as usize,
+            Self::Queries(..) => 0,
+        }
+    }
+
     /// Goes through the named children of an entity, or the named entities without a parent.
     pub(super) fn each<T>(
         &self,
