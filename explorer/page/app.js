@@ -1,7 +1,7 @@
 // The frame of the page: connection, tabs, theme, keys.
 
 import { arrows, count } from "./dom.js";
-import { call, on, selected, tell } from "./rpc.js";
+import { callPages, on, selected, tell } from "./rpc.js";
 import { showTree } from "./tree.js";
 import { showDetails } from "./details.js";
 import { showQuery } from "./query.js";
@@ -21,13 +21,8 @@ showStatistics($("statistics"));
 async function poll() {
   const start = performance.now();
   try {
-    const relations = [];
-    let offset = 0;
-    do {
-      const page = await call("relations.list", { offset });
-      relations.push(...page.relations);
-      offset = page.next;
-    } while (offset !== undefined);
+    const options = { wanted: Infinity, start: 0 };
+    const { entries: relations } = await callPages("relations.list", "relations", (offset) => ({ offset }), options);
     online(true, `running · answers in ${Math.max(1, Math.round(performance.now() - start))} ms`);
     const pairs = relations.reduce((sum, relation) => sum + relation.pairs, 0);
     $("totals").textContent = `${count(relations.length)} relations · ${count(pairs)} pairs`;

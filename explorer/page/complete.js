@@ -1,7 +1,7 @@
 // Completion of names: a list under what is written, of relations, components, variables and entities.
 
 import { h } from "./dom.js";
-import { call, isAborted, on } from "./rpc.js";
+import { call, callSearch, isAborted, on } from "./rpc.js";
 
 const MAX = 12;
 const WORD = /[$\p{L}_][\p{L}\p{N}_.:]*$/u;
@@ -28,8 +28,8 @@ function fitting(names, word, kind) {
 
 async function entities(word, signal) {
   const text = word.slice(word.lastIndexOf(".") + 1);
-  const page = await call("relations.search", { text, limit: 50 }, signal);
-  const found = page.entities.filter(({ name }) => !name.startsWith("#")).map(({ name }) => name);
+  const { entries } = await callSearch(text, { wanted: 50, signal });
+  const found = entries.filter(({ name }) => !name.startsWith("#")).map(({ name }) => name);
   return fitting(found, word, "entity");
 }
 

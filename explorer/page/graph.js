@@ -2,7 +2,7 @@
 
 import { complete } from "./complete.js";
 import { colour, count, h, shortName } from "./dom.js";
-import { call, isAborted, on, select, selected } from "./rpc.js";
+import { callPairs, callRows, isAborted, on, select, selected } from "./rpc.js";
 
 /** Pairs of an entity that are followed in each direction. */
 const PAIRS = 40;
@@ -78,16 +78,18 @@ export function showGraph(panel) {
 
     /** Reads the pairs of an entity. Its neighbours are added, unless only `known` ones are wanted. */
     async expand(entity, depth, known, signal) {
-      const answer = await call("relations.pairs", { entity, limit: PAIRS, values: false }, signal).catch((error) => {
+      const directions = [["as_source", "target"], ["as_target", "source"]];
+      const pages = directions.map(([direction]) => callPairs(entity, direction, { wanted: PAIRS, values: false, signal }));
+      const answers = await Promise.all(pages).catch((error) => {
         // It may be gone by now.
         if (isAborted(error)) throw error;
         return null;
       });
-      if (!answer) return;
-      this.nodes.get(entity).name = answer.name;
-      for (const [direction, other] of [["as_source", "target"], ["as_target", "source"]]) {
-        if (answer[direction].next !== undefined) this.isFull = true;
-        for (const pair of answer[direction].pairs) {
+      if (!answers) return;
+      this.nodes.get(entity).name = answers[0].first.name;
+      for (const [index, [, other]] of directions.entries()) {
+        if (answers[index].next !== undefined) this.isFull = true;
+        for (const pair of answers[index].entries) {
           const bits = pair.entities[other];
           if (off.has(pair.entities.relation)) continue;
           if (known ? !this.nodes.has(bits) : !this.add(bits, pair[other], depth + 1)) continue;
@@ -116,9 +118,9 @@ export function showGraph(panel) {
 
   async function ofExpression(expr, signal) {
     const found = new Found(Number(size.value));
-    const page = await call("relations.query", { expr, values: false, limit: Number(size.value) }, signal);
-    found.isFull = page.next !== undefined;
-    for (const row of page.rows) {
+    const { entries, next } = await callRows(expr, { values: false, wanted: Number(size.value), signal });
+    found.isFull = next !== undefined;
+    for (const row of entries) {
       for (const [name, entity] of Object.entries(row.entities)) {
         if (entity) found.add(entity, name === "this" ? row.this : row.vars[name], 0);
       }

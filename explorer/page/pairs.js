@@ -2,7 +2,7 @@
 
 import { count, h, shortName } from "./dom.js";
 import { showValue, withChange } from "./editor.js";
-import { call, select, toJson } from "./rpc.js";
+import { call, callPairs, select, toJson } from "./rpc.js";
 
 const PAGE = 50;
 /** More are not read again by themselves. */
@@ -30,16 +30,9 @@ export class PairList {
 
   /** Reads the first pairs, up to `wanted`. */
   async read(wanted) {
-    const pairs = [];
-    let [next, total] = [0, 0];
-    while (next !== undefined && pairs.length < wanted) {
-      const params = { entity: this.entity, direction: this.direction, offset: next, limit: Math.min(wanted - pairs.length, 200) };
-      const page = (await call("relations.pairs", params))[this.direction];
-      pairs.push(...page.pairs);
-      ({ next, total } = page);
-    }
-    this.pairs = pairs;
-    this.total.textContent = count(total);
+    const { first, entries, next } = await callPairs(this.entity, this.direction, { wanted });
+    this.pairs = entries;
+    this.total.textContent = count(first.total);
     this.more.hidden = next === undefined;
     this.show();
   }

@@ -4,7 +4,7 @@ import { complete } from "./complete.js";
 import { count, debounce, h, shortName } from "./dom.js";
 import { link } from "./pairs.js";
 import { PlanView } from "./plan.js";
-import { call, isAborted, on, select, tell, toJson, watch } from "./rpc.js";
+import { callRows, isAborted, on, select, tell, toJson, watch } from "./rpc.js";
 
 const PAGE = 100;
 /** Codes of `relations.query`. */
@@ -107,15 +107,15 @@ export function showQuery(panel) {
 
   /** Reads the first page. */
   async function read(expr, signal, why = "") {
-    const page = await call("relations.query", { expr, limit: PAGE }, signal);
+    const { first, entries, next } = await callRows(expr, { wanted: PAGE, signal });
     fail(null);
-    table.start(expr, page.variables);
-    table.add(page.rows, false);
-    page_(page, why);
+    table.start(expr, first.variables);
+    table.add(entries, false);
+    page_(next, why);
   }
 
-  function page_(page, why = "") {
-    cursor = page.next;
+  function page_(next, why = "") {
+    cursor = next;
     more.hidden = cursor === undefined;
     status.textContent = `${rowsText(table.size)}${cursor === undefined ? "" : " of more"}${why}`;
   }
@@ -123,9 +123,9 @@ export function showQuery(panel) {
   async function next() {
     const { signal } = controller;
     try {
-      const page = await call("relations.query", { expr: text.value, limit: PAGE, cursor }, signal);
-      table.add(page.rows, false);
-      page_(page);
+      const { entries, next } = await callRows(text.value, { wanted: PAGE, start: cursor, signal });
+      table.add(entries, false);
+      page_(next);
     } catch (error) {
       if (error.code === CHANGED) return run();
       if (!isAborted(error)) fail(error);
@@ -156,8 +156,8 @@ export function showQuery(panel) {
   setInterval(async () => {
     const { signal } = controller;
     if (!live.checked || !table.hasValues || table.size > MAX_FRESH || document.hidden || panel.hidden) return;
-    const page = await call("relations.query", { expr: table.expr, limit: MAX_FRESH }, signal).catch(() => null);
-    if (page && !signal.aborted) table.refresh(page.rows);
+    const page = await callRows(table.expr, { wanted: MAX_FRESH, signal }).catch(() => null);
+    if (page && !signal.aborted) table.refresh(page.entries);
   }, VALUES);
 
   const soon = debounce(300, run);

@@ -31,6 +31,9 @@ export function number(bits) {
   return BigInt(bits.slice(1));
 }
 
+/** A search goes on by itself until so many pages were read, of which some may be empty. */
+export const MAX_PAGES = 1000;
+
 let last = 0;
 
 async function post(method, params, signal) {
@@ -53,6 +56,41 @@ function result(answer) {
 export async function call(method, params, signal) {
   const response = await post(method, params, signal);
   return result(fromJson(await response.text()));
+}
+
+/**
+ * Calls a method page by page until there are so many entries, or no more: pages end early when they take the app long.
+ * `ask(next, left)` makes the parameters for `left` more from there on, `part(page)` has the entries under `key`, and `next`.
+ */
+export async function callPages(method, key, ask, { wanted, start, maxPages = Infinity, part = (page) => page, signal }) {
+  const entries = [];
+  let [first, next, pages] = [null, start, 0];
+  do {
+    const page = part(await call(method, ask(next, wanted - entries.length), signal));
+    first ??= page;
+    entries.push(...page[key]);
+    next = page.next;
+  } while (next !== undefined && entries.length < wanted && ++pages < maxPages);
+  return { first, entries, next };
+}
+
+/** Rows of an expression. */
+export function callRows(expr, { values, ...options }) {
+  const ask = (cursor, limit) => ({ expr, values, limit, cursor });
+  return callPages("relations.query", "rows", ask, options);
+}
+
+/** The pairs of an entity in one direction, with its name in the first page. */
+export function callPairs(entity, direction, { values, ...options }) {
+  const ask = (offset, left) => ({ entity, direction, values, offset, limit: Math.min(left, 200) });
+  const part = (page) => ({ name: page.name, ...page[direction] });
+  return callPages("relations.pairs", "pairs", ask, { start: 0, part, ...options });
+}
+
+/** Entities whose name contains a text. */
+export function callSearch(text, options) {
+  const ask = (offset, limit) => ({ text, offset, limit });
+  return callPages("relations.search", "entities", ask, { start: 0, maxPages: MAX_PAGES, ...options });
 }
 
 /** Calls a method that answers until `signal` is aborted. */

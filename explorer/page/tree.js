@@ -1,13 +1,11 @@
 // The entities as a tree of a relation, a page at a time; and a search by name.
 
 import { count, debounce, h } from "./dom.js";
-import { call, isAborted, on, select, selected } from "./rpc.js";
+import { MAX_PAGES, callPages, callSearch, isAborted, on, select, selected } from "./rpc.js";
 
 const PAGE = 100;
 /** A node that shows more than this is not read again by itself. */
 const MAX_REFRESHED = 500;
-/** A search goes on by itself until so many pages were read or something is found. */
-const MAX_PAGES = 50;
 
 export function showTree(pane) {
   const search = h("input", {
@@ -63,15 +61,10 @@ export function showTree(pane) {
 
   /** Reads entities from the first on until there are `wanted`. */
   async function read(parent, offset, wanted) {
-    const entities = [];
-    let next = offset;
-    let pages = 0;
-    while (next !== undefined && entities.length < wanted && pages++ < MAX_PAGES) {
-      const page = await call("relations.children", params(parent, next, Math.min(wanted - entities.length, 500)));
-      entities.push(...page.entities);
-      next = page.next;
-    }
-    return { entities, next };
+    const ask = (next, left) => params(parent, next, Math.min(left, 500));
+    const options = { wanted, start: offset, maxPages: MAX_PAGES };
+    const { entries, next } = await callPages("relations.children", "entities", ask, options);
+    return { entities: entries, next };
   }
 
   /** Shows entities in a list: items that were there stay, with what is open below them. */
@@ -194,12 +187,7 @@ export function showTree(pane) {
     if (!searches) return;
     if (/^#\d+$/.test(text)) return found.replaceChildren(h("li", { class: "note" }, "Enter selects this entity"));
     try {
-      let [next, entities, pages] = [0, [], 0];
-      while (next !== undefined && entities.length < PAGE && pages++ < MAX_PAGES) {
-        const page = await call("relations.search", { text, offset: next, limit: PAGE }, signal);
-        entities.push(...page.entities);
-        next = page.next;
-      }
+      const { entries: entities, next } = await callSearch(text, { wanted: PAGE, signal });
       const rows = entities.map((entity) => {
         const item = node({ ...entity, children: 0 }, 1);
         item.row.setAttribute("role", "option");

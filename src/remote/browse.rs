@@ -24,6 +24,9 @@ use std::{
     vec::Vec,
 };
 
+/// After so many entities it is looked at the clock.
+const SCANNED_AT_ONCE: usize = 256;
+
 /// Names of components that tell what an entity without a name is.
 const MAX_COMPONENTS: usize = 4;
 
@@ -98,7 +101,7 @@ pub(super) fn children(
     }
     let types = types_of(world);
     let types = types.read();
-    let mut writer = ResultWriter::new(world, &types, limits.bytes);
+    let mut writer = ResultWriter::new(world, &types, limits);
     let Some(parent) = parent else {
         let scan = Scan::new(world, limits, params.offset, limit);
         let name = world.components().component_id::<Name>();
@@ -137,7 +140,7 @@ pub(super) fn search(
     use_store(world);
     let types = types_of(world);
     let types = types.read();
-    let mut writer = ResultWriter::new(world, &types, limits.bytes);
+    let mut writer = ResultWriter::new(world, &types, limits);
     let wanted = params.text.to_lowercase();
     let name = world.components().component_id::<Name>();
     let relation = child_of(world)?;
@@ -177,7 +180,7 @@ impl<'w> Scan<'w> {
 
     /// Lists what is wanted. Archetypes that are not are passed over as a whole.
     fn run(
-        mut self,
+        self,
         writer: &mut ResultWriter<'_>,
         relation: Option<Entity>,
         is_searched: impl Fn(&Archetype) -> bool,
@@ -186,6 +189,7 @@ impl<'w> Scan<'w> {
         let mut entities = Vec::new();
         // Number of entities in the archetypes before.
         let mut before = 0;
+        let mut looked: usize = 0;
         for archetype in self.world.archetypes().iter() {
             let first = self.offset.saturating_sub(before);
             let start = before;
@@ -195,10 +199,11 @@ impl<'w> Scan<'w> {
             }
             let found = archetype.entities().iter().map(ArchetypeEntity::id).enumerate().skip(first);
             for (index, entity) in found {
-                if self.scanned == 0 || entities.len() == self.limit {
+                let is_late = looked > 0 && looked.is_multiple_of(SCANNED_AT_ONCE) && writer.is_late();
+                if looked == self.scanned || entities.len() == self.limit || is_late {
                     return Ok(ScannedPage { entities, next: Some(start + index) });
                 }
-                self.scanned -= 1;
+                looked += 1;
                 if !is_wanted(entity) {
                     continue;
                 }

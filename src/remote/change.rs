@@ -3,8 +3,8 @@
 use super::{
     error::RemoteError,
     limits::RemoteLimits,
-    params::{self, EntityText, InsertParams, RemoveParams},
-    read::types_of,
+    params::{self, Direction, EntityText, InsertParams, RemoveParams},
+    read::{PairsAt, types_of},
 };
 use crate::{
     expr::{NamedElement, bits},
@@ -121,7 +121,7 @@ pub(super) struct Removed {
 
 pub(super) fn remove(
     world: &mut World,
-    _: &RemoteLimits,
+    limits: &RemoteLimits,
     params: RemoveParams,
 ) -> Result<Removed, RemoteError> {
     let source = params.source.find_one(world, "source", None)?;
@@ -131,9 +131,14 @@ pub(super) fn remove(
     let [source, relation, target] = [source, relation, target].map(|named| params::known(world, named));
     // A type without an entity has no pairs.
     let named = source.and_then(Slot::entity).zip(relation).zip(target);
-    let remove =
-        |((source, relation), target)| world.remove_pairs_by_id(source, PairId::from((relation, target)));
-    Ok(Removed { removed: named.map_or(0, remove) })
+    let Some(((source, relation), target)) = named else { return Ok(Removed { removed: 0 }) };
+    if target.entity().is_none() {
+        let pairs = PairsAt::new(world, source, Direction::AsSource, relation.entity());
+        if pairs.total() > limits.rows {
+            return Err(RemoteError::TooLarge { what: "the number of pairs", limit: limits.rows as u64 });
+        }
+    }
+    Ok(Removed { removed: world.remove_pairs_by_id(source, PairId::from((relation, target))) })
 }
 
 /// Reads the value that a pair is to have.

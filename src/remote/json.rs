@@ -1,6 +1,9 @@
 //! Rows and pairs as JSON, within a number of bytes.
 
-use super::error::RemoteError;
+use super::{
+    error::RemoteError,
+    limits::{Deadline, RemoteLimits},
+};
 use crate::{
     expr::{Row, RowSerializer, WrittenNames, bits},
     relation::{ReflectedData, reflected_value},
@@ -51,11 +54,14 @@ enum Unwritten {
 /// What becomes of a result when there is no room for a part.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoRoom {
-    /// It ends before it, unless that is the first part.
+    /// It ends before it, unless that is the first part; also when it has taken too long.
     End,
     /// The values of the part are left out.
     LeaveOut,
 }
+
+/// So many parts are written whatever time they take, so that small results come in one page.
+const MIN_PARTS: usize = 4;
 
 /// Writes the parts of a result.
 pub(super) struct ResultWriter<'a> {
@@ -63,13 +69,35 @@ pub(super) struct ResultWriter<'a> {
     pub(super) types: &'a TypeRegistry,
     limit: usize,
     left: usize,
-    is_empty: bool,
+    /// How many parts are written.
+    parts: usize,
+    deadline: Deadline,
 }
 
 impl<'a> ResultWriter<'a> {
-    /// For a result of so many bytes.
-    pub(super) fn new(world: &'a World, types: &'a TypeRegistry, limit: usize) -> Self {
-        Self { world, types, limit, left: limit, is_empty: true }
+    /// For a page in this frame.
+    pub(super) fn new(world: &'a World, types: &'a TypeRegistry, limits: &RemoteLimits) -> Self {
+        Self::until(world, types, limits, Deadline::of_pages(world))
+    }
+
+    /// For a result that is written until then.
+    pub(super) fn until(
+        world: &'a World,
+        types: &'a TypeRegistry,
+        limits: &RemoteLimits,
+        deadline: Deadline,
+    ) -> Self {
+        Self { world, types, limit: limits.bytes, left: limits.bytes, parts: 0, deadline }
+    }
+
+    /// Whether the time is used up.
+    pub(super) fn is_late(&self) -> bool {
+        self.deadline.is_over()
+    }
+
+    /// Whether a result has to end here for the time that it takes.
+    pub(super) fn is_done(&self) -> bool {
+        self.parts >= MIN_PARTS && self.is_late()
     }
 
     pub(super) fn names(&self) -> WrittenNames<'a> {
@@ -86,7 +114,7 @@ impl<'a> ResultWriter<'a> {
         let read = serde_json::from_slice(&buffer.bytes);
         let value = read.map_err(|error| Unwritten::Failed(error.to_string()))?;
         self.left -= buffer.bytes.len();
-        self.is_empty = false;
+        self.parts += 1;
         Ok(value)
     }
 
@@ -97,7 +125,10 @@ impl<'a> ResultWriter<'a> {
         without_values: impl Serialize,
         no_room: NoRoom,
     ) -> Result<Option<Value>, RemoteError> {
-        let ends = no_room == NoRoom::End && !self.is_empty;
+        let ends = no_room == NoRoom::End && self.parts > 0;
+        if ends && self.is_done() {
+            return Ok(None);
+        }
         let why = match full.map(|full| self.try_write(&full)) {
             Some(Ok(value)) => return Ok(Some(value)),
             Some(Err(Unwritten::TooLarge)) if ends => return Ok(None),

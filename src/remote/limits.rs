@@ -1,6 +1,7 @@
 //! What requests may cost.
 
 use bevy_ecs::{resource::Resource, world::World};
+use bevy_platform::time::Instant;
 use core::time::Duration;
 
 /// What requests may cost. A resource: it may be changed while the app runs.
@@ -22,7 +23,7 @@ pub struct RemoteLimits {
     pub steps: u64,
     /// The terms of an expression.
     pub terms: usize,
-    /// The rows, pairs or relations of a page, and the rows that a client watches.
+    /// The rows, pairs or relations of a page, the rows that a client watches, and the pairs that a request removes.
     pub rows: usize,
     /// The entities that a page of `relations.children` or `relations.search` looks at.
     pub scanned: usize,
@@ -34,8 +35,11 @@ pub struct RemoteLimits {
     pub watches: usize,
     /// How often watched rows are brought up to date, at most.
     pub watch_interval: Duration,
-    /// The time in a frame after which no further watched rows are brought up to date. Others wait, and come first in the
-    /// next.
+    /// The time that pages take in a frame. When it is used up a page ends, with four entries at least if there are so many;
+    /// the others come with the page that the client asks for next.
+    pub page_time: Duration,
+    /// The time in a frame after which no further watched rows are brought up to date or written. Others wait, and come first
+    /// in the next.
     pub watch_time: Duration,
 }
 
@@ -50,7 +54,8 @@ impl Default for RemoteLimits {
             requests_per_frame: 8,
             watches: 16,
             watch_interval: Duration::from_millis(100),
-            watch_time: Duration::from_millis(2),
+            page_time: Duration::from_micros(500),
+            watch_time: Duration::from_micros(500),
         }
     }
 }
@@ -58,4 +63,23 @@ impl Default for RemoteLimits {
 /// The limits that hold now.
 pub(super) fn limits_of(world: &World) -> RemoteLimits {
     world.get_resource::<RemoteLimits>().cloned().unwrap_or_default()
+}
+
+/// When something has to end; `None` if that is never.
+#[derive(Resource, Clone, Copy, Default)]
+pub(super) struct Deadline(Option<Instant>);
+
+impl Deadline {
+    pub(super) fn after(time: Duration) -> Self {
+        Self(Instant::now().checked_add(time))
+    }
+
+    /// When pages have to end in this frame.
+    pub(super) fn of_pages(world: &World) -> Self {
+        world.get_resource().copied().unwrap_or_default()
+    }
+
+    pub(super) fn is_over(self) -> bool {
+        self.0.is_some_and(|end| Instant::now() >= end)
+    }
 }

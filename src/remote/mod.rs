@@ -38,6 +38,9 @@
 //! A page that is not the last has `next`, a cursor; with that as `cursor`, the next request goes on where this one ended.
 //! If the rows before it have changed meanwhile, that is an error, see [`page`](crate::expr::CompiledExpr::page).
 //!
+//! Pages of all methods can have fewer entries than `limit` and still a `next`: they end when they have taken
+//! [`page_time`](RemoteLimits::page_time), so that no frame takes long.
+//!
 //! # Browsing
 //!
 //! `relations.children` lists the sources of the pairs `(relation, parent)`, each with the number of those below it; the
@@ -50,8 +53,8 @@
 //!
 //! # Watching
 //!
-//! The first message of a stream has all rows as `entered`, each later one those that have come since, and as `left`
-//! those that are gone, each by its `entities` alone. A row is the same as long as `$this` and its variables are, also
+//! The first messages of a stream have all rows as `entered`, each later one those that have come since, and as `left`
+//! those that are gone, each by its `entities` alone. Many rows come in several messages, frame by frame. A row is the same as long as `$this` and its variables are, also
 //! those without a name: a wildcard makes rows that cannot be told apart by their `entities`. A stream ends with the
 //! first error. If its client does not read, changes wait.
 //!
@@ -104,10 +107,13 @@ pub struct RelationsRemotePlugin {
 
 impl Plugin for RelationsRemotePlugin {
     fn build(&self, app: &mut App) {
-        app.insert_resource(self.limits.clone()).init_resource::<watch::Watches>().add_systems(
-            RemoteLast,
-            (watch::receive, watch::update).chain().before(RemoteSystems::ProcessRequests),
-        );
+        app.insert_resource(self.limits.clone())
+            .init_resource::<limits::Deadline>()
+            .init_resource::<watch::Watches>()
+            .add_systems(
+                RemoteLast,
+                (watch::receive, watch::update).chain().before(RemoteSystems::ProcessRequests),
+            );
         if app.world().contains_resource::<RemoteMethods>() {
             add_methods(app.world_mut());
         }

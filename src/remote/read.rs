@@ -70,7 +70,7 @@ pub(super) fn list(
     use_store(world);
     let types = types_of(world);
     let types = types.read();
-    let mut writer = ResultWriter::new(world, &types, limits.bytes);
+    let mut writer = ResultWriter::new(world, &types, limits);
     let names = writer.names();
     let Some(store) = fetch::store(world) else { return Err(crate::expr::ExprRunError::NoPairs.into()) };
     let registry = store.registry();
@@ -115,7 +115,7 @@ pub(super) fn pairs(
     let relation = relation.transpose()?;
     let types = types_of(world);
     let types = types.read();
-    let mut writer = ResultWriter::new(world, &types, limits.bytes);
+    let mut writer = ResultWriter::new(world, &types, limits);
     let mut page = |direction| -> Result<Option<CountedPage<Value>>, RemoteError> {
         if params.direction.is_some_and(|wanted| wanted != direction) {
             return Ok(None);
@@ -260,7 +260,7 @@ pub(super) fn query(
     let variables = expr.variables().map(ToOwned::to_owned).collect();
     let types = types_of(world);
     let types = types.read();
-    let mut writer = ResultWriter::new(world, &types, limits.bytes);
+    let mut writer = ResultWriter::new(world, &types, limits);
     let (mut rows, mut failed) = (Vec::new(), None);
     let next = expr.page_while(WorldAccess::World(world), start, limit, |row| {
         match writer.row(row, params.values, NoRoom::End) {
@@ -307,7 +307,7 @@ pub(super) fn explain(
         rows,
     };
     let types = types_of(world);
-    let written = ResultWriter::new(world, &types.read(), limits.bytes).part(explained)?;
+    let written = ResultWriter::new(world, &types.read(), limits).part(explained)?;
     // The first part is written, or is an error.
     Ok(written.unwrap_or_default())
 }

@@ -7,7 +7,7 @@
 use super::{
     error::RemoteError,
     json::{NoRoom, ResultWriter},
-    limits::{RemoteLimits, limits_of},
+    limits::{Deadline, RemoteLimits, limits_of},
     params::{self, WATCH_METHOD, WatchParams},
     read,
 };
@@ -54,6 +54,10 @@ struct Watch {
     values: bool,
     /// Number of rows that the client has.
     rows: usize,
+    /// How many rows of the last update the client has been told of: those that have left, then those that have entered.
+    told: usize,
+    /// How many there are to tell of.
+    moved: usize,
     /// When it was brought up to date last.
     updated: Option<Instant>,
 }
@@ -71,6 +75,9 @@ struct Moved {
 /// Receives requests: starts watching, and hands the others on.
 pub(super) fn receive(world: &mut World) {
     let limits = limits_of(world);
+    if let Some(mut deadline) = world.get_resource_mut::<Deadline>() {
+        *deadline = Deadline::after(limits.page_time);
+    }
     stand_between(world, limits.requests_per_frame.max(1));
     for _ in 0..limits.requests_per_frame.max(1) {
         let Some(mailbox) = world.get_resource::<Watches>().and_then(|watches| watches.mailbox.as_ref())
@@ -137,7 +144,7 @@ fn start(
         Ok((expr.var_id(&name).ok_or_else(unknown)?, entity))
     });
     let vars = vars.collect::<Result<_, RemoteError>>()?;
-    Ok(Watch { sender, expr, vars, values: params.values, rows: 0, updated: None })
+    Ok(Watch { sender, expr, vars, values: params.values, rows: 0, told: 0, moved: 0, updated: None })
 }
 
 /// Brings watched rows up to date, those that have waited longest first, until the time of the frame is used up.
@@ -147,15 +154,15 @@ pub(super) fn update(world: &mut World) {
         return;
     }
     let limits = limits_of(world);
-    let start = Instant::now();
+    let deadline = Deadline::after(limits.watch_time);
     for _ in 0..waiting {
         // One is taken out at a time: observers of others run meanwhile, and if one panics, that ends one watch.
         let mut watches = world.get_resource_or_init::<Watches>();
         let Some(mut watch) = watches.active.pop_front() else { return };
-        if watch.answer(world, &limits) {
+        if watch.answer(world, &limits, deadline) {
             world.get_resource_or_init::<Watches>().active.push_back(watch);
         }
-        if start.elapsed() >= limits.watch_time {
+        if deadline.is_over() {
             return;
         }
     }
@@ -163,17 +170,19 @@ pub(super) fn update(world: &mut World) {
 
 impl Watch {
     /// Tells the client what has changed, if it is time to. False if the watch has ended.
-    fn answer(&mut self, world: &mut World, limits: &RemoteLimits) -> bool {
+    fn answer(&mut self, world: &mut World, limits: &RemoteLimits, deadline: Deadline) -> bool {
         if self.sender.is_closed() {
             return false;
         }
         let now = Instant::now();
-        let is_due = self.updated.is_none_or(|updated| now - updated >= limits.watch_interval);
+        let is_due = self.told < self.moved
+            || self.updated.is_none_or(|updated| now - updated >= limits.watch_interval);
         // A client that does not read gets all changes at once when it does.
         if !is_due || self.sender.is_full() {
             return true;
         }
-        match self.update(world, limits, now) {
+        let updated = if self.told < self.moved { Ok(false) } else { self.update(world, limits, now) };
+        match updated.and_then(|is_first| self.tell(world, limits, deadline, is_first)) {
             Ok(message) => message.into_iter().for_each(|message| answer(&self.sender, Ok(message))),
             Err(error) => {
                 answer(&self.sender, Err(error));
@@ -183,37 +192,62 @@ impl Watch {
         true
     }
 
+    /// Brings the rows up to date. Returns whether the client has not been told of any yet.
     fn update(
         &mut self,
         world: &mut World,
         limits: &RemoteLimits,
         now: Instant,
-    ) -> Result<Option<Value>, RemoteError> {
+    ) -> Result<bool, RemoteError> {
         self.expr.update(world)?;
         let is_first = self.updated.replace(now).is_none();
-        let types = read::types_of(world);
-        let types = types.read();
-        let mut writer = ResultWriter::new(world, &types, limits.bytes);
-        let is_meant =
-            |row: &Row<'_>| self.vars.iter().all(|&(var, entity)| row.var_by_id(var) == Some(entity));
-        let mut left = Vec::new();
-        for row in self.expr.left(world)?.filter(is_meant) {
-            left.push(writer.gone_row(row)?);
+        let left = self.expr.left(world)?.filter(|row| self.is_meant(row)).count();
+        let entered = self.expr.entered(world)?.filter(|row| self.is_meant(row)).count();
+        let rows = self.rows.saturating_sub(left) + entered;
+        if rows > limits.rows {
+            return Err(RemoteError::TooLarge { what: "the number of rows", limit: limits.rows as u64 });
         }
-        let kept = self.rows.saturating_sub(left.len());
-        let mut entered = Vec::new();
-        for row in self.expr.entered(world)?.filter(is_meant) {
-            if kept + entered.len() >= limits.rows {
-                return Err(RemoteError::TooLarge { what: "the number of rows", limit: limits.rows as u64 });
-            }
-            entered.extend(writer.row(row, self.values, NoRoom::LeaveOut)?);
-        }
-        self.rows = kept + entered.len();
-        if !is_first && entered.is_empty() && left.is_empty() {
+        (self.rows, self.told, self.moved) = (rows, 0, left + entered);
+        Ok(is_first)
+    }
+
+    /// Writes what the client has not been told yet, until the time is used up.
+    fn tell(
+        &mut self,
+        world: &World,
+        limits: &RemoteLimits,
+        deadline: Deadline,
+        is_first: bool,
+    ) -> Result<Option<Value>, RemoteError> {
+        if !is_first && self.told == self.moved {
             return Ok(None);
         }
+        let types = read::types_of(world);
+        let types = types.read();
+        let mut writer = ResultWriter::until(world, &types, limits, deadline);
+        let (left, entered) = (self.expr.left(world)?, self.expr.entered(world)?);
+        let moved = left.map(|row| (row, false)).chain(entered.map(|row| (row, true)));
+        let (mut left, mut entered) = (Vec::new(), Vec::new());
+        let mut told = self.told;
+        for (row, has_entered) in moved.filter(|(row, _)| self.is_meant(row)).skip(self.told) {
+            if writer.is_done() {
+                break;
+            }
+            if has_entered {
+                entered.extend(writer.row(row, self.values, NoRoom::LeaveOut)?);
+            } else {
+                left.push(writer.gone_row(row)?);
+            }
+            told += 1;
+        }
         let variables = is_first.then(|| self.expr.variables().map(ToOwned::to_owned).collect());
+        self.told = told;
         let message = serde_json::to_value(Moved { variables, entered, left });
         message.map(Some).map_err(|error| RemoteError::Unwritten(error.to_string()))
+    }
+
+    /// Whether the client asked for this row.
+    fn is_meant(&self, row: &Row<'_>) -> bool {
+        self.vars.iter().all(|&(var, entity)| row.var_by_id(var) == Some(entity))
     }
 }

@@ -122,6 +122,11 @@ impl Tab {
 
     /// Calls a method of the protocol.
     pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
+        self.try_call(method, params).unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    /// The same for a method that may fail.
+    fn try_call(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         self.last += 1;
         let request = json!({ "id": self.last, "method": method, "params": params });
         self.socket.send(Message::text(request.to_string())).expect("chromium reads");
@@ -130,8 +135,10 @@ impl Tab {
             let Message::Text(text) = message else { continue };
             let message: Value = serde_json::from_str(&text).expect("JSON");
             if message["id"] == self.last {
-                assert!(message.get("error").is_none(), "{method}: {message}");
-                return message["result"].clone();
+                return match message.get("error") {
+                    Some(error) => Err(error.clone()),
+                    None => Ok(message["result"].clone()),
+                };
             }
             self.note(&message);
         }
@@ -159,16 +166,21 @@ impl Tab {
 
     /// The value of an expression, which may be a promise.
     pub(crate) fn eval(&mut self, script: &str) -> Value {
+        self.try_eval(script).unwrap_or_else(|error| panic!("{script}: {error}"))
+    }
+
+    /// The same, of a page that may be about to give way to another.
+    fn try_eval(&mut self, script: &str) -> Result<Value, Value> {
         let params = json!({ "expression": script, "returnByValue": true, "awaitPromise": true });
-        let answer = self.call("Runtime.evaluate", params);
+        let answer = self.try_call("Runtime.evaluate", params)?;
         assert!(answer.get("exceptionDetails").is_none(), "{script}: {}", answer["exceptionDetails"]);
-        answer["result"]["value"].clone()
+        Ok(answer["result"]["value"].clone())
     }
 
     /// Waits until an expression is true.
     pub(crate) fn until(&mut self, script: &str) {
         let start = Instant::now();
-        while self.eval(&format!("Boolean({script})")) != true {
+        while self.try_eval(&format!("Boolean({script})")) != Ok(Value::Bool(true)) {
             if start.elapsed() > PATIENCE {
                 let text = self.eval("document.body.innerText");
                 panic!("this does not come: {script}\n{}\n{:?}", text.as_str().unwrap_or(""), self.problems);

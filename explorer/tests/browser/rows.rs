@@ -4,6 +4,7 @@ use crate::Page;
 use bevy_ecs::prelude::*;
 use bevy_relations::prelude::*;
 use bevy_relations_remote::{DockedTo, Ship};
+use serde_json::json;
 
 #[test]
 fn an_expression_gives_rows_that_lead_to_entities() {
@@ -20,7 +21,7 @@ fn an_expression_gives_rows_that_lead_to_entities() {
     page.click("[...document.querySelectorAll('#rows .link')].find((link) => link.innerText === 'Earth')");
     page.until_text("#details h2", "Earth");
     // The expression is part of the address.
-    page.eval("location.reload()");
+    page.call("Page.reload", json!({}));
     page.until("document.querySelectorAll('#rows tr').length === 1");
     page.until_text("#details h2", "Earth");
     page.end();

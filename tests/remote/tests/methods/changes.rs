@@ -144,6 +144,23 @@ fn pairs_are_removed_one_by_one_or_by_wildcards() {
 }
 
 #[test]
+fn more_pairs_than_a_request_may_remove_stay() {
+    let mut app = app_with(RemoteLimits { rows: 3, ..patient() });
+    let kite = entity(&app, "Kite");
+    for _ in 0..3 {
+        let other = app.world_mut().spawn_empty().id();
+        app.world_mut().insert_pair(kite, Likes, other).unwrap();
+    }
+    // It is docked, and carries something.
+    for relation in ["*", "_"] {
+        let error = refused(&mut app, "relations.remove", insert("Kite", relation, "*"));
+        assert_eq!(reason(&error), (error_codes::LIMIT, "TooLarge"));
+    }
+    assert_eq!(call(&mut app, "relations.remove", insert("Kite", "Likes", "*")).unwrap()["removed"], 3);
+    assert_eq!(call(&mut app, "relations.remove", insert("Kite", "*", "*")).unwrap()["removed"], 2);
+}
+
+#[test]
 fn a_dead_or_unknown_entity_is_named_with_its_parameter() {
     let mut app = app();
     let dead = app.world_mut().spawn_empty().id();

@@ -2,10 +2,11 @@
 
 use crate::common::*;
 use bevy_app::App;
+use bevy_ecs::prelude::*;
 use bevy_relations::prelude::*;
 use bevy_relations_remote::{DockedTo, Ship};
 use bevy_remote::RemoteMethods;
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 /// An app that brings watched rows up to date in every frame.
 fn eager() -> App {
@@ -13,11 +14,7 @@ fn eager() -> App {
 }
 
 fn eager_limits() -> RemoteLimits {
-    RemoteLimits {
-        watch_interval: Duration::ZERO,
-        watch_time: Duration::from_secs(60),
-        ..RemoteLimits::default()
-    }
+    RemoteLimits { watch_interval: Duration::ZERO, ..patient() }
 }
 
 fn docked() -> Value {
@@ -241,6 +238,38 @@ fn watches_take_turns_when_the_time_of_a_frame_is_used_up() {
         }
     }
     assert_eq!(answered, [1; 3]);
+}
+
+#[test]
+fn many_rows_are_told_frame_by_frame_whatever_becomes_of_them_meanwhile() {
+    let mut app = app_with(RemoteLimits { watch_time: Duration::ZERO, ..eager_limits() });
+    let ships: Vec<Entity> = (0..30).map(|_| app.world_mut().spawn(Ship).id()).collect();
+    let client = Client::watch(&mut app, json!({ "expr": "Ship" }));
+    let mut there = BTreeSet::new();
+    let mut messages = 0;
+    for frame in 0..40 {
+        app.update();
+        match frame {
+            1 => drop(app.world_mut().despawn(ships[29])),
+            2 => drop(app.world_mut().entity_mut(ships[0]).remove::<Ship>()),
+            3 => drop(app.world_mut().spawn(Ship)),
+            _ => {}
+        }
+        let Some(message) = client.received() else { continue };
+        let message = message.unwrap();
+        assert_eq!(message["variables"].is_array(), messages == 0);
+        messages += 1;
+        let (entered, left) = moved(&message);
+        assert!((1..=4).contains(&(entered + left)), "{message}");
+        for row in message["left"].as_array().unwrap() {
+            assert!(there.remove(&row["entities"]["this"].to_string()), "{message}");
+        }
+        for row in message["entered"].as_array().unwrap() {
+            assert!(there.insert(row["entities"]["this"].to_string()), "{message}");
+        }
+    }
+    // There were 32 at first; one has come, and two are gone.
+    assert_eq!((messages, there.len()), (9, 31));
 }
 
 #[test]

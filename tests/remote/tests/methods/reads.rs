@@ -202,7 +202,7 @@ fn the_pages_of_a_query_are_its_rows_unless_they_change() {
 
 #[test]
 fn a_page_ends_before_it_has_too_many_bytes() {
-    let mut app = app_with(RemoteLimits { bytes: 2000, ..RemoteLimits::default() });
+    let mut app = app_with(RemoteLimits { bytes: 2000, ..patient() });
     for _ in 0..100 {
         app.world_mut().spawn(Ship);
     }
@@ -229,7 +229,7 @@ fn a_page_ends_before_it_has_too_many_bytes() {
 
 #[test]
 fn a_value_that_cannot_be_written_leaves_its_row_readable() {
-    let mut app = app_with(RemoteLimits { bytes: 1000, ..RemoteLimits::default() });
+    let mut app = app_with(RemoteLimits { bytes: 1000, ..patient() });
     app.world_mut().spawn((Name::new("Long"), Ship));
     let long = entity(&app, "Long");
     app.world_mut().entity_mut(long).insert(bevy_relations_remote::Log("x".repeat(5000)));
@@ -257,7 +257,7 @@ fn a_plan_is_explained_with_numbers_after_a_run() {
 
 #[test]
 fn lists_of_relations_and_plans_keep_to_the_limit_of_bytes() {
-    let mut app = app_with(RemoteLimits { bytes: 600, ..RemoteLimits::default() });
+    let mut app = app_with(RemoteLimits { bytes: 600, ..patient() });
     let mut listed = Vec::new();
     let mut offset = json!(0);
     while !offset.is_null() {

@@ -4,6 +4,7 @@ use crate::common::*;
 use bevy_ecs::prelude::*;
 use bevy_relations::prelude::*;
 use bevy_relations_remote::{Log, PartOf, Ship};
+use std::time::Duration;
 
 fn labels(page: &Value) -> Vec<&str> {
     let mut labels: Vec<&str> = page["entities"]
@@ -17,14 +18,18 @@ fn labels(page: &Value) -> Vec<&str> {
 }
 
 /// All pages of a list, one after the other.
-fn all(app: &mut bevy_app::App, method: &str, mut params: Value) -> Vec<Value> {
-    let mut entities = Vec::new();
+fn all(app: &mut bevy_app::App, method: &str, params: Value) -> Vec<Value> {
+    all_of(app, method, params, "entities")
+}
+
+fn all_of(app: &mut bevy_app::App, method: &str, mut params: Value, key: &str) -> Vec<Value> {
+    let mut all = Vec::new();
     loop {
         let page = call(app, method, params.clone()).unwrap();
-        entities.extend(page["entities"].as_array().unwrap().iter().cloned());
+        all.extend(page[key].as_array().unwrap().iter().cloned());
         match page.get("next") {
-            Some(next) => params["offset"] = next.clone(),
-            None => return entities,
+            Some(next) => params[if next.is_string() { "cursor" } else { "offset" }] = next.clone(),
+            None => return all,
         }
     }
 }
@@ -90,7 +95,7 @@ fn entities_are_found_by_a_part_of_their_name_in_any_case() {
 
 #[test]
 fn a_page_looks_at_a_limited_number_of_entities() {
-    let mut app = app_with(RemoteLimits { scanned: 7, ..RemoteLimits::default() });
+    let mut app = app_with(RemoteLimits { scanned: 7, ..patient() });
     for number in 0..100 {
         app.world_mut().spawn(Name::new(format!("Rock {number}")));
     }
@@ -105,7 +110,7 @@ fn a_page_looks_at_a_limited_number_of_entities() {
 
 #[test]
 fn a_list_ends_before_it_takes_too_many_bytes() {
-    let mut app = app_with(RemoteLimits { bytes: 3000, ..RemoteLimits::default() });
+    let mut app = app_with(RemoteLimits { bytes: 3000, ..patient() });
     for number in 0..10 {
         app.world_mut().spawn(Name::new(format!("{number}{}", "x".repeat(1000))));
     }
@@ -115,6 +120,32 @@ fn a_list_ends_before_it_takes_too_many_bytes() {
     app.world_mut().spawn(Name::new("y".repeat(4000)));
     let error = refused(&mut app, "relations.search", json!({ "text": "yy" }));
     assert_eq!(reason(&error), (error_codes::LIMIT, "TooLarge"));
+}
+
+#[test]
+fn pages_end_when_the_time_of_a_frame_is_used_up() {
+    let mut app = app_with(RemoteLimits { page_time: Duration::ZERO, ..patient() });
+    let sol = entity(&app, "Sol");
+    for number in 0..300 {
+        app.world_mut().spawn((Name::new(format!("Rock {number}")), Log(String::new()), ChildOf(sol)));
+    }
+    let children = json!({ "parent": "Sol" });
+    let searched = json!({ "text": "rock" });
+    for (method, params, key, count) in [
+        ("relations.children", &children, "entities", 302),
+        ("relations.search", &searched, "entities", 300),
+        ("relations.query", &json!({ "expr": "Log, (ChildOf, Sol)" }), "rows", 300),
+        ("relations.list", &json!({}), "relations", 8),
+    ] {
+        let first = call(&mut app, method, params.clone()).unwrap();
+        let count_of_first = first[key].as_array().unwrap().len();
+        assert!(count_of_first <= 4 && (count > 4) == (first["next"] != Value::Null), "{method}");
+        assert_eq!(all_of(&mut app, method, params.clone(), key).len(), count, "{method}");
+    }
+    // Of what is not found, only so much is looked at.
+    let nothing = call(&mut app, "relations.search", json!({ "text": "no such name" })).unwrap();
+    assert!(nothing["entities"].as_array().unwrap().is_empty() && nothing["next"] != Value::Null);
+    assert_eq!(all(&mut app, "relations.search", json!({ "text": "no such name" })).len(), 0);
 }
 
 #[test]
