@@ -6,6 +6,8 @@
 
 mod command_line;
 mod common;
+#[cfg(feature = "explore")]
+mod explore;
 mod factions;
 mod loadout;
 mod solar_system;
