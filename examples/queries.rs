@@ -6,10 +6,8 @@
 
 use bevy_app::prelude::*;
 use bevy_ecs::prelude::*;
-use bevy_relations::{
-    prelude::*,
-    query::{AddedPair, Target, TargetsWith, Unrelated, Up},
-};
+use bevy_relations::prelude::*;
+use bevy_relations::query::{AddedPair, Target, TargetsWith, Unrelated, Up};
 
 #[derive(Relation)]
 #[relation(exclusive)]
@@ -36,13 +34,10 @@ fn list(docked: Query<(&Name, Target<DockedTo>), With<Ship>>, names: Query<&Name
 }
 
 /// Data of the targets, and a filter for what has no pair.
-fn compare(
-    knowing: Query<(&Name, TargetsWith<Knows, &Price>), Unrelated<DockedTo>>,
-    mut cheapest: ResMut<Cheapest>,
-) {
-    for (ship, prices) in &knowing {
-        cheapest.0 = prices.into_iter().map(|price| price.0).min();
-        println!("{ship} could buy for {}", cheapest.0.unwrap_or(0));
+fn compare(ships: Query<(&Name, TargetsWith<Knows, &Price>), Unrelated<DockedTo>>, mut min: ResMut<Lowest>) {
+    for (ship, prices) in &ships {
+        min.0 = prices.into_iter().map(|price| price.0).min();
+        println!("{ship} could buy for {}", min.0.unwrap_or(0));
     }
 }
 
@@ -60,14 +55,14 @@ fn welcome(new: Query<&Name, AddedPair<DockedTo>>, mut welcomed: ResMut<Welcomed
 }
 
 #[derive(Resource, Default)]
-struct Cheapest(Option<u32>);
+struct Lowest(Option<u32>);
 
 #[derive(Resource, Default)]
 struct Welcomed(usize);
 
 fn main() {
     let mut app = App::new();
-    app.add_plugins(RelationsPlugin).init_resource::<Cheapest>().init_resource::<Welcomed>();
+    app.add_plugins(RelationsPlugin).init_resource::<Lowest>().init_resource::<Welcomed>();
     app.add_systems(Update, (list, compare, flags, welcome).chain());
     let world = app.world_mut();
     let mars = world.spawn((Name::new("Mars Station"), Price(7), Flag("Mars"))).id();
@@ -78,6 +73,6 @@ fn main() {
 
     app.update();
     app.update();
-    assert_eq!(app.world().resource::<Cheapest>().0, Some(5));
+    assert_eq!(app.world().resource::<Lowest>().0, Some(5));
     assert_eq!(app.world().resource::<Welcomed>().0, 1, "in the second frame nothing was new");
 }

@@ -54,6 +54,8 @@ impl fmt::Display for Slot {
 
 /// A relation and a target; either may be a wildcard.
 ///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// # use bevy_relations::{id::Slot, prelude::*};
 /// # let mut world = bevy_ecs::world::World::new();

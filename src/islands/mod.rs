@@ -279,7 +279,8 @@ pub trait WorldIslandsExt: sealed::Sealed {
     /// If they are not tracked.
     fn islands<R: Relation>(&self) -> Result<IslandsView<'_>, IslandsError>;
 
-    /// The islands of any relation.
+    /// The islands of any relation, after [`track_islands_by_id`](Self::track_islands_by_id). See
+    /// [`islands`](Self::islands) for a relation type.
     ///
     /// # Errors
     /// If they are not tracked.

@@ -413,8 +413,9 @@ impl LiveExpr {
         Ok(self)
     }
 
-    /// [`group_by`](Self::group_by) with any number for each row; 0 for those without one. It is asked for when a row is found
-    /// anew, so it should follow from the variables and fields of the row alone.
+    /// [`group_by`](Self::group_by) with any number for each row; 0 for those without one. The function is called when
+    /// a row is found anew, so its result should depend on the variables and fields of the row alone. By a variable:
+    /// `group_by_fn(|row| row.var("port").map(Entity::to_bits))`.
     ///
     /// # Errors
     /// As there.

@@ -22,6 +22,27 @@ pub(crate) type InsertMade = Box<dyn FnOnce(&mut EntityWorldMut<'_>)>;
 /// [`RelationTraits::target`](super::RelationTraits::target).
 ///
 /// In the book: [Traits and cleanup in pictures](crate::book::traits).
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{prelude::*, relation::EndConstraint};
+///
+/// #[derive(Component)]
+/// struct Ship;
+///
+/// #[derive(Component)]
+/// struct Wreck;
+///
+/// let mut world = World::new();
+/// let (ship, no_wreck) = (EndConstraint::with::<Ship>(), EndConstraint::without::<Wreck>());
+/// let traits = RelationTraits::new().source(ship).source(no_wreck);
+/// let docked_to = world.spawn_relation("DockedTo", traits)?;
+/// let port = world.spawn_empty().id();
+/// let [kite, hulk] = [world.spawn(Ship).id(), world.spawn((Ship, Wreck)).id()];
+/// world.insert_pair_by_id(kite, (docked_to, port))?;
+/// assert!(world.insert_pair_by_id(hulk, (docked_to, port)).is_err());
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct EndConstraint {
     component: ConstraintComponent,

@@ -167,7 +167,8 @@ impl<R: Relation> Pairs<'_, '_, R> {
         self.targets(source).filter_map(move |target| Some((target, self.get(source, target)?)))
     }
 
-    /// The sources of `target`, in the order of [`sources`](RelationView::sources), with the values of the pairs.
+    /// The sources of `target`, in the order of [`sources`](RelationView::sources), with the values of the pairs:
+    /// [`values_of`](Self::values_of) from the other end.
     pub fn values_to(&self, target: Entity) -> impl Iterator<Item = (Entity, &R)> {
         self.sources(target).filter_map(move |source| Some((source, self.get(source, target)?)))
     }

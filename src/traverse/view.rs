@@ -17,7 +17,7 @@ use core::iter;
 
 /// The pairs of one relation, of whatever kind it is.
 ///
-/// [`Pairs`](crate::Pairs) gives one for a relation type in a system, [`WorldPairExt::pairs_by_id`]
+/// [`Pairs`](crate::Pairs) has one for a relation type in a system, [`WorldPairExt::pairs_by_id`] returns one
 /// for any relation of a world. A relation that was never used has no pairs.
 ///
 /// [`WorldPairExt::pairs_by_id`]: crate::WorldPairExt::pairs_by_id
@@ -231,6 +231,8 @@ impl<'w, 's> RelationView<'w, 's> {
 
     /// The entities above `entity` along all targets, each once: depth first, targets in insertion order, unless
     /// [`breadth_first`](WalkIter::breadth_first). Nearest means first targets first, as everywhere.
+    /// [`ancestors`](Self::ancestors) follows first targets only. The example of [`descendants`](Self::descendants)
+    /// shows the methods of the walk.
     ///
     /// # Complexity
     /// As for [`descendants`](Self::descendants), upwards.

@@ -61,6 +61,21 @@ impl FusedIterator for AncestorIter<'_, '_> {}
 /// [`RelationView::all_ancestors`].
 ///
 /// In the book: [Walks, islands, disabling](crate::book::walks).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # let mut world = World::new();
+/// # world.register_relation::<ChildOf>().unwrap();
+/// # let root = world.spawn_empty().id();
+/// # let child = world.spawn(ChildOf(root)).id();
+/// # let grandchild = world.spawn(ChildOf(child)).id();
+/// let tree = world.pairs::<ChildOf>();
+/// let below: Vec<_> = tree.descendants(root).breadth_first().collect();
+/// assert_eq!(below, [(child, 1), (grandchild, 2)]);
+/// let above: Vec<_> = tree.all_ancestors(grandchild).at_most(1).collect();
+/// assert_eq!(above, [(child, 1)]);
+/// ```
 pub struct WalkIter<'w, 's> {
     view: RelationView<'w, 's>,
     direction: Direction,

@@ -141,6 +141,24 @@ fn find<T>(
 /// [`WorldInheritanceExt`] for one entity.
 ///
 /// Bevy's `EntityRef` and `EntityMut` cannot reach the bases, as they have access to the components of one entity only.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{prelude::*, relation::OnInstantiate, world::EntityInheritanceExt};
+///
+/// #[derive(Component)]
+/// struct Defense(u32);
+///
+/// let mut world = World::new();
+/// let defense = world.entity_of::<Defense>();
+/// world.set_traits(defense, RelationTraits::new().on_instantiate(OnInstantiate::Inherit))?;
+/// let frigate = world.spawn(Defense(50)).id();
+/// let ship = world.spawn(Pair(IsA, frigate));
+/// assert!(ship.has_inherited::<Defense>() && !ship.owns::<Defense>());
+/// assert_eq!(ship.get_inherited::<Defense>().unwrap().0, 50);
+/// assert_eq!(ship.holder_of::<Defense>(), Some(frigate));
+/// # Ok::<(), BevyError>(())
+/// ```
 pub trait EntityInheritanceExt: sealed::Sealed {
     /// See [`WorldInheritanceExt::owns`].
     fn owns<C: Component>(&self) -> bool;

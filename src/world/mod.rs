@@ -1,8 +1,5 @@
-//! The verbs: pairs on [`World`](bevy_ecs::world::World), [`EntityWorldMut`](bevy_ecs::world::EntityWorldMut) and
-//! commands.
-//!
-//! They stand above the system parameters because reading on the world returns the same views as those. They call down
-//! and decide nothing.
+//! Methods for pairs on [`World`](bevy_ecs::world::World), [`EntityWorldMut`](bevy_ecs::world::EntityWorldMut) and
+//! commands. They are in a layer above the system parameters, because reading on the world returns the same views.
 
 mod commands;
 mod display;
@@ -66,12 +63,23 @@ mod sealed {
 /// or a change of pairs: reading a shared `&World` cannot adopt it. Its components that are there by then are pairs
 /// from then on.
 ///
+/// In the book: [Pairs in systems](crate::book::pairs).
+///
 /// ```
 /// # use bevy_ecs::prelude::*;
 /// # use bevy_relations::prelude::*;
+/// #[derive(Relation, PartialEq, Debug)]
+/// struct Owes(u32);
+///
 /// # let mut world = World::new();
+/// # let [ship, pirate, earth] = [(); 3].map(|()| world.spawn_empty().id());
+/// world.insert_pair(ship, Owes(5), earth)?;
+/// assert!(world.has_pair::<Owes>(ship, earth));
+/// assert_eq!(world.pair_value::<Owes>(ship, earth), Some(&Owes(5)));
+/// world.remove_pair::<Owes>(ship, earth);
+///
+/// // By id, for a relation created at run time.
 /// let docked_to = world.spawn_relation("DockedTo", RelationTraits::new())?;
-/// let [ship, pirate, earth] = [(); 3].map(|()| world.spawn_empty().id());
 /// world.insert_tag(ship, pirate)?;
 /// world.insert_pair_by_id(ship, (docked_to, earth))?;
 /// assert_eq!(world.pairs_to(earth), [(ship, docked_to)]);
@@ -143,9 +151,8 @@ pub trait WorldPairExt: sealed::Sealed {
     /// Inserting the component itself does the same, but for errors, which Bevy only logs.
     ///
     /// ```
-    /// use bevy_ecs::prelude::*;
-    /// use bevy_relations::prelude::*;
-    ///
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
     /// let mut world = World::new();
     /// let [ship, turret] = [(); 2].map(|()| world.spawn_empty().id());
     /// world.insert_relationship(turret, ChildOf(ship)).unwrap();
@@ -176,7 +183,8 @@ pub trait WorldPairExt: sealed::Sealed {
     /// Constant on average, whatever the number of sources or targets.
     fn remove_pair<R: Relation>(&mut self, source: Entity, target: Entity) -> bool;
 
-    /// Removes the pair that has the key and returns its target, if there is one.
+    /// Removes the pair that has the key and returns its target, if there is one. [`remove_pair`](Self::remove_pair)
+    /// removes by target; [`pair_by_key`](Self::pair_by_key) reads.
     ///
     /// # Complexity
     /// O(targets of `source` in the relation).
@@ -190,9 +198,8 @@ pub trait WorldPairExt: sealed::Sealed {
     /// nothing.
     ///
     /// ```
-    /// use bevy_ecs::prelude::*;
-    /// use bevy_relations::prelude::*;
-    ///
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
     /// #[derive(Relation)]
     /// struct Patrols;
     ///
@@ -227,9 +234,8 @@ pub trait WorldPairExt: sealed::Sealed {
     /// be `Clone`.
     ///
     /// ```
-    /// use bevy_ecs::prelude::*;
-    /// use bevy_relations::prelude::*;
-    ///
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
     /// #[derive(Relation)]
     /// #[relation(exclusive)]
     /// struct DockedTo {
@@ -260,8 +266,8 @@ pub trait WorldPairExt: sealed::Sealed {
     /// without a relation that has a name.
     fn remove_pairs_by_id(&mut self, source: Entity, pair: impl Into<PairId>) -> usize;
 
-    /// Removes the pairs that fit `pair` from every source and returns their number; tags as
-    /// [`remove_pairs_by_id`](Self::remove_pairs_by_id) does.
+    /// [`remove_pairs_by_id`](Self::remove_pairs_by_id) from every source: `(R, T)` removes all pairs of `R` with the
+    /// target `T`. Returns the number of removed pairs.
     fn remove_pairs_everywhere(&mut self, pair: impl Into<PairId>) -> usize;
 
     /// Removes many pairs of one relation, in order: several times faster than one by one. Returns the
@@ -272,8 +278,8 @@ pub trait WorldPairExt: sealed::Sealed {
     /// stay registered, and their traits can be set again. No entity is despawned for it.
     fn clear_pairs(&mut self);
 
-    /// Despawns every entity that has a pair that fits `pair`, with what depends on it; `(*, tag)` fits what has the
-    /// tag. Returns the number of those that had the pair.
+    /// [`despawn_with_dependents`](Self::despawn_with_dependents) for every entity that has a pair that fits `pair`;
+    /// `(*, tag)` fits what has the tag. Returns the number of those that had the pair.
     ///
     /// # Errors
     /// If a policy `Refuse` stands in the way of one of them. Nothing has changed then.
@@ -281,9 +287,8 @@ pub trait WorldPairExt: sealed::Sealed {
 
     /// Despawns `entity` and all that goes with it by the cleanup policies, dependents first. A target that loses its
     /// last source of a relation with [`on_last_source`](RelationTraits::on_last_source) follows when it has lost it.
-    ///
-    /// In contrast to Bevy's `despawn` it looks at the whole cascade before it starts, so that a policy
-    /// `Refuse` can refuse it, and the root goes last.
+    /// In contrast to Bevy's `despawn`, it plans the whole cascade first, so that a policy `Refuse` can refuse it, and
+    /// the root goes last.
     ///
     /// # Errors
     /// If the entity is dead, or a policy stands in the way. Nothing has changed then.
@@ -310,8 +315,7 @@ pub trait WorldPairExt: sealed::Sealed {
     /// If the entity is dead, or a policy stands in the way: what `despawn_with_dependents` would return.
     ///
     /// # Complexity
-    /// O(entities that would be despawned + their pairs). It needs the world for itself since entities that were
-    /// met are marked meanwhile.
+    /// O(entities that would be despawned + their pairs). It takes `&mut self` to mark the entities that it visits.
     fn would_despawn(&mut self, entity: Entity) -> Result<Vec<Entity>, DespawnError>;
 
     /// Spawns entities, each with a bundle and a pair, like Bevy's `spawn_batch`, which accepts no pairs.
@@ -406,16 +410,14 @@ pub trait WorldPairExt: sealed::Sealed {
 
     /// Triggers an event at its target, then at the entities above or below it along `R`, each once, depth first.
     ///
-    /// The event is one with `#[entity_event(propagate)]`. What it propagates along on its own does not matter here,
-    /// nor whether it does so by itself. An observer that calls
-    /// [`On::propagate(false)`](bevy_ecs::observer::On::propagate) ends the way at its entity: the event is not
-    /// triggered above or below it, unless another way leads there. Commands of the observers are applied at the end,
-    /// so that they do not change the way.
+    /// The event is one with `#[entity_event(propagate)]`, whatever it propagates along by itself. An observer that
+    /// calls [`On::propagate(false)`](bevy_ecs::observer::On::propagate) ends the path at its entity: the event is not
+    /// triggered beyond it, unless another path leads there. Commands of the observers are applied at the end, so that
+    /// they do not change the path.
     ///
     /// ```
-    /// use bevy_ecs::prelude::*;
-    /// use bevy_relations::prelude::*;
-    ///
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
     /// #[derive(Relation)]
     /// #[relation(exclusive, traversable)]
     /// struct MountedOn;
@@ -428,7 +430,6 @@ pub trait WorldPairExt: sealed::Sealed {
     ///
     /// #[derive(Component)]
     /// struct Battery;
-    ///
     /// #[derive(Component)]
     /// struct Dark;
     ///
@@ -453,7 +454,8 @@ pub trait WorldPairExt: sealed::Sealed {
     /// O(pairs on the way).
     fn trigger_along<R: TraversableRelation>(&mut self, event: impl PropagatedEvent, towards: Direction);
 
-    /// [`trigger_along`](Self::trigger_along) any traversable relation.
+    /// [`trigger_along`](Self::trigger_along) any traversable relation, such as one made by
+    /// [`spawn_relation`](Self::spawn_relation).
     ///
     /// # Errors
     /// If the relation is not traversable; the event is not triggered then.
@@ -479,15 +481,14 @@ pub trait WorldPairExt: sealed::Sealed {
     /// not checked, and what components did in between has no bearing. The same holds for a Bevy relationship whose
     /// component is inserted, and for the clone of a pair that is still to be checked.
     ///
-    /// [`RelationsPlugin`](crate::RelationsPlugin) does this in
-    /// [`RelationsSystems::Constraints`](crate::RelationsSystems::Constraints), at the end of each frame;
-    /// [`maintain_pairs`](Self::maintain_pairs) does it, too. A verb on the world, a bundle and the clone of an entity
-    /// are checked at once. What observers insert by commands meanwhile is checked the next time.
+    /// [`RelationsPlugin`](crate::RelationsPlugin) does this at the end of each frame, in
+    /// [`Constraints`](crate::RelationsSystems::Constraints), and so does [`maintain_pairs`](Self::maintain_pairs).
+    /// Pairs of a method of the world, a bundle or a clone are checked at once, those that observers insert by commands
+    /// meanwhile the next time.
     ///
     /// ```
-    /// use bevy_ecs::prelude::*;
-    /// use bevy_relations::prelude::*;
-    ///
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
     /// #[derive(Component)]
     /// struct City;
     ///
@@ -517,8 +518,7 @@ pub trait WorldPairExt: sealed::Sealed {
     /// own were moved; pairs that were removed before the last call are forgotten. Observers that this crate depends on
     /// come back if they were despawned, and import what they have missed; [islands](crate::islands) and what is
     /// [disabled along relations](crate::disabling) are brought up to date. The ends of pairs are
-    /// [checked](Self::check_constraints). When a command panics, Bevy forgets what it had queued, also what this crate
-    /// had: that is done as well.
+    /// [checked](Self::check_constraints). Work of this crate that Bevy dropped because a command panicked is done.
     fn maintain_pairs(&mut self);
 
     /// Verifies every [`Invariant`](crate::error::Invariant) of the pair store.

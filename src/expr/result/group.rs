@@ -100,7 +100,7 @@ impl CompiledExpr {
     }
 
     /// [`group_by`](Self::group_by) with any number for each row; 0 for those without one. Groups come in the order of
-    /// these numbers.
+    /// these numbers. By a variable: `group_by_fn(|row| row.var("port").map(Entity::to_bits))`.
     ///
     /// # Errors
     /// As there.
@@ -190,6 +190,33 @@ impl CompiledExpr {
 /// Rows that were put into a group; see [`CompiledExpr::group_by`].
 ///
 /// In the book: [Expressions](crate::book::expressions).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{expr::PairExpr, prelude::*};
+/// #[derive(Component)]
+/// struct Ship;
+/// #[derive(Relation)]
+/// #[relation(exclusive)]
+/// struct DockedTo;
+///
+/// # let mut world = World::new();
+/// # world.register_relation::<DockedTo>()?;
+/// # world.register_component_name::<Ship>("Ship");
+/// # let [oslo, hull] = [(); 2].map(|()| world.spawn_empty().id());
+/// for port in [oslo, hull, oslo] {
+///     world.spawn((Ship, Pair(DockedTo, port)));
+/// }
+/// let mut ships = PairExpr::parse("Ship")?.compile(&mut world)?;
+/// ships.group_by::<DockedTo>()?;
+/// let mut counts = Vec::new();
+/// ships.for_each_group(&world, |group| counts.push((group.target(), group.len())))?;
+/// assert!(counts.contains(&(Some(oslo), 2)) && counts.contains(&(Some(hull), 1)));
+///
+/// let in_oslo = ships.group(&world, oslo.to_bits())?;
+/// assert!(in_oslo.iter().all(|row| world.has_pair::<DockedTo>(row.this().unwrap(), oslo)));
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
 #[derive(Clone)]
 pub struct RowGroup<'a> {
     id: u64,

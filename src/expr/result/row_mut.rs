@@ -131,6 +131,24 @@ fn access<'a>(declared: Option<&'a DeclaredAccess<'a, 'a>>, world: Option<&'a Wo
 /// A [`Row`] through which fields can be written.
 ///
 /// In the book: [Expressions](crate::book::expressions).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{expr::PairExpr, prelude::*};
+/// #[derive(Component)]
+/// struct Fuel(u32);
+///
+/// # let mut world = World::new();
+/// # world.register_component_name::<Fuel>("Fuel");
+/// let ship = world.spawn(Fuel(3)).id();
+/// let mut ships = PairExpr::parse("Fuel")?.compile(&mut world)?;
+/// ships.for_each_mut(&mut world, |mut row| {
+///     assert_eq!(row.this(), Some(ship));
+///     row.get_mut::<Fuel>(0).unwrap().0 -= 1;
+/// })?;
+/// assert_eq!(world.get::<Fuel>(ship).unwrap().0, 2);
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
 pub struct RowMut<'a> {
     executor: &'a Executor,
     batch: &'a Batch,

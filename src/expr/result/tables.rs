@@ -197,6 +197,27 @@ impl Steady {
 /// Rows about entities side by side; see [`CompiledExpr::for_each_table`].
 ///
 /// In the book: [Expressions](crate::book::expressions).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{expr::PairExpr, prelude::*};
+/// #[derive(Component)]
+/// struct Fuel(f32);
+///
+/// # let mut world = World::new();
+/// # world.register_component_name::<Fuel>("Fuel");
+/// # world.spawn_batch([1.0, 2.0, 3.0].map(Fuel));
+/// let mut ships = PairExpr::parse("Fuel")?.compile(&mut world)?;
+/// let mut empty = Vec::new();
+/// ships.for_each_table(&world, |table| {
+///     let fuel: &[Fuel] = table.slice(0).unwrap();
+///     assert_eq!(fuel.len(), table.len());
+///     let ships = table.entities().iter().zip(fuel);
+///     empty.extend(ships.filter(|(_, fuel)| fuel.0 < 1.5).map(|(&ship, _)| ship));
+/// })?;
+/// assert_eq!(empty.len(), 1);
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
 #[derive(Clone)]
 pub struct RowTable<'a> {
     expr: &'a CompiledExpr,

@@ -19,7 +19,8 @@ where
     F: QueryFilter + 'static,
     W: QueryFilter + 'static,
 {
-    /// [`for_each`](Self::for_each) of `root` and everything below it. The parent of `root` is read too, as it is.
+    /// [`for_each`](Self::for_each) of `root` and everything below it. The parent of `root` is read too, as it is. Use
+    /// it where one subtree has to be updated, such as that of an entity that was moved.
     ///
     /// # Complexity
     /// O(pairs below `root`), besides what follows changes.
