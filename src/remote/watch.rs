@@ -54,10 +54,10 @@ struct Watch {
     values: bool,
     /// Number of rows that the client has.
     rows: usize,
-    /// How many rows of the last update the client has been told of: those that have left, then those that have entered.
-    told: usize,
-    /// How many there are to tell of.
+    /// How many rows have left or entered with the last update.
     moved: usize,
+    /// How many of them were sent: those that have left come first.
+    sent: usize,
     /// When it was brought up to date last.
     updated: Option<Instant>,
 }
@@ -144,7 +144,7 @@ fn start(
         Ok((expr.var_id(&name).ok_or_else(unknown)?, entity))
     });
     let vars = vars.collect::<Result<_, RemoteError>>()?;
-    Ok(Watch { sender, expr, vars, values: params.values, rows: 0, told: 0, moved: 0, updated: None })
+    Ok(Watch { sender, expr, vars, values: params.values, rows: 0, moved: 0, sent: 0, updated: None })
 }
 
 /// Brings watched rows up to date, those that have waited longest first, until the time of the frame is used up.
@@ -169,20 +169,20 @@ pub(super) fn update(world: &mut World) {
 }
 
 impl Watch {
-    /// Tells the client what has changed, if it is time to. False if the watch has ended.
+    /// Sends what has changed, if it is time to. False if the watch has ended.
     fn answer(&mut self, world: &mut World, limits: &RemoteLimits, deadline: Deadline) -> bool {
         if self.sender.is_closed() {
             return false;
         }
         let now = Instant::now();
-        let is_due = self.told < self.moved
+        let is_due = self.sent < self.moved
             || self.updated.is_none_or(|updated| now - updated >= limits.watch_interval);
         // A client that does not read gets all changes at once when it does.
         if !is_due || self.sender.is_full() {
             return true;
         }
-        let updated = if self.told < self.moved { Ok(false) } else { self.update(world, limits, now) };
-        match updated.and_then(|is_first| self.tell(world, limits, deadline, is_first)) {
+        let updated = if self.sent < self.moved { Ok(false) } else { self.update(world, limits, now) };
+        match updated.and_then(|is_first| self.send(world, limits, deadline, is_first)) {
             Ok(message) => message.into_iter().for_each(|message| answer(&self.sender, Ok(message))),
             Err(error) => {
                 answer(&self.sender, Err(error));
@@ -192,7 +192,7 @@ impl Watch {
         true
     }
 
-    /// Brings the rows up to date. Returns whether the client has not been told of any yet.
+    /// Brings the rows up to date. Returns whether nothing was sent yet.
     fn update(
         &mut self,
         world: &mut World,
@@ -207,19 +207,19 @@ impl Watch {
         if rows > limits.rows {
             return Err(RemoteError::TooLarge { what: "the number of rows", limit: limits.rows as u64 });
         }
-        (self.rows, self.told, self.moved) = (rows, 0, left + entered);
+        (self.rows, self.sent, self.moved) = (rows, 0, left + entered);
         Ok(is_first)
     }
 
-    /// Writes what the client has not been told yet, until the time is used up.
-    fn tell(
+    /// Writes a message with rows that were not sent yet, until the time is used up.
+    fn send(
         &mut self,
         world: &World,
         limits: &RemoteLimits,
         deadline: Deadline,
         is_first: bool,
     ) -> Result<Option<Value>, RemoteError> {
-        if !is_first && self.told == self.moved {
+        if !is_first && self.sent == self.moved {
             return Ok(None);
         }
         let types = read::types_of(world);
@@ -228,8 +228,8 @@ impl Watch {
         let (left, entered) = (self.expr.left(world)?, self.expr.entered(world)?);
         let moved = left.map(|row| (row, false)).chain(entered.map(|row| (row, true)));
         let (mut left, mut entered) = (Vec::new(), Vec::new());
-        let mut told = self.told;
-        for (row, has_entered) in moved.filter(|(row, _)| self.is_meant(row)).skip(self.told) {
+        let mut sent = self.sent;
+        for (row, has_entered) in moved.filter(|(row, _)| self.is_meant(row)).skip(self.sent) {
             if writer.is_done() {
                 break;
             }
@@ -238,10 +238,10 @@ impl Watch {
             } else {
                 left.push(writer.gone_row(row)?);
             }
-            told += 1;
+            sent += 1;
         }
         let variables = is_first.then(|| self.expr.variables().map(ToOwned::to_owned).collect());
-        self.told = told;
+        self.sent = sent;
         let message = serde_json::to_value(Moved { variables, entered, left });
         message.map(Some).map_err(|error| RemoteError::Unwritten(error.to_string()))
     }
