@@ -270,3 +270,49 @@ fn a_relation_that_goes_while_ends_get_ready_is_refused() {
         world.check_pairs().unwrap();
     }
 }
+
+/// What an observer does while ends of missing pairs with values get ready.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Act {
+    ClearResources,
+    DespawnTarget,
+    InsertAnother,
+    Observe,
+}
+
+#[test]
+fn what_observers_do_while_ends_get_ready_for_values_leaves_pairs_whole() {
+    for act in [Act::ClearResources, Act::DespawnTarget, Act::InsertAnother, Act::Observe] {
+        let mut world = World::new();
+        let [a, b, c, d] = spawn(&mut world);
+        world.insert_pair(a, Eats(1), b).unwrap();
+        let snapshot = take(&mut world);
+        assert!(world.remove_pair::<Eats>(a, b));
+        let marker = world.entity(a).archetype().components()[0];
+        let observer = move |on: On<Add<()>>, mut commands: Commands| {
+            if on.entity == c {
+                commands.queue(move |world: &mut World| match act {
+                    Act::ClearResources => world.clear_resources(),
+                    Act::DespawnTarget => drop(world.despawn(d)),
+                    Act::InsertAnother => world.insert_pair(c, Eats(7), c).unwrap(),
+                    Act::Observe => drop(world.add_observer(|_: On<PairInserted<Eats>>| ())),
+                });
+            }
+        };
+        world.spawn(Observer::new(observer).with_component(marker));
+        let respawned = EntityHashMap::from_iter([(a, c), (b, d)]);
+        let applied = snapshot.apply_respawned(&mut world, &respawned);
+        world.check_pairs().unwrap();
+        let value = world.pair_value::<Eats>(c, d).cloned();
+        match act {
+            Act::ClearResources | Act::DespawnTarget => {
+                assert!(applied.is_err() && value.is_none(), "{act:?}");
+            }
+            Act::InsertAnother | Act::Observe => {
+                applied.unwrap();
+                assert!(value == Some(Eats(1)) && world.pairs::<Eats>().targets(c).eq([d]), "{act:?}");
+            }
+        }
+    }
+    take_reported_errors();
+}
