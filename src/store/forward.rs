@@ -1,147 +1,62 @@
 //! The forward index of a relation: from a source to its targets.
 //!
 //! Two layouts behind one interface. An exclusive relation keeps the target of each source, in eight bytes, and eight
-//! more apart that a loop over living sources does not read; any other keeps sixteen, enough for one pair, and moves a
-//! source with more pairs to a list of its own. Each pair remembers its place in the target's list of sources, which
-//! makes unlinking independent of the number of sources.
+//! more apart that a loop over living sources does not read; any other keeps sixteen, enough for one pair or for the
+//! place of a list of up to eight, and moves a source with more pairs to a list of its own. Each pair remembers its place
+//! in the target's list of sources, which makes unlinking independent of the number of sources.
 
 mod fault;
+mod long;
 mod reader;
+mod short;
 mod target_iter;
 
 pub(crate) use reader::{ExclusiveReader, Reader, Upward};
 pub use target_iter::TargetIter;
 
 use super::{
-    HashIndex,
     pages::Pages,
-    reverse::{Moved, Reverse, live_places},
-    tombstones::Tombstones,
+    reverse::{Moved, Reverse},
 };
-use alloc::{boxed::Box, vec::Vec};
+use alloc::vec::Vec;
 use bevy_ecs::entity::{Entity, EntityGeneration, EntityIndex};
-
-/// Lists longer than this find a target by hash.
-const LINEAR: usize = 16;
+use long::LongList;
+use short::{ShortList, ShortLists};
 
 #[inline]
 fn generation(entity: Entity) -> u32 {
     entity.generation().to_bits()
 }
 
-/// One pair in the list of a source.
-#[derive(Clone, Copy)]
-pub(crate) struct Edge {
-    pub(crate) target: Entity,
-    /// Place in the target's list of sources.
-    place: u32,
-}
-
-/// The targets of one source of a relation that is not exclusive. Keeps insertion order.
-#[derive(Default)]
-pub(crate) struct TargetList {
-    edges: Vec<Edge>,
-    long: Option<Box<LongList>>,
-}
-
-/// What only long lists have.
-#[derive(Default)]
-struct LongList {
-    by_target: HashIndex,
-    tombstones: Tombstones,
-}
-
-/// The keys of [`LongList::by_target`].
-fn keys(edges: &[Edge]) -> impl Fn(usize) -> u64 {
-    |at| edges[at].target.to_bits()
-}
-
-impl LongList {
-    /// Indexes a list without tombstones anew.
-    fn index(&mut self, edges: &[Edge]) {
-        self.by_target.clear();
-        for at in 0..edges.len() {
-            self.by_target.insert(at, keys(edges));
-        }
-    }
-}
-
-impl TargetList {
-    fn find(&self, target: Entity) -> Option<usize> {
-        match &self.long {
-            Some(long) => long.by_target.get(target.to_bits(), keys(&self.edges)),
-            None => self.edges.iter().position(|edge| edge.target == target),
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.edges.len() - self.tombstones().map_or(0, Tombstones::count)
-    }
-
-    fn tombstones(&self) -> Option<&Tombstones> {
-        self.long.as_deref().map(|long| &long.tombstones)
-    }
-
-    fn push(&mut self, edge: Edge) {
-        self.edges.push(edge);
-        if let Some(long) = &mut self.long {
-            long.by_target.insert(self.edges.len() - 1, keys(&self.edges));
-        } else if self.edges.len() > LINEAR {
-            self.long.insert(Box::default()).index(&self.edges);
-        }
-    }
-
-    /// Removes the edge to a target and returns its place in the target's list, and whether it was the last.
-    fn remove_target(&mut self, target: Entity) -> Option<(u32, bool)> {
-        let place = self.remove(self.find(target)?);
-        // A list is given up only when it is empty: a source that had several targets may have them again.
-        Some((place, self.edges.is_empty()))
-    }
-
-    /// Removes an edge and returns its place in the target's list.
-    fn remove(&mut self, at: usize) -> u32 {
-        let edge = self.edges[at];
-        let Some(long) = &mut self.long else {
-            self.edges.remove(at);
-            return edge.place;
-        };
-        long.by_target.remove(edge.target.to_bits(), keys(&self.edges));
-        let len = self.edges.len() - long.tombstones.bury(at, self.edges.len());
-        self.edges.truncate(len);
-        if len == 0 {
-            self.long = None;
-        } else if long.tombstones.should_compact(len) {
-            let mut live = live_places(&long.tombstones);
-            self.edges.retain(|_| live());
-            drop(live);
-            long.tombstones.clear();
-            long.index(&self.edges);
-        }
-        edge.place
-    }
-}
-
 /// The slot of a source of a relation that is not exclusive.
 #[derive(Clone, Copy)]
 struct ManySlot {
-    /// Bits of the only target, or the number of the source's list.
+    /// Bits of the only target, or where the source's list is.
     word: u64,
-    /// Place in the only target's list of sources, or [`LIST`] or [`EMPTY`].
+    /// Place in the only target's list of sources, or [`SHORT`], [`LONG`] or [`EMPTY`].
     place: u32,
     /// Of the source.
     generation: u32,
 }
 
-/// The slot's word is the number of a list.
-const LIST: u32 = u32::MAX;
+/// The slot's word is a [`ShortList`].
+const SHORT: u32 = u32::MAX;
+/// The slot's word is the number of a [`LongList`].
+const LONG: u32 = u32::MAX - 1;
 /// The source has no pair.
-const EMPTY: u32 = u32::MAX - 1;
+const EMPTY: u32 = u32::MAX - 2;
 
 impl ManySlot {
     /// Whether it is in use, and that of this source.
     #[inline]
     fn is_of(self, source: Entity) -> bool {
         self.place != EMPTY && self.generation == generation(source)
+    }
+
+    /// The word is no target.
+    #[inline]
+    fn is_list(self) -> bool {
+        self.place >= LONG
     }
 }
 
@@ -193,7 +108,9 @@ impl ExclusiveForward {
 #[derive(Default)]
 pub(crate) struct ManyForward {
     slots: Pages<ManySlot>,
-    lists: Vec<TargetList>,
+    short: ShortLists,
+    long: Vec<LongList>,
+    /// The numbers of long lists that no source has.
     free: Vec<u32>,
 }
 
@@ -201,7 +118,8 @@ pub(crate) struct ManyForward {
 enum Held<'a> {
     None,
     One(Entity, u32),
-    List(&'a TargetList),
+    Short(ShortList),
+    Long(&'a LongList),
 }
 
 impl ManyForward {
@@ -215,8 +133,10 @@ impl ManyForward {
     fn held_in(&self, slot: ManySlot, source: Entity) -> Held<'_> {
         if !slot.is_of(source) {
             Held::None
-        } else if slot.place == LIST {
-            Held::List(&self.lists[slot.word as usize])
+        } else if slot.place == SHORT {
+            Held::Short(ShortList::of_word(slot.word))
+        } else if slot.place == LONG {
+            Held::Long(&self.long[slot.word as usize])
         } else {
             // A slot in use has an entity; asking instead of asserting costs less.
             Entity::try_from_bits(slot.word).map_or(Held::None, |target| Held::One(target, slot.place))
@@ -232,7 +152,7 @@ impl ManyForward {
             *slot = ManySlot { word: target.to_bits(), place, generation: generation(source) };
             return true;
         }
-        if slot.place != LIST && slot.word == target.to_bits() {
+        if !slot.is_list() && slot.word == target.to_bits() {
             return false;
         }
         self.insert_further(reverse, source, target)
@@ -240,22 +160,33 @@ impl ManyForward {
 
     /// [`insert`](Self::insert) for a source that has another target.
     fn insert_further(&mut self, reverse: &mut Reverse, source: Entity, target: Entity) -> bool {
-        let slot = self.slots.get_mut(source.index_u32());
-        if slot.place != LIST {
-            let first = Edge { target: Entity::from_bits(slot.word), place: slot.place };
-            let list = self.free.pop().unwrap_or_else(|| {
-                self.lists.push(TargetList::default());
-                self.lists.len() as u32 - 1
-            });
-            slot.word = u64::from(list);
-            slot.place = LIST;
-            self.lists[list as usize].push(first);
+        let Self { slots, short, long, free } = self;
+        let slot = slots.get_mut(source.index_u32());
+        if slot.place == LONG {
+            return long[slot.word as usize].insert(target, || reverse.push(target, source));
         }
-        let list = &mut self.lists[slot.word as usize];
-        if list.find(target).is_some() {
-            return false;
+        let list = if slot.place == SHORT {
+            let list = ShortList::of_word(slot.word);
+            if short.find(list, target).is_some() {
+                return false;
+            }
+            list
+        } else {
+            short.create(Entity::from_bits(slot.word), slot.place)
+        };
+        let place = reverse.push(target, source);
+        if let Some(list) = short.push(list, target, place) {
+            (slot.word, slot.place) = (list.to_word(), SHORT);
+            return true;
         }
-        list.push(Edge { target, place: reverse.push(target, source) });
+        let number = free.pop().unwrap_or_else(|| {
+            long.push(LongList::default());
+            long.len() as u32 - 1
+        });
+        let edges = short.iter(list).chain([(target, place)]);
+        edges.for_each(|(target, place)| _ = long[number as usize].insert(target, || place));
+        short.free(list);
+        (slot.word, slot.place) = (u64::from(number), LONG);
         true
     }
 
@@ -265,47 +196,70 @@ impl ManyForward {
         if !slot.is_of(source) {
             return None;
         }
-        if slot.place != LIST {
-            if slot.word != target.to_bits() {
-                return None;
-            }
-            return Some(core::mem::replace(&mut slot.place, EMPTY));
+        if slot.is_list() {
+            return self.remove_listed(source, target);
         }
-        let number = slot.word as usize;
-        let (place, emptied) = self.lists[number].remove_target(target)?;
+        (slot.word == target.to_bits()).then(|| core::mem::replace(&mut slot.place, EMPTY))
+    }
+
+    /// Removes a target from a list. A list is given up only when it is empty: a source that had several targets may have
+    /// them again.
+    fn remove_listed(&mut self, source: Entity, target: Entity) -> Option<u32> {
+        let slot = self.slots.existing_mut(source.index_u32())?;
+        let (place, emptied) = if slot.place == SHORT {
+            let mut list = ShortList::of_word(slot.word);
+            let at = self.short.find(list, target)?;
+            let place = self.short.remove(&mut list, at);
+            slot.word = list.to_word();
+            if list.len() == 0 {
+                self.short.free(list);
+            }
+            (place, list.len() == 0)
+        } else {
+            let list = &mut self.long[slot.word as usize];
+            let place = list.remove(target)?;
+            if list.len() == 0 {
+                self.free.push(slot.word as u32);
+            }
+            (place, list.len() == 0)
+        };
         if emptied {
             slot.place = EMPTY;
-            self.lists[number] = TargetList::default();
-            self.free.push(number as u32);
         }
         Some(place)
     }
 
     /// Puts the targets of a source into another order. `order` must be a permutation of them.
     fn reorder(&mut self, source: Entity, order: &[Entity]) {
-        let Some(slot) = self.slots.existing_mut(source.index_u32()) else { return };
-        if !slot.is_of(source) || slot.place != LIST {
-            return;
-        }
-        let list = &mut self.lists[slot.word as usize];
-        list.edges = order.iter().filter_map(|&target| Some(list.edges[list.find(target)?])).collect();
-        if let Some(long) = &mut list.long {
-            long.tombstones.clear();
-            long.index(&list.edges);
+        let slot = self.slots.get(source.index_u32());
+        match self.held_in(slot, source) {
+            Held::None | Held::One(..) => {}
+            Held::Short(list) => self.short.reorder(list, order),
+            Held::Long(_) => self.long[slot.word as usize].reorder(order),
         }
     }
 
     #[inline]
     fn set_place(&mut self, source: Entity, target: Entity, place: u32) {
         let Some(slot) = self.slots.existing_mut(source.index_u32()) else { return };
-        if slot.place == LIST {
-            let list = &mut self.lists[slot.word as usize];
-            if let Some(at) = list.find(target) {
-                list.edges[at].place = place;
-            }
-        } else {
-            slot.place = place;
+        match slot.place {
+            SHORT => self.short.set_place(ShortList::of_word(slot.word), target, place),
+            LONG => self.long[slot.word as usize].set_place(target, place),
+            _ => slot.place = place,
         }
+    }
+
+    /// Moves short lists together once most of their memory is free.
+    fn compact(&mut self) {
+        if !self.short.is_sparse() {
+            return;
+        }
+        let scattered = core::mem::take(&mut self.short);
+        self.slots.for_each_mut(|slot| {
+            if slot.place == SHORT {
+                slot.word = self.short.adopt(&scattered, ShortList::of_word(slot.word)).to_word();
+            }
+        });
     }
 }
 
@@ -335,7 +289,8 @@ impl Forward {
             Self::Many(forward) => match forward.held(source) {
                 Held::None => None,
                 Held::One(own, place) => (own == target).then_some(place),
-                Held::List(list) => list.find(target).map(|at| list.edges[at].place),
+                Held::Short(list) => forward.short.find(list, target).map(|at| forward.short.place(list, at)),
+                Held::Long(list) => list.place(target),
             },
         }
     }
@@ -348,7 +303,8 @@ impl Forward {
             Self::Many(forward) => match forward.held(source) {
                 Held::None => 0,
                 Held::One(..) => 1,
-                Held::List(list) => list.len(),
+                Held::Short(list) => list.len(),
+                Held::Long(list) => list.len(),
             },
         }
     }
@@ -369,12 +325,8 @@ impl Forward {
             Self::Many(forward) => match forward.held(source) {
                 Held::None => None,
                 Held::One(target, _) => Some(target),
-                Held::List(list) => {
-                    let at = list
-                        .tombstones()
-                        .map_or(Some(0), |tombstones| tombstones.first_live(list.edges.len()))?;
-                    list.edges.get(at).map(|edge| edge.target)
-                }
+                Held::Short(list) => forward.short.targets(list).first().copied(),
+                Held::Long(list) => list.nth(0),
             },
         }
     }
@@ -398,12 +350,8 @@ impl Forward {
             Self::Many(forward) => match forward.held(source) {
                 Held::None => None,
                 Held::One(target, _) => (nth == 0).then_some(target),
-                Held::List(list) => {
-                    let len = list.edges.len();
-                    let at =
-                        list.tombstones().map_or(Some(nth), |tombstones| tombstones.nth_live(nth, len))?;
-                    list.edges.get(at).map(|edge| edge.target)
-                }
+                Held::Short(list) => forward.short.targets(list).get(nth).copied(),
+                Held::Long(list) => list.nth(nth),
             },
         }
     }
@@ -416,7 +364,8 @@ impl Forward {
             Self::Many(forward) => match forward.held(source) {
                 Held::None => TargetIter::none(),
                 Held::One(target, _) => TargetIter::one(Some(target)),
-                Held::List(list) => TargetIter::list(list),
+                Held::Short(list) => TargetIter::list(forward.short.targets(list), None),
+                Held::Long(list) => list.targets(),
             },
         }
     }
@@ -496,6 +445,13 @@ impl Forward {
     pub(crate) fn reorder(&mut self, source: Entity, order: &[Entity]) {
         if let Self::Many(forward) = self {
             forward.reorder(source, order);
+        }
+    }
+
+    /// Gives memory back, if it is worth it.
+    pub(crate) fn compact(&mut self) {
+        if let Self::Many(forward) = self {
+            forward.compact();
         }
     }
 

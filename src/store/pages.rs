@@ -48,6 +48,11 @@ impl<T: Copy + Default, const LEN: usize> Pages<T, LEN> {
         Some(&mut page[index as usize & (LEN - 1)])
     }
 
+    /// Changes every value that may have been written.
+    pub(crate) fn for_each_mut(&mut self, change: impl FnMut(&mut T)) {
+        self.pages.iter_mut().flatten().flat_map(|page| page.iter_mut()).for_each(change);
+    }
+
     #[cold]
     fn make(&mut self, page: usize) {
         if page >= self.pages.len() {

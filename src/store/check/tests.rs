@@ -33,12 +33,23 @@ impl Bed {
         store.participants.set_relation(entity, true);
         store.registry.entry_mut(id).traits = traits;
         store.create_index(id);
-        let entities: Vec<_> = (0..40).map(|_| world.spawn_empty().id()).collect();
-        for &entity in &entities {
-            store.participants.join(entity, id);
-            store.participants.set_marked(entity, true);
-        }
-        Self { world, store, id, entities, marked: |_| true }
+        let mut bed = Self { world, store, id, entities: Vec::new(), marked: |_| true };
+        (0..40).for_each(|_| _ = bed.spawn());
+        bed
+    }
+
+    /// Returns the number of a new entity.
+    pub(in crate::store) fn spawn(&mut self) -> usize {
+        let entity = self.world.spawn_empty().id();
+        self.store.participants.join(entity, self.id);
+        self.store.participants.set_marked(entity, true);
+        self.entities.push(entity);
+        self.entities.len() - 1
+    }
+
+    pub(in crate::store) fn targets(&mut self, source: usize) -> Vec<Entity> {
+        let source = self.entities[source];
+        self.index().targets(source).collect()
     }
 
     pub(in crate::store) fn index(&mut self) -> &mut RelationIndex {

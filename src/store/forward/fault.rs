@@ -1,8 +1,7 @@
 //! What can be wrong with the forward index by itself, for the invariant checker.
 
-use super::{Forward, LINEAR, LIST, ManyForward, TargetList, keys};
+use super::{Forward, LONG, ManyForward, SHORT, ShortList};
 use alloc::{format, string::String};
-use bevy_ecs::entity::EntityHashSet;
 
 impl Forward {
     /// What is wrong with the lists by themselves, if anything. An exclusive relation has none: whether its words are
@@ -17,9 +16,9 @@ impl Forward {
 
 impl ManyForward {
     fn fault(&self) -> Option<String> {
-        // How often each list is used, and how often it is free.
-        let mut times = alloc::vec![(0, 0); self.lists.len()];
-        for (index, slot) in self.slots.iter().filter(|(_, slot)| slot.place == LIST) {
+        // How often each long list is used, and how often it is free.
+        let mut times = alloc::vec![(0, 0); self.long.len()];
+        for (index, slot) in self.slots.iter().filter(|(_, slot)| slot.place == LONG) {
             match times.get_mut(slot.word as usize) {
                 Some((used, _)) => *used += 1,
                 None => return Some(format!("index {index} has list {}, which is not there", slot.word)),
@@ -31,41 +30,23 @@ impl ManyForward {
                 None => return Some(format!("list {number} is free but not there")),
             }
         }
-        let mut lists = self.lists.iter().zip(times).enumerate();
-        lists.find_map(|(number, (list, times))| match times {
+        let mut lists = self.long.iter().zip(times).enumerate();
+        let fault = lists.find_map(|(number, (list, times))| match times {
             (1, 0) => Some(format!("list {number} of targets: {}", list.fault()?)),
-            (0, 1) if list.edges.is_empty() && list.long.is_none() => None,
+            (0, 1) if list.is_empty() => None,
             (used, free) => {
-                let edges = list.edges.len();
-                Some(format!("list {number} of {edges} targets is used {used} times and free {free} times"))
+                let len = list.len();
+                Some(format!("list {number} of {len} targets is used {used} times and free {free} times"))
             }
-        })
-    }
-}
-
-impl TargetList {
-    fn fault(&self) -> Option<String> {
-        let edges = self.edges.len();
-        let Some(long) = &self.long else {
-            let distinct: EntityHashSet = self.edges.iter().map(|edge| edge.target).collect();
-            let fits = (1..=LINEAR).contains(&edges) && distinct.len() == edges;
-            return (!fits).then(|| format!("{edges} places for {} targets, not indexed", distinct.len()));
-        };
-        if let Some(fault) = long.tombstones.fault(edges) {
-            return Some(fault);
-        }
-        let live = (0..edges).filter(|&at| !long.tombstones.is_tombstone(at));
-        let found = live
-            .filter(|&at| long.by_target.get(self.edges[at].target.to_bits(), keys(&self.edges)) == Some(at));
-        let (found, live, indexed) = (found.count(), self.len(), long.by_target.len());
-        let fits = live > 0 && found == live && indexed == live;
-        (!fits).then(|| format!("{live} targets, of which {found} are found by an index of {indexed}"))
+        });
+        let short = self.slots.iter().filter(|(_, slot)| slot.place == SHORT);
+        fault.or_else(|| self.short.fault(short.map(|(index, slot)| (index, ShortList::of_word(slot.word)))))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Edge, ExclusiveForward, Forward, LINEAR, LIST, ManyForward};
+    use super::super::{ExclusiveForward, Forward, LONG, ManyForward, SHORT};
     use crate::{
         relation::RelationTraits,
         store::{Invariant, RelationIndex, check::tests::Bed},
@@ -85,19 +66,27 @@ mod tests {
         }
     }
 
-    /// A source with so many targets that they are indexed, others with one or two, and a list that was given back.
+    /// A source with so many targets that they are indexed, others with one or a few, and lists of both kinds that were given
+    /// back.
     fn bed() -> Bed {
         let mut bed = Bed::new(RelationTraits::new());
-        for target in 2..LINEAR + 8 {
+        for target in 2..24 {
             bed.link(0, target);
+            bed.link(4, target);
         }
         bed.link(1, 2);
         bed.link(2, 3);
         bed.link(2, 4);
         bed.link(3, 4);
         bed.link(3, 5);
+        for target in 5..11 {
+            bed.link(5, target);
+        }
         for target in [4, 9, 5] {
             bed.unlink(0, target);
+        }
+        for target in 2..24 {
+            bed.unlink(4, target);
         }
         bed.unlink(3, 4);
         bed.unlink(3, 5);
@@ -105,35 +94,13 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_targets_that_are_not_used_as_they_should_be_are_named() {
+    fn long_lists_of_targets_that_are_not_used_as_they_should_be_are_named() {
         type Corrupt = fn(&mut ManyForward);
-        let corrupt: [Corrupt; 10] = [
-            |forward| forward.lists[0].edges.truncate(3),
+        let corrupt: [Corrupt; 4] = [
             |forward| _ = forward.free.pop(),
             |forward| forward.free.push(0),
             |forward| forward.free.push(forward.free[0]),
             |forward| forward.free.push(99),
-            |forward| {
-                let edge: Edge = forward.lists[0].edges[0];
-                let free = forward.free[0] as usize;
-                forward.lists[free].edges.push(edge);
-            },
-            |forward| {
-                let edge: Edge = forward.lists[1].edges[0];
-                forward.lists[1].edges.push(edge);
-            },
-            |forward| forward.lists[0].long = None,
-            |forward| {
-                let list = &mut forward.lists[0];
-                if let Some(long) = &mut list.long {
-                    long.by_target.clear();
-                }
-            },
-            |forward| {
-                if let Some(long) = &mut forward.lists[0].long {
-                    long.tombstones.clear();
-                }
-            },
         ];
         for (number, corrupt) in corrupt.into_iter().enumerate() {
             let mut bed = bed();
@@ -145,11 +112,13 @@ mod tests {
 
     #[test]
     fn slots_that_name_the_list_of_another_are_named() {
-        for word in [1, 99] {
+        for (word, place) in [(Some(0), LONG), (Some(99), LONG), (None, SHORT), (Some(99), SHORT)] {
             let mut bed = bed();
-            let source = bed.entities[1].index_u32();
-            let slot = many(bed.index()).slots.get_mut(source);
-            (slot.word, slot.place) = (word, LIST);
+            let [source, other] = [1, 5].map(|number| bed.entities[number].index_u32());
+            let slots = &mut many(bed.index()).slots;
+            let word = word.unwrap_or(slots.get(other).word);
+            let slot = slots.get_mut(source);
+            (slot.word, slot.place) = (word, place);
             assert_eq!(bed.broken(), Some(Invariant::Lists));
         }
     }

@@ -94,7 +94,8 @@ impl ManyReader<'_> {
         match self.held(source) {
             Held::None => false,
             Held::One(own, _) => own == target,
-            Held::List(list) => list.find(target).is_some(),
+            Held::Short(list) => self.forward.short.find(list, target).is_some(),
+            Held::Long(list) => list.contains(target),
         }
     }
 }

@@ -1,14 +1,13 @@
 //! The targets of a source, one after the other.
 
-use super::{Edge, TargetList};
-use crate::store::tombstones::LiveIter;
+use crate::store::tombstones::{LiveIter, Tombstones};
 use bevy_ecs::entity::Entity;
 
 /// Iterator over the targets of a source, in insertion order: see [`RelationView::targets`](crate::traverse::RelationView::targets).
 #[derive(Clone)]
 pub struct TargetIter<'w> {
     one: Option<Entity>,
-    list: LiveIter<'w, Edge>,
+    list: LiveIter<'w, Entity>,
 }
 
 impl<'w> TargetIter<'w> {
@@ -23,8 +22,8 @@ impl<'w> TargetIter<'w> {
     }
 
     #[inline]
-    pub(super) fn list(list: &'w TargetList) -> Self {
-        Self { one: None, list: LiveIter::new(&list.edges, list.tombstones()) }
+    pub(super) fn list(targets: &'w [Entity], tombstones: Option<&'w Tombstones>) -> Self {
+        Self { one: None, list: LiveIter::new(targets, tombstones) }
     }
 }
 
@@ -33,7 +32,7 @@ impl Iterator for TargetIter<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Entity> {
-        self.one.take().or_else(|| self.list.next().map(|edge| edge.target))
+        self.one.take().or_else(|| self.list.next().copied())
     }
 
     #[inline]
@@ -45,7 +44,7 @@ impl Iterator for TargetIter<'_> {
     fn nth(&mut self, n: usize) -> Option<Entity> {
         match self.one.take() {
             Some(one) if n == 0 => Some(one),
-            one => self.list.nth(n - usize::from(one.is_some())).map(|edge| edge.target),
+            one => self.list.nth(n - usize::from(one.is_some())).copied(),
         }
     }
 
@@ -55,7 +54,7 @@ impl Iterator for TargetIter<'_> {
             Some(one) => f(init, one),
             None => init,
         };
-        self.list.fold(folded, |folded, edge| f(folded, edge.target))
+        self.list.fold(folded, |folded, &target| f(folded, target))
     }
 }
 
