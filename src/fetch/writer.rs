@@ -26,6 +26,21 @@ pub(crate) struct Writer<'w> {
     last_run: Tick,
     this_run: Tick,
     columns: SmallVec<[WrittenColumn<'w>; 2]>,
+    /// By key, modulo the number of places.
+    in_place: [Option<InPlace<'w>>; IN_PLACE],
+}
+
+/// So many components of a row are found without a search.
+const IN_PLACE: usize = 4;
+
+/// The column of a table whose rows are written one after the other.
+struct InPlace<'w> {
+    key: usize,
+    type_id: TypeId,
+    table: TableId,
+    /// Number of rows.
+    len: usize,
+    column: &'w Column,
 }
 
 /// Where the components of one type are.
@@ -43,7 +58,7 @@ impl<'w> Writer<'w> {
     pub(crate) fn new(world: &'w mut World) -> Self {
         let (last_run, this_run) = (world.last_change_tick(), world.change_tick());
         let world = world.as_unsafe_world_cell();
-        Self { world, access: None, last_run, this_run, columns: SmallVec::new() }
+        Self::of(world, None, last_run, this_run)
     }
 
     /// Writes what `access` allows.
@@ -57,7 +72,12 @@ impl<'w> Writer<'w> {
         last_run: Tick,
         this_run: Tick,
     ) -> Self {
-        Self { world, access: Some(access), last_run, this_run, columns: SmallVec::new() }
+        Self::of(world, Some(access), last_run, this_run)
+    }
+
+    fn of(world: UnsafeWorldCell<'w>, access: Option<&'w Access>, last_run: Tick, this_run: Tick) -> Self {
+        let in_place = [const { None }; IN_PLACE];
+        Self { world, access, last_run, this_run, columns: SmallVec::new(), in_place }
     }
 
     /// The world, if everything may be written.
@@ -75,12 +95,35 @@ impl<'w> Writer<'w> {
         LentWriter(unsafe { &mut *writer })
     }
 
-    /// A component, as `World::get_mut` returns it. `None` also if it may not be written. `place` is where the entity may be.
+    /// The column of a table that [`get_mut`](Self::get_mut) was asked for with this key, if that is of this type and has the row.
+    #[inline]
+    fn in_place<T: Component>(&self, key: usize, (table, row): (TableId, usize)) -> Option<&'w Column> {
+        let known = self.in_place[key % IN_PLACE].as_ref()?;
+        let fits = known.key == key && known.table == table && known.type_id == TypeId::of::<T>();
+        (fits && row < known.len).then_some(known.column)
+    }
+
+    /// The component of the entity in a row of a table. `None` if [`in_place`](Self::in_place) finds no column.
+    #[inline]
+    fn get_in_place<T: Component<Mutability = Mutable>>(
+        &mut self,
+        key: usize,
+        place: (TableId, usize),
+    ) -> Option<Mut<'_, T>> {
+        let column = self.in_place::<T>(key, place)?;
+        // SAFETY: the column is that of `T`, and its table has this row; `get_mut` has made sure that the component may be
+        // written. Else as there.
+        unsafe { Some(component(column, table_row(place.1), self.last_run, self.this_run)) }
+    }
+
+    /// A component, as `World::get_mut` returns it. `None` also if it may not be written. `place` is where the entity may be;
+    /// with a `key`, [`get_in_place`](Self::get_in_place) finds what else is in that table.
     #[inline]
     fn get_mut<T: Component<Mutability = Mutable>>(
         &mut self,
         entity: Entity,
         place: Option<(TableId, usize)>,
+        key: Option<usize>,
     ) -> Option<Mut<'_, T>> {
         let known = self.columns.iter().position(|known| known.type_id == TypeId::of::<T>());
         let number = match known {
@@ -91,26 +134,21 @@ impl<'w> Writer<'w> {
             return self.get_sparse(entity);
         }
         let known = &mut self.columns[number];
-        let row = match place {
+        let in_place = place.filter(|&place| known.has(entity, place));
+        let row = match in_place {
             // SAFETY: the table has this row.
-            Some(place) if known.has(entity, place) => unsafe { table_row(place.1) },
-            _ => known.find(self.world, entity)?,
+            Some((_, row)) => unsafe { table_row(row) },
+            None => known.find(self.world, entity)?,
         };
         let column = known.column?;
+        if let Some((key, (table, _))) = key.zip(in_place) {
+            let (type_id, len) = (TypeId::of::<T>(), known.entities.len());
+            self.in_place[key % IN_PLACE] = Some(InPlace { key, type_id, table, len, column });
+        }
         // SAFETY: the column is that of `T` in the entity's table, which has this row: places and tables do not change as
         // long as this lives. `add` has made sure that the component may be written. Nothing else reaches it, as this is
         // borrowed for as long as the result is. Test: `fields_of_entities_in_several_tables_are_written`.
-        unsafe {
-            Some(Mut::new(
-                column.get_data_unchecked(row).assert_unique().deref_mut(),
-                &mut *column.get_added_tick_unchecked(row).get(),
-                &mut *column.get_changed_tick_unchecked(row).get(),
-                column.get_summary_tick(),
-                self.last_run,
-                self.this_run,
-                column.get_changed_by_unchecked(row).map(|place| &mut *place.get()),
-            ))
-        }
+        unsafe { Some(component(column, row, self.last_run, self.this_run)) }
     }
 
     /// The components of rows of a table, all of which count as changed. `None` if the table has no such column or no such
@@ -179,6 +217,26 @@ impl<'w> WrittenColumn<'w> {
     }
 }
 
+/// The component in a row of a column.
+///
+/// # Safety
+/// The column must hold components of type `T` and have this row, and nothing else may reach the component.
+#[inline]
+unsafe fn component<T>(column: &Column, row: TableRow, last_run: Tick, this_run: Tick) -> Mut<'_, T> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        Mut::new(
+            column.get_data_unchecked(row).assert_unique().deref_mut(),
+            &mut *column.get_added_tick_unchecked(row).get(),
+            &mut *column.get_changed_tick_unchecked(row).get(),
+            column.get_summary_tick(),
+            last_run,
+            this_run,
+            column.get_changed_by_unchecked(row).map(|place| &mut *place.get()),
+        )
+    }
+}
+
 /// A [`Writer`] for the time of one row.
 pub(crate) struct LentWriter<'a>(&'a mut Writer<'static>);
 
@@ -203,13 +261,30 @@ impl LentWriter<'_> {
         self.0.world()
     }
 
+    /// Whether [`get_in_place`](Self::get_in_place) finds a component.
+    #[inline]
+    pub(crate) fn has_in_place<T: Component>(&self, key: usize, place: (TableId, usize)) -> bool {
+        self.0.in_place::<T>(key, place).is_some()
+    }
+
+    /// [`Writer::get_in_place`].
+    #[inline]
+    pub(crate) fn get_in_place<T: Component<Mutability = Mutable>>(
+        &mut self,
+        key: usize,
+        place: (TableId, usize),
+    ) -> Option<Mut<'_, T>> {
+        self.0.get_in_place(key, place)
+    }
+
     /// [`Writer::get_mut`].
     #[inline]
     pub(crate) fn get_mut<T: Component<Mutability = Mutable>>(
         &mut self,
         entity: Entity,
         place: Option<(TableId, usize)>,
+        key: Option<usize>,
     ) -> Option<Mut<'_, T>> {
-        self.0.get_mut(entity, place)
+        self.0.get_mut(entity, place, key)
     }
 }

@@ -211,14 +211,31 @@ impl<'a> RowMut<'a> {
         &mut self,
         field: usize,
     ) -> Result<Mut<'_, T>, WriteFieldError> {
+        let place = self.batch.in_place.map(|(table, first)| (table, first + self.row));
+        match place {
+            Some(place) if self.fields.writer.has_in_place::<T>(field, place) => {
+                let value = self.fields.writer.get_in_place(field, place);
+                value.ok_or_else(|| WriteFieldError::read_only(self.executor, field))
+            }
+            _ => self.find_mut(field, place),
+        }
+    }
+
+    /// [`get_mut`](Self::get_mut) of a field that was not written in the row before, or that is anywhere.
+    #[inline(never)]
+    fn find_mut<T: Component<Mutability = Mutable>>(
+        &mut self,
+        field: usize,
+        place: Option<(TableId, usize)>,
+    ) -> Result<Mut<'_, T>, WriteFieldError> {
         let asked = (field, TypeId::of::<T>());
         let known = self.fields.known.iter().find(|known| (known.0, known.1) == asked);
+        let of_this = known.is_some_and(|known| known.2 == Operand::Column(Var::THIS.0));
         let source = match known.and_then(|known| self.batch.entity(known.2, self.row)) {
             Some(source) => source,
             None => self.source_of::<T>(field)?,
         };
-        let place = self.batch.in_place.map(|(table, first)| (table, first + self.row));
-        match self.fields.writer.get_mut(source, place) {
+        match self.fields.writer.get_mut(source, place, of_this.then_some(field)) {
             Some(value) => Ok(value),
             None => Err(WriteFieldError::read_only(self.executor, field)),
         }
