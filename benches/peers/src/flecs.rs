@@ -23,19 +23,18 @@ use std::{
 pub(crate) struct Id(pub(crate) u64);
 
 /// A component whose values are `T`s.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Component<T> {
     pub(crate) id: Id,
     values: PhantomData<T>,
 }
 
-impl<T> Clone for Component<T> {
-    fn clone(&self) -> Self {
-        *self
+impl<T> Component<T> {
+    /// The value of a pair with a target.
+    pub(crate) fn to(self, target: Id) -> Self {
+        Self { id: pair(self.id, target), ..self }
     }
 }
-
-impl<T> Copy for Component<T> {}
 
 #[derive(Clone, Copy)]
 #[repr(C)]

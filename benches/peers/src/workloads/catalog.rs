@@ -186,6 +186,7 @@ pub const CATALOG: &[Entry] = &[
     .headline(),
     Entry::new("snapshots", "snapshot_load", "give all pairs back to entities that have none, per pair")
         .headline(),
+    Entry::new("snapshots", "snapshot_load_values", "the same, each pair with a value"),
     Entry::new(
         "mirror",
         "mirrored",

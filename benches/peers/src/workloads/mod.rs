@@ -113,6 +113,7 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
         snapshot::again,
         snapshot::apply,
         snapshot::load,
+        snapshot::load_values,
         |size| mirror::insert(size, 0),
         |size| mirror::insert(size, 1),
     ];

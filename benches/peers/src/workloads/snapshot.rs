@@ -198,6 +198,132 @@ pub(super) fn load(size: usize) -> Workload {
     Workload { id: "snapshot_load", size, elements: PAIRS * size, contestants }
 }
 
+/// The same, and each pair carries a value.
+pub(super) fn load_values(size: usize) -> Workload {
+    let contestants = vec![
+        Contestant::new("flecs", move || {
+            let mut world = FlecsWorld::new();
+            let amounts = world.component::<Amount>();
+            let targets: Vec<Id> = (0..TARGETS).map(|_| world.entity()).collect();
+            let sources: Vec<Id> = (0..size).map(|_| world.entity()).collect();
+            let plan = plan(size);
+            let pairs =
+                || sources.iter().zip(&plan).flat_map(|(&source, chosen)| chosen.map(|of| (source, of)));
+            for (source, of) in pairs() {
+                world.set(source, amounts.to(targets[of]), &Amount::of(of));
+            }
+            let value = |(source, of)| {
+                let of = amounts.to(targets[of]);
+                (source, of, world.get(source, of).expect("it was set"))
+            };
+            let taken: Vec<_> = pairs().map(value).collect();
+            move |watch: &mut Stopwatch| {
+                taken.iter().for_each(|&(source, of, _)| world.remove(source, of.id));
+                watch.time(|| taken.iter().for_each(|(source, of, value)| world.set(*source, *of, value)));
+                sum_of_amounts(taken.iter().filter_map(|&(source, of, _)| world.get(source, of)))
+            }
+        }),
+        Contestant::new("by hand", move || {
+            let (mut world, sources, mut query) = amounts_by_hand(size);
+            let taken: Vec<(Entity, Amounts)> =
+                query.iter(&world).map(|(entity, amounts)| (entity, amounts.clone())).collect();
+            move |watch: &mut Stopwatch| {
+                for &source in &sources {
+                    world.entity_mut(source).remove::<Amounts>();
+                }
+                watch.time(|| {
+                    for (source, before) in &taken {
+                        world.entity_mut(*source).insert(before.clone());
+                    }
+                });
+                sum_of_amounts(query.iter(&world).flat_map(|(_, amounts)| amounts.values))
+            }
+        }),
+        Contestant::new("bevy", move || {
+            let (mut world, sources, mut query) = amounts_by_hand(size);
+            let types = world.get_resource_or_init::<AppTypeRegistry>().clone();
+            types.write().register::<Amounts>();
+            let everyone: Vec<Entity> = world.query::<Entity>().iter(&world).collect();
+            let mut map = everyone.into_iter().map(|entity| (entity, entity)).collect();
+            let taken = {
+                let types = types.read();
+                let builder = DynamicWorldBuilder::from_world(&world, &types);
+                builder.extract_entities(sources.iter().copied()).build()
+            };
+            move |watch: &mut Stopwatch| {
+                for &source in &sources {
+                    world.entity_mut(source).remove::<Amounts>();
+                }
+                let written = watch.time(|| taken.write_to_world(&mut world, &mut map));
+                written.expect("the type is registered");
+                sum_of_amounts(query.iter(&world).flat_map(|(_, amounts)| amounts.values))
+            }
+        }),
+        Contestant::new("ours", move || {
+            let mut world = ours::world();
+            let [sources, targets] = spawn(&mut world, size);
+            for (&source, chosen) in sources.iter().zip(plan(size)) {
+                for of in chosen {
+                    world.insert_pair(source, Amount::of(of), targets[of]).expect("both are alive");
+                }
+            }
+            let taken = snapshot(&mut world);
+            move |watch: &mut Stopwatch| {
+                for &source in &sources {
+                    world.remove_pairs::<Amount>(source);
+                }
+                watch.time(|| taken.apply(&mut world)).expect("all are alive");
+                let pairs = world.pairs::<Amount>();
+                let targets = |&source: &Entity| pairs.targets(source).map(move |target| (source, target));
+                let all = sources.iter().flat_map(targets);
+                let sum = sum_of_amounts(
+                    all.filter_map(|(source, target)| world.pair_value::<Amount>(source, target).copied()),
+                );
+                world.maintain_pairs();
+                world.clear_trackers();
+                sum
+            }
+        })
+        .goal("bevy", 1.0 / 1.5),
+    ];
+    Workload { id: "snapshot_load_values", size, elements: PAIRS * size, contestants }
+}
+
+/// The value of a pair.
+#[derive(Relation, Reflect, Clone, Copy)]
+#[repr(transparent)]
+struct Amount(f32);
+
+impl Amount {
+    fn of(target: usize) -> Self {
+        Self(target as f32)
+    }
+}
+
+/// Targets with their values, by hand.
+#[derive(Component, Clone, Reflect)]
+#[reflect(Component)]
+struct Amounts {
+    #[entities]
+    targets: [Entity; PAIRS],
+    values: [Amount; PAIRS],
+}
+
+fn amounts_by_hand(size: usize) -> (World, Vec<Entity>, QueryState<(Entity, &'static Amounts)>) {
+    let mut world = World::new();
+    let [sources, targets] = spawn(&mut world, size);
+    for (&source, chosen) in sources.iter().zip(plan(size)) {
+        let amounts = Amounts { targets: chosen.map(|of| targets[of]), values: chosen.map(Amount::of) };
+        world.entity_mut(source).insert(amounts);
+    }
+    let query = world.query();
+    (world, sources, query)
+}
+
+fn sum_of_amounts(amounts: impl Iterator<Item = Amount>) -> u64 {
+    amounts.map(|amount| amount.0 as u64).sum()
+}
+
 fn sum_of_components(world: &World, sources: &[Entity], targets: &[Entity]) -> u64 {
     let now = |&source: &Entity| world.get::<Targets>(source).map_or([].as_slice(), |now| &now.0);
     sum(sources.iter().map(|source| now(source).iter().map(|target| number(targets, *target))))
