@@ -132,7 +132,11 @@ export function complete(input, kinds, { place = () => ({ left: 0, top: input.of
   });
   input.addEventListener("blur", () => setTimeout(hide, 100));
   input.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" || event.key === "Escape") clearTimeout(timer);
+    // Nor may suggestions that are on their way come up after these.
+    if (event.key === "Enter" || event.key === "Escape") {
+      clearTimeout(timer);
+      controller.abort();
+    }
     if (list.hidden) return;
     // Enter takes a name where that is all there is to write, and runs an expression as it is.
     if (event.key === "Enter" && !whole) return hide();

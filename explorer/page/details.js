@@ -1,12 +1,14 @@
 // The selected entity: its name, components and pairs.
 
-import { h, shortName } from "./dom.js";
-import { at, showValue, withChange } from "./editor.js";
+import { arrange, h, latest, shortName } from "./dom.js";
+import { at, isWritten, refused, showValue, withChange } from "./editor.js";
 import { componentInsertion, pairInsertion } from "./insertion.js";
 import { PairList } from "./pairs.js";
 import { call, number, on, selected, tell, toJson } from "./rpc.js";
 
 const REFRESH = 1000;
+/** Codes of Bevy's methods. */
+const [NO_ENTITY, COMPONENT] = [-23401, -23402];
 
 export function showDetails(pane) {
   let shown = null;
@@ -21,13 +23,17 @@ export function showDetails(pane) {
     if (shown?.entity === entity) return;
     const view = new EntityView(entity);
     shown = view;
-    await view.refresh();
-    if (shown === view && !view.gone) pane.replaceChildren(view.element);
-    else if (shown === view) nothing(`There is no ${entity}.`);
+    const problem = await view.refresh().then(() => null, (error) => error.message);
+    if (shown !== view) return;
+    if (problem !== null) nothing(problem);
+    else if (view.gone) nothing(`There is no ${entity}.`);
+    else pane.replaceChildren(view.element);
   }
 
   on("select", show);
   on("online", () => {
+    // What is there is read again by itself, with what is written in it.
+    if (shown?.element.isConnected) return;
     shown = null;
     show(selected());
   });
@@ -51,6 +57,7 @@ async function readAll(entity) {
 class EntityView {
   constructor(entity) {
     this.entity = entity;
+    [this.beginRefresh, this.beginRead] = [latest(), latest()];
     this.name = h("h2", {}, entity);
     this.path = h("div", { class: "path" });
     this.components = h("div", { class: "components" });
@@ -64,8 +71,10 @@ class EntityView {
   }
 
   async refresh() {
+    const isLatest = this.beginRefresh();
     try {
       const { name } = await call("relations.pairs", { entity: this.entity, limit: 1, values: false, direction: "as_source" });
+      if (!isLatest()) return;
       this.name.textContent = shortName(name);
       this.name.title = name;
       this.path.textContent = name === this.entity ? name : `${name === shortName(name) ? "" : `${name} · `}${this.entity}`;
@@ -73,7 +82,8 @@ class EntityView {
       this.state.hidden = true;
       await Promise.all([this.readComponents(), ...this.lists.map((list) => list.refresh())]);
     } catch (error) {
-      if (error.code === -23401) {
+      if (!isLatest()) return;
+      if (error.code === NO_ENTITY) {
         this.gone = true;
         this.state.hidden = false;
       } else if (error.code !== 502) throw error;
@@ -81,8 +91,9 @@ class EntityView {
   }
 
   async readComponents() {
-    const entity = number(this.entity);
-    const [listed, { components, errors }] = await readAll(entity);
+    const isLatest = this.beginRead();
+    const [listed, { components, errors }] = await readAll(number(this.entity));
+    if (!isLatest()) return;
     const known = new Map([...this.components.children].map((element) => [element.dataset.type, element]));
     const elements = listed.map((type) => {
       const element = known.get(type) ?? h("details", { class: "component", "data-type": type, open: true });
@@ -91,45 +102,52 @@ class EntityView {
     });
     // Those with a value come first: others are only names.
     elements.sort((a, b) => b.hasValue - a.hasValue);
-    const same = elements.length === this.components.children.length && elements.every((element, index) => element === this.components.children[index]);
-    if (!same) this.components.replaceChildren(...elements);
+    arrange(this.components, elements);
   }
 
   describe(element, type, value, error) {
+    // Changes are written into the newest value, also while an older one is shown.
+    element.value = value;
     const isTag = value !== undefined && value !== null && typeof value === "object" && Object.keys(value).length === 0;
     const text = value === undefined ? "" : toJson(value);
-    // What is being written stays.
-    const isWritten = element.contains(document.activeElement) && document.activeElement.matches("input");
-    if (element.text === text || isWritten) return;
+    if (element.text === text || isWritten(element)) return;
     element.text = text;
     element.hasValue = value !== undefined && !isTag;
-    const remove = h("button", { class: "remove", title: "Remove this component", "aria-label": `Remove ${shortName(type)}`, onclick: (event) => this.remove(event, type) }, "×");
-    const name = [h("span", { title: type }, shortName(type)), remove];
+    const remove = h("button", { class: "remove", title: "Remove this component", "aria-label": `Remove ${shortName(type)}`, onclick: (event) => this.remove(event, element, type) }, "×");
+    const name = [h("span", { title: type }, shortName(type)), remove, element.problem];
     if (!element.hasValue) {
       const reason = error?.message ?? "It is not registered for reflection.";
       element.classList.add("bare");
       return element.replaceChildren(h("summary", { title: value === undefined ? reason : type, tabindex: "-1" }, name));
     }
     element.classList.remove("bare");
-    element.replaceChildren(h("summary", {}, name), showValue(value, (keys, change) => this.mutate(type, value, keys, change), shortName(type)));
+    element.replaceChildren(h("summary", {}, name), showValue(value, (keys, change) => this.mutate(element, type, keys, change), shortName(type)));
   }
 
-  async remove(event, type) {
+  async remove(event, element, type) {
     event.preventDefault();
-    const { target } = event;
+    refused(element, null);
     try {
       await call("world.remove_components", { entity: number(this.entity), components: [type] });
-      await this.readComponents();
     } catch (error) {
-      target.after(h("span", { class: "bad", role: "alert" }, error.message));
+      return refused(element, error.message);
     }
+    this.readSoon();
+  }
+
+  /** After a change. The next refresh says what goes wrong here. */
+  readSoon() {
+    this.readComponents().catch(() => {});
   }
 
   /**
    * Changes the place itself, so that the rest of the component stays as the app has it meanwhile. What JSON has as a key or an
    * index is not always a path of reflection (a variant of an enum, a vector): if it is none, what is around it is written.
    */
-  async mutate(component, value, keys, change) {
+  async mutate(element, component, keys, change) {
+    // Bevy's method panics without the entity.
+    if (this.gone) throw new Error(this.state.textContent);
+    const { value } = element;
     let first;
     for (let depth = keys.length; depth >= 0; depth--) {
       const [outer, inner] = [keys.slice(0, depth), keys.slice(depth)];
@@ -139,10 +157,15 @@ class EntityView {
       };
       try {
         await call("world.mutate_components", params);
-        return await this.readComponents();
       } catch (error) {
         first ??= error;
+        if (error.code === COMPONENT) continue;
+        break;
       }
+      element.value = withChange(element.value, keys, change);
+      // What is in the field was not read: whatever comes next is shown.
+      element.text = null;
+      return this.readSoon();
     }
     throw first;
   }

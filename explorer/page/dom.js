@@ -21,13 +21,35 @@ export function svg(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** Waits until `ms` have passed without another call. */
+/** Waits until `ms` have passed without another call. `cancel` takes back what waits. */
 export function debounce(ms, run) {
   let timer;
-  return (...args) => {
+  const later = (...args) => {
     clearTimeout(timer);
     timer = setTimeout(() => run(...args), ms);
   };
+  later.cancel = () => clearTimeout(timer);
+  return later;
+}
+
+/** Answers can come in another order than they were asked for. Called when something begins, says later whether it is the newest. */
+export function latest() {
+  let last = 0;
+  return () => {
+    const mine = ++last;
+    return () => mine === last;
+  };
+}
+
+/** Gives a list these children. The one with the focus is not moved: that would take the focus from it. */
+export function arrange(list, children) {
+  if (children.length === list.children.length && children.every((child, index) => child === list.children[index])) return;
+  const kept = new Set(children);
+  for (const child of [...list.children]) if (!kept.has(child)) child.remove();
+  const still = children.findIndex((child) => child.contains(document.activeElement));
+  children.forEach((child, index) => {
+    if (index !== still) list.insertBefore(child, index < still ? children[still] : null);
+  });
 }
 
 /** The last part of a path such as `Sol.Earth`, or of a type such as `game::Ship`, with what is in brackets. */

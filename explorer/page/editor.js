@@ -1,6 +1,6 @@
 // A value by reflection, as JSON: what is nested can be opened, and what is simple can be edited.
 
-import { h } from "./dom.js";
+import { h, latest } from "./dom.js";
 import { fromJson, toJson } from "./rpc.js";
 
 /** Of a list or a map, so many entries are shown. */
@@ -66,45 +66,75 @@ function simple(value, save, name, keys) {
       return input.value;
     }
   };
+  const keep = () => {
+    const written = read();
+    store(input, text, () => save(keys, written));
+  };
   input.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") store(input, text, () => save(keys, read()));
+    if (event.key === "Enter") keep();
     else if (event.key === "Escape") {
-      input.value = text;
+      input.value = input.stored ?? text;
       failed(input, null);
       input.blur();
     } else return;
     event.preventDefault();
     event.stopPropagation();
   });
-  input.addEventListener("change", () => store(input, text, () => save(keys, read())));
+  input.addEventListener("change", keep);
   return h("span", { class: "editor" }, input);
 }
 
 function checkbox(value, save, name, keys) {
   const input = h("input", { type: "checkbox", checked: value, "aria-label": name, "data-keys": keys.join(".") });
-  input.addEventListener("change", () => store(input, null, () => save(keys, input.checked)));
+  input.addEventListener("change", () => {
+    const { checked } = input;
+    store(input, null, () => save(keys, checked));
+  });
   return h("span", { class: "editor" }, input);
 }
 
-/** Saves once for each change: Enter and leaving the field both ask for it. */
-async function store(input, before, save) {
-  if (input.value === (input.stored ?? before) && input.type === "text") return;
+/** Changes are made one after another: each is written into what the one before has left. */
+let before = Promise.resolve();
+
+function inTurn(change) {
+  const turn = before.then(change);
+  before = turn.catch(() => {});
+  return turn;
+}
+
+/** Saves once for each change: Enter and leaving the field both ask for it. Only the last one shows what has come of it. */
+async function store(input, text, save) {
+  if (input.value === (input.stored ?? text) && input.type === "text") return;
   input.stored = input.value;
   input.classList.add("saving");
-  try {
-    await save();
-    failed(input, null);
+  input.begin ??= latest();
+  const isLatest = input.begin();
+  const problem = await inTurn(save).then(() => null, (error) => error.message);
+  if (!isLatest()) return;
+  input.classList.remove("saving");
+  failed(input, problem);
+  if (problem !== null) input.stored = undefined;
+  else {
     input.classList.add("saved");
     setTimeout(() => input.classList.remove("saved"), 800);
-  } catch (error) {
-    input.stored = undefined;
-    failed(input, error.message);
   }
-  input.classList.remove("saving");
 }
 
 function failed(input, message) {
   input.parentElement?.querySelector(".bad")?.remove();
   input.toggleAttribute("aria-invalid", message !== null);
   if (message !== null) input.after(h("div", { class: "bad", role: "alert" }, message));
+}
+
+/** Whether something in an element is being written, is on its way to the app, or was refused: it is not shown anew then. */
+export function isWritten(element) {
+  const focused = document.activeElement;
+  return (element.contains(focused) && focused.matches("input")) || element.querySelector(".saving, [aria-invalid]") !== null;
+}
+
+/** Says beside the button that removes something why it was refused. What shows the element anew puts `problem` there again. */
+export function refused(element, message) {
+  element.problem?.remove();
+  element.problem = message === null ? null : h("span", { class: "bad", role: "alert" }, message);
+  if (element.problem) element.querySelector(".remove")?.after(element.problem);
 }

@@ -139,12 +139,16 @@ export function showGraph(panel) {
     drawn = expr || entity;
     mistake.hidden = true;
     note.hidden = Boolean(drawn);
+    status.textContent = "";
     if (!drawn) return graph?.elements().remove();
     status.textContent = "reading …";
     try {
       const found = await (expr ? ofExpression(expr, signal) : around(entity, signal));
       const make = await cytoscape();
-      if (!signal.aborted) paint(make, found);
+      if (signal.aborted) return;
+      // Nothing can be arranged in a panel that is hidden by now: it is drawn when it is opened.
+      if (panel.hidden) drawn = null;
+      else paint(make, found);
     } catch (error) {
       if (isAborted(error) || signal.aborted) return;
       status.textContent = "";
@@ -192,7 +196,9 @@ export function showGraph(panel) {
   async function grow(node) {
     const found = new Found(graph.nodes().length + PAIRS);
     graph.nodes().forEach((known) => found.add(known.id(), known.data("name"), 0));
-    await found.expand(node.id(), 0, false, controller.signal).catch(() => {});
+    const { signal } = controller;
+    await found.expand(node.id(), 0, false, signal).catch(() => {});
+    if (signal.aborted) return;
     const { nodes, edges } = elements(found);
     const isNew = ({ data }) => graph.getElementById(data.id).empty();
     const added = graph.add({ nodes: nodes.filter(isNew), edges: edges.filter(isNew) });
@@ -259,8 +265,11 @@ export function showGraph(panel) {
   }
 
   on("relations", ({ relations: known }) => {
+    // The colours of what is drawn already are those of relations.
+    const isFirst = relations.length === 0 && known.length > 0;
     relations = known;
     showRelations();
+    if (isFirst && drawn) draw();
   });
   on("tab", (tab) => {
     if (tab === "graph" && (!graph || drawn !== (expression.value.trim() || selected()))) draw();

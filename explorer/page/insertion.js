@@ -23,13 +23,13 @@ function form(kind, fields, cleared, send, done) {
     written.clear();
     try {
       await send();
-      for (const input of cleared) if (!written.has(input)) input.value = "";
     } catch (error) {
       if (number !== last) return;
       message.textContent = error instanceof SyntaxError ? `The value is not JSON: ${error.message}` : error.message;
       message.hidden = false;
       return;
     }
+    if (number === last) for (const input of cleared) if (!written.has(input)) input.value = "";
     // The next refresh says what goes wrong here.
     await done().catch(() => {});
   };

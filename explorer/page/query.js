@@ -4,7 +4,7 @@ import { complete } from "./complete.js";
 import { count, debounce, h, shortName } from "./dom.js";
 import { link } from "./pairs.js";
 import { PlanView } from "./plan.js";
-import { callRows, isAborted, on, select, tell, toJson, watch } from "./rpc.js";
+import { callRows, on, select, tell, toJson, watch } from "./rpc.js";
 
 const PAGE = 100;
 /** Codes of `relations.query`. */
@@ -70,7 +70,10 @@ export function showQuery(panel) {
     const marked = text.value.slice(from, to) || " ";
     under.append(text.value.slice(0, from), h("mark", {}, marked), text.value.slice(Math.max(to, from)), "\n");
     under.scrollTop = text.scrollTop;
+    const expr = text.value;
     const take = () => {
+      // Another mistake may have been written since.
+      if (text.value !== expr) return;
       text.value = text.value.slice(0, from) + suggestion + text.value.slice(to);
       text.focus();
       run();
@@ -80,6 +83,7 @@ export function showQuery(panel) {
   }
 
   async function run() {
+    soon.cancel();
     controller.abort();
     controller = new AbortController();
     const { signal } = controller;
@@ -98,7 +102,8 @@ export function showQuery(panel) {
     try {
       await (live.checked ? follow(expr, signal) : read(expr, signal));
     } catch (error) {
-      if (signal.aborted || isAborted(error)) return;
+      // Places are those in the text that was sent. What was written since runs soon.
+      if (signal.aborted || text.value !== expr) return;
       fail(error);
       status.textContent = "";
       if (error.code !== 502) table.clear();
@@ -122,13 +127,17 @@ export function showQuery(panel) {
 
   async function next() {
     const { signal } = controller;
+    more.disabled = true;
     try {
-      const { entries, next } = await callRows(text.value, { wanted: PAGE, start: cursor, signal });
+      const { entries, next } = await callRows(table.expr, { wanted: PAGE, start: cursor, signal });
       table.add(entries, false);
       page_(next);
     } catch (error) {
-      if (error.code === CHANGED) return run();
-      if (!isAborted(error)) fail(error);
+      if (signal.aborted) return;
+      if (error.code === CHANGED) run();
+      else if (text.value === table.expr) fail(error);
+    } finally {
+      more.disabled = false;
     }
   }
 
@@ -137,6 +146,7 @@ export function showQuery(panel) {
     let isFirst = true;
     try {
       await watch("relations.query+watch", { expr }, signal, ({ variables, entered, left }) => {
+        if (signal.aborted) return;
         fail(null);
         if (isFirst) table.start(expr, variables);
         table.remove(left);
@@ -153,12 +163,15 @@ export function showQuery(panel) {
   }
 
   // Values of rows that stay do not come by themselves.
-  setInterval(async () => {
-    const { signal } = controller;
-    if (!live.checked || !table.hasValues || table.size > MAX_FRESH || document.hidden || panel.hidden) return;
-    const page = await callRows(table.expr, { wanted: MAX_FRESH, signal }).catch(() => null);
-    if (page && !signal.aborted) table.refresh(page.entries);
-  }, VALUES);
+  (async function keepFresh() {
+    if (live.checked && table.hasValues && table.size <= MAX_FRESH && !document.hidden && !panel.hidden) {
+      const [{ signal }, { expr }] = [controller, table];
+      const page = await callRows(expr, { wanted: MAX_FRESH, signal }).catch(() => null);
+      // The table may show another expression by now.
+      if (page && !signal.aborted && table.expr === expr) table.refresh(page.entries);
+    }
+    setTimeout(keepFresh, VALUES);
+  })();
 
   const soon = debounce(300, run);
   text.addEventListener("input", () => {

@@ -86,20 +86,31 @@ export function showTree(pane) {
     const kept = new Set(items);
     for (const item of [...list.children]) if (!kept.has(item) && item.row) item.remove();
     if (focused !== document.activeElement && focused.isConnected) focused.focus();
-    list.querySelector(":scope > .more")?.remove();
-    if (next !== undefined) list.append(more(list, parent, level, next));
+    // The button stays the same: a click on one that is replaced meanwhile is none.
+    const last = list.querySelector(":scope > .more");
+    if (next === undefined) last?.remove();
+    else {
+      const item = last ?? more(list, parent, level);
+      item.next = next;
+      if (item !== list.lastChild) list.append(item);
+    }
     list.shown = entities.length;
     if (!tree.querySelector("[tabindex='0']")) tree.querySelector(".row")?.setAttribute("tabindex", "0");
   }
 
-  function more(list, parent, level, next) {
+  function more(list, parent, level) {
     const load = async () => {
-      item.querySelector("button").disabled = true;
-      const page = await read(parent, next, PAGE);
+      const button = item.querySelector("button");
+      button.disabled = list.loads = true;
+      const page = await read(parent, item.next, PAGE).catch(() => null);
+      button.disabled = list.loads = false;
+      if (!page) return;
+      // Who has gone on meanwhile keeps the focus.
+      const isThere = [document.body, button].includes(document.activeElement);
       const entities = [...list.children].filter((item) => item.row).map((item) => item.row.node.entity);
       const first = page.entities[0]?.entity;
       fill(list, parent, level, { entities: [...entities, ...page.entities], next: page.next });
-      list.querySelector(`:scope > li > [data-entity="${first}"]`)?.focus();
+      if (isThere) list.querySelector(`:scope > li > [data-entity="${first}"]`)?.focus();
     };
     const item = h("li", { role: "none", class: "more" },
       h("button", { class: "row", style: { "--level": level }, onclick: load }, "more …"));
@@ -113,8 +124,9 @@ export function showTree(pane) {
     node.group = h("ul", { role: "group" });
     node.item.append(node.group);
     const parent = node.parent ?? { entity: node.entity.entity };
-    const page = await read(parent, 0, PAGE);
-    if (node.group) fill(node.group, parent, node.level + 1, page);
+    // The next refresh reads what goes wrong here.
+    const page = await read(parent, 0, PAGE).catch(() => null);
+    if (page && node.group) fill(node.group, parent, node.level + 1, page);
   }
 
   function close(row) {
@@ -158,11 +170,13 @@ export function showTree(pane) {
     const lists = [[tree.roots, { parent: named, level: 0 }], ...open.map(([group, node]) => [group, node])];
     for (const [list, node] of lists.slice(0, 20)) {
       const shown = list?.shown ?? 0;
-      if (!list?.isConnected || shown > MAX_REFRESHED) continue;
+      if (!list?.isConnected || list.loads || shown > MAX_REFRESHED) continue;
       const parent = node.parent ?? { entity: node.entity.entity };
       const page = await read(parent, 0, Math.max(shown, PAGE)).catch(() => null);
       if (mine !== generation) return;
-      if (page && list.isConnected) fill(list, parent, node.level + 1, page);
+      // More may have been asked for meanwhile.
+      const isAsBefore = !list.loads && (list.shown ?? 0) === shown;
+      if (page && list.isConnected && isAsBefore) fill(list, parent, node.level + 1, page);
     }
   }
 
@@ -176,7 +190,10 @@ export function showTree(pane) {
 
   // Search.
   let controller = new AbortController();
+  // The text whose entities are in `found`, and the one for which Enter was pressed before they were.
+  let [answered, entered] = [null, null];
   const find = debounce(120, async () => {
+    answered = null;
     controller.abort();
     controller = new AbortController();
     const { signal } = controller;
@@ -196,21 +213,35 @@ export function showTree(pane) {
         return item;
       });
       const end = entities.length === 0 ? "No name contains this." : next === undefined ? null : "There are more: write more of the name.";
+      const hadFocus = found.contains(document.activeElement);
       found.replaceChildren(...rows, ...(end ? [h("li", { class: "note" }, end)] : []));
-      found.querySelector(".row")?.setAttribute("tabindex", "0");
+      const first = found.querySelector(".row");
+      first?.setAttribute("tabindex", "0");
+      if (hadFocus) (first ?? search).focus();
+      answered = text;
+      if (entered === text) enter(text);
     } catch (error) {
       if (!isAborted(error)) found.replaceChildren(h("li", { class: "note bad" }, error.message));
     }
   });
-  search.addEventListener("input", find);
+  function enter(text) {
+    entered = answered === text ? null : text;
+    const first = found.querySelector(".row");
+    if (/^#\d+$/.test(text)) select(text);
+    else if (answered === text && first) select(first.dataset.entity);
+  }
+
+  search.addEventListener("input", () => {
+    entered = null;
+    find();
+  });
   search.addEventListener("keydown", (event) => {
     const first = (tree.hidden ? found : tree).querySelector(".row");
-    if (event.key === "Enter") {
-      if (/^#\d+$/.test(search.value.trim())) select(search.value.trim());
-      else if (tree.hidden && first) select(first.dataset.entity);
-    } else if (event.key === "ArrowDown" && first) first.focus();
+    if (event.key === "Enter") enter(search.value.trim());
+    else if (event.key === "ArrowDown" && first) first.focus();
     else if (event.key === "Escape") {
       search.value = "";
+      entered = null;
       find();
     } else return;
     event.preventDefault();

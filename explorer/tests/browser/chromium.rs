@@ -1,6 +1,6 @@
 //! Chromium without a window, spoken to by the protocol of its developer tools.
 
-use crate::common::PATIENCE;
+use crate::common;
 use serde_json::{Value, json};
 use std::{
     env,
@@ -14,6 +14,19 @@ use std::{
     time::{Duration, Instant},
 };
 use tungstenite::{Message, WebSocket};
+
+/// How long anything may take, where a browser shares the machine with others. What goes well takes no longer for it.
+pub(crate) const PATIENCE: Duration = common::PATIENCE.saturating_mul(4);
+
+/// Delays each answer of the app, so that answers come out of order.
+const LATE: &str = "{
+  const send = window.fetch;
+  window.fetch = async (...request) => {
+    const answer = await send(...request);
+    await new Promise((done) => setTimeout(done, 700 * Math.random()));
+    return answer;
+  };
+}";
 
 /// The program, if it is there.
 fn program() -> Option<PathBuf> {
@@ -117,6 +130,10 @@ impl Tab {
         }
         let size = json!({ "width": 1280, "height": 800, "deviceScaleFactor": 1, "mobile": false });
         tab.call("Emulation.setDeviceMetricsOverride", size);
+        if env::var_os("EXPLORER_SLOW").is_some() {
+            tab.call("Emulation.setCPUThrottlingRate", json!({ "rate": 8 }));
+            tab.call("Page.addScriptToEvaluateOnNewDocument", json!({ "source": LATE }));
+        }
         Some(tab)
     }
 
@@ -189,17 +206,40 @@ impl Tab {
         }
     }
 
-    /// Clicks an element where it is on the screen, as a hand would.
+    /// Clicks an element where it is on the screen, as a hand would. If it moves between the look and the click, nothing is
+    /// clicked, and it is looked for again.
     pub(crate) fn click(&mut self, element: &str) {
-        self.until(&format!("{element}?.getBoundingClientRect().width"));
-        let place = self.eval(&format!(
-            "(() => {{ const element = {element}; element.scrollIntoView({{ block: 'nearest' }});
-              const r = element.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()"
-        ));
-        for kind in ["mousePressed", "mouseReleased"] {
-            let mouse =
-                json!({ "type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1 });
-            self.call("Input.dispatchMouseEvent", mouse);
+        let start = Instant::now();
+        loop {
+            self.until(&format!("{element}?.getBoundingClientRect().width"));
+            let place = self.eval(&format!(
+                "(() => {{
+                  const find = () => {element};
+                  const guard = (event) => {{
+                    const isHit = Boolean(find()?.contains(event.target));
+                    if (event.type === 'click') window.isHit = isHit;
+                    if (isHit) return;
+                    event.preventDefault();
+                    event.stopImmediatePropagation();
+                  }};
+                  window.isHit = false;
+                  window.guard = new AbortController();
+                  for (const kind of ['mousedown', 'mouseup', 'click'])
+                    addEventListener(kind, guard, {{ capture: true, signal: window.guard.signal }});
+                  find()?.scrollIntoView({{ block: 'nearest' }});
+                  const r = find()?.getBoundingClientRect() ?? new DOMRect();
+                  return [r.x + r.width / 2, r.y + r.height / 2];
+                }})()"
+            ));
+            for kind in ["mousePressed", "mouseReleased"] {
+                let mouse =
+                    json!({ "type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1 });
+                self.call("Input.dispatchMouseEvent", mouse);
+            }
+            if self.eval("window.guard.abort(), window.isHit") == Value::Bool(true) {
+                return;
+            }
+            assert!(start.elapsed() < PATIENCE, "something else is in the way of a click: {element}");
         }
     }
 

@@ -121,7 +121,7 @@ fn a_large_world_is_read_by_the_page() {
     };
     let Some(mut page) = Page::open(prepare) else { return };
     let url = page.url.clone();
-    page.call("Page.navigate", json!({ "url": url }));
+    page.leave("Page.navigate", json!({ "url": url }));
     let shown = "new Promise((done) => { const look = () => document.querySelectorAll('#tree .row').length > 50 ? done(performance.now()) : requestAnimationFrame(look); look(); })";
     let first = page.eval(shown);
     let region = page.row("Region 7");

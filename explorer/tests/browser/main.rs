@@ -2,7 +2,8 @@
 //!
 //! Chromium is looked for on the `PATH`; where it is not, the tests say so and pass. `CHROMIUM` names another program, which
 //! then must be there. With `EXPLORER_SCREENSHOTS=folder` the test of the look saves pictures of the page into that folder;
-//! `explorer-query.png` and `explorer-graph.png` are those in `assets/screenshots`.
+//! `explorer-query.png` and `explorer-graph.png` are those in `assets/screenshots`. With `EXPLORER_SLOW=1` scripts of the page take
+//! several times as long, and each answer is late by up to 0.7 s: nothing here may depend on speed.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -17,7 +18,7 @@ mod views;
 use bevy_ecs::world::World;
 use chromium::Tab;
 use common::{Game, serve};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{
     ops::{Deref, DerefMut},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -48,8 +49,46 @@ impl Page {
 
     fn load(&mut self) {
         let url = self.url.clone();
-        self.call("Page.navigate", json!({ "url": url }));
+        self.leave("Page.navigate", json!({ "url": url }));
         self.until("document.querySelector('#tree .row[data-entity]')");
+    }
+
+    /// Calls a method that leads to another document, and waits until the one before is gone.
+    fn leave(&mut self, method: &str, params: Value) {
+        self.eval("window.isLeft = true");
+        self.call(method, params);
+        self.until("!window.isLeft");
+    }
+
+    /// Holds back the answer to the next request that contains a text: `isHeld` once it is there, `release()` lets it go. Those
+    /// after it are not held back.
+    fn hold(&mut self, text: &str) {
+        let text = json!(text);
+        self.eval(&format!(
+            "{{ const send = window.fetch;
+                const released = new Promise((resolve) => (window.release = resolve));
+                let isNext = true;
+                window.isHeld = false;
+                window.fetch = async (url, options) => {{
+                  const isIt = isNext && options?.body?.includes({text});
+                  if (isIt) isNext = false;
+                  const answer = await send(url, options);
+                  if (isIt) {{ window.isHeld = true; await released; }}
+                  return answer;
+                }}; }}"
+        ));
+    }
+
+    /// Lets the answer go that is held back, and gives the page time to do what is wrong.
+    fn release(&mut self) {
+        self.until("window.isHeld");
+        self.eval("window.release()");
+        self.pause();
+    }
+
+    /// Time for what must not happen. What must happen is waited for with `until`.
+    fn pause(&mut self) {
+        self.eval("new Promise((resolve) => setTimeout(resolve, 400))");
     }
 
     /// The row of an entity in the tree.
@@ -76,7 +115,10 @@ impl Page {
     /// Waits for a text in an element.
     fn until_text(&mut self, selector: &str, text: &str) {
         let text = json!(text);
-        self.until(&format!("document.querySelector('{selector}')?.innerText.includes({text})"));
+        // What is hidden has a text too.
+        let found =
+            format!("[document.querySelector('{selector}')].find((element) => element?.checkVisibility())");
+        self.until(&format!("{found}?.innerText.includes({text})"));
     }
 
     /// Checks that nothing has gone wrong in the page.
