@@ -211,17 +211,17 @@ impl ManyForward {
             let at = self.short.find(list, target)?;
             let place = self.short.remove(&mut list, at);
             slot.word = list.to_word();
-            if list.len() == 0 {
+            if list.is_empty() {
                 self.short.free(list);
             }
-            (place, list.len() == 0)
+            (place, list.is_empty())
         } else {
             let list = &mut self.long[slot.word as usize];
             let place = list.remove(target)?;
-            if list.len() == 0 {
+            if list.is_empty() {
                 self.free.push(slot.word as u32);
             }
-            (place, list.len() == 0)
+            (place, list.is_empty())
         };
         if emptied {
             slot.place = EMPTY;

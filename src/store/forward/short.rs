@@ -49,6 +49,11 @@ impl ShortList {
         usize::from(self.len)
     }
 
+    #[inline]
+    pub(super) fn is_empty(self) -> bool {
+        self.len == 0
+    }
+
     fn capacity(self) -> usize {
         2 << self.size
     }
