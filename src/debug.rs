@@ -132,7 +132,7 @@ impl<'w> PairDrawing<'w> {
         self
     }
 
-    /// At most so many pairs are drawn; a comment of the text tells how many are left out.
+    /// At most so many pairs are drawn; a comment of the text says how many are left out.
     #[must_use]
     pub fn limit(mut self, pairs: usize) -> Self {
         self.limit = pairs;

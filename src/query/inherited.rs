@@ -104,7 +104,7 @@ impl<R: Relation> InheritedData for Targets<R> {
 /// # Ok::<(), BevyError>(())
 /// ```
 ///
-/// With `Inherited<Ref<C>>`, `is_changed` tells of writes to what the base has. To read from a shared world, see
+/// With `Inherited<Ref<C>>`, `is_changed` reports writes to what the base has. To read from a shared world, see
 /// [`WorldInheritanceExt`](crate::world::WorldInheritanceExt).
 ///
 /// # Complexity

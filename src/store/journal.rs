@@ -98,7 +98,7 @@ impl<T> Journal<T> {
         self.lasting = true;
     }
 
-    /// From now on values that are replaced are told, too.
+    /// From now on values that are replaced are reported, too.
     pub(crate) fn tell_values(&mut self) {
         self.tells_values = true;
     }
@@ -171,7 +171,7 @@ impl<T> Journal<T> {
 }
 
 impl Journal {
-    /// What is told of a pair that does not agree with there being such a pair now, if anything, for the invariant
+    /// What is reported of a pair that does not agree with there being such a pair now, if anything, for the invariant
     /// checker: what happened to a pair last decides whether it is there.
     pub(super) fn fault(&self, has: impl Fn(Entity, Entity) -> bool) -> Option<Change> {
         let mut told = HashSet::<(Entity, Entity)>::default();

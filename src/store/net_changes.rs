@@ -4,7 +4,7 @@ use super::journal::{Change, PairDeltaKind};
 use bevy_ecs::entity::Entity;
 use bevy_platform::collections::HashMap;
 
-/// What is told of one pair: numbers of changes.
+/// What is reported of one pair: numbers of changes.
 #[derive(Clone, Copy, Default)]
 struct Told {
     /// The first and the last time that it came or went.
@@ -15,10 +15,10 @@ struct Told {
 
 /// Finds the net changes in a list of changes. Keeps its memory.
 ///
-/// - A pair that went, and was there before all changes, is told as removed where it went first.
-/// - A pair that came, and is there after all changes, is told as inserted where it came last.
-/// - A value is told as written where that happened last, if the pair neither came nor went.
-/// - An order is told where it changed last.
+/// - A pair that went, and was there before all changes, is reported as removed where it went first.
+/// - A pair that came, and is there after all changes, is reported as inserted where it came last.
+/// - A value is reported as written where that happened last, if the pair neither came nor went.
+/// - An order is reported where it changed last.
 ///
 /// Replayed on the pairs from before, in order, these give the pairs from after, in the same order; and at no time is
 /// there a pair that was not there at that time, so that no rule is broken on the way.

@@ -32,13 +32,13 @@ impl PairReader {
         self.written.clear();
     }
 
-    /// The pairs of which values were found to be written in place by the last read: none of those that are told as
+    /// The pairs of which values were found to be written in place by the last read: none of those that are reported as
     /// inserted or written anyway.
     pub(crate) fn written(&self) -> &[Change] {
         &self.written
     }
 
-    /// Reads up to the end, at a time, and returns what the journal has told since the last read. `None` if that is not
+    /// Reads up to the end, at a time, and returns what the journal has reported since the last read. `None` if that is not
     /// known.
     ///
     /// # Complexity

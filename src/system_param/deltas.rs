@@ -40,7 +40,7 @@ impl PairDelta {
 }
 
 /// It is not known what happened since the last read, or there was none, of [`PairDeltas`]: what is derived from pairs has to start from
-/// those that there are. The next read tells what happened since this one.
+/// those that there are. The next read reports what happened since this one.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error(
     "not every change of the pairs of {relation} is known since they were read last, if they were: start from the pairs that \
@@ -92,15 +92,15 @@ impl DeltaGap {
 /// # bevy_ecs::system::assert_is_system(count);
 /// ```
 ///
-/// # What is told
+/// # What is reported
 ///
 /// Every change, whatever its cause: pairs that come and go, also with their ends or the relation, in both directions
 /// if the relation is symmetric; values that are replaced; orders. Pairs that Bevy writes, as those of
-/// [`ChildOf`](bevy_ecs::hierarchy::ChildOf), are told as all others; the order of Bevy's `Children` is not.
+/// [`ChildOf`](bevy_ecs::hierarchy::ChildOf), are reported like all others; the order of Bevy's `Children` is not.
 ///
-/// Values that are written in place, through [`PairsMut`](crate::PairsMut), are found by their change ticks, and told
-/// after everything else, once per pair, unless the pair is told as inserted or written already. As with Bevy's change
-/// detection, what a system writes itself is not told to it. The values of Bevy's relationships are immutable.
+/// Values that are written in place, through [`PairsMut`](crate::PairsMut), are found by their change ticks, and reported
+/// after everything else, once per pair, unless the pair is reported as inserted or written already. As with Bevy's change
+/// detection, what a system writes itself is not reported to it. The values of Bevy's relationships are immutable.
 ///
 /// # How long changes are kept
 ///
@@ -126,7 +126,7 @@ pub struct PairDeltas<'w, 's, R: Relation> {
 #[derive(Default)]
 struct Reader {
     pairs: PairReader,
-    /// Memory for what is told.
+    /// Memory for what is reported.
     told: Vec<Change>,
     net: NetChanges,
 }
@@ -148,7 +148,7 @@ impl<'w, R: Relation> PairDeltas<'w, '_, R> {
     /// Everything that happened since the last read, in order. All of it counts as read.
     ///
     /// # Errors
-    /// If that is not known, or this is the first read. The next one tells what happens from now on.
+    /// If that is not known, or this is the first read. The next one reports what happens from now on.
     pub fn read(&mut self) -> Result<impl Iterator<Item = PairDelta> + use<'_, 'w, R>, DeltaGap> {
         let (relation, told) = self.advance()?;
         let told = told.iter().chain(self.reader.pairs.written());
@@ -157,10 +157,10 @@ impl<'w, R: Relation> PairDeltas<'w, '_, R> {
 
     /// What is left of [`read`](Self::read) without what undoes itself, in order. All of it counts as read.
     ///
-    /// - A pair that came and went, any number of times, and was not there before, is not told.
-    /// - A pair that went and came back is told as removed, where it went first, and as inserted, where it came last:
+    /// - A pair that came and went, any number of times, and was not there before, is not reported.
+    /// - A pair that went and came back is reported as removed, where it went first, and as inserted, where it came last:
     ///   its place in the order is another.
-    /// - A value is told as written once, if the pair was there all the time; an order once.
+    /// - A value is reported as written once, if the pair was there all the time; an order once.
     ///
     /// Replayed on the pairs from before, the changes lead to those that there are now, in the same order.
     ///
@@ -235,7 +235,7 @@ unsafe impl<R: Relation> ReadOnlySystemParam for PairDeltas<'_, '_, R> {}
 /// them last: a system parameter.
 ///
 /// As [`PairDeltas`], with these differences: changes come relation by relation, those of each in order; relations that
-/// are made later are followed from their first pair; values that are written in place are not told, only those that
+/// are made later are followed from their first pair; values that are written in place are not reported, only those that
 /// are replaced. Tags are no pairs. A relation whose number was given to another, after its despawn, is a [`DeltaGap`]
 /// if its last changes had not been read.
 ///
@@ -317,7 +317,7 @@ impl AnyPairDeltas<'_, '_> {
     /// Everything that happened since the last read, relation by relation, in order. All of it counts as read.
     ///
     /// # Errors
-    /// If that is not known of some relation, or this is the first read. The next one tells what happens from now on.
+    /// If that is not known of some relation, or this is the first read. The next one reports what happens from now on.
     pub fn read(&mut self) -> Result<impl Iterator<Item = PairDelta> + use<'_>, DeltaGap> {
         self.reader.advance(self.store.as_deref(), false)?;
         Ok(self.reader.told.iter().copied())

@@ -161,7 +161,7 @@ pub struct Pair<R: Relation, T: PairTarget = Entity> {
     place: &'static Location<'static>,
 }
 
-/// Makes a pair for a bundle. If it is refused, the error tells the place in the source where this was called.
+/// Makes a pair for a bundle. If it is refused, the error names the place in the source where this was called.
 ///
 /// In the book: [Pairs in systems](crate::book::pairs).
 ///
