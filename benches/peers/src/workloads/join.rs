@@ -152,6 +152,17 @@ impl Plan {
         })
     }
 
+    /// Measures `work`, which only reads.
+    fn sum(self, mut work: impl FnMut(&mut Sum) + 'static) -> impl FnMut(&mut Stopwatch) -> u64 {
+        move |watch| {
+            watch.time(|| {
+                let mut sum = Sum(0);
+                (0..self.repeats()).for_each(|_| work(&mut sum));
+                sum.0
+            })
+        }
+    }
+
     fn round(
         self,
         mut world: World,
@@ -353,6 +364,59 @@ pub(super) fn write(size: usize) -> Workload {
         .at_most(7.0),
     ];
     Workload { id: "expr_write", size, elements: size * plan.repeats(), contestants }
+}
+
+/// Each source that has a target is read, through an expression's row.
+pub(super) fn read(size: usize) -> Workload {
+    let plan = Plan { sources: size, every: 1 };
+    let contestants = vec![
+        Contestant::new("flecs", move || {
+            let terms =
+                |side: &FlecsSide| vec![Term::read(side.fuel), Term::to_variable(side.relation, c"$target")];
+            let (mut side, query) = plan.flecs(Kind::Exclusive, terms, true);
+            plan.sum(move |sum| {
+                query.for_each_table(&mut side.world, |table| {
+                    let fuels = table.field::<Fuel>(0).into_iter().flatten();
+                    fuels.for_each(|fuel| sum.add(fuel.get()));
+                });
+            })
+        }),
+        Contestant::new("bevy", move || {
+            let mut world = plan.bevy();
+            let mut query = world.query::<(&Fuel, &LikesInList)>();
+            plan.sum(move |sum| query.iter(&world).for_each(|(&fuel, _)| sum.add(fuel)))
+        }),
+        Contestant::new("ours", move || {
+            let mut world = plan.ours();
+            let fuel = id_of::<Fuel>(&mut world);
+            let mut expr = compile(&mut world, &format!("{fuel}, (DockedTo, $target)"));
+            plan.sum(move |sum| {
+                let run =
+                    expr.for_each(&world, |row| sum.add(*row.get::<Fuel>(0).expect("the field is set")));
+                run.expect("there is no limit");
+            })
+        }),
+        Contestant::new("ours data", move || {
+            let mut world = plan.ours();
+            let fuel = id_of::<Fuel>(&mut world);
+            let mut state = system::<&Fuel>(&mut world, &format!("{fuel}, (DockedTo, $target)"));
+            plan.sum(move |sum| {
+                let (mut expr,) = state.get_mut(&mut world).expect("the plugin provides what it needs");
+                expr.for_each(|&fuel, _| sum.add(fuel)).expect("there is no limit");
+            })
+        }),
+    ];
+    Workload { id: "expr_read", size, elements: size * plan.repeats(), contestants }
+}
+
+/// A number for each entity that was read, and what was read of it.
+struct Sum(u64);
+
+impl Sum {
+    #[inline]
+    fn add(&mut self, Fuel(fuel): Fuel) {
+        self.0 += 1 + u64::from(fuel);
+    }
 }
 
 /// Each source without a target is written.
