@@ -33,7 +33,7 @@ pub(crate) use api::{
 };
 pub(crate) use lifecycle::adopt::adopt;
 pub(crate) use lifecycle::cleanup::{clear_pairs, despawn_sources, despawn_with_dependents, would_despawn};
-pub(crate) use lifecycle::clone::{copy_pairs, insert_bare_base};
+pub(crate) use lifecycle::clone::copy_pairs;
 pub(crate) use lifecycle::companions::set_traits;
 pub(crate) use lifecycle::constraints::check_constraints;
 pub(crate) use mutate::{
@@ -42,7 +42,7 @@ pub(crate) use mutate::{
     change::{move_sources, replace_targets},
     ends::EndCheck,
     event::{ObserveEntity, Removal, observe, observe_entity},
-    insert::{insert_by_id, insert_typed, insert_value_by_id},
+    insert::{insert_bare_base, insert_by_id, insert_typed, insert_value_by_id},
     operation::Operation,
     order::order_sources,
     remove::{remove_batch, remove_selected, remove_tag, remove_typed, select},

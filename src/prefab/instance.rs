@@ -25,11 +25,9 @@ struct Part {
     entity: Entity,
     /// The number of its parent; that of the prefab is its own.
     parent: usize,
-    /// Its place among the children of its parent.
-    place: usize,
-    /// Where it was when the blueprint was made, and how many children it had.
+    /// Where it was when the blueprint was made, and which children it had.
     archetype: Option<ArchetypeId>,
-    children: usize,
+    children: Vec<Entity>,
 }
 
 /// What a part is an instance of, directly or not: its copy gets what the part lacks.
@@ -86,21 +84,19 @@ impl Blueprint {
         if traits_version(world) != self.traits_version {
             return false;
         }
-        let mut bases = self.bases.iter();
-        self.parts.iter().enumerate().all(|(number, part)| {
-            let are_bases_current = bases_of(world, part.entity).all(|entity| {
-                bases.next().is_some_and(|base| {
-                    (base.part, base.entity) == (number, entity)
-                        && archetype_of(world, entity) == base.archetype
-                })
-            });
-            let siblings = children(world, self.parts[part.parent].entity);
-            archetype_of(world, part.entity) == part.archetype
-                && part.archetype.is_some()
-                && are_bases_current
-                && children(world, part.entity).len() == part.children
-                && (number == 0 || siblings.get(part.place) == Some(&part.entity))
-        }) && bases.next().is_none()
+        let are_parts_current = self.parts.iter().all(|part| {
+            part.archetype.is_some()
+                && archetype_of(world, part.entity) == part.archetype
+                // Whether it has children at all, its archetype tells.
+                && (part.children.is_empty() || children(world, part.entity) == part.children)
+        });
+        let Some(store) = fetch::store(world) else { return false };
+        let is_a = store.relation(IS_A);
+        let instances = self.parts.iter().enumerate().filter(|(_, part)| is_a.has_any(part.entity));
+        let found = instances.flat_map(|(number, part)| {
+            bases_of(world, part.entity).map(move |base| (number, base, archetype_of(world, base)))
+        });
+        are_parts_current && found.eq(self.bases.iter().map(|base| (base.part, base.entity, base.archetype)))
     }
 
     /// Gives an entity what an instance gets. Its own components and pairs stay as they are.
@@ -111,36 +107,9 @@ impl Blueprint {
     /// If observers despawn a part of the prefab meanwhile. The rest is copied.
     pub(super) fn fill(&mut self, world: &mut World, instance: Entity) -> Result<(), InstantiateError> {
         let (copies, mut map) = self.spawn_parts(world, instance);
-        let mut lost = None;
-        for (number, (part, &copy)) in self.parts.iter().zip(&copies).enumerate() {
-            // Bevy's cloner panics if commands that are waiting take away what it is about to read or write.
-            world.flush();
-            match (is_alive(world, copy), is_alive(world, part.entity)) {
-                (false, _) => {}
-                (true, false) => lost = lost.or(Some(part.entity)),
-                (true, true) => {
-                    let cloner = if number == 0 { &mut self.root } else { &mut self.below };
-                    cloner.clone_entity_mapped(world, part.entity, &mut map);
-                }
-            }
-        }
+        let lost = self.fill_copies(world, &copies, &mut map);
         self.copy_from_bases(world, &copies, &mut map);
-        for (number, (part, &copy)) in self.parts.iter().zip(&copies).enumerate() {
-            copy_pairs(world, part.entity, copy, |store, relation, target| {
-                copied_target(store, relation, (number == 0, copy), target, &map)
-            });
-        }
-        for &Base { entity, part, .. } in &self.bases {
-            let (copy, within) = (copies[part], parts_of(world, entity));
-            copy_pairs(world, entity, copy, |store, relation, target| {
-                // A pair with a part of the base was copied, with the part, when the prefab became its instance.
-                let is_outside = within.iter().all(|part| part.entity != target);
-                is_outside.then(|| copied_target(store, relation, (true, copy), target, &map)).flatten()
-            });
-        }
-        for number in 1..copies.len() {
-            self.insert_slot(world, number, &copies, &map);
-        }
+        self.copy_pairs(world, &copies, &map);
         world.flush();
         match lost {
             None => Ok(()),
@@ -150,6 +119,29 @@ impl Blueprint {
                 Err(InstantiateError::Incomplete { instance, prefab, part })
             }
         }
+    }
+
+    /// Gives the copies their components. Returns the first part that is gone by then.
+    fn fill_copies(
+        &mut self,
+        world: &mut World,
+        copies: &[Entity],
+        map: &mut EntityHashMap<Entity>,
+    ) -> Option<Entity> {
+        let mut lost = None;
+        for (number, (part, &copy)) in self.parts.iter().zip(copies).enumerate() {
+            // Bevy's cloner panics if commands that are waiting take away what it is about to read or write.
+            world.flush();
+            match (is_alive(world, copy), is_alive(world, part.entity)) {
+                (false, _) => {}
+                (true, false) => lost = lost.or(Some(part.entity)),
+                (true, true) => {
+                    let cloner = if number == 0 { &mut self.root } else { &mut self.below };
+                    cloner.clone_entity_mapped(world, part.entity, map);
+                }
+            }
+        }
+        lost
     }
 
     /// Gives the copies what the bases of the parts have and the parts do not.
@@ -163,6 +155,36 @@ impl Blueprint {
                 map.remove(entity);
             }
         }
+    }
+
+    /// Copies the pairs and tags of the parts and of their bases, and offers the copies as slots.
+    fn copy_pairs(&self, world: &mut World, copies: &[Entity], map: &EntityHashMap<Entity>) {
+        let participants = self.participants(world);
+        for &number in &participants {
+            let (part, copy) = (self.parts[number].entity, copies[number]);
+            copy_pairs(world, part, copy, |store, relation, target| {
+                copied_target(store, relation, (number == 0, copy), target, map)
+            });
+        }
+        for &Base { entity, part, .. } in &self.bases {
+            let (copy, within) = (copies[part], parts_of(world, entity));
+            copy_pairs(world, entity, copy, |store, relation, target| {
+                // A pair with a part of the base was copied, with the part, when the prefab became its instance.
+                let is_outside = within.iter().all(|part| part.entity != target);
+                is_outside.then(|| copied_target(store, relation, (true, copy), target, map)).flatten()
+            });
+        }
+        for number in participants.into_iter().filter(|&number| number > 0) {
+            self.insert_slot(world, number, copies, map);
+        }
+    }
+
+    /// The numbers of the parts that may have pairs or tags, beside those that are components.
+    fn participants(&self, world: &World) -> Vec<usize> {
+        let Some(known) = fetch::store(world).map(PairStore::participants) else { return Vec::new() };
+        let numbered = self.parts.iter().map(|part| part.entity).enumerate();
+        let marked = numbered.filter(|&(_, part)| known.is_marked(part) || known.is_stripped(part));
+        marked.map(|(number, _)| number).collect()
     }
 
     /// Spawns the copies of the parts below an instance. A copy whose parent is gone by then is not alive.
@@ -262,13 +284,12 @@ fn parts_of(world: &World, prefab: Entity) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     // Until the commands of a flush are done, Bevy's components may go in a circle.
     let mut met = EntityHashSet::with_capacity(1 + children(world, prefab).len());
-    let mut waiting = vec![(prefab, 0, 0)];
-    while let Some((entity, parent, place)) = waiting.pop() {
+    let mut waiting = vec![(prefab, 0)];
+    while let Some((entity, parent)) = waiting.pop() {
         if met.insert(entity) {
-            let (archetype, children) = (archetype_of(world, entity), children(world, entity));
-            let below = children.iter().enumerate().rev();
-            waiting.extend(below.map(|(place, &child)| (child, parts.len(), place)));
-            parts.push(Part { entity, parent, place, archetype, children: children.len() });
+            let children = children(world, entity).to_vec();
+            waiting.extend(children.iter().rev().map(|&child| (child, parts.len())));
+            parts.push(Part { entity, parent, archetype: archetype_of(world, entity), children });
         }
     }
     parts

@@ -10,7 +10,7 @@ use bevy_ecs::{entity::Entity, event::EventKey};
 /// The changes for which no rule has to be asked, no value be made and no observer be triggered. Computed when traits
 /// or listeners change, so that a change of pairs only looks at a bit.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct FastPathFlags(u8);
+pub(crate) struct FastPathFlags(u16);
 
 impl FastPathFlags {
     /// A pair is inserted. That it closes no cycle, and that both ends are marked, has to be looked at each time.
@@ -29,6 +29,9 @@ impl FastPathFlags {
     pub(crate) const INSERT_IN_TABLE: Self = Self(1 << 6);
     /// As [`REMOVE`](Self::REMOVE), but for those.
     pub(crate) const REMOVE_IN_TABLE: Self = Self(1 << 7);
+    /// A pair of `IsA` is inserted for which nothing is instantiated. That its target is not final has to be looked at
+    /// each time, beside what [`INSERT`](Self::INSERT) asks for.
+    pub(crate) const INSERT_BASE: Self = Self(1 << 8);
 
     #[inline]
     pub(crate) fn contains(self, flag: Self) -> bool {
@@ -53,12 +56,12 @@ impl FastPathFlags {
         has_entity: bool,
         is_used: bool,
     ) -> Self {
-        let has_rules = !(entry.frozen || is_used)
+        let has_declared_rules = !(entry.frozen || is_used)
             || !entry.with.is_empty()
             || entry.traits.one_of_rule().is_some()
             || !entry.constraints.is_empty()
-            || entry.traits.is_symmetric()
-            || id == IS_A;
+            || entry.traits.is_symmetric();
+        let has_rules = has_declared_rules || id == IS_A;
         let has_values = entry.data.is_some() || entry.adopted.is_some();
         let is_plain = !has_rules && !has_values && has_entity;
         let own_values = entry.data.is_some_and(|data| entry.type_id == Some(data.value_type()))
@@ -76,7 +79,12 @@ impl FastPathFlags {
             flags.set(Self::REMOVE_IN_TABLE, is_plain && unlink);
             return flags;
         }
-        flags.set(Self::INSERT, is_plain && !(counts_sources && index.exclusive));
+        let gives_way = counts_sources && index.exclusive;
+        flags.set(Self::INSERT, is_plain && !gives_way);
+        flags.set(
+            Self::INSERT_BASE,
+            id == IS_A && !has_declared_rules && !has_values && has_entity && !gives_way,
+        );
         flags.set(Self::REMOVE, is_plain && unlink);
         flags.set(Self::MIRROR, !has_rules);
         flags.set(Self::UNLINK, unlink);

@@ -8,7 +8,7 @@ use bevy_relations::{
     id::Slot,
     prefab::{CommandsPrefabExt, Prefab, SlotOf, WorldPrefabExt},
     prelude::*,
-    relation::OnInstantiate,
+    relation::{EndConstraint, OnInstantiate, OnMissing, RelationStorage},
     world::WorldInheritanceExt,
 };
 
@@ -536,4 +536,36 @@ fn worlds_do_not_mix_and_prefabs_survive_the_loss_of_all_pairs() {
     assert_eq!(all, 0);
     check(&first);
     check(&second);
+}
+
+/// What users ask of `IsA` itself: companions, one base, another way of storage, ends with a component.
+#[test]
+fn instances_obey_what_is_asked_of_is_a() {
+    let new = RelationTraits::new;
+    let asked = [
+        new(),
+        new().with::<Likes>(),
+        new().source(EndConstraint::with_default::<Health>()).on_missing(OnMissing::Insert),
+        new().exclusive(),
+        new().storage(RelationStorage::Table),
+    ];
+    for (number, traits) in asked.into_iter().enumerate() {
+        let mut world = world();
+        let is_a = world.register_relation::<IsA>().unwrap();
+        let prefab = world.spawn((Prefab, Armor(3))).id();
+        world.spawn((Prefab, ChildOf(prefab)));
+        world.set_traits(is_a, traits.clone()).unwrap();
+        let instances = world.instantiate_batch(prefab, 3).unwrap();
+        for instance in instances {
+            assert_eq!(world.has_pair::<Likes>(instance, prefab), number == 1);
+            assert!(world.has_pair::<IsA>(instance, prefab) && children(&world, instance).len() == 1);
+            assert_eq!(world.get::<Health>(instance).is_some(), number == 2);
+            // A base is no instance of what is an instance of it.
+            let error = refused(&mut world, |world| world.insert_pair(prefab, IsA, instance));
+            assert!(matches!(error, InsertPairError::Cycle { .. }), "{error}");
+        }
+        assert_eq!(world.pairs::<IsA>().source_count(prefab), 3);
+        assert_eq!(take_reported_errors(), Vec::<String>::new());
+        world.check_pairs().unwrap();
+    }
 }

@@ -6,8 +6,8 @@ use crate::{
     id::{RelationId, StoredPair, StoredTag},
     ops::{
         mutate::{
-            bare::Bare, ends::EndCheck, error::InsertPairError, event::Removal, insert, operation::Operation,
-            plan::Given, remove, tag::insert_tag,
+            ends::EndCheck, event::Removal, insert, operation::Operation, plan::Given, remove,
+            tag::insert_tag,
         },
         register::report::{report, to_bevy},
     },
@@ -270,19 +270,6 @@ fn chosen(
     chosen
 }
 
-/// Inserts a pair of `IsA` for which nothing is instantiated.
-///
-/// # Errors
-/// See [`InsertPairError`]. Nothing has changed then.
-pub(crate) fn insert_bare_base(
-    world: &mut World,
-    source: Entity,
-    base: Entity,
-) -> Result<(), InsertPairError> {
-    let mut bare = Bare::begin(world, source, base);
-    insert::insert(bare.world(), StoredPair { source, relation: IS_A, target: base }, None, EndCheck::Now)
-}
-
 /// Copies a pair, or a tag if there is no relation, from the first source and target to the second. Components of those
 /// that are `incomplete` come later.
 fn copy_one(
@@ -311,7 +298,7 @@ fn copy_one(
 
 fn copy_pair(world: &mut World, from: StoredPair, to: StoredPair, incomplete: &[Entity]) -> Result {
     if to.relation == IS_A {
-        return insert_bare_base(world, to.source, to.target).map_err(to_bevy);
+        return insert::insert_bare_base(world, to.source, to.target).map_err(to_bevy);
     }
     let Some(store) = fetch::store(world) else { return Ok(()) };
     let row = store.relation(from.relation).row(from.source, from.target);

@@ -2,11 +2,12 @@
 
 use super::{
     apply::apply,
+    bare::Bare,
     ends::EndCheck,
     error::{AttemptedPair, InsertPairError, PairRole, store_removed},
     event::{self, PairChange},
     keyed::free_keys,
-    plan::{Given, InsertPlan, MAX_ROUNDS, attempted, make_values, plan},
+    plan::{Given, InsertPlan, MAX_ROUNDS, attempted, is_final, make_values, plan},
     remove::Completion,
     tag,
     writer::{FastPath, PairWriter},
@@ -21,7 +22,7 @@ use crate::{
         store::ensure_store,
         table::write_stale,
     },
-    relation::{EntityName, Relation, TraitsError, Value},
+    relation::{EntityName, IS_A, Relation, TraitsError, Value},
     store::{Affected, FastPathFlags, PairStore},
 };
 use bevy_ecs::{
@@ -196,6 +197,35 @@ pub(crate) fn insert(
         }
     }
     insert_by_plan(world, pair, given, ends)
+}
+
+/// Inserts a pair of `IsA` for which nothing is instantiated, without a plan if no rule but those of `IsA` itself stands
+/// in the way.
+///
+/// # Errors
+/// As for [`insert`].
+pub(crate) fn insert_bare_base(
+    world: &mut World,
+    source: Entity,
+    base: Entity,
+) -> Result<(), InsertPairError> {
+    let pair = StoredPair { source, relation: IS_A, target: base };
+    let is_allowed = |world: &World| {
+        let store = fetch::store(world);
+        store.is_some_and(|store| {
+            store.relation(IS_A).allows(FastPathFlags::INSERT_BASE) && !is_final(store, base)
+        })
+    };
+    let mut bare = Bare::begin(world, source, base);
+    let world = bare.world();
+    if is_allowed(world) {
+        mark_ends(world, pair)?;
+        // That runs users' code.
+        if is_allowed(world) {
+            return insert_observed(world, pair, insert_by_rules);
+        }
+    }
+    insert(world, pair, None, EndCheck::Now)
 }
 
 /// [`insert`] for clones that have not got their components yet.

@@ -324,6 +324,19 @@ pub(crate) fn attempted(world: &World, store: &PairStore, pair: StoredPair) -> A
     AttemptedPair::new(world, store, pair.source, relation, pair.target)
 }
 
+/// Whether nothing may inherit from `entity`: it is declared so, or it stands for a component and was not made
+/// inheritable.
+pub(super) fn is_final(store: &PairStore, entity: Entity) -> bool {
+    let registry = store.registry();
+    let traits =
+        registry.of_entity(entity).map(|id| (&registry.entry(id).traits, registry.entry(id).type_id));
+    match traits {
+        Some((traits, _)) if traits.has_final() => true,
+        Some((traits, type_id)) if type_id.is_some() || traits.is_inheritable() => false,
+        _ => registry.is_type(entity),
+    }
+}
+
 impl<'a> Planner<'a> {
     fn new(world: &'a World, store: &'a PairStore, ends: EndCheck<'a>) -> Self {
         Self {
@@ -440,7 +453,7 @@ impl<'a> Planner<'a> {
     fn rules(&self, pair: StoredPair) -> Result<(), InsertPairError> {
         let entry = self.store.registry().entry(pair.relation);
         let error = || attempted(self.world, self.store, pair);
-        if pair.relation == IS_A && self.is_final(pair.target) {
+        if pair.relation == IS_A && is_final(self.store, pair.target) {
             return Err(InsertPairError::Final { pair: error() });
         }
         // What is copied may contain such an instance, which was made when that was allowed, and ends.
@@ -479,19 +492,6 @@ impl<'a> Planner<'a> {
             });
         }
         Ok(())
-    }
-
-    /// Whether nothing may inherit from `entity`: it is declared so, or it stands for a component and was not
-    /// made inheritable.
-    fn is_final(&self, entity: Entity) -> bool {
-        let registry = self.store.registry();
-        let traits =
-            registry.of_entity(entity).map(|id| (&registry.entry(id).traits, registry.entry(id).type_id));
-        match traits {
-            Some((traits, _)) if traits.has_final() => true,
-            Some((traits, type_id)) if type_id.is_some() || traits.is_inheritable() => false,
-            _ => registry.is_type(entity),
-        }
     }
 
     /// Whether `entity` lies below `prefab`, which is one.
