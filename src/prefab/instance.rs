@@ -25,9 +25,9 @@ struct Part {
     entity: Entity,
     /// The number of its parent; that of the prefab is its own.
     parent: usize,
-    /// Where it was when the blueprint was made, and which children it had.
+    /// Where it was when the blueprint was made, and which children it had, if it had the component that lists them.
     archetype: Option<ArchetypeId>,
-    children: Vec<Entity>,
+    children: Option<Vec<Entity>>,
 }
 
 /// What a part is an instance of, directly or not: its copy gets what the part lacks.
@@ -87,8 +87,8 @@ impl Blueprint {
         let are_parts_current = self.parts.iter().all(|part| {
             part.archetype.is_some()
                 && archetype_of(world, part.entity) == part.archetype
-                // Whether it has children at all, its archetype tells.
-                && (part.children.is_empty() || children(world, part.entity) == part.children)
+                // Whether it has the component, the archetype tells.
+                && part.children.as_ref().is_none_or(|known| children(world, part.entity) == known)
         });
         let Some(store) = fetch::store(world) else { return false };
         let is_a = store.relation(IS_A);
@@ -159,8 +159,9 @@ impl Blueprint {
 
     /// Copies the pairs and tags of the parts and of their bases, and offers the copies as slots.
     fn copy_pairs(&self, world: &mut World, copies: &[Entity], map: &EntityHashMap<Entity>) {
-        let participants = self.participants(world);
-        for &number in &participants {
+        let mut next = 0;
+        while let Some(number) = self.next_participant(world, next) {
+            next = number + 1;
             let (part, copy) = (self.parts[number].entity, copies[number]);
             copy_pairs(world, part, copy, |store, relation, target| {
                 copied_target(store, relation, (number == 0, copy), target, map)
@@ -174,17 +175,18 @@ impl Blueprint {
                 is_outside.then(|| copied_target(store, relation, (true, copy), target, map)).flatten()
             });
         }
-        for number in participants.into_iter().filter(|&number| number > 0) {
+        let mut next = 1;
+        while let Some(number) = self.next_participant(world, next) {
+            next = number + 1;
             self.insert_slot(world, number, copies, map);
         }
     }
 
-    /// The numbers of the parts that may have pairs or tags, beside those that are components.
-    fn participants(&self, world: &World) -> Vec<usize> {
-        let Some(known) = fetch::store(world).map(PairStore::participants) else { return Vec::new() };
-        let numbered = self.parts.iter().map(|part| part.entity).enumerate();
-        let marked = numbered.filter(|&(_, part)| known.is_marked(part) || known.is_stripped(part));
-        marked.map(|(number, _)| number).collect()
+    /// The first part with this number or a higher one that may have pairs or tags, beside those that are components.
+    fn next_participant(&self, world: &World, from: usize) -> Option<usize> {
+        let known = fetch::store(world)?.participants();
+        let takes_part = |part: &Part| known.is_marked(part.entity) || known.is_stripped(part.entity);
+        self.parts[from..].iter().position(takes_part).map(|place| from + place)
     }
 
     /// Spawns the copies of the parts below an instance. A copy whose parent is gone by then is not alive.
@@ -287,8 +289,9 @@ fn parts_of(world: &World, prefab: Entity) -> Vec<Part> {
     let mut waiting = vec![(prefab, 0)];
     while let Some((entity, parent)) = waiting.pop() {
         if met.insert(entity) {
-            let children = children(world, entity).to_vec();
-            waiting.extend(children.iter().rev().map(|&child| (child, parts.len())));
+            let children = world.get::<Children>(entity).map(|children| children.to_vec());
+            let below = children.iter().flatten().rev();
+            waiting.extend(below.map(|&child| (child, parts.len())));
             parts.push(Part { entity, parent, archetype: archetype_of(world, entity), children });
         }
     }

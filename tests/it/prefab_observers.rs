@@ -284,3 +284,42 @@ fn slots_and_pairs_of_parts_are_events_like_others() {
         assert_eq!(heard.iter().filter(|heard| **heard == pair).count(), 1, "{heard:?}");
     }
 }
+
+/// A part that takes part in no pair yet when those of the parts are copied, and does before it is its turn.
+#[test]
+fn a_part_that_gets_its_first_pair_while_pairs_are_copied_has_it_copied() {
+    let (mut world, known) = numbered();
+    let (likes, slot_of) = (world.entity_of::<Likes>(), world.entity_of::<SlotOf>());
+    let bare = world.spawn((Number(5), ChildOf(known.prefab))).id();
+    let friend = world.spawn_empty().id();
+    let prefab = known.prefab;
+    world.insert_pair(prefab, Likes, friend).unwrap();
+    world.add_observer(move |on: On<PairInserted<Likes>>, mut commands: Commands| {
+        if on.target == friend && on.source != bare {
+            commands.entity(bare).insert_pair_by_id((likes, friend)).insert_pair_by_id((slot_of, prefab));
+        }
+    });
+    let instance = world.instantiate(prefab).unwrap();
+    let copy = *children(&world, instance).last().unwrap();
+    assert!(world.has_pair::<Likes>(instance, friend) && world.has_pair::<Likes>(copy, friend));
+    assert_eq!(world.pairs_by_id(bare).target(instance), Some(copy));
+    assert_eq!(take_reported_errors(), Vec::<String>::new());
+    world.check_pairs().unwrap();
+}
+
+/// An empty list of children is a component as well: a first child does not change the archetype of its part.
+#[test]
+fn a_batch_notices_the_first_child_of_a_part_with_an_empty_list() {
+    let (mut world, known) = numbered();
+    world.entity_mut(known.last).insert(Children::default());
+    let mut first = true;
+    when(&mut world, 4, move |commands, _, known| {
+        if core::mem::take(&mut first) {
+            commands.spawn((Number(5), ChildOf(known.last)));
+        }
+    });
+    let all = world.instantiate_batch(known.prefab, 3).unwrap();
+    let found: Vec<_> = all.iter().map(|&ship| numbers(&world, ship)).collect();
+    assert_eq!(found, [vec![1, 2, 3, 4], vec![1, 2, 3, 4, 5], vec![1, 2, 3, 4, 5]]);
+    world.check_pairs().unwrap();
+}
