@@ -323,3 +323,57 @@ fn a_batch_notices_the_first_child_of_a_part_with_an_empty_list() {
     assert_eq!(found, [vec![1, 2, 3, 4], vec![1, 2, 3, 4, 5], vec![1, 2, 3, 4, 5]]);
     world.check_pairs().unwrap();
 }
+
+/// What the pair with the prefab meets that takes no plan: its relation has lost its entity, or is mirrored, or observers
+/// of the pair take the ends away.
+#[test]
+fn the_pair_with_the_prefab_goes_in_whatever_becomes_of_its_relation_and_ends() {
+    let (mut world, known) = numbered();
+    world.instantiate(known.prefab).unwrap();
+    let is_a = world.entity_of::<IsA>();
+    world.despawn(is_a);
+    for instance in world.instantiate_batch(known.prefab, 2).unwrap() {
+        assert!(world.has_pair::<IsA>(instance, known.prefab));
+        assert_eq!(numbers(&world, instance), [1, 2, 3, 4]);
+    }
+    world.check_pairs().unwrap();
+
+    for takes_prefab in [false, true] {
+        let (mut world, known) = numbered();
+        world.instantiate(known.prefab).unwrap();
+        let before = all_entities(&world).len();
+        world.add_observer(move |on: On<PairInserted<IsA>>, mut commands: Commands| {
+            commands.entity(if takes_prefab { on.target } else { on.source }).despawn();
+        });
+        let results = [(); 2].map(|()| world.instantiate(known.prefab));
+        match takes_prefab {
+            // Nothing is copied: the pair is gone with its target.
+            true => {
+                assert!(results[0].is_ok(), "{results:?}");
+                assert!(matches!(results[1], Err(InstantiateError::Dead { .. })), "{results:?}");
+            }
+            false => {
+                assert!(
+                    results.iter().all(|made| !world.entities().contains_spawned(*made.as_ref().unwrap()))
+                );
+                // The observer.
+                assert_eq!(all_entities(&world).len(), before + 1);
+            }
+        }
+        assert_eq!(take_reported_errors(), Vec::<String>::new());
+        world.check_pairs().unwrap();
+    }
+}
+
+#[test]
+#[cfg(feature = "bevy_reflect")]
+fn the_pair_with_the_prefab_is_mirrored() {
+    use bevy_relations::mirror::{MirroredPairs, WorldMirrorExt};
+    let (mut world, known) = numbered();
+    world.mirror_pairs::<IsA>().unwrap();
+    for instance in world.instantiate_batch(known.prefab, 2).unwrap() {
+        let mirrored = world.get::<MirroredPairs<IsA>>(instance).unwrap();
+        assert_eq!(mirrored.targets().collect::<Vec<_>>(), [known.prefab]);
+    }
+    world.check_pairs().unwrap();
+}
