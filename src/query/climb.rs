@@ -44,6 +44,20 @@ pub struct ClimbFetch<'w, R: TraversableRelation, D: ReadOnlyQueryData, F: Query
     kept: Option<Arc<CachedIndex>>,
     /// Whether `own` can be read of the entities of the table at hand, if that is decided by the table.
     table_has_own: Option<bool>,
+    /// The entities of a table may have the same targets: with `storage = "Fragmenting"`.
+    fragmenting: bool,
+    table_above: TableAbove<'w>,
+}
+
+/// What is above the entities of the table at hand.
+#[derive(Clone, Copy)]
+enum TableAbove<'w> {
+    /// For each something else, as far as it is known.
+    Each,
+    /// It is asked of the first entity.
+    Unasked(&'w Table),
+    /// For all the same.
+    All(Option<(Entity, RowHint)>),
 }
 
 impl<R: TraversableRelation, D: ReadOnlyQueryData, F: QueryFilter> ClimbFetch<'_, R, D, F> {
@@ -318,6 +332,19 @@ where
         entity: Entity,
     ) -> Option<D::Item<'w, 's>> {
         let cursor = &state.cursor;
+        match &fetch.table_above {
+            TableAbove::Each => {}
+            // SAFETY: as the caller promises. It was found there by this fetch, while which lives the world is borrowed.
+            TableAbove::All(found) => unsafe {
+                let &(holder, place) = found.as_ref()?;
+                return fetch.above.get_found(cursor, holder, place);
+            },
+            // SAFETY: as the caller promises.
+            &TableAbove::Unasked(table) => unsafe {
+                fetch.table_above = Self::above_table(state, fetch, entity, table);
+                return Self::fetch_above(state, fetch, entity);
+            },
+        }
         let known = match &fetch.kept {
             Some(kept) => Some(kept.above(entity)?),
             None if Self::LIMITED => None,
@@ -367,6 +394,26 @@ where
         }
     }
 
+    /// What is above the entities of a table, of which `entity` is one.
+    ///
+    /// # Safety
+    /// As for [`fetch`](Self::fetch).
+    #[inline(never)]
+    unsafe fn above_table<'w>(
+        state: &ClimbState<D, F>,
+        fetch: &mut ClimbFetch<'w, R, D, F>,
+        entity: Entity,
+        table: &'w Table,
+    ) -> TableAbove<'w> {
+        let index = fetch.pairs.index;
+        match index.and_then(|index| index.common_target(entity, |component| table.has_column(component))) {
+            None => TableAbove::Each,
+            Some(None) => TableAbove::All(None),
+            // SAFETY: as the caller promises.
+            Some(Some(_)) => TableAbove::All(unsafe { Self::find_above(state, fetch, entity) }),
+        }
+    }
+
     /// # Safety
     /// As for [`fetch`](Self::fetch).
     #[inline(never)]
@@ -375,20 +422,35 @@ where
         fetch: &mut ClimbFetch<'w, R, D, F>,
         entity: Entity,
     ) -> Option<D::Item<'w, 's>> {
+        // SAFETY: as the caller promises. It was found there by this search or an earlier one of this fetch, while which
+        // lives the world is borrowed, so that nothing moves.
+        unsafe {
+            let (holder, place) = Self::find_above(state, fetch, entity)?;
+            fetch.above.get_found(&state.cursor, holder, place)
+        }
+    }
+
+    /// The nearest holder above the entity, and where it is.
+    ///
+    /// # Safety
+    /// As for [`fetch`](Self::fetch).
+    #[inline]
+    unsafe fn find_above<'w>(
+        state: &ClimbState<D, F>,
+        fetch: &mut ClimbFetch<'w, R, D, F>,
+        entity: Entity,
+    ) -> Option<(Entity, RowHint)> {
         let ClimbFetch { pairs, above, memo, .. } = fetch;
         let index = pairs.index?;
         // SAFETY: the state belongs to the fetch, and items that only read do not conflict; so below.
         let mut holds = |entity| unsafe { above.find(&state.cursor, entity) };
-        let (holder, place) = if Self::LIMITED {
-            memo.within(index, entity, Self::ABOVE, &mut holds)?
+        if Self::LIMITED {
+            memo.within(index, entity, Self::ABOVE, &mut holds)
         } else if let Some(upward) = pairs.upward {
-            memo.only_way(upward, entity, &mut holds)?
+            memo.only_way(upward, entity, &mut holds)
         } else {
-            memo.nearest(index, entity, &mut holds)?
-        };
-        // SAFETY: as above. It was found there by this search or an earlier one of this fetch, while which lives the world
-        // is borrowed, so that nothing moves.
-        unsafe { above.get_found(&state.cursor, holder, place) }
+            memo.nearest(index, entity, &mut holds)
+        }
     }
 }
 
@@ -412,8 +474,11 @@ where
         fetch: &mut Self::Fetch<'w>,
         state: &Self::State,
         archetype: &'w Archetype,
-        _: &'w Table,
+        table: &'w Table,
     ) {
+        if fetch.fragmenting {
+            fetch.table_above = TableAbove::Unasked(table);
+        }
         if MIN == 0 {
             // SAFETY: the state belongs to the fetch.
             fetch.table_has_own = unsafe { fetch.own.enter_table(&state.cursor, archetype.table_id()) };
@@ -422,6 +487,9 @@ where
 
     #[inline]
     unsafe fn set_table<'w>(fetch: &mut Self::Fetch<'w>, state: &Self::State, table: &'w Table) {
+        if fetch.fragmenting {
+            fetch.table_above = TableAbove::Unasked(table);
+        }
         if MIN == 0 {
             // SAFETY: the state belongs to the fetch.
             fetch.table_has_own = unsafe { fetch.own.enter_table_of(&state.cursor, table) };
@@ -429,8 +497,8 @@ where
     }
 
     fn shrink_fetch<'long: 'short, 'short>(fetch: Self::Fetch<'long>) -> Self::Fetch<'short> {
-        let ClimbFetch { pairs, own, above, memo, kept, table_has_own } = fetch;
-        ClimbFetch { pairs, own: own.shrink(), above: above.shrink(), memo, kept, table_has_own }
+        let ClimbFetch { own, above, .. } = fetch;
+        ClimbFetch { own: own.shrink(), above: above.shrink(), ..fetch }
     }
 
     #[inline]
@@ -454,7 +522,9 @@ where
         let holds = |entity| unsafe { above.find(&state.cursor, entity) };
         let kept = state.kept.as_ref().zip(pairs.index).and_then(|(kept, index)| kept.current(index, holds));
         let (own, memo) = (above.clone(), ClimbMemo::default());
-        ClimbFetch { pairs, own, above, memo, kept, table_has_own: None }
+        let fragmenting = pairs.index.is_some_and(RelationIndex::has_target_components);
+        let table_above = TableAbove::Each;
+        ClimbFetch { pairs, own, above, memo, kept, table_has_own: None, fragmenting, table_above }
     }
 
     fn init_nested_access(
