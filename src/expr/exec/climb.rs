@@ -1,10 +1,13 @@
-//! The nearest holder up a relation of which everything has one target at most.
+//! The nearest holder up an acyclic relation.
 
-use super::mask::Fit;
+use super::{Own, Run, mask::Fit};
 use crate::{
-    expr::{eval::View, plan::HolderSearch},
-    store::{ExclusiveReader, RelationIndex, Upward},
-    traverse::{Known, Limits, Memo, OnlyWay, follow},
+    expr::{
+        eval::View,
+        plan::{HolderSearch, HolderTest, Stage},
+    },
+    store::{ExclusiveReader, RelationIndex, TargetIter, Upward},
+    traverse::{Known, Limits, Memo, OnlyWay, Search, follow},
 };
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
@@ -23,32 +26,31 @@ struct RoundNotes {
     found: Vec<(u64, Option<Entity>)>,
 }
 
-impl Memo<Option<Entity>> for RoundNotes {
+impl Memo<Entity> for RoundNotes {
     const NOTES: bool = true;
 
     #[inline]
-    fn known(&mut self, entity: Entity, _: u32) -> Known<Option<Entity>> {
+    fn known(&mut self, entity: Entity, _: u32) -> Known<Entity> {
         match self.found.get(entity.index_u32() as usize) {
-            Some(&(round, holder)) if round == self.round => Known::Found(holder),
+            Some(&(round, holder)) if round == self.round => holder.map_or(Known::Nothing, Known::Found),
             _ => Known::Unknown,
         }
     }
 
     #[inline]
-    fn note(&mut self, entity: Entity, holder: Option<Option<Entity>>) {
+    fn note(&mut self, entity: Entity, holder: Option<Entity>) {
         let index = entity.index_u32() as usize;
         if index >= self.found.len() {
             self.found.resize((index + 1).next_power_of_two(), (0, None));
         }
-        self.found[index] = (self.round, holder.flatten());
+        self.found[index] = (self.round, holder);
     }
 }
 
-/// Looks for holders, and remembers the one above the last entity: neighbours often share it.
+/// Looks for holders, and remembers the one above the last target: neighbours often share it.
 pub(super) struct Climber<'a, 'w> {
     view: View<'w>,
-    upward: Upward<'w>,
-    reader: ExclusiveReader<'w>,
+    way: Way<'w>,
     search: HolderSearch,
     test: Test<'a, 'w>,
     holders: &'a mut Holders,
@@ -59,9 +61,17 @@ pub(super) struct Climber<'a, 'w> {
     left: u64,
 }
 
+/// How many targets an entity has.
+enum Way<'w> {
+    /// One at most.
+    One(Upward<'w>, ExclusiveReader<'w>),
+    /// Any number.
+    Any(&'w RelationIndex, Search<TargetIter<'w>>),
+}
+
 /// How to tell a holder.
 #[derive(Clone, Copy)]
-pub(super) enum Test<'a, 'w> {
+enum Test<'a, 'w> {
     Fit(Fit<'a>),
     Tag(&'w RelationIndex, Entity),
 }
@@ -77,28 +87,33 @@ impl Test<'_, '_> {
 }
 
 impl<'a, 'w> Climber<'a, 'w> {
-    /// `None` if the relation is not exclusive. `round` is the number of the run, not 0.
+    /// For a step that asks for the holders above so many rows. `None` if the relation is not of the kind that it was planned
+    /// for: the plan is made anew then.
     pub(super) fn new(
-        view: View<'w>,
+        run: &'a mut Run<'_, 'w>,
+        own: &'a mut Own,
         search: HolderSearch,
-        test: Test<'a, 'w>,
-        holders: &'a mut Holders,
-        round: u64,
-        left: u64,
+        rows: usize,
+        stage: &Stage,
     ) -> Option<Self> {
-        let index = view.index(search.relation);
+        let (view, round, left) = (run.view, run.shared.round, run.shared.steps_left);
+        let holders = own.holders();
+        let test = match search.test {
+            HolderTest::Mask(mask) => Test::Fit(run.fit(mask, rows, stage)),
+            HolderTest::Tag(tag) => Test::Tag(view.tags(), tag),
+        };
+        let index = view.index(search.walk.relation);
+        if !index.is_acyclic() {
+            return None;
+        }
+        let upward = index.upward(view.store.compares(search.walk.relation));
+        let way = match upward.zip(index.exclusive_reader(true)) {
+            Some((upward, reader)) => Way::One(upward, reader),
+            None if search.walk.limits().matter() => return None,
+            None => Way::Any(index, Search::default()),
+        };
         holders.notes.round = round;
-        Some(Self {
-            view,
-            upward: index.upward(view.store.compares(search.relation))?,
-            reader: index.exclusive_reader(true)?,
-            search,
-            test,
-            holders,
-            last: None,
-            steps: 0,
-            left,
-        })
+        Some(Self { view, way, search, test, holders, last: None, steps: 0, left })
     }
 
     #[inline]
@@ -108,10 +123,19 @@ impl<'a, 'w> Climber<'a, 'w> {
 
     #[inline(always)]
     pub(super) fn holder(&mut self, source: Entity) -> Option<Entity> {
-        if self.search.own && self.holds(source) {
+        if self.search.walk.own && self.holds(source) {
             return Some(source);
         }
-        let target = self.reader.target(source)?;
+        let target = match &mut self.way {
+            Way::One(_, reader) => reader.target(source)?,
+            Way::Any(index, _) => match index.only_target(source) {
+                Some(only) => only,
+                None => {
+                    let mut targets = index.targets(source);
+                    return targets.find_map(|target| self.next_holder(target));
+                }
+            },
+        };
         if let Some((known, holder)) = self.last
             && known == target
         {
@@ -120,10 +144,10 @@ impl<'a, 'w> Climber<'a, 'w> {
         self.next_holder(target)
     }
 
-    /// The holder from another target on.
+    /// The holder from a target on.
     #[inline(never)]
-    fn next_holder(&mut self, target: Entity) -> Option<Entity> {
-        let limits = Limits { min: self.search.min, max: self.search.max };
+    pub(super) fn next_holder(&mut self, target: Entity) -> Option<Entity> {
+        let limits = self.search.walk.limits();
         let holder = if limits.matter() { self.within(target, limits) } else { self.above(target) };
         self.last = Some((target, holder));
         holder
@@ -134,18 +158,30 @@ impl<'a, 'w> Climber<'a, 'w> {
     /// # Complexity
     /// In one run, O(entities above those that are asked about): each is entered once.
     fn above(&mut self, from: Entity) -> Option<Entity> {
-        let Self { view, upward, test, holders: Holders { notes, path }, steps, .. } = self;
-        let visit = |at, _| test.holds(view, at).then_some(Some(at));
-        let target = |at| {
-            *steps += 1;
-            upward.target(at)
-        };
-        follow((from, 1), u32::MAX, target, notes, path, visit).flatten()
+        let Self { view, way, test, holders: Holders { notes, path }, steps, .. } = self;
+        let visit = |at, _| test.holds(view, at).then_some(at);
+        match way {
+            Way::One(upward, _) => {
+                let target = |at| {
+                    *steps += 1;
+                    upward.target(at)
+                };
+                follow((from, 1), u32::MAX, target, notes, path, visit)
+            }
+            Way::Any(index, search) => {
+                let targets = |at| {
+                    *steps += 1;
+                    index.targets(at)
+                };
+                search.run((from, 1), u32::MAX, targets, notes, visit)
+            }
+        }
     }
 
     /// The nearest holder from an entity on that is neither too near nor too far.
     fn within(&mut self, from: Entity, limits: Limits) -> Option<Entity> {
-        let Self { view, upward, test, holders: Holders { path, .. }, steps, left, .. } = self;
+        let Self { view, way, test, holders: Holders { path, .. }, steps, left, .. } = self;
+        let Way::One(upward, _) = way else { return None };
         let visit = |at, depth| {
             if *steps > *left {
                 // What is found then is of no account.

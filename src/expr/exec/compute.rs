@@ -2,12 +2,12 @@
 
 use super::{
     Batch, Own, Run,
-    climb::{Climber, Test},
+    climb::Climber,
     predicate::{select, select_by},
 };
 use crate::expr::{
     eval::{Datum, Special},
-    plan::{Column, Compute, HolderTest, Operand, Stage},
+    plan::{Column, Compute, Operand, Stage},
 };
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
@@ -48,21 +48,13 @@ impl Compute {
                 }
                 batch.mark(*set, Special::Number(0).into(), rows);
             }
-            Self::Holder { search, source, out } => {
-                let (round, left) = (run.shared.round, run.shared.steps_left);
-                let test = match search.test {
-                    HolderTest::Mask(mask) => Test::Fit(run.fit(mask, batch.len, stage)),
-                    HolderTest::Tag(tag) => Test::Tag(view.tags(), tag),
-                };
-                match Climber::new(view, *search, test, own.holders(), round, left) {
-                    Some(mut climber) => {
-                        write_of(batch, rows, stage, *source, *out, |source| climber.holder(source));
-                        run.shared.atoms.steps += climber.steps;
-                    }
-                    // The plan is made anew if the relation becomes another.
-                    None => batch.keep(&stage.columns, &[]),
+            Self::Holder { search, source, out } => match Climber::new(run, own, *search, batch.len, stage) {
+                Some(mut climber) => {
+                    write_of(batch, rows, stage, *source, *out, |source| climber.holder(source));
+                    run.shared.atoms.steps += climber.steps;
                 }
-            }
+                None => batch.keep(&stage.columns, &[]),
+            },
             Self::Child { parent, path, out } => {
                 write_of(batch, rows, stage, *parent, *out, |parent| view.child(parent, path));
             }

@@ -6,7 +6,8 @@
 //! [`Executor::allow_gaps`](super::Executor::allow_gaps).
 
 use super::{
-    Batch, Run, StageState,
+    Batch, Own, Run, StageState,
+    climb::Climber,
     mask::{Fit, ScanPart},
     row_bits::{RowBits, WORD},
     scan::UseScanTest,
@@ -15,7 +16,7 @@ use crate::{
     expr::{
         bind::Var,
         eval::{Datum, Special},
-        plan::{Column, Compute, Operand, Predicate, Produce, Stage, Step},
+        plan::{Column, Compute, HolderSearch, HolderTest, Operand, Predicate, Produce, Stage, Step},
     },
     id::RelationId,
     store::ones,
@@ -40,9 +41,11 @@ impl Step {
             Self::Test(Predicate::Mask { entity: Operand::Column(_), .. }) => true,
             Self::Test(test) | Self::Compute(Compute::Mark { test, .. }) => is_of(test, this),
             Self::Compute(Compute::Choose { tests, .. }) => tests.iter().all(|test| is_of(test, this)),
-            Self::Compute(Compute::Target { source, .. } | Compute::TargetIfAny { source, .. }) => {
-                *source == this
-            }
+            Self::Compute(
+                Compute::Target { source, .. }
+                | Compute::TargetIfAny { source, .. }
+                | Compute::Holder { source, .. },
+            ) => *source == this,
             Self::Compute(_) => false,
         }
     }
@@ -72,7 +75,8 @@ impl Stage {
         let Some((table, first)) = output.in_place else { return false };
         let entities = &run.view.table(table)[first..][..output.columns[out as usize].len()];
         let mut part = Part { table, first, entities, words: core::mem::take(&mut state.words) };
-        for step in self.steps.iter().skip(usize::from(self.scan_test().is_some())) {
+        let steps = self.steps.iter().zip(&mut state.kept);
+        for (step, own) in steps.skip(usize::from(self.scan_test().is_some())) {
             match step {
                 Step::Test(Predicate::Mask { mask, entity: Operand::Column(column) }) if *column != out => {
                     let (view, rows) = (run.view, output.count_bits());
@@ -86,6 +90,9 @@ impl Stage {
                     }
                 }
                 Step::Test(test) => part.keep(run, test, output),
+                Step::Compute(Compute::Holder { search, out, .. }) => {
+                    part.holders(run, own, self, (*search, *out), output);
+                }
                 Step::Compute(compute) => part.compute(run, compute, output),
             }
         }
@@ -275,9 +282,54 @@ impl Part<'_> {
                 }
                 batch.keep_bits(&chosen);
             }
-            // Never in place.
+            // Never in place, or by `holders`.
             Compute::Holder { .. } | Compute::Set { .. } | Compute::Child { .. } => {}
         }
+    }
+
+    /// Writes the holder above each row, and clears the bits of those that have none.
+    fn holders(
+        &mut self,
+        run: &mut Run<'_, '_>,
+        own: &mut Own,
+        stage: &Stage,
+        (search, out): (HolderSearch, Column),
+        batch: &mut Batch,
+    ) {
+        self.fill(batch, out, Datum::UNSET);
+        let target = self.common_target(run, search);
+        let rows = if target.is_some() { 1 } else { batch.count_bits() };
+        let Some(mut climber) = Climber::new(run, own, search, rows, stage) else {
+            return batch.bits.fill(0);
+        };
+        let values = &mut batch.columns[out as usize];
+        if let Some(target) = target {
+            match target.and_then(|target| climber.next_holder(target)) {
+                Some(holder) => values.fill(Datum::new(holder)),
+                None => batch.bits.fill(0),
+            }
+            return;
+        }
+        let parts = self.entities.chunks(WORD).zip(values.chunks_mut(WORD));
+        for ((sources, values), bits) in parts.zip(&mut batch.bits) {
+            *bits = ones(*bits).fold(0, |found, at| {
+                let holder = climber.holder(sources[at as usize]);
+                values[at as usize] = holder.map_or(Datum::UNSET, Datum::new);
+                found | u64::from(holder.is_some()) << at
+            });
+        }
+    }
+
+    /// The only target of all entities of the table, of which none is a holder itself; within, `None` if they have none. `None`
+    /// also if that is not known.
+    fn common_target(&self, run: &Run<'_, '_>, search: HolderSearch) -> Option<Option<Entity>> {
+        if search.walk.own {
+            let HolderTest::Mask(mask) = search.test else { return None };
+            run.masks.get(mask).fits_table(self.table).filter(|fits| !fits)?;
+        }
+        let (view, table) = (run.view, self.table);
+        let index = view.index(search.walk.relation);
+        index.common_target(*self.entities.first()?, |component| view.access.has_column(table, component))
     }
 
     fn fill(&self, batch: &mut Batch, column: Column, value: Datum) {

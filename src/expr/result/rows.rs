@@ -351,8 +351,9 @@ impl<'a> Row<'a> {
 
     /// The component of a field. `None` if it is not set, is no component, or one of another type.
     pub fn get<T: Component>(&self, field: usize) -> Option<&'a T> {
-        let source = self.source(field)?;
-        self.is_component::<T>(field).then(|| self.access.get(source)).flatten()
+        let shape = self.shape(field)?;
+        let source = self.value(shape.source?).entity()?;
+        self.is_component_in::<T>(field, shape).then(|| self.access.get(source)).flatten()
     }
 
     pub(super) fn is_component<T: Component>(&self, field: usize) -> bool {

@@ -218,11 +218,13 @@ impl Lowering<'_, '_> {
         true
     }
 
-    /// A walk up a relation of which everything has one target at most. False if `op` is something else.
+    /// A walk up an acyclic relation to the nearest holder. False if `op` is something else.
     fn climb(&mut self, pipeline: &mut Pipeline, op: &mut AtomOp) -> bool {
-        let Some(Walk { relation, down: false, all: false, own, min, max }) = op.walk else { return false };
+        let Some(walk @ Walk { relation, down: false, all: false, own, .. }) = op.walk else { return false };
         let index = self.view.index(relation);
-        if !(index.is_exclusive() && index.is_acyclic())
+        // With several targets, the distances at which an entity is met make a difference.
+        let exclusive = index.is_exclusive();
+        if !(index.is_acyclic() && (exclusive || !walk.limits().matter()))
             || op.has_variants()
             || (op.shared && relation != IS_A)
         {
@@ -230,8 +232,8 @@ impl Lowering<'_, '_> {
         }
         let source = match op.source {
             Position::Known(source) => source,
-            // What is above something is found by way of what is below.
-            Position::Out(source) if !own => Operand::Column(source),
+            // What is above something is found by way of what is below: each source comes once.
+            Position::Out(source) if !own && exclusive => Operand::Column(source),
             Position::Out(_) | Position::Any => return false,
         };
         let test = match &op.id {
@@ -248,8 +250,7 @@ impl Lowering<'_, '_> {
         }
         let out = self.new_column();
         op.holder_out = Some(out);
-        let search = HolderSearch { relation, own, min, max, test };
-        pipeline.last().push(Compute::Holder { search, source, out });
+        pipeline.last().push(Compute::Holder { search: HolderSearch { walk, test }, source, out });
         true
     }
 

@@ -205,13 +205,10 @@ pub(crate) enum Comparison {
     Part(Box<str>),
 }
 
-/// The way up a relation of which everything has one target at most.
+/// The way up an acyclic relation; with limits only if everything has one target at most.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct HolderSearch {
-    pub(crate) relation: RelationId,
-    pub(crate) own: bool,
-    pub(crate) min: u32,
-    pub(crate) max: u32,
+    pub(crate) walk: Walk,
     pub(crate) test: HolderTest,
 }
 
