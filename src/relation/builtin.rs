@@ -26,6 +26,9 @@ pub(super) fn built_in(type_id: TypeId) -> Option<RelationId> {
 /// Transitive, reflexive and acyclic; an entity may have several bases, of which the first comes first. With a
 /// [`Prefab`] as the base it makes the source an instance, see [`prefab`](crate::prefab).
 ///
+/// Where many instances of few prefabs read what they inherit, choose
+/// [`Fragmenting`](crate::relation::RelationStorage::Fragmenting) storage for it: the base is then found once for each table.
+///
 /// In the book: [Prefabs](crate::book::prefabs).
 ///
 /// ```

@@ -149,6 +149,7 @@ mod source_rules_model;
 mod stale_plans;
 mod storage;
 mod storage_targets;
+mod storage_up;
 mod storm;
 mod tags;
 mod terms;
