@@ -18,7 +18,7 @@ use bevy_ecs::{
 use bevy_relations::{
     prelude::*,
     query::{Cached, Inherited, SelfUp},
-    relation::OnInstantiate,
+    relation::{OnInstantiate, RelationStorage},
     world::WorldInheritanceExt,
 };
 use std::iter;
@@ -39,6 +39,7 @@ const HOLDERS: usize = 100;
 
 /// `size` instances; the data is `steps` steps away.
 pub(super) fn chain(size: usize, steps: usize) -> Workload {
+    use RelationStorage::{Fragmenting, Store};
     let id = match steps {
         1 => "inherit_1",
         2 => "inherit_2",
@@ -49,10 +50,12 @@ pub(super) fn chain(size: usize, steps: usize) -> Workload {
         Contestant::new("flecs", move || plan.flecs(FlecsQuery::cached)),
         Contestant::new("flecs uncached", move || plan.flecs(FlecsQuery::uncached)),
         Contestant::new("by hand", move || plan.by_hand()),
-        Contestant::new("ours", move || plan.term::<SelfUp<IsA, &'static Held>>()),
-        Contestant::new("ours kept", move || plan.term::<Cached<SelfUp<IsA, &'static Held>>>()),
-        Contestant::new("ours Inherited", move || plan.term::<Inherited<&'static Held>>()),
-        Contestant::new("ours expression", move || plan.expression()),
+        Contestant::new("ours", move || plan.term::<SelfUp<IsA, &'static Held>>(Store)),
+        Contestant::new("ours kept", move || plan.term::<Cached<SelfUp<IsA, &'static Held>>>(Store)),
+        Contestant::new("ours Inherited", move || plan.term::<Inherited<&'static Held>>(Store)),
+        Contestant::new("ours expression", move || plan.expression(Store)),
+        Contestant::new("ours fragmenting", move || plan.term::<Inherited<&'static Held>>(Fragmenting)),
+        Contestant::new("ours fragmenting expression", move || plan.expression(Fragmenting)),
     ];
     Workload { id, size, elements: size, contestants }
 }
@@ -232,7 +235,7 @@ impl Plan {
     }
 
     fn query_get(self) -> impl FnMut(&mut Stopwatch) -> u64 {
-        let (mut world, instances) = self.ours();
+        let (mut world, instances) = self.ours(RelationStorage::Store);
         let instances = self.shuffled(&instances);
         let mut query = world.query::<Inherited<&'static Held>>();
         move |watch| {
@@ -248,7 +251,7 @@ impl Plan {
     }
 
     fn world_get(self) -> impl FnMut(&mut Stopwatch) -> u64 {
-        let (world, instances) = self.ours();
+        let (world, instances) = self.ours(RelationStorage::Store);
         let instances = self.shuffled(&instances);
         move |watch| {
             watch.time(|| {
@@ -260,8 +263,10 @@ impl Plan {
         }
     }
 
-    fn ours(self) -> (World, Vec<Entity>) {
+    fn ours(self, storage: RelationStorage) -> (World, Vec<Entity>) {
         let mut world = ours::world();
+        let is_a = world.entity_of::<IsA>();
+        world.set_traits(is_a, RelationTraits::new().storage(storage)).expect("it has no pairs yet");
         let held = world.entity_of::<Held>();
         let traits = RelationTraits::new().on_instantiate(OnInstantiate::Inherit);
         world.set_traits(held, traits).expect("nothing refers to it yet");
@@ -271,11 +276,11 @@ impl Plan {
         (world, instances)
     }
 
-    fn term<D>(self) -> impl FnMut(&mut Stopwatch) -> u64
+    fn term<D>(self, storage: RelationStorage) -> impl FnMut(&mut Stopwatch) -> u64
     where
         for<'w, 's> D: ReadOnlyQueryData<Item<'w, 's> = &'w Held> + 'static,
     {
-        let (mut world, _) = self.ours();
+        let (mut world, _) = self.ours(storage);
         let mut query = world.query_filtered::<D, With<Instance>>();
         move |watch| {
             world.maintain_pairs();
@@ -285,8 +290,8 @@ impl Plan {
         }
     }
 
-    fn expression(self) -> impl FnMut(&mut Stopwatch) -> u64 {
-        let (mut world, _) = self.ours();
+    fn expression(self, storage: RelationStorage) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let (mut world, _) = self.ours(storage);
         let (instance, held) = (id_of::<Instance>(&mut world), id_of::<Held>(&mut world));
         let mut expr = compile(&mut world, &format!("{instance}, {held}(self|up IsA)"));
         move |watch| {
