@@ -20,12 +20,21 @@ pub(crate) struct NameIndex {
 
 #[derive(Default)]
 struct NameCache {
-    /// By parent and hash of the name. An entry that is not right any more gives way to the next one.
-    entities: HashMap<(Option<Entity>, u64), Entity>,
-    /// How often a child of this parent was found only by a full search.
-    searches: HashMap<Option<Entity>, u32>,
-    /// Number of entries at which those of no use are thrown away.
+    /// By parent, if one of its children is known. Each has a table of its own, so that none grows by many entries at a time.
+    parents: HashMap<Option<Entity>, Siblings>,
+    /// Number of entities in all of them.
+    len: usize,
+    /// Number of entities at which those of no use are thrown away.
     limit: usize,
+}
+
+/// Children of one parent.
+#[derive(Default)]
+struct Siblings {
+    /// By hash of the name. An entry that is not right any more gives way to the next one.
+    entities: HashMap<u64, Entity>,
+    /// How often one was found only by a full search.
+    searches: u32,
 }
 
 /// Entries from which on it pays to look for useless ones.
@@ -38,7 +47,7 @@ impl NameIndex {
     /// The entity that had a name of this hash, and may still have it.
     pub(super) fn get(&self, parent: Option<Entity>, hash: u64) -> Option<Entity> {
         let known = self.cache.read().unwrap_or_else(PoisonError::into_inner);
-        known.entities.get(&(parent, hash)).copied()
+        known.parents.get(&parent)?.entities.get(&hash).copied()
     }
 
     /// Finds an entity that [`get`](Self::get) does not know, and remembers it.
@@ -54,44 +63,68 @@ impl NameIndex {
         hash: u64,
     ) -> Option<Entity> {
         let mut known = self.cache.write().unwrap_or_else(PoisonError::into_inner);
-        for (entity, name) in source.newest(parent, |entity, name| known.knows(parent, entity, name)) {
-            known.file(source, parent, name.pre_hash(), entity);
-        }
-        let new = known.entities.get(&(parent, hash)).copied();
+        let siblings = known.parents.get(&parent);
+        let is_known = |entity, name: &Name| siblings.is_some_and(|siblings| siblings.knows(entity, name));
+        let new = source.newest(parent, is_known);
+        known.file(source, parent, &new);
+        let new = known.parents.get(&parent).and_then(|siblings| siblings.entities.get(&hash).copied());
         if let Some(new) = new.filter(|&new| source.is_named(new, parent, name, hash)) {
             return Some(new);
         }
         let found = source.first_named(parent, name, hash)?;
-        let searches = known.searches.entry(parent).or_default();
-        *searches = searches.wrapping_add(1);
-        if searches.is_multiple_of(SEARCHES) {
-            let _: ControlFlow<()> = source.each(parent, &mut |entity, name: &Name| {
-                known.file(source, parent, name.pre_hash(), entity);
+        let siblings = known.parents.entry(parent).or_default();
+        siblings.searches = siblings.searches.wrapping_add(1);
+        let mut filed = Vec::new();
+        if siblings.searches.is_multiple_of(SEARCHES) {
+            let _: ControlFlow<()> = source.each(parent, &mut |entity, name| {
+                filed.push((entity, name));
                 ControlFlow::Continue(())
             });
         } else {
-            known.file(source, parent, hash, found);
+            filed.extend(source.name(found).map(|name| (found, name)));
         }
+        known.file(source, parent, &filed);
         Some(found)
     }
 }
 
+impl Siblings {
+    fn knows(&self, entity: Entity, name: &Name) -> bool {
+        self.entities.get(&name.pre_hash()) == Some(&entity)
+    }
+}
+
 impl NameCache {
-    fn knows(&self, parent: Option<Entity>, entity: Entity, name: &Name) -> bool {
-        self.entities.get(&(parent, name.pre_hash())) == Some(&entity)
+    /// Enters children of a parent, unless others have their names already.
+    fn file(&mut self, source: &Source<'_, '_>, parent: Option<Entity>, children: &[(Entity, &Name)]) {
+        if children.is_empty() {
+            return;
+        }
+        let known = &mut self.parents.entry(parent).or_default().entities;
+        self.len -= known.len();
+        known.reserve(children.len().saturating_sub(known.len()));
+        for &(entity, name) in children {
+            let hash = name.pre_hash();
+            let known = known.entry(hash).or_insert(entity);
+            if *known != entity && !source.is_hashed(*known, parent, hash) {
+                *known = entity;
+            }
+        }
+        self.len += known.len();
+        // No entity needs more than one.
+        if self.len > self.limit.max(MAX_FORGOTTEN).max(source.entity_count()) {
+            self.forget(source);
+        }
     }
 
-    /// Enters an entity, unless another one has the name already.
-    fn file(&mut self, source: &Source<'_, '_>, parent: Option<Entity>, hash: u64, entity: Entity) {
-        let known = self.entities.entry((parent, hash)).or_insert(entity);
-        if *known != entity && !source.is_hashed(*known, parent, hash) {
-            *known = entity;
-        }
-        // No entity needs more than one.
-        if self.entities.len() > self.limit.max(MAX_FORGOTTEN).max(source.entity_count()) {
-            self.entities.retain(|&(parent, hash), entity| source.is_hashed(*entity, parent, hash));
-            self.searches.retain(|parent, _| parent.is_none_or(|parent| !source.children(parent).is_empty()));
-            self.limit = 2 * self.entities.len();
-        }
+    /// Throws away what is of no use.
+    fn forget(&mut self, source: &Source<'_, '_>) {
+        self.len = 0;
+        self.parents.retain(|&parent, siblings| {
+            siblings.entities.retain(|&hash, entity| source.is_hashed(*entity, parent, hash));
+            self.len += siblings.entities.len();
+            !siblings.entities.is_empty()
+        });
+        self.limit = 2 * self.len;
     }
 }

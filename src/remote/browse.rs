@@ -123,7 +123,7 @@ pub(super) fn children(
     let below = PairsAt::new(world, parent, Direction::AsTarget, Some(relation));
     let mut written = Vec::new();
     for [child, ..] in below.from(params.offset).take(limit) {
-        match writer.part(Listed::new(&writer, child, Some(relation)))? {
+        match writer.part(|writer| Listed::new(writer, child, Some(relation)))? {
             Some(part) => written.push(part),
             None => break,
         }
@@ -207,7 +207,7 @@ impl<'w> Scan<'w> {
                 if !is_wanted(entity) {
                     continue;
                 }
-                match writer.part(Listed::new(writer, entity, relation))? {
+                match writer.part(|writer| Listed::new(writer, entity, relation))? {
                     Some(part) => entities.push(part),
                     None => return Ok(ScannedPage { entities, next: Some(start + index) }),
                 }

@@ -10,11 +10,12 @@ use crate::{
     system_param::any_pair_value,
 };
 use bevy_ecs::{entity::Entity, world::World};
+use bevy_platform::time::Instant;
 use bevy_reflect::{
     PartialReflect, TypeRegistry,
     serde::{ReflectSerializer, TypedReflectSerializer},
 };
-use core::any::Any;
+use core::{any::Any, time::Duration};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::{
@@ -60,9 +61,6 @@ pub(super) enum NoRoom {
     LeaveOut,
 }
 
-/// So many parts are written whatever time they take, so that small results come in one page.
-const MIN_PARTS: usize = 4;
-
 /// Writes the parts of a result.
 pub(super) struct ResultWriter<'a> {
     pub(super) world: &'a World,
@@ -72,6 +70,10 @@ pub(super) struct ResultWriter<'a> {
     /// How many parts are written.
     parts: usize,
     deadline: Deadline,
+    /// When the part at hand was begun.
+    begun: Instant,
+    /// The time that the longest part took.
+    longest: Duration,
 }
 
 impl<'a> ResultWriter<'a> {
@@ -87,17 +89,18 @@ impl<'a> ResultWriter<'a> {
         limits: &RemoteLimits,
         deadline: Deadline,
     ) -> Self {
-        Self { world, types, limit: limits.bytes, left: limits.bytes, parts: 0, deadline }
+        let (limit, begun) = (limits.bytes, Instant::now());
+        Self { world, types, limit, left: limit, parts: 0, deadline, begun, longest: Duration::ZERO }
     }
 
-    /// Whether the time is used up.
+    /// Whether the time is used up, or would be by one more part as long as the longest.
     pub(super) fn is_late(&self) -> bool {
-        self.deadline.is_over()
+        self.deadline.is_over_at(Instant::now() + self.longest)
     }
 
-    /// Whether a result has to end here for the time that it takes.
+    /// Whether a result has to end here for the time that it takes: one part is written whatever that is.
     pub(super) fn is_done(&self) -> bool {
-        self.parts >= MIN_PARTS && self.is_late()
+        self.parts > 0 && self.is_late()
     }
 
     pub(super) fn names(&self) -> WrittenNames<'a> {
@@ -115,10 +118,20 @@ impl<'a> ResultWriter<'a> {
         let value = read.map_err(|error| Unwritten::Failed(error.to_string()))?;
         self.left -= buffer.bytes.len();
         self.parts += 1;
+        self.longest = self.longest.max(self.begun.elapsed());
         Ok(value)
     }
 
-    /// Writes a part; without its values, if these cannot be written. `None` if the result is to end before it.
+    /// Begins a part. False if the result is to end before it.
+    fn begin(&mut self, no_room: NoRoom) -> bool {
+        if no_room == NoRoom::End && self.is_done() {
+            return false;
+        }
+        self.begun = Instant::now();
+        true
+    }
+
+    /// Writes a part that was begun; without its values, if these cannot be written. `None` if the result is to end before it.
     fn write(
         &mut self,
         full: Option<impl Serialize>,
@@ -126,9 +139,6 @@ impl<'a> ResultWriter<'a> {
         no_room: NoRoom,
     ) -> Result<Option<Value>, RemoteError> {
         let ends = no_room == NoRoom::End && self.parts > 0;
-        if ends && self.is_done() {
-            return Ok(None);
-        }
         let why = match full.map(|full| self.try_write(&full)) {
             Some(Ok(value)) => return Ok(Some(value)),
             Some(Err(Unwritten::TooLarge)) if ends => return Ok(None),
@@ -151,8 +161,15 @@ impl<'a> ResultWriter<'a> {
         }
     }
 
-    /// A part without values. `None` if the result is to end before it.
-    pub(super) fn part(&mut self, part: impl Serialize) -> Result<Option<Value>, RemoteError> {
+    /// A part without values. `None` if the result is to end before it; then it is not made either.
+    pub(super) fn part<P: Serialize>(
+        &mut self,
+        make: impl FnOnce(&Self) -> P,
+    ) -> Result<Option<Value>, RemoteError> {
+        if !self.begin(NoRoom::End) {
+            return Ok(None);
+        }
+        let part = make(self);
         self.write(None::<()>, part, NoRoom::End)
     }
 
@@ -163,6 +180,9 @@ impl<'a> ResultWriter<'a> {
         values: bool,
         no_room: NoRoom,
     ) -> Result<Option<Value>, RemoteError> {
+        if !self.begin(no_room) {
+            return Ok(None);
+        }
         let full = RowWithEntities { row: RowSerializer::new(row, self.types), entities: entities(row) };
         let row = full.row.without_values();
         let without_values = RowWithEntities { row, entities: full.entities.clone() };
@@ -171,6 +191,7 @@ impl<'a> ResultWriter<'a> {
 
     /// What is left to tell of a row that is gone.
     pub(super) fn gone_row(&mut self, row: Row<'_>) -> Result<Value, RemoteError> {
+        self.begin(NoRoom::LeaveOut);
         let gone = Entities { entities: entities(row) };
         let written = self.write(None::<()>, gone, NoRoom::LeaveOut)?;
         Ok(written.unwrap_or_default())
@@ -183,6 +204,9 @@ impl<'a> ResultWriter<'a> {
         key: &'static str,
         values: bool,
     ) -> Result<Option<Value>, RemoteError> {
+        if !self.begin(NoRoom::End) {
+            return Ok(None);
+        }
         let names = self.names();
         let other = if key == "source" { source } else { target };
         let mut pair = WrittenPair {

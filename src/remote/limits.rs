@@ -35,7 +35,7 @@ pub struct RemoteLimits {
     pub watches: usize,
     /// How often watched rows are brought up to date, at most.
     pub watch_interval: Duration,
-    /// The time that pages take in a frame. When it is used up a page ends, with four entries at least if there are so many;
+    /// The time that pages take in a frame. When it is used up a page ends, with one entry at least if there is one;
     /// the others come with the page that the client asks for next.
     pub page_time: Duration,
     /// The time in a frame after which no further watched rows are brought up to date or written. Others wait, and come first
@@ -80,6 +80,10 @@ impl Deadline {
     }
 
     pub(super) fn is_over(self) -> bool {
-        self.0.is_some_and(|end| Instant::now() >= end)
+        self.is_over_at(Instant::now())
+    }
+
+    pub(super) fn is_over_at(self, time: Instant) -> bool {
+        self.0.is_some_and(|end| time >= end)
     }
 }

@@ -71,14 +71,13 @@ pub(super) fn list(
     let types = types_of(world);
     let types = types.read();
     let mut writer = ResultWriter::new(world, &types, limits);
-    let names = writer.names();
     let Some(store) = fetch::store(world) else { return Err(crate::expr::ExprRunError::NoPairs.into()) };
     let registry = store.registry();
     let mut written = Vec::new();
     for id in registry.ids().skip(params.offset).take(limit) {
         let (entry, view) = (registry.entry(id), world.pairs_by_id(registry.entry(id).entity));
-        let listed = ListedRelation {
-            relation: names.entity(entry.entity),
+        let listed = |writer: &ResultWriter<'_>| ListedRelation {
+            relation: writer.names().entity(entry.entity),
             entity: bits(entry.entity),
             name: entry.name().to_string(),
             traits: entry.traits.to_string(),
@@ -307,7 +306,7 @@ pub(super) fn explain(
         rows,
     };
     let types = types_of(world);
-    let written = ResultWriter::new(world, &types.read(), limits).part(explained)?;
+    let written = ResultWriter::new(world, &types.read(), limits).part(|_| explained)?;
     // The first part is written, or is an error.
     Ok(written.unwrap_or_default())
 }
