@@ -32,6 +32,8 @@ pub(crate) struct Batch {
     /// Which entries of columns are rows, a bit each. Empty if all of them are; of batches in place only. Whoever reads rows
     /// [says that it minds them](super::Executor::allow_gaps).
     pub(super) bits: Vec<u64>,
+    /// Columns that hold the same in all entries, as far as that is known; of batches in place only.
+    pub(crate) common: Vec<Column>,
 }
 
 impl Batch {
@@ -46,6 +48,7 @@ impl Batch {
         self.places.clear();
         self.in_place = None;
         self.bits.clear();
+        self.common.clear();
     }
 
     /// Calls a function with the number of each row: that of its entry in columns.

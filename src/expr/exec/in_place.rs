@@ -79,7 +79,8 @@ impl Stage {
         for (step, own) in steps.skip(usize::from(self.scan_test().is_some())) {
             match step {
                 Step::Test(Predicate::Mask { mask, entity: Operand::Column(column) }) if *column != out => {
-                    let (view, rows) = (run.view, output.count_bits());
+                    let view = run.view;
+                    let rows = if output.common.contains(column) { 1 } else { output.count_bits() };
                     match run.fit(*mask, rows, self) {
                         Fit::All => {}
                         Fit::In(set) => output.keep_in_place(*column, |entity| set.contains(entity)),
@@ -98,7 +99,7 @@ impl Stage {
         }
         state.words = part.words;
         output.len = output.count_bits();
-        if output.len == output.columns[out as usize].len() {
+        if output.len == entities.len() {
             output.bits.clear();
         }
         if let Some(count) = run.shared.counts.get_mut(self.number) {
@@ -216,14 +217,21 @@ impl Part<'_> {
         Some(run.view.access.has_column(self.table, component) != negated)
     }
 
-    /// Writes into the buffer which entities pass a test.
-    fn find_out(&mut self, run: &Run<'_, '_>, test: &Predicate) {
+    /// Writes into the buffer that all entities pass, or none.
+    fn write_decided(&mut self, pass: bool) {
+        self.words.clear();
+        self.words.extend(self.entities.chunks(WORD).map(|word| if pass { all_of(word) } else { 0 }));
+    }
+
+    /// Writes into the buffer which entities pass a test. Returns what the table decides, if it does.
+    fn find_out(&mut self, run: &Run<'_, '_>, test: &Predicate) -> Option<bool> {
         let decided = self.decided(run, test);
+        if let Some(pass) = decided {
+            self.write_decided(pass);
+            return decided;
+        }
         let (view, entities) = (run.view, self.entities);
         self.words.clear();
-        if let Some(pass) = decided {
-            return self.words.extend(entities.chunks(WORD).map(|word| if pass { all_of(word) } else { 0 }));
-        }
         let words = Words { entities, known: None, bits: &mut self.words };
         match test {
             Predicate::Mask { mask, .. } => {
@@ -232,6 +240,7 @@ impl Part<'_> {
             }
             test => test.with_scan_test(&view, words),
         }
+        None
     }
 
     /// Clears the bits of rows that do not pass.
@@ -255,6 +264,16 @@ impl Part<'_> {
         }
     }
 
+    /// Writes the number of the first branch, or that there is none, to each row.
+    fn mark_all(&self, batch: &mut Batch, column: Column, decided: Option<bool>) {
+        if let Some(pass) = decided {
+            let mark = if pass { Special::Number(0).into() } else { Datum::UNSET };
+            return self.fill_common(batch, column, mark);
+        }
+        self.fill(batch, column, Datum::UNSET);
+        self.mark(batch, column, 0);
+    }
+
     fn compute(&mut self, run: &Run<'_, '_>, compute: &Compute, batch: &mut Batch) {
         match compute {
             Compute::Target { relation, out, .. } => {
@@ -262,14 +281,12 @@ impl Part<'_> {
                 batch.keep_bits(&self.words);
             }
             Compute::TargetIfAny { relation, out, none, set, .. } => {
-                self.targets(run, *relation, batch, (*out, (*none).into()));
-                self.fill(batch, *set, Datum::UNSET);
-                self.mark(batch, *set, 0);
+                let decided = self.targets(run, *relation, batch, (*out, (*none).into()));
+                self.mark_all(batch, *set, decided);
             }
             Compute::Mark { test, column } => {
-                self.fill(batch, *column, Datum::UNSET);
-                self.find_out(run, test);
-                self.mark(batch, *column, 0);
+                let decided = self.find_out(run, test);
+                self.mark_all(batch, *column, decided);
             }
             Compute::Choose { tests, column } => {
                 self.fill(batch, *column, Datum::UNSET);
@@ -296,20 +313,20 @@ impl Part<'_> {
         (search, out): (HolderSearch, Column),
         batch: &mut Batch,
     ) {
-        self.fill(batch, out, Datum::UNSET);
         let target = self.common_target(run, search);
         let rows = if target.is_some() { 1 } else { batch.count_bits() };
         let Some(mut climber) = Climber::new(run, own, search, rows, stage) else {
             return batch.bits.fill(0);
         };
-        let values = &mut batch.columns[out as usize];
         if let Some(target) = target {
             match target.and_then(|target| climber.next_holder(target)) {
-                Some(holder) => values.fill(Datum::new(holder)),
+                Some(holder) => self.fill_common(batch, out, Datum::new(holder)),
                 None => batch.bits.fill(0),
             }
             return;
         }
+        self.fill(batch, out, Datum::UNSET);
+        let values = &mut batch.columns[out as usize];
         let parts = self.entities.chunks(WORD).zip(values.chunks_mut(WORD));
         for ((sources, values), bits) in parts.zip(&mut batch.bits) {
             *bits = ones(*bits).fold(0, |found, at| {
@@ -327,9 +344,19 @@ impl Part<'_> {
             let HolderTest::Mask(mask) = search.test else { return None };
             run.masks.get(mask).fits_table(self.table).filter(|fits| !fits)?;
         }
-        let (view, table) = (run.view, self.table);
-        let index = view.index(search.walk.relation);
-        index.common_target(*self.entities.first()?, |component| view.access.has_column(table, component))
+        self.only_target(run, search.walk.relation)
+    }
+
+    /// The only target of all entities of the table; within, `None` if they have none. `None` also if that is not known.
+    fn only_target(&self, run: &Run<'_, '_>, relation: RelationId) -> Option<Option<Entity>> {
+        let has = |component| run.view.access.has_column(self.table, component);
+        run.view.index(relation).common_target(*self.entities.first()?, has)
+    }
+
+    /// Writes one value for all entities.
+    fn fill_common(&self, batch: &mut Batch, column: Column, value: Datum) {
+        self.fill(batch, column, value);
+        batch.common.push(column);
     }
 
     fn fill(&self, batch: &mut Batch, column: Column, value: Datum) {
@@ -338,28 +365,33 @@ impl Part<'_> {
         column.resize(self.entities.len(), value);
     }
 
-    /// Writes the only target of each entity, or else `none`; and into the buffer which have one.
+    /// Writes the only target of each entity, or else `none`; and into the buffer which have one. Returns what the table decides
+    /// of that, if it does.
     fn targets(
         &mut self,
         run: &Run<'_, '_>,
         relation: RelationId,
         batch: &mut Batch,
         (column, none): (Column, Datum),
-    ) {
+    ) -> Option<bool> {
+        if let Some(target) = self.only_target(run, relation) {
+            self.fill_common(batch, column, target.map_or(none, Datum::new));
+            self.write_decided(target.is_some());
+            return Some(target.is_some());
+        }
         let (index, entities) = (run.view.index(relation), self.entities);
         let values = &mut batch.columns[column as usize];
         values.clear();
-        self.words.clear();
         if let Some(component) = index.table_component() {
             let known = run.view.access.first_targets(self.table, component);
             let known = known.and_then(|known| known.get(self.first..)?.get(..entities.len()));
             values.extend(known.into_iter().flatten().map(|&target| Datum::new(target)));
             values.resize(entities.len(), none);
-            let has_target = known.is_some();
-            return self
-                .words
-                .extend(entities.chunks(WORD).map(|word| if has_target { all_of(word) } else { 0 }));
+            let decided = known.is_some();
+            self.write_decided(decided);
+            return Some(decided);
         }
+        self.words.clear();
         values.resize(entities.len(), none);
         let parts = entities.chunks(WORD).zip(values.chunks_mut(WORD));
         match index.exclusive_reader(run.view.store.compares(relation)) {
@@ -376,6 +408,7 @@ impl Part<'_> {
                 self.words.extend(parts);
             }
         }
+        None
     }
 }
 
@@ -406,6 +439,13 @@ impl Batch {
     /// Clears the bits of rows of which the entity in a column does not pass.
     #[inline]
     fn keep_in_place(&mut self, column: Column, mut passes: impl FnMut(Entity) -> bool) {
+        if self.common.contains(&column) {
+            let common = self.columns[column as usize][0].entity();
+            if !common.is_some_and(passes) {
+                self.bits.fill(0);
+            }
+            return;
+        }
         let values = self.columns[column as usize].chunks(WORD);
         for (bits, values) in self.bits.iter_mut().zip(values) {
             let mut passes_at = |at: u32| values[at as usize].entity().is_some_and(&mut passes);

@@ -147,11 +147,11 @@ impl Estimate<'_, '_> {
             id => self.holders(id),
         };
         match atom.traversal {
-            // Everything below the holders is looked at.
+            // Everything below the holders is looked at, which takes longer than to go through tables.
             Some(traversal) if !source => {
                 let relation = self.view.store.registry().of_entity(traversal.relation);
                 let pairs = relation.map_or(0, |relation| self.view.index(relation).len());
-                (rows * 8.0).max(pairs as f64)
+                (rows * 8.0).max(2.0 * pairs as f64)
             }
             _ => rows,
         }

@@ -62,7 +62,7 @@ impl CompiledExpr {
     ) -> Result<(), ExprRunError> {
         self.start_rows_with_gaps(access)?;
         while self.next_batch(access)? {
-            let steady = Steady::of(self);
+            let steady = Steady::of(self, access);
             let mut from = 0;
             while let Some(run) = self.next_run(access, &steady, from) {
                 from = run.rows.end;
@@ -92,7 +92,7 @@ impl CompiledExpr {
     ) -> Result<(), ExprRunError> {
         self.start_rows_with_gaps(writer.access())?;
         while self.next_batch(writer.access())? {
-            let steady = Steady::of(self);
+            let steady = Steady::of(self, writer.access());
             let mut from = 0;
             while let Some(run) = self.next_run(writer.access(), &steady, from) {
                 from = run.rows.end;
@@ -154,7 +154,8 @@ struct Steady {
 }
 
 impl Steady {
-    fn of(expr: &CompiledExpr) -> Self {
+    /// Those of which it is not known for the batch at hand.
+    fn of(expr: &CompiledExpr, access: WorldAccess<'_>) -> Self {
         let mut steady =
             Self { columns: SmallVec::new(), sources: SmallVec::new(), constants: SmallVec::new() };
         for field in &expr.executor().plan().fields {
@@ -172,6 +173,14 @@ impl Steady {
                 }
             }
         }
+        let batch = expr.batch();
+        steady.columns.retain(|column| !batch.common.contains(column));
+        steady.sources.retain(|column| {
+            let source = batch.columns[*column as usize].first().and_then(|source| source.entity());
+            let place = source.and_then(|source| access.entities().get_spawned(source).ok());
+            let is_here = place.map(|place| place.table_id) == batch.in_place.map(|(table, _)| table);
+            is_here || !batch.common.contains(column)
+        });
         steady
     }
 

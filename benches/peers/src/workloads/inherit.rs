@@ -16,6 +16,7 @@ use bevy_ecs::{
     world::World,
 };
 use bevy_relations::{
+    expr::CompiledExpr,
     prelude::*,
     query::{Cached, Inherited, SelfUp},
     relation::{OnInstantiate, RelationStorage},
@@ -56,6 +57,7 @@ pub(super) fn chain(size: usize, steps: usize) -> Workload {
         Contestant::new("ours expression", move || plan.expression(Store)),
         Contestant::new("ours fragmenting", move || plan.term::<Inherited<&'static Held>>(Fragmenting)),
         Contestant::new("ours fragmenting expression", move || plan.expression(Fragmenting)),
+        Contestant::new("ours fragmenting tables", move || plan.tables()),
     ];
     Workload { id, size, elements: size, contestants }
 }
@@ -290,10 +292,33 @@ impl Plan {
         }
     }
 
-    fn expression(self, storage: RelationStorage) -> impl FnMut(&mut Stopwatch) -> u64 {
+    fn compiled(self, storage: RelationStorage) -> (World, CompiledExpr) {
         let (mut world, _) = self.ours(storage);
         let (instance, held) = (id_of::<Instance>(&mut world), id_of::<Held>(&mut world));
-        let mut expr = compile(&mut world, &format!("{instance}, {held}(self|up IsA)"));
+        let expr = compile(&mut world, &format!("{instance}, {held}(self|up IsA)"));
+        (world, expr)
+    }
+
+    /// A table at a time, as Flecs does it.
+    fn tables(self) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let (world, mut expr) = self.compiled(RelationStorage::Fragmenting);
+        move |watch| {
+            watch.time(|| {
+                let mut sum = 0;
+                let run = expr.for_each_table(&world, |table| {
+                    let held = table.shared::<Held>(1).expect("the term is not optional");
+                    for _ in 0..table.len() {
+                        sum += u64::from(std::hint::black_box(held).0);
+                    }
+                });
+                run.expect("nothing is in the way");
+                sum
+            })
+        }
+    }
+
+    fn expression(self, storage: RelationStorage) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let (world, mut expr) = self.compiled(storage);
         move |watch| {
             watch.time(|| {
                 let mut sum = 0;
