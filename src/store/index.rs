@@ -189,6 +189,24 @@ impl RelationIndex {
         self.target_components().is_some()
     }
 
+    /// The only target of all entities of a table, of which `entity` is one; within, `None` if they have no target. `None` also if
+    /// that is not known. `has` says whether they have a component.
+    pub(crate) fn common_target(
+        &self,
+        entity: Entity,
+        has: impl FnOnce(ComponentId) -> bool,
+    ) -> Option<Option<Entity>> {
+        if !self.has_target_components() {
+            return None;
+        }
+        let Some(target) = self.only_target(entity) else {
+            // A source would have a component, as this entity has none.
+            return (!self.has_any(entity)).then_some(None);
+        };
+        // All that have this component have this target; with another target they would have one more component.
+        has(self.target_component(target)?).then_some(Some(target))
+    }
+
     #[inline]
     fn target_components(&self) -> Option<&TargetComponents> {
         let components = self.for_targets.as_deref().filter(|components| components.are_used())?;

@@ -4,7 +4,7 @@
 //! They are written together with the [component of the first target](super::first_target), and as that are read only while no source
 //! of the relation is stale.
 
-use super::{PairStore, RelationIndex};
+use super::PairStore;
 use crate::id::RelationId;
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -99,26 +99,6 @@ impl TargetComponents {
     #[inline]
     pub(super) fn get(&self, target: Entity) -> Option<ComponentId> {
         self.of.get(&target).copied()
-    }
-}
-
-impl RelationIndex {
-    /// The only target of all entities of a table, of which `entity` is one; within, `None` if they have no target. `None` also if
-    /// that is not known. `has` says whether they have a component.
-    pub(crate) fn common_target(
-        &self,
-        entity: Entity,
-        has: impl FnOnce(ComponentId) -> bool,
-    ) -> Option<Option<Entity>> {
-        if !self.has_target_components() {
-            return None;
-        }
-        let Some(target) = self.only_target(entity) else {
-            // A source would have a component, as this entity has none.
-            return (!self.has_any(entity)).then_some(None);
-        };
-        // All that have this component have this target; with another target they would have one more component.
-        has(self.target_component(target)?).then_some(Some(target))
     }
 }
 

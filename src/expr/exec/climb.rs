@@ -1,51 +1,15 @@
 //! The nearest holder up an acyclic relation.
 
-use super::{Own, Run, mask::Fit};
+use super::{Own, Run, holders::Holders, mask::Fit};
 use crate::{
     expr::{
         eval::View,
         plan::{HolderSearch, HolderTest, Stage},
     },
     store::{ExclusiveReader, RelationIndex, TargetIter, Upward},
-    traverse::{Known, Limits, Memo, OnlyWay, Search, follow},
+    traverse::{Limits, OnlyWay, Search, follow},
 };
-use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
-
-/// Holders that searches of this run have found, by the entities that they passed.
-#[derive(Default)]
-pub(crate) struct Holders {
-    notes: RoundNotes,
-    path: Vec<Entity>,
-}
-
-/// By entity index: the run in which it was visited, and who was found from it on.
-#[derive(Default)]
-struct RoundNotes {
-    round: u64,
-    found: Vec<(u64, Option<Entity>)>,
-}
-
-impl Memo<Entity> for RoundNotes {
-    const NOTES: bool = true;
-
-    #[inline]
-    fn known(&mut self, entity: Entity, _: u32) -> Known<Entity> {
-        match self.found.get(entity.index_u32() as usize) {
-            Some(&(round, holder)) if round == self.round => holder.map_or(Known::Nothing, Known::Found),
-            _ => Known::Unknown,
-        }
-    }
-
-    #[inline]
-    fn note(&mut self, entity: Entity, holder: Option<Entity>) {
-        let index = entity.index_u32() as usize;
-        if index >= self.found.len() {
-            self.found.resize((index + 1).next_power_of_two(), (0, None));
-        }
-        self.found[index] = (self.round, holder);
-    }
-}
 
 /// Looks for holders, and remembers the one above the last target: neighbours often share it.
 pub(super) struct Climber<'a, 'w> {
