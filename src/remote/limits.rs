@@ -35,8 +35,8 @@ pub struct RemoteLimits {
     pub watches: usize,
     /// How often watched rows are brought up to date, at most.
     pub watch_interval: Duration,
-    /// The time that pages take in a frame. When it is used up a page ends, with one entry at least if there is one;
-    /// the others come with the page that the client asks for next.
+    /// The time that pages take in a frame. A page ends when it is used up, or would be by one more entry as long as the longest.
+    /// One entry at least is written, if there is one; the others come with the page that the client asks for next.
     pub page_time: Duration,
     /// The time in a frame after which no further watched rows are brought up to date or written. Others wait, and come first
     /// in the next.
