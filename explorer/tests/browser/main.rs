@@ -17,6 +17,7 @@ mod rows;
 mod views;
 
 use bevy_ecs::world::World;
+use bevy_relations::remote::RemoteLimits;
 use chromium::Tab;
 use common::{Game, serve};
 use serde_json::{Value, json};
@@ -41,7 +42,13 @@ impl Page {
     fn open(prepare: impl FnOnce(&mut World) + Send + 'static) -> Option<Self> {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let tab = Tab::open()?;
-        let game = Game::start(prepare);
+        let game = Game::start(|world| {
+            // As users have them: in an unoptimised build, pages end early and the document asks for the next.
+            let RemoteLimits { page_time, watch_time, .. } = RemoteLimits::default();
+            let limits = world.resource_mut::<RemoteLimits>().into_inner();
+            (limits.page_time, limits.watch_time) = (page_time, watch_time);
+            prepare(world);
+        });
         let url = format!("http://{}/", serve(game.address()));
         let mut page = Self { tab, game, url, _turn: turn };
         page.load();

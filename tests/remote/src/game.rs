@@ -33,7 +33,7 @@ pub fn free_address() -> SocketAddr {
 }
 
 impl Game {
-    /// Starts the small world, after something was done to it.
+    /// Starts the small world, after something was done to it. What it answers depends on no clock, until its limits are replaced.
     ///
     /// # Panics
     /// If it does not listen.
@@ -41,7 +41,7 @@ impl Game {
         let address = free_address();
         let (tasks, received) = mpsc::channel::<Task>();
         let thread = thread::spawn(move || {
-            let limits = RemoteLimits { watch_interval: Duration::from_millis(5), ..RemoteLimits::default() };
+            let limits = RemoteLimits { watch_interval: Duration::from_millis(5), ..crate::patient() };
             let mut app = crate::app(limits);
             prepare(app.world_mut());
             app.add_plugins(RemoteHttpPlugin::default().with_port(address.port()));

@@ -68,6 +68,11 @@ pub struct Ship;
 #[reflect(Component)]
 pub struct Log(pub String);
 
+/// Limits that depend on no clock: in an unoptimised build, those by default end pages early.
+pub fn patient() -> RemoteLimits {
+    RemoteLimits { page_time: Duration::MAX, watch_time: Duration::MAX, ..RemoteLimits::default() }
+}
+
 /// An app with `Sol`, its planets, and ships that have docked. It listens to nothing yet.
 pub fn app(limits: RemoteLimits) -> App {
     let mut app = App::new();

@@ -4,19 +4,14 @@ use bevy_app::App;
 use bevy_ecs::prelude::*;
 use bevy_relations::prelude::*;
 pub(crate) use bevy_relations::remote::{RemoteLimits, error_codes};
+pub(crate) use bevy_relations_remote::patient;
 pub(crate) use bevy_remote::error_codes as bevy_codes;
 use bevy_remote::{BrpError, BrpMessage, BrpResult, BrpSender, RemoteMethodSystemId, RemoteMethods};
 pub(crate) use serde_json::{Value, json};
-use std::time::Duration;
 
 /// The app of this package, after its first frame.
 pub(crate) fn app() -> App {
     app_with(patient())
-}
-
-/// Limits that depend on no clock.
-pub(crate) fn patient() -> RemoteLimits {
-    RemoteLimits { page_time: Duration::MAX, watch_time: Duration::MAX, ..RemoteLimits::default() }
 }
 
 pub(crate) fn app_with(limits: RemoteLimits) -> App {
