@@ -14,6 +14,7 @@ use bevy_relations::{
     remote::{RelationsRemotePlugin, RemoteLimits},
 };
 use bevy_remote::RemotePlugin;
+use std::time::Duration;
 
 /// A ship has docked to at most one port.
 #[derive(Relation, Reflect, Default)]
