@@ -36,16 +36,17 @@ pub(crate) use bind::MemberAtom;
 pub(crate) use bind::NamedElement;
 pub(crate) use bind::{
     Atom, AtomId, BindContext, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm,
-    BoundTraversal, ChainSource, Condition, Item, KeyedAtom, OrChain, PairAtom, ValueAtom, ValueHolder, Var,
-    VarSet, bind,
+    BoundTraversal, CascadeOrder, ChainSource, Condition, Item, KeyedAtom, OrChain, PairAtom, ValueAtom,
+    ValueHolder, Var, VarSet, bind,
 };
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use eval::FieldSteps;
 pub(crate) use eval::{Datum, ExprNames, Special, View, WorldAccess};
-pub(crate) use exec::{Batch, Executor, Output};
+pub(crate) use exec::{Batch, Executor, Listed, Output};
 pub(crate) use param::ExprQueryState;
 pub(crate) use plan::{
-    Column, FieldPlan, FieldShape, Operand, PhysicalPlan, ShapeElement, ShapeId, hidden, seedable, traits_of,
+    Column, DepthOrder, FieldPlan, FieldShape, Operand, PhysicalPlan, ShapeElement, ShapeId, hidden,
+    seedable, traits_of,
 };
 
 pub(crate) use result::GroupRelation;

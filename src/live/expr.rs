@@ -364,9 +364,12 @@ impl LiveExpr {
             self.row_info = Executor::of_kept_rows(known.query.clone(), access, self.layout.fields.clone());
         }
         self.kept.clear();
+        let depths = self.whole.executor().plan().depths;
+        self.kept.set_levels(depths.filter(|_| known.follows()));
         while self.whole.next_batch(access)? {
             self.kept.append(self.whole.batch(), &self.layout);
         }
+        self.kept.settle_levels(&view);
         self.ran_whole = true;
         Ok(())
     }
@@ -416,6 +419,7 @@ impl LiveExpr {
                 kept.finish_replacing(var, &seeds.values);
             }
         }
+        kept.settle_levels(&view);
         Ok(true)
     }
 
@@ -429,8 +433,8 @@ impl LiveExpr {
         self.len() == 0
     }
 
-    /// The rows, as they were at the last update. What is read of them is read of the world as it is now. Their order is
-    /// that of a run if rows come in order of depth, by `cascade`, and else any.
+    /// The rows, as they were at the last update. What is read of them is read of the world as it is now. By `cascade` they come
+    /// in order of depth, those of one depth in any order; without it in any order.
     ///
     /// # Errors
     /// If it is for another world.
@@ -439,7 +443,7 @@ impl LiveExpr {
         world: &'a World,
     ) -> Result<impl ExactSizeIterator<Item = Row<'a>>, ExprRunError> {
         let row = self.reader(self.kept.batch(), world)?;
-        Ok((0..self.len()).map(row))
+        Ok(self.kept.numbers().map(row))
     }
 
     /// What tells what a row of these is, by its number.

@@ -1,7 +1,11 @@
 //! The rows that are kept, found by what their variables are.
 
-use super::fields::{FieldBits, FieldLayout};
-use crate::expr::{Batch, Column, Datum, Var};
+use super::{
+    fields::{FieldBits, FieldLayout},
+    levels::{Levels, RowNumbers},
+    row_ids::RowIds,
+};
+use crate::expr::{Batch, Column, Datum, DepthOrder, Var, View};
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
 use bevy_platform::collections::HashMap;
@@ -256,76 +260,6 @@ impl Batch {
     }
 }
 
-/// Numbers of rows that stay while rows move, and what happened to these rows, for what is kept in order.
-#[derive(Default)]
-pub(super) struct RowIds {
-    /// By row.
-    ids: Vec<u32>,
-    /// By id; [`NONE`] if the row has gone.
-    rows: Vec<u32>,
-    free: Vec<u32>,
-    /// The ids of rows that were found anew, some of them several times.
-    pub(super) came: Vec<u32>,
-    /// The ids of rows that went. They are not given to others until [`settle`](Self::settle).
-    pub(super) went: Vec<u32>,
-    /// Everything went first, and ids are given out from the beginning again.
-    pub(super) is_cleared: bool,
-}
-
-impl RowIds {
-    /// Ids for so many rows that are there already.
-    pub(super) fn of_rows(count: usize) -> Self {
-        let mut ids = Self { is_cleared: true, ..Self::default() };
-        (0..count).for_each(|_| ids.push());
-        ids
-    }
-
-    fn push(&mut self) {
-        let id = self.free.pop().unwrap_or_else(|| {
-            self.rows.push(NONE);
-            self.rows.len() as u32 - 1
-        });
-        self.rows[id as usize] = self.ids.len() as u32;
-        self.ids.push(id);
-        self.came.push(id);
-    }
-
-    fn swap_remove(&mut self, row: u32) {
-        let id = self.ids.swap_remove(row as usize);
-        if let Some(&moved) = self.ids.get(row as usize) {
-            self.rows[moved as usize] = row;
-        }
-        self.rows[id as usize] = NONE;
-        self.went.push(id);
-    }
-
-    fn clear(&mut self) {
-        *self = Self { is_cleared: true, ..Self::default() };
-    }
-
-    /// Number of ids that were ever given out.
-    pub(super) fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// The row of an id, unless it has gone.
-    pub(super) fn row(&self, id: u32) -> Option<usize> {
-        self.rows.get(id as usize).copied().filter(|&row| row != NONE).map(|row| row as usize)
-    }
-
-    /// The id of a row.
-    pub(super) fn id(&self, row: usize) -> u32 {
-        self.ids[row]
-    }
-
-    /// Forgets what happened.
-    pub(super) fn settle(&mut self) {
-        self.came.clear();
-        self.free.append(&mut self.went);
-        self.is_cleared = false;
-    }
-}
-
 /// Rows that are kept: a column for each variable, and what [`FieldLayout`] adds for fields.
 #[derive(Default)]
 pub(super) struct KeptRows {
@@ -337,6 +271,8 @@ pub(super) struct KeptRows {
     pub(super) moves: Option<Moves>,
     /// If rows are kept in order.
     pub(super) ids: Option<RowIds>,
+    /// If they are kept by depth.
+    pub(super) levels: Option<Levels>,
 }
 
 impl KeptRows {
@@ -359,6 +295,7 @@ impl KeptRows {
             found: Vec::new(),
             moves,
             ids: None,
+            levels: None,
         }
     }
 
@@ -369,6 +306,7 @@ impl KeptRows {
         self.rows.clear();
         self.indices.iter_mut().for_each(VarIndex::clear);
         self.ids.iter_mut().for_each(RowIds::clear);
+        self.levels.iter_mut().for_each(Levels::clear);
     }
 
     /// Leaves out the rows that went and came again.
@@ -419,6 +357,9 @@ impl KeptRows {
         if let Some(ids) = &mut self.ids {
             (0..count).for_each(|_| ids.push());
         }
+        if let Some(levels) = &mut self.levels {
+            (0..count).for_each(|_| levels.push());
+        }
         if let Some(moves) = &mut self.moves {
             moves.entered.add(&self.rows.columns, first..self.rows.len);
         }
@@ -467,6 +408,7 @@ impl KeptRows {
         if let Some(ids) = &mut self.ids {
             ids.came.push(ids.id(at));
         }
+        self.levels.iter_mut().for_each(|levels| levels.renew(row));
         if let Some(moves) = &mut self.moves {
             moves.left.add(&self.rows.columns, at..at + 1);
         }
@@ -555,6 +497,7 @@ impl KeptRows {
             column.swap_remove(row as usize);
         }
         self.ids.iter_mut().for_each(|ids| ids.swap_remove(row));
+        self.levels.iter_mut().for_each(|levels| levels.swap_remove(row));
         self.rows.len = last;
     }
 
@@ -570,5 +513,28 @@ impl KeptRows {
     /// Whether there is a row in which `$this` is this entity.
     pub(super) fn has(&self, entity: Entity) -> bool {
         self.rows_of(entity).next().is_some()
+    }
+
+    /// Keeps rows by depth from now on, or in any order. There must be none.
+    pub(super) fn set_levels(&mut self, by: Option<DepthOrder>) {
+        self.levels = by.map(Levels::new);
+    }
+
+    /// Finds the depths of rows that were found anew.
+    pub(super) fn settle_levels(&mut self, view: &View<'_>) {
+        let this = self.rows.columns.get(Var::THIS.index());
+        let (Some(levels), Some(this)) = (&mut self.levels, this) else { return };
+        let index = view.index(levels.by.relation);
+        levels.settle(|row| this[row as usize].entity().and_then(|this| index.depth_of(this)).unwrap_or(0));
+    }
+
+    /// The numbers of the rows, by depth if they are kept so.
+    pub(super) fn numbers(&self) -> RowNumbers<'_> {
+        RowNumbers::new(self.len(), self.levels.as_ref())
+    }
+
+    /// Whether [`numbers`](Self::numbers) go up.
+    pub(super) fn are_in_order(&self) -> bool {
+        self.levels.is_none()
     }
 }

@@ -16,6 +16,7 @@ mod expr;
 mod feed;
 mod fields;
 mod kept;
+mod levels;
 mod monitor;
 mod named;
 mod order;
@@ -25,6 +26,7 @@ mod param_order;
 mod premise;
 mod propagate;
 mod rollup;
+mod row_ids;
 mod updates;
 mod written;
 

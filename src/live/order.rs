@@ -5,11 +5,7 @@
 //! those that have come are sorted, and merged with those that are there: the places of the others are looked up and
 //! not sorted again.
 
-use super::{
-    component_reader::ComponentReader,
-    expr::LiveExpr,
-    kept::{KeptRows, RowIds},
-};
+use super::{component_reader::ComponentReader, expr::LiveExpr, kept::KeptRows, row_ids::RowIds};
 use crate::{
     expr::{ExprRunError, GroupRelation, Row, WorldAccess},
     fetch,

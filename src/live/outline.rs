@@ -19,7 +19,7 @@ use super::written::MemberField;
 use crate::{
     expr::{
         Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm, BoundTraversal,
-        ChainSource, Condition, Item, OrChain, PairAtom, Var, VarSet, View, hidden, seedable,
+        CascadeOrder, ChainSource, Condition, Item, OrChain, PairAtom, Var, VarSet, View, hidden, seedable,
     },
     relation::IS_A,
     traverse::Direction,
@@ -103,7 +103,6 @@ pub(super) enum Reason {
     Names,
     Children,
     Everything,
-    Depth,
     NotNoted,
 }
 
@@ -112,11 +111,10 @@ impl fmt::Display for Reason {
         f.write_str(match self {
             Self::AnyComponent => "of no component in particular, Bevy tells nothing",
             Self::Values => "nothing tells of what is written to its fields",
-            Self::List => "it is about all components of another entity",
+            Self::List => "its list is another one for each row",
             Self::Names => "no entity has had a name yet",
             Self::Children => "no entity has had children yet",
             Self::Everything => "it looks at every entity, and Bevy does not tell of empty ones",
-            Self::Depth => "rows are in order of depth",
             Self::NotNoted => {
                 "what it depends on is another: it is noted from the next sync point or frame on"
             }
@@ -181,12 +179,15 @@ pub(super) fn outline(query: &BoundQuery, view: &View<'_>, has_this: bool) -> Ou
         links: Vec::new(),
         outline: Outline::default(),
     };
-    if query.cascade.is_some() {
-        analysis.outline.reasons.push((None, Reason::Depth));
-    }
     analysis.whole(query);
     if has_this {
         let this = analysis.end(BoundElement::Var(Var::THIS), &[Var::THIS].into_iter().collect());
+        if let Some(CascadeOrder { relation, .. }) = query.cascade {
+            // Whatever is below lies as much deeper or less deep.
+            let below = WalkStep { relation, direction: Direction::Sources, once: false };
+            let subject = (Subject::Pairs(relation), false);
+            analysis.watch(None, subject, smallvec![below], &[(this.clone(), Part::Reached)]);
+        }
         for component in hidden(query, view) {
             let ends = [(this.clone(), Part::Reached)];
             analysis.watch(None, (Subject::Component(component), false), SmallVec::new(), &ends);
@@ -312,7 +313,7 @@ impl Analysis<'_, '_> {
                 _ => {}
             },
             Condition::Child { parent, .. } => self.path(field, Some(*parent), seeds),
-            Condition::List { .. } => self.give_up(field, Reason::List),
+            &Condition::List { source, list, .. } => self.list(field, (source, list), seeds),
             #[cfg(feature = "bevy_reflect")]
             Condition::Member(member) => self.member(field, member, seeds),
             #[cfg(not(feature = "bevy_reflect"))]

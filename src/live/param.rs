@@ -227,9 +227,10 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
         self.rows.live.contains(entity)
     }
 
-    /// The rows. Their order is that of a run if rows come in order of depth, by `cascade`, and else any.
+    /// The rows. By `cascade` they come in order of depth, those of one depth in any order; without it in any order.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = Row<'_>> {
-        (0..self.len()).map(self.reader(self.rows.live.kept().1.batch()))
+        let kept = self.rows.live.kept().1;
+        kept.numbers().map(self.reader(kept.batch()))
     }
 
     /// The rows about an entity, as `$this`.
@@ -254,8 +255,12 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
     /// Calls a function with the data of `$this`, and the row, to be written, of all rows that [`iter`](Self::iter)
     /// has. An entity gets its turn in each row that it occurs in.
     pub fn for_each_mut(&mut self, each: impl FnMut(D::Item<'_, 's>, RowMut<'_>)) {
-        let (executor, rows) = self.rows.live.kept();
-        self.query.for_each_kept_mut((executor, rows.batch()), each);
+        let (executor, kept) = self.rows.live.kept();
+        let rows = (executor, kept.batch());
+        match kept.are_in_order() {
+            true => self.query.for_each_kept_mut(rows, each),
+            false => self.query.for_some_kept_mut(rows, kept.numbers(), each),
+        }
     }
 
     /// The data of an entity, to be read, whether or not it is in a row.

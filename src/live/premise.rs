@@ -1,7 +1,7 @@
 //! What an [outline](super::outline) rests on. If that changes, everything starts anew.
 
 use crate::{
-    expr::{Atom, AtomId, BoundElement, BoundQuery, Condition, Item, View, hidden, traits_of},
+    expr::{AtomId, BoundElement, BoundQuery, Condition, Item, Listed, View, hidden, traits_of},
     id::RelationId,
     relation::IS_A,
     store::StoreId,
@@ -42,6 +42,8 @@ pub(super) struct Premise {
     singletons: Vec<(ComponentId, Option<Entity>)>,
     /// Every relation, if it asks for any.
     relations: Option<Vec<Entity>>,
+    /// By the lists that it names: what these and the lists within them say.
+    lists: Vec<(Entity, Vec<(Entity, Listed)>)>,
 }
 
 impl Premise {
@@ -49,7 +51,8 @@ impl Premise {
         let mut named = alloc::vec![view.store.registry().entry(IS_A).entity];
         query.clone().each_entity(&mut |&mut entity| named.push(entity));
         let (mut kinds, mut any) = (Vec::new(), false);
-        each_atom(&query.items, &mut |atom| {
+        each_condition(&query.items, &mut |condition| {
+            let Condition::Match(atom) = condition else { return };
             let id = match atom.id {
                 AtomId::Component(component) => view.value_of_component(component).entity(),
                 AtomId::Tag(tag) => Some(tag),
@@ -65,6 +68,14 @@ impl Premise {
         kinds.iter().for_each(|(_, kinds)| named.extend(kinds));
         named.sort_unstable();
         named.dedup();
+        let mut lists = Vec::new();
+        each_condition(&query.items, &mut |condition| {
+            if let &Condition::List { list: BoundElement::Entity(list), .. } = condition {
+                let mut ids = Vec::new();
+                view.listed_ids(list, &mut |of, id| ids.push((of, id)));
+                lists.push((list, ids));
+            }
+        });
         Self {
             store: view.store.id(),
             meanings: named.into_iter().map(|entity| (entity, Meaning::of(view, entity))).collect(),
@@ -77,6 +88,7 @@ impl Premise {
                 .map(|&component| (component, view.access.resource_entity(component)))
                 .collect(),
             relations: any.then(|| relations(view).collect()),
+            lists,
         }
     }
 
@@ -94,6 +106,11 @@ impl Premise {
             && self.singletons.iter().all(|&(id, entity)| view.access.resource_entity(id) == entity)
             && self.relations.as_ref().is_none_or(|known| relations(view).eq(known.iter().copied()))
             && self.hidden == hidden(query, view)
+            && self.lists.iter().all(|(list, ids)| {
+                let (mut known, mut same) = (ids.iter(), true);
+                view.listed_ids(*list, &mut |of, id| same &= known.next() == Some(&(of, id)));
+                same && known.next().is_none()
+            })
     }
 }
 
@@ -102,17 +119,13 @@ fn relations(view: &View<'_>) -> impl Iterator<Item = Entity> {
     registry.ids().map(|id| registry.entry(id).entity)
 }
 
-/// Every term about an id, also within scopes.
-fn each_atom<'q>(items: &'q [Item], each: &mut dyn FnMut(&'q Atom)) {
+/// The condition of every term, also within scopes.
+fn each_condition<'q>(items: &'q [Item], each: &mut dyn FnMut(&'q Condition)) {
     for item in items {
         match item {
-            Item::Term(term) => {
-                if let Condition::Match(atom) = &term.condition {
-                    each(atom);
-                }
-            }
-            Item::Not(items) => each_atom(items, each),
-            Item::Or(chain) => chain.branches.iter().for_each(|branch| each_atom(branch, each)),
+            Item::Term(term) => each(&term.condition),
+            Item::Not(items) => each_condition(items, each),
+            Item::Or(chain) => chain.branches.iter().for_each(|branch| each_condition(branch, each)),
         }
     }
 }

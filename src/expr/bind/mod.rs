@@ -27,11 +27,11 @@ pub(crate) use name::NamedElement;
 pub(super) use name::{Meaning, meaning_of, names_entities};
 #[cfg(feature = "serialize")]
 pub(super) use name::{reflected_types, with_relation_types};
+pub(super) use query::ListMode;
 pub(crate) use query::{
     Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm, BoundTraversal,
-    ChainSource, Condition, Item, OrChain, PairAtom,
+    CascadeOrder, ChainSource, Condition, Item, OrChain, PairAtom,
 };
-pub(super) use query::{CascadeOrder, ListMode};
 pub(crate) use query::{KeyedAtom, MemberAtom, ValueAtom, ValueHolder};
 #[cfg(feature = "bevy_reflect")]
 pub(super) use reflected::{Field, fields_of};

@@ -1,7 +1,10 @@
 //! Whether an entity has what another is made of.
 
 use crate::{
-    expr::{bind::ListMode, eval::View},
+    expr::{
+        bind::ListMode,
+        eval::{View, internal_components, unlisted_components},
+    },
     id::RelationId,
     relation::{CHILD_OF, IS_A, OnInstantiate},
 };
@@ -9,8 +12,8 @@ use bevy_ecs::{archetype::Archetype, component::ComponentId, entity::Entity};
 use smallvec::{SmallVec, smallvec};
 
 /// An id of a list.
-#[derive(Clone, Copy)]
-enum Listed {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Listed {
     Component(ComponentId),
     Tag(Entity),
     Pair(RelationId, Entity),
@@ -31,6 +34,39 @@ impl View<'_> {
             return false;
         }
         let (mut all, mut some, mut any) = (true, false, false);
+        self.walk_lists(list, unlisted, steps, &mut |_, id| {
+            let has = self.has_listed(source, id);
+            let nested = if mode == ListMode::All && has { None } else { self.nested_list(id, unlisted) };
+            any = true;
+            all &= has || nested.is_some();
+            some |= has;
+            nested
+        });
+        match mode {
+            ListMode::All => all,
+            ListMode::Some => some || !any,
+            ListMode::None => !some,
+        }
+    }
+
+    /// Tells all ids that [`has_ids_of`](Self::has_ids_of) may look for, each with the list that it is in. There are none if
+    /// `list` has died.
+    pub(crate) fn listed_ids(&self, list: Entity, see: &mut dyn FnMut(Entity, Listed)) {
+        let unlisted = unlisted_components(self.access, &internal_components(self.access));
+        self.walk_lists(list, &unlisted, &mut 0, &mut |list, id| {
+            see(list, id);
+            self.nested_list(id, &unlisted)
+        });
+    }
+
+    /// Tells the ids of a list, of those that it is a kind of, and of those that `see` returns.
+    fn walk_lists(
+        &self,
+        list: Entity,
+        unlisted: &[ComponentId],
+        steps: &mut u64,
+        see: &mut dyn FnMut(Entity, Listed) -> Option<Entity>,
+    ) {
         let mut lists: SmallVec<[Entity; 4]> = smallvec![list];
         let mut inner: SmallVec<[Entity; 4]> = SmallVec::new();
         let mut at = 0;
@@ -38,16 +74,7 @@ impl View<'_> {
             *steps += 1;
             self.each_listed(list, unlisted, &mut |id| {
                 *steps += 1;
-                let has = self.has_listed(source, id);
-                let nested = match id {
-                    Listed::Tag(tag) if mode != ListMode::All || !has => Some(tag),
-                    _ => None,
-                };
-                let nested = nested.filter(|&tag| self.is_nested_list(tag, unlisted));
-                any = true;
-                all &= has || nested.is_some();
-                some |= has;
-                if let Some(nested) = nested.filter(|nested| !inner.contains(nested)) {
+                if let Some(nested) = see(list, id).filter(|nested| !inner.contains(nested)) {
                     inner.push(nested);
                 }
             });
@@ -63,11 +90,6 @@ impl View<'_> {
             }
             at += 1;
         }
-        match mode {
-            ListMode::All => all,
-            ListMode::Some => some || !any,
-            ListMode::None => !some,
-        }
     }
 
     fn has_listed(&self, source: Entity, id: Listed) -> bool {
@@ -78,15 +100,16 @@ impl View<'_> {
         }
     }
 
-    /// Whether an entry is a list: neither a type nor anything with traits, and with ids of its own.
-    fn is_nested_list(&self, tag: Entity, unlisted: &[ComponentId]) -> bool {
+    /// The entity of an entry that is a list: neither a type nor anything with traits, and with ids of its own.
+    fn nested_list(&self, id: Listed, unlisted: &[ComponentId]) -> Option<Entity> {
+        let Listed::Tag(tag) = id else { return None };
         let registry = self.store.registry();
         if registry.is_type(tag) || registry.of_entity(tag).is_some() {
-            return false;
+            return None;
         }
         let mut any = false;
         self.each_listed(tag, unlisted, &mut |_| any = true);
-        any
+        any.then_some(tag)
     }
 
     /// Tells each id of `list` itself.

@@ -23,6 +23,7 @@ pub(crate) use batch::Batch;
 pub use executor::{ExprRunError, VarId};
 
 pub(crate) use executor::{Executor, Output};
+pub(crate) use list::Listed;
 
 use super::{
     eval::{Descendants, Stamps, View},

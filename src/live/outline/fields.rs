@@ -1,4 +1,4 @@
-//! What changes about terms on fields of components, values of pairs, keys and names.
+//! What changes about terms on fields of components, values of pairs, keys, names and lists.
 
 #[cfg(feature = "bevy_reflect")]
 use super::MemberField;
@@ -6,10 +6,11 @@ use super::{Analysis, End, Part, Reason, Subject, WalkStep};
 #[cfg(feature = "bevy_reflect")]
 use crate::expr::MemberAtom;
 use crate::{
-    expr::{Atom, AtomId, BoundElement, KeyedAtom, PairAtom, ValueAtom, ValueHolder, Var, VarSet},
+    expr::{Atom, AtomId, BoundElement, KeyedAtom, Listed, PairAtom, ValueAtom, ValueHolder, Var, VarSet},
     relation::CHILD_OF,
     traverse::Direction,
 };
+use alloc::vec::Vec;
 use bevy_ecs::{
     component::{Component, ComponentId},
     entity::Entity,
@@ -131,6 +132,31 @@ impl Analysis<'_, '_> {
                 self.watch(field, (Subject::Written(children), false), SmallVec::from_slice(steps), &ends);
             }
             None => self.give_up(field, Reason::Children),
+        }
+    }
+
+    /// What is listed is part of the [premise](super::premise).
+    pub(super) fn list(
+        &mut self,
+        field: Option<u16>,
+        (source, list): (BoundElement, BoundElement),
+        seeds: &VarSet,
+    ) {
+        let BoundElement::Entity(list) = list else { return self.give_up(field, Reason::List) };
+        let source = self.end(source, seeds);
+        let mut all = Vec::new();
+        self.view.listed_ids(list, &mut |_, id| all.push(id));
+        for id in all {
+            let mut ends: SmallVec<[(End, Part); 2]> = smallvec![(source.clone(), Part::Reached)];
+            let subject = match id {
+                Listed::Component(component) => Subject::Component(component),
+                Listed::Tag(tag) => Subject::Tag(tag),
+                Listed::Pair(relation, target) => {
+                    ends.push((End::Is(target), Part::Other));
+                    Subject::Pairs(self.view.store.registry().entry(relation).entity)
+                }
+            };
+            self.watch(field, (subject, false), SmallVec::new(), &ends);
         }
     }
 }

@@ -51,7 +51,7 @@ fn minus(all: &[String], without: &[String]) -> Vec<String> {
 }
 
 /// Terms that hold now and then, about what every random world has.
-const TERMS: [&str; 44] = [
+const TERMS: [&str; 48] = [
     "Red",
     "Big",
     "Armor",
@@ -91,6 +91,10 @@ const TERMS: [&str; 44] = [
     "Red(down Follows)",
     "Red || Big",
     "(Likes, $x) || (Eats, $x)",
+    "and|e1",
+    "or|e2",
+    "not|e3",
+    "or|$x",
     "Armor || (Docked, $y)",
     "!{ (Likes, $u), Red($u) }",
     "!{ (Eats, $u), Likes($u, $v), !Old($v) }",
@@ -110,6 +114,8 @@ struct Kept {
     live: LiveExpr,
     /// By which its rows are in groups.
     relation: Option<Entity>,
+    /// By which they are in order of depth, and whether the deepest come first.
+    cascade: Option<(Entity, bool)>,
     /// Systems that find the rows anew, and that keep them.
     systems: [SystemId<(), Vec<String>>; 2],
     /// What the rows were when the second was run last, by their variables.
@@ -119,7 +125,7 @@ struct Kept {
 }
 
 impl Kept {
-    fn new(text: String, world: &mut World) -> Option<Self> {
+    fn new(text: String, cascade: Option<(Entity, bool)>, world: &mut World) -> Option<Self> {
         let parsed = PairExpr::parse(&*text).ok()?;
         let fresh = parsed.compile(world).ok()?;
         let mut live = parsed.live(world).expect("it compiles");
@@ -140,7 +146,7 @@ impl Kept {
                 query.rows().map(|row| describe(row, fields)).collect::<Vec<_>>()
             });
         let systems = [world.register_system(found), world.register_system(kept)];
-        Some(Self { text, fresh, live, relation: None, systems, before: Vec::new(), moved })
+        Some(Self { text, fresh, live, relation: None, cascade, systems, before: Vec::new(), moved })
     }
 
     /// The rows that a system keeps are those that another finds, and what it is told of their moves is the difference.
@@ -181,6 +187,18 @@ fn check_groups(world: &World, kept: &Kept) {
     }
 }
 
+/// Rows are in order of depth.
+fn check_depths(world: &World, kept: &Kept) {
+    let Some((relation, is_descending)) = kept.cascade else { return };
+    let pairs = world.pairs_by_id(relation);
+    let depth = |this: Option<Entity>| this.and_then(|this| pairs.depth(this)).unwrap_or(0);
+    let mut depths: Vec<_> = kept.live.rows(world).unwrap().map(|row| depth(row.this())).collect();
+    if is_descending {
+        depths.reverse();
+    }
+    assert!(depths.is_sorted(), "{}: {depths:?}", kept.text);
+}
+
 /// How much was played.
 #[derive(Default, Debug)]
 struct Played {
@@ -197,10 +215,25 @@ fn play(seed: u64, case: u64, played: &mut Played) {
     let exprs: Vec<_> = (0..PER_WORLD).map(|_| random::expr(&mut random, &model)).collect();
     let mut changing = Changing::new(&model, Random::new(seed ^ 0x5eed, case), true);
     let mut texts: Vec<_> = exprs.iter().map(|expr| changing.ours.text(expr)).collect();
-    texts.extend((0..PER_WORLD).map(|_| common_expr(&mut random)));
+    let cascades = exprs.iter().map(|expr| {
+        let (relation, is_descending) = expr.cascade()?;
+        Some((changing.ours.entities()[relation], is_descending))
+    });
+    let mut cascades: Vec<_> = cascades.collect();
+    let mounted = model.node("Mounted").map(|node| changing.ours.entities()[node]);
+    for _ in 0..PER_WORLD {
+        let text = common_expr(&mut random);
+        let (cascade, relation) = match random.below(6) {
+            0 => (", ?Red(cascade Mounted)", mounted.map(|mounted| (mounted, false))),
+            1 => (", ?Red(cascade|desc Mounted)", mounted.map(|mounted| (mounted, true))),
+            _ => ("", None),
+        };
+        texts.push(text + cascade);
+        cascades.push(relation);
+    }
     let mut all = Vec::new();
-    for text in texts {
-        let Some(mut kept) = Kept::new(text, changing.world()) else { continue };
+    for (text, cascade) in texts.into_iter().zip(cascades) {
+        let Some(mut kept) = Kept::new(text, cascade, changing.world()) else { continue };
         // Groups of another relation than the expression may be about; none if rows are in order of depth.
         let relation = random.pick(&changing.relations);
         kept.relation = kept.live.group_by_id(relation).is_ok().then_some(relation);
@@ -242,6 +275,7 @@ fn play(seed: u64, case: u64, played: &mut Played) {
                 assert_eq!(kept.live.contains(entity), rows > 0, "{}", kept.text);
             }
             check_groups(world, kept);
+            check_depths(world, kept);
             // Systems run now and then.
             let at = format!("seed {seed}, case {case}, step {step}");
             if random.below(3) > 0 {

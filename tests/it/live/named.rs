@@ -535,6 +535,78 @@ fn rows_by_depth_keep_their_order() {
     world.entity_mut(top).insert(ChildOf(low));
     live.update(&mut world).unwrap();
     assert_eq!(order(&live, &world), [middle, low, top]);
+    assert!(!live.ran_whole(), "{}", live.explain());
+    // Above what no row is about, too.
+    let high = world.spawn_empty().id();
+    world.entity_mut(middle).insert(ChildOf(high));
+    let second = world.spawn((Ship, ChildOf(high))).id();
+    world.despawn(top);
+    let first = world.spawn(Ship).id();
+    live.update(&mut world).unwrap();
+    let found = order(&live, &world);
+    assert_eq!((found[0], found[3], found.len()), (first, low, 4));
+    assert!(found[1..3].contains(&middle) && found[1..3].contains(&second) && !live.ran_whole());
+}
+
+#[test]
+fn rows_by_descending_depth_are_kept_beside_an_order_of_their_own() {
+    let mut world = world();
+    let text = "Cargo(self|cascade|desc ChildOf)";
+    world.register_component_name::<Cargo>("Cargo");
+    let top = world.spawn(Cargo(3)).id();
+    let low = world.spawn((Cargo(1), ChildOf(top))).id();
+    let mut live = live(&mut world, text);
+    live.order_by::<Cargo>(|a, b| a.0.cmp(&b.0));
+    live.update(&mut world).unwrap();
+    let lowest = world.spawn((Cargo(2), ChildOf(low))).id();
+    assert!(is_updated(&mut world, &mut live, text));
+    let all = |rows: Vec<Option<Entity>>| rows.into_iter().flatten().collect::<Vec<_>>();
+    assert_eq!(all(live.rows(&world).unwrap().map(|row| row.this()).collect()), [lowest, low, top]);
+    assert_eq!(all(live.group(&world, 0).unwrap().map(|row| row.this()).collect()), [low, lowest, top]);
+}
+
+#[test]
+fn lists_are_followed_with_what_they_say() {
+    let mut world = world();
+    world.register_component_name::<Cargo>("Cargo");
+    let port = world.spawn(Name::new("port")).id();
+    let inner = world.spawn(Fuel).id();
+    let list = world.spawn((Name::new("list"), Cargo(1), Pair(Likes, port))).id();
+    let texts = ["Ship, and|list", "Ship, or|list", "Ship, not|list"];
+    let mut all = texts.map(|text| live(&mut world, text));
+    let ships: Vec<_> = (0..3).map(|_| world.spawn(Ship).id()).collect();
+    let mut check = |world: &mut World, counts: [usize; 3], few: bool| {
+        for ((text, live), count) in texts.iter().zip(&mut all).zip(counts) {
+            assert_eq!(is_updated(world, live, text), few, "{text}\n{}", live.explain());
+            assert_eq!(live.len(), count, "{text}");
+        }
+    };
+    check(&mut world, [0, 0, 3], true);
+    world.entity_mut(ships[0]).insert(Cargo(7));
+    check(&mut world, [0, 1, 2], true);
+    world.insert_pair(ships[0], Likes, port).unwrap();
+    world.insert_pair(ships[1], Likes, ships[0]).unwrap();
+    check(&mut world, [1, 1, 2], true);
+    // The list says more: all rows are found anew, and what it says now is followed.
+    world.insert_tag(list, inner).unwrap();
+    check(&mut world, [0, 1, 2], false);
+    world.entity_mut(ships[0]).insert(Fuel);
+    check(&mut world, [1, 1, 2], true);
+    world.insert_tag(ships[1], inner).unwrap();
+    check(&mut world, [1, 2, 1], true);
+    // What is listed within it says more.
+    world.insert_pair(inner, Likes, inner).unwrap();
+    check(&mut world, [0, 2, 1], false);
+    // It says nothing any more, and then it is gone.
+    world.entity_mut(list).remove::<Cargo>();
+    assert!(world.remove_tag(list, inner));
+    world.remove_pairs::<Likes>(list);
+    check(&mut world, [3, 3, 3], false);
+    world.despawn(list);
+    for live in &mut all {
+        live.update(&mut world).unwrap();
+        assert!(live.is_empty() && live.ran_whole());
+    }
 }
 
 #[test]
