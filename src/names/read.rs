@@ -119,7 +119,8 @@ pub trait WorldNameExt {
     /// [scope](crate::world::WorldScopeExt::with_scope) that is entered.
     ///
     /// If several siblings have a name, one that was found under it before is found again; otherwise it is the
-    /// first in the order of [`Children`](bevy_ecs::hierarchy::Children), and at the start of a path any of them.
+    /// first in the order of [`Children`](bevy_ecs::hierarchy::Children), and at the start of a path any of them. A sibling that
+    /// was renamed comes after those that have come with the name since names were looked up.
     ///
     /// # Errors
     /// If a step of the path leads nowhere.

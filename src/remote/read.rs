@@ -7,7 +7,7 @@ use super::{
     params::{self, Direction, EntityText, ExplainParams, ListParams, PairsParams, QueryParams},
 };
 use crate::{
-    expr::{CompiledExpr, PageStart, PairExpr, RowCursor, WorldAccess, bits},
+    expr::{CompiledExpr, PageStart, PairExpr, RowCursor, WorldAccess, WrittenNames, bits},
     fetch,
     ops::use_store,
     system_param::AnyPairs,
@@ -114,11 +114,14 @@ pub(super) fn pairs(
     let relation = relation.transpose()?;
     let types = types_of(world);
     let types = types.read();
-    let mut writer = ResultWriter::new(world, &types, limits);
-    let mut page = |direction| -> Result<Option<CountedPage<Value>>, RemoteError> {
+    // Each direction has a share of its own: a page without an entry would lead to itself.
+    let share =
+        RemoteLimits { bytes: limits.bytes / if params.direction.is_none() { 2 } else { 1 }, ..*limits };
+    let page = |direction| -> Result<Option<CountedPage<Value>>, RemoteError> {
         if params.direction.is_some_and(|wanted| wanted != direction) {
             return Ok(None);
         }
+        let mut writer = ResultWriter::new(world, &types, &share);
         let key = match direction {
             Direction::AsSource => "target",
             Direction::AsTarget => "source",
@@ -134,7 +137,8 @@ pub(super) fn pairs(
         Ok(Some(CountedPage::new("pairs", written, params.offset, found.total())))
     };
     let (as_source, as_target) = (page(Direction::AsSource)?, page(Direction::AsTarget)?);
-    Ok(PairsOfEntity { entity: bits(entity), name: writer.names().entity(entity), as_source, as_target })
+    let name = WrittenNames::new(world, &types).entity(entity);
+    Ok(PairsOfEntity { entity: bits(entity), name, as_source, as_target })
 }
 
 /// The pairs of which an entity is one end, of one relation or of all.

@@ -63,8 +63,15 @@ impl TableComponent {
         self.column(table)?.get(location.table_row.index())
     }
 
-    /// Gives an entity that has this component, if it is to have one, and others that have no value. Runs users' code.
-    pub(crate) fn insert_with(self, source: &mut EntityWorldMut<'_>, target: Entity, others: &[ComponentId]) {
+    /// Gives an entity this component, if it has none, and others that have no value, at once or one after the other. Runs users'
+    /// code.
+    pub(crate) fn insert_with(
+        self,
+        source: &mut EntityWorldMut<'_>,
+        target: Entity,
+        others: &[ComponentId],
+        at_once: bool,
+    ) {
         let mut value = target;
         let mut all: SmallVec<[ComponentId; 8]> = others.iter().copied().collect();
         match self.cell(source.world(), source.location()) {
@@ -79,9 +86,18 @@ impl TableComponent {
         });
         // SAFETY: the value of this component is an entity, which has nothing to drop, and lives as long as the call takes; the
         // others have none, for which any aligned pointer will do. All are registered in this world, whose store knows them.
+        // `insert_by_ids` was not broken off before: see `PairStore::inserts_at_once`. An observer may have despawned the entity
+        // between two calls of `insert_by_id`.
         unsafe {
-            let values = values.map(|value| OwningPtr::new(value));
-            source.insert_by_ids(&all, values);
+            let mut values = values.map(|value| OwningPtr::new(value));
+            match at_once {
+                true => _ = source.insert_by_ids(&all, values),
+                false => all.iter().zip(&mut values).for_each(|(&component, value)| {
+                    if !source.is_despawned() {
+                        source.insert_by_id(component, value);
+                    }
+                }),
+            }
         }
     }
 
@@ -154,6 +170,8 @@ pub(crate) struct TableComponents {
     lost: Vec<(TableComponent, Entity)>,
     /// The stale ones are being written.
     is_writing: bool,
+    /// A panic has broken off the writing once.
+    was_broken_off: bool,
     /// Those for targets.
     pub(super) for_targets: TargetComponentPool,
 }
@@ -318,6 +336,18 @@ impl PairStore {
             self.end_writing();
         }
         next
+    }
+
+    /// Notes that a panic in a user's observer has broken off the writing.
+    pub(crate) fn break_off_writing(&mut self) {
+        self.tables.was_broken_off = true;
+        self.end_writing();
+    }
+
+    /// Whether components of one source may be inserted in one call. Bevy's `insert_by_ids` forgets how components are stored when
+    /// an observer panics in it, and with the same components writes nothing from then on.
+    pub(crate) fn inserts_at_once(&self) -> bool {
+        !self.tables.was_broken_off
     }
 
     /// Notes that no components of sources are being written.

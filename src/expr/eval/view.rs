@@ -99,6 +99,13 @@ impl<'w> View<'w> {
         self.archetypes.get(location.archetype_id).is_some_and(|archetype| archetype.contains(component))
     }
 
+    /// The components that an entity has.
+    pub(crate) fn components_on(&self, entity: Entity) -> &'w [ComponentId] {
+        let location = self.entities.get_spawned(entity).ok();
+        let archetype = location.and_then(|location| self.archetypes.get(location.archetype_id));
+        archetype.map_or(&[], Archetype::components)
+    }
+
     /// Who has which tags.
     #[inline]
     pub(crate) fn tags(&self) -> &'w RelationIndex {

@@ -412,25 +412,27 @@ impl<'a, 'w> Matcher<'a, 'w> {
     /// `*`, `_` or a variable for an id that is no pair.
     fn ids_on(&mut self, way: Found, holder: Entity, emit: &mut dyn FnMut(Found) -> Flow) -> Flow {
         let view = self.view;
-        match self.first {
-            Arg::Nothing => return Flow::Continue(()),
-            Arg::Component(component) if !view.has_component(holder, component) => return Flow::Continue(()),
-            Arg::Component(component) => return emit(Found { first: Datum::component(component), ..way }),
-            Arg::Known(id) => {
-                let has = view.has_tag(holder, id) || view.has_as_component(holder, id);
-                return if has { emit(Found { first: Datum::new(id), ..way }) } else { Flow::Continue(()) };
-            }
-            // Whatever an entity has, and if it has nothing.
+        let lists = |component| !self.internal.contains(&component) && view.has_component(holder, component);
+        // What is given to a variable is no more than what it would find.
+        let given = match self.first {
+            // Also if it has nothing.
             Arg::Any => return emit(way),
-            Arg::Free => {}
-        }
-        let location = view.entities.get_spawned(holder).ok();
-        let archetype = location.and_then(|location| view.archetypes.get(location.archetype_id));
-        let components = archetype.into_iter().flat_map(|archetype| archetype.components().iter().copied());
-        let components = components.filter(|component| !self.internal.contains(component));
-        let components = components.map(|component| view.value_of_component(component));
-        let mut ids = components.chain(view.tags().targets(holder).map(Datum::new));
-        ids.try_for_each(|first| emit(Found { first, ..way }))
+            Arg::Free => {
+                let components = view.components_on(holder).iter();
+                let listed = components.filter(|component| !self.internal.contains(component));
+                let mut ids = listed
+                    .map(|&component| view.value_of_component(component))
+                    .chain(view.tags().targets(holder).map(Datum::new));
+                return ids.try_for_each(|first| emit(Found { first, ..way }));
+            }
+            Arg::Nothing => None,
+            Arg::Component(component) => lists(component).then(|| Datum::component(component)),
+            Arg::Known(id) => {
+                let has = view.has_tag(holder, id) || view.component_of(id).is_some_and(lists);
+                has.then(|| Datum::new(id))
+            }
+        };
+        given.map_or(Flow::Continue(()), |first| emit(Found { first, ..way }))
     }
 
     /// Pairs of which the relation is `*`, `_` or a variable. Such a relation is neither transitive nor reflexive.

@@ -92,12 +92,9 @@ impl<'a, 'w> Climber<'a, 'w> {
         }
         let target = match &mut self.way {
             Way::One(_, reader) => reader.target(source)?,
-            Way::Any(index, _) => match index.only_target(source) {
+            &mut Way::Any(index, _) => match index.only_target(source) {
                 Some(only) => only,
-                None => {
-                    let mut targets = index.targets(source);
-                    return targets.find_map(|target| self.next_holder(target));
-                }
+                None => return self.of_targets(index.targets(source)),
             },
         };
         if let Some((known, holder)) = self.last
@@ -106,6 +103,15 @@ impl<'a, 'w> Climber<'a, 'w> {
             return holder;
         }
         self.next_holder(target)
+    }
+
+    /// The holder of the first of these targets that has one.
+    fn of_targets(&mut self, mut targets: TargetIter<'w>) -> Option<Entity> {
+        targets.find_map(|target| {
+            self.steps += 1;
+            // What is found when too many were looked at is of no account.
+            if self.steps > self.left { Some(None) } else { self.next_holder(target).map(Some) }
+        })?
     }
 
     /// The holder from a target on.
@@ -134,7 +140,8 @@ impl<'a, 'w> Climber<'a, 'w> {
             }
             Way::Any(index, search) => {
                 let targets = |at| {
-                    *steps += 1;
+                    // Those that are known by now are looked at too.
+                    *steps += 1 + index.target_count(at) as u64;
                     index.targets(at)
                 };
                 search.run((from, 1), u32::MAX, targets, notes, visit)

@@ -48,6 +48,9 @@ impl Compute {
                 }
                 batch.mark(*set, Special::Number(0).into(), rows);
             }
+            Self::Holder { source: Operand::Entity(constant), .. } if !view.is_alive(*constant) => {
+                batch.keep(&stage.columns, &[]);
+            }
             Self::Holder { search, source, out } => match Climber::new(run, own, *search, batch.len, stage) {
                 Some(mut climber) => {
                     write_of(batch, rows, stage, *source, *out, |source| climber.holder(source));

@@ -8,7 +8,7 @@ use crate::{
     id::RelationId,
     relation::{CHILD_OF, IS_A, OnInstantiate},
 };
-use bevy_ecs::{archetype::Archetype, component::ComponentId, entity::Entity};
+use bevy_ecs::{component::ComponentId, entity::Entity};
 use smallvec::{SmallVec, smallvec};
 
 /// An id of a list.
@@ -114,9 +114,7 @@ impl View<'_> {
 
     /// Tells each id of `list` itself.
     fn each_listed(&self, list: Entity, unlisted: &[ComponentId], see: &mut dyn FnMut(Listed)) {
-        let archetype = self.entities.get_spawned(list).ok();
-        let archetype = archetype.and_then(|location| self.archetypes.get(location.archetype_id));
-        let components = archetype.into_iter().flat_map(Archetype::components);
+        let components = self.components_on(list).iter();
         for &component in components.filter(|component| !unlisted.contains(component)) {
             if self.is_listed_component(component) {
                 see(Listed::Component(component));

@@ -5,7 +5,7 @@ use crate::{
     fetch,
     id::RelationId,
     relation::{RelationStorage, TooManyArchetypes},
-    store::{StaleSource, register_target_component},
+    store::{PairStore, StaleSource, register_target_component},
 };
 use bevy_ecs::{component::ComponentId, lifecycle::ComponentHook, world::World};
 use smallvec::SmallVec;
@@ -31,7 +31,8 @@ pub(super) fn write(world: &mut World, stale: &StaleSource, relation: RelationId
         return;
     }
     let known = source.world().archetypes().len();
-    stale.component.insert_with(&mut source, target, &lacking);
+    let at_once = fetch::store(source.world()).is_some_and(PairStore::inserts_at_once);
+    stale.component.insert_with(&mut source, target, &lacking, at_once);
     if world.archetypes().len() > known {
         give_up_if_many(world, stale, relation);
     }

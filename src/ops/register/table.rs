@@ -81,13 +81,13 @@ fn write_first_targets(world: &mut World, mut stale: StaleSource) {
     core::mem::forget(writing);
 }
 
-/// Stale sources are being written. That ends when this is dropped, also by a panic in a user's observer.
+/// Stale sources are being written. This is dropped by a panic in a user's observer.
 struct Writing<'w>(&'w mut World);
 
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
         if let Some(store) = fetch::store_mut(self.0) {
-            store.end_writing();
+            store.break_off_writing();
         }
     }
 }
