@@ -52,15 +52,6 @@ enum Unwritten {
     Failed(String),
 }
 
-/// What becomes of a result when there is no room for a part.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum NoRoom {
-    /// It ends before it, unless that is the first part; also when it has taken too long.
-    End,
-    /// The values of the part are left out.
-    LeaveOut,
-}
-
 /// Writes the parts of a result.
 pub(super) struct ResultWriter<'a> {
     pub(super) world: &'a World,
@@ -99,7 +90,7 @@ impl<'a> ResultWriter<'a> {
     }
 
     /// Whether a result has to end here for the time that it takes: one part is written whatever that is.
-    pub(super) fn is_done(&self) -> bool {
+    fn is_done(&self) -> bool {
         self.parts > 0 && self.is_late()
     }
 
@@ -123,8 +114,8 @@ impl<'a> ResultWriter<'a> {
     }
 
     /// Begins a part. False if the result is to end before it.
-    fn begin(&mut self, no_room: NoRoom) -> bool {
-        if no_room == NoRoom::End && self.is_done() {
+    fn begin(&mut self) -> bool {
+        if self.is_done() {
             return false;
         }
         self.begun = Instant::now();
@@ -136,9 +127,8 @@ impl<'a> ResultWriter<'a> {
         &mut self,
         full: Option<impl Serialize>,
         without_values: impl Serialize,
-        no_room: NoRoom,
     ) -> Result<Option<Value>, RemoteError> {
-        let ends = no_room == NoRoom::End && self.parts > 0;
+        let ends = self.parts > 0;
         let why = match full.map(|full| self.try_write(&full)) {
             Some(Ok(value)) => return Ok(Some(value)),
             Some(Err(Unwritten::TooLarge)) if ends => return Ok(None),
@@ -166,35 +156,27 @@ impl<'a> ResultWriter<'a> {
         &mut self,
         make: impl FnOnce(&Self) -> P,
     ) -> Result<Option<Value>, RemoteError> {
-        if !self.begin(NoRoom::End) {
+        if !self.begin() {
             return Ok(None);
         }
         let part = make(self);
-        self.write(None::<()>, part, NoRoom::End)
+        self.write(None::<()>, part)
     }
 
     /// A row, with the bits of its entities.
-    pub(super) fn row(
-        &mut self,
-        row: Row<'_>,
-        values: bool,
-        no_room: NoRoom,
-    ) -> Result<Option<Value>, RemoteError> {
-        if !self.begin(no_room) {
+    pub(super) fn row(&mut self, row: Row<'_>, values: bool) -> Result<Option<Value>, RemoteError> {
+        if !self.begin() {
             return Ok(None);
         }
         let full = RowWithEntities { row: RowSerializer::new(row, self.types), entities: entities(row) };
         let row = full.row.without_values();
         let without_values = RowWithEntities { row, entities: full.entities.clone() };
-        self.write(values.then_some(full), without_values, no_room)
+        self.write(values.then_some(full), without_values)
     }
 
     /// What is left to tell of a row that is gone.
-    pub(super) fn gone_row(&mut self, row: Row<'_>) -> Result<Value, RemoteError> {
-        self.begin(NoRoom::LeaveOut);
-        let gone = Entities { entities: entities(row) };
-        let written = self.write(None::<()>, gone, NoRoom::LeaveOut)?;
-        Ok(written.unwrap_or_default())
+    pub(super) fn gone_row(&mut self, row: Row<'_>) -> Result<Option<Value>, RemoteError> {
+        self.part(|_| Entities { entities: entities(row) })
     }
 
     /// A pair of an entity, with the name of its other end under `key`.
@@ -204,7 +186,7 @@ impl<'a> ResultWriter<'a> {
         key: &'static str,
         values: bool,
     ) -> Result<Option<Value>, RemoteError> {
-        if !self.begin(NoRoom::End) {
+        if !self.begin() {
             return Ok(None);
         }
         let names = self.names();
@@ -222,7 +204,7 @@ impl<'a> ResultWriter<'a> {
         if values && let Some(value) = any_pair_value(self.world, source, relation, target) {
             pair.value = PairValue::new(value, self.types, names);
         }
-        self.write(values.then_some(pair), without_value, NoRoom::End)
+        self.write(values.then_some(pair), without_value)
     }
 }
 

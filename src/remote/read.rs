@@ -2,7 +2,7 @@
 
 use super::{
     error::RemoteError,
-    json::{NoRoom, ResultWriter},
+    json::ResultWriter,
     limits::RemoteLimits,
     params::{self, Direction, EntityText, ExplainParams, ListParams, PairsParams, QueryParams},
 };
@@ -266,7 +266,7 @@ pub(super) fn query(
     let mut writer = ResultWriter::new(world, &types, limits);
     let (mut rows, mut failed) = (Vec::new(), None);
     let next = expr.page_while(WorldAccess::World(world), start, limit, |row| {
-        match writer.row(row, params.values, NoRoom::End) {
+        match writer.row(row, params.values) {
             Ok(Some(row)) => {
                 rows.push(row);
                 return ControlFlow::Continue(());

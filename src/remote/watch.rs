@@ -6,7 +6,7 @@
 
 use super::{
     error::RemoteError,
-    json::{NoRoom, ResultWriter},
+    json::ResultWriter,
     limits::{Deadline, RemoteLimits, limits_of},
     params::{self, WATCH_METHOD, WatchParams},
     read,
@@ -211,7 +211,7 @@ impl Watch {
         Ok(is_first)
     }
 
-    /// Writes a message with rows that were not sent yet, until the time is used up.
+    /// Writes a message with rows that were not sent yet, until the time or the bytes of one are used up.
     fn send(
         &mut self,
         world: &World,
@@ -230,13 +230,12 @@ impl Watch {
         let (mut left, mut entered) = (Vec::new(), Vec::new());
         let mut sent = self.sent;
         for (row, has_entered) in moved.filter(|(row, _)| self.is_meant(row)).skip(self.sent) {
-            if writer.is_done() {
-                break;
-            }
+            let written = if has_entered { writer.row(row, self.values)? } else { writer.gone_row(row)? };
+            let Some(written) = written else { break };
             if has_entered {
-                entered.extend(writer.row(row, self.values, NoRoom::LeaveOut)?);
+                entered.push(written)
             } else {
-                left.push(writer.gone_row(row)?);
+                left.push(written)
             }
             sent += 1;
         }

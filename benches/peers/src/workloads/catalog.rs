@@ -243,6 +243,7 @@ pub const CATALOG: &[Entry] = &[
     Entry::new("live", "live_or", "`A, B || (R, x)`, kept, a hundredth of the pairs changed"),
     Entry::new("live", "live_scope", "`A, !{ (R, $p), B($p) }`, kept, a hundredth of the pairs changed"),
     Entry::new("live", "live_up", "`A, B(up R)`, 16 levels up, kept, a hundredth of the leaves moved").headline(),
+    Entry::new("live", "live_cascade", "`A, B(cascade R)`, 16 levels up, kept, a hundredth of the leaves moved"),
     Entry::new("live", "live_transitive", "`A, (R, x)`, transitive, kept, a hundredth of the leaves moved"),
     Entry::new("live", "live_is_a", "`A, B(up IsA)`, kept, a hundredth of the instances has another base"),
     Entry::new("live", "live_few", "`A, (R, $p), B($p)`, found anew after 100 pairs have changed, per update"),

@@ -4,7 +4,7 @@ use crate::common::*;
 use bevy_app::App;
 use bevy_ecs::prelude::*;
 use bevy_relations::prelude::*;
-use bevy_relations_remote::{DockedTo, Ship};
+use bevy_relations_remote::{DockedTo, Log, Ship};
 use bevy_remote::RemoteMethods;
 use std::{collections::BTreeSet, time::Duration};
 
@@ -238,6 +238,25 @@ fn watches_take_turns_when_the_time_of_a_frame_is_used_up() {
         }
     }
     assert_eq!(answered, [1; 3]);
+}
+
+#[test]
+fn rows_that_are_too_large_for_one_message_come_in_several() {
+    let mut app = app_with(RemoteLimits { bytes: 500, ..eager_limits() });
+    let logs = (0..20).map(|number| Log(number.to_string().repeat(60)));
+    app.world_mut().spawn_batch(logs.chain([Log("x".repeat(1000))]).collect::<Vec<_>>());
+    let client = Client::watch(&mut app, json!({ "expr": "Log", "values": true }));
+    let (mut entered, mut without_values, mut messages) = (0, 0, 0);
+    for _ in 0..40 {
+        app.update();
+        let Some(message) = client.received() else { continue };
+        let rows = message.unwrap()["entered"].as_array().unwrap().clone();
+        messages += 1;
+        entered += rows.len();
+        without_values += rows.iter().filter(|row| row["values_error"].is_string()).count();
+    }
+    assert_eq!((entered, without_values), (21, 1));
+    assert!(messages > 5, "{messages} messages of at most 500 bytes");
 }
 
 #[test]

@@ -45,6 +45,7 @@ pub(super) fn all(part: usize) -> Vec<Workload> {
         kept::<DockedTo>("live_or", &docks, "A, B || (R, E0)", (dock_kind, Some(or)), false, 3.0),
         kept::<DockedTo>("live_scope", &docks, "A, !{ (R, $p), B($p) }", (dock_kind, None), false, 3.0),
         kept::<MountedOn>("live_up", &deep, "A, B(up R)", (Kind::ChildOf, Some(up)), false, 3.0),
+        kept::<MountedOn>("live_cascade", &deep, "A, B(cascade R)", (Kind::ChildOf, None), false, 3.0),
         kept::<Within>(
             "live_transitive",
             &deep,
