@@ -5,7 +5,7 @@ use bevy_ecs::{entity_disabling::Disabled, prelude::*};
 use bevy_relations::{
     expr::{CompiledExpr, ExprRunError, FieldId, PairExpr},
     prelude::*,
-    relation::Prefab,
+    relation::{Prefab, RelationStorage},
 };
 use std::collections::BTreeSet;
 
@@ -92,6 +92,24 @@ fn a_variable_that_is_set_leaves_rows_out_and_adds_none() {
 }
 
 #[test]
+fn a_variable_that_is_set_to_an_unlisted_component_finds_no_more_than_it_does_without() {
+    let mut world = World::new();
+    let fuel = id::<Fuel>(&mut world);
+    let parent = world.spawn(Fuel(1)).id();
+    world.spawn((Fuel(2), ChildOf(parent)));
+    let child_of = world.register_relation::<ChildOf>().unwrap();
+    let mut expr = compile(&mut world, &format!("{fuel}, $what"));
+    let mut found = Vec::new();
+    expr.for_each(&world, |row| found.extend(row.var("what"))).unwrap();
+    let fuel = world.entity_of::<Fuel>();
+    assert_eq!(found, [fuel; 2]);
+    for (what, count) in [(fuel, 2), (child_of, 0)] {
+        expr.set_var(&world, "what", what).unwrap();
+        assert_eq!(expr.count(&world), Ok(count));
+    }
+}
+
+#[test]
 fn what_cannot_be_set_or_run_is_an_error() {
     let mut world = World::new();
     let likes = relation::<Likes>(&mut world);
@@ -122,6 +140,37 @@ fn a_run_ends_when_it_takes_too_many_steps() {
     let mut small = compile(&mut world, &fuel);
     small.set_step_limit(Some(10_000));
     assert_eq!(small.count(&world), Ok(100));
+}
+
+#[test]
+fn each_target_that_is_looked_at_on_the_way_up_is_a_step() {
+    for storage in [RelationStorage::Store, RelationStorage::Table, RelationStorage::Fragmenting] {
+        // The tops belong to the ships themselves, or to something that is above each of them.
+        for is_between in [false, true] {
+            let mut world = World::new();
+            let [fuel, serial] = [id::<Fuel>(&mut world), id::<Serial>(&mut world)];
+            let traits = RelationTraits::new().traversable().storage(storage);
+            let above = world.spawn_relation("Above", traits).unwrap();
+            let tops: Vec<Entity> = (0..100).map(|_| world.spawn_empty().id()).collect();
+            for number in 0..100 {
+                let ship = world.spawn(Fuel(number)).id();
+                let below_tops = if is_between { world.spawn_empty().id() } else { ship };
+                if is_between {
+                    world.insert_pair_by_id(ship, (above, below_tops)).unwrap();
+                }
+                for &top in &tops {
+                    world.insert_pair_by_id(below_tops, (above, top)).unwrap();
+                }
+            }
+            world.spawn(Serial);
+            let mut expr = compile(&mut world, &format!("{fuel}, {serial}(up {})", bits(above)));
+            assert_eq!(expr.count(&world), Ok(0));
+            // There are 10,000 pairs.
+            expr.set_step_limit(Some(2_000));
+            let result = expr.for_each(&world, |_| {});
+            assert_eq!(result, Err(ExprRunError::StepLimit { limit: 2_000 }), "{storage:?}, {is_between}");
+        }
+    }
 }
 
 #[test]

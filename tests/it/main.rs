@@ -36,6 +36,7 @@ mod events;
 #[cfg(feature = "serialize")]
 mod everyday;
 mod expr;
+mod expr_dead_constants;
 mod expr_fields;
 mod expr_fuzz;
 mod expr_in_place;
@@ -106,6 +107,7 @@ mod mirror_runtime;
 mod mirror_scene;
 mod model;
 mod names;
+mod names_random;
 mod observed;
 #[expect(dead_code, reason = "the comparison with Flecs uses more of it")]
 mod oracle;
@@ -150,6 +152,7 @@ mod stale_plans;
 mod storage;
 mod storage_targets;
 mod storage_up;
+mod storages;
 mod storm;
 mod tags;
 mod terms;

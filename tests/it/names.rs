@@ -159,6 +159,24 @@ fn the_first_of_several_siblings_of_one_name_is_found_and_all_are_listed_on_requ
 }
 
 #[test]
+fn a_sibling_that_was_renamed_comes_after_one_that_has_come_with_the_name_since() {
+    let mut world = world();
+    let parent = named(&mut world, "p");
+    let first = child(&mut world, parent, "a");
+    let second = child(&mut world, parent, "b");
+    assert_eq!(world.lookup_in(parent, "b"), Ok(second));
+    world.get_mut::<Name>(first).unwrap().set("x");
+    let third = child(&mut world, parent, "x");
+    for _ in 0..2 {
+        assert_eq!(world.lookup_in(parent, "x"), Ok(third));
+        assert_eq!(world.lookup("p.x"), Ok(third));
+    }
+    // Once it is gone, the other is found.
+    world.despawn(third);
+    assert_eq!(world.lookup_in(parent, "x"), Ok(first));
+}
+
+#[test]
 fn disabled_entities_and_prefabs_are_found_on_the_world_and_in_systems() {
     let mut world = world();
     let ship = world.spawn((Name::new("Ship"), Prefab)).id();

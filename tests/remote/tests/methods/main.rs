@@ -4,5 +4,6 @@ mod browse;
 mod changes;
 mod common;
 mod hostile;
+mod pages;
 mod reads;
 mod watches;
