@@ -113,6 +113,12 @@ impl Mask {
         view.entities.get_spawned(entity).is_ok_and(|location| self.has(location.archetype_id))
     }
 
+    /// Whether a constant fits, which may have died: then it has no components.
+    pub(super) fn fits_constant(&self, view: &View<'_>, constant: Entity) -> bool {
+        let location = view.entities.get_spawned(constant);
+        self.has(location.map_or(ArchetypeId::EMPTY, |location| location.archetype_id))
+    }
+
     /// Whether all entities of a table fit, or none. `None` if some do.
     pub(super) fn fits_table(&self, table: TableId) -> Option<bool> {
         match self.tables.get(table.as_usize()) {

@@ -36,9 +36,8 @@ impl Predicate {
     ) {
         let view = run.view;
         match self {
-            // A constant may have died, which sets of entities do not tell.
             &Self::Mask { mask, entity: Operand::Entity(constant) } => {
-                let fits = run.masks.get(mask).fits(&view, constant);
+                let fits = run.masks.get(mask).fits_constant(&view, constant);
                 select(batch.len, rows, |_| fits);
             }
             Self::Mask { mask, entity } => match run.fit(*mask, batch.len, stage) {

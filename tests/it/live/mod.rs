@@ -1,8 +1,10 @@
 //! Live expressions.
 
+mod cascade;
 mod changes;
 mod events;
 mod fields;
+mod lists;
 mod model;
 mod monitors;
 mod named;
