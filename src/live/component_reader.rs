@@ -51,7 +51,8 @@ impl ComponentReader {
         let is_mutable = <C::Mutability as ComponentMutability>::MUTABLE;
         let component = world.register_component::<C>();
         let feed = self.feed(world, component, is_mutable);
-        let is_known = feed.read(world.archetypes(), &mut self.cursor, |entity| touched.push(entity));
+        let is_known =
+            feed.read(world.archetypes(), &mut self.cursor, |told| touched.extend_from_slice(told));
         if !is_mutable {
             return is_known;
         }

@@ -9,7 +9,7 @@ use crate::{
     expr::View,
     fetch,
     id::RelationId,
-    store::{BitSet, Change, Cursor, Journal, RelationIndex},
+    store::{BitSet, Cursor, Journal, RelationIndex},
     traverse::Direction,
 };
 use alloc::{boxed::Box, vec::Vec};
@@ -18,6 +18,7 @@ use bevy_platform::{
     collections::{HashMap, HashSet},
     sync::Arc,
 };
+use core::iter::once;
 use smallvec::SmallVec;
 
 /// Seeds up to this number are always worth it.
@@ -34,6 +35,9 @@ enum Facts {
     Written(Box<WrittenReader>),
     Values(ValueReader),
 }
+
+/// The ends of a pair that came or went; an entity twice if the fact is about it alone.
+type Fact = (Entity, Entity);
 
 /// Facts with those who want to know of them.
 struct Reader {
@@ -56,16 +60,20 @@ pub(super) struct Seeds {
 impl Seeds {
     fn insert(&mut self, parts: &[Part], value: impl Fn(Part) -> Entity) {
         if let &[part] = parts {
-            let entity = value(part);
-            if self.known.insert(entity) {
-                self.values.push(entity);
-            }
-            return;
+            return self.insert_one(value(part));
         }
         let seed: SmallVec<[Entity; 2]> = parts.iter().map(|&part| value(part)).collect();
         if !self.known_rows.contains(&seed) {
             self.values.extend_from_slice(&seed);
             self.known_rows.insert(seed);
+        }
+    }
+
+    /// Adds the seed of a group of one variable.
+    #[inline]
+    fn insert_one(&mut self, entity: Entity) {
+        if self.known.insert(entity) {
+            self.values.push(entity);
         }
     }
 
@@ -82,6 +90,7 @@ struct EntityMarks(BitSet);
 
 impl EntityMarks {
     /// True if it is new.
+    #[inline]
     fn insert(&mut self, entity: Entity) -> bool {
         self.0.insert(entity.index_u32() as usize)
     }
@@ -202,41 +211,35 @@ impl Changes {
         starts.iter_mut().for_each(Vec::clear);
         let mut all = true;
         let mut size = rows;
-        for reader in readers.iter_mut() {
-            let mut note = |(source, target): (Entity, Entity), index: Option<&RelationIndex>| {
-                for &(tag, number) in &reader.watches {
-                    if tag.is_none_or(|tag| tag == target) {
-                        let watch = &outline.watches[number];
-                        all &= watch.note((source, target), index, &mut starts[number], seeds);
-                    }
-                }
-            };
-            match &mut reader.facts {
+        for Reader { facts, cursor, watches } in readers.iter_mut() {
+            let mut noting = Noting { watches, outline, index: None, starts, seeds };
+            let mut note = |source, target| all &= noting.note(once((source, target)));
+            match facts {
                 Facts::Written(written) => {
-                    let count = written.read(view.access, view.store, |entity| note((entity, entity), None));
+                    let count = written.read(view.access, view.store, |entity| note(entity, entity));
                     let Some(count) = count else { return false };
                     size += count;
                 }
                 Facts::Values(values) => {
-                    if !values.read(view.access, view.store, |source, target| note((source, target), None)) {
+                    if !values.read(view.access, view.store, note) {
                         return false;
                     }
                 }
                 Facts::Component(feed) => {
-                    if !feed.read(view.archetypes, &mut reader.cursor, |entity| note((entity, entity), None))
-                    {
+                    let note =
+                        |told: &[Entity]| all &= noting.note(told.iter().map(|&entity| (entity, entity)));
+                    if !feed.read(view.archetypes, cursor, note) {
                         return false;
                     }
                     size += feed.holders();
                 }
                 Facts::Pairs(_) | Facts::Tags => {
-                    let index = index_of(view, &reader.facts);
+                    let index = index_of(view, facts);
                     let Some(journal) = index.journal() else { return false };
-                    let Some(changes) = journal.since(reader.cursor) else { return false };
-                    changes
-                        .iter()
-                        .for_each(|&Change { source, target, .. }| note((source, target), Some(index)));
-                    reader.cursor = journal.cursor();
+                    let Some(changes) = journal.since(*cursor) else { return false };
+                    noting.index = Some(index);
+                    all &= noting.note(changes.iter().map(|change| (change.source, change.target)));
+                    *cursor = journal.cursor();
                     size += index.len();
                 }
             }
@@ -274,41 +277,88 @@ impl Seeds {
     }
 }
 
+/// What those who want to know of the facts of one reader make of them.
+struct Noting<'a> {
+    watches: &'a [(Option<Entity>, usize)],
+    outline: &'a Outline,
+    /// Of pairs and tags.
+    index: Option<&'a RelationIndex>,
+    starts: &'a mut [Vec<Entity>],
+    seeds: &'a mut [Seeds],
+}
+
+impl Noting<'_> {
+    /// Notes facts that have come or gone. False if any row may differ.
+    fn note(&mut self, facts: impl Iterator<Item = Fact> + Clone) -> bool {
+        let Self { outline, index, starts, seeds, .. } = self;
+        self.watches.iter().all(|&(tag, number)| {
+            let facts = facts.clone().filter(|fact| tag.is_none_or(|tag| tag == fact.1));
+            outline.watches[number].note(facts, *index, &mut starts[number], seeds)
+        })
+    }
+}
+
+impl Part {
+    /// What it is in a fact with these ends.
+    #[inline]
+    fn of(self, reached: Entity, other: Entity) -> Entity {
+        match self {
+            Self::Reached => reached,
+            Self::Other => other,
+            Self::Known(entity) => entity,
+        }
+    }
+}
+
 impl Watch {
-    /// Notes a fact that has come or gone. False if any row may differ.
+    /// Notes facts that have come or gone. False if any row may differ.
     fn note(
         &self,
-        fact: (Entity, Entity),
+        mut facts: impl Iterator<Item = Fact>,
         index: Option<&RelationIndex>,
         starts: &mut Vec<Entity>,
         seeds: &mut [Seeds],
     ) -> bool {
-        let (reached, other) = if self.from_target { (fact.1, fact.0) } else { fact };
+        let ends = |fact: Fact| if self.from_target { (fact.1, fact.0) } else { fact };
         if !self.steps.is_empty() {
-            starts.push(reached);
+            starts.extend(facts.map(|fact| ends(fact).0));
             return true;
         }
-        if let (Some(group), Some(index)) = (self.by_source, index)
-            && (index.is_exclusive() || index.target_count(reached) <= FEW_TARGETS)
-        {
-            seeds[group].insert(&[Part::Reached], |_| reached);
+        let by_source = self.by_source.zip(index);
+        if let Some((group, _)) = by_source.filter(|(_, index)| index.is_exclusive()) {
+            facts.for_each(|fact| seeds[group].insert_one(ends(fact).0));
             return true;
         }
-        self.seed(reached, other, seeds)
+        if let (None, Some(group), &[part]) = (by_source, self.group, &self.seed[..]) {
+            let facts = facts.map(ends).filter(|&(reached, other)| self.is_met(reached, other));
+            facts.for_each(|(reached, other)| seeds[group].insert_one(part.of(reached, other)));
+            return true;
+        }
+        facts.all(|fact| {
+            let (reached, other) = ends(fact);
+            match by_source {
+                Some((group, index)) if index.target_count(reached) <= FEW_TARGETS => {
+                    seeds[group].insert_one(reached);
+                    true
+                }
+                _ => self.seed(reached, other, seeds),
+            }
+        })
+    }
+
+    /// Whether a fact matters.
+    #[inline]
+    fn is_met(&self, reached: Entity, other: Entity) -> bool {
+        self.same.iter().all(|&(a, b)| a.of(reached, other) == b.of(reached, other))
     }
 
     /// Adds the seed of a fact, if it matters. False if any row may differ.
     fn seed(&self, reached: Entity, other: Entity, seeds: &mut [Seeds]) -> bool {
-        let value = |part: Part| match part {
-            Part::Reached => reached,
-            Part::Other => other,
-            Part::Known(entity) => entity,
-        };
-        if self.same.iter().any(|&(a, b)| value(a) != value(b)) {
+        if !self.is_met(reached, other) {
             return true;
         }
         let Some(group) = self.group else { return false };
-        seeds[group].insert(&self.seed, value);
+        seeds[group].insert(&self.seed, |part| part.of(reached, other));
         true
     }
 

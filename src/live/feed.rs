@@ -89,13 +89,13 @@ impl Feed {
         self.changes().holders
     }
 
-    /// Calls a function with every entity that got the component or lost it behind `cursor`, and moves that on. False
+    /// Calls a function with the entities that got the component or lost it behind `cursor`, and moves that on. False
     /// if it is not known of some.
     pub(super) fn read(
         &self,
         archetypes: &Archetypes,
         cursor: &mut Cursor,
-        mut each: impl FnMut(Entity),
+        each: impl FnOnce(&[Entity]),
     ) -> bool {
         let mut changes = self.changes();
         let holders = count(archetypes, self.component);
@@ -107,7 +107,7 @@ impl Feed {
             *cursor = changes.journal.cursor();
             return false;
         };
-        told.iter().for_each(|&entity| each(entity));
+        each(told);
         *cursor = changes.journal.cursor();
         true
     }

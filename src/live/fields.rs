@@ -7,6 +7,7 @@ use crate::expr::{
     Batch, Column, Datum, FieldPlan, FieldShape, Operand, PhysicalPlan, ShapeElement, ShapeId, Special,
 };
 use alloc::{vec, vec::Vec};
+use smallvec::SmallVec;
 
 /// The columns of a field: which of [`shapes`] it has, two elements of its id, its source.
 const COLUMNS: usize = 4;
@@ -59,23 +60,84 @@ fn shapes(first: Column) -> Vec<FieldShape> {
     ids.into_iter().map(|id| FieldShape { id, source: Some(source), set: true }).collect()
 }
 
-/// The number of the shape in [`shapes`], and its elements.
-fn encode(id: ShapeId, value: impl Fn(Operand) -> Datum) -> (u16, Datum, Datum) {
+/// What is written to one column of a field.
+#[derive(Clone, Copy)]
+enum Cells<'a> {
+    /// In every row the same.
+    All(Datum),
+    Each(&'a [Datum]),
+}
+
+impl<'a> Cells<'a> {
+    const UNSET: Self = Self::All(Datum::UNSET);
+
+    fn of(operand: Operand, made: &'a Batch) -> Self {
+        match operand {
+            Operand::Entity(entity) => Self::All(Datum::new(entity)),
+            // A column that no row has needed is empty.
+            Operand::Column(column) => {
+                made.columns.get(column as usize).map_or(Self::UNSET, |all| Self::Each(all))
+            }
+            Operand::Nothing => Self::UNSET,
+        }
+    }
+
+    #[inline]
+    fn get(self, row: usize) -> Datum {
+        match self {
+            Self::All(value) => value,
+            Self::Each(values) => values.get(row).copied().unwrap_or(Datum::UNSET),
+        }
+    }
+}
+
+/// What rows with this shape have in the columns of a field: its number in [`shapes`], and its elements.
+fn encode<'a>(shape: &FieldShape, made: &'a Batch) -> [Cells<'a>; COLUMNS] {
+    if !shape.set {
+        return [Cells::UNSET; COLUMNS];
+    }
+    let cells = |operand| Cells::of(operand, made);
     let element = |element: ShapeElement| match element {
-        ShapeElement::Known(operand) => (0, value(operand)),
-        ShapeElement::Any => (1, Datum::UNSET),
+        ShapeElement::Known(operand) => (0, cells(operand)),
+        ShapeElement::Any => (1, Cells::UNSET),
     };
     let pair = |first: u16, relation, target| {
         let ((any_relation, relation), (any_target, target)) = (element(relation), element(target));
         (first + 2 * any_relation + any_target, relation, target)
     };
-    match id {
-        ShapeId::None => (0, Datum::UNSET, Datum::UNSET),
-        ShapeId::Component(component) => (1, Datum::component(component), Datum::UNSET),
-        ShapeId::Single(id) => (1, value(id), Datum::UNSET),
-        ShapeId::List(list) => (2, value(list), Datum::UNSET),
+    let (number, a, b) = match shape.id {
+        ShapeId::None => (0, Cells::UNSET, Cells::UNSET),
+        ShapeId::Component(component) => (1, Cells::All(Datum::component(component)), Cells::UNSET),
+        ShapeId::Single(id) => (1, cells(id), Cells::UNSET),
+        ShapeId::List(list) => (2, cells(list), Cells::UNSET),
         ShapeId::Pair(relation, target) => pair(3, relation, target),
         ShapeId::Closed(relation, target) => pair(7, relation, target),
+    };
+    [Cells::All(Special::Number(number).into()), a, b, shape.source.map_or(Cells::UNSET, cells)]
+}
+
+/// Reads what the rows of a run say about one field.
+struct FieldReader<'a> {
+    /// The column that tells which of the shapes it is; otherwise it is the first.
+    set: Option<Cells<'a>>,
+    shapes: SmallVec<[[Cells<'a>; COLUMNS]; 2]>,
+}
+
+impl<'a> FieldReader<'a> {
+    fn new(field: &FieldPlan, made: &'a Batch) -> Self {
+        Self {
+            set: field.set.map(|set| Cells::of(Operand::Column(set), made)),
+            shapes: field.shapes.iter().map(|shape| encode(shape, made)).collect(),
+        }
+    }
+
+    #[inline]
+    fn row(&self, row: usize) -> [Datum; COLUMNS] {
+        let shape = match self.set {
+            None => self.shapes.first(),
+            Some(set) => set.get(row).number().and_then(|branch| self.shapes.get(branch as usize)),
+        };
+        shape.map_or([Datum::UNSET; COLUMNS], |cells| cells.map(|cells| cells.get(row)))
     }
 }
 
@@ -143,46 +205,22 @@ impl FieldLayout {
         columns: &mut [Vec<Datum>],
     ) {
         for (&field, columns) in self.written.iter().zip(columns.chunks_exact_mut(COLUMNS)) {
-            let field = &self.of_run[field];
+            let reader = FieldReader::new(&self.of_run[field], made);
             for row in rows.clone() {
-                let data = data(field, made, row);
-                columns.iter_mut().zip(data).for_each(|(column, datum)| column.push(datum));
+                columns.iter_mut().zip(reader.row(row)).for_each(|(column, datum)| column.push(datum));
             }
         }
     }
 
-    /// Writes what one row of the plan says about fields to a row that is kept.
-    pub(super) fn write(&self, made: &Batch, row: usize, columns: &mut [Vec<Datum>], to: usize) {
+    /// Writes what rows of the plan say about fields to rows that are kept: each of `places` is one of those, and the number
+    /// of the row that is written there.
+    pub(super) fn write(&self, made: &Batch, places: &[(u32, u32)], columns: &mut [Vec<Datum>]) {
         for (&field, columns) in self.written.iter().zip(columns.chunks_exact_mut(COLUMNS)) {
-            let data = data(&self.of_run[field], made, row);
-            columns.iter_mut().zip(data).for_each(|(column, datum)| column[to] = datum);
-        }
-    }
-}
-
-/// What a row says about a field.
-fn data(field: &FieldPlan, made: &Batch, row: usize) -> [Datum; COLUMNS] {
-    // A column that no row has needed is empty.
-    let value = |operand: Operand| match operand {
-        Operand::Column(column) => {
-            let column = made.columns.get(column as usize);
-            column.and_then(|column| column.get(row)).copied().unwrap_or(Datum::UNSET)
-        }
-        known => made.value(known, row),
-    };
-    let shape = match field.set {
-        None => field.shapes.first(),
-        Some(set) => {
-            let branch = value(Operand::Column(set)).number();
-            branch.and_then(|branch| field.shapes.get(branch as usize))
-        }
-    };
-    match shape.filter(|shape| shape.set) {
-        None => [Datum::UNSET; COLUMNS],
-        Some(shape) => {
-            let (number, a, b) = encode(shape.id, value);
-            let source = shape.source.map_or(Datum::UNSET, value);
-            [Special::Number(number).into(), a, b, source]
+            let reader = FieldReader::new(&self.of_run[field], made);
+            for &(to, row) in places {
+                let data = reader.row(row as usize);
+                columns.iter_mut().zip(data).for_each(|(column, datum)| column[to as usize] = datum);
+            }
         }
     }
 }

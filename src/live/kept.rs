@@ -176,6 +176,22 @@ impl Moves {
         self.is_relaid = false;
     }
 
+    /// Notes rows that were put in the places of others, which are those that left behind the first `known`. What is the
+    /// same as before has neither come nor gone.
+    fn note_overwritten(&mut self, now: &Batch, rows: impl Iterator<Item = usize>, known: usize) {
+        let Self { entered, left, .. } = self;
+        let mut gone = known;
+        for (before, row) in (known..).zip(rows) {
+            let mut columns = now.columns.iter().zip(&left.columns);
+            if columns.any(|(now, left)| now[row] != left[before]) {
+                left.columns.iter_mut().for_each(|column| column[gone] = column[before]);
+                gone += 1;
+                entered.add(&now.columns, row..row + 1);
+            }
+        }
+        left.truncate(gone);
+    }
+
     /// The rows that came or went and not both, of so many variables.
     pub(super) fn settled(&self, variables: usize) -> Settled {
         let Self { entered: came, left: went, .. } = self;
@@ -247,10 +263,10 @@ impl Batch {
         self.len += rows.len();
     }
 
-    /// Drops the last row.
-    fn pop(&mut self) {
-        self.len -= 1;
-        self.columns.iter_mut().for_each(|column| column.truncate(self.len));
+    /// Keeps the first rows.
+    fn truncate(&mut self, len: usize) {
+        self.len = len;
+        self.columns.iter_mut().for_each(|column| column.truncate(len));
     }
 
     /// Keeps these rows, given in ascending order.
@@ -267,6 +283,7 @@ pub(super) struct KeptRows {
     variables: usize,
     indices: Vec<VarIndex>,
     found: Vec<u32>,
+    places: Vec<(u32, u32)>,
     /// Rows that came and went since the last update, if that is wanted.
     pub(super) moves: Option<Moves>,
     /// If rows are kept in order.
@@ -293,6 +310,7 @@ impl KeptRows {
             variables,
             indices: indexed.map(VarIndex::new).collect(),
             found: Vec::new(),
+            places: Vec::new(),
             moves,
             ids: None,
             levels: None,
@@ -388,49 +406,56 @@ impl KeptRows {
 
     /// Puts rows of a run in the places of those that they replace, and adds the others.
     pub(super) fn replace(&mut self, var: Var, made: &Batch, layout: &FieldLayout) {
-        let mut fresh = core::mem::take(&mut self.found);
+        let (mut fresh, mut places) = (core::mem::take(&mut self.found), core::mem::take(&mut self.places));
         fresh.clear();
-        let at = self.indices.iter().position(|index| index.var == var);
-        for number in 0..made.len as u32 {
-            let stale = at.and_then(|at| self.indices[at].next_stale(value_of(made, var.index(), number)));
-            match stale {
-                Some(row) => self.overwrite(row, made, number, layout),
-                None => fresh.push(number),
+        places.clear();
+        let index = self.indices.iter_mut().find(|index| index.var == var);
+        match (index, made.columns.get(var.index())) {
+            (Some(index), Some(values)) => {
+                for (number, &value) in (0..made.len as u32).zip(values) {
+                    match index.next_stale(value) {
+                        Some(row) => places.push((row, number)),
+                        None => fresh.push(number),
+                    }
+                }
             }
+            _ => fresh.extend(0..made.len as u32),
         }
+        self.overwrite(&places, made, layout);
         self.append_some(made, layout, &fresh);
-        self.found = fresh;
+        (self.found, self.places) = (fresh, places);
     }
 
-    /// Puts one row of a run in the place of another.
-    fn overwrite(&mut self, row: u32, made: &Batch, number: u32, layout: &FieldLayout) {
-        let (variables, at) = (self.variables, row as usize);
-        if let Some(ids) = &mut self.ids {
-            ids.came.push(ids.id(at));
+    /// Puts rows of a run in the places of others: each of `places` is a row and the number of what is put there.
+    fn overwrite(&mut self, places: &[(u32, u32)], made: &Batch, layout: &FieldLayout) {
+        let Self { rows, variables, indices, moves, ids, levels, .. } = self;
+        if let Some(ids) = ids {
+            places.iter().for_each(|&(row, _)| ids.came.push(ids.id(row as usize)));
         }
-        self.levels.iter_mut().for_each(|levels| levels.renew(row));
-        if let Some(moves) = &mut self.moves {
-            moves.left.add(&self.rows.columns, at..at + 1);
+        if let Some(levels) = levels {
+            places.iter().for_each(|&(row, _)| levels.renew(row));
         }
-        for index in self.indices.iter_mut().filter(|index| index.is_made) {
-            let old = self.rows.columns[index.var.index()][at];
-            let new = value_of(made, index.var.index(), number);
-            if list_of(old) != list_of(new) {
-                index.unlink(row, old);
-                index.link(row, new);
+        let known = moves.as_ref().map_or(0, |moves| moves.left.len);
+        if let Some(moves) = moves {
+            places.iter().for_each(|&(row, _)| moves.left.add(&rows.columns, row as usize..row as usize + 1));
+        }
+        for index in indices.iter_mut().filter(|index| index.is_made) {
+            let column = &rows.columns[index.var.index()];
+            for &(row, number) in places {
+                let (old, new) = (column[row as usize], value_of(made, index.var.index(), number));
+                if list_of(old) != list_of(new) {
+                    index.unlink(row, old);
+                    index.link(row, new);
+                }
             }
         }
-        for (var, column) in self.rows.columns[..variables].iter_mut().enumerate() {
-            column[at] = value_of(made, var, number);
+        let (vars, fields) = rows.columns.split_at_mut(*variables);
+        for (var, column) in vars.iter_mut().enumerate() {
+            places.iter().for_each(|&(row, number)| column[row as usize] = value_of(made, var, number));
         }
-        layout.write(made, number as usize, &mut self.rows.columns[variables..], at);
-        if let Some(Moves { entered, left, .. }) = &mut self.moves {
-            let mut columns = self.rows.columns.iter().zip(&left.columns);
-            if columns.all(|(now, before)| Some(&now[at]) == before.last()) {
-                left.pop();
-            } else {
-                entered.add(&self.rows.columns, at..at + 1);
-            }
+        layout.write(made, places, fields);
+        if let Some(moves) = moves {
+            moves.note_overwritten(rows, places.iter().map(|&(row, _)| row as usize), known);
         }
     }
 

@@ -170,14 +170,17 @@ pub(crate) fn reaches(
     if !index.is_target(to) {
         return (false, steps);
     }
-    if index.is_exclusive() && index.is_acyclic() {
+    if index.is_acyclic()
+        && let Some(upward) = index.upward(view.store.compares(relation))
+    {
+        // It may have died, other than what is above it.
         let mut at = index.first_target(from);
         while let Some(target) = at {
             if target == to {
                 return (true, steps);
             }
             steps += 1;
-            at = index.first_target(target);
+            at = upward.target(target);
         }
         return (false, steps);
     }

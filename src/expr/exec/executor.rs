@@ -315,13 +315,12 @@ impl Executor {
         self.preset_vars.clone_from(vars);
         let view = self.begin(access, Output::Rows)?;
         let input = self.plans[Output::Rows as usize].state.restart();
-        for seed in seeds.chunks_exact(vars.iter().count().max(1)) {
-            if seed.iter().all(|&entity| view.is_alive(entity)) {
-                input.len += 1;
-                for (var, &entity) in vars.iter().zip(seed) {
-                    input.column_mut(var.0).push(Datum::new(entity));
-                }
-            }
+        let width = vars.iter().count().max(1);
+        for (place, var) in vars.iter().enumerate() {
+            let living = seeds.chunks_exact(width).filter(|seed| seed.iter().all(|&end| view.is_alive(end)));
+            let column = input.column_mut(var.0);
+            column.extend(living.map(|seed| Datum::new(seed[place])));
+            input.len = column.len();
         }
         Ok(())
     }
