@@ -409,17 +409,13 @@ impl KeptRows {
         let (mut fresh, mut places) = (core::mem::take(&mut self.found), core::mem::take(&mut self.places));
         fresh.clear();
         places.clear();
-        let index = self.indices.iter_mut().find(|index| index.var == var);
-        match (index, made.columns.get(var.index())) {
-            (Some(index), Some(values)) => {
-                for (number, &value) in (0..made.len as u32).zip(values) {
-                    match index.next_stale(value) {
-                        Some(row) => places.push((row, number)),
-                        None => fresh.push(number),
-                    }
-                }
+        let mut index = self.indices.iter_mut().find(|index| index.var == var);
+        for number in 0..made.len as u32 {
+            let value = value_of(made, var.index(), number);
+            match index.as_mut().and_then(|index| index.next_stale(value)) {
+                Some(row) => places.push((row, number)),
+                None => fresh.push(number),
             }
-            _ => fresh.extend(0..made.len as u32),
         }
         self.overwrite(&places, made, layout);
         self.append_some(made, layout, &fresh);

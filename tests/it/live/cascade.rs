@@ -2,7 +2,21 @@
 
 use super::named::{Cargo, Ship, is_updated, live, world};
 use bevy_ecs::prelude::*;
-use bevy_relations::{live::LiveExpr, prelude::*};
+use bevy_relations::{
+    live::{LiveExpr, LiveQuery},
+    prelude::*,
+};
+
+#[derive(Component)]
+struct Place(usize);
+
+#[derive(Expression)]
+#[expr("Ship, ?Fuel(cascade ChildOf)")]
+struct FromTheTop;
+
+#[derive(Expression)]
+#[expr("Ship, ?Fuel(cascade|desc ChildOf)")]
+struct FromTheLeaves;
 
 #[test]
 fn rows_by_depth_keep_their_order() {
@@ -47,4 +61,39 @@ fn rows_by_descending_depth_are_kept_beside_an_order_of_their_own() {
     let all = |rows: Vec<Option<Entity>>| rows.into_iter().flatten().collect::<Vec<_>>();
     assert_eq!(all(live.rows(&world).unwrap().map(|row| row.this()).collect()), [lowest, low, top]);
     assert_eq!(all(live.group(&world, 0).unwrap().map(|row| row.this()).collect()), [low, lowest, top]);
+}
+
+/// Numbers the entities in the order of their rows. Whether all rows were found anew.
+fn number<E: Expression>(mut rows: LiveQuery<E, &'static mut Place>) -> bool {
+    let mut number = 0;
+    rows.for_each_mut(|mut place, _| {
+        place.0 = number;
+        number += 1;
+    });
+    assert!(rows.iter().map(|(place, _)| place.0).eq(0..number));
+    rows.ran_whole()
+}
+
+#[test]
+fn systems_come_by_rows_in_order_of_depth_too() {
+    let mut world = world();
+    let low = world.spawn((Ship, Place(0))).id();
+    let top = world.spawn((Ship, Place(0))).id();
+    let middle = world.spawn((Ship, Place(0), ChildOf(top))).id();
+    world.entity_mut(low).insert(ChildOf(middle));
+    let down = world.register_system(number::<FromTheTop>);
+    let up = world.register_system(number::<FromTheLeaves>);
+    let run = |world: &mut World, system, entities: [Entity; 3]| {
+        let ran_whole = world.run_system(system).unwrap();
+        (entities.map(|entity| world.get::<Place>(entity).unwrap().0), ran_whole)
+    };
+    // What they depend on is noted after their first run.
+    for ran_whole in [true, false] {
+        assert_eq!(run(&mut world, down, [top, middle, low]), ([0, 1, 2], ran_whole));
+        assert_eq!(run(&mut world, up, [top, middle, low]), ([2, 1, 0], ran_whole));
+    }
+    world.entity_mut(middle).remove::<ChildOf>();
+    world.entity_mut(top).insert(ChildOf(low));
+    assert_eq!(run(&mut world, down, [middle, low, top]), ([0, 1, 2], false));
+    assert_eq!(run(&mut world, up, [middle, low, top]), ([2, 1, 0], false));
 }

@@ -5,6 +5,7 @@ mod changes;
 mod events;
 mod fields;
 mod lists;
+mod many;
 mod model;
 mod monitors;
 mod named;

@@ -33,7 +33,7 @@ pub(super) struct Cargo(pub(super) u32);
 
 #[derive(Relation)]
 #[relation(exclusive, traversable)]
-struct DockedTo;
+pub(super) struct DockedTo;
 
 #[derive(Relation)]
 pub(super) struct Likes;

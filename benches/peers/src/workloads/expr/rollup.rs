@@ -63,10 +63,24 @@ fn tree<C: Component>(size: usize, value: impl Fn(u32) -> C) -> (World, Vec<Enti
     (world, nodes)
 }
 
+/// What lies below a node, kept by hand: of who changes it nobody is told.
+#[derive(Component)]
+struct Total(u64);
+
+/// Adds to the totals of everything above a node.
+fn add_above(world: &mut World, mut node: Entity, difference: u64) {
+    while let Some(target) = world.pairs::<MountedOn>().target(node) {
+        if let Some(mut total) = world.get_mut::<Total>(target) {
+            total.0 = total.0.wrapping_add(difference);
+        }
+        node = target;
+    }
+}
+
 /// A leaf has another value.
 fn leaf(size: usize) -> Workload {
     let outcomes = RoundSums::default();
-    let fold_outcomes = outcomes.clone();
+    let (fold_outcomes, hand_outcomes) = (outcomes.clone(), outcomes.clone());
     let contestants = vec![
         Contestant::new("ours fold", move || {
             let (mut world, nodes) = tree(size, Load);
@@ -94,6 +108,26 @@ fn leaf(size: usize) -> Workload {
                 });
                 world.clear_trackers();
                 outcome.check(core::mem::take(&mut sums[nodes[0].index_u32() as usize]))
+            }
+        }),
+        Contestant::new("by hand", move || {
+            let (mut world, nodes) = tree(size, Load);
+            // Sources come after their targets.
+            nodes.iter().for_each(|&node| _ = world.entity_mut(node).insert(Total(0)));
+            for &node in &nodes {
+                let load = world.get::<Load>(node).map_or(0, |load| load.0);
+                add_above(&mut world, node, load.into());
+            }
+            let mut random = Random::new(61);
+            let mut outcome = hand_outcomes.start("by hand");
+            move |watch: &mut Stopwatch| {
+                let leaf = nodes[nodes.len() - 1 - random.below(size / 4)];
+                let load = random.below(97) as u32;
+                let old = world.get::<Load>(leaf).map_or(0, |load| load.0);
+                world.entity_mut(leaf).insert(Load(load));
+                watch.time(|| add_above(&mut world, leaf, u64::from(load).wrapping_sub(old.into())));
+                world.clear_trackers();
+                outcome.check(world.get::<Total>(nodes[0]).map_or(0, |total| total.0))
             }
         }),
         Contestant::new("ours", move || {
