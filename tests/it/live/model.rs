@@ -248,6 +248,9 @@ fn play(seed: u64, case: u64, played: &mut Played) {
                 // The relation was despawned.
                 assert_eq!(kept.relation.take(), Some(relation), "{}", kept.text);
                 assert!(kept.live.is_empty() && !changing.ours.world.entities().contains_spawned(relation));
+                // All rows have left with this update, and come again with the next.
+                assert_eq!(variables(kept.live.left(&changing.ours.world).unwrap()), *before);
+                before.clear();
                 kept.live.clear_order();
                 kept.live.update(changing.world()).unwrap();
             } else {
