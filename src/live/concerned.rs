@@ -314,7 +314,7 @@ impl Watch {
     /// Notes facts that have come or gone. False if any row may differ.
     fn note(
         &self,
-        mut facts: impl Iterator<Item = Fact>,
+        facts: impl Iterator<Item = Fact>,
         index: Option<&RelationIndex>,
         starts: &mut Vec<Entity>,
         seeds: &mut [Seeds],
@@ -325,24 +325,23 @@ impl Watch {
             return true;
         }
         let by_source = self.by_source.zip(index);
-        if let Some((group, _)) = by_source.filter(|(_, index)| index.is_exclusive()) {
-            facts.for_each(|fact| seeds[group].insert_one(ends(fact).0));
-            return true;
-        }
-        if let (None, Some(group), &[part]) = (by_source, self.group, &self.seed[..]) {
-            let facts = facts.map(ends).filter(|&(reached, other)| self.is_met(reached, other));
+        // Mostly the same variable is the seed of each fact.
+        let always = match (by_source, &self.seed[..]) {
+            (Some((group, index)), _) => index.is_exclusive().then_some((group, Part::Reached)),
+            (None, &[part]) => self.group.map(|group| (group, part)),
+            (None, _) => None,
+        };
+        let mut facts = facts.map(ends).filter(|&(reached, other)| self.is_met(reached, other));
+        if let Some((group, part)) = always {
             facts.for_each(|(reached, other)| seeds[group].insert_one(part.of(reached, other)));
             return true;
         }
-        facts.all(|fact| {
-            let (reached, other) = ends(fact);
-            match by_source {
-                Some((group, index)) if index.target_count(reached) <= FEW_TARGETS => {
-                    seeds[group].insert_one(reached);
-                    true
-                }
-                _ => self.seed(reached, other, seeds),
+        facts.all(|(reached, other)| match by_source {
+            Some((group, index)) if index.target_count(reached) <= FEW_TARGETS => {
+                seeds[group].insert_one(reached);
+                true
             }
+            _ => self.seed(reached, other, seeds),
         })
     }
 

@@ -58,6 +58,7 @@ mod expr_param_order;
 mod expr_param_random;
 mod expr_param_tables;
 mod expr_plans;
+mod expr_reaches;
 mod expr_refused;
 mod expr_rows;
 mod expr_run;

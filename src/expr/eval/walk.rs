@@ -173,7 +173,7 @@ pub(crate) fn reaches(
     if index.is_acyclic()
         && let Some(upward) = index.upward(view.store.compares(relation))
     {
-        // It may have died, other than what is above it.
+        // No pair names a dead entity (*Alive*), but this one was asked for by a user.
         let mut at = index.first_target(from);
         while let Some(target) = at {
             if target == to {

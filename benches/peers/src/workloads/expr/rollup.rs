@@ -5,7 +5,13 @@ use crate::{
     ours::{self, MountedOn},
     random::Random,
 };
-use bevy_ecs::{component::Component, entity::Entity, query::Changed, system::Query, world::World};
+use bevy_ecs::{
+    component::Component,
+    entity::Entity,
+    query::{Changed, QueryState},
+    system::Query,
+    world::World,
+};
 use bevy_relations::{
     live::{Rollup, RollupValue, Sum, WorldRollupExt},
     prelude::*,
@@ -63,17 +69,21 @@ fn tree<C: Component>(size: usize, value: impl Fn(u32) -> C) -> (World, Vec<Enti
     (world, nodes)
 }
 
-/// What lies below a node, kept by hand: of who changes it nobody is told.
+/// A node of a tree that is kept by hand: of who changes a total nobody is told.
 #[derive(Component)]
-struct Total(u64);
+struct Node {
+    above: Option<Entity>,
+    /// What lies below.
+    total: u64,
+}
 
 /// Adds to the totals of everything above a node.
-fn add_above(world: &mut World, mut node: Entity, difference: u64) {
-    while let Some(target) = world.pairs::<MountedOn>().target(node) {
-        if let Some(mut total) = world.get_mut::<Total>(target) {
-            total.0 = total.0.wrapping_add(difference);
-        }
-        node = target;
+fn add_above(world: &mut World, nodes: &mut QueryState<&mut Node>, node: Entity, difference: u64) {
+    let mut nodes = nodes.query_mut(world);
+    let mut at = nodes.get(node).ok().and_then(|node| node.above);
+    while let Some(mut node) = at.and_then(|above| nodes.get_mut(above).ok()) {
+        node.total = node.total.wrapping_add(difference);
+        at = node.above;
     }
 }
 
@@ -112,11 +122,14 @@ fn leaf(size: usize) -> Workload {
         }),
         Contestant::new("by hand", move || {
             let (mut world, nodes) = tree(size, Load);
-            // Sources come after their targets.
-            nodes.iter().for_each(|&node| _ = world.entity_mut(node).insert(Total(0)));
+            for &node in &nodes {
+                let above = world.pairs::<MountedOn>().target(node);
+                world.entity_mut(node).insert(Node { above, total: 0 });
+            }
+            let mut query = world.query::<&mut Node>();
             for &node in &nodes {
                 let load = world.get::<Load>(node).map_or(0, |load| load.0);
-                add_above(&mut world, node, load.into());
+                add_above(&mut world, &mut query, node, load.into());
             }
             let mut random = Random::new(61);
             let mut outcome = hand_outcomes.start("by hand");
@@ -125,9 +138,10 @@ fn leaf(size: usize) -> Workload {
                 let load = random.below(97) as u32;
                 let old = world.get::<Load>(leaf).map_or(0, |load| load.0);
                 world.entity_mut(leaf).insert(Load(load));
-                watch.time(|| add_above(&mut world, leaf, u64::from(load).wrapping_sub(old.into())));
+                let difference = u64::from(load).wrapping_sub(old.into());
+                watch.time(|| add_above(&mut world, &mut query, leaf, difference));
                 world.clear_trackers();
-                outcome.check(world.get::<Total>(nodes[0]).map_or(0, |total| total.0))
+                outcome.check(world.get::<Node>(nodes[0]).map_or(0, |node| node.total))
             }
         }),
         Contestant::new("ours", move || {
