@@ -310,6 +310,12 @@ impl Part {
     }
 }
 
+/// Whether parts of a fact are the same where they must be.
+#[inline]
+fn are_same(parts: &[(Part, Part)], reached: Entity, other: Entity) -> bool {
+    parts.iter().all(|&(a, b)| a.of(reached, other) == b.of(reached, other))
+}
+
 impl Watch {
     /// Notes facts that have come or gone. False if any row may differ.
     fn note(
@@ -325,15 +331,17 @@ impl Watch {
             return true;
         }
         let by_source = self.by_source.zip(index);
-        // Mostly the same variable is the seed of each fact.
-        let always = match (by_source, &self.seed[..]) {
-            (Some((group, index)), _) => index.is_exclusive().then_some((group, Part::Reached)),
-            (None, &[part]) => self.group.map(|group| (group, part)),
-            (None, _) => None,
-        };
-        let mut facts = facts.map(ends).filter(|&(reached, other)| self.is_met(reached, other));
-        if let Some((group, part)) = always {
-            facts.for_each(|(reached, other)| seeds[group].insert_one(part.of(reached, other)));
+        if let Some((group, _)) = by_source.filter(|(_, index)| index.is_exclusive()) {
+            // The most frequent way, and the quickest.
+            let seeds = &mut seeds[group];
+            facts.for_each(|fact| seeds.insert_one(ends(fact).0));
+            return true;
+        }
+        let same = &self.same[..];
+        let mut facts = facts.map(ends).filter(|&(reached, other)| are_same(same, reached, other));
+        if let (None, Some(group), &[part]) = (by_source, self.group, &self.seed[..]) {
+            let seeds = &mut seeds[group];
+            facts.for_each(|(reached, other)| seeds.insert_one(part.of(reached, other)));
             return true;
         }
         facts.all(|(reached, other)| match by_source {
@@ -345,15 +353,9 @@ impl Watch {
         })
     }
 
-    /// Whether a fact matters.
-    #[inline]
-    fn is_met(&self, reached: Entity, other: Entity) -> bool {
-        self.same.iter().all(|&(a, b)| a.of(reached, other) == b.of(reached, other))
-    }
-
     /// Adds the seed of a fact, if it matters. False if any row may differ.
     fn seed(&self, reached: Entity, other: Entity, seeds: &mut [Seeds]) -> bool {
-        if !self.is_met(reached, other) {
+        if !are_same(&self.same, reached, other) {
             return true;
         }
         let Some(group) = self.group else { return false };
