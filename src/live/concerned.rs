@@ -58,11 +58,7 @@ pub(super) struct Seeds {
 }
 
 impl Seeds {
-    fn insert(&mut self, parts: &[Part], value: impl Fn(Part) -> Entity) {
-        if let &[part] = parts {
-            return self.insert_one(value(part));
-        }
-        let seed: SmallVec<[Entity; 2]> = parts.iter().map(|&part| value(part)).collect();
+    fn insert(&mut self, seed: SmallVec<[Entity; 2]>) {
         if !self.known_rows.contains(&seed) {
             self.values.extend_from_slice(&seed);
             self.known_rows.insert(seed);
@@ -72,7 +68,8 @@ impl Seeds {
     /// Adds the seed of a group of one variable.
     #[inline]
     fn insert_one(&mut self, entity: Entity) {
-        if self.known.insert(entity) {
+        // Mostly a pair goes and another comes.
+        if self.values.last() != Some(&entity) && self.known.insert(entity) {
             self.values.push(entity);
         }
     }
@@ -310,12 +307,6 @@ impl Part {
     }
 }
 
-/// Whether parts of a fact are the same where they must be.
-#[inline]
-fn are_same(parts: &[(Part, Part)], reached: Entity, other: Entity) -> bool {
-    parts.iter().all(|&(a, b)| a.of(reached, other) == b.of(reached, other))
-}
-
 impl Watch {
     /// Notes facts that have come or gone. False if any row may differ.
     fn note(
@@ -337,29 +328,37 @@ impl Watch {
             facts.for_each(|fact| seeds.insert_one(ends(fact).0));
             return true;
         }
-        let same = &self.same[..];
-        let mut facts = facts.map(ends).filter(|&(reached, other)| are_same(same, reached, other));
-        if let (None, Some(group), &[part]) = (by_source, self.group, &self.seed[..]) {
-            let seeds = &mut seeds[group];
-            facts.for_each(|(reached, other)| seeds.insert_one(part.of(reached, other)));
-            return true;
-        }
-        facts.all(|(reached, other)| match by_source {
-            Some((group, index)) if index.target_count(reached) <= FEW_TARGETS => {
-                seeds[group].insert_one(reached);
+        let facts = facts.map(ends);
+        match by_source {
+            None => self.seed(facts, seeds),
+            Some((group, index)) => facts.filter(|fact| self.matters(fact)).all(|fact| {
+                if index.target_count(fact.0) > FEW_TARGETS {
+                    return self.seed(once(fact), seeds);
+                }
+                seeds[group].insert_one(fact.0);
                 true
-            }
-            _ => self.seed(reached, other, seeds),
-        })
+            }),
+        }
     }
 
-    /// Adds the seed of a fact, if it matters. False if any row may differ.
-    fn seed(&self, reached: Entity, other: Entity, seeds: &mut [Seeds]) -> bool {
-        if !are_same(&self.same, reached, other) {
-            return true;
+    /// Whether parts of a fact are the same where they must be.
+    #[inline]
+    fn matters(&self, &(reached, other): &Fact) -> bool {
+        self.same.iter().all(|&(a, b)| a.of(reached, other) == b.of(reached, other))
+    }
+
+    /// Adds the seeds of facts, of those that matter. False if any row may differ.
+    #[inline]
+    fn seed(&self, facts: impl Iterator<Item = Fact>, seeds: &mut [Seeds]) -> bool {
+        let mut facts = facts.filter(|fact| self.matters(fact));
+        let Some(group) = self.group else { return facts.next().is_none() };
+        let seeds = &mut seeds[group];
+        match self.seed[..] {
+            [part] => facts.for_each(|(reached, other)| seeds.insert_one(part.of(reached, other))),
+            ref parts => facts.for_each(|(reached, other)| {
+                seeds.insert(parts.iter().map(|part| part.of(reached, other)).collect());
+            }),
         }
-        let Some(group) = self.group else { return false };
-        seeds[group].insert(&self.seed, |part| part.of(reached, other));
         true
     }
 
@@ -408,6 +407,6 @@ impl Watch {
                 return false;
             }
         }
-        found.iter().all(|&entity| self.seed(entity, entity, seeds))
+        self.seed(found.iter().map(|&entity| (entity, entity)), seeds)
     }
 }

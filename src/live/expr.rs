@@ -348,8 +348,7 @@ impl LiveExpr {
         let plan = self.whole.executor().plan();
         if self.layout.fields.len() != plan.fields.len() || !self.layout.set_plan(plan) {
             let variables = known.query.variables.len();
-            self.layout = FieldLayout::new(variables, plan);
-            self.layout.set_plan(plan);
+            self.layout.renew(variables, plan);
             let mut indexed = alloc::vec![Var::THIS];
             let groups = known.outline.groups.iter().filter(|_| known.follows());
             groups.for_each(|group| indexed.extend(group.vars.iter()));

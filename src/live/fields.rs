@@ -1,16 +1,18 @@
 //! What kept rows say about fields.
 //!
 //! A plan puts what it finds about a field into columns of its own, and the plans of one expression differ. Kept rows
-//! have columns that do not: none for a field of which the variables tell everything, and four for any other.
+//! have columns that do not: none for a field of which the variables tell everything; one if they tell all but which of
+//! its shapes it has, for as long as all plans have the same shapes; and four for any other.
 
 use crate::expr::{
     Batch, Column, Datum, FieldPlan, FieldShape, Operand, PhysicalPlan, ShapeElement, ShapeId, Special,
 };
 use alloc::{vec, vec::Vec};
+use core::ops::Range;
 use smallvec::SmallVec;
 
-/// The columns of a field: which of [`shapes`] it has, two elements of its id, its source.
-const COLUMNS: usize = 4;
+/// Columns of a field: which of [`shapes`] it has, two elements of its id, its source.
+const ALL_COLUMNS: usize = 4;
 
 /// Where kept rows have what they say about fields.
 #[derive(Default)]
@@ -19,13 +21,29 @@ pub(super) struct FieldLayout {
     /// How the fields of kept rows are read.
     pub(super) fields: Vec<FieldPlan>,
     /// The fields that have columns.
-    written: Vec<usize>,
+    written: Vec<Written>,
     /// How fields are read of the rows that are being added.
     of_run: Vec<FieldPlan>,
+    /// Plans were found to have other shapes.
+    shapes_differ: bool,
 }
 
-/// Whether the variables tell everything about a field.
-fn is_told_by_variables(field: &FieldPlan, variables: usize) -> bool {
+/// A field that has columns.
+struct Written {
+    field: usize,
+    /// Counted from the first of all fields.
+    columns: Range<usize>,
+}
+
+impl Written {
+    /// Whether it is told which of the shapes of every plan it has.
+    fn has_shapes_of_plan(&self) -> bool {
+        self.columns.len() == 1
+    }
+}
+
+/// Whether the variables tell everything about a field, but for which of its shapes it has.
+fn are_shapes_told_by_variables(field: &FieldPlan, variables: usize) -> bool {
     let operand = |operand: Operand| match operand {
         Operand::Column(column) => usize::from(column) < variables,
         Operand::Entity(_) | Operand::Nothing => true,
@@ -44,7 +62,7 @@ fn is_told_by_variables(field: &FieldPlan, variables: usize) -> bool {
                 }
             }
     };
-    field.set.is_none() && field.shapes.iter().all(shape)
+    field.shapes.iter().all(shape)
 }
 
 /// Every shape that a field can have, if its columns start at `first`.
@@ -60,9 +78,9 @@ fn shapes(first: Column) -> Vec<FieldShape> {
     ids.into_iter().map(|id| FieldShape { id, source: Some(source), set: true }).collect()
 }
 
-/// What is written to one column of a field.
+/// What is written to one column.
 #[derive(Clone, Copy)]
-enum Cells<'a> {
+pub(super) enum Cells<'a> {
     /// In every row the same.
     All(Datum),
     Each(&'a [Datum]),
@@ -74,27 +92,32 @@ impl<'a> Cells<'a> {
     fn of(operand: Operand, made: &'a Batch) -> Self {
         match operand {
             Operand::Entity(entity) => Self::All(Datum::new(entity)),
-            // A column that no row has needed is empty.
-            Operand::Column(column) => {
-                made.columns.get(column as usize).map_or(Self::UNSET, |all| Self::Each(all))
-            }
+            Operand::Column(column) => Self::of_column(column as usize, made),
             Operand::Nothing => Self::UNSET,
         }
     }
 
+    /// What the rows of a run have in a column. One that no row has needed is empty.
+    pub(super) fn of_column(column: usize, made: &'a Batch) -> Self {
+        match made.columns.get(column) {
+            Some(values) if values.len() == made.len => Self::Each(values),
+            _ => Self::UNSET,
+        }
+    }
+
     #[inline]
-    fn get(self, row: usize) -> Datum {
+    pub(super) fn get(self, row: usize) -> Datum {
         match self {
             Self::All(value) => value,
-            Self::Each(values) => values.get(row).copied().unwrap_or(Datum::UNSET),
+            Self::Each(values) => values[row],
         }
     }
 }
 
 /// What rows with this shape have in the columns of a field: its number in [`shapes`], and its elements.
-fn encode<'a>(shape: &FieldShape, made: &'a Batch) -> [Cells<'a>; COLUMNS] {
+fn encode<'a>(shape: &FieldShape, made: &'a Batch) -> [Cells<'a>; ALL_COLUMNS] {
     if !shape.set {
-        return [Cells::UNSET; COLUMNS];
+        return [Cells::UNSET; ALL_COLUMNS];
     }
     let cells = |operand| Cells::of(operand, made);
     let element = |element: ShapeElement| match element {
@@ -118,26 +141,26 @@ fn encode<'a>(shape: &FieldShape, made: &'a Batch) -> [Cells<'a>; COLUMNS] {
 
 /// Reads what the rows of a run say about one field.
 struct FieldReader<'a> {
-    /// The column that tells which of the shapes it is; otherwise it is the first.
-    set: Option<Cells<'a>>,
-    shapes: SmallVec<[[Cells<'a>; COLUMNS]; 2]>,
+    /// Tells which of the shapes it is.
+    set: Cells<'a>,
+    shapes: SmallVec<[[Cells<'a>; ALL_COLUMNS]; 2]>,
 }
 
 impl<'a> FieldReader<'a> {
     fn new(field: &FieldPlan, made: &'a Batch) -> Self {
         Self {
-            set: field.set.map(|set| Cells::of(Operand::Column(set), made)),
+            set: match field.set {
+                Some(set) => Cells::of(Operand::Column(set), made),
+                None => Cells::All(Special::Number(0).into()),
+            },
             shapes: field.shapes.iter().map(|shape| encode(shape, made)).collect(),
         }
     }
 
     #[inline]
-    fn row(&self, row: usize) -> [Datum; COLUMNS] {
-        let shape = match self.set {
-            None => self.shapes.first(),
-            Some(set) => set.get(row).number().and_then(|branch| self.shapes.get(branch as usize)),
-        };
-        shape.map_or([Datum::UNSET; COLUMNS], |cells| cells.map(|cells| cells.get(row)))
+    fn row(&self, row: usize) -> [Datum; ALL_COLUMNS] {
+        let shape = self.set.get(row).number().and_then(|branch| self.shapes.get(branch as usize));
+        shape.map_or([Datum::UNSET; ALL_COLUMNS], |cells| cells.map(|cells| cells.get(row)))
     }
 }
 
@@ -148,9 +171,9 @@ pub(super) struct FieldBits(u64);
 impl FieldBits {
     pub(super) const ALL: Self = Self(u64::MAX);
 
-    /// The last one stands for all that have no bit of their own.
-    fn bit(position: usize) -> u64 {
-        1 << position.min(u64::BITS as usize - 1)
+    /// The last one stands for all columns that have no bit of their own.
+    fn bit(column: usize) -> u64 {
+        1 << column.min(u64::BITS as usize - 1)
     }
 
     pub(super) fn union(self, other: Self) -> Self {
@@ -159,42 +182,63 @@ impl FieldBits {
 
     /// Adds the field that a column belongs to, counted from the first column of all fields.
     pub(super) fn insert_column(&mut self, column: usize) {
-        self.0 |= Self::bit(column / COLUMNS);
+        self.0 |= Self::bit(column);
     }
 }
 
 impl FieldLayout {
     /// Whether a field is one of these.
     pub(super) fn is_among(&self, field: usize, fields: FieldBits) -> bool {
-        let position = self.written.iter().position(|&written| written == field);
-        position.is_some_and(|position| fields.0 & FieldBits::bit(position) != 0)
+        let written = self.written.iter().find(|written| written.field == field);
+        written.is_some_and(|written| {
+            written.columns.clone().any(|column| fields.0 & FieldBits::bit(column) != 0)
+        })
     }
 
-    /// A layout for the rows of an expression that has this plan.
-    pub(super) fn new(variables: usize, plan: &PhysicalPlan) -> Self {
-        let (mut fields, mut written) = (Vec::new(), Vec::new());
+    /// The layout for the rows of an expression that has this plan.
+    pub(super) fn renew(&mut self, variables: usize, plan: &PhysicalPlan) {
+        let (mut fields, mut written, mut columns) = (Vec::new(), Vec::new(), 0);
         for (number, field) in plan.fields.iter().enumerate() {
-            if is_told_by_variables(field, variables) {
+            let are_told = !self.shapes_differ && are_shapes_told_by_variables(field, variables);
+            if are_told && field.set.is_none() {
                 fields.push(field.clone());
                 continue;
             }
-            let first = (variables + COLUMNS * written.len()) as Column;
-            written.push(number);
-            fields.push(FieldPlan { shapes: shapes(first), set: Some(first) });
+            let first = (variables + columns) as Column;
+            let shapes = if are_told { field.shapes.clone() } else { shapes(first) };
+            fields.push(FieldPlan { shapes, set: Some(first) });
+            let width = if are_told { 1 } else { ALL_COLUMNS };
+            written.push(Written { field: number, columns: columns..columns + width });
+            columns += width;
         }
-        Self { variables, fields, written, of_run: Vec::new() }
+        *self = Self { variables, fields, written, of_run: plan.fields.clone(), ..*self };
     }
 
     /// Number of columns of kept rows.
     pub(super) fn columns(&self) -> usize {
-        self.variables + COLUMNS * self.written.len()
+        self.variables + self.written.last().map_or(0, |last| last.columns.end)
     }
 
-    /// Prepares for rows of a plan. False if kept rows have no columns for what it says about fields.
+    /// Prepares for rows of a plan. False if kept rows have no columns for what it says about fields: then the layout
+    /// must be [made anew](Self::renew).
     pub(super) fn set_plan(&mut self, plan: &PhysicalPlan) -> bool {
         self.of_run.clone_from(&plan.fields);
+        let mut written = self.written.iter().peekable();
         let mut fields = self.fields.iter().zip(&self.of_run).enumerate();
-        fields.all(|(number, (kept, made))| self.written.contains(&number) || kept == made)
+        let alike = !self.shapes_differ;
+        let fits =
+            fields.all(|(number, (kept, made))| match written.next_if(|written| written.field == number) {
+                None => alike && kept == made,
+                Some(written) if written.has_shapes_of_plan() => alike && kept.shapes == made.shapes,
+                Some(_) => true,
+            });
+        self.shapes_differ |= !fits;
+        fits
+    }
+
+    /// The fields that have columns, with what reads them of rows of the plan.
+    fn readers<'a>(&'a self, made: &'a Batch) -> impl Iterator<Item = (&'a Written, FieldReader<'a>)> {
+        self.written.iter().map(|written| (written, FieldReader::new(&self.of_run[written.field], made)))
     }
 
     /// Appends what rows of the plan say about fields.
@@ -204,10 +248,12 @@ impl FieldLayout {
         rows: impl Iterator<Item = usize> + Clone,
         columns: &mut [Vec<Datum>],
     ) {
-        for (&field, columns) in self.written.iter().zip(columns.chunks_exact_mut(COLUMNS)) {
-            let reader = FieldReader::new(&self.of_run[field], made);
-            for row in rows.clone() {
-                columns.iter_mut().zip(reader.row(row)).for_each(|(column, datum)| column.push(datum));
+        for (written, reader) in self.readers(made) {
+            match &mut columns[written.columns.clone()] {
+                [column] => column.extend(rows.clone().map(|row| reader.set.get(row))),
+                columns => rows.clone().for_each(|row| {
+                    columns.iter_mut().zip(reader.row(row)).for_each(|(column, datum)| column.push(datum));
+                }),
             }
         }
     }
@@ -215,11 +261,15 @@ impl FieldLayout {
     /// Writes what rows of the plan say about fields to rows that are kept: each of `places` is one of those, and the number
     /// of the row that is written there.
     pub(super) fn write(&self, made: &Batch, places: &[(u32, u32)], columns: &mut [Vec<Datum>]) {
-        for (&field, columns) in self.written.iter().zip(columns.chunks_exact_mut(COLUMNS)) {
-            let reader = FieldReader::new(&self.of_run[field], made);
-            for &(to, row) in places {
-                let data = reader.row(row as usize);
-                columns.iter_mut().zip(data).for_each(|(column, datum)| column[to as usize] = datum);
+        for (written, reader) in self.readers(made) {
+            match &mut columns[written.columns.clone()] {
+                [column] => {
+                    places.iter().for_each(|&(to, row)| column[to as usize] = reader.set.get(row as usize));
+                }
+                columns => places.iter().for_each(|&(to, row)| {
+                    let data = reader.row(row as usize);
+                    columns.iter_mut().zip(data).for_each(|(column, datum)| column[to as usize] = datum);
+                }),
             }
         }
     }

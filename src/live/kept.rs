@@ -1,11 +1,14 @@
 //! The rows that are kept, found by what their variables are.
 
 use super::{
-    fields::{FieldBits, FieldLayout},
+    fields::{Cells, FieldBits, FieldLayout},
     levels::{Levels, RowNumbers},
     row_ids::RowIds,
 };
-use crate::expr::{Batch, Column, Datum, DepthOrder, Var, View};
+use crate::{
+    expr::{Batch, Column, Datum, DepthOrder, Var, View},
+    store::BitSet,
+};
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
 use bevy_platform::collections::HashMap;
@@ -20,6 +23,12 @@ const NONE: u32 = u32::MAX;
 struct List {
     first: u32,
     len: u32,
+    /// While rows are replaced: the next that is still to be replaced. Otherwise [`NONE`].
+    stale: u32,
+}
+
+impl List {
+    const EMPTY: Self = Self { first: NONE, len: 0, stale: NONE };
 }
 
 /// The rows before and behind a row in its list.
@@ -37,8 +46,6 @@ struct VarIndex {
     links: Vec<Link>,
     /// It is made when it is needed first, and then kept.
     is_made: bool,
-    /// While rows are replaced, by list: the next row that is still to be replaced. Otherwise [`NONE`] everywhere.
-    stale: Vec<u32>,
 }
 
 /// The list of a value. Rows in which the variable has none are in no list.
@@ -46,14 +53,9 @@ fn list_of(value: Datum) -> Option<usize> {
     value.entity().map(|entity| entity.index_u32() as usize)
 }
 
-/// What a variable is in a row of a run, which may have no column for it.
-fn value_of(made: &Batch, var: usize, row: u32) -> Datum {
-    made.columns.get(var).and_then(|column| column.get(row as usize)).copied().unwrap_or(Datum::UNSET)
-}
-
 impl VarIndex {
     fn new(var: Var) -> Self {
-        Self { var, lists: Vec::new(), links: Vec::new(), is_made: var == Var::THIS, stale: Vec::new() }
+        Self { var, lists: Vec::new(), links: Vec::new(), is_made: var == Var::THIS }
     }
 
     fn make(&mut self, rows: &Batch) {
@@ -65,7 +67,6 @@ impl VarIndex {
     fn clear(&mut self) {
         self.lists.clear();
         self.links.clear();
-        self.stale.clear();
         self.is_made = self.var == Var::THIS;
     }
 
@@ -81,7 +82,7 @@ impl VarIndex {
         let mut behind = NONE;
         if let Some(at) = list_of(value) {
             if at >= self.lists.len() {
-                self.lists.resize((at + 1).next_power_of_two(), List { first: NONE, len: 0 });
+                self.lists.resize((at + 1).next_power_of_two(), List::EMPTY);
             }
             let list = &mut self.lists[at];
             behind = list.first;
@@ -127,8 +128,9 @@ impl VarIndex {
     /// The next of the rows that are to be replaced by one with this value.
     fn next_stale(&mut self, value: Datum) -> Option<u32> {
         let at = list_of(value)?;
-        let row = self.stale.get(at).copied().filter(|&row| row != NONE)?;
-        self.stale[at] = self.links[row as usize].behind;
+        let list = self.lists.get_mut(at).filter(|list| list.stale != NONE)?;
+        let row = list.stale;
+        list.stale = self.links[row as usize].behind;
         Some(row)
     }
 
@@ -283,6 +285,8 @@ pub(super) struct KeptRows {
     variables: usize,
     indices: Vec<VarIndex>,
     found: Vec<u32>,
+    /// While rows are removed: those that are left to be.
+    leaving: BitSet,
     places: Vec<(u32, u32)>,
     /// Rows that came and went since the last update, if that is wanted.
     pub(super) moves: Option<Moves>,
@@ -310,6 +314,7 @@ impl KeptRows {
             variables,
             indices: indexed.map(VarIndex::new).collect(),
             found: Vec::new(),
+            leaving: BitSet::default(),
             places: Vec::new(),
             moves,
             ids: None,
@@ -362,7 +367,8 @@ impl KeptRows {
     /// Adds some of the rows of a run.
     fn append_some(&mut self, made: &Batch, layout: &FieldLayout, rows: &[u32]) {
         for (var, column) in self.rows.columns[..self.variables].iter_mut().enumerate() {
-            column.extend(rows.iter().map(|&row| value_of(made, var, row)));
+            let values = Cells::of_column(var, made);
+            column.extend(rows.iter().map(|&row| values.get(row as usize)));
         }
         let numbers = rows.iter().map(|&row| row as usize);
         layout.append(made, numbers, &mut self.rows.columns[self.variables..]);
@@ -393,13 +399,9 @@ impl KeptRows {
         let Self { indices, rows, .. } = self;
         let Some(index) = indices.iter_mut().find(|index| index.var == var) else { return };
         index.make(rows);
-        if index.stale.len() < index.lists.len() {
-            index.stale.resize(index.lists.len(), NONE);
-        }
         for entity in entities {
-            let at = entity.index_u32() as usize;
-            if let Some(list) = index.lists.get(at) {
-                index.stale[at] = list.first;
+            if let Some(list) = index.lists.get_mut(entity.index_u32() as usize) {
+                list.stale = list.first;
             }
         }
     }
@@ -410,20 +412,22 @@ impl KeptRows {
         fresh.clear();
         places.clear();
         let mut index = self.indices.iter_mut().find(|index| index.var == var);
+        let values = Cells::of_column(var.index(), made);
         for number in 0..made.len as u32 {
-            let value = value_of(made, var.index(), number);
+            let value = values.get(number as usize);
             match index.as_mut().and_then(|index| index.next_stale(value)) {
                 Some(row) => places.push((row, number)),
                 None => fresh.push(number),
             }
         }
-        self.overwrite(&places, made, layout);
+        self.overwrite(var, &places, made, layout);
         self.append_some(made, layout, &fresh);
         (self.found, self.places) = (fresh, places);
     }
 
-    /// Puts rows of a run in the places of others: each of `places` is a row and the number of what is put there.
-    fn overwrite(&mut self, places: &[(u32, u32)], made: &Batch, layout: &FieldLayout) {
+    /// Puts rows of a run in the places of others that had the same value of a variable: each of `places` is a row and the number
+    /// of what is put there.
+    fn overwrite(&mut self, same: Var, places: &[(u32, u32)], made: &Batch, layout: &FieldLayout) {
         let Self { rows, variables, indices, moves, ids, levels, .. } = self;
         if let Some(ids) = ids {
             places.iter().for_each(|&(row, _)| ids.came.push(ids.id(row as usize)));
@@ -435,10 +439,11 @@ impl KeptRows {
         if let Some(moves) = moves {
             places.iter().for_each(|&(row, _)| moves.left.add(&rows.columns, row as usize..row as usize + 1));
         }
-        for index in indices.iter_mut().filter(|index| index.is_made) {
-            let column = &rows.columns[index.var.index()];
+        for index in indices.iter_mut().filter(|index| index.is_made && index.var != same) {
+            let (column, values) =
+                (&rows.columns[index.var.index()], Cells::of_column(index.var.index(), made));
             for &(row, number) in places {
-                let (old, new) = (column[row as usize], value_of(made, index.var.index(), number));
+                let (old, new) = (column[row as usize], values.get(number as usize));
                 if list_of(old) != list_of(new) {
                     index.unlink(row, old);
                     index.link(row, new);
@@ -447,7 +452,8 @@ impl KeptRows {
         }
         let (vars, fields) = rows.columns.split_at_mut(*variables);
         for (var, column) in vars.iter_mut().enumerate() {
-            places.iter().for_each(|&(row, number)| column[row as usize] = value_of(made, var, number));
+            let values = Cells::of_column(var, made);
+            places.iter().for_each(|&(row, number)| column[row as usize] = values.get(number as usize));
         }
         layout.write(made, places, fields);
         if let Some(moves) = moves {
@@ -460,9 +466,8 @@ impl KeptRows {
         let Some(index) = self.indices.iter_mut().find(|index| index.var == var) else { return };
         self.found.clear();
         for entity in entities {
-            let at = entity.index_u32() as usize;
-            let Some(stale) = index.stale.get_mut(at) else { continue };
-            let mut row = core::mem::replace(stale, NONE);
+            let Some(list) = index.lists.get_mut(entity.index_u32() as usize) else { continue };
+            let mut row = core::mem::replace(&mut list.stale, NONE);
             while row != NONE {
                 self.found.push(row);
                 row = index.links[row as usize].behind;
@@ -496,11 +501,21 @@ impl KeptRows {
         self.remove_found();
     }
 
-    /// Removes the rows that were found: the last first, so that none of them takes the place of another.
+    /// Removes the rows that were found.
     fn remove_found(&mut self) {
-        let mut found = core::mem::take(&mut self.found);
-        found.sort_unstable_by(|a, b| b.cmp(a));
-        found.iter().for_each(|&row| self.remove_row(row));
+        let found = core::mem::take(&mut self.found);
+        found.iter().for_each(|&row| _ = self.leaving.insert(row as usize));
+        for &row in &found {
+            // None of them takes the place of another.
+            while let Some(last) = self.rows.len.checked_sub(1).filter(|&last| self.leaving.contains(last)) {
+                self.leaving.remove(last);
+                self.remove_row(last as u32);
+            }
+            if self.leaving.contains(row as usize) {
+                self.leaving.remove(row as usize);
+                self.remove_row(row);
+            }
+        }
         self.found = found;
     }
 

@@ -26,8 +26,12 @@ struct PartOf;
 struct Asked {
     within: CompiledExpr,
     part_of: CompiledExpr,
+    /// Asked of many entities in one run: which do not lead there, and which lead to one of two.
+    outside: CompiledExpr,
+    either: CompiledExpr,
     entities: Vec<Entity>,
     top: Entity,
+    middle: Entity,
     times: usize,
 }
 
@@ -53,12 +57,29 @@ fn check_relation<R: Relation>(world: &World, expr: &mut CompiledExpr, asked: (&
     expr.clear_vars();
 }
 
+/// Whether the entities of an expression are those, of all places, of which something is so.
+fn check_places(world: &World, expr: &mut CompiledExpr, entities: &[Entity], is_so: impl Fn(Entity) -> bool) {
+    let mut found = Vec::new();
+    expr.for_each(world, |row| found.push(row.this().unwrap())).unwrap();
+    // One that is being spawned is not known yet.
+    found.retain(|entity| entities.contains(entity));
+    let is_place = |entity: &Entity| world.get::<Place>(*entity).is_some();
+    let mut wanted: Vec<_> =
+        entities.iter().copied().filter(is_place).filter(|&entity| is_so(entity)).collect();
+    found.sort_unstable();
+    wanted.sort_unstable();
+    assert_eq!(found, wanted);
+}
+
 impl Asked {
     /// Asks about every entity.
     fn check(&mut self, world: &World) {
-        let Self { within, part_of, entities, top, times } = self;
+        let Self { within, part_of, outside, either, entities, top, middle, times } = self;
         check_relation::<Within>(world, within, (entities, *top));
         check_relation::<PartOf>(world, part_of, (entities, *top));
+        let is_within = |entity, to| leads::<Within>(world, entity, to);
+        check_places(world, outside, entities, |entity| !is_within(entity, *top));
+        check_places(world, either, entities, |entity| is_within(entity, *top) || is_within(entity, *middle));
         *times += 1;
     }
 }
@@ -84,12 +105,22 @@ fn what_leads_somewhere_is_what_a_walk_by_hand_finds() {
         let mut world = World::new();
         world.register_relation::<Within>().unwrap();
         world.register_relation::<PartOf>().unwrap();
+        world.register_component_name::<Place>("Place");
         let top = world.spawn((Place, Name::new("Top"))).id();
         let mut entities: Vec<_> = (0..24).map(|_| world.spawn(Place).id()).collect();
-        entities.push(top);
-        let [within, part_of] = ["(Within, Top)", "(PartOf, Top)"]
-            .map(|text| PairExpr::parse(text).unwrap().compile(&mut world).unwrap());
-        let asked = Arc::new(Mutex::new(Asked { within, part_of, entities, top, times: 0 }));
+        let middle = world.spawn((Place, Name::new("Middle"))).id();
+        entities.extend([top, middle]);
+        let texts = [
+            "(Within, Top)",
+            "(PartOf, Top)",
+            "Place, !(Within, Top)",
+            "Place, (Within, Top) || (Within, Middle)",
+        ];
+        let [within, part_of, outside, either] =
+            texts.map(|text| PairExpr::parse(text).unwrap().compile(&mut world).unwrap());
+        let times = 0;
+        let asked = Asked { within, part_of, outside, either, entities, top, middle, times };
+        let asked = Arc::new(Mutex::new(asked));
         if case % 2 == 0 {
             observe(&mut world, &asked);
         }
@@ -100,9 +131,11 @@ fn what_leads_somewhere_is_what_a_walk_by_hand_finds() {
                 0..5 => _ = world.insert_pair(source, Within, target),
                 5..8 => _ = world.insert_pair(source, PartOf, target),
                 8 => _ = world.remove_pairs::<Within>(source),
-                9 if source != top => _ = world.try_despawn(source),
+                9 if source != top && source != middle => _ = world.try_despawn(source),
                 // The marker of participants goes too, until it is put back.
-                10 if source != top => _ = world.get_entity_mut(source).map(|mut entity| _ = entity.clear()),
+                10 if source != top && source != middle => {
+                    _ = world.get_entity_mut(source).map(|mut entity| _ = entity.clear());
+                }
                 _ => {
                     let entity = world.spawn(Place).id();
                     asked.lock().unwrap().entities.push(entity);

@@ -3,6 +3,7 @@
 use super::View;
 use crate::{
     id::RelationId,
+    store::Upward,
     traverse::{Direction, Known, Limits, Memo, Neighbours, Search},
 };
 use alloc::vec::Vec;
@@ -154,42 +155,137 @@ impl Descendants {
     }
 }
 
-/// Whether `to` is reached from `from` over at least one pair, and the number of steps that it took to find out.
-///
-/// # Complexity
-/// O(pairs above `from`); O(1) if nothing has `to` as a target.
-pub(crate) fn reaches(
-    view: &View<'_>,
-    searcher: &mut Searcher,
-    relation: RelationId,
-    from: Entity,
-    to: Entity,
-) -> (bool, u64) {
-    let index = view.index(relation);
-    let mut steps = 1;
-    if !index.is_target(to) {
-        return (false, steps);
-    }
-    if index.is_acyclic()
-        && let Some(upward) = index.upward(view.store.compares(relation))
-    {
-        // No pair names a dead entity (*Alive*), but this one was asked for by a user.
-        let mut at = index.first_target(from);
-        while let Some(target) = at {
-            if target == to {
-                return (true, steps);
-            }
-            steps += 1;
-            at = upward.target(target);
+/// By entity index: the round in which it was noted whether an entity leads somewhere, times two, and whether it does.
+#[derive(Default)]
+struct Leads {
+    noted: Vec<u32>,
+    round: u32,
+}
+
+impl Leads {
+    fn clear(&mut self) {
+        self.round += 1;
+        if self.round > u32::MAX / 2 {
+            self.noted.clear();
+            self.round = 1;
         }
-        return (false, steps);
     }
-    let found = searcher.run(view, relation, Direction::Targets, from, Limits::FROM_SELF, |entity, _| {
-        let leads = index.has(entity, to);
-        steps += u64::from(!leads);
-        leads.then_some(())
-    });
-    (found.is_some(), steps)
+
+    #[inline]
+    fn get(&self, entity: Entity) -> Option<bool> {
+        let noted = self.noted.get(entity.index_u32() as usize)?;
+        (noted / 2 == self.round).then_some(noted % 2 == 1)
+    }
+
+    #[inline]
+    fn note(&mut self, entity: Entity, leads: bool) {
+        let at = entity.index_u32() as usize;
+        if at >= self.noted.len() {
+            self.noted.resize((at + 1).next_power_of_two(), 0);
+        }
+        self.noted[at] = self.round * 2 + u32::from(leads);
+    }
+}
+
+/// Finds out whether one entity is reached from others. What it has learned on the way serves until another is asked for.
+#[derive(Default)]
+pub(crate) struct Reach {
+    searcher: Searcher,
+    /// Relation, its version, and the entity that is to be reached.
+    of: Option<(RelationId, u64, Entity)>,
+    leads: Leads,
+    way: Vec<Entity>,
+}
+
+impl Reach {
+    /// Forgets what it has learned of other pairs.
+    pub(crate) fn restart(&mut self) {
+        self.of = None;
+    }
+
+    /// Whether `to` is reached from `from` over at least one pair, and the number of steps that it took to find out.
+    ///
+    /// # Complexity
+    /// As of [`Toward::is_reached`] if the relation is exclusive, or else O(pairs above `from`); O(1) if nothing has `to`
+    /// as a target.
+    pub(crate) fn reaches(
+        &mut self,
+        view: &View<'_>,
+        relation: RelationId,
+        from: Entity,
+        to: Entity,
+    ) -> (bool, u64) {
+        let mut steps = 1;
+        if let Some(mut toward) = self.toward(view, relation, to) {
+            return (toward.is_reached(from, &mut steps), steps);
+        }
+        let index = view.index(relation);
+        if !index.is_target(to) {
+            return (false, steps);
+        }
+        let found =
+            self.searcher.run(view, relation, Direction::Targets, from, Limits::FROM_SELF, |entity, _| {
+                let leads = index.has(entity, to);
+                steps += u64::from(!leads);
+                leads.then_some(())
+            });
+        (found.is_some(), steps)
+    }
+
+    /// The same for many entities, if each of them has one target at most.
+    pub(crate) fn toward<'a>(
+        &'a mut self,
+        view: &View<'a>,
+        relation: RelationId,
+        to: Entity,
+    ) -> Option<Toward<'a>> {
+        let index = view.index(relation);
+        let upward = index.upward(view.store.compares(relation)).filter(|_| index.is_acyclic())?;
+        let Self { of, leads, way, .. } = self;
+        let now = Some((relation, index.version(), to));
+        if *of != now {
+            *of = now;
+            leads.clear();
+        }
+        Some(Toward { upward, to: Some(to).filter(|&to| index.is_target(to)), leads, way })
+    }
+}
+
+/// Follows pairs of an exclusive and acyclic relation to an entity.
+pub(crate) struct Toward<'a> {
+    upward: Upward<'a>,
+    /// `None` if nothing has it as a target.
+    to: Option<Entity>,
+    leads: &'a mut Leads,
+    way: &'a mut Vec<Entity>,
+}
+
+impl Toward<'_> {
+    /// Whether it is reached from an entity over at least one pair. Counts steps.
+    ///
+    /// # Complexity
+    /// O(pairs above the entity), without those that were followed for others before.
+    #[inline]
+    pub(crate) fn is_reached(&mut self, from: Entity, steps: &mut u64) -> bool {
+        let Self { upward, leads, way, .. } = self;
+        let Some(to) = self.to else { return false };
+        let mut at = upward.compared_target(from);
+        let found = loop {
+            let Some(entity) = at else { break false };
+            if entity == to {
+                break true;
+            }
+            if let Some(leads) = leads.get(entity) {
+                break leads;
+            }
+            way.push(entity);
+            at = upward.target(entity);
+        };
+        *steps += way.len() as u64;
+        way.iter().for_each(|&entity| leads.note(entity, found));
+        way.clear();
+        found
+    }
 }
 
 /// The target of the first pair of a transitive relation over which `source` reaches `target`. `None` if the relation
@@ -205,8 +301,8 @@ pub(crate) fn stored_target(
     if !registry.entry(relation).traits.is_transitive() {
         return None;
     }
-    let mut searcher = Searcher::default();
-    let mut leads = |own| own == target || reaches(view, &mut searcher, relation, own, target).0;
+    let mut reach = Reach::default();
+    let mut leads = |own| own == target || reach.reaches(view, relation, own, target).0;
     let mut targets = view.targets(relation, source);
     match (targets.next(), targets.next()) {
         // The only one must be the one, unless the relation is reflexive too.

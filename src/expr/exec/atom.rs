@@ -7,7 +7,7 @@
 use super::buffers::AtomBuffers;
 use crate::{
     expr::{
-        eval::{Datum, View, reaches},
+        eval::{Datum, View},
         plan::{AtomOp, IdOp, KnownRelation, Operand, Position, RelationOp, Walk},
     },
     relation::IS_A,
@@ -572,8 +572,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
         if !known.transitive {
             return false;
         }
-        let (found, steps) =
-            reaches(&view, self.buffers.reach.get_or_insert_default(), known.id, source, target);
+        let (found, steps) = self.buffers.leads.reaches(&view, known.id, source, target);
         self.buffers.steps += steps;
         found
     }

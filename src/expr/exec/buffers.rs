@@ -1,6 +1,6 @@
 //! Buffers that are kept from row to row.
 
-use crate::expr::eval::{Searcher, Stamps};
+use crate::expr::eval::{Reach, Searcher, Stamps};
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::entity::Entity;
 
@@ -12,6 +12,7 @@ pub(crate) struct AtomBuffers {
     pub(super) bases: Option<Box<Searcher>>,
     pub(super) reach: Option<Box<Searcher>>,
     pub(super) around: Option<Box<Searcher>>,
+    pub(super) leads: Reach,
     pub(super) candidates: Vec<Entity>,
     pub(super) candidate: Stamps,
     /// In searches with limits, the holders and the targets that were tried.

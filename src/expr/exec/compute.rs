@@ -1,10 +1,6 @@
 //! Writing columns, row by row.
 
-use super::{
-    Batch, Own, Run,
-    climb::Climber,
-    predicate::{select, select_by},
-};
+use super::{Batch, Own, Run, climb::Climber, predicate::select};
 use crate::expr::{
     eval::{Datum, Special},
     plan::{Column, Compute, Operand, Stage},
@@ -26,7 +22,7 @@ impl Compute {
         match self {
             Self::Target { relation, source, out } => {
                 let index = view.index(*relation);
-                match index.exclusive_reader(stage.compares(&view, *relation, *source)) {
+                match index.exclusive_reader(stage.compares(run, *relation, *source)) {
                     Some(mut reader) => {
                         write_of(batch, rows, stage, *source, *out, |source| reader.target(source));
                     }
@@ -34,19 +30,18 @@ impl Compute {
                 }
             }
             Self::TargetIfAny { relation, source, out, none, set } => {
-                let compare = stage.compares(&view, *relation, *source);
+                let compare = stage.compares(run, *relation, *source);
                 let Some(mut reader) = view.index(*relation).exclusive_reader(compare) else { return };
-                batch.fill(*out, (*none).into());
-                batch.fill(*set, Datum::UNSET);
-                // Half of them may have none, in any order: so they are sorted out first.
-                select_by(batch, rows, *source, false, |source| reader.has_any(source));
-                for &row in &*rows {
-                    let source = batch.entity(*source, row as usize);
-                    if let Some(target) = source.and_then(|source| reader.target(source)) {
-                        batch.column_mut(*out)[row as usize] = Datum::new(target);
-                    }
-                }
-                batch.mark(*set, Special::Number(0).into(), rows);
+                let (none, some) = (Datum::from(*none), Datum::from(Special::Number(0)));
+                let [mut targets, mut marks] =
+                    [*out, *set].map(|column| core::mem::take(batch.column_mut(column)));
+                let mut target = |row| batch.entity(*source, row).and_then(|source| reader.target(source));
+                // Without a branch: half of them may have none, in any order.
+                targets.clear();
+                targets.extend((0..batch.len).map(|row| target(row).map_or(none, Datum::new)));
+                marks.clear();
+                marks.extend(targets.iter().map(|&target| if target == none { Datum::UNSET } else { some }));
+                (*batch.column_mut(*out), *batch.column_mut(*set)) = (targets, marks);
             }
             Self::Holder { source: Operand::Entity(constant), .. } if !view.is_alive(*constant) => {
                 batch.keep(&stage.columns, &[]);

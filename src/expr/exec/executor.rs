@@ -305,7 +305,7 @@ impl Executor {
 
     /// Starts a run that finds the rows in which some variables have given values. `seeds` has these values, one per
     /// variable in the order of their numbers, and so on for each combination. The variables must be among those that
-    /// [`seedable`](crate::expr::plan::seedable) returns.
+    /// [`seedable`](crate::expr::plan::seedable) returns. The world must not change until the run ends.
     pub(crate) fn start_seeded(
         &mut self,
         access: WorldAccess<'_>,
@@ -314,8 +314,15 @@ impl Executor {
     ) -> Result<(), ExprRunError> {
         self.preset_vars.clone_from(vars);
         let view = self.begin(access, Output::Rows)?;
+        self.shared.seeds_are_alive = true;
         let input = self.plans[Output::Rows as usize].state.restart();
         let width = vars.iter().count().max(1);
+        if let (Some(var), 1) = (vars.iter().next(), width) {
+            let column = input.column_mut(var.0);
+            column.extend(seeds.iter().filter(|&&seed| view.is_alive(seed)).map(|&seed| Datum::new(seed)));
+            input.len = column.len();
+            return Ok(());
+        }
         for (place, var) in vars.iter().enumerate() {
             let living = seeds.chunks_exact(width).filter(|seed| seed.iter().all(|&end| view.is_alive(end)));
             let column = input.column_mut(var.0);
@@ -339,7 +346,7 @@ impl Executor {
         self.update(&view, output);
         let Self { plans, shared, .. } = self;
         shared.restart(&plans[output as usize].plan, self.step_limit);
-        (shared.keeps_places, shared.allows_gaps) = (false, false);
+        (shared.keeps_places, shared.allows_gaps, shared.seeds_are_alive) = (false, false, false);
         Ok(view)
     }
 

@@ -94,6 +94,8 @@ pub(crate) struct Shared {
     pub(crate) keeps_places: bool,
     /// Whether batches may be [in place](Batch::in_place), with entries that are no rows.
     pub(crate) allows_gaps: bool,
+    /// What the run was started with has not died since.
+    pub(crate) seeds_are_alive: bool,
     /// How many more rows may be looked at.
     pub(crate) steps_left: u64,
     pub(crate) out_of_steps: bool,
@@ -111,6 +113,7 @@ impl Default for Shared {
             batch_size: 1024,
             keeps_places: false,
             allows_gaps: false,
+            seeds_are_alive: false,
             steps_left: 0,
             out_of_steps: false,
         }
@@ -145,6 +148,7 @@ impl Shared {
         self.steps_left = step_limit.unwrap_or(u64::MAX);
         self.out_of_steps = false;
         (self.atoms.steps, self.atoms.limit) = (0, self.steps_left);
+        self.atoms.leads.restart();
     }
 }
 

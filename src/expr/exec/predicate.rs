@@ -1,11 +1,8 @@
 //! Letting rows pass or not.
 
-use super::{Batch, Own, Run, atom::Matcher, branch::lacks_any, mask::Fit};
+use super::{Batch, Own, Run, atom::Matcher, branch::lacks_any, buffers::AtomBuffers, mask::Fit};
 use crate::{
-    expr::{
-        eval::reaches,
-        plan::{Comparison, Operand, Position, Predicate, Stage},
-    },
+    expr::plan::{Comparison, Operand, Position, Predicate, Stage},
     store::{Reader, RelationIndex},
 };
 use alloc::vec::Vec;
@@ -56,7 +53,7 @@ impl Predicate {
                 has(tags, batch, rows, (*source, Operand::Entity(*tag)), *negated);
             }
             Self::HasAny { relation, source, negated } => {
-                match view.index(*relation).reader(stage.compares(&view, *relation, *source)) {
+                match view.index(*relation).reader(stage.compares(run, *relation, *source)) {
                     Reader::Exclusive(mut reader) => {
                         select_by(batch, rows, *source, *negated, |source| reader.has_any(source));
                     }
@@ -67,14 +64,21 @@ impl Predicate {
             }
             Self::Reaches { relation, source, target, negated } => {
                 let (atoms, index) = (&mut run.shared.atoms, view.index(relation.id));
+                let AtomBuffers { leads, steps, limit, .. } = &mut *atoms;
+                if let (true, false, &Operand::Entity(to)) = (relation.transitive, relation.reflexive, target)
+                    && let Some(mut toward) = leads.toward(&view, relation.id, to)
+                {
+                    *steps += batch.len as u64;
+                    let follows = |source| *steps <= *limit && toward.is_reached(source, steps);
+                    return select_by(batch, rows, *source, *negated, follows);
+                }
                 select(batch.len, rows, |row| {
                     if atoms.is_over() {
                         return false;
                     }
                     let ends = batch.entity(*source, row).zip(batch.entity(*target, row));
                     let mut follows = |source, target| {
-                        let (found, steps) =
-                            reaches(&view, atoms.reach.get_or_insert_default(), relation.id, source, target);
+                        let (found, steps) = atoms.leads.reaches(&view, relation.id, source, target);
                         atoms.steps += steps;
                         found
                     };

@@ -40,7 +40,7 @@ impl Stage {
                 continue;
             }
             match &self.produce {
-                Produce::Unit => state.take_row(),
+                Produce::Unit => state.take_rows(input.len, settled.is_none(), run),
                 Produce::Nothing { .. } => state.row = input.len,
                 Produce::Scan { mask, out } => {
                     let component = self.scan_component(&run.view);
@@ -123,8 +123,11 @@ impl StageState {
         self.knows_version = false;
     }
 
-    fn take_row(&mut self) {
-        self.rows.push(self.row as u32);
+    /// Makes a row of each of the next of so many that are given, or of one.
+    fn take_rows(&mut self, given: usize, all: bool, run: &Run<'_, '_>) {
+        let count = if all { self.room(run).min(given - self.row) } else { 1 };
+        self.rows.extend((self.row..self.row + count).map(|row| row as u32));
+        self.row += count - 1;
         self.next_row();
     }
 

@@ -37,8 +37,15 @@ impl Stage {
     /// Whether sources have to be compared with those that slots are of; see [`PairStore::compares`].
     ///
     /// [`PairStore::compares`]: crate::store::PairStore::compares
-    pub(super) fn compares(&self, view: &View<'_>, relation: RelationId, source: Operand) -> bool {
-        !self.scans(source) || view.store.compares(relation)
+    pub(super) fn compares(&self, run: &Run<'_, '_>, relation: RelationId, source: Operand) -> bool {
+        let is_alive = self.scans(source) || (run.shared.seeds_are_alive && self.is_given(source));
+        !is_alive || run.view.store.compares(relation)
+    }
+
+    /// Whether an operand is what the run starts with.
+    fn is_given(&self, operand: Operand) -> bool {
+        let Operand::Column(column) = operand else { return false };
+        self.number == 0 && self.produce == Produce::Unit && self.passthrough.contains(&column)
     }
 
     /// The first step, if it is a test that the scan makes: whether the entity has a pair, one of a relation or any.

@@ -58,6 +58,12 @@ impl Upward<'_> {
         Some(target)
     }
 
+    /// The same, of a source that may have died.
+    #[inline]
+    pub(crate) fn compared_target(self, source: Entity) -> Option<Entity> {
+        self.forward.target(source)
+    }
+
     /// Whether the slot with this index is that of the source.
     #[cold]
     fn is_of(self, source: Entity) -> bool {
@@ -154,6 +160,7 @@ mod tests {
                 assert_eq!(index.first_target(entity), has.then_some(target));
                 if let Some(upward) = index.upward(true) {
                     assert_eq!(upward.target(entity), has.then_some(target));
+                    assert_eq!(upward.compared_target(entity), has.then_some(target));
                 }
             }
             // Nor does it find the pair, or remove it.
