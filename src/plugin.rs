@@ -16,7 +16,7 @@ use crate::{
     mirror::{self, MirroredRelation, WorldMirrorExt},
 };
 use alloc::string::String;
-use bevy_app::{App, Last, Main, Plugin, PostUpdate};
+use bevy_app::{App, Last, Main, Plugin, PluginsState, PostUpdate};
 #[cfg(feature = "bevy_reflect")]
 use bevy_ecs::reflect::AppTypeRegistry;
 use bevy_ecs::{
@@ -51,6 +51,9 @@ pub struct RelationsPlugin;
 
 impl Plugin for RelationsPlugin {
     fn build(&self, app: &mut App) {
+        if app.is_plugin_added::<Self>() {
+            return;
+        }
         prepare(app.world_mut());
         // A schedule that runs on several threads costs microseconds to start, `Main` does not.
         app.add_systems(Main, maintain_pairs.in_set(RelationsSystems::Maintain).before(Main::run_main));
@@ -59,6 +62,20 @@ impl Plugin for RelationsPlugin {
         #[cfg(feature = "bevy_reflect")]
         app.init_resource::<AppTypeRegistry>().register_type::<RelationTraits>();
     }
+
+    // `AppRelationExt` may have added it before.
+    fn is_unique(&self) -> bool {
+        false
+    }
+}
+
+/// The world of an app, with the plugin added if that can still be done.
+fn with_plugin(app: &mut App) -> &mut World {
+    let is_open = matches!(app.plugins_state(), PluginsState::Adding | PluginsState::Ready);
+    if is_open && !app.is_plugin_added::<RelationsPlugin>() {
+        app.add_plugins(RelationsPlugin);
+    }
+    app.world_mut()
 }
 
 /// When the systems of [`RelationsPlugin`] run.
@@ -259,6 +276,8 @@ impl ComponentNameExt for App {
 
 /// Registering relations on an [`App`].
 ///
+/// Each of these adds [`RelationsPlugin`] if it is not there, which does its part in each frame.
+///
 /// In the book: [Relations in ten minutes](crate::book::ten_minutes).
 ///
 /// ```
@@ -362,47 +381,47 @@ pub trait AppRelationExt {
 
 impl AppRelationExt for App {
     fn register_relation<R: Relation>(&mut self) -> &mut Self {
-        if let Err(error) = self.world_mut().register_relation::<R>() {
+        if let Err(error) = with_plugin(self).register_relation::<R>() {
             panic!("{error}");
         }
         self
     }
 
     fn propagate_changes<R: TraversableRelation, C: Component>(&mut self) -> &mut Self {
-        self.world_mut().propagate_changes::<R, C>();
+        with_plugin(self).propagate_changes::<R, C>();
         self
     }
 
     fn track_islands<R: Relation>(&mut self) -> &mut Self {
-        if let Err(error) = self.world_mut().track_islands::<R>() {
+        if let Err(error) = with_plugin(self).track_islands::<R>() {
             panic!("{error}");
         }
         self
     }
 
     fn add_row_events<E: Expression>(&mut self) -> &mut Self {
-        if let Err(error) = self.world_mut().add_row_events::<E>() {
+        if let Err(error) = with_plugin(self).add_row_events::<E>() {
             panic!("{error}");
         }
         self
     }
 
     fn add_rollup<R: Relation, V: Component, F: RollupFold<V>>(&mut self) -> &mut Self {
-        if let Err(error) = self.world_mut().add_rollup::<R, V, F>() {
+        if let Err(error) = with_plugin(self).add_rollup::<R, V, F>() {
             panic!("{error}");
         }
         start_rollups(self)
     }
 
     fn add_pair_rollup<R: Relation, F: RollupFold<R>>(&mut self) -> &mut Self {
-        if let Err(error) = self.world_mut().add_pair_rollup::<R, F>() {
+        if let Err(error) = with_plugin(self).add_pair_rollup::<R, F>() {
             panic!("{error}");
         }
         start_rollups(self)
     }
 
     fn propagate<R: TraversableRelation, C: Component + Clone>(&mut self) -> &mut Self {
-        if let Err(error) = self.world_mut().propagate::<R, C>() {
+        if let Err(error) = with_plugin(self).propagate::<R, C>() {
             panic!("{error}");
         }
         if live::start_propagation(self.world_mut()) {
@@ -414,7 +433,7 @@ impl AppRelationExt for App {
 
     #[cfg(feature = "bevy_reflect")]
     fn index_field<C: Component>(&mut self, field: &str) -> &mut Self {
-        if let Err(error) = self.world_mut().index_field::<C>(field) {
+        if let Err(error) = with_plugin(self).index_field::<C>(field) {
             panic!("{error}");
         }
         self
@@ -422,7 +441,7 @@ impl AppRelationExt for App {
 
     #[cfg(feature = "bevy_reflect")]
     fn mirror_pairs<R: MirroredRelation>(&mut self) -> &mut Self {
-        if let Err(error) = self.world_mut().mirror_pairs::<R>() {
+        if let Err(error) = with_plugin(self).mirror_pairs::<R>() {
             panic!("{error}");
         }
         self
@@ -430,7 +449,7 @@ impl AppRelationExt for App {
 
     #[cfg(feature = "bevy_reflect")]
     fn receive_pairs<R: MirroredRelation>(&mut self) -> &mut Self {
-        if let Err(error) = self.world_mut().receive_pairs::<R>() {
+        if let Err(error) = with_plugin(self).receive_pairs::<R>() {
             panic!("{error}");
         }
         self
@@ -438,7 +457,7 @@ impl AppRelationExt for App {
 
     #[cfg(feature = "bevy_reflect")]
     fn mirror_runtime_pairs(&mut self) -> &mut Self {
-        self.world_mut().mirror_runtime_pairs();
+        with_plugin(self).mirror_runtime_pairs();
         self
     }
 }

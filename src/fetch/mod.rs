@@ -12,6 +12,7 @@
 mod ahead;
 mod all_entities;
 mod changed;
+mod component;
 mod cursor;
 mod cursor_set;
 mod cursor_state;
@@ -28,6 +29,7 @@ mod writer;
 pub(crate) use ahead::{Ahead, prefetch};
 pub(crate) use all_entities::AllEntities;
 pub(crate) use changed::for_each_changed;
+pub(crate) use component::component;
 pub(crate) use cursor::{CursorFetch, FetchCursor};
 pub(crate) use cursor_set::CursorSet;
 pub(crate) use cursor_state::CursorState;

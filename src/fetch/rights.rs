@@ -2,7 +2,7 @@
 
 #[cfg(feature = "bevy_reflect")]
 use super::reflected::ReflectCursor;
-use super::{TickCursor, changed::for_each_changed_of, slices::read_slice};
+use super::{TickCursor, changed::for_each_changed_of, component::read_component, slices::read_slice};
 use bevy_ecs::{
     change_detection::Tick,
     component::{Component, ComponentId},
@@ -70,6 +70,21 @@ impl<'w, 's> ReadRights<'w, 's> {
             unsafe { for_each_changed_of(self.world, component, since, now, visit) }
         }
         may_read
+    }
+
+    /// As [`component`](super::component()). `None` also if it must not be read.
+    #[inline]
+    pub(crate) fn component<T: Component>(
+        &self,
+        id: ComponentId,
+        entity: Entity,
+        place: Option<(TableId, usize)>,
+    ) -> Option<&T> {
+        if !self.access.has_read(id) {
+            return None;
+        }
+        // SAFETY: as in `cursor`. Test: `a_field_is_read_wherever_its_component_is`.
+        unsafe { read_component(self.world, id, entity, place) }
     }
 
     /// The components of rows of a table. `None` if the table has no such column or no such rows, or if the component must

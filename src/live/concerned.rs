@@ -172,11 +172,20 @@ impl Changes {
         })
     }
 
+    /// Starts anew where changes were not noted. Not for the middle of an operation.
+    pub(super) fn settle(&self, world: &World) {
+        for reader in &self.readers {
+            if let Facts::Component(feed) = &reader.facts {
+                feed.settle(world.archetypes());
+            }
+        }
+    }
+
     /// Passes over all that has changed so far.
     pub(super) fn skip(&mut self, view: &View<'_>) {
         for reader in &mut self.readers {
             reader.cursor = match &mut reader.facts {
-                Facts::Component(feed) => feed.cursor(),
+                Facts::Component(feed) => feed.cursor(view.archetypes),
                 Facts::Pairs(_) | Facts::Tags => {
                     let journal = index_of(view, &reader.facts).journal();
                     journal.map_or_else(Cursor::default, Journal::cursor)

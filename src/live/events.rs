@@ -107,7 +107,7 @@ row_event! {
 
 row_event! {
     /// `On<RowLeft<E>>`: a row of an expression has ceased to hold, whatever the cause. Entities of the row may have
-    /// died: they are told by their ids, and an observer of the one that the row was about is gone with it. See
+    /// died: the event has their ids, and an observer of the one that the row was about is gone with it. See
     /// [`RowEntered`].
     RowLeft
 }
@@ -136,14 +136,14 @@ pub enum RowEventError {
 #[derive(Resource, Default)]
 struct RowEvents(HashMap<TypeId, Entity>);
 
-/// Having events triggered for rows of an [`Expression`].
+/// Triggering events for rows of an [`Expression`].
 ///
 /// In the book: [Live queries](crate::book::live).
 pub trait WorldRowEventExt: sealed::Sealed {
-    /// Has [`RowEntered`] and [`RowLeft`] triggered for rows of an expression from now on, and returns the entity of the
+    /// Triggers [`RowEntered`] and [`RowLeft`] for rows of an expression from now on, and returns the entity of the
     /// monitor that does it: it ends when that is despawned. If there is one for the expression, it is that.
     ///
-    /// Rows that are there already are not told, unless
+    /// Rows that are there already are not reported, unless
     /// [`yield_existing`](crate::live::WorldMonitorExt::yield_existing) asks for it.
     ///
     /// ```

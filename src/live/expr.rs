@@ -227,6 +227,9 @@ impl LiveExpr {
 
     fn try_update(&mut self, world: &mut World) -> Result<(), ExprRunError> {
         self.ran_whole = false;
+        if let Some(known) = &self.known {
+            known.changes.settle(world);
+        }
         if !self.is_followed(WorldAccess::World(world)) {
             self.start(world)?;
             self.run_whole(WorldAccess::World(world))?;
@@ -296,6 +299,7 @@ impl LiveExpr {
     fn is_followed(&mut self, access: WorldAccess<'_>) -> bool {
         let (Some(known), Some(view)) = (&mut self.known, View::new(access)) else { return false };
         self.whole.executor().is_for(view.access)
+            && self.whole.executor().knows_types(&view)
             && known.premise.holds(&known.query, &view)
             && known.changes.are_told(&view)
     }

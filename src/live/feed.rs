@@ -79,9 +79,24 @@ impl Feed {
         self.observers.get().is_some_and(|observers| observers.iter().all(is_there))
     }
 
-    /// The place behind the last change.
-    pub(super) fn cursor(&self) -> Cursor {
-        self.changes().journal.cursor()
+    /// The place behind the last change. In the middle of an operation, whose change may be noted before it is made, or made before
+    /// it is noted, that of no journal: then everything is run again.
+    pub(super) fn cursor(&self, archetypes: &Archetypes) -> Cursor {
+        let changes = self.changes();
+        match changes.holders == count(archetypes, self.component) {
+            true => changes.journal.cursor(),
+            false => Cursor::default(),
+        }
+    }
+
+    /// Has all readers start anew if some changes were not noted. Not for the middle of an operation.
+    pub(super) fn settle(&self, archetypes: &Archetypes) {
+        let mut changes = self.changes();
+        let holders = count(archetypes, self.component);
+        if changes.holders != holders {
+            // All readers start anew.
+            *changes = Changes::new(holders);
+        }
     }
 
     /// How many entities have the component.
@@ -97,11 +112,10 @@ impl Feed {
         cursor: &mut Cursor,
         each: impl FnOnce(&[Entity]),
     ) -> bool {
-        let mut changes = self.changes();
-        let holders = count(archetypes, self.component);
-        if changes.holders != holders {
-            // All readers start anew.
-            *changes = Changes::new(holders);
+        let changes = self.changes();
+        if changes.holders != count(archetypes, self.component) {
+            *cursor = Cursor::default();
+            return false;
         }
         let Some(told) = changes.journal.since(*cursor) else {
             *cursor = changes.journal.cursor();
@@ -208,6 +222,9 @@ pub(super) fn tells_values(world: &World, feed: &Arc<Feed>) -> bool {
 
 /// Forgets old changes, and despawns observers of what nobody reads any more.
 pub(crate) fn maintain(world: &mut World) {
+    let Some(feeds) = world.get_resource::<Feeds>() else { return };
+    let read = feeds.0.values().filter_map(|known| known.feed.upgrade());
+    read.for_each(|feed| feed.settle(world.archetypes()));
     let Some(mut feeds) = world.get_resource_mut::<Feeds>() else { return };
     let mut unread = SmallVec::<[Entity; 3]>::new();
     feeds.0.retain(|_, known| match known.feed.upgrade() {

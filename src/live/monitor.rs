@@ -42,7 +42,7 @@ impl MovedRow {
     }
 }
 
-/// Why monitors were not all told: see [`observe_expr`](WorldMonitorExt::observe_expr).
+/// Why rows were not reported to all monitors: see [`observe_expr`](WorldMonitorExt::observe_expr).
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MonitorError {
@@ -125,12 +125,13 @@ pub(super) fn observe(
     Ok(entity)
 }
 
-/// Being told of rows that enter and leave.
+/// Monitors: functions that are called for rows that enter and leave.
 ///
 /// In the book: [Live queries](crate::book::live).
 pub trait WorldMonitorExt: sealed::Sealed {
-    /// Has functions called for rows of an expression that enter, and that leave. Rows that are there already count as
-    /// told, unless [asked for](Self::yield_existing). It ends when the entity that is returned is despawned.
+    /// Calls a function for each row of an expression that enters, and another for each that leaves. Rows that are there
+    /// already are not reported, unless [asked for](Self::yield_existing). It ends when the entity that is returned is
+    /// despawned.
     ///
     /// They are called by [`update_live`](Self::update_live), after the changes, never amid one: once for each row that
     /// is there or gone since the last update, and not for one that came and went.
@@ -170,9 +171,9 @@ pub trait WorldMonitorExt: sealed::Sealed {
         left: impl FnMut(&mut World, &MovedRow) + Send + Sync + 'static,
     ) -> Result<Entity, ExprError>;
 
-    /// Has a monitor, of [`observe_expr`](Self::observe_expr) or
-    /// [`add_row_events`](crate::live::WorldRowEventExt::add_row_events), told of all rows that are there at the next
-    /// update, as rows that enter: also of those that it was told of before, or that were there when it was made.
+    /// Reports all rows that are there at the next update, as rows that enter, to a monitor of
+    /// [`observe_expr`](Self::observe_expr) or [`add_row_events`](crate::live::WorldRowEventExt::add_row_events): also
+    /// those that were reported before, or that were there when it was made.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
@@ -199,13 +200,13 @@ pub trait WorldMonitorExt: sealed::Sealed {
     /// If the entity is no monitor.
     fn yield_existing(&mut self, monitor: Entity) -> Result<(), MonitorError>;
 
-    /// Tells all monitors of rows that have entered and left since the last update: first of all rows that have left,
-    /// then of those that have entered, each in the order in which the monitors were made. If that changes more, it
-    /// goes on. Called by what a monitor does, it does nothing: that is told when the monitors before are done.
+    /// Reports to all monitors the rows that have entered and left since the last update: first all rows that have left,
+    /// then those that have entered, each in the order in which the monitors were made. If that changes more, it goes on.
+    /// A call from inside a monitor does nothing: its changes are reported after the monitors that run.
     ///
     /// # Errors
     /// If an expression cannot be run. If monitors go on changing what they watch after 64 rounds: what has changed by
-    /// then is told by the next call.
+    /// then is reported by the next call.
     fn update_live(&mut self) -> Result<(), MonitorError>;
 }
 

@@ -108,9 +108,9 @@ impl KeptOrder {
         self.touched.clear();
     }
 
-    /// The numbers of the groups that have rows.
+    /// The numbers of the groups that have rows. There are none from an update that has panicked to the next.
     pub(super) fn groups(&self) -> impl ExactSizeIterator<Item = u64> {
-        self.groups.keys().copied()
+        self.groups.keys().copied().take(if self.is_outdated { 0 } else { usize::MAX })
     }
 
     pub(super) fn appeared(&self) -> &[u64] {
@@ -261,7 +261,8 @@ impl KeptOrder {
     }
 
     pub(super) fn list(&self, group: u64) -> &[u32] {
-        self.groups.get(&group).map_or(&[], |&number| &self.lists[number as usize].rows)
+        let number = self.groups.get(&group).filter(|_| !self.is_outdated);
+        number.map_or(&[], |&number| &self.lists[number as usize].rows)
     }
 }
 
@@ -470,7 +471,7 @@ impl LiveExpr {
     }
 
     /// Calls functions, at the end of each update, with groups that have appeared: they have rows now and had none before; and
-    /// with those that have become empty. What is told first is which are empty.
+    /// with those that have become empty. Those that are empty are reported first.
     pub fn observe_groups(
         &mut self,
         appeared: impl FnMut(&mut World, u64) + Send + Sync + 'static,

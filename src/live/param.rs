@@ -95,10 +95,10 @@ use core::{fmt, mem};
 /// there is something new. In the first run every row has entered. For a system that is skipped, since another of its
 /// parameters is not valid, they add up.
 ///
-/// # What is noted, and when
+/// # What is recorded, and when
 ///
-/// From the moment when the system is initialised it is noted what changes about that which the expression names. If that is
-/// something else later, because a name gets a meaning or an `IsA` a new kind, everything is run again until the
+/// From the moment when the system is initialised, changes of everything that the expression names are recorded. If that
+/// is something else later, because a name gets a meaning or an `IsA` a new kind, everything is run again until the
 /// next sync point of the schedule or, for run conditions, until the next
 /// [`RelationsSystems::Maintain`](crate::RelationsSystems::Maintain). So it is if the system did not run for so long that
 /// not all changes are known any more; see [`LiveExpr`]. Some expressions are always run as a whole:

@@ -7,7 +7,8 @@ use crate::{
     store::StoreId,
 };
 use alloc::vec::Vec;
-use bevy_ecs::{component::ComponentId, entity::Entity};
+use bevy_ecs::{component::ComponentId, entity::Entity, hierarchy::Children, name::Name};
+use core::any::TypeId;
 use smallvec::SmallVec;
 
 /// What an entity stands for.
@@ -42,6 +43,8 @@ pub(super) struct Premise {
     singletons: Vec<(ComponentId, Option<Entity>)>,
     /// Every relation, if it asks for any.
     relations: Option<Vec<Entity>>,
+    /// Components that tell of names, and are none of the world yet.
+    awaited: SmallVec<[TypeId; 2]>,
     /// By the lists that it names: what these and the lists within them say.
     lists: Vec<(Entity, Vec<(Entity, Listed)>)>,
 }
@@ -88,6 +91,10 @@ impl Premise {
                 .map(|&component| (component, view.access.resource_entity(component)))
                 .collect(),
             relations: any.then(|| relations(view).collect()),
+            awaited: [TypeId::of::<Name>(), TypeId::of::<Children>()]
+                .into_iter()
+                .filter(|&type_id| is_awaited(type_id, view))
+                .collect(),
             lists,
         }
     }
@@ -106,12 +113,18 @@ impl Premise {
             && self.singletons.iter().all(|&(id, entity)| view.access.resource_entity(id) == entity)
             && self.relations.as_ref().is_none_or(|known| relations(view).eq(known.iter().copied()))
             && self.hidden == hidden(query, view)
+            && self.awaited.iter().all(|&type_id| is_awaited(type_id, view))
             && self.lists.iter().all(|(list, ids)| {
                 let (mut known, mut same) = (ids.iter(), true);
                 view.listed_ids(*list, &mut |of, id| same &= known.next() == Some(&(of, id)));
                 same && known.next().is_none()
             })
     }
+}
+
+/// Whether no entity can have had a component of this type so far.
+fn is_awaited(type_id: TypeId, view: &View<'_>) -> bool {
+    view.access.components().get_id(type_id).is_none()
 }
 
 fn relations(view: &View<'_>) -> impl Iterator<Item = Entity> {

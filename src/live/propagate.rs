@@ -30,14 +30,17 @@ use thiserror::Error;
 /// It is on each entity that has a `C` anywhere above it, whether it has one itself or not, and on no other. What it
 /// has itself is not looked at: `own.unwrap_or(propagated)` is what holds for it.
 ///
-/// As the component is immutable, `On<Insert<Propagated<..>>>` tells of every new holder and value.
+/// As the component is immutable, `On<Insert<Propagated<..>>>` is triggered for every new holder and value.
 ///
 /// In the book: [Live queries](crate::book::live).
 #[derive(Component)]
-#[component(immutable, clone_behavior = Ignore, on_remove = is_removed::<R, C>)]
+#[component(immutable, clone_behavior = Ignore)]
+#[component(on_insert = is_inserted::<R, C>, on_remove = is_removed::<R, C>)]
 pub struct Propagated<R: TraversableRelation, C: Component + Clone> {
     value: C,
     holder: Entity,
+    /// The entity that it was made for.
+    entity: Entity,
     relation: PhantomData<fn() -> R>,
 }
 
@@ -64,6 +67,19 @@ impl<R: TraversableRelation, C: Component + Clone> Deref for Propagated<R, C> {
 impl<R: TraversableRelation, C: Component + Clone + fmt::Debug> fmt::Debug for Propagated<R, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Propagated").field("value", &self.value).field("holder", &self.holder).finish()
+    }
+}
+
+/// One that was made for another entity goes with the next update, or becomes what it has to be here.
+fn is_inserted<R: TraversableRelation, C: Component + Clone>(
+    mut world: DeferredWorld<'_>,
+    HookContext { entity, .. }: HookContext,
+) {
+    let is_own = |propagated: &Propagated<R, C>| propagated.entity == entity;
+    if !world.get(entity).is_some_and(is_own)
+        && let Some(mut state) = world.get_resource_mut::<State<R, C>>()
+    {
+        state.unwritten.push_back(entity);
     }
 }
 
@@ -320,11 +336,11 @@ fn write<R: TraversableRelation, C: Component + Clone>(
     match value {
         Some((holder, value)) if found.contains::<Propagated<R, C>>() => {
             _ = world.modify_component(entity, |propagated: &mut Propagated<R, C>| {
-                (propagated.value, propagated.holder) = (value, holder);
+                (propagated.value, propagated.holder, propagated.entity) = (value, holder, entity);
             });
         }
         Some((holder, value)) => {
-            _ = found.insert(Propagated::<R, C> { value, holder, relation: PhantomData });
+            _ = found.insert(Propagated::<R, C> { value, holder, entity, relation: PhantomData });
         }
         None if found.contains::<Propagated<R, C>>() => _ = found.remove::<Propagated<R, C>>(),
         None => {}

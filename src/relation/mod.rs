@@ -171,7 +171,7 @@ pub trait RelationIsNotAComponent<R> {}
     message = "the pairs of `{Self}` cannot be written in place",
     label = "not stored as pairs, or no relation",
     note = "`PairsMut` is for relations with `#[derive(Relation)]`; the pairs of a Bevy relationship are components: insert \
-            the component again to change its target, or write its other fields with `Query<&mut {Self}>`",
+            the component again to change its target or its other fields",
     note = "the values of a relation with `#[relation(key = ..)]` hold their keys: insert the pair again to change its value"
 )]
 pub trait StoredRelation: Relation<Component = ()> {}

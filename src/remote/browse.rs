@@ -89,6 +89,9 @@ pub(super) fn children(
 ) -> Result<ChildrenPage, RemoteError> {
     let limit = params::rows(params.limit, limits)?;
     use_store(world);
+    // What is refused makes no entity for a type.
+    params.relation.as_ref().map(|relation| relation.find_one(world, "relation", None)).transpose()?;
+    params.parent.as_ref().map(|parent| parent.find_one(world, "parent", None)).transpose()?;
     let relation = match &params.relation {
         Some(relation) => relation.entity(world, "relation", None)?,
         None => child_of(world)?,

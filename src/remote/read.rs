@@ -109,6 +109,9 @@ pub(super) fn pairs(
     params: PairsParams,
 ) -> Result<PairsOfEntity, RemoteError> {
     let limit = params::rows(params.limit, limits)?;
+    // What is refused makes no entity for a type.
+    params.entity.find_one(world, "entity", None)?;
+    params.relation.as_ref().map(|relation| relation.find_one(world, "relation", None)).transpose()?;
     let entity = params.entity.entity(world, "entity", None)?;
     let relation = params.relation.as_ref().map(|relation| relation.entity(world, "relation", None));
     let relation = relation.transpose()?;
@@ -213,8 +216,13 @@ pub(super) fn vars(
     world: &mut World,
     given: &BTreeMap<String, EntityText>,
 ) -> Result<Vec<(String, Entity)>, RemoteError> {
+    let param = |name: &str| format!("vars.{name}");
+    // What is refused makes no entity for a type.
+    for (name, entity) in given {
+        entity.find_one(world, &param(name), None)?;
+    }
     let resolve = |(name, entity): (&String, &EntityText)| {
-        Ok((name.clone(), entity.entity(world, &format!("vars.{name}"), None)?))
+        Ok((name.clone(), entity.entity(world, &param(name), None)?))
     };
     given.iter().map(resolve).collect()
 }

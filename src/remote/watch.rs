@@ -78,19 +78,20 @@ pub(super) fn receive(world: &mut World) {
     if let Some(mut deadline) = world.get_resource_mut::<Deadline>() {
         *deadline = Deadline::after(limits.page_time);
     }
-    stand_between(world, limits.requests_per_frame.max(1));
-    for _ in 0..limits.requests_per_frame.max(1) {
+    stand_between(world);
+    let most = limits.requests_per_frame.max(1);
+    for _ in 0..most {
         let Some(mailbox) = world.get_resource::<Watches>().and_then(|watches| watches.mailbox.as_ref())
         else {
             return;
         };
         // What the methods have not looked at yet comes first.
-        if mailbox.passed_on.is_full() {
+        if mailbox.passed_on.len() >= most {
             return;
         }
         let Ok(message) = mailbox.incoming.try_recv() else { return };
         if message.method != WATCH_METHOD {
-            // There is room, and the other end is kept.
+            // The other end is kept.
             let _ = mailbox.passed_on.try_send(message);
             continue;
         }
@@ -103,14 +104,14 @@ pub(super) fn receive(world: &mut World) {
 }
 
 /// Has transports send to this module, and the methods receive from it.
-fn stand_between(world: &mut World, capacity: usize) {
+fn stand_between(world: &mut World) {
     let Some(receiver) = world.get_resource::<BrpReceiver>() else { return };
     let mailbox = world.get_resource::<Watches>().and_then(|watches| watches.mailbox.as_ref());
     if mailbox.is_some_and(|mailbox| mailbox.taken.same_channel(receiver)) {
         return;
     }
     let incoming: Receiver<BrpMessage> = Receiver::clone(receiver);
-    let (passed_on, taken) = async_channel::bounded(capacity);
+    let (passed_on, taken) = async_channel::unbounded();
     world.get_resource_or_init::<Watches>().mailbox =
         Some(Mailbox { incoming, passed_on, taken: taken.clone() });
     if let Some(mut receiver) = world.get_resource_mut::<BrpReceiver>() {

@@ -64,8 +64,7 @@ impl PairFilter {
         self.with(Named::Entity(relation))
     }
 
-    /// Restricts the snapshot to the pairs of which one of these entities is the source. Applying it leaves other pairs
-    /// as they are.
+    /// Restricts the snapshot to the pairs whose source is one of these. Applying it leaves other pairs as they are.
     #[must_use]
     pub fn sources(mut self, sources: impl IntoIterator<Item = Entity>) -> Self {
         let mut sources: Vec<Entity> = sources.into_iter().collect();

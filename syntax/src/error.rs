@@ -119,8 +119,10 @@ impl fmt::Display for ExprError {
             (ExprErrorKind::Syntax, found) => write!(f, ", found `{found}`")?,
             _ => {}
         }
-        if let Some(suggestion) = suggestion {
-            write!(f, "; write `{suggestion}`")?;
+        match (suggestion, kind) {
+            (Some(near), ExprErrorKind::UnknownName) => write!(f, "; did you mean `{near}`?")?,
+            (Some(spelling), _) => write!(f, "; write `{spelling}`")?,
+            (None, _) => {}
         }
         let margin = line.ilog10() as usize + 1;
         let Excerpt { line: shown, marked } = excerpt;

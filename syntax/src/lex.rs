@@ -172,6 +172,7 @@ impl<'a> Lexer<'a> {
                 let expected = "`,` between conditions that hold at once";
                 return Err(Diagnostic::syntax(Span::new(here.range().start..self.at), expected).suggest(","));
             }
+            Some(';') => return Err(Diagnostic::syntax(here, "`,` between terms").suggest(",")),
             _ => return Err(Diagnostic::syntax(here, "a name or a sign of the query language")),
         }))
     }

@@ -31,27 +31,55 @@ fn folded(name: &str) -> Vec<char> {
     last.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Insertions, removals and replacements of a letter that turn `a` into `b` (Levenshtein's distance).
+/// Insertions, removals and replacements of a letter, and exchanges of two that follow each other, that turn `a` into
+/// `b` (Levenshtein's distance, as Damerau has extended it).
 pub fn distance(a: &[char], b: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    let mut before = above.clone();
     for (i, x) in a.iter().enumerate() {
-        let mut diagonal = i;
+        let mut row = above.clone();
         row[0] = i + 1;
         for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+            let replaced = above[j] + usize::from(x != y);
+            row[j + 1] = replaced.min(above[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && a[i - 1] == *y && b[j - 1] == *x {
+                row[j + 1] = row[j + 1].min(before[j - 1] + 1);
+            }
         }
+        before = core::mem::replace(&mut above, row);
     }
-    row[b.len()]
+    above[b.len()]
 }
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{distance, nearest};
+    use alloc::vec::Vec;
 
     fn guess(name: &str) -> Option<&str> {
         nearest(name, &["exclusive", "tag", "on_target_despawn", "Despawn"])
+    }
+
+    #[test]
+    fn edits_are_counted_and_an_exchange_is_one() {
+        let edits = |a: &str, b: &str| {
+            let [a, b] = [a, b].map(|word| word.chars().collect::<Vec<_>>());
+            assert_eq!(distance(&a, &b), distance(&b, &a));
+            distance(&a, &b)
+        };
+        for (a, b, expected) in [
+            ("", "", 0),
+            ("", "abc", 3),
+            ("knows", "knows", 0),
+            ("konws", "knows", 1),
+            ("valeu", "value", 1),
+            ("abcd", "badc", 2),
+            ("load", "coal", 2),
+            ("armor", "arm", 2),
+            ("kitten", "sitting", 3),
+        ] {
+            assert_eq!(edits(a, b), expected, "{a} {b}");
+        }
     }
 
     #[test]

@@ -86,8 +86,8 @@ fn what_may_not_be_despawned_is_told_with_names() {
     assert_eq!(
         error.to_string(),
         format!(
-            "Gate ({gate}) cannot be despawned: Gate ({gate}) is in use as target of (Guards, Gate ({gate})) on \
-             Guard ({guard}), with the policy `Refuse`"
+            "Gate ({gate}) cannot be despawned: Guard ({guard}) has (Guards, Gate ({gate})), whose policy for its \
+             target, Gate ({gate}), is `Refuse`"
         )
     );
     assert!(matches!(error, DespawnError::InUse { source_entity, .. } if source_entity == guard));

@@ -369,7 +369,7 @@ fn bevys_own_despawn_completes_and_reports() {
         let errors = take_errors();
         assert_eq!(errors.len(), 1, "{errors:?}");
         assert_eq!(errors[0].0, Severity::Error);
-        assert!(errors[0].1.contains("in use"), "{errors:?}");
+        assert!(errors[0].1.contains("is `Refuse`"), "{errors:?}");
         assert!(!world.entities().contains_spawned(used));
         world.check_pairs().unwrap();
     }

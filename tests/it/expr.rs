@@ -294,7 +294,7 @@ fn text_that_does_not_follow_the_grammar_is_refused_where_it_stops_to() {
             ("$x = A", 4, "=", "`==`"),
             ("$x ~ A", 4, "~", "`~=`"),
             ("A && B", 3, "&&", "`,` between conditions that hold at once"),
-            ("A; B", 2, ";", "a name or a sign of the query language"),
+            ("A; B", 2, ";", "`,` between terms"),
             ("Ä, ü§", 5, "§", "a name or a sign of the query language"),
             ("\"text\"", 1, "\"text\"", "a term"),
             ("$x == \"text", 7, "\"", "a string that ends with `\"`"),

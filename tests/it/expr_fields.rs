@@ -6,7 +6,7 @@ use crate::{
     oracle::random::{self, Random},
     ours::Ours,
 };
-use bevy_ecs::prelude::*;
+use bevy_ecs::{prelude::*, system::RunSystemOnce};
 use bevy_relations::{
     expr::{CompiledExpr, FieldId, PairExpr, Row},
     id::Slot,
@@ -315,4 +315,147 @@ mod reflected {
         assert_eq!([2, 3].map(said), [(Some(false), None); 2]);
         assert_eq!(said(4), (Some(true), Some("Movement")));
     }
+}
+
+#[derive(Component, Clone, PartialEq, Debug)]
+struct Fuel(u32);
+
+#[derive(Component, Clone, PartialEq, Debug)]
+#[component(storage = "SparseSet")]
+struct Heat(u32);
+
+/// Of the same layout as `Fuel`.
+#[derive(Component, PartialEq, Debug)]
+struct Price(u32);
+
+#[derive(Relation)]
+#[relation(exclusive, traversable)]
+struct DockedTo;
+
+const VALUES: &str = "Fuel, ?Heat, ?(DockedTo, $port), ?Fuel($port), ?Heat(up DockedTo)";
+
+#[derive(Expression)]
+#[expr("Fuel, ?Heat, ?(DockedTo, $port), ?Fuel($port), ?Heat(up DockedTo)")]
+struct Values;
+
+/// What a row has to read, with who has it: as Bevy has it.
+fn values_of(row: &Row<'_>, get: &dyn Fn(Entity) -> (Option<u32>, Option<u32>)) -> Entity {
+    let this = row.this().unwrap();
+    for field in [0, 1, 3, 4] {
+        let wanted = row.source(field).map_or((None, None), get);
+        let heat_wanted = row.is_set(field) && (field == 1 || field == 4);
+        let fuel_wanted = row.is_set(field) && !heat_wanted;
+        assert_eq!(row.get::<Fuel>(field).map(|fuel| fuel.0), wanted.0.filter(|_| fuel_wanted), "{field}");
+        assert_eq!(row.get::<Heat>(field).map(|heat| heat.0), wanted.1.filter(|_| heat_wanted), "{field}");
+        assert_eq!(row.get::<Price>(field), None, "of another type");
+    }
+    assert_eq!(row.get::<Fuel>(2), None, "a pair");
+    assert_eq!(row.get::<Fuel>(5), None, "no such field");
+    this
+}
+
+#[test]
+fn a_field_is_read_wherever_its_component_is() {
+    let mut world = World::new();
+    world.register_component_name::<Fuel>("Fuel").register_component_name::<Heat>("Heat");
+    world.register_relation::<DockedTo>().unwrap();
+    world.register_component::<Price>();
+    let mut random = crate::common::Random(7);
+    // Whole tables, which are scanned in place, and some of a few rows; ports that have a component and that have not.
+    let ports: Vec<_> = (0..6u32)
+        .map(|number| {
+            let port = world.spawn_empty().id();
+            if number % 2 == 0 {
+                world.entity_mut(port).insert(Fuel(1000 + number));
+            }
+            if number % 3 == 0 {
+                world.entity_mut(port).insert(Heat(2000 + number));
+            }
+            port
+        })
+        .collect();
+    let mut ships: Vec<Entity> = Vec::new();
+    for number in 0..400 {
+        let ship = world.spawn(Fuel(number)).id();
+        if number >= 300 {
+            world.entity_mut(ship).insert(Name::new(format!("ship {number}")));
+        }
+        if number % 70 == 3 {
+            world.entity_mut(ship).insert(Price(number));
+        }
+        if random.below(3) == 0 {
+            world.entity_mut(ship).insert(Heat(number));
+        }
+        if random.below(4) > 0 {
+            world.insert_pair(ship, DockedTo, random.pick(&ports)).unwrap();
+        }
+        ships.push(ship);
+    }
+    ships.extend(ports.iter().copied().filter(|&port| world.get::<Fuel>(port).is_some()));
+    ships.sort_unstable();
+
+    let all = |mut found: Vec<Entity>, by: &str| {
+        found.sort_unstable();
+        assert_eq!(found, ships, "{by}");
+    };
+    let mut exprs = [(); 4].map(|()| PairExpr::parse(VALUES).unwrap().compile(&mut world).unwrap());
+    let get = |entity: Entity| {
+        (world.get::<Fuel>(entity).map(|fuel| fuel.0), world.get::<Heat>(entity).map(|heat| heat.0))
+    };
+    for (expr, batch_size) in exprs.iter_mut().zip([1, 7, 64, 1024]) {
+        expr.set_batch_size(batch_size);
+        let mut found = Vec::new();
+        expr.for_each(&world, |row| found.push(values_of(&row, &get))).unwrap();
+        all(found, "in batches");
+    }
+    let known: std::collections::HashMap<Entity, _> =
+        world.iter_entities().map(|entity| (entity.id(), get(entity.id()))).collect();
+    let of_system = known.clone();
+    let get = |entity: Entity| known[&entity];
+
+    let mut found = Vec::new();
+    let mut expr = PairExpr::parse(VALUES).unwrap().compile(&mut world).unwrap();
+    expr.for_each_mut(&mut world, |row| found.push(values_of(&row.as_row(), &get))).unwrap();
+    all(found, "beside writing");
+
+    let found = move |mut query: ExprQuery<Values>| {
+        let mut found = Vec::new();
+        query.for_each(|(), row| found.push(values_of(&row, &|entity| of_system[&entity]))).unwrap();
+        found
+    };
+    all(world.run_system_once(found).unwrap(), "in a system");
+
+    let mut live = PairExpr::parse(VALUES).unwrap().live(&mut world).unwrap();
+    live.update(&mut world).unwrap();
+    all(live.rows(&world).unwrap().map(|row| values_of(&row, &get)).collect(), "kept");
+    // What died since has nothing to read, whatever has its index now.
+    let dead = ships[5];
+    world.despawn(dead);
+    world.spawn(Fuel(77));
+    let row = live.rows(&world).unwrap().find(|row| row.this() == Some(dead)).unwrap();
+    assert_eq!((row.get::<Fuel>(0), row.get::<Heat>(1)), (None, None));
+}
+
+/// Reads what it has not declared.
+#[derive(Expression)]
+#[expr("[none] Fuel, Heat")]
+struct Undeclared;
+
+#[test]
+fn a_system_reads_no_field_that_it_has_not_declared() {
+    let mut world = World::new();
+    world.register_component_name::<Fuel>("Fuel").register_component_name::<Heat>("Heat");
+    world.spawn_batch((0..200).map(|number| (Fuel(number), Heat(number))));
+    let read = |mut query: ExprQuery<Undeclared>| {
+        let mut rows = 0;
+        query
+            .for_each(|(), row| {
+                assert_eq!(row.get::<Fuel>(0), None);
+                assert!(row.get::<Heat>(1).is_some());
+                rows += 1;
+            })
+            .unwrap();
+        rows
+    };
+    assert_eq!(world.run_system_once(read).unwrap(), 200);
 }

@@ -457,7 +457,10 @@ fn names_that_mean_nothing_are_shown_in_the_text() {
     );
     let almost = scene.world.spawn(Name::new("Eart")).id();
     let error = scene.world.run_system_once(|_: ExprQuery<AtEarth>| ()).map_err(message).unwrap_err();
-    assert!(error.contains("1:23: no component, relation or entity has this name; write `Eart`"), "{error}");
+    assert!(
+        error.contains("1:23: no component, relation or entity has this name; did you mean `Eart`?"),
+        "{error}"
+    );
     scene.world.despawn(almost);
     let [p, q] = scene.planets;
     for planet in [p, q] {

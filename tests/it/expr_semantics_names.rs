@@ -97,7 +97,7 @@ fn an_unknown_name_is_an_error_with_the_nearest_one() {
         );
         assert_eq!(error.message(), "no component, relation or entity has this name");
         // It may be the name of a type that was not registered.
-        assert_eq!(error.help().is_some(), text == "Tag, Zyxwvut");
+        assert_eq!(error.help().is_some(), ["Konws", "Fule", "Zyxwvut"].contains(&found));
     }
 }
 

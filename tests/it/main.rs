@@ -89,6 +89,7 @@ mod keyed_model;
 mod keyed_observers;
 mod lifecycle;
 mod live;
+mod live_hostile;
 mod long_lists;
 mod many_relations;
 mod marker;

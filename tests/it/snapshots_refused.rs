@@ -364,7 +364,7 @@ fn errors_of_form_say_where_they_are() {
     }
     let newer = save("").replace("format: 1", "format: 2");
     let error = from_ron(&world, &newer).unwrap_err();
-    assert!(error.contains("this is form 2 of a save, and form 1 can be read"), "{error}");
+    assert!(error.contains("the save has format 2, and this version reads format 1"), "{error}");
 }
 
 #[test]

@@ -11,7 +11,11 @@ use bevy_ecs::{
     reflect::{AppTypeRegistry, ReflectMapEntities},
 };
 use bevy_reflect::Reflect;
-use bevy_relations::{prelude::*, snapshot::*};
+use bevy_relations::{
+    prefab::{Prefab, SlotOf, WorldPrefabExt},
+    prelude::*,
+    snapshot::*,
+};
 use serde::de::DeserializeSeed;
 
 #[derive(Relation, Reflect, Clone, PartialEq, Debug)]
@@ -336,4 +340,77 @@ fn ids_are_inserted_into_all_entities_or_none() {
     assert!(matches!(snapshot.insert_save_ids(&mut world), Err(SaveError::SameId { .. })));
     assert_eq!(world.get::<SaveId>(c), None);
     assert!(matches!(snapshot.insert_save_ids(&mut World::new()), Err(SaveError::OtherWorld)));
+}
+
+/// Two blueprints of which each has a slot of the same name, deeper in one of them, and the slots.
+fn build_blueprints(world: &mut World) -> ([Entity; 2], [Entity; 2]) {
+    register_types(world);
+    let mut ids = (1..).map(SaveId);
+    let mut id = || ids.next().unwrap();
+    let [tank, ship] = ["Tank", "Ship"].map(|name| world.spawn((Prefab, Name::new(name), id())).id());
+    let hull = world.spawn((Name::new("hull"), ChildOf(ship), id())).id();
+    let mut slot =
+        |parent, prefab| world.spawn((Name::new("engine"), ChildOf(parent), Pair(SlotOf, prefab), id())).id();
+    let slots = [slot(tank, tank), slot(hull, ship)];
+    ([tank, ship], slots)
+}
+
+#[test]
+fn slots_are_saved_by_their_path_and_found_in_a_world_without_instances() {
+    let mut world = World::new();
+    let (prefabs, slots) = build_blueprints(&mut world);
+    let instances = prefabs.map(|prefab| world.instantiate(prefab).unwrap());
+    let engines: Vec<_> = instances
+        .iter()
+        .zip(slots)
+        .map(|(&instance, slot)| world.pairs_by_id(slot).target(instance))
+        .collect();
+    assert!(engines.iter().all(Option::is_some));
+    let saved = take(&mut world).to_saved(&world).unwrap();
+    let names: Vec<_> = saved.relations.iter().map(|relation| &*relation.name).collect();
+    assert!(names.contains(&"Tank.engine") && names.contains(&"Ship.hull.engine"), "{names:?}");
+    let text = to_ron(&world, &saved);
+
+    let mut fresh = World::new();
+    let (_, slots) = build_blueprints(&mut fresh);
+    let read = from_ron(&fresh, &text).unwrap();
+    let loaded = read.load(&mut fresh).unwrap();
+    let with_slot = |world: &World, slot: Entity| -> Vec<Entity> {
+        loaded.entities.iter().copied().filter(|&it| world.pairs_by_id(slot).target(it).is_some()).collect()
+    };
+    for slot in slots {
+        assert_eq!(with_slot(&fresh, slot).len(), 1, "the instance, which the save has spawned");
+    }
+    fresh.check_pairs().unwrap();
+    // Saved again it is the same, and loaded again nothing is spawned twice.
+    let again = take(&mut fresh).to_saved(&fresh).unwrap();
+    assert_eq!(to_ron(&fresh, &again), text);
+    assert_eq!(from_ron(&fresh, &text).unwrap().load(&mut fresh).unwrap().spawned, []);
+
+    // A save in which a slot has its short name still finds the only one of that name.
+    let only = text.replace("Tank.engine", "engine").replace("Ship.hull.engine", "Ship.hull.motor");
+    let mut other = World::new();
+    let (_, [_, second]) = build_blueprints(&mut other);
+    other.get_mut::<Name>(second).unwrap().set("motor");
+    from_ron(&other, &only).unwrap().load(&mut other).unwrap();
+
+    // Where it is not the only one, nothing is guessed.
+    let mut ambiguous = World::new();
+    build_blueprints(&mut ambiguous);
+    let error = from_ron(&ambiguous, &text.replace("Tank.engine", "engine")).unwrap();
+    let error = error.load(&mut ambiguous).unwrap_err();
+    assert_eq!(error, LoadError::AmbiguousRelation { relation: "engine".into() });
+}
+
+#[test]
+fn relations_of_one_name_are_named_in_the_refusal() {
+    let mut world = World::new();
+    register_types(&mut world);
+    let [a, b] = [(); 2].map(|()| world.spawn_relation("Owns", RelationTraits::new()).unwrap());
+    let entities: [Entity; 2] = spawn(&mut world);
+    for relation in [a, b] {
+        world.insert_pair_by_id(entities[0], (relation, entities[1])).unwrap();
+    }
+    let error = take(&mut world).to_saved(&world).unwrap_err().to_string();
+    assert_eq!(error, "several relations are called Owns: register their types, or give them other names");
 }

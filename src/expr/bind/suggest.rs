@@ -27,14 +27,17 @@ impl Binder<'_> {
             span,
             "no component, relation or entity has this name",
         );
-        match self.nearest(path) {
+        let fault = match self.nearest(path) {
             Some(near) => fault.suggest(near),
-            // What looks like a type may be one that the world does not know yet.
-            None if path.0.len() == 1 && path.0[0].starts_with(char::is_uppercase) => fault.help(
-                "a component is known by it after `register_component_name`, a relation after `register_relation`",
-            ),
             None => fault,
+        };
+        // What looks like a type may be one that the world does not know yet.
+        if path.0.len() > 1 || !path.0[0].starts_with(char::is_uppercase) {
+            return fault;
         }
+        fault.help(
+            "a component is known by it after `register_component_name`, a relation after `register_relation`",
+        )
     }
 
     /// The error about a field of a type that is not known, with the type that comes nearest.
@@ -114,8 +117,9 @@ pub(super) struct Nearest {
 impl Nearest {
     pub(super) fn new(wanted: &str) -> Self {
         let wanted = letters(wanted);
-        // One letter in three may be another, but not all of them.
-        Self { distance: (wanted.len().div_ceil(3) + 1).min(wanted.len()), wanted, name: None }
+        // One letter in three may be another, and one of few, but not the only one.
+        let allowed = (wanted.len() / 3).max(1);
+        Self { distance: (allowed + 1).min(wanted.len()), wanted, name: None }
     }
 
     pub(super) fn consider(&mut self, name: &str, spelling: impl FnOnce() -> Option<String>) {

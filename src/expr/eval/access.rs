@@ -240,6 +240,21 @@ impl<'w> WorldAccess<'w> {
         }
     }
 
+    /// The component with this id of an entity, which is in this row of a table if that is known. `None` if it is not of this
+    /// type; also if a system has not declared that it reads it.
+    #[inline]
+    pub(crate) fn component<T: Component>(
+        self,
+        id: ComponentId,
+        entity: Entity,
+        place: Option<(TableId, usize)>,
+    ) -> Option<&'w T> {
+        match self {
+            Self::World(world) => fetch::component(world, id, entity, place),
+            Self::Declared(declared) => declared.rights.component(id, entity, place),
+        }
+    }
+
     /// The components of rows of a table. `None` if it has no such column or rows; also if a system has not declared that
     /// it reads it.
     pub(crate) fn slice<T: Component>(self, table: TableId, rows: Range<usize>) -> Option<&'w [T]> {

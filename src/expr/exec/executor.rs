@@ -378,6 +378,14 @@ impl Executor {
         }
     }
 
+    /// Whether no type has another entity by now than the one that stood for it.
+    pub(crate) fn knows_types(&self, view: &View<'_>) -> bool {
+        self.types.iter().all(|&(known, type_id)| {
+            view.is_alive(known)
+                || view.store.registry().entity_of(type_id).is_none_or(|entity| entity == known)
+        })
+    }
+
     /// Makes the next rows. False at the end.
     pub(crate) fn advance(&mut self, access: WorldAccess<'_>, output: Output) -> Result<bool, ExprRunError> {
         let view = View::new(access).ok_or(ExprRunError::NoPairs)?;

@@ -227,6 +227,7 @@ impl<'a> Row<'a> {
         batch.each_row(|row| each(Self { executor, batch, row, access }));
     }
 
+    #[inline]
     fn value(&self, operand: Operand) -> Datum {
         match operand {
             Operand::Entity(entity) => Datum::new(entity),
@@ -265,6 +266,7 @@ impl<'a> Row<'a> {
     }
 
     /// What the field looks like that the row has; `None` if it is not set.
+    #[inline]
     fn shape(&self, field: usize) -> Option<FieldShape> {
         let field = self.executor.plan().fields.get(field)?;
         let Some(set) = field.set else { return field.shapes.first().copied().filter(|shape| shape.set) };
@@ -350,10 +352,17 @@ impl<'a> Row<'a> {
     }
 
     /// The component of a field. `None` if it is not set, is no component, or one of another type.
+    #[inline]
     pub fn get<T: Component>(&self, field: usize) -> Option<&'a T> {
         let shape = self.shape(field)?;
-        let source = self.value(shape.source?).entity()?;
-        self.is_component_in::<T>(field, shape).then(|| self.access.get(source)).flatten()
+        let component = match shape.id {
+            ShapeId::Component(component) => component,
+            _ => self.component_in(field, shape)?,
+        };
+        let (this, batch) = (Operand::Column(Var::THIS.0), self.batch);
+        let of_this = shape.source == Some(this);
+        let place = batch.in_place.filter(|_| of_this).map(|(table, first)| (table, first + self.row));
+        self.access.component(component, self.value(shape.source?).entity()?, place)
     }
 
     pub(super) fn is_component<T: Component>(&self, field: usize) -> bool {

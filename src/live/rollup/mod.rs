@@ -13,6 +13,7 @@ use super::updates::{self, Kind};
 use crate::relation::Relation;
 use bevy_ecs::{
     component::Component,
+    entity::Entity,
     lifecycle::HookContext,
     world::{DeferredWorld, World},
 };
@@ -22,21 +23,24 @@ use core::{fmt, marker::PhantomData};
 /// [`add_rollup`](WorldRollupExt::add_rollup) and [`add_pair_rollup`](WorldRollupExt::add_pair_rollup).
 ///
 /// It is on each entity that has a value anywhere below it, and on no other: an entity with nothing below has no
-/// rollup. Bevy's observers and filters tell of it as of any component; as it is immutable, `On<Insert<Rollup<..>>>`
-/// tells of every new result.
+/// rollup. Bevy's observers and filters work with it as with any component; as it is immutable, `On<Insert<Rollup<..>>>`
+/// is triggered for every new result.
 ///
 /// In the book: [Live queries](crate::book::live).
 #[derive(Component)]
-#[component(immutable, clone_behavior = Ignore, on_remove = is_removed::<R, V, F>)]
+#[component(immutable, clone_behavior = Ignore)]
+#[component(on_insert = is_inserted::<R, V, F>, on_remove = is_removed::<R, V, F>)]
 pub struct Rollup<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> {
     below: F::Output,
     total: F::Output,
+    /// The entity that it was made for.
+    entity: Entity,
     of: PhantomData<fn() -> (R, V)>,
 }
 
 impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> Rollup<R, V, F> {
-    fn new((below, total): (F::Output, F::Output)) -> Self {
-        Self { below, total, of: PhantomData }
+    fn new(entity: Entity, (below, total): (F::Output, F::Output)) -> Self {
+        Self { below, total, entity, of: PhantomData }
     }
 
     /// The result for everything below the entity, without the entity itself.
@@ -61,6 +65,19 @@ impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V, Output: fmt::Debug>
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rollup").field("below", &self.below).field("with_own", &self.total).finish()
+    }
+}
+
+/// One that was made for another entity goes with the next update, or becomes what it has to be here.
+fn is_inserted<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
+    mut world: DeferredWorld<'_>,
+    HookContext { entity, .. }: HookContext,
+) {
+    let is_own = |rollup: &Rollup<R, V, F>| rollup.entity == entity;
+    if !world.get(entity).is_some_and(is_own)
+        && let Some(mut state) = world.get_resource_mut::<update::State<R, V, F>>()
+    {
+        state.unwritten.push_back(entity);
     }
 }
 
@@ -124,7 +141,7 @@ mod sealed {
 /// An update takes steps in proportion to the entities above what has changed; see [`RollupFold`] for the price of
 /// folds from which nothing can be subtracted. A pair that moves moves all below it at once. Values that are inserted
 /// and removed are announced by Bevy; those that are written in place are found by their change ticks, which is
-/// O(entities with the component) for each update, some 16 of them at once. A component that is immutable spares that,
+/// O(entities with the component) for each update; 16 ticks are compared at a time. An immutable component avoids this,
 /// and one with `#[component(summary_tick)]` for all tables in which none was written. When more has changed than is
 /// remembered, everything is folded anew.
 pub trait WorldRollupExt: sealed::Sealed {
@@ -139,7 +156,7 @@ pub trait WorldRollupExt: sealed::Sealed {
     /// Keeps a [`Rollup<R, R, F>`](Rollup) of the values that the pairs themselves carry: those of all pairs below an
     /// entity, and of those that it is the target of. Does nothing if it is kept.
     ///
-    /// An update takes O(pairs of `R`) if values were lent to be written in place, to compare their ticks.
+    /// An update takes O(pairs of `R`) if values were borrowed for writing since the last one, to compare their ticks.
     ///
     /// # Errors
     /// As for [`add_rollup`](Self::add_rollup).

@@ -210,7 +210,9 @@ fn finish<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
         let State { work, unwritten, .. } = &mut *state;
         count = count.min(unwritten.len());
         let results = unwritten.iter().take(count);
-        let left = results.map(|&entity| (entity, work.graph.result(entity).map(Rollup::new))).collect();
+        let left = results
+            .map(|&entity| (entity, work.graph.result(entity).map(|result| Rollup::new(entity, result))))
+            .collect();
         unwritten.drain(..count);
         count = Writing::<R, V, F> { world, left, entity: None }.write_all(&updates);
     }
@@ -258,7 +260,7 @@ fn write<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
     rollup: Option<Rollup<R, V, F>>,
 ) {
     match (rollup, world.get::<Rollup<R, V, F>>(entity)) {
-        (Some(new), Some(old)) if new == *old => {}
+        (Some(new), Some(old)) if new == *old && old.entity == entity => {}
         (Some(new), Some(_)) => _ = world.modify_component(entity, |rollup| *rollup = new),
         (Some(new), None) => _ = world.get_entity_mut(entity).map(|mut found| _ = found.insert(new)),
         (None, Some(_)) => _ = world.entity_mut(entity).remove::<Rollup<R, V, F>>(),

@@ -307,7 +307,7 @@ pub enum DespawnError {
     },
     /// It, or something that would go with it, is in use, and the policy says to refuse.
     #[error(
-        "{entity} cannot be despawned: {used} is in use as {role} of ({relation}, {target}) on {source_entity}, with the policy `Refuse`"
+        "{entity} cannot be despawned: {source_entity} has ({relation}, {target}), whose policy for its {role}, {used}, is `Refuse`"
     )]
     InUse {
         /// The entity that was to be despawned.

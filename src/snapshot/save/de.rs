@@ -49,9 +49,9 @@ impl<'de> DeserializeSeed<'de> for SavedPairsDeserializer<'_> {
 fn check_format<E: Error>(format: u32) -> Result<(), E> {
     match format {
         FORMAT => Ok(()),
-        _ => {
-            Err(E::custom(format!("format: this is form {format} of a save, and form {FORMAT} can be read")))
-        }
+        _ => Err(E::custom(format!(
+            "format: the save has format {format}, and this version reads format {FORMAT}"
+        ))),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     mirror,
     ops::{
         AttemptedPair, InsertPairError, Operation, Restoration, WantedPairs, WantedSource, WantedValue,
-        entity_of_type_id, use_store,
+        entity_of_type_id, relation_id_of, use_store,
     },
     relation::ColumnRef,
     snapshot::apply::AppliedPairs,
@@ -83,6 +83,7 @@ impl SavedPairs {
         use_store(world);
         self.migrate(world)?;
         self.check()?;
+        self.register_slots(world)?;
         self.relations(world)?;
         let mut spawned = Vec::new();
         let loaded = self
@@ -119,6 +120,22 @@ impl SavedPairs {
             if let Some(now) = format.aliases.get(name) {
                 name.clone_from(now);
             }
+        }
+        Ok(())
+    }
+
+    /// Makes relations of the slots whose pairs are in the save, as the first instance of their prefab would.
+    fn register_slots(&self, world: &mut World) -> Result<(), LoadError> {
+        let of_entities = self.entities.iter().filter_map(|entity| match entity {
+            SavedEntity::Relation(name) => Some(name),
+            _ => None,
+        });
+        let names = self.relations.iter().map(|relation| &relation.name).chain(of_entities);
+        let slots: EntityHashSet =
+            with_names(world, |known| names.filter_map(|name| known.new_slot(name).transpose()).collect())?;
+        for slot in slots {
+            // It may have died: observers of the marker are users' code. Then there is no such relation.
+            let _ = relation_id_of(world, slot);
         }
         Ok(())
     }

@@ -1,9 +1,14 @@
 //! What relations and types are called in saves.
 
 use super::error::{LoadError, SaveError};
-use crate::{id::RelationId, relation::RelationEntry, store::PairStore};
+use crate::{
+    id::RelationId,
+    names::WorldNameExt,
+    relation::{RelationEntry, RelationName, SLOT_OF},
+    store::{PairStore, RelationIndex},
+};
 use alloc::string::{String, ToString};
-use bevy_ecs::{name::Name, world::World};
+use bevy_ecs::{entity::Entity, name::Name, world::World};
 use bevy_reflect::TypeRegistry;
 
 /// Where names are looked up.
@@ -25,21 +30,51 @@ impl<'a> Names<'a> {
         Some(info.type_path())
     }
 
+    /// The slots of all prefabs.
+    fn slots(&self) -> Option<&'a RelationIndex> {
+        self.store.registry().ids().any(|id| id == SLOT_OF).then(|| self.store.relation(SLOT_OF))
+    }
+
+    /// The names from the root of a prefab down to one of its slots.
+    fn slot_path(&self, entity: Entity) -> Option<String> {
+        let is_slot = self.slots().is_some_and(|slots| slots.has_any(entity));
+        is_slot.then(|| self.world.path_of(entity)).flatten()
+    }
+
     fn named(&self, name: &str) -> impl Iterator<Item = RelationId> {
         let entry = |id| self.store.registry().entry(id);
-        let is_named =
-            move |&id: &RelationId| self.short(entry(id)) == Some(name) || self.path(entry(id)) == Some(name);
+        let is_named = move |&id: &RelationId| {
+            let entry = entry(id);
+            self.short(entry) == Some(name)
+                || self.path(entry) == Some(name)
+                || (name.contains('.') && self.slot_path(entry.entity).as_deref() == Some(name))
+        };
         self.store.registry().ids().filter(is_named)
     }
 
-    /// The name by which a relation is found again.
+    /// The name by which a relation is found again. For slots it is their path: there are many prefabs with an engine.
     pub(super) fn of_relation(&self, id: RelationId) -> Result<String, SaveError> {
         let entry = self.store.registry().entry(id);
-        let relation = || entry.name();
-        let short = self.short(entry).ok_or_else(|| SaveError::Unnamed { relation: relation() })?;
-        let names = [Some(short), self.path(entry)].into_iter().flatten();
-        let mut only = names.filter(|name| self.named(name).count() == 1);
-        only.next().map(ToString::to_string).ok_or_else(|| SaveError::Ambiguous { relation: relation() })
+        let short = self.short(entry).ok_or_else(|| SaveError::Unnamed { relation: entry.name() })?;
+        let path = self.path(entry).map(ToString::to_string);
+        let names = [self.slot_path(entry.entity), Some(short.to_string()), path];
+        let mut only = names.into_iter().flatten().filter(|name| self.named(name).count() == 1);
+        let relation = || RelationName { name: Some(short.to_string().into()), ..entry.name() };
+        only.next().ok_or_else(|| SaveError::Ambiguous { relation: relation() })
+    }
+
+    /// The slot of that name, if it is not a relation yet: no instance of its prefab was made in this world.
+    pub(super) fn new_slot(&self, name: &str) -> Result<Option<Entity>, LoadError> {
+        let Some(slots) = self.slots().filter(|_| self.named(name).next().is_none()) else { return Ok(None) };
+        let is_named = |slot: &Entity| {
+            self.world.get::<Name>(*slot).is_some_and(|own| own.as_str() == name)
+                || self.slot_path(*slot).as_deref() == Some(name)
+        };
+        let mut slots = slots.iter().map(|(slot, _)| slot).filter(is_named);
+        match (slots.next(), slots.next()) {
+            (found, None) => Ok(found),
+            (_, Some(_)) => Err(LoadError::AmbiguousRelation { relation: name.into() }),
+        }
     }
 
     /// The relation of a name.

@@ -398,8 +398,13 @@ fn run_length(a: &[Entity], b: &[Entity]) -> usize {
     // Without an early exit, blocks are compared several entities at a time.
     let blocks =
         a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK)).take_while(|blocks| !differ(*blocks)).count();
-    let same = blocks * BLOCK;
-    same + a[same..].iter().zip(&b[same..]).take_while(|(a, b)| a == b).count()
+    let (a, b) = (&a[blocks * BLOCK..], &b[blocks * BLOCK..]);
+    let left = a.len().min(b.len());
+    let same = match differ((&a[..left], &b[..left])) {
+        false => left,
+        true => a.iter().zip(b).take_while(|(a, b)| a == b).count(),
+    };
+    blocks * BLOCK + same
 }
 
 #[cfg(test)]

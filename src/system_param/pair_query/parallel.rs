@@ -1,14 +1,14 @@
 //! Pairs on several threads.
 
 use super::{PairEdge, PairQuery};
-use crate::relation::Relation;
-use bevy_ecs::query::{IterQueryData, QueryFilter, ReadOnlyQueryData};
+use crate::{fetch::SharedData, relation::Relation};
+use bevy_ecs::query::{IterQueryData, QueryData, QueryFilter};
 
 impl<'s, R, S, T, F, TF> PairQuery<'_, 's, R, S, T, F, TF>
 where
     R: Relation,
     S: IterQueryData,
-    T: ReadOnlyQueryData,
+    T: QueryData,
     F: QueryFilter,
     TF: QueryFilter,
 {
@@ -23,7 +23,9 @@ where
     pub fn par_for_each(
         &mut self,
         each: impl Fn(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>) + Send + Sync,
-    ) {
+    ) where
+        T: SharedData,
+    {
         self.refuse_overlap("par_for_each");
         #[cfg(feature = "multi_threaded")]
         if threads::for_each(self, &each) {
@@ -44,6 +46,7 @@ mod threads {
             ends::{Ends, ListPlaces},
         },
     };
+    use bevy_ecs::query::ReadOnlyQueryData;
     use bevy_tasks::ComputeTaskPool;
 
     /// Less is not worth the way to another thread.

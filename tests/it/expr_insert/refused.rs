@@ -105,17 +105,17 @@ fn names_that_mean_nothing_are_refused_with_a_suggestion() {
         &mut world,
         ship,
         &[
-            ("Fihgter", 0, "write `Fighter`"),
-            ("Fighter, (Likes, Eart)", 17, "write `Earth`"),
-            ("Fighter, (Liks, Earth)", 10, "write `Likes`"),
-            ("(Likes, Earth.Mooon)", 8, "write `Earth.Moon`"),
+            ("Fihgter", 0, "did you mean `Fighter`?"),
+            ("Fighter, (Likes, Eart)", 17, "did you mean `Earth`?"),
+            ("Fighter, (Liks, Earth)", 10, "did you mean `Likes`?"),
+            ("(Likes, Earth.Mooon)", 8, "did you mean `Earth.Moon`?"),
             ("Twin", 0, "several things"),
             ("(Likes, Twin)", 8, "several things"),
             ("#12345678", 0, "no entity that is alive"),
             ("(Likes, #12345678)", 8, "no entity that is alive"),
             ("Health.0", 0, "no entity"),
             ("Secret", 0, "no component"),
-            ("All { entity: Erth }", 14, "write `Earth`"),
+            ("All { entity: Erth }", 14, "did you mean `Earth`?"),
         ],
     );
     let error = refused(&mut world, ship, "Fihgter");

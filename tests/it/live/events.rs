@@ -213,3 +213,26 @@ fn what_an_observer_changes_is_told_after_that_and_observers_of_leaving_rows_com
     assert_eq!(lines[..2], [format!("-{a} -"), format!("-{a} {a}")]);
     assert_eq!(lines[2..], [format!("+{b} -"), format!("+{b} {b}")]);
 }
+
+#[test]
+fn an_app_that_registers_something_has_the_plugin_once() {
+    for added_later in [false, true] {
+        let mut app = App::new();
+        prepare(app.world_mut());
+        app.add_row_events::<AnyShip>();
+        if added_later {
+            app.add_plugins(RelationsPlugin);
+        }
+        assert!(app.is_plugin_added::<RelationsPlugin>());
+        observe::<AnyShip>(app.world_mut());
+        let ship = app.world_mut().spawn(Ship).id();
+        app.update();
+        assert_eq!(app.world().resource::<Told>().0, [format!("+{ship} -")]);
+    }
+    // Where plugins cannot be added any more, that is up to whoever runs the app.
+    let mut app = App::new();
+    app.finish();
+    app.cleanup();
+    app.register_relation::<Likes>();
+    assert!(!app.is_plugin_added::<RelationsPlugin>());
+}

@@ -249,3 +249,20 @@ fn a_value_that_is_written_has_one_row_found_anew() {
     }
     assert_eq!(live.explain(), "kept up to date\n  Ship: by $this\n  Health.hp < 10: by $this\n");
 }
+
+#[test]
+fn names_are_followed_from_the_first_one_on() {
+    let mut world = World::new();
+    world.register_component_name::<Ship>("Ship");
+    let [a, b] = [(); 2].map(|()| world.spawn(Ship).id());
+    let mut live = PairExpr::parse("Ship, $this ~= \"gun\"").unwrap().live(&mut world).unwrap();
+    live.update(&mut world).unwrap();
+    assert!(live.is_empty());
+    world.entity_mut(a).insert(Name::new("a big gun"));
+    live.update(&mut world).unwrap();
+    assert!(live.contains(a) && live.len() == 1);
+    world.entity_mut(b).insert(Name::new("Gun 2"));
+    live.update(&mut world).unwrap();
+    assert!(!live.ran_whole(), "{}", live.explain());
+    assert!(live.contains(b));
+}

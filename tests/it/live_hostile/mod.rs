@@ -1,0 +1,39 @@
+//! Live expressions, monitors and rollups in programs that do whatever Bevy and the library let them do.
+//!
+//! Classes: rows that observers and commands read amid operations; every operation that Bevy has for
+//! entities, components and resources; monitors that act, panic, end and make others while they are told;
+//! updates that exceed their step limit; orders and groups that are none, or that panic; folds that panic at
+//! any call; values of pairs, fields and keys; components and entities of the library that the program
+//! removes; types that get another entity.
+
+mod internals;
+mod limits;
+mod mid_operation;
+#[cfg(feature = "serialize")]
+mod misc;
+mod monitors;
+#[cfg(feature = "bevy_reflect")]
+mod ops;
+#[cfg(feature = "bevy_reflect")]
+mod values;
+
+use crate::{
+    common::{fewer, panic_message},
+    live::describe,
+};
+use bevy_relations::expr::Row;
+
+/// All that rows say, in order.
+fn describe_all<'a>(rows: impl Iterator<Item = Row<'a>>, fields: usize) -> Vec<String> {
+    let mut rows: Vec<_> = rows.map(|row| describe(row, fields)).collect();
+    rows.sort_unstable();
+    rows
+}
+
+/// Plays a history for each of some seeds, and panics with what all that failed have said.
+fn play_seeds(count: usize, play: impl Fn(u64)) {
+    let failed: Vec<_> = (0..fewer(count) as u64)
+        .filter_map(|seed| Some(format!("seed {seed}: {}", panic_message(|| play(seed))?)))
+        .collect();
+    assert!(failed.is_empty(), "{} failed: {}", failed.len(), failed.join("\n----\n"));
+}
