@@ -450,8 +450,9 @@ impl LiveExpr {
         (order.compare, order.readers[1]) = (compare, reader);
     }
 
-    /// Keeps the rows of each group, or all if there are none, sorted by a component of `$this`. Those without it come
-    /// first; those that are alike come in any order. Values that are written in place are found by their change ticks, at
+    /// Keeps the rows of each group, or all if there are none, sorted by a component of `$this`: they are read by
+    /// [`group`](Self::group), whose number is 0 if there are no groups. [`rows`](Self::rows) come in any order all the same. Rows
+    /// without the component come first; those that are alike come in any order. Values that are written in place are found by their change ticks, at
     /// the price that [rollups](super::WorldRollupExt) name.
     ///
     /// # Panics

@@ -155,7 +155,8 @@ impl Descendants {
     }
 }
 
-/// By entity index: the round in which it was noted whether an entity leads somewhere, times two, and whether it does.
+/// Whether entities lead to the one that is asked for, by their index: the number of the round in which that was found,
+/// times two, and one more if they do.
 #[derive(Default)]
 struct Leads {
     noted: Vec<u32>,
@@ -187,7 +188,7 @@ impl Leads {
     }
 }
 
-/// Finds out whether one entity is reached from others. What it has learned on the way serves until another is asked for.
+/// Finds out whether an entity is reached from others. What was found on the way is kept until another entity is asked for.
 #[derive(Default)]
 pub(crate) struct Reach {
     searcher: Searcher,
@@ -198,7 +199,7 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Forgets what it has learned of other pairs.
+    /// Forgets what was found, for a run with other pairs.
     pub(crate) fn restart(&mut self) {
         self.of = None;
     }

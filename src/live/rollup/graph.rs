@@ -194,16 +194,7 @@ impl<V, F: RollupFold<V>> Graph<V, F> {
         let dirty = take(&mut self.dirty);
         self.sort_upward(index, &dirty);
         let order = take(&mut self.order);
-        for &entity in &order {
-            let Some(node) = self.nodes.get_mut(&entity) else { continue };
-            if !take(&mut node.dirty) {
-                continue;
-            }
-            if take(&mut node.refold) {
-                self.refold(index, entity);
-            }
-            self.pass_on(index, entity);
-        }
+        order.iter().for_each(|&entity| self.pass_on(index, entity));
         self.order = order;
         // What was touched since `dirty` was taken has been settled as well: it lies above.
         let mut changed = self.take_dirty();
@@ -255,9 +246,15 @@ impl<V, F: RollupFold<V>> Graph<V, F> {
         }
     }
 
-    /// Passes the total of an entity on to its targets.
+    /// Passes the total of an entity on to its targets, if something has changed.
     fn pass_on(&mut self, index: &RelationIndex, entity: Entity) {
-        let Some(node) = self.nodes.get_mut(&entity) else { return };
+        let Some(mut node) = self.nodes.get_mut(&entity).filter(|node| node.dirty) else { return };
+        node.dirty = false;
+        if take(&mut node.refold) {
+            self.refold(index, entity);
+            let Some(folded) = self.nodes.get_mut(&entity) else { return };
+            node = folded;
+        }
         let below = (node.parts > 0).then_some(&node.below);
         let total = both::<V, F>(node.own.as_ref(), below);
         if total.is_none() {

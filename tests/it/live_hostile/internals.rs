@@ -32,7 +32,7 @@ struct InParts;
 
 #[derive(Relation, Clone)]
 #[relation(storage = "Fragmenting")]
-struct Holds(u32);
+struct Holds(#[expect(dead_code, reason = "values come and go unread")] u32);
 
 #[derive(Relation)]
 #[relation(traversable, on_target_despawn = Despawn)]

@@ -338,7 +338,7 @@ impl Scene {
             28 if number < 4 => _ = world.despawn(a),
             29 if number < 4 => _ = world.despawn_with_dependents(a),
             30 => replace_by_index(world, entities, a, b),
-            31 => _ = world.insert_batch([(a, (Fuel, Port))]),
+            31 => world.insert_batch([(a, (Fuel, Port))]),
             32 => _ = world.entity_mut(a).insert(Disabled),
             33 => _ = world.entity_mut(a).remove::<Disabled>(),
             34 if number < 3 => _ = world.entity_mut(a).insert(Prefab),
