@@ -71,8 +71,9 @@ impl Plugin for RelationsPlugin {
 
 /// The world of an app, with the plugin added if that can still be done.
 fn with_plugin(app: &mut App) -> &mut World {
-    let is_open = matches!(app.plugins_state(), PluginsState::Adding | PluginsState::Ready);
-    if is_open && !app.is_plugin_added::<RelationsPlugin>() {
+    if !app.is_plugin_added::<RelationsPlugin>()
+        && matches!(app.plugins_state(), PluginsState::Adding | PluginsState::Ready)
+    {
         app.add_plugins(RelationsPlugin);
     }
     app.world_mut()

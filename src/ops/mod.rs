@@ -56,9 +56,13 @@ pub(crate) use mutate::{
     several::{NewPair, NewPairValue, check_several, insert_several},
 };
 pub(crate) use register::constraints::has_constraints;
+#[cfg(feature = "remote")]
+pub(crate) use register::entity::unmake_type_entity;
 pub(crate) use register::entity::{TypeEntity, entity_of_type, entity_of_type_id, relation_id_of};
 pub(crate) use register::participant::Participant;
 pub(crate) use register::relation::relation_id;
+#[cfg(any(feature = "remote", feature = "serialize"))]
+pub(crate) use register::relation::unmake_relation;
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use register::report::report_warning;
 pub(crate) use register::store::{end_idleness, prepare, use_store};
@@ -69,8 +73,6 @@ pub(crate) use register::{
     relation::{register_relation, spawn_relation, track_pair_changes},
     report::{report, to_bevy},
 };
-#[cfg(feature = "remote")]
-pub(crate) use register::{entity::unmake_type_entity, relation::unmake_relation};
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use {
     mutate::{

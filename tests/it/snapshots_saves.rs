@@ -394,6 +394,27 @@ fn slots_are_saved_by_their_path_and_found_in_a_world_without_instances() {
     other.get_mut::<Name>(second).unwrap().set("motor");
     from_ron(&other, &only).unwrap().load(&mut other).unwrap();
 
+    // What is refused leaves no relation behind: a part that is no slot, a slot by both of its names, an unknown relation
+    // beside one.
+    let part = text.replace("Tank.engine", "Ship.hull");
+    let twice = text.replace("Ship.hull.engine", "engine");
+    let beside = text.replace("Tank.engine", "Tank.turret");
+    for wrong in [part, twice, beside] {
+        let mut refusing = World::new();
+        let (_, slots) = build_blueprints(&mut refusing);
+        if wrong.contains("\"engine\"") {
+            refusing.get_mut::<Name>(slots[1]).unwrap().set("motor");
+        }
+        let entities = refusing.query::<Entity>().iter(&refusing).count();
+        let error = from_ron(&refusing, &wrong).unwrap().load(&mut refusing).unwrap_err();
+        let names_relation =
+            matches!(error, LoadError::UnknownRelation { .. } | LoadError::RelationTwice { .. });
+        assert!(names_relation, "{error}");
+        assert!(slots.iter().all(|&slot| refusing.traits_of(slot).is_none()), "{error}");
+        assert_eq!(refusing.query::<Entity>().iter(&refusing).count(), entities);
+        refusing.check_pairs().unwrap();
+    }
+
     // Where it is not the only one, nothing is guessed.
     let mut ambiguous = World::new();
     build_blueprints(&mut ambiguous);

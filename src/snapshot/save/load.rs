@@ -13,7 +13,7 @@ use crate::{
     mirror,
     ops::{
         AttemptedPair, InsertPairError, Operation, Restoration, WantedPairs, WantedSource, WantedValue,
-        entity_of_type_id, relation_id_of, use_store,
+        entity_of_type_id, relation_id_of, unmake_relation, use_store,
     },
     relation::ColumnRef,
     snapshot::apply::AppliedPairs,
@@ -83,11 +83,11 @@ impl SavedPairs {
         use_store(world);
         self.migrate(world)?;
         self.check()?;
-        self.register_slots(world)?;
-        self.relations(world)?;
+        let slots = self.register_slots(world)?;
         let mut spawned = Vec::new();
         let loaded = self
-            .find_entities(world, &mut find, &mut spawned)
+            .relations(world)
+            .and_then(|_| self.find_entities(world, &mut find, &mut spawned))
             .and_then(|entities| Ok((self.apply(world, &entities)?, entities)));
         match loaded {
             Ok((applied, entities)) => Ok(LoadedPairs { entities, spawned, applied }),
@@ -95,6 +95,7 @@ impl SavedPairs {
                 for entity in spawned {
                     let _ = world.try_despawn(entity);
                 }
+                slots.into_iter().for_each(|slot| unmake_relation(world, slot));
                 Err(error)
             }
         }
@@ -124,8 +125,8 @@ impl SavedPairs {
         Ok(())
     }
 
-    /// Makes relations of the slots whose pairs are in the save, as the first instance of their prefab would.
-    fn register_slots(&self, world: &mut World) -> Result<(), LoadError> {
+    /// Makes relations of the slots whose pairs are in the save, as the first instance of their prefab would. Returns them.
+    fn register_slots(&self, world: &mut World) -> Result<EntityHashSet, LoadError> {
         let of_entities = self.entities.iter().filter_map(|entity| match entity {
             SavedEntity::Relation(name) => Some(name),
             _ => None,
@@ -133,11 +134,11 @@ impl SavedPairs {
         let names = self.relations.iter().map(|relation| &relation.name).chain(of_entities);
         let slots: EntityHashSet =
             with_names(world, |known| names.filter_map(|name| known.new_slot(name).transpose()).collect())?;
-        for slot in slots {
+        for &slot in &slots {
             // It may have died: observers of the marker are users' code. Then there is no such relation.
             let _ = relation_id_of(world, slot);
         }
-        Ok(())
+        Ok(slots)
     }
 
     /// Checks what can be checked without a world.
