@@ -1,7 +1,7 @@
 //! Components and entities of the library that the program removes, and types that get another entity after
 //! theirs was despawned.
 
-use super::play_seeds;
+use super::{InParts, InTable, LeansOn, Likes, Ship, play_seeds};
 use crate::{
     common::{Random, all_entities, world_that_records_errors},
     live::{describe, fresh_rows, kept_rows},
@@ -14,29 +14,11 @@ use bevy_relations::{
 };
 
 #[derive(Component, Clone)]
-struct Ship;
-
-#[derive(Component, Clone)]
 struct Fuel(i32);
-
-#[derive(Relation)]
-struct Likes;
-
-#[derive(Relation)]
-#[relation(exclusive, traversable, storage = "Table")]
-struct InTable;
-
-#[derive(Relation)]
-#[relation(exclusive, traversable, storage = "Fragmenting")]
-struct InParts;
 
 #[derive(Relation, Clone)]
 #[relation(storage = "Fragmenting")]
 struct Holds(#[expect(dead_code, reason = "values come and go unread")] u32);
-
-#[derive(Relation)]
-#[relation(traversable, on_target_despawn = Despawn)]
-struct LeansOn;
 
 impl RollupValue for Fuel {
     type Value = i64;

@@ -1,6 +1,6 @@
 //! Updates that exceed their step limit now and then, and parameters that are got from system states by hand.
 
-use super::describe_all;
+use super::{DockedTo, Fuel, Likes, Ship, describe_all};
 use crate::{
     common::{Random, fewer},
     live::{fresh_rows, kept_rows},
@@ -11,19 +11,6 @@ use bevy_relations::{
     live::*,
     prelude::*,
 };
-
-#[derive(Component, Clone)]
-struct Ship;
-
-#[derive(Component, Clone)]
-struct Fuel;
-
-#[derive(Relation)]
-struct Likes;
-
-#[derive(Relation)]
-#[relation(exclusive, traversable)]
-struct DockedTo;
 
 const WITHOUT_FUEL: &str = "Ship, ?(Likes, $x), !Fuel";
 

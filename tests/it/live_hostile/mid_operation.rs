@@ -1,6 +1,6 @@
 //! Rows that observers, and the commands that they queue, read amid operations.
 
-use super::{describe_all, play_seeds};
+use super::{DockedTo, Fuel, InParts, InTable, LeansOn, Likes, describe_all, play_seeds};
 use crate::{
     common::{Random, fewer, world_that_records_errors},
     live::{describe, fresh_rows, kept_rows},
@@ -19,9 +19,6 @@ use bevy_relations::{
 use std::cell::{Cell, RefCell};
 
 #[derive(Component, Clone)]
-struct Fuel;
-
-#[derive(Component, Clone)]
 #[component(storage = "SparseSet")]
 struct Gas;
 
@@ -29,27 +26,8 @@ struct Gas;
 struct Port;
 
 #[derive(Relation)]
-struct Likes;
-
-#[derive(Relation)]
-#[relation(exclusive, traversable)]
-struct DockedTo;
-
-#[derive(Relation)]
-#[relation(exclusive, traversable, storage = "Table")]
-struct InTable;
-
-#[derive(Relation)]
-#[relation(exclusive, traversable, storage = "Fragmenting")]
-struct InParts;
-
-#[derive(Relation)]
 #[relation(symmetric)]
 struct Knows;
-
-#[derive(Relation)]
-#[relation(traversable, on_target_despawn = Despawn)]
-struct LeansOn;
 
 #[derive(Relation)]
 #[relation(transitive)]

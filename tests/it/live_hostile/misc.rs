@@ -1,6 +1,7 @@
 //! Orders and groups that are none, folds that panic, rows that are read late, components of the library on
 //! other entities, and whatever else takes one test.
 
+use super::DockedTo;
 use crate::{
     common::{Random, fewer},
     live::{describe, fresh_rows, kept_rows},
@@ -33,10 +34,6 @@ struct Cargo(i32);
 struct Likes {
     much: f32,
 }
-
-#[derive(Relation)]
-#[relation(exclusive, traversable)]
-struct DockedTo;
 
 #[derive(Expression)]
 #[expr("Ship")]

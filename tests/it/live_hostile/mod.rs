@@ -21,7 +21,33 @@ use crate::{
     common::{fewer, panic_message},
     live::describe,
 };
-use bevy_relations::expr::Row;
+use bevy_ecs::prelude::*;
+use bevy_relations::{expr::Row, prelude::*};
+
+#[derive(Component, Clone)]
+struct Ship;
+
+#[derive(Component, Clone)]
+struct Fuel;
+
+#[derive(Relation)]
+struct Likes;
+
+#[derive(Relation)]
+#[relation(exclusive, traversable)]
+struct DockedTo;
+
+#[derive(Relation)]
+#[relation(exclusive, traversable, storage = "Table")]
+struct InTable;
+
+#[derive(Relation)]
+#[relation(exclusive, traversable, storage = "Fragmenting")]
+struct InParts;
+
+#[derive(Relation)]
+#[relation(traversable, on_target_despawn = Despawn)]
+struct LeansOn;
 
 /// All that rows say, in order.
 fn describe_all<'a>(rows: impl Iterator<Item = Row<'a>>, fields: usize) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! Monitors that act while they are told of a row: they change the world, panic, end, make other monitors,
 //! and update all of them.
 
+use super::{Fuel, Likes, Ship};
 use crate::{
     common::{Random, fewer, world_that_records_errors},
     live::fresh_rows,
@@ -15,15 +16,6 @@ use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
 };
-
-#[derive(Component, Clone)]
-struct Ship;
-
-#[derive(Component, Clone)]
-struct Fuel;
-
-#[derive(Relation)]
-struct Likes;
 
 #[derive(Relation)]
 #[relation(exclusive, traversable, on_target_despawn = Despawn)]

@@ -1,7 +1,7 @@
 //! Live expressions while the program does all that Bevy offers for entities, components, relationships and
 //! resources, and while observers add to it.
 
-use super::play_seeds;
+use super::{InParts, Likes, play_seeds};
 use crate::{
     common::{Crew, CrewOf, Random, all_entities, try_reuse_index, world_that_records_errors},
     live::{fresh_rows, kept_rows},
@@ -36,13 +36,6 @@ struct Health {
 #[derive(Resource, Reflect)]
 #[reflect(Resource)]
 struct SimTime(u32);
-
-#[derive(Relation)]
-struct Likes;
-
-#[derive(Relation)]
-#[relation(exclusive, traversable, storage = "Fragmenting")]
-struct InParts;
 
 #[derive(Relation)]
 #[relation(transitive, reflexive)]

@@ -1,5 +1,6 @@
 //! Values of pairs, fields and keys, while relations come and go and all pairs are cleared.
 
+use super::Ship;
 use crate::{
     common::{Random, fewer, world_that_records_errors},
     live::{fresh_rows, kept_rows},
@@ -7,9 +8,6 @@ use crate::{
 use bevy_ecs::{prelude::*, reflect::AppTypeRegistry};
 use bevy_reflect::prelude::*;
 use bevy_relations::{expr::PairExpr, live::*, prelude::*, system_param::PairsMut};
-
-#[derive(Component, Clone)]
-struct Ship;
 
 #[derive(Component, Reflect, Clone)]
 #[reflect(Component)]
