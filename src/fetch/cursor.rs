@@ -6,7 +6,7 @@
 //! gains.
 
 use super::{
-    cursor_state::CursorState,
+    cursor_state::{CursorState, StorageMatches},
     origin::Origin,
     rows::{RowHint, StorageEntities},
 };
@@ -15,7 +15,7 @@ use bevy_ecs::{
     change_detection::Tick,
     component::ComponentId,
     entity::{Entities, Entity, EntityLocation},
-    query::{QueryData, QueryFilter},
+    query::{QueryData, QueryFilter, ReadOnlyQueryData},
     storage::{Table, TableId, TableRow},
     world::unsafe_world_cell::UnsafeWorldCell,
 };
@@ -44,7 +44,7 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     /// # Safety
     /// As for [`FetchCursor::new`].
     pub(crate) unsafe fn new(
-        state: &CursorState<D, F>,
+        state: &StorageMatches<D::State, F::State>,
         world: UnsafeWorldCell<'w>,
         last_run: Tick,
         this_run: Tick,
@@ -76,7 +76,7 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     #[inline]
     pub(crate) unsafe fn get<'s>(
         &mut self,
-        state: &'s CursorState<D, F>,
+        state: &'s StorageMatches<D::State, F::State>,
         entity: Entity,
     ) -> Option<D::Item<'w, 's>> {
         let location = self.world.entities().get_spawned(entity).ok()?;
@@ -94,7 +94,7 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     #[inline]
     pub(crate) unsafe fn get_at<'s>(
         &mut self,
-        state: &'s CursorState<D, F>,
+        state: &'s StorageMatches<D::State, F::State>,
         entity: Entity,
         place: &mut RowHint,
     ) -> Option<D::Item<'w, 's>> {
@@ -110,7 +110,11 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     /// # Safety
     /// As for [`get`](Self::get).
     #[inline]
-    pub(crate) unsafe fn find(&mut self, state: &CursorState<D, F>, entity: Entity) -> Option<RowHint> {
+    pub(crate) unsafe fn find(
+        &mut self,
+        state: &StorageMatches<D::State, F::State>,
+        entity: Entity,
+    ) -> Option<RowHint> {
         if !(D::IS_ARCHETYPAL && F::IS_ARCHETYPAL) {
             let mut place = RowHint::UNKNOWN;
             // SAFETY: as the caller promises.
@@ -126,7 +130,11 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     /// # Safety
     /// `state` must be the one given to [`new`](Self::new).
     #[inline]
-    pub(crate) unsafe fn enter_table(&mut self, state: &CursorState<D, F>, table: TableId) -> Option<bool> {
+    pub(crate) unsafe fn enter_table(
+        &mut self,
+        state: &StorageMatches<D::State, F::State>,
+        table: TableId,
+    ) -> Option<bool> {
         if !state.dense {
             return None;
         }
@@ -140,7 +148,11 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     /// # Safety
     /// As there.
     #[inline]
-    pub(crate) unsafe fn enter_table_of(&mut self, state: &CursorState<D, F>, table: &Table) -> Option<bool> {
+    pub(crate) unsafe fn enter_table_of(
+        &mut self,
+        state: &StorageMatches<D::State, F::State>,
+        table: &Table,
+    ) -> Option<bool> {
         let location = self.world.entities().get_spawned(*table.entities().first()?).ok()?;
         // SAFETY: as the caller promises.
         unsafe { self.enter_table(state, location.table_id) }
@@ -153,7 +165,7 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     #[inline]
     pub(crate) unsafe fn get_found<'s>(
         &mut self,
-        state: &'s CursorState<D, F>,
+        state: &'s StorageMatches<D::State, F::State>,
         entity: Entity,
         place: RowHint,
     ) -> Option<D::Item<'w, 's>> {
@@ -171,7 +183,7 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     #[inline(always)]
     unsafe fn seek(
         &mut self,
-        state: &CursorState<D, F>,
+        state: &StorageMatches<D::State, F::State>,
         entity: Entity,
         place: &mut RowHint,
     ) -> Option<TableRow> {
@@ -192,7 +204,7 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     #[inline(never)]
     unsafe fn look_up(
         &mut self,
-        state: &CursorState<D, F>,
+        state: &StorageMatches<D::State, F::State>,
         entity: Entity,
         place: &mut RowHint,
     ) -> Option<TableRow> {
@@ -223,7 +235,11 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     /// # Safety
     /// As for [`seek`](Self::seek).
     #[inline]
-    unsafe fn go(&mut self, state: &CursorState<D, F>, location: EntityLocation) -> Option<TableRow> {
+    unsafe fn go(
+        &mut self,
+        state: &StorageMatches<D::State, F::State>,
+        location: EntityLocation,
+    ) -> Option<TableRow> {
         // SAFETY: as the caller promises.
         unsafe { self.enter(state, state.storage(location)) };
         self.matches.then_some(location.table_row)
@@ -234,7 +250,7 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     /// # Safety
     /// As for [`seek`](Self::seek).
     #[inline]
-    unsafe fn enter(&mut self, state: &CursorState<D, F>, storage: u32) {
+    unsafe fn enter(&mut self, state: &StorageMatches<D::State, F::State>, storage: u32) {
         if storage != self.storage {
             // SAFETY: as the caller promises.
             unsafe { self.go_to(state, storage) };
@@ -246,7 +262,12 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     /// # Safety
     /// As for [`FetchCursor::passes`], and `state` must be the one given to [`new`](Self::new).
     #[inline]
-    unsafe fn passes(&mut self, state: &CursorState<D, F>, entity: Entity, row: TableRow) -> bool {
+    unsafe fn passes(
+        &mut self,
+        state: &StorageMatches<D::State, F::State>,
+        entity: Entity,
+        row: TableRow,
+    ) -> bool {
         // SAFETY: as the caller promises.
         F::IS_ARCHETYPAL || unsafe { F::filter_fetch(&state.filter, &mut self.filter, entity, row) }
     }
@@ -258,7 +279,7 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     #[inline(always)]
     pub(crate) unsafe fn fetch_here<'s>(
         &mut self,
-        state: &'s CursorState<D, F>,
+        state: &'s StorageMatches<D::State, F::State>,
         entity: Entity,
         row: TableRow,
     ) -> Option<D::Item<'w, 's>> {
@@ -275,7 +296,7 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     ///
     /// # Safety
     /// As for [`seek`](Self::seek).
-    unsafe fn go_to(&mut self, state: &CursorState<D, F>, storage: u32) {
+    unsafe fn go_to(&mut self, state: &StorageMatches<D::State, F::State>, storage: u32) {
         (self.storage, self.matches, self.rows) = (storage, false, StorageEntities::NONE);
         if !state.matches(storage) {
             return;
@@ -336,6 +357,14 @@ impl<'w, 's, D: QueryData, F: QueryFilter> FetchCursor<'w, 's, D, F> {
         let Origin { world, state, last_run, this_run } = origin;
         // SAFETY: as the caller promises.
         Self { origin, fetch: unsafe { CursorFetch::new(state, world, last_run, this_run) } }
+    }
+
+    /// The same, to be read only.
+    pub(crate) fn as_read_only(&self) -> FetchCursor<'_, 's, D::ReadOnly, F> {
+        let Origin { world, state, last_run, this_run } = self.origin;
+        // SAFETY: what only reads needs no more than what was declared, and this gives nothing to be written as long as it is
+        // borrowed.
+        unsafe { FetchCursor::of(Origin { world, state, last_run, this_run }) }
     }
 
     /// What these are made of, to make others.
@@ -508,5 +537,14 @@ impl<'w, 's, D: QueryData, F: QueryFilter> FetchCursor<'w, 's, D, F> {
     pub(crate) unsafe fn fetch_here(&mut self, entity: Entity, row: TableRow) -> Option<D::Item<'w, 's>> {
         // SAFETY: the state is the one it was made with; the rest is up to the caller.
         unsafe { self.fetch.fetch_here(self.origin.state, entity, row) }
+    }
+}
+
+impl<'w, 's, D: ReadOnlyQueryData, F: QueryFilter> FetchCursor<'w, 's, D, F> {
+    /// The data of an entity. `None` if it is dead or does not match.
+    #[inline]
+    pub(crate) fn get(&mut self, entity: Entity) -> Option<D::Item<'w, 's>> {
+        // SAFETY: the state is the one it was made with. Items that only read do not conflict.
+        unsafe { self.fetch.get(self.origin.state, entity) }
     }
 }

@@ -13,27 +13,42 @@ use bevy_ecs::{
     storage::TableId,
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
-use core::any::TypeId;
+use core::{any::TypeId, ops::Deref};
 
 /// What to read of entities, and which of them match: a `Query` without its iteration.
 pub(crate) struct CursorState<D: QueryData, F: QueryFilter = ()> {
     /// Declares the access and decides which archetypes match. Its own states of `D` and `F` are private.
     query: QueryState<D, F>,
-    pub(super) data: D::State,
-    pub(super) filter: F::State,
+    matches: StorageMatches<D::State, F::State>,
+    /// Whether an archetype matches; those that are not there do not.
+    archetypes: Vec<bool>,
+    generation: Option<ArchetypeGeneration>,
+}
+
+/// Which storages match, with the states of data and filter: those of data that is written are those of the same that is
+/// only read.
+pub(crate) struct StorageMatches<D, F> {
+    pub(super) data: D,
+    pub(super) filter: F,
     /// Whether a table matches or does not match as a whole, with all archetypes in it.
     pub(super) dense: bool,
     /// The tables that match if `dense`, else the archetypes.
     matched: BitSet,
-    /// Whether an archetype matches; those that are not there do not.
-    archetypes: Vec<bool>,
     /// What matches as in `matched`, in order.
     pub(super) storages: Vec<u32>,
-    generation: Option<ArchetypeGeneration>,
-    /// `D` is `()`, and whether an entity matches is decided by its storage.
+    /// The data is `()`, and whether an entity matches is decided by its storage.
     pub(super) reads_nothing: bool,
     /// If so, the storages that do not match.
     pub(super) others: Vec<u32>,
+}
+
+impl<D: QueryData, F: QueryFilter> Deref for CursorState<D, F> {
+    type Target = StorageMatches<D::State, F::State>;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &self.matches
+    }
 }
 
 impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
@@ -54,20 +69,16 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
         let in_tables =
             |id| world.components().get_info(id).is_some_and(|i| i.storage_type() == StorageType::Table);
         let dense = D::IS_DENSE && F::IS_DENSE && disabling.into_iter().all(in_tables);
-        let (matched, archetypes, storages) = (BitSet::default(), Vec::new(), Vec::new());
-        let (others, reads_nothing) = (Vec::new(), false);
-        Self {
-            query,
+        let matches = StorageMatches {
             data,
             filter,
             dense,
-            matched,
-            archetypes,
-            storages,
-            generation: None,
-            reads_nothing,
-            others,
-        }
+            matched: BitSet::default(),
+            storages: Vec::new(),
+            reads_nothing: false,
+            others: Vec::new(),
+        };
+        Self { query, matches, archetypes: Vec::new(), generation: None }
     }
 
     /// The query that declares the access.
@@ -80,7 +91,7 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
     where
         D: 'static,
     {
-        self.reads_nothing = TypeId::of::<D>() == TypeId::of::<()>() && F::IS_ARCHETYPAL;
+        self.matches.reads_nothing = TypeId::of::<D>() == TypeId::of::<()>() && F::IS_ARCHETYPAL;
         self
     }
 
@@ -116,36 +127,50 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
 
     /// Gets to know new archetypes. Must come before [`FetchCursor::new`].
     pub(crate) fn update(&mut self, world: UnsafeWorldCell<'_>) {
-        D::update_archetypes(&mut self.data, world);
-        F::update_archetypes(&mut self.filter, world);
+        let Self { query, matches, archetypes, generation: known } = self;
+        D::update_archetypes(&mut matches.data, world);
+        F::update_archetypes(&mut matches.filter, world);
         let generation = world.archetypes().generation();
-        if self.generation == Some(generation) {
+        if known.replace(generation) == Some(generation) {
             return;
         }
-        self.generation = Some(generation);
-        self.query.update_archetypes_unsafe_world_cell(world);
-        self.storages.clear();
-        if self.dense {
-            self.storages.extend(self.query.matched_tables().map(TableId::as_u32));
+        query.update_archetypes_unsafe_world_cell(world);
+        matches.storages.clear();
+        if matches.dense {
+            matches.storages.extend(query.matched_tables().map(TableId::as_u32));
         } else {
-            self.storages.extend(self.query.matched_archetypes().map(|archetype| archetype.index() as u32));
+            matches.storages.extend(query.matched_archetypes().map(|archetype| archetype.index() as u32));
         }
-        for &storage in &self.storages {
-            self.matched.insert(storage as usize);
+        for &storage in &matches.storages {
+            matches.matched.insert(storage as usize);
         }
-        self.archetypes.resize(world.archetypes().len(), false);
-        for archetype in self.query.matched_archetypes() {
-            self.archetypes[archetype.index()] = true;
+        archetypes.resize(world.archetypes().len(), false);
+        for archetype in query.matched_archetypes() {
+            archetypes[archetype.index()] = true;
         }
-        if self.reads_nothing {
-            // SAFETY: only the structure of the tables is looked at here.
-            let tables = unsafe { world.storages().tables.len() };
-            let count = if self.dense { tables } else { world.archetypes().len() };
-            let mut others = core::mem::take(&mut self.others);
-            others.clear();
-            others.extend((0..count as u32).filter(|&storage| !self.matches(storage)));
-            self.others = others;
+        if matches.reads_nothing {
+            matches.find_others(world);
         }
+    }
+
+    /// Whether an entity is alive and matches, as far as its archetype decides that.
+    #[inline]
+    pub(crate) fn matches_entity(&self, entities: &Entities, entity: Entity) -> bool {
+        let location = entities.get_spawned(entity);
+        location.is_ok_and(|location| self.archetypes.get(location.archetype_id.index()) == Some(&true))
+    }
+}
+
+impl<D, F> StorageMatches<D, F> {
+    /// Finds the storages that do not match.
+    fn find_others(&mut self, world: UnsafeWorldCell<'_>) {
+        // SAFETY: only the structure of the tables is looked at here.
+        let tables = unsafe { world.storages().tables.len() };
+        let count = if self.dense { tables } else { world.archetypes().len() };
+        let mut others = core::mem::take(&mut self.others);
+        others.clear();
+        others.extend((0..count as u32).filter(|&storage| !self.matches(storage)));
+        self.others = others;
     }
 
     /// The storages that match as a whole, each with its entities: tables if that suffices, else archetypes.
@@ -167,13 +192,6 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
     #[inline]
     pub(super) fn matches(&self, storage: u32) -> bool {
         self.matched.contains(storage as usize)
-    }
-
-    /// Whether an entity is alive and matches, as far as its archetype decides that.
-    #[inline]
-    pub(crate) fn matches_entity(&self, entities: &Entities, entity: Entity) -> bool {
-        let location = entities.get_spawned(entity);
-        location.is_ok_and(|location| self.archetypes.get(location.archetype_id.index()) == Some(&true))
     }
 
     /// The number of the table or archetype, whichever is matched as a whole.

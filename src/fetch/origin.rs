@@ -1,6 +1,6 @@
 //! What cursors are made of.
 
-use super::CursorState;
+use super::cursor_state::StorageMatches;
 use bevy_ecs::{
     change_detection::Tick,
     query::{QueryData, QueryFilter},
@@ -10,7 +10,7 @@ use bevy_ecs::{
 /// What [`FetchCursor`] are made of. Can be given to another thread.
 pub(crate) struct Origin<'w, 's, D: QueryData, F: QueryFilter> {
     pub(super) world: UnsafeWorldCell<'w>,
-    pub(super) state: &'s CursorState<D, F>,
+    pub(super) state: &'s StorageMatches<D::State, F::State>,
     pub(super) last_run: Tick,
     pub(super) this_run: Tick,
 }

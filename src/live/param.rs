@@ -249,7 +249,8 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
     /// The rows, each with the data of `$this`, to be read. Rows of which `$this` does not have it, and rows without
     /// `$this`, are left out.
     pub fn iter(&self) -> impl Iterator<Item = (ROQueryItem<'_, 's, D>, Row<'_>)> {
-        self.rows().filter_map(|row| Some((self.query.get(row.this()?)?, row)))
+        let mut data = self.query.reader();
+        self.rows().filter_map(move |row| Some((data.get(row.this()?)?, row)))
     }
 
     /// Calls a function with the data of `$this`, and the row, to be written, of all rows that [`iter`](Self::iter)

@@ -298,10 +298,10 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
     pub fn iter_group(&mut self, group: u64) -> impl Iterator<Item = (ROQueryItem<'_, 's, D>, Row<'_>)> {
         let (this, order) = self.ordered();
         let kept = this.rows.live.kept().1;
-        let row = this.reader(kept.batch());
+        let (row, mut data) = (this.reader(kept.batch()), this.query.reader());
         order.list(group).iter().filter_map(move |&id| {
             let row = row(kept.row_of_id(id));
-            Some((this.query.get(row.this()?)?, row))
+            Some((data.get(row.this()?)?, row))
         })
     }
 

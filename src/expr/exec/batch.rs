@@ -62,6 +62,26 @@ impl Batch {
         }
     }
 
+    /// [`each_row`](Self::each_row) with what there is for it in a list of as many as there are entries.
+    #[inline]
+    pub(crate) fn each_row_of<'a, T>(&self, entries: &'a [T], mut each: impl FnMut(usize, &'a T)) {
+        if self.bits.is_empty() {
+            return entries.iter().take(self.len).enumerate().for_each(|(row, entry)| each(row, entry));
+        }
+        for (number, (&bits, word)) in self.bits.iter().zip(entries.chunks(WORD)).enumerate() {
+            let first = number * WORD;
+            if bits == u64::MAX {
+                word.iter().enumerate().for_each(|(at, entry)| each(first + at, entry));
+            } else {
+                ones(bits).for_each(|bit| {
+                    if let Some(entry) = word.get(bit as usize) {
+                        each(first + bit as usize, entry);
+                    }
+                });
+            }
+        }
+    }
+
     /// The next rows, from a number on, without another number between them.
     pub(crate) fn next_rows(&self, from: usize) -> Option<Range<usize>> {
         if self.bits.is_empty() {

@@ -197,12 +197,18 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         &mut self,
         mut each: impl FnMut(ROQueryItem<'_, 's, D>, Row<'_>),
     ) -> Result<(), ExprRunError> {
-        let Self { compiled, declared, data, .. } = self;
-        compiled.for_each_of(WorldAccess::Declared(declared), |row| {
-            if let Some(item) = row.this().and_then(|this| data.get(this).ok()) {
-                each(item, row);
+        let Self { compiled, declared, cursor, .. } = self;
+        let access = WorldAccess::Declared(declared);
+        let mut cursor = cursor.as_read_only();
+        start_rows(compiled, access, cursor.is_dense())?;
+        while compiled.next_batch(access)? {
+            let (executor, batch) = (compiled.executor(), compiled.batch());
+            // SAFETY: `self` is borrowed mutably until this is done, and nothing is written.
+            unsafe {
+                visit_rows(&mut cursor, batch, |item, row| each(item, Row::of(executor, batch, row, access)));
             }
-        })
+        }
+        Ok(())
     }
 
     /// Calls a function with the data of `$this`, and the row, to be written.
@@ -220,15 +226,15 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         let declared = &*declared;
         // SAFETY: `self` is borrowed mutably until this is done.
         let mut fields = unsafe { field_writer(declared) };
-        if cursor.is_dense() {
-            compiled.start_rows_with_gaps(WorldAccess::Declared(declared))?;
-            compiled.executor_mut().keep_places(true);
-        } else {
-            compiled.start_rows(WorldAccess::Declared(declared))?;
-        }
+        start_rows(compiled, WorldAccess::Declared(declared), cursor.is_dense())?;
         while compiled.next_batch(WorldAccess::Declared(declared))? {
+            let (executor, batch) = (compiled.executor(), compiled.batch());
             // SAFETY: as above.
-            unsafe { write_rows(cursor, &mut fields, compiled.executor(), compiled.batch(), &mut each) };
+            unsafe {
+                visit_rows(cursor, batch, |item, row| {
+                    each(item, RowMut::new(executor, batch, row, &mut fields));
+                });
+            }
         }
         Ok(())
     }
@@ -242,7 +248,9 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         // SAFETY: `self` is borrowed mutably until this is done.
         unsafe {
             let mut fields = field_writer(&self.declared);
-            write_rows(&mut self.cursor, &mut fields, executor, rows, &mut each);
+            visit_rows(&mut self.cursor, rows, |item, row| {
+                each(item, RowMut::new(executor, rows, row, &mut fields));
+            });
         }
     }
 
@@ -261,6 +269,11 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
                 each(item, RowMut::new(executor, rows, number, &mut fields));
             }
         }
+    }
+
+    /// Reads the data of one entity after the other.
+    pub(crate) fn reader(&self) -> FetchCursor<'_, 's, D::ReadOnly> {
+        self.cursor.as_read_only()
     }
 
     /// The tick of this run.
@@ -452,28 +465,39 @@ unsafe fn field_writer<'w>(declared: &'w DeclaredAccess<'w, 'w>) -> FieldWriter<
     FieldWriter::declared(fields, declared)
 }
 
-/// Calls a function with the data of `$this`, and the row, of all rows of a batch.
+/// Starts a run for [`visit_rows`].
+fn start_rows(
+    compiled: &mut CompiledExpr,
+    access: WorldAccess<'_>,
+    is_dense: bool,
+) -> Result<(), ExprRunError> {
+    if !is_dense {
+        return compiled.start_rows(access);
+    }
+    compiled.start_rows_with_gaps(access)?;
+    compiled.executor_mut().keep_places(true);
+    Ok(())
+}
+
+/// Calls a function with the data of `$this` and the number of the row, of all rows of a batch.
 ///
 /// # Safety
-/// `cursor` is that of a parameter, and as long as this runs, nothing else is used that the parameter was made for, but
-/// `fields`, and for what is read.
-unsafe fn write_rows<'s, D: QueryData + 'static>(
+/// `cursor` is that of a parameter. As long as this runs, nothing else writes that the parameter was made for, but fields; and
+/// nothing else reads what the cursor writes.
+unsafe fn visit_rows<'s, D: QueryData + 'static>(
     cursor: &mut FetchCursor<'_, 's, D>,
-    fields: &mut FieldWriter<'_>,
-    executor: &Executor,
     batch: &Batch,
-    each: &mut impl FnMut(D::Item<'_, 's>, RowMut<'_>),
+    mut each: impl FnMut(D::Item<'_, 's>, usize),
 ) {
     if let Some((table, first)) = batch.in_place {
         // Nothing if the data does not match there.
         let StorageEntities::Table(entities) = cursor.enter(table.as_u32()) else { return };
         let entities = entities.get(first..).unwrap_or_default();
-        batch.each_row(|row| {
-            let Some(&this) = entities.get(row) else { return };
+        batch.each_row_of(entities, |row, &this| {
             // SAFETY: the entity is in this row of the table, which matches. The rest is as below.
             // Test: `data_is_that_of_the_entity_of_the_row_wherever_it_lies`.
             if let Some(item) = unsafe { cursor.fetch_here(this, table_row(first + row)) } {
-                each(item, RowMut::new(executor, batch, row, fields));
+                each(item, row);
             }
         });
         return;
@@ -502,7 +526,7 @@ unsafe fn write_rows<'s, D: QueryData + 'static>(
             // Tests: `data_can_be_written_also_of_an_entity_that_occurs_in_two_rows`,
             // `data_is_that_of_the_entity_of_the_row_wherever_it_lies`.
             if let Some(item) = unsafe { cursor.fetch_here(this, place) } {
-                each(item, RowMut::new(executor, batch, at, fields));
+                each(item, at);
             }
         }
         row += some;

@@ -6,7 +6,7 @@ use crate::{
     flecs::{FlecsWorld, Id, Kind, pair},
     flecs_query::{FlecsQuery, Term},
     harness::{Contestant, Stopwatch, Workload},
-    ours::{self, DockedTo, compile, id_of},
+    ours::{self, DockedTo, MemberOf, compile, id_of},
     random::Random,
 };
 use bevy_ecs::{
@@ -85,10 +85,14 @@ impl Plan {
     }
 
     fn ours(self) -> World {
+        self.ours_of(|| DockedTo)
+    }
+
+    fn ours_of<R: Relation>(self, relation: fn() -> R) -> World {
         let mut world = ours::world();
-        world.register_relation::<DockedTo>().expect("its traits are right");
+        world.register_relation::<R>().expect("its traits are right");
         self.world(world, |world, source, target| {
-            world.insert_pair(source, DockedTo, target).expect("both are alive");
+            world.insert_pair(source, relation(), target).expect("both are alive");
         })
     }
 
@@ -436,6 +440,16 @@ pub(super) fn write_lacking(size: usize) -> Workload {
             let mut world = plan.ours();
             let fuel = id_of::<Fuel>(&mut world);
             let mut state = system::<&mut Fuel>(&mut world, &format!("{fuel}, !(DockedTo, *)"));
+            plan.bevy_round(world, move |world| {
+                let (mut expr,) = state.get_mut(world).expect("the plugin provides what it needs");
+                expr.for_each_mut(|mut fuel, _| fuel.0 += 1).expect("there is no limit");
+            })
+        })
+        .goal("bevy", 1.0),
+        Contestant::new("ours table", move || {
+            let mut world = plan.ours_of(MemberOf::default);
+            let fuel = id_of::<Fuel>(&mut world);
+            let mut state = system::<&mut Fuel>(&mut world, &format!("{fuel}, !(MemberOf, *)"));
             plan.bevy_round(world, move |world| {
                 let (mut expr,) = state.get_mut(world).expect("the plugin provides what it needs");
                 expr.for_each_mut(|mut fuel, _| fuel.0 += 1).expect("there is no limit");
