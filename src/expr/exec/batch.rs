@@ -2,7 +2,8 @@
 
 use crate::{
     expr::{
-        eval::Datum,
+        bind::Var,
+        eval::{Datum, WorldAccess},
         plan::{Column, Operand},
     },
     fetch::RowHint,
@@ -26,14 +27,37 @@ pub(crate) struct Batch {
     pub(crate) groups: Vec<u64>,
     /// In which row of which table the entity of each row lies. Empty unless that is known and was wanted.
     pub(crate) places: Vec<RowHint>,
-    /// If entities side by side in a table were scanned *in place*: the table, and the row there of the first entry of each
-    /// column.
-    pub(crate) in_place: Option<(TableId, usize)>,
+    /// If entities side by side in a table were scanned *in place*: where they are. Entries are those of the table.
+    pub(crate) in_place: Option<InPlace>,
     /// Which entries of columns are rows, a bit each. Empty if all of them are; of batches in place only. Whoever reads rows
     /// [says that it minds them](super::Executor::allow_gaps).
     pub(super) bits: Vec<u64>,
-    /// Columns that hold the same in all entries, as far as that is known; of batches in place only.
+    /// Columns that hold the same in all entries, as far as that is known, and therefore one of them; of batches in place only.
     pub(crate) common: Vec<Column>,
+}
+
+/// Rows of a table that a batch is made of as they lie.
+#[derive(Clone, Copy)]
+pub(crate) struct InPlace {
+    pub(crate) table: TableId,
+    /// The row of the table that is the first entry of each column.
+    pub(crate) first: usize,
+    /// Number of entries.
+    pub(crate) len: usize,
+}
+
+impl InPlace {
+    /// The entities that they are about.
+    #[inline]
+    pub(crate) fn entities<'w>(&self, access: WorldAccess<'w>) -> &'w [Entity] {
+        access.table(self.table).get(self.first..self.first + self.len).unwrap_or_default()
+    }
+
+    /// Where an entry is.
+    #[inline]
+    pub(crate) fn place(&self, row: usize) -> (TableId, usize) {
+        (self.table, self.first + row)
+    }
 }
 
 impl Batch {
@@ -66,7 +90,8 @@ impl Batch {
     #[inline]
     pub(crate) fn each_row_of<'a, T>(&self, entries: &'a [T], mut each: impl FnMut(usize, &'a T)) {
         if self.bits.is_empty() {
-            return entries.iter().take(self.len).enumerate().for_each(|(row, entry)| each(row, entry));
+            entries.iter().take(self.len).enumerate().for_each(|(row, entry)| each(row, entry));
+            return;
         }
         for (number, (&bits, word)) in self.bits.iter().zip(entries.chunks(WORD)).enumerate() {
             let first = number * WORD;
@@ -98,6 +123,42 @@ impl Batch {
         };
         let first = next(from, 0)?;
         Some(first..next(first, u64::MAX).unwrap_or(self.bits.len() * WORD))
+    }
+
+    /// What the row of an entry says about a column. Nothing if that is not filled.
+    #[inline]
+    pub(crate) fn datum(&self, column: Column, row: usize) -> Datum {
+        let values = self.columns.get(column as usize).map_or(&[][..], Vec::as_slice);
+        // There is one value where it is common to all.
+        values.get(row).or(values.first()).copied().unwrap_or(Datum::UNSET)
+    }
+
+    /// The entity that the row of an entry is about.
+    pub(crate) fn this(&self, access: WorldAccess<'_>, row: usize) -> Datum {
+        match self.in_place {
+            Some(_) => self.these_in_place(access).get(row).map_or(Datum::UNSET, |&this| Datum::new(this)),
+            None => self.datum(Var::THIS.0, row),
+        }
+    }
+
+    /// The entities that the rows are about, if they are not in a column.
+    #[inline]
+    pub(crate) fn these_in_place<'w>(&self, access: WorldAccess<'w>) -> &'w [Entity] {
+        self.in_place.map_or(&[], |in_place| in_place.entities(access))
+    }
+
+    /// Calls a function with the number of each row, and the entity that it is about. `these` are those of all entries, unless
+    /// they are in a column.
+    #[inline]
+    pub(crate) fn each_row_with_this(&self, these: &[Entity], mut each: impl FnMut(usize, Datum)) {
+        let in_column = &self.columns[Var::THIS.index()];
+        if !in_column.is_empty() {
+            self.each_row_of(in_column, |row, &this| each(row, this));
+        } else if !these.is_empty() {
+            self.each_row_of(these, |row, &this| each(row, Datum::new(this)));
+        } else {
+            self.each_row(|row| each(row, Datum::UNSET));
+        }
     }
 
     #[inline]

@@ -264,11 +264,13 @@ impl Executor {
         self.shared.keeps_places = keep;
     }
 
-    /// Says that who reads the run that was just started minds that entries of batches may be [no rows](Batch::each_row).
-    pub(crate) fn allow_gaps(&mut self, output: Output) {
+    /// Says that who reads the run that was just started minds that entries of batches may be [no rows](Batch::each_row), and
+    /// whether it needs `$this` in a column as well.
+    pub(crate) fn allow_gaps(&mut self, output: Output, this_in_column: bool) {
         let stages = &self.plans[output as usize].plan.pipeline.stages;
         let fits = stages.len() == 1 && stages.iter().all(Stage::fits_in_place);
         self.shared.allows_gaps = fits && self.step_limit.is_none();
+        self.shared.this_in_column = this_in_column;
     }
 
     /// Says that data of `$this` is read in each row, from the next plan on.

@@ -6,7 +6,7 @@
 //! [`Executor::allow_gaps`](super::Executor::allow_gaps).
 
 use super::{
-    Batch, Own, Run, StageState,
+    Batch, InPlace, Own, Run, StageState,
     climb::Climber,
     mask::{Fit, ScanPart},
     row_bits::{RowBits, WORD},
@@ -72,8 +72,8 @@ impl Stage {
         if !state.scan_in_place(self, run, mask, (output, out)) {
             return false;
         }
-        let Some((table, first)) = output.in_place else { return false };
-        let entities = &run.view.table(table)[first..][..output.columns[out as usize].len()];
+        let Some(InPlace { table, first, .. }) = output.in_place else { return false };
+        let entities = output.these_in_place(run.view.access);
         let mut part = Part { table, first, entities, words: core::mem::take(&mut state.words) };
         let steps = self.steps.iter().zip(&mut state.kept);
         for (step, own) in steps.skip(usize::from(self.scan_test().is_some())) {
@@ -140,8 +140,10 @@ impl StageState {
             let most = batch_size.next_multiple_of(WORD);
             let end = if entities.len() - first < most + WORD { entities.len() } else { first + most };
             let entities = &entities[first..end];
-            output.in_place = Some((table, first));
-            output.columns[out as usize].extend(entities.iter().map(|&entity| Datum::new(entity)));
+            output.in_place = Some(InPlace { table, first, len: entities.len() });
+            if run.shared.this_in_column {
+                output.columns[out as usize].extend(entities.iter().map(|&entity| Datum::new(entity)));
+            }
             // Whole tables have passed the test if a component tells.
             match test.filter(|_| component.is_none()) {
                 Some(test) => {
@@ -355,7 +357,9 @@ impl Part<'_> {
 
     /// Writes one value for all entities.
     fn fill_common(&self, batch: &mut Batch, column: Column, value: Datum) {
-        self.fill(batch, column, value);
+        let values = batch.column_mut(column);
+        values.clear();
+        values.push(value);
         batch.common.push(column);
     }
 

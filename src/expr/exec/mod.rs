@@ -19,7 +19,7 @@ mod row_bits;
 mod scan;
 mod value;
 
-pub(crate) use batch::Batch;
+pub(crate) use batch::{Batch, InPlace};
 pub use executor::{ExprRunError, VarId};
 
 pub(crate) use executor::{Executor, Output};
@@ -94,6 +94,8 @@ pub(crate) struct Shared {
     pub(crate) keeps_places: bool,
     /// Whether batches may be [in place](Batch::in_place), with entries that are no rows.
     pub(crate) allows_gaps: bool,
+    /// Whether these have a column of `$this`, which can be read from the table too.
+    pub(crate) this_in_column: bool,
     /// What the run was started with has not died since.
     pub(crate) seeds_are_alive: bool,
     /// How many more rows may be looked at.
@@ -113,6 +115,7 @@ impl Default for Shared {
             batch_size: 1024,
             keeps_places: false,
             allows_gaps: false,
+            this_in_column: true,
             seeds_are_alive: false,
             steps_left: 0,
             out_of_steps: false,

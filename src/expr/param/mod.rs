@@ -12,8 +12,8 @@ pub(crate) use state::ExprQueryState;
 
 use super::{
     bind::Var,
-    eval::{DeclaredAccess, WorldAccess, common_start},
-    exec::{Batch, Executor, ExprRunError},
+    eval::{Datum, DeclaredAccess, WorldAccess, common_start},
+    exec::{Batch, Executor, ExprRunError, InPlace},
     result::{
         CompiledExpr, FieldWriter, PageError, PageStart, Row, RowCursor, RowMut, RowTable, RowTableMut, Rows,
     },
@@ -205,7 +205,9 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
             let (executor, batch) = (compiled.executor(), compiled.batch());
             // SAFETY: `self` is borrowed mutably until this is done, and nothing is written.
             unsafe {
-                visit_rows(&mut cursor, batch, |item, row| each(item, Row::of(executor, batch, row, access)));
+                visit_rows(&mut cursor, batch, |item, row| {
+                    each(item, Row::about(executor, batch, row, access));
+                });
             }
         }
         Ok(())
@@ -264,9 +266,9 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         // SAFETY: `self` is borrowed mutably until this is done.
         let mut fields = unsafe { field_writer(&self.declared) };
         for number in numbers {
-            let this = rows.columns[Var::THIS.index()].get(number).and_then(|this| this.entity());
-            if let Some(item) = this.and_then(|this| self.data.get_mut(this).ok()) {
-                each(item, RowMut::new(executor, rows, number, &mut fields));
+            let this = rows.datum(Var::THIS.0, number);
+            if let Some(item) = this.entity().and_then(|this| self.data.get_mut(this).ok()) {
+                each(item, RowMut::new(executor, rows, (number, this), &mut fields));
             }
         }
     }
@@ -474,12 +476,12 @@ fn start_rows(
     if !is_dense {
         return compiled.start_rows(access);
     }
-    compiled.start_rows_with_gaps(access)?;
+    compiled.start_rows_with_gaps(access, false)?;
     compiled.executor_mut().keep_places(true);
     Ok(())
 }
 
-/// Calls a function with the data of `$this` and the number of the row, of all rows of a batch.
+/// Calls a function with the data of `$this`, the number of the row, and `$this`, of all rows of a batch.
 ///
 /// # Safety
 /// `cursor` is that of a parameter. As long as this runs, nothing else writes that the parameter was made for, but fields; and
@@ -487,9 +489,9 @@ fn start_rows(
 unsafe fn visit_rows<'s, D: QueryData + 'static>(
     cursor: &mut FetchCursor<'_, 's, D>,
     batch: &Batch,
-    mut each: impl FnMut(D::Item<'_, 's>, usize),
+    mut each: impl FnMut(D::Item<'_, 's>, (usize, Datum)),
 ) {
-    if let Some((table, first)) = batch.in_place {
+    if let Some(InPlace { table, first, .. }) = batch.in_place {
         // Nothing if the data does not match there.
         let StorageEntities::Table(entities) = cursor.enter(table.as_u32()) else { return };
         let entities = entities.get(first..).unwrap_or_default();
@@ -497,7 +499,7 @@ unsafe fn visit_rows<'s, D: QueryData + 'static>(
             // SAFETY: the entity is in this row of the table, which matches. The rest is as below.
             // Test: `data_is_that_of_the_entity_of_the_row_wherever_it_lies`.
             if let Some(item) = unsafe { cursor.fetch_here(this, table_row(first + row)) } {
-                each(item, row);
+                each(item, (row, Datum::new(this)));
             }
         });
         return;
@@ -509,24 +511,24 @@ unsafe fn visit_rows<'s, D: QueryData + 'static>(
         let side_by_side = common_start(&these[row..], cursor.table().get(next..).unwrap_or_default());
         let some = if side_by_side > 0 { side_by_side } else { LOOKED_UP.min(these.len() - row) };
         for (at, this) in these.iter().enumerate().skip(row).take(some) {
-            let Some(this) = this.entity() else { continue };
+            let Some(entity) = this.entity() else { continue };
             let place = match side_by_side {
                 0 => match batch.places.get(at) {
-                    Some(&place) => cursor.seek(this, &mut { place }),
-                    None => cursor.find(this),
+                    Some(&place) => cursor.seek(entity, &mut { place }),
+                    None => cursor.find(entity),
                 },
-                // SAFETY: the table has this row: `this` was just found there.
+                // SAFETY: the table has this row: the entity was just found there.
                 _ => Some(unsafe { table_row(next) }),
             };
             let Some(place) = place else { continue };
             next = place.index() + 1;
-            // SAFETY: `this` was found there. The access was declared; nothing else has its data, as the caller promises;
+            // SAFETY: the entity was found there. The access was declared; nothing else has its data, as the caller promises;
             // what rows give is disjoint from what `D` writes, or the system would have been refused; `each` cannot keep
             // an item, since it must take items of any lifetime, so that none is alive when the next is fetched.
             // Tests: `data_can_be_written_also_of_an_entity_that_occurs_in_two_rows`,
             // `data_is_that_of_the_entity_of_the_row_wherever_it_lies`.
-            if let Some(item) = unsafe { cursor.fetch_here(this, place) } {
-                each(item, at);
+            if let Some(item) = unsafe { cursor.fetch_here(entity, place) } {
+                each(item, (at, *this));
             }
         }
         row += some;

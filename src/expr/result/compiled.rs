@@ -162,10 +162,14 @@ impl CompiledExpr {
     }
 
     /// [`start_rows`](Self::start_rows) for a reader of batches that minds which of their entries are [rows](Batch::each_row).
-    pub(crate) fn start_rows_with_gaps(&mut self, access: WorldAccess<'_>) -> Result<(), ExprRunError> {
+    pub(crate) fn start_rows_with_gaps(
+        &mut self,
+        access: WorldAccess<'_>,
+        this_in_column: bool,
+    ) -> Result<(), ExprRunError> {
         self.start_rows(access)?;
         if !self.sorted.is_used {
-            self.executor.allow_gaps(Output::Rows);
+            self.executor.allow_gaps(Output::Rows, this_in_column);
         }
         Ok(())
     }
@@ -202,7 +206,7 @@ impl CompiledExpr {
         access: WorldAccess<'_>,
         mut each: impl FnMut(Row<'_>),
     ) -> Result<(), ExprRunError> {
-        self.start_rows_with_gaps(access)?;
+        self.start_rows_with_gaps(access, false)?;
         while self.next_batch(access)? {
             Row::each(self, access, &mut each);
         }
@@ -219,7 +223,7 @@ impl CompiledExpr {
 
     pub(crate) fn count_of(&mut self, access: WorldAccess<'_>) -> Result<usize, ExprRunError> {
         self.executor.start(access, Output::Count)?;
-        self.executor.allow_gaps(Output::Count);
+        self.executor.allow_gaps(Output::Count, false);
         let mut count = 0;
         while self.executor.advance(access, Output::Count)? {
             count += self.executor.batch(Output::Count).len;

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     expr::{
         bind::Var,
-        eval::{DeclaredAccess, WorldAccess},
+        eval::{Datum, DeclaredAccess, WorldAccess},
         exec::{Batch, Executor, ExprRunError, VarId},
         plan::{Operand, ShapeId},
         text::FieldAccess,
@@ -38,10 +38,13 @@ impl CompiledExpr {
         mut each: impl FnMut(RowMut<'_>),
     ) -> Result<(), ExprRunError> {
         let mut writer = FieldWriter::new(world);
-        self.start_rows_with_gaps(writer.access())?;
+        self.start_rows_with_gaps(writer.access(), true)?;
         while self.next_batch(writer.access())? {
             let (executor, batch) = (self.executor(), self.batch());
-            batch.each_row(|row| each(RowMut::new(executor, batch, row, &mut writer)));
+            // They are in a column: those of the table are borrowed as long as it is written.
+            batch.each_row_with_this(&[], |row, this| {
+                each(RowMut::new(executor, batch, (row, this), &mut writer));
+            });
         }
         Ok(())
     }
@@ -153,6 +156,7 @@ pub struct RowMut<'a> {
     executor: &'a Executor,
     batch: &'a Batch,
     row: usize,
+    this: Datum,
     fields: LentFieldWriter<'a>,
 }
 
@@ -161,7 +165,7 @@ impl<'a> RowMut<'a> {
     pub(in crate::expr) fn new(
         executor: &'a Executor,
         batch: &'a Batch,
-        row: usize,
+        row: (usize, Datum),
         writer: &'a mut FieldWriter<'_>,
     ) -> Self {
         Self::of(executor, batch, row, writer.lend())
@@ -172,16 +176,16 @@ impl<'a> RowMut<'a> {
     pub(super) fn of(
         executor: &'a Executor,
         batch: &'a Batch,
-        row: usize,
+        (row, this): (usize, Datum),
         fields: LentFieldWriter<'a>,
     ) -> Self {
-        Self { executor, batch, row, fields }
+        Self { executor, batch, row, this, fields }
     }
 
     /// The entity that the row is about; see [`Row::this`].
     #[inline]
     pub fn this(&self) -> Option<Entity> {
-        self.batch.columns[Var::THIS.index()].get(self.row)?.entity()
+        self.this.entity()
     }
 
     /// The value of a variable; see [`Row::var`].
@@ -198,7 +202,7 @@ impl<'a> RowMut<'a> {
     /// The row, to be read.
     #[inline]
     pub fn as_row(&self) -> Row<'_> {
-        Row::of(self.executor, self.batch, self.row, self.fields.access())
+        Row::about(self.executor, self.batch, (self.row, self.this), self.fields.access())
     }
 
     /// The value of a field, to be written.
@@ -211,7 +215,7 @@ impl<'a> RowMut<'a> {
         &mut self,
         field: usize,
     ) -> Result<Mut<'_, T>, WriteFieldError> {
-        let place = self.batch.in_place.map(|(table, first)| (table, first + self.row));
+        let place = self.batch.in_place.map(|in_place| in_place.place(self.row));
         match place {
             Some(place) if self.fields.writer.has_in_place::<T>(field, place) => {
                 let value = self.fields.writer.get_in_place(field, place);
@@ -231,7 +235,7 @@ impl<'a> RowMut<'a> {
         let asked = (field, TypeId::of::<T>());
         let known = self.fields.known.iter().find(|known| (known.0, known.1) == asked);
         let of_this = known.is_some_and(|known| known.2 == Operand::Column(Var::THIS.0));
-        let source = match known.and_then(|known| self.batch.entity(known.2, self.row)) {
+        let source = match known.and_then(|known| self.as_row().entity(known.2)) {
             Some(source) => source,
             None => self.source_of::<T>(field)?,
         };

@@ -205,6 +205,7 @@ pub struct Row<'a> {
     executor: &'a Executor,
     batch: &'a Batch,
     row: usize,
+    this: Datum,
     access: WorldAccess<'a>,
 }
 
@@ -217,14 +218,26 @@ impl<'a> Row<'a> {
     /// A row of any batch of the expression.
     #[inline]
     pub(crate) fn of(executor: &'a Executor, batch: &'a Batch, row: usize, access: WorldAccess<'a>) -> Self {
-        Self { executor, batch, row, access }
+        Self::about(executor, batch, (row, batch.this(access, row)), access)
+    }
+
+    /// [`of`](Self::of) where the entity is known that the row is about.
+    #[inline]
+    pub(in crate::expr) fn about(
+        executor: &'a Executor,
+        batch: &'a Batch,
+        (row, this): (usize, Datum),
+        access: WorldAccess<'a>,
+    ) -> Self {
+        Self { executor, batch, row, this, access }
     }
 
     /// Every row of the batch that was made last.
     #[inline]
     pub(super) fn each(expr: &'a CompiledExpr, access: WorldAccess<'a>, each: &mut impl FnMut(Self)) {
         let (executor, batch) = (expr.executor(), expr.batch());
-        batch.each_row(|row| each(Self { executor, batch, row, access }));
+        let these = batch.these_in_place(access);
+        batch.each_row_with_this(these, |row, this| each(Self { executor, batch, row, this, access }));
     }
 
     #[inline]
@@ -238,14 +251,18 @@ impl<'a> Row<'a> {
 
     #[inline]
     fn column(&self, column: Column) -> Datum {
-        let column = self.batch.columns.get(column as usize);
-        column.and_then(|column| column.get(self.row)).copied().unwrap_or(Datum::UNSET)
+        if column == Var::THIS.0 { self.this } else { self.batch.datum(column, self.row) }
+    }
+
+    #[inline]
+    pub(super) fn entity(&self, operand: Operand) -> Option<Entity> {
+        self.value(operand).entity()
     }
 
     /// The entity that the row is about. `None` if the expression is about none.
     #[inline]
     pub fn this(&self) -> Option<Entity> {
-        self.column(Var::THIS.0).entity()
+        self.this.entity()
     }
 
     /// The value of a variable. `None` if there is no such variable, or if this row leaves it open.
@@ -361,7 +378,7 @@ impl<'a> Row<'a> {
         };
         let (this, batch) = (Operand::Column(Var::THIS.0), self.batch);
         let of_this = shape.source == Some(this);
-        let place = batch.in_place.filter(|_| of_this).map(|(table, first)| (table, first + self.row));
+        let place = batch.in_place.filter(|_| of_this).map(|in_place| in_place.place(self.row));
         self.access.component(component, self.value(shape.source?).entity()?, place)
     }
 

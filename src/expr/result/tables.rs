@@ -60,7 +60,7 @@ impl CompiledExpr {
         access: WorldAccess<'_>,
         mut each: impl FnMut(RowTable<'_>),
     ) -> Result<(), ExprRunError> {
-        self.start_rows_with_gaps(access)?;
+        self.start_rows_with_gaps(access, false)?;
         while self.next_batch(access)? {
             let steady = Steady::of(self, access);
             let mut from = 0;
@@ -90,7 +90,7 @@ impl CompiledExpr {
         mut writer: FieldWriter<'_>,
         mut each: impl FnMut(RowTableMut<'_>),
     ) -> Result<(), ExprRunError> {
-        self.start_rows_with_gaps(writer.access())?;
+        self.start_rows_with_gaps(writer.access(), false)?;
         while self.next_batch(writer.access())? {
             let steady = Steady::of(self, writer.access());
             let mut from = 0;
@@ -108,7 +108,7 @@ impl CompiledExpr {
         let rows = batch.next_rows(from)?;
         let from = rows.start;
         let (place, side_by_side) = match batch.in_place {
-            Some((table, first)) => ((table, first + from), rows.len()),
+            Some(in_place) => (in_place.place(from), rows.len()),
             None => {
                 let this = Row::of(self.executor(), batch, from, access).this();
                 let location = this.and_then(|this| access.entities().get_spawned(this).ok());
@@ -123,7 +123,7 @@ impl CompiledExpr {
         let length = if steady.is_empty() {
             side_by_side
         } else {
-            (from..from + side_by_side).take_while(|&row| steady.goes_on(batch, from, row)).count()
+            (from..from + side_by_side).take_while(|&row| steady.goes_on((batch, access), from, row)).count()
         };
         Some(ContiguousRows { rows: from..from + length.max(1), place: Some(place) })
     }
@@ -178,7 +178,7 @@ impl Steady {
         steady.sources.retain(|column| {
             let source = batch.columns[*column as usize].first().and_then(|source| source.entity());
             let place = source.and_then(|source| access.entities().get_spawned(source).ok());
-            let is_here = place.map(|place| place.table_id) == batch.in_place.map(|(table, _)| table);
+            let is_here = place.map(|place| place.table_id) == batch.in_place.map(|in_place| in_place.table);
             is_here || !batch.common.contains(column)
         });
         steady
@@ -188,16 +188,16 @@ impl Steady {
         self.columns.is_empty() && self.sources.is_empty() && self.constants.is_empty()
     }
 
-    fn goes_on(&self, batch: &Batch, first: usize, row: usize) -> bool {
-        let value = |column: Column, row: usize| batch.columns[column as usize].get(row);
-        let is_own = |column, row| value(column, row) == value(Var::THIS.0, row);
+    fn goes_on(&self, (batch, access): (&Batch, WorldAccess<'_>), first: usize, row: usize) -> bool {
+        let value = |column: Column, row: usize| batch.datum(column, row);
+        let is_own = |column, row| value(column, row) == batch.this(access, row);
         self.columns.iter().all(|&column| value(column, first) == value(column, row))
             && self.sources.iter().all(|&column| match is_own(column, first) {
                 true => is_own(column, row),
                 false => !is_own(column, row) && value(column, first) == value(column, row),
             })
             && self.constants.iter().all(|&entity| {
-                let is_own = |row| value(Var::THIS.0, row) == Some(&Datum::new(entity));
+                let is_own = |row| batch.this(access, row) == Datum::new(entity);
                 is_own(first) == is_own(row)
             })
     }
@@ -263,8 +263,8 @@ impl<'a> RowTable<'a> {
 
     /// The values of a variable, row by row. All are `None` if there is no such variable.
     pub fn var(&self, name: &str) -> impl ExactSizeIterator<Item = Option<Entity>> + use<'a> {
-        let column = self.expr.variable(name).map(|var| &self.expr.batch().columns[var.index()]);
-        self.run.rows.clone().map(move |row| column?.get(row)?.entity())
+        let var = self.expr.variable(name);
+        self.rows().map(move |row| row.entity(Operand::Column(var?.0)))
     }
 
     /// Whether a field was matched.
@@ -321,7 +321,9 @@ impl RowTableMut<'_> {
     /// One of the rows, to write a shared field. `None` if there are not so many.
     pub fn row_mut(&mut self, row: usize) -> Option<RowMut<'_>> {
         let row = self.run.rows.clone().nth(row)?;
-        Some(RowMut::of(self.expr.executor(), self.expr.batch(), row, self.writer.lend()))
+        let batch = self.expr.batch();
+        let this = batch.this(self.writer.access(), row);
+        Some(RowMut::of(self.expr.executor(), batch, (row, this), self.writer.lend()))
     }
 
     /// The values of an own field, to be written; all count as changed.
