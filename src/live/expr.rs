@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     expr::{
-        Batch, BindContext, BoundQuery, CompiledExpr, Executor, ExprError, ExprRunError, Output, PairExpr,
-        Row, Var, VarId, View, WorldAccess, bind,
+        Batch, BindContext, BoundQuery, CompiledExpr, Datum, Executor, ExprError, ExprRunError, Output,
+        PairExpr, Row, Var, VarId, View, WorldAccess, bind,
     },
     fetch,
     ops::Followed,
@@ -465,7 +465,11 @@ impl LiveExpr {
         rows: &'a Batch,
         access: WorldAccess<'a>,
     ) -> impl Fn(usize) -> Row<'a> + Copy {
-        move |row| Row::of(&self.row_info, rows, row, access)
+        let these = rows.columns.get(Var::THIS.index()).map_or(&[][..], Vec::as_slice);
+        move |row| {
+            let this = these.get(row).copied().unwrap_or(Datum::UNSET);
+            Row::about(&self.row_info, rows, (row, this), access)
+        }
     }
 
     /// The rows, and what tells what they say.

@@ -124,6 +124,18 @@ impl Iterator for RowNumbers<'_> {
     fn size_hint(&self) -> (usize, Option<usize>) {
         (self.left, Some(self.left))
     }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, usize) -> B>(self, init: B, mut each: F) -> B {
+        if self.levels.is_none() {
+            return (self.at..self.at + self.left).fold(init, each);
+        }
+        let mut all = init;
+        for row in self {
+            all = each(all, row);
+        }
+        all
+    }
 }
 
 impl ExactSizeIterator for RowNumbers<'_> {}

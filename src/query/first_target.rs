@@ -1,6 +1,7 @@
 //! The first target of an entity in its table: of relations with `storage = "Table"` or `"Fragmenting"`.
 
 use crate::{
+    fetch,
     relation::Relation,
     store::{PairStore, RelationIndex, TableComponent},
 };
@@ -78,7 +79,7 @@ unsafe impl<R: Relation> WorldQuery for ReadFirstTarget<R> {
     ) -> Self::Fetch<'w> {
         let component = state.filter(|_| R::IN_TABLE).and_then(|state| {
             // SAFETY: the world gives the right to read the resource, as the caller promises, and it is of this type.
-            let store: &PairStore = unsafe { world.get_resource_by_id(state.store)?.deref() };
+            let store: &PairStore = unsafe { fetch::resource_by_id(world, state.store)?.deref() };
             let index = store.relation(store.registry().known::<R>()?);
             // No other was declared.
             RelationIndex::table_component(index).filter(|component| *component == state.component)

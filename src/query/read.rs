@@ -1,6 +1,7 @@
 //! What terms read: the pairs of a relation and their values.
 
 use crate::{
+    fetch,
     ops::relation_id,
     relation::Relation,
     store::{PairData, PairStore, RelationIndex, TableComponent, Upward},
@@ -163,9 +164,9 @@ unsafe impl<R: Relation, const VALUES: bool> WorldQuery for ReadPairs<R, VALUES>
     ) -> ReadPairsFetch<'w, R> {
         // SAFETY: the world gives the right to read the resource, as the caller promises, and it is of this type.
         let store: Option<&PairStore> =
-            unsafe { world.get_resource_by_id(state.store).map(|store| store.deref()) };
+            unsafe { fetch::resource_by_id(world, state.store).map(|store| store.deref()) };
         // SAFETY: as above.
-        let read = |column| unsafe { world.get_resource_by_id(column).map(|column| column.deref()) };
+        let read = |column| unsafe { fetch::resource_by_id(world, column).map(|column| column.deref()) };
         let id = store.and_then(|store| store.registry().known::<R>());
         let index = store.zip(id).map(|(store, id)| store.relation(id));
         let upward = store.zip(id).and_then(|(store, id)| store.relation(id).upward(store.compares(id)));

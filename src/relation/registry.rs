@@ -14,7 +14,7 @@ use bevy_ecs::{
     name::Name,
     world::{DeferredWorld, World},
 };
-use bevy_platform::collections::HashMap;
+use bevy_platform::{collections::HashMap, hash::NoOpHash};
 use core::any::{Any, TypeId};
 use smallvec::SmallVec;
 
@@ -132,8 +132,8 @@ pub(crate) struct TypeEntry {
 pub(crate) struct Registry {
     entries: Vec<RelationEntry>,
     by_entity: EntityHashMap<RelationId>,
-    by_type: HashMap<TypeId, RelationId>,
-    types: HashMap<TypeId, TypeEntry>,
+    by_type: HashMap<TypeId, RelationId, NoOpHash>,
+    types: HashMap<TypeId, TypeEntry, NoOpHash>,
     type_entities: EntityHashMap<TypeId>,
     free: Vec<RelationId>,
     /// See [`takes_along`](Self::takes_along).
@@ -292,23 +292,20 @@ impl Registry {
     /// The number of relation type `R`, if it is registered.
     #[inline]
     pub(crate) fn of_type<R: Relation>(&self) -> Option<RelationId> {
-        let hint = R::info().hint;
-        let guess = hint.get();
-        if let Some(entry) = self.entries.get(guess)
-            && entry.type_id == Some(TypeId::of::<R>())
-            && entry.declared
-        {
-            return Some(RelationId(guess as u32));
-        }
-        let id = self.of_type_id(TypeId::of::<R>()).filter(|&id| self.entry(id).declared)?;
-        hint.set(id.index());
-        Some(id)
+        self.known::<R>().filter(|&id| self.entry(id).declared)
     }
 
     /// [`of_type`](Self::of_type), also of a type whose entity alone was used so far.
     #[inline]
     pub(crate) fn known<R: Relation>(&self) -> Option<RelationId> {
-        self.of_type::<R>().or_else(|| self.of_type_id(TypeId::of::<R>()))
+        let hint = R::info().hint;
+        let guess = hint.get();
+        if self.entries.get(guess).is_some_and(|entry| entry.type_id == Some(TypeId::of::<R>())) {
+            return Some(RelationId(guess as u32));
+        }
+        let id = self.of_type_id(TypeId::of::<R>())?;
+        hint.set(id.index());
+        Some(id)
     }
 
     pub(crate) fn of_type_id(&self, type_id: TypeId) -> Option<RelationId> {

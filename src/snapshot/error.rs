@@ -17,6 +17,12 @@ pub enum SnapshotError {
         /// The relation.
         relation: RelationName,
     },
+    /// The filter names a relation by an entity that is dead.
+    #[error("the filter of the snapshot names the relation {relation}, which is not alive")]
+    DeadRelation {
+        /// The entity.
+        relation: Entity,
+    },
     /// The value of a pair can be copied neither by `Clone` nor by reflection.
     #[error(
         "cannot take a snapshot of ({relation}, {target}) on {source_entity}: `{value}` is not `Clone`, nor registered with `#[reflect(Clone)]`"

@@ -21,6 +21,8 @@ use bevy_ecs::{entity::Entity, world::World};
 /// # let hero = world.spawn_empty().id();
 /// // Every pair of every relation that is not declared `transient`.
 /// let filter = PairFilter::all();
+/// // All but one.
+/// let filter = PairFilter::all().without::<Wields>();
 /// // Two relations, of one entity.
 /// let filter = PairFilter::none().relation::<Carries>().relation::<Wields>().sources([hero]);
 /// ```
@@ -28,6 +30,7 @@ use bevy_ecs::{entity::Entity, world::World};
 pub struct PairFilter {
     /// `None` for all.
     relations: Option<Vec<Named>>,
+    without: Vec<Named>,
     /// `None` for all.
     sources: Option<Vec<Entity>>,
 }
@@ -37,6 +40,23 @@ pub struct PairFilter {
 enum Named {
     Type(TypeRef),
     Entity(Entity),
+}
+
+impl Named {
+    /// The relation of this world, which is registered if it is not yet.
+    fn resolve(&self, world: &mut World) -> Result<RelationId, SnapshotError> {
+        let entity = match self {
+            Self::Type(named) => match named.register {
+                Some(register) => register(world)?,
+                None => entity_of_type(world, *named),
+            },
+            &Self::Entity(relation) if !world.entities().contains_spawned(relation) => {
+                return Err(SnapshotError::DeadRelation { relation });
+            }
+            Self::Entity(entity) => *entity,
+        };
+        Ok(relation_id_of(world, entity)?)
+    }
 }
 
 impl PairFilter {
@@ -49,7 +69,7 @@ impl PairFilter {
 
     /// No pairs, until relations are added by [`relation`](Self::relation) and [`relation_id`](Self::relation_id).
     pub fn none() -> Self {
-        Self { relations: Some(Vec::new()), sources: None }
+        Self { relations: Some(Vec::new()), ..Self::default() }
     }
 
     /// Adds the pairs of relation type `R`.
@@ -62,6 +82,20 @@ impl PairFilter {
     #[must_use]
     pub fn relation_id(self, relation: Entity) -> Self {
         self.with(Named::Entity(relation))
+    }
+
+    /// Leaves out the pairs of relation type `R`, whatever else is named. Applying the snapshot leaves them as they are.
+    #[must_use]
+    pub fn without<R: Relation>(mut self) -> Self {
+        self.without.push(Named::Type(TypeRef::relation::<R>()));
+        self
+    }
+
+    /// Leaves out the pairs of any relation, by its entity.
+    #[must_use]
+    pub fn without_id(mut self, relation: Entity) -> Self {
+        self.without.push(Named::Entity(relation));
+        self
     }
 
     /// Restricts the snapshot to the pairs whose source is one of these. Applying it leaves other pairs as they are.
@@ -84,10 +118,10 @@ impl PairFilter {
         self.sources.as_deref()
     }
 
-    /// Whether it names no relations.
+    /// Whether it names no relations, neither to be taken nor to be left out.
     #[cfg(feature = "serialize")]
     pub(super) fn is_all(&self) -> bool {
-        self.relations.is_none()
+        self.relations.is_none() && self.without.is_empty()
     }
 
     /// The relations of this world, each once.
@@ -97,14 +131,11 @@ impl PairFilter {
     pub(super) fn resolve(&self, world: &mut World, ids: &mut Vec<RelationId>) -> Result<(), SnapshotError> {
         ids.clear();
         for named in self.relations.iter().flatten() {
-            let entity = match named {
-                Named::Type(named) => match named.register {
-                    Some(register) => register(world)?,
-                    None => entity_of_type(world, *named),
-                },
-                Named::Entity(entity) => *entity,
-            };
-            ids.push(relation_id_of(world, entity)?);
+            ids.push(named.resolve(world)?);
+        }
+        let mut without = Vec::with_capacity(self.without.len());
+        for named in &self.without {
+            without.push(named.resolve(world)?);
         }
         let Some(store) = fetch::store(world) else { return Ok(()) };
         match self.relations {
@@ -122,6 +153,7 @@ impl PairFilter {
                 ids.extend(ids_of_all.filter(|id| entry(id).settled && !entry(id).traits.is_transient()));
             }
         }
+        ids.retain(|id| !without.contains(id));
         Ok(())
     }
 }

@@ -402,6 +402,49 @@ fn a_filter_chooses_relations_and_sources_and_the_rest_is_left_alone() {
 }
 
 #[test]
+fn what_a_filter_leaves_out_is_left_alone_whatever_else_it_names() {
+    let mut world = World::new();
+    let [a, b] = spawn(&mut world);
+    let costs = world.spawn_relation("costs", RelationTraits::new()).unwrap();
+    let link = |world: &mut World, target| {
+        world.insert_pair(a, Likes, target).unwrap();
+        world.insert_pair(a, Eats(1), target).unwrap();
+        world.insert_pair_by_id(a, (costs, target)).unwrap();
+    };
+    link(&mut world, b);
+    let mut take = |filter| PairSnapshot::take(&mut world, filter).unwrap();
+    let most = take(PairFilter::all().without::<Eats>().without_id(costs));
+    let named = take(PairFilter::none().relation::<Likes>().relation::<Eats>().without::<Likes>());
+    // That of a relation that nothing has used yet leaves nothing out, nor does what is named twice.
+    let all = take(PairFilter::all().without::<MountedOn>().without::<MountedOn>());
+    assert_eq!((most.len(), named.len(), all.len()), (1, 1, 3));
+    let clear = |world: &mut World| _ = world.remove_pairs_by_id(a, PairId::ALL);
+    clear(&mut world);
+    link(&mut world, a);
+    most.apply(&mut world).unwrap();
+    assert!(world.has_pair::<Likes>(a, b) && !world.has_pair::<Likes>(a, a));
+    assert!(world.has_pair::<Eats>(a, a) && world.has_pair_by_id(a, (costs, a)));
+    named.apply(&mut world).unwrap();
+    assert!(world.has_pair::<Eats>(a, b) && !world.has_pair::<Eats>(a, a) && world.has_pair::<Likes>(a, b));
+    assert!(world.has_pair_by_id(a, (costs, a)));
+    all.apply(&mut world).unwrap();
+    assert!(world.has_pair_by_id(a, (costs, b)) && world.any_pairs().len() == 3);
+    // What is kept follows the filter when it is taken again.
+    let mut most = most;
+    clear(&mut world);
+    link(&mut world, a);
+    most.update(&mut world).unwrap();
+    assert_eq!(most.len(), 1);
+    // A relation that is gone cannot be left out.
+    world.despawn(costs);
+    let message = format!("the filter of the snapshot names the relation {costs}, which is not alive");
+    for filter in [PairFilter::all().without_id(costs), PairFilter::none().relation_id(costs)] {
+        assert_eq!(PairSnapshot::take(&mut world, filter).unwrap_err().to_string(), message);
+    }
+    world.check_pairs().unwrap();
+}
+
+#[test]
 fn companions_of_relations_outside_the_snapshot_come_and_others_do_not() {
     #[derive(Relation)]
     struct Near;

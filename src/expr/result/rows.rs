@@ -223,7 +223,7 @@ impl<'a> Row<'a> {
 
     /// [`of`](Self::of) where the entity is known that the row is about.
     #[inline]
-    pub(in crate::expr) fn about(
+    pub(crate) fn about(
         executor: &'a Executor,
         batch: &'a Batch,
         (row, this): (usize, Datum),

@@ -278,6 +278,13 @@ fn groups_are_told_once_whatever_panics_meanwhile() {
     }
     set(true);
     assert!(panic_message(|| _ = ships.update(&mut world)).is_some());
+    // Until the next update no row is in two places of a group, or in two of them.
+    let in_groups: Vec<_> = [a, b, c]
+        .into_iter()
+        .flat_map(|port| ships.group(&world, port.to_bits()).unwrap())
+        .map(|row| row.this())
+        .collect();
+    assert_eq!(in_groups.iter().collect::<BTreeSet<_>>().len(), in_groups.len());
     set(false);
     ships.update(&mut world).unwrap();
     assert_eq!(ships.appeared_groups(), [c.to_bits()]);

@@ -108,6 +108,11 @@ impl Client {
         self.0.try_recv().ok()
     }
 
+    /// Whether something has come that was not looked at.
+    pub(crate) fn has_message(&self) -> bool {
+        !self.0.is_empty()
+    }
+
     /// What has come, which is no error.
     #[track_caller]
     pub(crate) fn message(&self) -> Value {

@@ -309,6 +309,21 @@ fn other_methods_come_through_the_same_mailbox() {
 }
 
 #[test]
+fn the_number_of_requests_of_a_frame_can_be_raised_however_many_wait() {
+    let mut app = app_with(RemoteLimits { requests_per_frame: 1, ..eager_limits() });
+    let listed: Vec<Client> = (0..100).map(|_| Client::send(&mut app, "relations.list", json!({}))).collect();
+    let answered = |clients: &[Client]| clients.iter().filter(|client| client.has_message()).count();
+    for frame in 1..=3 {
+        app.update();
+        assert_eq!(answered(&listed), frame);
+    }
+    app.insert_resource(RemoteLimits { requests_per_frame: usize::MAX, ..eager_limits() });
+    app.update();
+    app.update();
+    assert_eq!(answered(&listed), 100);
+}
+
+#[test]
 fn a_change_by_one_client_is_seen_by_another() {
     let mut app = eager();
     let client = Client::watch(&mut app, docked());
