@@ -141,6 +141,7 @@ mod scopes;
 mod search;
 mod smoke;
 mod snapshots;
+mod snapshots_filters;
 mod snapshots_missing;
 mod snapshots_model;
 #[cfg(feature = "serialize")]

@@ -86,7 +86,7 @@ impl Batch {
         }
     }
 
-    /// [`each_row`](Self::each_row) with what there is for it in a list of as many as there are entries.
+    /// [`each_row`](Self::each_row) with the element of a list that has one for each entry.
     #[inline]
     pub(crate) fn each_row_of<'a, T>(&self, entries: &'a [T], mut each: impl FnMut(usize, &'a T)) {
         if self.bits.is_empty() {

@@ -264,8 +264,8 @@ impl Executor {
         self.shared.keeps_places = keep;
     }
 
-    /// Says that who reads the run that was just started minds that entries of batches may be [no rows](Batch::each_row), and
-    /// whether it needs `$this` in a column as well.
+    /// Allows batches of the run that was just started to have entries that are [no rows](Batch::each_row): its reader skips
+    /// them. `this_in_column` is whether the reader needs `$this` in a column as well.
     pub(crate) fn allow_gaps(&mut self, output: Output, this_in_column: bool) {
         let stages = &self.plans[output as usize].plan.pipeline.stages;
         let fits = stages.len() == 1 && stages.iter().all(Stage::fits_in_place);

@@ -484,8 +484,8 @@ fn start_rows(
 /// Calls a function with the data of `$this`, the number of the row, and `$this`, of all rows of a batch.
 ///
 /// # Safety
-/// `cursor` is that of a parameter. As long as this runs, nothing else writes that the parameter was made for, but fields; and
-/// nothing else reads what the cursor writes.
+/// `cursor` is that of a parameter. As long as this runs, of what the parameter was made for only fields are written elsewhere, and
+/// nothing is read that the cursor writes.
 unsafe fn visit_rows<'s, D: QueryData + 'static>(
     cursor: &mut FetchCursor<'_, 's, D>,
     batch: &Batch,

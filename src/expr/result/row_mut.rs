@@ -41,7 +41,7 @@ impl CompiledExpr {
         self.start_rows_with_gaps(writer.access(), true)?;
         while self.next_batch(writer.access())? {
             let (executor, batch) = (self.executor(), self.batch());
-            // They are in a column: those of the table are borrowed as long as it is written.
+            // The entities are in a column: those of the table cannot be borrowed while components are written.
             batch.each_row_with_this(&[], |row, this| {
                 each(RowMut::new(executor, batch, (row, this), &mut writer));
             });
