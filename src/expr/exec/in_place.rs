@@ -144,8 +144,10 @@ impl StageState {
             if run.shared.this_in_column {
                 output.columns[out as usize].extend(entities.iter().map(|&entity| Datum::new(entity)));
             }
+            let mut part = Part { table, first, entities, words: core::mem::take(&mut self.words) };
             // Whole tables have passed the test if a component tells.
             match test.filter(|_| component.is_none()) {
+                Some(test) if part.compare_targets(run, test) => output.bits.extend(&part.words),
                 Some(test) => {
                     let at = (self.major, first / WORD);
                     let known = self.row_bits.is_kept().then_some((&mut self.row_bits, at));
@@ -153,6 +155,7 @@ impl StageState {
                 }
                 None => output.bits.extend(entities.chunks(WORD).map(all_of)),
             }
+            self.words = part.words;
             output.bits[0] &= u64::MAX << (self.minor - first);
             self.minor = end;
             return true;
@@ -225,12 +228,41 @@ impl Part<'_> {
         self.words.extend(self.entities.chunks(WORD).map(|word| if pass { all_of(word) } else { 0 }));
     }
 
+    /// The first targets of the entities, if they are in the table; within, `None` if the entities have none.
+    fn targets_in_table<'r>(&self, run: &Run<'_, 'r>, relation: RelationId) -> Option<Option<&'r [Entity]>> {
+        let component = run.view.index(relation).table_component()?;
+        let known = run.view.access.first_targets(self.table, component);
+        Some(known.and_then(|known| known.get(self.first..)?.get(..self.entities.len())))
+    }
+
+    /// Writes into the buffer which entities pass a test of their only target, if the targets are in the table. Returns whether they
+    /// are.
+    fn compare_targets(&mut self, run: &Run<'_, '_>, test: &Predicate) -> bool {
+        let Predicate::HasPair { relation, target: Operand::Entity(target), negated, .. } = test else {
+            return false;
+        };
+        let is_exclusive = run.view.index(*relation).is_exclusive();
+        match self.targets_in_table(run, *relation).filter(|_| is_exclusive) {
+            Some(Some(targets)) => {
+                let passes = |&known: &Entity| (known == *target) != *negated;
+                self.words.clear();
+                self.words.extend(targets.chunks(WORD).map(|word| bits_of(word.iter(), passes)));
+            }
+            Some(None) => self.write_decided(*negated),
+            None => return false,
+        }
+        true
+    }
+
     /// Writes into the buffer which entities pass a test. Returns what the table decides, if it does.
     fn find_out(&mut self, run: &Run<'_, '_>, test: &Predicate) -> Option<bool> {
         let decided = self.decided(run, test);
         if let Some(pass) = decided {
             self.write_decided(pass);
             return decided;
+        }
+        if self.compare_targets(run, test) {
+            return None;
         }
         let (view, entities) = (run.view, self.entities);
         self.words.clear();
@@ -386,9 +418,7 @@ impl Part<'_> {
         let (index, entities) = (run.view.index(relation), self.entities);
         let values = &mut batch.columns[column as usize];
         values.clear();
-        if let Some(component) = index.table_component() {
-            let known = run.view.access.first_targets(self.table, component);
-            let known = known.and_then(|known| known.get(self.first..)?.get(..entities.len()));
+        if let Some(known) = self.targets_in_table(run, relation) {
             values.extend(known.into_iter().flatten().map(|&target| Datum::new(target)));
             values.resize(entities.len(), none);
             let decided = known.is_some();
