@@ -542,6 +542,14 @@ const GOLDEN: &[Golden] = &[
         right: "calm x=Mood [ChildOf,Mood, Within]; angry x=Mood [ChildOf,Mood, -]",
     },
     Golden {
+        rule: "Not or Optional of a reflexive relation",
+        world: "e0",
+        query: "(ChildOf, *), !{ (IsA, Mood.calm) }",
+        named: false,
+        flecs: "",
+        right: "angry [ChildOf,Mood]",
+    },
+    Golden {
         rule: "Not of a variable tag or relation in a scope",
         world: "e0 (Mounted, e3); e3; e6 Armor (Mounted, e7); e7",
         query: "(Mounted, _), !{ !{ ($y, e3) }, !$y }",

@@ -111,8 +111,9 @@ const RULES: &[Rule] = &[
         reason: "Flecs answers for a table what holds of one entity in it",
         often: false,
         applies: |query, seen| {
+            let is_last = query.terms.iter().all(|other| other.element <= seen.element);
             seen.relation().is_some_and(|relation| query.model.nodes[relation].traits.reflexive)
-                && seen.term.oper != Oper::And
+                && (seen.term.oper != Oper::And || (is_last && seen.negations > 0))
         },
     },
     Rule {
