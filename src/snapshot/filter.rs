@@ -6,6 +6,7 @@ use crate::{
     id::RelationId,
     ops::{entity_of_type, relation_id_of},
     relation::{Relation, TypeRef},
+    store::PairStore,
 };
 use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, world::World};
@@ -45,17 +46,32 @@ enum Named {
 impl Named {
     /// The relation of this world, which is registered if it is not yet.
     fn resolve(&self, world: &mut World) -> Result<RelationId, SnapshotError> {
+        self.check_alive(world)?;
         let entity = match self {
             Self::Type(named) => match named.register {
                 Some(register) => register(world)?,
                 None => entity_of_type(world, *named),
             },
-            &Self::Entity(relation) if !world.entities().contains_spawned(relation) => {
-                return Err(SnapshotError::DeadRelation { relation });
-            }
             Self::Entity(entity) => *entity,
         };
         Ok(relation_id_of(world, entity)?)
+    }
+
+    /// The relation, if it is one by now: what is left out need not be.
+    fn find(&self, store: &PairStore) -> Option<RelationId> {
+        match self {
+            Self::Type(named) => store.registry().of_type_id(named.id),
+            Self::Entity(entity) => store.registry().of_entity(*entity),
+        }
+    }
+
+    fn check_alive(&self, world: &World) -> Result<(), SnapshotError> {
+        match *self {
+            Self::Entity(relation) if !world.entities().contains_spawned(relation) => {
+                Err(SnapshotError::DeadRelation { relation })
+            }
+            Self::Type(_) | Self::Entity(_) => Ok(()),
+        }
     }
 }
 
@@ -84,7 +100,8 @@ impl PairFilter {
         self.with(Named::Entity(relation))
     }
 
-    /// Leaves out the pairs of relation type `R`, whatever else is named. Applying the snapshot leaves them as they are.
+    /// Leaves out the pairs of relation type `R`, whatever else is named. Applying the snapshot leaves them as they are. `R` need not
+    /// be registered, and is not by that.
     #[must_use]
     pub fn without<R: Relation>(mut self) -> Self {
         self.without.push(Named::Type(TypeRef::relation::<R>()));
@@ -133,9 +150,8 @@ impl PairFilter {
         for named in self.relations.iter().flatten() {
             ids.push(named.resolve(world)?);
         }
-        let mut without = Vec::with_capacity(self.without.len());
         for named in &self.without {
-            without.push(named.resolve(world)?);
+            named.check_alive(world)?;
         }
         let Some(store) = fetch::store(world) else { return Ok(()) };
         match self.relations {
@@ -153,7 +169,9 @@ impl PairFilter {
                 ids.extend(ids_of_all.filter(|id| entry(id).settled && !entry(id).traits.is_transient()));
             }
         }
-        ids.retain(|id| !without.contains(id));
+        for left_out in self.without.iter().filter_map(|named| named.find(store)) {
+            ids.retain(|&id| id != left_out);
+        }
         Ok(())
     }
 }

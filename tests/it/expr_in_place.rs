@@ -4,7 +4,7 @@
 //! which some entities are rows. What is read must be the same, whatever was changed since the run before.
 
 use crate::{common::size, expr_tables::compile, oracle::random::Random};
-use bevy_ecs::{prelude::*, system::SystemParamBuilder};
+use bevy_ecs::{prelude::*, query::QueryData, system::SystemParamBuilder, world::DeferredWorld};
 use bevy_relations::{
     expr::{AnyExpression, CompiledExpr, ExprParam, PairExpr, Row},
     prelude::*,
@@ -331,4 +331,139 @@ fn a_limit_of_steps_ends_a_run_whoever_reads_it() {
     assert!(expr.for_each(&bed.world, |_| {}).is_err() && expr.count(&bed.world).is_err());
     expr.set_step_limit(None);
     assert!(expr.for_each(&bed.world, |_| {}).is_ok());
+}
+
+/// What observers read with.
+#[derive(Resource)]
+struct Watchers {
+    exprs: Vec<(CompiledExpr, String)>,
+    ships: Vec<Entity>,
+    home: Entity,
+    checks: usize,
+}
+
+/// Reads the rows in place, and compares them with those of a run row by row and with what the store says.
+fn check_amid<R: Relation>(world: &mut DeferredWorld<'_>) {
+    let Some(mut watchers) = world.get_resource_mut::<Watchers>() else { return };
+    let (mut exprs, home) = (core::mem::take(&mut watchers.exprs), watchers.home);
+    let ships = watchers.ships.clone();
+    watchers.checks += 1;
+    for (expr, text) in &mut exprs {
+        let world = &**world;
+        let rows = Seen::one_by_one(world, expr);
+        let mut seen = Vec::new();
+        expr.for_each(world, |row| seen.push(Seen::of(row))).unwrap();
+        assert_eq!(seen, rows, "{text}");
+        let at_home = |ship: Entity| world.has_pair::<R>(ship, home);
+        let wanted = |&ship: &Entity| {
+            let armored = world.get::<Armor>(ship).is_some();
+            match text.split_once(", ").unwrap().1.as_bytes() {
+                [b'!', ..] => !at_home(ship),
+                [b'A', ..] => armored || at_home(ship),
+                _ => at_home(ship),
+            }
+        };
+        let mut expected: Vec<Entity> = ships.iter().copied().filter(wanted).collect();
+        let mut found: Vec<Entity> = rows.iter().filter_map(|row| row.this).collect();
+        expected.sort_unstable();
+        found.sort_unstable();
+        assert_eq!(found, expected, "{text}");
+    }
+    world.resource_mut::<Watchers>().exprs = exprs;
+}
+
+fn observers_read_in_place<R: Relation>(relation: fn() -> R, name: &str) {
+    let mut world = World::new();
+    let is = world.register_relation::<R>().unwrap();
+    let home = world.spawn(Name::new("Home")).id();
+    let away = world.spawn_empty().id();
+    for (name, entity) in
+        [(name, is), ("Fuel", world.entity_of::<Fuel>()), ("Armor", world.entity_of::<Armor>())]
+    {
+        world.entity_mut(entity).insert(Name::new(name.to_owned()));
+    }
+    let ships: Vec<Entity> = (0..200).map(|number| world.spawn(Fuel(number)).id()).collect();
+    for ship in ships.iter().step_by(5) {
+        world.entity_mut(*ship).insert(Armor);
+    }
+    let texts = ["Fuel, (R, Home)", "Fuel, !(R, Home)", "Fuel, Armor || (R, Home)"];
+    let texts = texts.map(|text| text.replace("(R,", &format!("({name},")));
+    let exprs = texts.map(|text| (compile(&mut world, &text), text)).into();
+    world.insert_resource(Watchers { exprs, ships: ships.clone(), home, checks: 0 });
+    world.add_observer(|_: On<PairInserted<R>>, mut world: DeferredWorld| check_amid::<R>(&mut world));
+    world.add_observer(|_: On<PairRemoved<R>>, mut world: DeferredWorld| check_amid::<R>(&mut world));
+    let mut random = Random::new(5, 0);
+    for round in 0..size(60, 12) {
+        let ship = random.pick(&ships);
+        let target = if random.chance(50) { home } else { away };
+        match round % 6 {
+            0 => _ = world.insert_pair_batch(ships[..20].iter().map(|&ship| (ship, relation(), target))),
+            1 => world.insert_pair(ship, relation(), target).unwrap(),
+            2 => _ = world.remove_pairs::<R>(ship),
+            3 => {
+                let mut commands = world.commands();
+                commands.entity(ship).insert(Pair(relation(), target));
+                commands.entity(ships[7]).insert(Armor);
+                world.flush();
+            }
+            4 => _ = world.entity_mut(ship).remove::<Armor>(),
+            _ => _ = world.remove_pairs_by_id(ships[round % 20], PairId::ALL),
+        }
+        check_amid::<R>(&mut DeferredWorld::from(&mut world));
+    }
+    world.despawn(home);
+    assert!(world.resource::<Watchers>().checks > size(60, 12) * 2);
+    world.check_pairs().unwrap();
+}
+
+#[test]
+fn observers_amid_changes_of_a_relation_in_tables_read_what_is_there() {
+    observers_read_in_place(|| DockedTo, "DockedTo");
+    observers_read_in_place(|| MemberOf, "MemberOf");
+    observers_read_in_place(|| TeamOf, "TeamOf");
+}
+
+#[test]
+fn data_that_is_sparse_or_absent_or_of_no_entity_is_read_as_it_is_written() {
+    fn both<D: QueryData + 'static>(bed: &mut Bed, text: &str) -> [Vec<Entity>; 2] {
+        let expr = (ExprParam(PairExpr::parse(text).unwrap()),).build_state(&mut bed.world);
+        let mut system = expr.build_system(|mut ships: ExprQuery<AnyExpression, (Entity, D)>| {
+            let mut found = [Vec::new(), Vec::new()];
+            ships
+                .for_each(|(ship, _), row| {
+                    assert_eq!(row.this(), Some(ship));
+                    found[0].push(ship);
+                })
+                .unwrap();
+            ships
+                .for_each_mut(|(ship, _), row| {
+                    assert_eq!(row.this(), Some(ship));
+                    found[1].push(ship);
+                })
+                .unwrap();
+            found
+        });
+        system.initialize(&mut bed.world);
+        system.run((), &mut bed.world).unwrap()
+    }
+    let mut bed = Bed::new(11);
+    let count = |world: &mut World, with: fn(EntityRef<'_>) -> bool| {
+        let mut all = world.query_filtered::<EntityRef, With<Fuel>>();
+        all.iter(world).filter(|&entity| with(entity)).count()
+    };
+    let burning = count(&mut bed.world, |entity| entity.contains::<Burning>());
+    let armored = count(&mut bed.world, |entity| entity.contains::<Armor>());
+    let all = count(&mut bed.world, |_| true);
+    assert!(burning > 0 && armored > 0);
+    for (found, expected) in [
+        (both::<&Burning>(&mut bed, "Fuel"), burning),
+        (both::<Option<&Burning>>(&mut bed, "Fuel"), all),
+        (both::<&Armor>(&mut bed, "Fuel, ?(MemberOf, *)"), armored),
+        // Rows that are about no entity have no data.
+        (both::<()>(&mut bed, "Port(Home)"), 0),
+        (both::<()>(&mut bed, "Fuel, Port(Red)"), 0),
+    ] {
+        assert_eq!(found[0], found[1]);
+        assert_eq!(found[0].len(), expected);
+    }
 }

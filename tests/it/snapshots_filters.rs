@@ -89,3 +89,47 @@ fn what_a_filter_leaves_out_is_left_alone_whatever_else_it_names() {
     }
     world.check_pairs().unwrap();
 }
+
+#[test]
+fn what_is_left_out_is_made_no_relation() {
+    let mut world = World::new();
+    let [a, b] = spawn(&mut world);
+    world.insert_pair(a, Likes, b).unwrap();
+    let before = (world.any_pairs().relations().count(), world.entities().count_spawned());
+    let filter = PairFilter::all().without::<MountedOn>().without_id(b).without_id(a);
+    let mut all = PairSnapshot::take(&mut world, filter).unwrap();
+    all.update(&mut world).unwrap();
+    assert_eq!(all.len(), 1);
+    assert_eq!((world.any_pairs().relations().count(), world.entities().count_spawned()), before);
+    assert!(world.traits_of(b).is_none());
+    // Once it is a relation, it is left out.
+    world.insert_pair_by_id(a, (b, a)).unwrap();
+    all.update(&mut world).unwrap();
+    assert_eq!(all.len(), 1);
+    world.check_pairs().unwrap();
+}
+
+#[cfg(feature = "serialize")]
+#[test]
+fn a_save_without_a_relation_leaves_that_alone_when_it_is_loaded() {
+    use crate::snapshots_saves::{from_ron, register_types, to_ron};
+    let mut world = World::new();
+    register_types(&mut world);
+    let [a, b] = spawn(&mut world);
+    world.insert_pair(a, Likes, b).unwrap();
+    world.insert_pair(a, Eats(1), b).unwrap();
+    for entity in [a, b] {
+        world.entity_mut(entity).insert(bevy_relations::snapshot::SaveId(entity.to_bits()));
+    }
+    let saved = PairSnapshot::take(&mut world, PairFilter::all().without::<Eats>()).unwrap();
+    let ron = to_ron(&world, &saved.to_saved(&world).unwrap());
+    assert!(ron.contains("Likes") && !ron.contains("Eats"), "{ron}");
+    world.remove_pairs::<Likes>(a);
+    world.insert_pair(b, Likes, a).unwrap();
+    world.insert_pair(b, Eats(7), a).unwrap();
+    from_ron(&world, &ron).unwrap().load(&mut world).unwrap();
+    assert!(world.has_pair::<Likes>(a, b) && !world.has_pair::<Likes>(b, a));
+    assert_eq!(world.pair_value::<Eats>(b, a), Some(&Eats(7)));
+    assert_eq!(world.pair_value::<Eats>(a, b), Some(&Eats(1)));
+    world.check_pairs().unwrap();
+}

@@ -54,7 +54,7 @@ struct Met {
 #[derive(Relation, Reflect, Clone)]
 struct Unmapped(Entity);
 
-fn register_types(world: &mut World) {
+pub(crate) fn register_types(world: &mut World) {
     world.init_resource::<AppTypeRegistry>();
     let types = world.resource::<AppTypeRegistry>().0.clone();
     let mut types = types.write();
