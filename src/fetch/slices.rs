@@ -29,7 +29,7 @@ pub(super) unsafe fn read_slice<T: Component>(
     Some(unsafe { &*(core::ptr::from_ref(cells) as *const [T]) })
 }
 
-/// [`table_slice`], to be written. All of it counts as changed at a tick.
+/// [`table_slice`], to be written. All of it counts as changed at a tick, if there is one.
 ///
 /// # Safety
 /// For `'w`, components of this type may be written on every entity of the world, and nothing else reaches them or their
@@ -37,11 +37,33 @@ pub(super) unsafe fn read_slice<T: Component>(
 #[track_caller]
 pub(super) unsafe fn write_slice<T: Component<Mutability = Mutable>>(
     world: UnsafeWorldCell<'_>,
-    now: Tick,
+    now: Option<Tick>,
     table: TableId,
     rows: Range<usize>,
 ) -> Option<&mut [T]> {
     let (table, cells) = cells::<T>(world, table, rows.clone())?;
+    if let Some(now) = now {
+        // SAFETY: nothing else reaches the ticks, as the caller promises.
+        unsafe { mark_changed::<T>(world, now, table, rows)? };
+    }
+    let first = UnsafeCell::raw_get(cells.as_ptr());
+    // SAFETY: the pointer is to so many cells, which have the layout of `T` and may be written through a shared
+    // reference to them. Nothing else reaches the components, as the caller promises.
+    // Test: `slices_that_are_written_count_as_changed`.
+    Some(unsafe { core::slice::from_raw_parts_mut(first, cells.len()) })
+}
+
+/// Makes components of rows of a table count as changed. `None` if the table has none of the type.
+///
+/// # Safety
+/// Nothing else reaches their ticks meanwhile.
+#[track_caller]
+unsafe fn mark_changed<T: Component>(
+    world: UnsafeWorldCell<'_>,
+    now: Tick,
+    table: &Table,
+    rows: Range<usize>,
+) -> Option<()> {
     let id = world.components().component_id::<T>()?;
     let ticks: &[UnsafeCell<Tick>] = table.get_changed_ticks_slice_for(id)?.get(rows.clone())?;
     for tick in ticks {
@@ -58,11 +80,7 @@ pub(super) unsafe fn write_slice<T: Component<Mutability = Mutable>>(
         }
         Some(())
     });
-    let first = UnsafeCell::raw_get(cells.as_ptr());
-    // SAFETY: the pointer is to so many cells, which have the layout of `T` and may be written through a shared
-    // reference to them. Nothing else reaches the components, as the caller promises.
-    // Test: `slices_that_are_written_count_as_changed`.
-    Some(unsafe { core::slice::from_raw_parts_mut(first, cells.len()) })
+    Some(())
 }
 
 fn cells<T: Component>(

@@ -151,13 +151,14 @@ impl<'w> Writer<'w> {
         unsafe { Some(component(column, row, self.last_run, self.this_run)) }
     }
 
-    /// The components of rows of a table, all of which count as changed. `None` if the table has no such column or no such
-    /// rows, or if the component may not be written.
+    /// The components of rows of a table, all of which count as changed if that is wanted. `None` if the table has no such column or
+    /// no such rows, or if the component may not be written.
     #[track_caller]
     pub(crate) fn slice_mut<T: Component<Mutability = Mutable>>(
         &mut self,
         table: TableId,
         rows: Range<usize>,
+        changed: bool,
     ) -> Option<&mut [T]> {
         let id = self.world.components().component_id::<T>()?;
         if !self.may_write(id) {
@@ -165,7 +166,7 @@ impl<'w> Writer<'w> {
         }
         // SAFETY: the component may be written, and nothing else reaches it, as this is borrowed for as long as the result is.
         // Tests: `slices_that_are_written_count_as_changed`, `a_system_reads_and_writes_tables_as_the_world_does`.
-        unsafe { write_slice(self.world, self.this_run, table, rows) }
+        unsafe { write_slice(self.world, changed.then_some(self.this_run), table, rows) }
     }
 
     fn may_write(&self, component: ComponentId) -> bool {
@@ -252,8 +253,9 @@ impl LentWriter<'_> {
         &mut self,
         table: TableId,
         rows: Range<usize>,
+        changed: bool,
     ) -> Option<&mut [T]> {
-        self.0.slice_mut(table, rows)
+        self.0.slice_mut(table, rows, changed)
     }
 
     /// [`Writer::world`].

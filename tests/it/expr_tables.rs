@@ -131,6 +131,10 @@ impl Seen {
         let entities = table.entities();
         assert!(!table.is_empty() && (entities.is_empty() || entities.len() == table.len()));
         let x: Vec<_> = table.var("x").collect();
+        let common = table.common_var("x");
+        assert!(common.is_none() || x.iter().all(|&x| x == common));
+        assert!(table.len() > 1 || common == x[0]);
+        assert!(table.var("this").eq(table.rows().map(|row| row.this())));
         let fields = 0..table.rows().next().unwrap().field_count();
         for field in fields.clone() {
             assert_eq!(table.source(field).is_some(), table.is_set(field) && !table.is_own(field));
@@ -234,6 +238,15 @@ fn slices_that_are_written_count_as_changed() {
     found.sort_by_key(|&(entity, _)| entity);
     expected.sort_by_key(|&(entity, _)| entity);
     assert_eq!(found, expected, "these and no others");
+
+    world.clear_trackers();
+    expr.for_each_table_mut(&mut world, |mut table| {
+        table.bypass_change_detection::<Fuel>(0).unwrap().iter_mut().for_each(|fuel| fuel.0 += 1000);
+        assert!(matches!(table.bypass_change_detection::<Armor>(0), Err(WriteFieldError::OtherType { .. })));
+    })
+    .unwrap();
+    assert_eq!(changed.iter(&world).count(), 0);
+    assert!(expected.iter().all(|(entity, fuel)| world.get::<Fuel>(*entity).unwrap().0 == fuel.0 + 1000));
 }
 
 /// What each entity has of a component that is counted.

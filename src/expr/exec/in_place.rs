@@ -419,7 +419,7 @@ impl Part<'_> {
         let values = &mut batch.columns[column as usize];
         values.clear();
         if let Some(known) = self.targets_in_table(run, relation) {
-            values.extend(known.into_iter().flatten().map(|&target| Datum::new(target)));
+            values.extend(known.unwrap_or_default().iter().map(|&target| Datum::new(target)));
             values.resize(entities.len(), none);
             let decided = known.is_some();
             self.write_decided(decided);

@@ -105,14 +105,15 @@ impl LentFieldWriter<'_> {
         self.declared.is_none()
     }
 
-    /// The components of rows of a table, all of which count as changed. `None` also if they may not be written.
+    /// The components of rows of a table, all of which count as changed if that is wanted. `None` also if they may not be written.
     #[track_caller]
     pub(super) fn slice_mut<T: Component<Mutability = Mutable>>(
         &mut self,
         table: TableId,
         rows: Range<usize>,
+        changed: bool,
     ) -> Option<&mut [T]> {
-        self.writer.slice_mut(table, rows)
+        self.writer.slice_mut(table, rows, changed)
     }
 
     /// The same for a shorter time.

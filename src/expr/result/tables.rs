@@ -264,7 +264,50 @@ impl<'a> RowTable<'a> {
     /// The values of a variable, row by row. All are `None` if there is no such variable.
     pub fn var(&self, name: &str) -> impl ExactSizeIterator<Item = Option<Entity>> + use<'a> {
         let var = self.expr.variable(name);
-        self.rows().map(move |row| row.entity(Operand::Column(var?.0)))
+        let batch = self.expr.batch();
+        let column = var.and_then(|var| batch.columns.get(var.index())).map_or(&[][..], |column| &column[..]);
+        let values = column.get(self.run.rows.clone()).unwrap_or_default();
+        // In place, the table tells what the rows are about, and a column has one value if that is common to all.
+        let these = if var == Some(Var::THIS) { self.entities() } else { &[] };
+        let common = column.first().and_then(|common| common.entity());
+        (0..self.len()).map(move |row| match values.get(row) {
+            Some(value) => value.entity(),
+            None => these.get(row).copied().or(common),
+        })
+    }
+
+    /// The value of a variable, where it is known to be the same for all rows, as it is for a relation of which each target has
+    /// [tables of its own](crate::relation::RelationStorage::Fragmenting). `None` if rows may differ, or if the variable has no
+    /// value.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{expr::PairExpr, prelude::*};
+    /// #[derive(Relation)]
+    /// #[relation(exclusive, storage = "Fragmenting")]
+    /// struct TeamOf;
+    ///
+    /// # #[derive(Component)]
+    /// # struct Score(u32);
+    /// # let mut world = World::new();
+    /// # world.register_component_name::<Score>("Score");
+    /// # world.register_relation::<TeamOf>()?;
+    /// let red = world.spawn(Name::new("red")).id();
+    /// world.spawn((Score(2), Pair(TeamOf, red)));
+    /// world.spawn((Score(3), Pair(TeamOf, red)));
+    /// let mut players = PairExpr::parse("Score, (TeamOf, $team)")?.compile(&mut world)?;
+    /// let mut scores = Vec::new();
+    /// players.for_each_table(&world, |table| {
+    ///     let score: u32 = table.slice::<Score>(0).unwrap().iter().map(|score| score.0).sum();
+    ///     scores.push((table.common_var("team"), score));
+    /// })?;
+    /// assert_eq!(scores, [(Some(red), 5)]);
+    /// # Ok::<(), bevy_ecs::error::BevyError>(())
+    /// ```
+    pub fn common_var(&self, name: &str) -> Option<Entity> {
+        let column = self.expr.variable(name)?.0;
+        let is_common = self.len() == 1 || self.expr.batch().common.contains(&column);
+        is_common.then(|| self.first().entity(Operand::Column(column))).flatten()
     }
 
     /// Whether a field was matched.
@@ -335,10 +378,54 @@ impl RowTableMut<'_> {
         &mut self,
         field: usize,
     ) -> Result<&mut [T], WriteFieldError> {
+        self.write(field, true)
+    }
+
+    /// [`slice_mut`](Self::slice_mut), but nothing counts as changed: where all components are written each frame, marking each of
+    /// them costs as much as a short loop. Queries with `Changed`, [live](crate::live) expressions and whoever else asks for
+    /// changes miss them, as with Bevy's
+    /// [`bypass_change_detection`](bevy_ecs::change_detection::DetectChangesMut::bypass_change_detection).
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{expr::PairExpr, prelude::*};
+    /// # #[derive(Component)]
+    /// # struct Fuel(f32);
+    /// # let mut world = World::new();
+    /// # world.register_component_name::<Fuel>("Fuel");
+    /// # let ship = world.spawn(Fuel(2.0)).id();
+    /// let mut ships = PairExpr::parse("Fuel")?.compile(&mut world)?;
+    /// world.clear_trackers();
+    /// ships.for_each_table_mut(&mut world, |mut table| {
+    ///     for fuel in table.bypass_change_detection::<Fuel>(0).unwrap() {
+    ///         fuel.0 -= 1.0;
+    ///     }
+    /// })?;
+    /// assert_eq!(world.get::<Fuel>(ship).unwrap().0, 1.0);
+    /// assert!(!world.entity(ship).get_ref::<Fuel>().unwrap().is_changed());
+    /// # Ok::<(), bevy_ecs::error::BevyError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`slice_mut`](Self::slice_mut).
+    #[track_caller]
+    pub fn bypass_change_detection<T: Component<Mutability = Mutable>>(
+        &mut self,
+        field: usize,
+    ) -> Result<&mut [T], WriteFieldError> {
+        self.write(field, false)
+    }
+
+    #[track_caller]
+    fn write<T: Component<Mutability = Mutable>>(
+        &mut self,
+        field: usize,
+        changed: bool,
+    ) -> Result<&mut [T], WriteFieldError> {
         let first = self.as_table().first();
         first.writable::<T>(field, self.writer.is_exclusive())?;
         let place = self.run.table_rows().filter(|_| first.is_own(field));
-        let slice = place.and_then(|(table, rows)| self.writer.slice_mut(table, rows));
+        let slice = place.and_then(|(table, rows)| self.writer.slice_mut(table, rows, changed));
         slice.ok_or_else(|| WriteFieldError::apart(self.expr.executor(), field))
     }
 }

@@ -61,6 +61,7 @@ pub(super) fn among(size: usize, targets: Targets) -> Workload {
         Contestant::new("ours table", move || plan.term::<MemberOf, true>()),
         Contestant::new("ours PairQuery", move || plan.pair_query()).goal("flecs", goal),
         Contestant::new("ours expression", move || plan.expression()),
+        Contestant::new("ours for_each_table", move || plan.tables::<MemberOf, true>()),
     ];
     if sparse_fits(size, targets) {
         let sparse = move || plan.flecs(Kind::SparseExclusive, FlecsQuery::uncached);
@@ -68,7 +69,12 @@ pub(super) fn among(size: usize, targets: Targets) -> Workload {
     }
     if targets <= TEAMS {
         let fragmenting = Contestant::new("ours fragmenting", move || plan.term::<TeamOf, true>());
-        contestants.push(fragmenting);
+        let tables =
+            Contestant::new("ours fragmenting for_each_table", move || plan.tables::<TeamOf, true>());
+        let unticked = Contestant::new("ours fragmenting for_each_table unticked", move || {
+            plan.tables::<TeamOf, false>()
+        });
+        contestants.extend([fragmenting, tables, unticked.goal("flecs", 1.0)]);
     }
     Workload { id, size, elements: plan.repeats() * size, contestants }
 }
@@ -176,6 +182,36 @@ impl Plan {
                     place.step();
                     seen.sources_of(edge.target.index_u32(), 1);
                 });
+            });
+            world.clear_trackers();
+            sum
+        }
+    }
+
+    /// A table at a time, as Flecs does it. `TICKS` is as for [`term`](Self::term).
+    fn tables<R: Relation + Default, const TICKS: bool>(self) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let (mut world, targets) = self.0.ours::<R, _>(Place::of);
+        let (place, relation) = (id_of::<Place>(&mut world), world.entity_of::<R>().to_bits());
+        let mut expr = compile(&mut world, &format!("{place}, (#{relation}, $target)"));
+        move |watch| {
+            let sum = self.time(watch, targets[0].index_u32(), |seen| {
+                let run = expr.for_each_table_mut(&mut world, |mut table| {
+                    let rows = table.as_table();
+                    match rows.common_var("target") {
+                        Some(target) => seen.sources_of(target.index_u32(), rows.len()),
+                        None => {
+                            for target in rows.var("target") {
+                                seen.sources_of(target.expect("it is bound").index_u32(), 1);
+                            }
+                        }
+                    }
+                    let places = match TICKS {
+                        true => table.slice_mut::<Place>(0),
+                        false => table.bypass_change_detection(0),
+                    };
+                    places.expect("it is in the table").iter_mut().for_each(Place::step);
+                });
+                run.expect("nothing is in the way");
             });
             world.clear_trackers();
             sum
