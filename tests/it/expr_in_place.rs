@@ -192,7 +192,11 @@ fn compare(world: &mut World, expr: &mut CompiledExpr, text: &str) {
     seen.clear();
     expr.for_each_table(world, |table| {
         let (fuel, x) = (table.slice::<Fuel>(0).unwrap(), table.var("port"));
-        assert!(table.common_var("port").is_none_or(|port| table.var("port").all(|x| x == Some(port))));
+        let first = table.var("port").next().flatten();
+        assert_eq!(
+            table.common_var("port"),
+            first.filter(|&port| table.var("port").all(|x| x == Some(port)))
+        );
         assert!(table.var("this").eq(table.entities().iter().copied().map(Some)), "{text}");
         assert!(fuel.len() == table.len() && table.entities().len() == table.len());
         for ((row, fuel), (this, port)) in table.rows().zip(fuel).zip(table.entities().iter().zip(x)) {

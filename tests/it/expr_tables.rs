@@ -131,9 +131,8 @@ impl Seen {
         let entities = table.entities();
         assert!(!table.is_empty() && (entities.is_empty() || entities.len() == table.len()));
         let x: Vec<_> = table.var("x").collect();
-        let common = table.common_var("x");
-        assert!(common.is_none() || x.iter().all(|&x| x == common));
-        assert!(table.len() > 1 || common == x[0]);
+        assert_eq!(table.common_var("x"), x[0].filter(|&first| x.iter().all(|&x| x == Some(first))));
+        assert_eq!(table.common_var("this").is_some(), entities.len() == 1);
         assert!(table.var("this").eq(table.rows().map(|row| row.this())));
         let fields = 0..table.rows().next().unwrap().field_count();
         for field in fields.clone() {

@@ -263,22 +263,16 @@ impl<'a> RowTable<'a> {
 
     /// The values of a variable, row by row. All are `None` if there is no such variable.
     pub fn var(&self, name: &str) -> impl ExactSizeIterator<Item = Option<Entity>> + use<'a> {
-        let var = self.expr.variable(name);
-        let batch = self.expr.batch();
-        let column = var.and_then(|var| batch.columns.get(var.index())).map_or(&[][..], |column| &column[..]);
-        let values = column.get(self.run.rows.clone()).unwrap_or_default();
-        // In place, the table tells what the rows are about, and a column has one value if that is common to all.
-        let these = if var == Some(Var::THIS) { self.entities() } else { &[] };
-        let common = column.first().and_then(|common| common.entity());
+        let (values, common) = self.column(name);
+        // In place, the table tells what the rows are about.
+        let these = if self.expr.variable(name) == Some(Var::THIS) { self.entities() } else { &[] };
         (0..self.len()).map(move |row| match values.get(row) {
             Some(value) => value.entity(),
-            None => these.get(row).copied().or(common),
+            None => these.get(row).copied().or(common.entity()),
         })
     }
 
-    /// The value of a variable, where it is known to be the same for all rows, as it is for a relation of which each target has
-    /// [tables of its own](crate::relation::RelationStorage::Fragmenting). `None` if rows may differ, or if the variable has no
-    /// value.
+    /// The value of a variable, if all rows have the same one. `None` if they differ, or have none.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
@@ -304,10 +298,29 @@ impl<'a> RowTable<'a> {
     /// assert_eq!(scores, [(Some(red), 5)]);
     /// # Ok::<(), bevy_ecs::error::BevyError>(())
     /// ```
+    ///
+    /// # Complexity
+    /// O(1) for the target of a relation of which each target has
+    /// [tables of its own](crate::relation::RelationStorage::Fragmenting), in tables that are not small. Otherwise the values are
+    /// compared: O(rows that have the same one).
     pub fn common_var(&self, name: &str) -> Option<Entity> {
-        let column = self.expr.variable(name)?.0;
-        let is_common = self.len() == 1 || self.expr.batch().common.contains(&column);
-        is_common.then(|| self.first().entity(Operand::Column(column))).flatten()
+        if self.len() == 1 {
+            return self.first().var(name);
+        }
+        let (values, common) = self.column(name);
+        let common = values.first().copied().unwrap_or(common);
+        values.iter().all(|&value| value == common).then_some(common)?.entity()
+    }
+
+    /// The values of a variable, or if there are none, that which all rows have. `$this` may be in the table alone.
+    fn column(&self, name: &str) -> (&'a [Datum], Datum) {
+        let batch = self.expr.batch();
+        let column = self.expr.variable(name).and_then(|var| batch.columns.get(var.index()));
+        let column: &[Datum] = column.map_or(&[], |column| column);
+        match column.get(self.run.rows.clone()) {
+            Some(values) if column.len() > 1 => (values, Datum::UNSET),
+            _ => (&[], column.first().copied().unwrap_or(Datum::UNSET)),
+        }
     }
 
     /// Whether a field was matched.

@@ -133,6 +133,20 @@ impl Plan {
         (side, query)
     }
 
+    /// Writes what is found with a term, a table at a time.
+    fn write_tables(self, term: &str) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let mut world = self.ours_of(MemberOf::default);
+        let fuel = id_of::<Fuel>(&mut world);
+        let mut expr = compile(&mut world, &format!("{fuel}, {term}"));
+        self.bevy_round(world, move |world| {
+            let run = expr.for_each_table_mut(world, |mut table| {
+                let fuels = table.slice_mut::<Fuel>(0).expect("it is in the table");
+                fuels.iter_mut().for_each(|fuel| fuel.0 += 1);
+            });
+            run.expect("there is no limit");
+        })
+    }
+
     /// Runs `work` over a world, and adds up what all sources have then.
     fn bevy_round(
         self,
@@ -366,6 +380,7 @@ pub(super) fn write(size: usize) -> Workload {
             })
         })
         .at_most(7.0),
+        Contestant::new("ours table for_each_table", move || plan.write_tables("(MemberOf, $target)")),
     ];
     Workload { id: "expr_write", size, elements: size * plan.repeats(), contestants }
 }
@@ -407,6 +422,21 @@ pub(super) fn read(size: usize) -> Workload {
             plan.sum(move |sum| {
                 let (mut expr,) = state.get_mut(&mut world).expect("the plugin provides what it needs");
                 expr.for_each(|&fuel, _| sum.add(fuel)).expect("there is no limit");
+            })
+        }),
+        Contestant::new("ours table for_each_table", move || {
+            let mut world = plan.ours_of(MemberOf::default);
+            let fuel = id_of::<Fuel>(&mut world);
+            let mut expr = compile(&mut world, &format!("{fuel}, (MemberOf, $target)"));
+            plan.sum(move |sum| {
+                let run = expr.for_each_table(&world, |table| {
+                    table
+                        .slice::<Fuel>(0)
+                        .expect("it is in the table")
+                        .iter()
+                        .for_each(|&fuel| sum.add(fuel));
+                });
+                run.expect("there is no limit");
             })
         }),
     ];
@@ -456,6 +486,8 @@ pub(super) fn write_lacking(size: usize) -> Workload {
             })
         })
         .goal("bevy", 1.0),
+        Contestant::new("ours table for_each_table", move || plan.write_tables("!(MemberOf, *)"))
+            .goal("bevy", 1.0),
         Contestant::new("ours rows", move || {
             let mut world = plan.ours();
             let fuel = id_of::<Fuel>(&mut world);
