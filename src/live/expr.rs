@@ -3,7 +3,8 @@
 use super::{
     concerned::Changes,
     fields::FieldLayout,
-    kept::{KeptRows, Moves},
+    kept::KeptRows,
+    moves::Moves,
     order::KeptOrder,
     outline::{Outline, Reason, outline},
     premise::Premise,
@@ -203,7 +204,7 @@ impl LiveExpr {
         self.put_in_order(world);
         self.is_updating = false;
         updated?;
-        self.kept.settle_moves();
+        self.kept.settle_moves(&self.layout);
         Ok(())
     }
 
@@ -280,7 +281,7 @@ impl LiveExpr {
         if updated.is_err() {
             self.known = None;
             self.kept.clear();
-            self.kept.settle_moves();
+            self.kept.settle_moves(&self.layout);
         }
         updated
     }
@@ -358,12 +359,7 @@ impl LiveExpr {
             groups.for_each(|group| indexed.extend(group.vars.iter()));
             indexed.sort_unstable();
             indexed.dedup();
-            self.kept.clear();
-            let mut moves = self.kept.moves.take();
-            moves.iter_mut().for_each(|moves| moves.is_relaid = true);
-            let ids = self.kept.ids.take();
-            self.kept = KeptRows::new(variables, self.layout.columns(), indexed.into_iter(), moves);
-            self.kept.ids = ids;
+            self.kept.renew(variables, &self.layout, indexed.into_iter());
             self.row_info = Executor::of_kept_rows(known.query.clone(), access, self.layout.fields.clone());
         }
         self.kept.clear();
@@ -484,7 +480,7 @@ impl LiveExpr {
 
     /// Leaves out what came and went of the moves so far. More may be added.
     pub(super) fn settle_moves(&mut self) {
-        self.kept.settle_moves();
+        self.kept.settle_moves(&self.layout);
     }
 
     /// What is known of fields in kept rows.

@@ -164,35 +164,66 @@ impl<'a> FieldReader<'a> {
     }
 }
 
-/// Some of the fields that have columns.
+/// Some of the fields.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct FieldBits(u64);
 
 impl FieldBits {
     pub(super) const ALL: Self = Self(u64::MAX);
 
-    /// The last one stands for all columns that have no bit of their own.
-    fn bit(column: usize) -> u64 {
-        1 << column.min(u64::BITS as usize - 1)
+    /// The last one stands for all fields that have no bit of their own.
+    fn bit(field: usize) -> u64 {
+        1 << field.min(u64::BITS as usize - 1)
     }
 
     pub(super) fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Adds the field that a column belongs to, counted from the first column of all fields.
-    pub(super) fn insert_column(&mut self, column: usize) {
-        self.0 |= Self::bit(column);
+    /// Whether a field is one of these.
+    pub(super) fn contains(self, field: usize) -> bool {
+        self.0 & Self::bit(field) != 0
+    }
+}
+
+impl FromIterator<usize> for FieldBits {
+    fn from_iter<I: IntoIterator<Item = usize>>(fields: I) -> Self {
+        Self(fields.into_iter().fold(0, |bits, field| bits | Self::bit(field)))
     }
 }
 
 impl FieldLayout {
-    /// Whether a field is one of these.
-    pub(super) fn is_among(&self, field: usize, fields: FieldBits) -> bool {
-        let written = self.written.iter().find(|written| written.field == field);
-        written.is_some_and(|written| {
-            written.columns.clone().any(|column| fields.0 & FieldBits::bit(column) != 0)
-        })
+    /// The fields about which two kept rows say something else, which have the same variables.
+    pub(super) fn compare(&self, now: (&Batch, usize), then: (&Batch, usize)) -> FieldBits {
+        let value = |(rows, row): (&Batch, usize), column: usize| {
+            let column = rows.columns.get(self.variables + column);
+            column.and_then(|column| column.get(row)).copied().unwrap_or(Datum::UNSET)
+        };
+        let is_other = |column| value(now, column) != value(then, column);
+        let others = self.written.iter().filter(|written| written.columns.clone().any(is_other));
+        others.map(|written| written.field).collect()
+    }
+
+    /// The same for two rows of which the second is read by other fields.
+    pub(super) fn compare_relaid<'a>(
+        &self,
+        fields: &[FieldPlan],
+        now: &'a Batch,
+        then: &'a Batch,
+    ) -> impl Fn(usize, usize) -> FieldBits + use<'a> {
+        let read = self.fields.iter().zip(fields);
+        let readers: Vec<_> =
+            read.map(|(new, old)| (FieldReader::new(new, now), FieldReader::new(old, then))).collect();
+        let are_known = self.fields.len() == fields.len();
+        move |row, before| match are_known {
+            true => {
+                let differs =
+                    |(new, old): &(FieldReader<'_>, FieldReader<'_>)| new.row(row) != old.row(before);
+                let fields = readers.iter().enumerate().filter(|(_, readers)| differs(readers));
+                fields.map(|(field, _)| field).collect()
+            }
+            false => FieldBits::ALL,
+        }
     }
 
     /// The layout for the rows of an expression that has this plan.

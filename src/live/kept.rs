@@ -1,19 +1,17 @@
 //! The rows that are kept, found by what their variables are.
 
 use super::{
-    fields::{Cells, FieldBits, FieldLayout},
+    fields::{Cells, FieldLayout},
     levels::{Levels, RowNumbers},
+    moves::Moves,
     row_ids::RowIds,
 };
 use crate::{
-    expr::{Batch, Column, Datum, DepthOrder, Var, View},
+    expr::{Batch, Datum, DepthOrder, FieldPlan, Var, View},
     store::BitSet,
 };
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
-use bevy_platform::collections::HashMap;
-use core::ops::Range;
-use smallvec::SmallVec;
 
 /// The end of a list.
 const NONE: u32 = u32::MAX;
@@ -148,141 +146,13 @@ impl VarIndex {
     }
 }
 
-/// The values of the variables of a row.
-pub(super) type RowKey = SmallVec<[Datum; 4]>;
-
-/// Rows that came and went.
-#[derive(Default)]
-pub(super) struct Moves {
-    pub(super) entered: Batch,
-    pub(super) left: Batch,
-    /// The variables of rows that stayed, with the fields about which they say something else.
-    pub(super) altered: Vec<(RowKey, FieldBits)>,
-    /// What the columns of fields say is another since the rows that left were found.
-    pub(super) is_relaid: bool,
-}
-
-/// What is left of [`Moves`] without the rows that went and came again, with the same variables.
-pub(super) struct Settled {
-    /// Numbers of rows.
-    pub(super) entered: Vec<u32>,
-    pub(super) left: Vec<u32>,
-    pub(super) altered: Vec<(RowKey, FieldBits)>,
-}
-
-impl Moves {
-    pub(super) fn clear(&mut self) {
-        self.entered.clear();
-        self.left.clear();
-        self.altered.clear();
-        self.is_relaid = false;
-    }
-
-    /// Notes rows that were put in the places of others, which are those that left behind the first `known`. What is the
-    /// same as before has neither come nor gone.
-    fn note_overwritten(&mut self, now: &Batch, rows: impl Iterator<Item = usize>, known: usize) {
-        let Self { entered, left, .. } = self;
-        let mut gone = known;
-        for (before, row) in (known..).zip(rows) {
-            let mut columns = now.columns.iter().zip(&left.columns);
-            if columns.any(|(now, left)| now[row] != left[before]) {
-                left.columns.iter_mut().for_each(|column| column[gone] = column[before]);
-                gone += 1;
-                entered.add(&now.columns, row..row + 1);
-            }
-        }
-        left.truncate(gone);
-    }
-
-    /// The rows that came or went and not both, of so many variables.
-    pub(super) fn settled(&self, variables: usize) -> Settled {
-        let Self { entered: came, left: went, .. } = self;
-        let all = |batch: &Batch| (0..batch.len as u32).collect();
-        let mut altered = Vec::new();
-        if came.len == 0 || went.len == 0 {
-            return Settled { entered: all(came), left: all(went), altered };
-        }
-        let key = |batch: &Batch, row: u32| -> RowKey {
-            batch.columns[..variables].iter().map(|column| column[row as usize]).collect()
-        };
-        let value = |batch: &Batch, column: usize, row: u32| -> Datum {
-            let column = batch.columns.get(column);
-            column.and_then(|column| column.get(row as usize)).copied().unwrap_or(Datum::UNSET)
-        };
-        let columns = came.columns.len().max(went.columns.len());
-        let mut by_key: HashMap<RowKey, SmallVec<[u32; 2]>> = HashMap::default();
-        for row in 0..went.len as u32 {
-            by_key.entry(key(went, row)).or_default().push(row);
-        }
-        let mut entered: Vec<u32> = Vec::new();
-        for row in 0..came.len as u32 {
-            let key = key(came, row);
-            let Some(before) = by_key.get_mut(&key).filter(|before| !before.is_empty()) else {
-                entered.push(row);
-                continue;
-            };
-            let differences = |before: u32| {
-                let mut fields = if self.is_relaid { FieldBits::ALL } else { FieldBits::default() };
-                let differs = |&column: &usize| value(came, column, row) != value(went, column, before);
-                (variables..columns)
-                    .filter(differs)
-                    .for_each(|column| fields.insert_column(column - variables));
-                fields
-            };
-            match before.iter().position(|&before| differences(before) == FieldBits::default()) {
-                Some(at) => _ = before.swap_remove(at),
-                // Which of several rows of the same variables is left out makes no difference.
-                None => altered.extend(before.pop().map(|before| (key, differences(before)))),
-            }
-        }
-        let mut left: Vec<u32> = by_key.into_values().flatten().collect();
-        left.sort_unstable();
-        Settled { entered, left, altered }
-    }
-
-    /// Leaves out the rows that went and came again, with the same variables. Of rows that left, these alone stay.
-    pub(super) fn settle(&mut self, variables: usize) {
-        let Settled { entered, left, altered } = self.settled(variables);
-        self.entered.retain(&entered);
-        self.left.retain(&left);
-        self.left.columns.truncate(variables);
-        self.altered.extend(altered);
-    }
-}
-
-impl Batch {
-    /// Adds rows of these columns.
-    fn add(&mut self, columns: &[Vec<Datum>], rows: Range<usize>) {
-        self.columns.resize_with(self.columns.len().max(columns.len()), Vec::new);
-        for (number, own) in self.columns.iter_mut().enumerate() {
-            // Rows that were added before may have had other columns.
-            own.resize(self.len, Datum::UNSET);
-            match columns.get(number) {
-                Some(column) => own.extend_from_slice(&column[rows.clone()]),
-                None => own.resize(self.len + rows.len(), Datum::UNSET),
-            }
-        }
-        self.len += rows.len();
-    }
-
-    /// Keeps the first rows.
-    fn truncate(&mut self, len: usize) {
-        self.len = len;
-        self.columns.iter_mut().for_each(|column| column.truncate(len));
-    }
-
-    /// Keeps these rows, given in ascending order.
-    fn retain(&mut self, rows: &[u32]) {
-        let columns: Vec<Column> = (0..self.columns.len() as Column).collect();
-        self.keep(&columns, rows);
-    }
-}
-
 /// Rows that are kept: a column for each variable, and what [`FieldLayout`] adds for fields.
 #[derive(Default)]
 pub(super) struct KeptRows {
     rows: Batch,
     variables: usize,
+    /// How the rows say something about fields.
+    fields: Vec<FieldPlan>,
     indices: Vec<VarIndex>,
     found: Vec<u32>,
     /// While rows are removed: those that are left to be.
@@ -302,24 +172,20 @@ impl KeptRows {
         self.ids.as_ref().and_then(|ids| ids.row(id)).unwrap_or(0)
     }
 
-    /// No rows, of so many variables; by these they are found.
-    pub(super) fn new(
+    /// Removes all rows. Those that come have so many variables and this layout, and are found by these variables.
+    pub(super) fn renew(
+        &mut self,
         variables: usize,
-        columns: usize,
+        layout: &FieldLayout,
         indexed: impl Iterator<Item = Var>,
-        moves: Option<Moves>,
-    ) -> Self {
-        Self {
-            rows: Batch::with_columns(columns),
-            variables,
-            indices: indexed.map(VarIndex::new).collect(),
-            found: Vec::new(),
-            leaving: BitSet::default(),
-            places: Vec::new(),
-            moves,
-            ids: None,
-            levels: None,
-        }
+    ) {
+        self.clear();
+        let fields = core::mem::replace(&mut self.fields, layout.fields.clone());
+        self.moves.iter_mut().for_each(|moves| moves.relay(fields.clone()));
+        self.rows = Batch::with_columns(layout.columns());
+        self.variables = variables;
+        self.indices = indexed.map(VarIndex::new).collect();
+        self.levels = None;
     }
 
     pub(super) fn clear(&mut self) {
@@ -333,9 +199,9 @@ impl KeptRows {
     }
 
     /// Leaves out the rows that went and came again.
-    pub(super) fn settle_moves(&mut self) {
+    pub(super) fn settle_moves(&mut self, layout: &FieldLayout) {
         if let Some(moves) = &mut self.moves {
-            moves.settle(self.variables);
+            moves.settle(self.variables, layout);
         }
     }
 

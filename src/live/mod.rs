@@ -18,6 +18,7 @@ mod fields;
 mod kept;
 mod levels;
 mod monitor;
+mod moves;
 mod named;
 mod order;
 mod outline;

@@ -4,7 +4,7 @@
 use super::{
     expr::{Following, LiveExpr, follow},
     fields::FieldBits,
-    kept::{RowKey, Settled},
+    moves::{RowKey, Settled},
     param_order::SystemOrder,
 };
 use crate::expr::{
@@ -173,7 +173,7 @@ impl LiveRows {
 
     fn settled(&self) -> &Settled {
         self.settled.get_or_init(|| match self.live.moves() {
-            Some(moves) => moves.settled(self.variables()),
+            Some(moves) => moves.settled(self.variables(), self.live.layout()),
             None => Settled { entered: Vec::new(), left: Vec::new(), altered: Vec::new() },
         })
     }
@@ -323,7 +323,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
     pub fn field_changed(&self, row: Row<'_>, field: usize) -> bool {
         let is_other = self.rows.change_of(row).is_some_and(|change| match change {
             Change::Entered => true,
-            Change::Altered(fields) => self.rows.live.layout().is_among(field, fields),
+            Change::Altered(fields) => fields.contains(field),
         });
         is_other || self.is_written(row, field)
     }

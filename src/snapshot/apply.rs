@@ -3,6 +3,7 @@
 use super::{
     error::SnapshotError,
     pairs::{KeptValue, PairSnapshot, RelationPairs},
+    slots::{slot_path, slots},
     take::is_comparable,
 };
 #[cfg(feature = "bevy_reflect")]
@@ -12,7 +13,7 @@ use crate::{
     id::{RelationId, StoredPair},
     ops::{
         Operation, Restoration, Restored, WantedPairs, WantedSource, WantedValue, entity_of_type,
-        relation_id_of, use_store,
+        relation_id_of, unmake_relation, use_store,
     },
     relation::{BoxedValue, EntityName},
     store::PairStore,
@@ -141,9 +142,10 @@ impl PairSnapshot {
     /// map, also in the world that the snapshot was taken of: list entities that are to stay the same, too. An empty
     /// map makes a copy of everything.
     ///
-    /// Entities that stand for types are found in the world by their types, and relations by their types or names,
-    /// unless `entities` lists them. Entities inside of values are mapped if the type of the value is registered with
-    /// `#[reflect(MapEntities)]`. Pairs of entities that are not in the snapshot stay as they are.
+    /// Entities that stand for types are found in the world by their types, and relations by their types or names, slots of
+    /// prefabs by their [paths](crate::names), unless `entities` lists them. A relation without pairs that is not found so is left
+    /// alone. Entities inside of values are mapped if the type of the value is registered with `#[reflect(MapEntities)]`. Pairs
+    /// of entities that are not in the snapshot stay as they are.
     ///
     /// # Errors
     /// As for [`apply`](Self::apply); if a relation is not found; if two relations, or two entities that have pairs, are
@@ -154,10 +156,11 @@ impl PairSnapshot {
         entities: &mut EntityHashMap<Entity>,
     ) -> Result<AppliedPairs, SnapshotError> {
         use_store(world);
-        let mut spawned = Vec::new();
-        let applied = Application::mapped(self, world, entities, &mut spawned)
+        let (mut spawned, mut made) = (Vec::new(), Vec::new());
+        let applied = Application::mapped(self, world, entities, (&mut spawned, &mut made))
             .and_then(|application| application.carry_out(world));
         if applied.is_err() {
+            made.into_iter().for_each(|relation| unmake_relation(world, relation));
             for (of, entity) in spawned {
                 entities.remove(&of);
                 let _ = world.try_despawn(entity);
@@ -205,12 +208,13 @@ impl<'a> Application<'a> {
     ) -> Result<Self, SnapshotError> {
         let mut relations = Vec::with_capacity(snapshot.relations.len());
         for kept in &snapshot.relations {
-            let found = respawned.get(&kept.entity).map(|&entity| Ok(entity));
-            relations.push(match found.or_else(|| kept.find(world)) {
-                None if dead == Dead::Refuse => {
-                    return Err(SnapshotError::UnknownRelation { relation: kept.name.clone() });
-                }
-                Some(found) => Some(relation_id_of(world, found?)?),
+            let found = match respawned.get(&kept.entity) {
+                Some(&respawned) => Some(respawned),
+                None => kept.find(world, snapshot)?,
+            };
+            relations.push(match found {
+                Some(found) => Some(relation_id_of(world, found)?),
+                None if dead == Dead::Refuse && !kept.pairs.is_empty() => return Err(kept.unknown()),
                 None => None,
             });
         }
@@ -239,20 +243,26 @@ impl<'a> Application<'a> {
         snapshot: &'a PairSnapshot,
         world: &mut World,
         map: &mut EntityHashMap<Entity>,
-        spawned: &mut Vec<(Entity, Entity)>,
+        (spawned, made): (&mut Vec<(Entity, Entity)>, &mut Vec<Entity>),
     ) -> Result<Self, SnapshotError> {
         let mut relations = Vec::with_capacity(snapshot.relations.len());
         let mut entities = EntityHashMap::default();
         for kept in &snapshot.relations {
-            let entity = match map.get(&kept.entity) {
-                Some(&entity) => entity,
-                None if snapshot.world == world.id() => {
-                    let unknown = || SnapshotError::UnknownRelation { relation: kept.name.clone() };
-                    kept.find(world).ok_or_else(unknown)??
-                }
-                None => kept.find_in_other(world)?,
+            let found = match map.get(&kept.entity) {
+                Some(&entity) => Some(entity),
+                None => kept.find(world, snapshot)?,
             };
+            let Some(entity) = found else {
+                if !kept.pairs.is_empty() || snapshot.names(kept.entity) {
+                    return Err(kept.unknown());
+                }
+                relations.push(None);
+                continue;
+            };
+            let is_new =
+                fetch::store(world).is_some_and(|store| store.registry().of_entity(entity).is_none());
             relations.push(Some(relation_id_of(world, entity)?));
+            made.extend(is_new.then_some(entity));
             entities.insert(kept.entity, entity);
         }
         snapshot.check_relations(world, &relations)?;
@@ -440,37 +450,57 @@ impl EntityMapper for Collector {
 }
 
 impl RelationPairs {
-    /// The entity of the relation in the world that the snapshot was taken of. `None` for one of run time that is gone.
-    fn find(&self, world: &mut World) -> Option<Result<Entity, SnapshotError>> {
-        let known = fetch::store(world).and_then(|store| {
-            let registry = store.registry();
-            match self.type_id {
-                Some(type_id) => registry.of_type_id(type_id).map(|id| registry.entry(id).entity),
-                None => registry.of_entity(self.entity).map(|_| self.entity),
-            }
-        });
-        match (known, self.register) {
-            (_, Some(register)) => Some(register(world).map_err(Into::into)),
-            (Some(entity), None) => world.entities().contains_spawned(entity).then_some(Ok(entity)),
-            (None, None) => None,
-        }
+    fn unknown(&self) -> SnapshotError {
+        SnapshotError::UnknownRelation { relation: self.name.clone() }
     }
 
-    /// The entity of the relation in another world.
-    fn find_in_other(&self, world: &mut World) -> Result<Entity, SnapshotError> {
+    /// The entity of the relation in a world. `None` if it is gone, or if there was none there.
+    ///
+    /// # Errors
+    /// If the type cannot be registered, or if several relations could be meant.
+    fn find(&self, world: &mut World, snapshot: &PairSnapshot) -> Result<Option<Entity>, SnapshotError> {
         if let Some(register) = self.register {
-            return Ok(register(world)?);
+            return Ok(Some(register(world)?));
         }
-        let unknown = || SnapshotError::UnknownRelation { relation: self.name.clone() };
-        let name = self.name.name.as_deref().ok_or_else(unknown)?;
-        let store = fetch::store(world).ok_or_else(unknown)?;
+        let Some(type_id) = self.type_id else {
+            let Some(store) = fetch::store(world) else { return Ok(None) };
+            return match snapshot.world == world.id() {
+                true => {
+                    let is_there = store.registry().of_entity(self.entity).is_some();
+                    Ok(Some(self.entity).filter(|&own| is_there && world.entities().contains_spawned(own)))
+                }
+                false => self.find_by_name(world, store),
+            };
+        };
+        // A component that is used as a relation.
+        let known = fetch::store(world).and_then(|store| store.registry().of_type_id(type_id));
+        Ok(match snapshot.types.get(&self.entity) {
+            Some(&type_ref) if known.is_some() || !self.pairs.is_empty() => {
+                Some(entity_of_type(world, type_ref))
+            }
+            _ => None,
+        })
+    }
+
+    /// The entity of a run-time relation in another world: of a slot by its path, of others by their name.
+    fn find_by_name(&self, world: &World, store: &PairStore) -> Result<Option<Entity>, SnapshotError> {
+        let mut slots =
+            slots(store).filter(|&slot| self.slot.is_some() && slot_path(world, store, slot) == self.slot);
         let entries = store.registry().ids().map(|id| store.registry().entry(id));
-        let mut named =
-            entries.filter(|entry| entry.type_id.is_none() && entry.name.as_deref() == Some(name));
-        match (named.next(), named.next()) {
-            (Some(entry), None) => Ok(entry.entity),
-            (None, _) => Err(unknown()),
-            (Some(_), Some(_)) => Err(SnapshotError::AmbiguousRelation { relation: self.name.clone() }),
+        let mut named = entries.filter(|entry| {
+            entry.type_id.is_none()
+                && entry.name.is_some()
+                && entry.name.as_deref() == self.name.name.as_deref()
+        });
+        let found = match slots.next() {
+            Some(slot) => (Some(slot), slots.next()),
+            None => (named.next().map(|entry| entry.entity), named.next().map(|entry| entry.entity)),
+        };
+        match found {
+            (found, None) => Ok(found),
+            // It is not known which is to have none.
+            _ if self.pairs.is_empty() => Ok(None),
+            _ => Err(SnapshotError::AmbiguousRelation { relation: self.name.clone() }),
         }
     }
 }

@@ -102,6 +102,9 @@ impl PairFilter {
 
     /// Leaves out the pairs of relation type `R`, whatever else is named. Applying the snapshot leaves them as they are. `R` need not
     /// be registered, and is not by that.
+    ///
+    /// A save of all relations but some lists the others, also those without pairs, so that loading removes pairs that came since;
+    /// but for those without pairs that have no name of their own.
     #[must_use]
     pub fn without<R: Relation>(mut self) -> Self {
         self.without.push(Named::Type(TypeRef::relation::<R>()));
@@ -139,6 +142,12 @@ impl PairFilter {
     #[cfg(feature = "serialize")]
     pub(super) fn is_all(&self) -> bool {
         self.relations.is_none() && self.without.is_empty()
+    }
+
+    /// Whether it names the relations that are to be taken.
+    #[cfg(feature = "serialize")]
+    pub(super) fn names_relations(&self) -> bool {
+        self.relations.is_some()
     }
 
     /// The relations of this world, each once.

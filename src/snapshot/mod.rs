@@ -34,6 +34,7 @@ mod filter;
 mod pairs;
 #[cfg(feature = "serialize")]
 mod save;
+mod slots;
 mod take;
 
 pub use apply::AppliedPairs;

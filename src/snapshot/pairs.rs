@@ -6,7 +6,7 @@ use crate::{
     relation::{BoxedValue, ColumnRef, RegisterFn, RelationName, TypeRef},
     store::StoreId,
 };
-use alloc::vec::Vec;
+use alloc::{string::String, vec::Vec};
 use bevy_ecs::{
     change_detection::Tick,
     entity::{Entity, EntityHashMap},
@@ -43,6 +43,8 @@ pub(super) struct RelationPairs {
     pub(super) type_id: Option<TypeId>,
     pub(super) register: Option<RegisterFn>,
     pub(super) name: RelationName,
+    /// If it was the slot of a prefab: its path when it was seen first.
+    pub(super) slot: Option<String>,
     /// That of the index when the pairs were read.
     pub(super) version: u64,
     /// Source by source, in order of their indices; the targets in their order.

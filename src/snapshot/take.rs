@@ -4,12 +4,13 @@ use super::{
     error::SnapshotError,
     filter::PairFilter,
     pairs::{KeptValue, Orders, PairSnapshot, RelationPairs, key},
+    slots::slot_path,
 };
 use crate::{
     fetch,
     id::RelationId,
     ops::use_store,
-    relation::{ColumnRef, EntityName, RelationEntry},
+    relation::{ColumnRef, EntityName},
     store::{PairStore, RelationIndex},
     traverse::{is_ordered_by_children, ordered_by},
 };
@@ -83,7 +84,7 @@ impl PairSnapshot {
         for &id in &ids {
             let at = self.relations.iter().position(|kept| kept.id == id);
             let at = at.unwrap_or_else(|| {
-                self.relations.push(RelationPairs::new(id, store.registry().entry(id)));
+                self.relations.push(RelationPairs::new(id, world, store));
                 self.relations.len() - 1
             });
             let mut reader =
@@ -105,13 +106,15 @@ pub(super) fn is_comparable(tick_checks: u32, store: &PairStore) -> bool {
 }
 
 impl RelationPairs {
-    fn new(id: RelationId, entry: &RelationEntry) -> Self {
+    fn new(id: RelationId, world: &World, store: &PairStore) -> Self {
+        let entry = store.registry().entry(id);
         Self {
             id,
             entity: entry.entity,
             type_id: entry.type_id,
             register: entry.register,
             name: entry.name(),
+            slot: slot_path(world, store, entry.entity),
             // Not that of an index that has pairs.
             version: 0,
             pairs: Vec::new(),

@@ -141,6 +141,7 @@ mod scopes;
 mod search;
 mod smoke;
 mod snapshots;
+mod snapshots_empty;
 mod snapshots_filters;
 mod snapshots_missing;
 mod snapshots_model;

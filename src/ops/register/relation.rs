@@ -137,7 +137,6 @@ fn forget_type(world: &mut World, id: RelationId) {
 }
 
 /// Makes an entity no relation any more that was made one for what is refused now, unless something has used it.
-#[cfg(any(feature = "remote", feature = "serialize"))]
 pub(crate) fn unmake_relation(world: &mut World, entity: Entity) {
     let store = ensure_store(world);
     if let Some(id) = store.registry().of_entity(entity)

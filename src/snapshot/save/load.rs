@@ -84,6 +84,7 @@ impl SavedPairs {
         self.migrate(world)?;
         self.check()?;
         let slots = self.register_slots(world)?;
+        self.leave_out_unknown(world)?;
         let mut spawned = Vec::new();
         let loaded = self
             .relations(world)
@@ -139,6 +140,18 @@ impl SavedPairs {
             let _ = relation_id_of(world, slot);
         }
         Ok(slots)
+    }
+
+    /// Leaves out relations that this world does not know and that had no pairs: there is nothing to remove.
+    fn leave_out_unknown(&mut self, world: &mut World) -> Result<(), LoadError> {
+        with_names(world, |names| {
+            self.relations.retain(|relation| {
+                let is_unknown =
+                    || matches!(names.relation(&relation.name), Err(LoadError::UnknownRelation { .. }));
+                !relation.pairs.is_empty() || !is_unknown()
+            });
+            Ok(())
+        })
     }
 
     /// Checks what can be checked without a world.

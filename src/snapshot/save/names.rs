@@ -3,9 +3,9 @@
 use super::error::{LoadError, SaveError};
 use crate::{
     id::RelationId,
-    names::WorldNameExt,
-    relation::{RelationEntry, RelationName, SLOT_OF},
-    store::{PairStore, RelationIndex},
+    relation::{RelationEntry, RelationName},
+    snapshot::slots::{slot_path, slots},
+    store::PairStore,
 };
 use alloc::string::{String, ToString};
 use bevy_ecs::{entity::Entity, name::Name, world::World};
@@ -30,15 +30,8 @@ impl<'a> Names<'a> {
         Some(info.type_path())
     }
 
-    /// The slots of all prefabs.
-    fn slots(&self) -> Option<&'a RelationIndex> {
-        self.store.registry().ids().any(|id| id == SLOT_OF).then(|| self.store.relation(SLOT_OF))
-    }
-
-    /// The names from the root of a prefab down to one of its slots.
     fn slot_path(&self, entity: Entity) -> Option<String> {
-        let is_slot = self.slots().is_some_and(|slots| slots.has_any(entity));
-        is_slot.then(|| self.world.path_of(entity)).flatten()
+        slot_path(self.world, self.store, entity)
     }
 
     fn named(&self, name: &str) -> impl Iterator<Item = RelationId> {
@@ -65,12 +58,14 @@ impl<'a> Names<'a> {
 
     /// The slot of that name, if it is not a relation yet: no instance of its prefab was made in this world.
     pub(super) fn new_slot(&self, name: &str) -> Result<Option<Entity>, LoadError> {
-        let Some(slots) = self.slots().filter(|_| self.named(name).next().is_none()) else { return Ok(None) };
+        if self.named(name).next().is_some() {
+            return Ok(None);
+        }
         let is_named = |slot: &Entity| {
             self.world.get::<Name>(*slot).is_some_and(|own| own.as_str() == name)
                 || self.slot_path(*slot).as_deref() == Some(name)
         };
-        let mut slots = slots.iter().map(|(slot, _)| slot).filter(is_named);
+        let mut slots = slots(self.store).filter(is_named);
         match (slots.next(), slots.next()) {
             (found, None) => Ok(found),
             (_, Some(_)) => Err(LoadError::AmbiguousRelation { relation: name.into() }),

@@ -97,8 +97,7 @@ impl PairSnapshot {
         let listed = writer.entities()?;
         let mut relations = Vec::new();
         for kept in &self.relations {
-            // What is not listed has no pairs, if all are in the snapshot.
-            if !(kept.pairs.is_empty() && self.filter.is_all()) {
+            if !kept.pairs.is_empty() || self.lists_without_pairs(&writer, kept) {
                 relations.push(writer.relation(kept, &listed.numbers)?);
             }
         }
@@ -112,6 +111,18 @@ impl PairSnapshot {
             sources,
             relations,
         })
+    }
+}
+
+impl PairSnapshot {
+    /// Whether a relation without pairs is listed, so that loading removes those that there are.
+    fn lists_without_pairs(&self, writer: &Writer<'_>, kept: &RelationPairs) -> bool {
+        if self.filter.is_all() {
+            // What is not listed has no pairs.
+            return false;
+        }
+        // One that nobody has named, and that would not be found again, is no reason to save nothing.
+        self.filter.names_relations() || writer.names.of_relation(kept.id).is_ok()
     }
 }
 

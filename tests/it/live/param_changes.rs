@@ -1,7 +1,14 @@
 //! `LiveQuery`: what has changed since a system ran last.
 
-use bevy_ecs::{prelude::*, system::SystemId};
-use bevy_relations::{live::LiveQuery, prelude::*};
+use bevy_ecs::{
+    prelude::*,
+    system::{SystemId, SystemParamBuilder},
+};
+use bevy_relations::{
+    expr::{AnyExpression, PairExpr, Row},
+    live::{LiveParam, LiveQuery},
+    prelude::*,
+};
 
 #[derive(Component)]
 struct Ship;
@@ -187,4 +194,40 @@ fn what_a_system_writes_is_new_to_others_and_not_to_itself_and_reading_writes_no
     assert_eq!(both(&mut world), [false, true]);
     assert_eq!(both(&mut world), [false, true], "what it has written itself is not new to it");
     assert_eq!(world.get::<Fuel>(ship), Some(&Fuel(3)));
+}
+
+/// Whether rows and their fields have changed, for an expression about something that dies.
+fn changes_as_home_dies(text: &str) -> Vec<(bool, Vec<usize>)> {
+    let mut world = world();
+    let part_of = world.entity_of::<PartOf>();
+    let home = world.spawn(Name::new("Home")).id();
+    world.entity_mut(part_of).insert(Name::new("PartOf"));
+    world.spawn((Ship, Fuel(1)));
+    world.spawn((Ship, Fuel(2), Armor(1), Pair(PartOf, home)));
+    let mut system = (LiveParam(PairExpr::parse(text).unwrap()),).build_state(&mut world).build_system(
+        |query: LiveQuery<AnyExpression>| {
+            let fields = |row: &Row<'_>| {
+                (0..row.field_count()).filter(|&field| query.field_changed(*row, field)).collect::<Vec<_>>()
+            };
+            let mut rows: Vec<_> =
+                query.rows().map(|row| (row.this(), (query.row_changed(row), fields(&row)))).collect();
+            rows.sort_unstable_by_key(|(ship, _)| ship.map(Entity::index_u32));
+            rows.into_iter().map(|(_, changes)| changes).collect::<Vec<_>>()
+        },
+    );
+    system.initialize(&mut world);
+    system.run((), &mut world).unwrap();
+    let nothing = system.run((), &mut world).unwrap();
+    assert!(nothing.iter().all(|(row, fields)| !row && fields.is_empty()), "{text}");
+    world.despawn(home);
+    system.run((), &mut world).unwrap()
+}
+
+#[test]
+fn when_something_that_is_named_dies_only_what_depends_on_it_has_changed() {
+    let no = || (false, vec![]);
+    assert_eq!(changes_as_home_dies("Ship, !(PartOf, Home)"), [no(), (true, vec![0, 1])], "one has entered");
+    assert_eq!(changes_as_home_dies("Ship, ?Disabled, ?(PartOf, Home), ?Armor"), [no(), (true, vec![2])]);
+    assert_eq!(changes_as_home_dies("Ship, Armor || (PartOf, Home) || Fuel"), [no(), no()]);
+    assert_eq!(changes_as_home_dies("Ship, (PartOf, Home) || Fuel, ?Armor"), [no(), (true, vec![1])]);
 }
