@@ -12,36 +12,36 @@ use bevy_relations::{
 };
 
 #[derive(Component, Clone, Copy, PartialEq, Debug)]
-struct Fuel(u32);
+pub(crate) struct Fuel(pub(crate) u32);
 
 #[derive(Component)]
-struct Armor;
+pub(crate) struct Armor;
 
 #[derive(Component)]
 #[component(storage = "SparseSet")]
-struct Burning;
+pub(crate) struct Burning;
 
 #[derive(Component)]
-struct Port;
+pub(crate) struct Port;
 
 /// What ships of a class share.
 #[derive(Component, Clone, Copy, PartialEq, Debug)]
-struct Shape(u32);
+pub(crate) struct Shape(pub(crate) u32);
 
 #[derive(Relation)]
 #[relation(exclusive)]
-struct DockedTo;
+pub(crate) struct DockedTo;
 
 #[derive(Relation)]
 #[relation(exclusive, storage = "Table")]
-struct MemberOf;
+pub(crate) struct MemberOf;
 
 #[derive(Relation)]
 #[relation(exclusive, storage = "Fragmenting")]
-struct TeamOf;
+pub(crate) struct TeamOf;
 
 #[derive(Relation)]
-struct Likes;
+pub(crate) struct Likes;
 
 /// Each with every exclusive relation in place of `R`.
 const EXPRS: [&str; 22] = [
@@ -69,17 +69,17 @@ const EXPRS: [&str; 22] = [
     "Fuel, Fuel(Carrier), ?(R, $port)",
 ];
 
-struct Bed {
-    world: World,
-    random: Random,
+pub(crate) struct Bed {
+    pub(crate) world: World,
+    pub(crate) random: Random,
     ports: Vec<Entity>,
-    ships: Vec<Entity>,
+    pub(crate) ships: Vec<Entity>,
     classes: Vec<Entity>,
     red: Entity,
 }
 
 impl Bed {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut world = World::new();
         let (is_a, shape) = (world.entity_of::<IsA>(), world.entity_of::<Shape>());
         let storage =
@@ -125,7 +125,7 @@ impl Bed {
     }
 
     /// Changes something about a ship.
-    fn change(&mut self, ship: Entity) {
+    pub(crate) fn change(&mut self, ship: Entity) {
         let Self { world, random, ports, classes, red, .. } = self;
         let (port, class) = (random.pick(ports), random.pick(classes));
         match random.below(16) {

@@ -36,6 +36,7 @@ mod events;
 #[cfg(feature = "serialize")]
 mod everyday;
 mod expr;
+mod expr_data_kinds;
 mod expr_dead_constants;
 mod expr_fields;
 mod expr_fuzz;
