@@ -48,7 +48,7 @@ macro_rules! row_event {
 
         impl<E: Expression> $name<E> {
             fn trigger(world: &mut World, row: &MovedRow, monitor: Entity) {
-                let target = row.this.unwrap_or(monitor);
+                let target = row.this().unwrap_or(monitor);
                 world.trigger(Self { row: row.clone(), target, _expression: PhantomData });
             }
         }
@@ -85,11 +85,11 @@ row_event! {
     /// app.register_component_name::<Fuel>("Fuel");
     /// app.add_row_events::<Stranded>();
     /// app.add_observer(|on: On<RowEntered<Stranded>>, mut commands: Commands| {
-    ///     commands.entity(on.row.this.unwrap()).insert(Adrift);
+    ///     commands.entity(on.row.this().unwrap()).insert(Adrift);
     /// });
     /// app.add_observer(|on: On<RowLeft<Stranded>>, mut commands: Commands| {
     ///     // It may have left because it died.
-    ///     if let Ok(mut ship) = commands.get_entity(on.row.this.unwrap()) {
+    ///     if let Ok(mut ship) = commands.get_entity(on.row.this().unwrap()) {
     ///         ship.remove::<Adrift>();
     ///     }
     /// });

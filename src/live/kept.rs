@@ -181,7 +181,9 @@ impl KeptRows {
     ) {
         self.clear();
         let fields = core::mem::replace(&mut self.fields, layout.fields.clone());
-        self.moves.iter_mut().for_each(|moves| moves.relay(fields.clone()));
+        if let Some(moves) = &mut self.moves {
+            moves.relay(fields);
+        }
         self.rows = Batch::with_columns(layout.columns());
         self.variables = variables;
         self.indices = indexed.map(VarIndex::new).collect();

@@ -19,8 +19,7 @@ const MAX_ROUNDS: usize = 64;
 /// A row that has entered or left.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MovedRow {
-    /// The entity that the row is about. `None` if the expression is about none. It may have died, if the row has left.
-    pub this: Option<Entity>,
+    this: Option<Entity>,
     names: Arc<[Box<str>]>,
     values: Vec<Option<Entity>>,
 }
@@ -29,6 +28,11 @@ impl MovedRow {
     fn new(names: &Arc<[Box<str>]>, row: Row<'_>) -> Self {
         let values = row.vars().map(|(_, value)| value).collect();
         Self { this: row.this(), names: names.clone(), values }
+    }
+
+    /// The entity that the row is about. `None` if the expression is about none. It may have died, if the row has left.
+    pub fn this(&self) -> Option<Entity> {
+        self.this
     }
 
     /// The value of a variable, which may have died if the row has left. `None` if there is no such variable, or if the
@@ -151,7 +155,7 @@ pub trait WorldMonitorExt: sealed::Sealed {
     /// world.observe_expr(
     ///     &below,
     ///     |_, _| {},
-    ///     |world, row| world.resource_mut::<Alarms>().0.extend(row.this),
+    ///     |world, row| world.resource_mut::<Alarms>().0.extend(row.this()),
     /// )?;
     /// let ship = world.spawn(Fuel).id();
     /// let engine = world.spawn(ChildOf(ship)).id();
@@ -187,7 +191,7 @@ pub trait WorldMonitorExt: sealed::Sealed {
     /// # world.init_resource::<Seen>();
     /// let ship = world.spawn(Ship).id();
     /// let note = |world: &mut World, row: &MovedRow| {
-    ///     world.resource_mut::<Seen>().0.extend(row.this);
+    ///     world.resource_mut::<Seen>().0.extend(row.this());
     /// };
     /// let monitor = world.observe_expr(&PairExpr::parse("Ship")?, note, |_, _| {})?;
     /// world.yield_existing(monitor)?;

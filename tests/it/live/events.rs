@@ -36,7 +36,7 @@ struct Told(Vec<String>);
 
 fn line(sign: &str, row: &MovedRow) -> String {
     let name = |entity: Option<Entity>| entity.map_or("-".into(), |entity| entity.to_string());
-    format!("{sign}{} {}", name(row.this), name(row.var("x")))
+    format!("{sign}{} {}", name(row.this()), name(row.var("x")))
 }
 
 fn observe<E: Expression>(world: &mut World) {
@@ -84,7 +84,7 @@ fn an_event_is_targeted_at_the_entity_of_the_row_if_it_lives() {
     world.add_row_events::<AnyShip>().unwrap();
     let [a, b] = [(); 2].map(|()| world.spawn_empty().id());
     world.entity_mut(a).observe(|on: On<RowEntered<AnyShip>>, mut told: ResMut<Told>| {
-        assert_eq!(Some(on.event_target()), on.row.this);
+        assert_eq!(Some(on.event_target()), on.row.this());
         told.0.push("its own".into());
     });
     world.entity_mut(a).observe(|_: On<RowLeft<AnyShip>>, mut told: ResMut<Told>| told.0.push("gone".into()));
@@ -200,7 +200,7 @@ fn what_an_observer_changes_is_told_after_that_and_observers_of_leaving_rows_com
     observe::<AnyShip>(app.world_mut());
     observe::<Hopeless>(app.world_mut());
     app.add_observer(|on: On<RowEntered<AnyShip>>, mut commands: Commands| {
-        commands.entity(on.row.this.unwrap()).insert_pair(Likes, on.row.this.unwrap());
+        commands.entity(on.row.this().unwrap()).insert_pair(Likes, on.row.this().unwrap());
     });
     let a = app.world_mut().spawn(Ship).id();
     app.update();

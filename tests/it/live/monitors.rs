@@ -47,7 +47,7 @@ fn name(world: &World, entity: Option<Entity>) -> String {
 fn watch(world: &mut World, text: &str) -> Entity {
     let note = |sign: &'static str| {
         move |world: &mut World, row: &MovedRow| {
-            let line = format!("{sign}{} {}", name(world, row.this), name(world, row.var("x")));
+            let line = format!("{sign}{} {}", name(world, row.this()), name(world, row.var("x")));
             world.resource_mut::<Told>().0.push(line);
         }
     };
@@ -101,7 +101,7 @@ fn monitors_that_change_what_others_watch_are_followed_and_endless_ones_named() 
     let mut world = world();
     let ship = PairExpr::parse("Ship").unwrap();
     world
-        .observe_expr(&ship, |world, row| _ = world.entity_mut(row.this.unwrap()).insert(Fuel), |_, _| {})
+        .observe_expr(&ship, |world, row| _ = world.entity_mut(row.this().unwrap()).insert(Fuel), |_, _| {})
         .unwrap();
     watch(&mut world, "Fuel");
     world.spawn((Ship, Name::new("a")));
@@ -163,7 +163,7 @@ fn a_monitor_may_end_itself_make_another_and_ask_for_updates() {
         world.despawn(own);
         // It is being updated: what has changed is told later.
         world.update_live().unwrap();
-        world.despawn(row.this.unwrap());
+        world.despawn(row.this().unwrap());
         watch(world, "Ship, !Fuel");
     };
     let own = world.observe_expr(&ship, once, |_, _| panic!("it has ended")).unwrap();

@@ -40,7 +40,7 @@ fn text_of(this: Option<Entity>, x: Option<Entity>, y: Option<Entity>) -> String
 }
 
 fn text_of_moved(row: &MovedRow) -> String {
-    text_of(row.this, row.var("x"), row.var("y"))
+    text_of(row.this(), row.var("x"), row.var("y"))
 }
 
 fn text_of_row(row: &Row<'_>) -> String {

@@ -380,7 +380,7 @@ pub(super) fn write(size: usize) -> Workload {
             })
         })
         .at_most(7.0),
-        Contestant::new("ours table for_each_table", move || plan.write_tables("(MemberOf, $target)")),
+        Contestant::new("ours table slices", move || plan.write_tables("(MemberOf, $target)")),
     ];
     Workload { id: "expr_write", size, elements: size * plan.repeats(), contestants }
 }
@@ -424,7 +424,7 @@ pub(super) fn read(size: usize) -> Workload {
                 expr.for_each(|&fuel, _| sum.add(fuel)).expect("there is no limit");
             })
         }),
-        Contestant::new("ours table for_each_table", move || {
+        Contestant::new("ours table slices", move || {
             let mut world = plan.ours_of(MemberOf::default);
             let fuel = id_of::<Fuel>(&mut world);
             let mut expr = compile(&mut world, &format!("{fuel}, (MemberOf, $target)"));
@@ -486,8 +486,7 @@ pub(super) fn write_lacking(size: usize) -> Workload {
             })
         })
         .goal("bevy", 1.0),
-        Contestant::new("ours table for_each_table", move || plan.write_tables("!(MemberOf, *)"))
-            .goal("bevy", 1.0),
+        Contestant::new("ours table slices", move || plan.write_tables("!(MemberOf, *)")).goal("bevy", 1.0),
         Contestant::new("ours rows", move || {
             let mut world = plan.ours();
             let fuel = id_of::<Fuel>(&mut world);

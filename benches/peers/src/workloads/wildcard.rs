@@ -61,7 +61,7 @@ pub(super) fn among(size: usize, targets: Targets) -> Workload {
         Contestant::new("ours table", move || plan.term::<MemberOf, true>()),
         Contestant::new("ours PairQuery", move || plan.pair_query()).goal("flecs", goal),
         Contestant::new("ours expression", move || plan.expression()),
-        Contestant::new("ours for_each_table", move || plan.tables::<MemberOf, true>()),
+        Contestant::new("ours slices", move || plan.tables::<MemberOf, true>()),
     ];
     if sparse_fits(size, targets) {
         let sparse = move || plan.flecs(Kind::SparseExclusive, FlecsQuery::uncached);
@@ -69,11 +69,9 @@ pub(super) fn among(size: usize, targets: Targets) -> Workload {
     }
     if targets <= TEAMS {
         let fragmenting = Contestant::new("ours fragmenting", move || plan.term::<TeamOf, true>());
-        let tables =
-            Contestant::new("ours fragmenting for_each_table", move || plan.tables::<TeamOf, true>());
-        let unticked = Contestant::new("ours fragmenting for_each_table unticked", move || {
-            plan.tables::<TeamOf, false>()
-        });
+        let tables = Contestant::new("ours fragmenting slices", move || plan.tables::<TeamOf, true>());
+        let unticked =
+            Contestant::new("ours fragmenting slices unticked", move || plan.tables::<TeamOf, false>());
         contestants.extend([fragmenting, tables, unticked.goal("flecs", 1.0)]);
     }
     Workload { id, size, elements: plan.repeats() * size, contestants }
