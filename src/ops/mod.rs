@@ -61,7 +61,6 @@ pub(crate) use register::entity::unmake_type_entity;
 pub(crate) use register::entity::{TypeEntity, entity_of_type, entity_of_type_id, relation_id_of};
 pub(crate) use register::participant::Participant;
 pub(crate) use register::relation::relation_id;
-#[cfg(any(feature = "remote", feature = "serialize"))]
 pub(crate) use register::relation::unmake_relation;
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use register::report::report_warning;
