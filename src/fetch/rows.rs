@@ -72,7 +72,7 @@ pub(crate) fn first_targets(
 ) -> Option<&[Entity]> {
     // SAFETY: only the structure of the tables is looked at here.
     let cells = component.column(unsafe { &world.storages().tables }.get(table)?)?;
-    // SAFETY: `UnsafeCell<Entity>` has the layout of `Entity`. The component is immutable, so that Bevy lends it to nobody to be
+    // SAFETY: `UnsafeCell<Entity>` has the layout of `Entity`. The component is immutable: Bevy does not lend it to be
     // written, and `TableComponent::write`, which alone writes it, has the whole world for itself: not while this borrows from it.
     // Test: `every_way_of_reading_agrees_while_pairs_change`.
     Some(unsafe { &*(core::ptr::from_ref(cells) as *const [Entity]) })

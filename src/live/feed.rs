@@ -177,7 +177,7 @@ pub(super) fn feed_with_values(world: &mut World, component: ComponentId) -> Arc
     feed
 }
 
-/// What an observer does: it notes something, or goes if nobody reads it any more.
+/// What an observer does: it notes something, or despawns itself once the last reader is gone.
 fn note(feed: &Weak<Feed>, observer: Entity, commands: &mut Commands<'_, '_>, note: impl FnOnce(&Feed)) {
     match feed.upgrade() {
         Some(feed) => note(&feed),
@@ -220,7 +220,7 @@ pub(super) fn tells_values(world: &World, feed: &Arc<Feed>) -> bool {
     known.is_some_and(|known| known.observers.len() > 2) && is_told(world, feed)
 }
 
-/// Forgets old changes, and despawns observers of what nobody reads any more.
+/// Drops old changes, and despawns observers whose last reader is gone.
 pub(crate) fn maintain(world: &mut World) {
     let Some(feeds) = world.get_resource::<Feeds>() else { return };
     let read = feeds.0.values().filter_map(|known| known.feed.upgrade());

@@ -83,7 +83,7 @@ fn is_inserted<R: TraversableRelation, C: Component + Clone>(
     }
 }
 
-/// Whoever removes the component gets it back with the next update.
+/// A component that was removed by hand is back after the next update.
 fn is_removed<R: TraversableRelation, C: Component + Clone>(
     mut world: DeferredWorld<'_>,
     context: HookContext,

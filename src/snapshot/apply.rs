@@ -245,26 +245,8 @@ impl<'a> Application<'a> {
         map: &mut EntityHashMap<Entity>,
         (spawned, made): (&mut Vec<(Entity, Entity)>, &mut Vec<Entity>),
     ) -> Result<Self, SnapshotError> {
-        let mut relations = Vec::with_capacity(snapshot.relations.len());
         let mut entities = EntityHashMap::default();
-        for kept in &snapshot.relations {
-            let found = match map.get(&kept.entity) {
-                Some(&entity) => Some(entity),
-                None => kept.find(world, snapshot)?,
-            };
-            let Some(entity) = found else {
-                if !kept.pairs.is_empty() || snapshot.names(kept.entity) {
-                    return Err(kept.unknown());
-                }
-                relations.push(None);
-                continue;
-            };
-            let is_new =
-                fetch::store(world).is_some_and(|store| store.registry().of_entity(entity).is_none());
-            relations.push(Some(relation_id_of(world, entity)?));
-            made.extend(is_new.then_some(entity));
-            entities.insert(kept.entity, entity);
-        }
+        let relations = snapshot.find_relations(world, map, (&mut entities, made))?;
         snapshot.check_relations(world, &relations)?;
         let mut in_values = Collector::default();
         for value in snapshot.relations.iter().flat_map(|kept| kept.values.iter().flatten()) {
@@ -498,14 +480,53 @@ impl RelationPairs {
         };
         match found {
             (found, None) => Ok(found),
-            // It is not known which is to have none.
-            _ if self.pairs.is_empty() => Ok(None),
             _ => Err(SnapshotError::AmbiguousRelation { relation: self.name.clone() }),
         }
     }
 }
 
 impl PairSnapshot {
+    /// The relations of a world by which those of the snapshot are meant, which are entered as entities. `None` for one that had no
+    /// pairs and may be left alone. `made` gets those that were no relations before.
+    fn find_relations(
+        &self,
+        world: &mut World,
+        map: &EntityHashMap<Entity>,
+        (entities, made): (&mut EntityHashMap<Entity>, &mut Vec<Entity>),
+    ) -> Result<Vec<Option<RelationId>>, SnapshotError> {
+        let mut relations = alloc::vec![None; self.relations.len()];
+        // Last those that may be left alone, each unless another of its name stands for the same relation here.
+        let is_needed = |kept: &RelationPairs| !kept.pairs.is_empty() || self.names(kept.entity);
+        let (needed, others): (Vec<_>, Vec<_>) =
+            self.relations.iter().enumerate().partition(|(_, kept)| is_needed(kept));
+        let count = needed.len();
+        for (nth, (at, kept)) in needed.into_iter().chain(others).enumerate() {
+            let is_needed = nth < count;
+            let found = match map.get(&kept.entity) {
+                Some(&entity) => Some(entity),
+                None => match kept.find(world, self) {
+                    Err(SnapshotError::AmbiguousRelation { .. }) if !is_needed => None,
+                    found => found?,
+                },
+            };
+            let Some(entity) = found else {
+                if is_needed {
+                    return Err(kept.unknown());
+                }
+                continue;
+            };
+            let is_new =
+                fetch::store(world).is_some_and(|store| store.registry().of_entity(entity).is_none());
+            let id = relation_id_of(world, entity)?;
+            made.extend(is_new.then_some(entity));
+            if is_needed || map.contains_key(&kept.entity) || !relations.contains(&Some(id)) {
+                relations[at] = Some(id);
+                entities.insert(kept.entity, entity);
+            }
+        }
+        Ok(relations)
+    }
+
     /// The ends of pairs, some more than once.
     fn entities(&self) -> impl Iterator<Item = Entity> + use<'_> {
         let pairs = self.relations.iter().flat_map(|kept| &kept.pairs);

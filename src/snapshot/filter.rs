@@ -103,8 +103,8 @@ impl PairFilter {
     /// Leaves out the pairs of relation type `R`, whatever else is named. Applying the snapshot leaves them as they are. `R` need not
     /// be registered, and is not by that.
     ///
-    /// A save of all relations but some lists the others, also those without pairs, so that loading removes pairs that came since;
-    /// but for those without pairs that have no name of their own.
+    /// A save of all relations but some lists the others, also those without pairs, so that loading removes pairs that came since.
+    /// It does not for a relation without pairs that has no name of its own, there or where the save is loaded.
     #[must_use]
     pub fn without<R: Relation>(mut self) -> Self {
         self.without.push(Named::Type(TypeRef::relation::<R>()));

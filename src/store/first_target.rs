@@ -166,7 +166,7 @@ pub(crate) struct TableComponents {
     of_types: HashMap<TypeId, fn(&mut World) -> TableComponent>,
     /// Sources whose component may not say what their first target is.
     stale: Vec<(TableComponent, Entity)>,
-    /// Stale ones from whom an observer took the component while it was being written: they wait for the next operation.
+    /// Stale ones whose component an observer removed while it was being written: they wait for the next operation.
     lost: Vec<(TableComponent, Entity)>,
     /// The stale ones are being written.
     is_writing: bool,

@@ -39,7 +39,7 @@ enum Owner {
     /// It is none for a target.
     Other,
     /// It waits for another target.
-    Nobody,
+    Free,
     Target(RelationId, Entity),
 }
 
@@ -72,12 +72,12 @@ impl TargetComponentPool {
     pub(super) fn owner(&self, component: ComponentId) -> Option<(RelationId, Entity)> {
         match self.owner_of(component) {
             Owner::Target(relation, target) => Some((relation, target)),
-            Owner::Other | Owner::Nobody => None,
+            Owner::Other | Owner::Free => None,
         }
     }
 
     fn release(&mut self, component: ComponentId) {
-        self.set_owner(component, Owner::Nobody);
+        self.set_owner(component, Owner::Free);
         self.free.push(component);
     }
 }
@@ -154,7 +154,7 @@ impl PairStore {
     pub(crate) fn is_surplus(&self, component: ComponentId, id: RelationId, wanted: &[ComponentId]) -> bool {
         match self.tables.for_targets.owner_of(component) {
             Owner::Other => false,
-            Owner::Nobody => true,
+            Owner::Free => true,
             Owner::Target(relation, _) => relation == id && !wanted.contains(&component),
         }
     }

@@ -105,8 +105,8 @@ impl DeltaGap {
 /// # How long changes are kept
 ///
 /// Changes are recorded from the moment the first system with this parameter is initialised, for that relation only.
-/// Those of the last two frames stay, and up to some eight thousand older ones for systems that run less often. What
-/// nobody reads is forgotten, so that it does not matter if a system never runs: when it does, it gets a [`DeltaGap`].
+/// Those of the last two frames stay, and up to some eight thousand older ones for systems that run less often. Changes
+/// without a reader are dropped, so that a system may stay idle for ever: when it runs again, it gets a [`DeltaGap`].
 /// So it does after more than 65,536 changes, and more than there are pairs, in two frames. A world without
 /// [`RelationsPlugin`](crate::RelationsPlugin) calls [`maintain_pairs`](crate::WorldPairExt::maintain_pairs).
 ///

@@ -242,6 +242,8 @@ fn slices_that_are_written_count_as_changed() {
     expr.for_each_table_mut(&mut world, |mut table| {
         table.bypass_change_detection::<Fuel>(0).unwrap().iter_mut().for_each(|fuel| fuel.0 += 1000);
         assert!(matches!(table.bypass_change_detection::<Armor>(0), Err(WriteFieldError::OtherType { .. })));
+        assert!(table.bypass_change_detection::<Fuel>(9).is_err());
+        assert!(table.as_table().common_var("z").is_none() && table.as_table().var("z").all(|z| z.is_none()));
     })
     .unwrap();
     assert_eq!(changed.iter(&world).count(), 0);

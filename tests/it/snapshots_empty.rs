@@ -75,6 +75,49 @@ fn relations_without_pairs_are_no_obstacle_in_another_world() {
 }
 
 #[test]
+fn several_relations_may_be_one_in_another_world_if_at_most_one_has_pairs() {
+    let two = PREPARATIONS[4].1;
+    let mut world = new_world();
+    two(&mut world);
+    let costs = world.spawn_relation("costs", RelationTraits::new()).unwrap();
+    let [a, b] = spawn(&mut world);
+    world.insert_pair(a, DockedTo, b).unwrap();
+    let none = PairSnapshot::take(&mut world, PairFilter::all()).unwrap();
+    world.insert_pair_by_id(a, (costs, b)).unwrap();
+    let one = PairSnapshot::take(&mut world, PairFilter::all()).unwrap();
+    let mut other = new_world();
+    let known = other.spawn_relation("costs", RelationTraits::new()).unwrap();
+    let mut map = EntityHashMap::default();
+    one.apply_mapped(&mut other, &mut map).unwrap();
+    assert!(other.has_pair_by_id(map[&a], (known, map[&b])));
+    // With none of them, the pairs of the one that there is go.
+    assert_eq!(none.apply_mapped(&mut other, &mut map).unwrap().removed, 1);
+
+    // One that is an end of a pair must be found, and it must be known which it is.
+    world.remove_pairs_by_id(a, PairId::new(costs, b));
+    world.insert_pair(a, Likes, costs).unwrap();
+    let named = PairSnapshot::take(&mut world, PairFilter::all()).unwrap();
+    named.apply_mapped(&mut other, &mut map).unwrap();
+    assert!(other.has_pair::<Likes>(map[&a], known));
+    two(&mut other);
+    let error = named.apply_mapped(&mut other, &mut map).unwrap_err();
+    assert!(matches!(error, SnapshotError::AmbiguousRelation { .. }), "{error}");
+    let error = named.apply_mapped(&mut new_world(), &mut EntityHashMap::default()).unwrap_err();
+    assert!(matches!(error, SnapshotError::UnknownRelation { .. }), "{error}");
+    // Listed by the caller: dead, or one for two.
+    let dead = other.spawn_empty().id();
+    other.despawn(dead);
+    let mut wrong = map.clone();
+    wrong.insert(costs, dead);
+    assert!(named.apply_mapped(&mut other, &mut wrong).is_err());
+    let likes = other.entity_of::<Likes>();
+    wrong.insert(costs, likes);
+    let error = named.apply_mapped(&mut other, &mut wrong).unwrap_err();
+    assert!(matches!(error, SnapshotError::SameEntity { .. }), "{error}");
+    other.check_pairs().unwrap();
+}
+
+#[test]
 fn a_relation_without_pairs_may_be_gone() {
     let mut world = new_world();
     let costs = world.spawn_relation("costs", RelationTraits::new()).unwrap();
@@ -172,7 +215,11 @@ mod saves {
     use bevy_relations::snapshot::{LoadError, SaveError, SaveId};
 
     /// Saves a pair with a filter, and loads it into another world.
-    fn save_and_load(prepare: Prepare, filter: PairFilter, is_there: bool) -> Result<(), String> {
+    fn save_and_load(
+        prepare: Prepare,
+        filter: PairFilter,
+        (prepare_other, is_there): (Prepare, bool),
+    ) -> Result<(), String> {
         let mut world = new_world();
         prepare(&mut world);
         let [a, b] = [1, 2].map(|id| world.spawn(SaveId(id)).id());
@@ -181,7 +228,7 @@ mod saves {
         let saved = snapshot.to_saved(&world).map_err(|error| format!("save: {error}"))?;
         let mut other = new_world();
         if is_there {
-            prepare(&mut other);
+            prepare_other(&mut other);
         }
         saved.load(&mut other).map_err(|error| format!("load: {error}"))?;
         assert_eq!(other.pairs::<DockedTo>().len(), 1);
@@ -193,10 +240,18 @@ mod saves {
         for (name, prepare) in PREPARATIONS {
             for is_there in [false, true] {
                 for filter in [PairFilter::all(), PairFilter::all().without::<Likes>()] {
-                    assert_eq!(save_and_load(prepare, filter, is_there), Ok(()), "{name}");
+                    assert_eq!(save_and_load(prepare, filter, (prepare, is_there)), Ok(()), "{name}");
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_relation_without_pairs_may_be_several_where_a_save_is_loaded() {
+        let filter = PairFilter::all().without::<Likes>();
+        let [.., (_, one), _, (_, two)] = PREPARATIONS;
+        assert_eq!(save_and_load(one, filter.clone(), (two, true)), Ok(()));
+        assert_eq!(save_and_load(two, filter, (one, true)), Ok(()));
     }
 
     #[test]

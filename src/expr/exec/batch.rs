@@ -29,8 +29,8 @@ pub(crate) struct Batch {
     pub(crate) places: Vec<RowHint>,
     /// If entities side by side in a table were scanned *in place*: where they are. Entries are those of the table.
     pub(crate) in_place: Option<InPlace>,
-    /// Which entries of columns are rows, a bit each. Empty if all of them are; of batches in place only. Whoever reads rows
-    /// [says that it minds them](super::Executor::allow_gaps).
+    /// Which entries of columns are rows, a bit each. Empty if all of them are; of batches in place only. A reader
+    /// [declares that it skips the others](super::Executor::allow_gaps).
     pub(super) bits: Vec<u64>,
     /// Columns that hold the same in all entries, as far as that is known, and therefore one of them; of batches in place only.
     pub(crate) common: Vec<Column>,

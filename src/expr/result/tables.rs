@@ -394,9 +394,9 @@ impl RowTableMut<'_> {
         self.write(field, true)
     }
 
-    /// [`slice_mut`](Self::slice_mut), but nothing counts as changed: where all components are written each frame, marking each of
-    /// them costs as much as a short loop. Queries with `Changed`, [live](crate::live) expressions and whoever else asks for
-    /// changes miss them, as with Bevy's
+    /// [`slice_mut`](Self::slice_mut), but nothing counts as changed: marking each component takes about a fifth of a loop that adds
+    /// one number to each. Queries with `Changed`, [live](crate::live) expressions and other change detection miss what is written,
+    /// as with Bevy's
     /// [`bypass_change_detection`](bevy_ecs::change_detection::DetectChangesMut::bypass_change_detection).
     ///
     /// ```

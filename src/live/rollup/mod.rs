@@ -81,7 +81,7 @@ fn is_inserted<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
     }
 }
 
-/// Whoever removes a rollup gets it back with the next update.
+/// A rollup that was removed by hand is back after the next update.
 fn is_removed<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
     mut world: DeferredWorld<'_>,
     context: HookContext,

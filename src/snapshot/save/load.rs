@@ -142,14 +142,11 @@ impl SavedPairs {
         Ok(slots)
     }
 
-    /// Leaves out relations that this world does not know and that had no pairs: there is nothing to remove.
+    /// Leaves out relations without pairs that are not found in this world: there is nothing to remove, or it is not known of which.
     fn leave_out_unknown(&mut self, world: &mut World) -> Result<(), LoadError> {
         with_names(world, |names| {
-            self.relations.retain(|relation| {
-                let is_unknown =
-                    || matches!(names.relation(&relation.name), Err(LoadError::UnknownRelation { .. }));
-                !relation.pairs.is_empty() || !is_unknown()
-            });
+            self.relations
+                .retain(|relation| !relation.pairs.is_empty() || names.relation(&relation.name).is_ok());
             Ok(())
         })
     }

@@ -121,7 +121,7 @@ impl PairSnapshot {
             // What is not listed has no pairs.
             return false;
         }
-        // One that nobody has named, and that would not be found again, is no reason to save nothing.
+        // A relation that the filter does not name, and that could not be found again, is no reason to fail.
         self.filter.names_relations() || writer.names.of_relation(kept.id).is_ok()
     }
 }
