@@ -476,3 +476,50 @@ fn data_that_is_sparse_or_absent_or_of_no_entity_is_read_as_it_is_written() {
         assert_eq!(found[0].len(), expected);
     }
 }
+
+/// Which port, if any, the ship with a number has. The numbers are about batches of 128 rows, and eight times as long ones.
+const PATTERNS: [fn(usize) -> Option<usize>; 6] = [
+    |_| Some(0),
+    |ship| Some(usize::from(ship >= 1_300)),
+    |ship| Some(usize::from(ship == 1_151)),
+    |ship| Some(ship / 64 % 2),
+    |ship| (ship < 700).then_some(1),
+    |ship| (ship % 1_000 != 999).then_some(0),
+];
+
+#[test]
+fn long_tables_of_one_target_or_some_are_read_as_they_lie() {
+    let texts =
+        ["Fuel, (R, $port)", "Fuel, ?(R, $port)", "Fuel, !(R, *)", "Fuel, (R, $port), !Armor", "Fuel"];
+    let relations = ["DockedTo", "MemberOf", "TeamOf"];
+    for (number, pattern) in PATTERNS.iter().enumerate() {
+        let mut bed = Bed::new(number as u64);
+        let ports = bed.ports.clone();
+        for ship in bed.ships.split_off(1) {
+            bed.world.despawn(ship);
+        }
+        for number in 0..size(2_600, 1_300) {
+            let ship = bed.world.spawn(Fuel(number as u32)).id();
+            if let Some(port) = pattern(number).map(|port| ports[port]) {
+                bed.world.insert_pair(ship, DockedTo, port).unwrap();
+                bed.world.insert_pair(ship, MemberOf, port).unwrap();
+                bed.world.insert_pair(ship, TeamOf, port).unwrap();
+            }
+            bed.ships.push(ship);
+        }
+        for text in texts
+            .iter()
+            .flat_map(|text| relations.map(|relation| text.replace("(R,", &format!("({relation},"))))
+        {
+            let mut expr = compile(&mut bed.world, &text);
+            expr.set_batch_size(65);
+            compare(&mut bed.world, &mut expr, &format!("{text}, pattern {number}"));
+            // What was found out of tables is of the run before.
+            let ship = bed.ships[bed.ships.len() - 1];
+            bed.world.insert_pair(ship, TeamOf, ports[1]).unwrap();
+            bed.world.remove_pairs::<MemberOf>(ship);
+            compare(&mut bed.world, &mut expr, &format!("{text}, pattern {number}, changed"));
+            bed.ships.pop();
+        }
+    }
+}

@@ -23,6 +23,11 @@ use crate::{
 };
 use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, storage::TableId};
+use smallvec::SmallVec;
+
+/// So many times longer is a batch if the one before held nothing of a length of its own but bits: what is done once for each batch
+/// is a fifth of the shortest loops.
+const LONG_BATCH: usize = 8;
 
 /// Whether a test is of the entity that is scanned, and needs nothing else.
 fn is_of(test: &Predicate, this: Operand) -> bool {
@@ -74,7 +79,8 @@ impl Stage {
         }
         let Some(InPlace { table, first, .. }) = output.in_place else { return false };
         let entities = output.these_in_place(run.view.access);
-        let mut part = Part { table, first, entities, words: core::mem::take(&mut state.words) };
+        let known = &mut state.common_targets;
+        let mut part = Part { table, first, entities, known, words: core::mem::take(&mut state.words) };
         let steps = self.steps.iter().zip(&mut state.kept);
         for (step, own) in steps.skip(usize::from(self.scan_test().is_some())) {
             match step {
@@ -102,6 +108,7 @@ impl Stage {
         if output.len == entities.len() {
             output.bits.clear();
         }
+        state.holds_bits_only = output.columns.iter().all(|column| column.len() <= 1);
         if let Some(count) = run.shared.counts.get_mut(self.number) {
             *count += output.len as u64;
         }
@@ -137,25 +144,29 @@ impl StageState {
             }
             let first = self.minor - self.minor % WORD;
             // No short rest is left over.
-            let most = batch_size.next_multiple_of(WORD);
+            let most = if self.holds_bits_only && batch_size > WORD { LONG_BATCH } else { 1 }
+                * batch_size.next_multiple_of(WORD);
             let end = if entities.len() - first < most + WORD { entities.len() } else { first + most };
             let entities = &entities[first..end];
             output.in_place = Some(InPlace { table, first, len: entities.len() });
             if run.shared.this_in_column {
                 output.columns[out as usize].extend(entities.iter().map(|&entity| Datum::new(entity)));
             }
-            let mut part = Part { table, first, entities, words: core::mem::take(&mut self.words) };
+            let known = &mut self.common_targets;
+            let mut part = Part { table, first, entities, known, words: core::mem::take(&mut self.words) };
             // Whole tables have passed the test if a component tells.
-            match test.filter(|_| component.is_none()) {
-                Some(test) if part.compare_targets(run, test) => output.bits.extend(&part.words),
-                Some(test) => {
+            let compared =
+                test.filter(|_| component.is_none()).map(|test| (test, part.compare_targets(run, test)));
+            self.words = part.words;
+            match compared {
+                Some((_, true)) => output.bits.extend(&self.words),
+                Some((test, false)) => {
                     let at = (self.major, first / WORD);
                     let known = self.row_bits.is_kept().then_some((&mut self.row_bits, at));
                     test.with_scan_test(&view, Words { entities, known, bits: &mut output.bits });
                 }
                 None => output.bits.extend(entities.chunks(WORD).map(all_of)),
             }
-            self.words = part.words;
             output.bits[0] &= u64::MAX << (self.minor - first);
             self.minor = end;
             return true;
@@ -197,16 +208,51 @@ impl UseScanTest for Words<'_> {
     }
 }
 
+/// The only targets that all entities of a table have, by relation, as far as they are known: the parts of the table need not look
+/// them up again, each at an entity that was not touched before.
+#[derive(Default)]
+pub(super) struct CommonTargets {
+    table: Option<TableId>,
+    found: SmallVec<[(RelationId, Option<Option<Entity>>); 1]>,
+}
+
+impl CommonTargets {
+    /// For a new run.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// That of a relation, or what `find` says if it is not known of this table.
+    fn of(
+        &mut self,
+        table: TableId,
+        relation: RelationId,
+        find: impl FnOnce() -> Option<Option<Entity>>,
+    ) -> Option<Option<Entity>> {
+        if self.table != Some(table) {
+            self.table = Some(table);
+            self.found.clear();
+        }
+        if let Some(&(_, target)) = self.found.iter().find(|(found, _)| *found == relation) {
+            return target;
+        }
+        let target = find();
+        self.found.push((relation, target));
+        target
+    }
+}
+
 /// The part of a table that is the batch at hand.
-struct Part<'w> {
+struct Part<'w, 'k> {
     table: TableId,
     first: usize,
     entities: &'w [Entity],
+    known: &'k mut CommonTargets,
     /// A buffer.
     words: Vec<u64>,
 }
 
-impl Part<'_> {
+impl Part<'_, '_> {
     /// What a test says of all entities of the table, if it says the same of all.
     fn decided(&self, run: &Run<'_, '_>, test: &Predicate) -> Option<bool> {
         let (component, negated) = match test {
@@ -373,7 +419,7 @@ impl Part<'_> {
 
     /// The only target of all entities of the table, of which none is a holder itself; within, `None` if they have none. `None`
     /// also if that is not known.
-    fn common_target(&self, run: &Run<'_, '_>, search: HolderSearch) -> Option<Option<Entity>> {
+    fn common_target(&mut self, run: &Run<'_, '_>, search: HolderSearch) -> Option<Option<Entity>> {
         if search.walk.own {
             let HolderTest::Mask(mask) = search.test else { return None };
             run.masks.get(mask).fits_table(self.table).filter(|fits| !fits)?;
@@ -382,9 +428,10 @@ impl Part<'_> {
     }
 
     /// The only target of all entities of the table; within, `None` if they have none. `None` also if that is not known.
-    fn only_target(&self, run: &Run<'_, '_>, relation: RelationId) -> Option<Option<Entity>> {
-        let has = |component| run.view.access.has_column(self.table, component);
-        run.view.index(relation).common_target(*self.entities.first()?, has)
+    fn only_target(&mut self, run: &Run<'_, '_>, relation: RelationId) -> Option<Option<Entity>> {
+        let (table, first) = (self.table, *self.entities.first()?);
+        let has = |component| run.view.access.has_column(table, component);
+        self.known.of(table, relation, || run.view.index(relation).common_target(first, has))
     }
 
     /// Writes one value for all entities.
@@ -415,6 +462,13 @@ impl Part<'_> {
             self.write_decided(target.is_some());
             return Some(target.is_some());
         }
+        if let Some(Some(known)) = self.targets_in_table(run, relation)
+            && let Some(target) = same_in_all(known)
+        {
+            self.fill_common(batch, column, Datum::new(target));
+            self.write_decided(true);
+            return Some(true);
+        }
         let (index, entities) = (run.view.index(relation), self.entities);
         let values = &mut batch.columns[column as usize];
         values.clear();
@@ -444,6 +498,16 @@ impl Part<'_> {
         }
         None
     }
+}
+
+/// The entity that all are. `None` if there are several, or none.
+fn same_in_all(entities: &[Entity]) -> Option<Entity> {
+    let first = *entities.first()?;
+    // Without an exit within a word, several are compared at a time.
+    let differs = |word: &[Entity]| {
+        word.iter().fold(0, |bits, entity| bits | (entity.to_bits() ^ first.to_bits())) != 0
+    };
+    (!entities.chunks(WORD).any(differs)).then_some(first)
 }
 
 /// Writes the targets of those sources that have one, and returns the bits of these.

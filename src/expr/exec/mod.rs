@@ -35,6 +35,7 @@ use bevy_ecs::{component::ComponentId, entity::Entity};
 use branch::{BranchState, SubPlanState};
 use buffers::AtomBuffers;
 use holders::Holders;
+use in_place::CommonTargets;
 use mask::{Fit, FitSets, Masks};
 use member::Members;
 use row_bits::RowBits;
@@ -191,6 +192,9 @@ pub(crate) struct StageState {
     knows_version: bool,
     /// Words of bits that are made [in place](Batch::in_place).
     words: Vec<u64>,
+    common_targets: CommonTargets,
+    /// Whether the last such batch had no columns but those that are common to all of its entries.
+    holds_bits_only: bool,
     /// What an index found, and in which run.
     #[cfg(feature = "bevy_reflect")]
     indexed: (u64, Vec<Entity>),
@@ -208,6 +212,7 @@ impl StageState {
         (self.row, self.major, self.minor, self.walking) = (0, 0, 0, false);
         self.knows_version = false;
         self.noted = None;
+        self.common_targets.clear();
     }
 }
 
