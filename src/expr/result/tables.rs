@@ -20,6 +20,9 @@ use bevy_ecs::{
 use core::{fmt, ops::Range};
 use smallvec::SmallVec;
 
+/// So many rows are compared at first to find the end of a run.
+const FIRST_RUN: usize = 16;
+
 impl CompiledExpr {
     /// Calls a function with rows a table at a time: as many as follow each other that are about entities side by side
     /// in one of Bevy's tables, and that have their fields from the same places. Own fields are slices then, shared
@@ -107,8 +110,8 @@ impl CompiledExpr {
         let batch = self.batch();
         let rows = batch.next_rows(from)?;
         let from = rows.start;
-        let (place, side_by_side) = match batch.in_place {
-            Some(in_place) => (in_place.place(from), rows.len()),
+        let (place, entities) = match batch.in_place {
+            Some(in_place) => (in_place.place(from), None),
             None => {
                 let this = Row::of(self.executor(), batch, from, access).this();
                 let location = this.and_then(|this| access.entities().get_spawned(this).ok());
@@ -116,14 +119,22 @@ impl CompiledExpr {
                     return Some(ContiguousRows { rows: from..from + 1, place: None });
                 };
                 let place = (location.table_id, location.table_row.index());
-                let entities = access.table(place.0).get(place.1..).unwrap_or_default();
-                (place, common_start(&batch.columns[Var::THIS.index()][rows], entities))
+                (place, Some(access.table(place.0).get(place.1..).unwrap_or_default()))
             }
         };
-        let length = if steady.is_empty() {
-            side_by_side
-        } else {
-            (from..from + side_by_side).take_while(|&row| steady.goes_on((batch, access), from, row)).count()
+        // Ever more rows are compared: to compare all that are left for each of many short runs would be quadratic.
+        let mut most = FIRST_RUN;
+        let length = loop {
+            let part = from..rows.end.min(from + most);
+            let side_by_side = match entities {
+                Some(entities) => common_start(&batch.columns[Var::THIS.index()][part.clone()], entities),
+                None => part.len(),
+            };
+            let length = steady.common_rows((batch, access), from..from + side_by_side);
+            if length < part.len() || part.end == rows.end {
+                break length;
+            }
+            most *= 4;
         };
         Some(ContiguousRows { rows: from..from + length.max(1), place: Some(place) })
     }
@@ -174,32 +185,47 @@ impl Steady {
             }
         }
         let batch = expr.batch();
+        let table = batch.in_place.map(|in_place| in_place.table);
+        let is_here = |entity| {
+            let place = access.entities().get_spawned(entity).ok();
+            table.is_none() || place.is_some_and(|place| Some(place.table_id) == table)
+        };
         steady.columns.retain(|column| !batch.common.contains(column));
         steady.sources.retain(|column| {
             let source = batch.columns[*column as usize].first().and_then(|source| source.entity());
-            let place = source.and_then(|source| access.entities().get_spawned(source).ok());
-            let is_here = place.map(|place| place.table_id) == batch.in_place.map(|in_place| in_place.table);
-            is_here || !batch.common.contains(column)
+            !batch.common.contains(column) || source.is_some_and(is_here)
         });
+        steady.constants.retain(|&mut entity| is_here(entity));
         steady
     }
 
-    fn is_empty(&self) -> bool {
-        self.columns.is_empty() && self.sources.is_empty() && self.constants.is_empty()
-    }
-
-    fn goes_on(&self, (batch, access): (&Batch, WorldAccess<'_>), first: usize, row: usize) -> bool {
-        let value = |column: Column, row: usize| batch.datum(column, row);
-        let is_own = |column, row| value(column, row) == batch.this(access, row);
-        self.columns.iter().all(|&column| value(column, first) == value(column, row))
-            && self.sources.iter().all(|&column| match is_own(column, first) {
-                true => is_own(column, row),
-                false => !is_own(column, row) && value(column, first) == value(column, row),
-            })
-            && self.constants.iter().all(|&entity| {
-                let is_own = |row| batch.this(access, row) == Datum::new(entity);
-                is_own(first) == is_own(row)
-            })
+    /// How many of some rows, from the first on, have in all columns what the first has.
+    fn common_rows(&self, (batch, access): (&Batch, WorldAccess<'_>), rows: Range<usize>) -> usize {
+        let has_sources = !(self.sources.is_empty() && self.constants.is_empty());
+        if self.columns.is_empty() && !has_sources {
+            return rows.len();
+        }
+        let (first, these) = (rows.start, batch.these_in_place(access));
+        let this = |row| match batch.in_place {
+            Some(_) => these.get(row).map_or(Datum::UNSET, |&this| Datum::new(this)),
+            None => batch.datum(Var::THIS.0, row),
+        };
+        let is_same = |column: Column, row| batch.datum(column, row) == batch.datum(column, first);
+        let is_own = |column, row| batch.datum(column, row) == this(row);
+        // Column by column would compare the same again and again where one has short runs and another long ones.
+        let goes_on = |&row: &usize| {
+            let sources_go_on = || {
+                self.sources.iter().all(|&column| match is_own(column, first) {
+                    true => is_own(column, row),
+                    false => is_same(column, row) && !is_own(column, row),
+                }) && self.constants.iter().all(|&entity| {
+                    let constant = Datum::new(entity);
+                    (this(row) == constant) == (this(first) == constant)
+                })
+            };
+            self.columns.iter().all(|&column| is_same(column, row)) && (!has_sources || sources_go_on())
+        };
+        rows.take_while(goes_on).count()
     }
 }
 
