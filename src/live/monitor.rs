@@ -1,7 +1,10 @@
 //! Monitors: functions that are told of rows that enter and leave.
 
 use super::LiveExpr;
-use crate::expr::{ExprError, ExprRunError, PairExpr, Row};
+use crate::{
+    expr::{ExprError, ExprRunError, PairExpr, Row},
+    ops::InternalEntity,
+};
 use alloc::{
     boxed::Box,
     collections::VecDeque,
@@ -77,6 +80,7 @@ type Tell = Box<dyn FnMut(&mut World, &MovedRow, Entity) + Send + Sync>;
 
 /// Keeps an entity a monitor: once that is gone, nothing is told any more.
 #[derive(Component, Default)]
+#[require(InternalEntity)]
 struct MonitorEntity {
     /// With the next update, it is told of all rows.
     yields_existing: bool,

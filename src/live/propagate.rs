@@ -35,12 +35,10 @@ use thiserror::Error;
 /// In the book: [Live queries](crate::book::live).
 #[derive(Component)]
 #[component(immutable, clone_behavior = Ignore)]
-#[component(on_insert = is_inserted::<R, C>, on_remove = is_removed::<R, C>)]
+#[component(on_insert = note_change::<R, C>, on_remove = note_change::<R, C>)]
 pub struct Propagated<R: TraversableRelation, C: Component + Clone> {
     value: C,
     holder: Entity,
-    /// The entity that it was made for.
-    entity: Entity,
     relation: PhantomData<fn() -> R>,
 }
 
@@ -70,26 +68,15 @@ impl<R: TraversableRelation, C: Component + Clone + fmt::Debug> fmt::Debug for P
     }
 }
 
-/// One that was made for another entity goes with the next update, or becomes what it has to be here.
-fn is_inserted<R: TraversableRelation, C: Component + Clone>(
+/// A component that was inserted or removed by other code becomes with the next update what it has to be.
+fn note_change<R: TraversableRelation, C: Component + Clone>(
     mut world: DeferredWorld<'_>,
     HookContext { entity, .. }: HookContext,
 ) {
-    let is_own = |propagated: &Propagated<R, C>| propagated.entity == entity;
-    if !world.get(entity).is_some_and(is_own)
-        && let Some(mut state) = world.get_resource_mut::<State<R, C>>()
+    if let Some(mut state) = world.get_resource_mut::<State<R, C>>()
+        && state.writing.take_if(|writing| *writing == entity).is_none()
     {
         state.unwritten.push_back(entity);
-    }
-}
-
-/// A component that was removed by hand is back after the next update.
-fn is_removed<R: TraversableRelation, C: Component + Clone>(
-    mut world: DeferredWorld<'_>,
-    context: HookContext,
-) {
-    if let Some(mut state) = world.get_resource_mut::<State<R, C>>() {
-        state.unwritten.push_back(context.entity);
     }
 }
 
@@ -203,12 +190,15 @@ struct State<R: TraversableRelation, C: Component + Clone> {
     work: Work,
     /// Entities whose components may differ from what they have to be.
     unwritten: VecDeque<Entity>,
+    /// The entity whose component is being written here: its hooks have nothing to do.
+    writing: Option<Entity>,
     of: PhantomData<fn() -> (R, C)>,
 }
 
 impl<R: TraversableRelation, C: Component + Clone> Default for State<R, C> {
     fn default() -> Self {
-        Self { work: Work::default(), unwritten: VecDeque::new(), of: PhantomData }
+        let (work, unwritten, writing) = Default::default();
+        Self { work, unwritten, writing, of: PhantomData }
     }
 }
 
@@ -320,6 +310,7 @@ impl<R: TraversableRelation, C: Component + Clone> Drop for Writing<'_, R, C> {
             && let Some(mut state) = self.world.get_resource_mut::<State<R, C>>()
         {
             state.unwritten.push_back(entity);
+            state.writing = None;
         }
     }
 }
@@ -332,17 +323,23 @@ fn write<R: TraversableRelation, C: Component + Clone>(
 ) {
     // An observer may have taken the component away from the holder, or despawned it, which the next update sees.
     let value = holder.and_then(|holder| Some((holder, world.get::<C>(holder)?.clone())));
-    let Ok(mut found) = world.get_entity_mut(entity) else { return };
+    let Some(is_there) = world.get_entity(entity).ok().map(|found| found.contains::<Propagated<R, C>>())
+    else {
+        return;
+    };
+    if let Some(mut state) = world.get_resource_mut::<State<R, C>>() {
+        state.writing = (is_there || value.is_some()).then_some(entity);
+    }
     match value {
-        Some((holder, value)) if found.contains::<Propagated<R, C>>() => {
+        Some((holder, value)) if is_there => {
             _ = world.modify_component(entity, |propagated: &mut Propagated<R, C>| {
-                (propagated.value, propagated.holder, propagated.entity) = (value, holder, entity);
+                (propagated.value, propagated.holder) = (value, holder);
             });
         }
         Some((holder, value)) => {
-            _ = found.insert(Propagated::<R, C> { value, holder, entity, relation: PhantomData });
+            _ = world.entity_mut(entity).insert(Propagated::<R, C> { value, holder, relation: PhantomData });
         }
-        None if found.contains::<Propagated<R, C>>() => _ = found.remove::<Propagated<R, C>>(),
+        None if is_there => _ = world.entity_mut(entity).remove::<Propagated<R, C>>(),
         None => {}
     }
 }

@@ -34,7 +34,7 @@ pub(crate) use api::{
 pub(crate) use lifecycle::adopt::adopt;
 pub(crate) use lifecycle::cleanup::{clear_pairs, despawn_sources, despawn_with_dependents, would_despawn};
 pub(crate) use lifecycle::clone::copy_pairs;
-pub(crate) use lifecycle::companions::set_traits;
+pub(crate) use lifecycle::companions::{component_companions, set_traits};
 pub(crate) use lifecycle::constraints::check_constraints;
 pub(crate) use mutate::{
     bare::is_bare_base,
@@ -43,6 +43,7 @@ pub(crate) use mutate::{
     ends::EndCheck,
     event::{ObserveEntity, Removal, observe, observe_entity},
     insert::{insert_bare_base, insert_by_id, insert_typed, insert_value_by_id},
+    keyed::has_key_of,
     operation::Operation,
     order::order_sources,
     remove::{remove_batch, remove_selected, remove_tag, remove_typed, select},
@@ -58,7 +59,9 @@ pub(crate) use mutate::{
 pub(crate) use register::constraints::has_constraints;
 #[cfg(feature = "remote")]
 pub(crate) use register::entity::unmake_type_entity;
-pub(crate) use register::entity::{TypeEntity, entity_of_type, entity_of_type_id, relation_id_of};
+pub(crate) use register::entity::{
+    InternalEntity, TypeEntity, entity_of_type, entity_of_type_id, relation_id_of,
+};
 pub(crate) use register::participant::Participant;
 pub(crate) use register::relation::relation_id;
 pub(crate) use register::relation::unmake_relation;

@@ -1,11 +1,14 @@
 //! Making an instance: its parts first, so that what refers to a part can refer to its copy, then components, pairs and
 //! slots.
 
-use super::{error::InstantiateError, rule};
+use super::{
+    error::InstantiateError,
+    rule::{CopyPlan, copied_to_parts},
+};
 use crate::{
     fetch,
-    id::{PairId, RelationId},
-    ops::{EndCheck, copy_pairs, insert_by_id, report, to_bevy},
+    id::{PairId, RelationId, StoredPair},
+    ops::{EndCheck, copy_pairs, has_key_of, insert_by_id, report, to_bevy},
     relation::{EntityName, IS_A, IsA, OnInstantiate, Prefab, SLOT_OF},
     store::PairStore,
     world::WorldPairExt,
@@ -13,12 +16,12 @@ use crate::{
 use alloc::{vec, vec::Vec};
 use bevy_ecs::{
     archetype::ArchetypeId,
-    bundle::InsertMode,
     component::ComponentId,
     entity::{Entity, EntityCloner, EntityHashMap, EntityHashSet},
     hierarchy::{ChildOf, Children},
     world::World,
 };
+use core::mem;
 
 /// The prefab itself, or what lies below it.
 struct Part {
@@ -32,8 +35,13 @@ struct Part {
 
 /// What a part is an instance of, directly or not: its copy gets what the part lacks.
 struct Base {
-    entity: Entity,
     archetype: Option<ArchetypeId>,
+    copied: Copied,
+}
+
+/// Components of an entity that the copy of a part gets.
+struct Copied {
+    entity: Entity,
     /// The number of the part.
     part: usize,
     cloner: EntityCloner,
@@ -45,6 +53,8 @@ pub(super) struct Blueprint {
     parts: Vec<Part>,
     /// By part, what counts first before the others.
     bases: Vec<Base>,
+    /// By part, what its copy gets before anything else.
+    in_advance: Vec<Copied>,
     /// Copies the prefab itself.
     root: EntityCloner,
     /// Copies what lies below it.
@@ -58,20 +68,39 @@ impl Blueprint {
     /// A step per part and component.
     pub(super) fn new(world: &mut World, prefab: Entity) -> Self {
         let parts = parts_of(world, prefab);
-        let entities = parts.iter().map(|part| part.entity);
-        let (root, below) =
-            (rule::not_copied_to_instance(world, prefab), rule::not_copied_to_parts(world, entities.skip(1)));
-        let mut bases = Vec::new();
+        let (mut bases, mut in_advance, mut of_root) = (Vec::new(), Vec::new(), Vec::new());
         for (part, &Part { entity, .. }) in parts.iter().enumerate() {
-            let found: Vec<Entity> = bases_of(world, entity).collect();
-            for entity in found {
-                let denied = rule::not_copied_to_instance(world, entity);
-                let (archetype, cloner) = (archetype_of(world, entity), cloner(world, denied));
-                bases.push(Base { entity, archetype, part, cloner });
+            let mut entities = vec![entity];
+            entities.extend(bases_of(world, entity));
+            if part > 0 && entities.len() == 1 {
+                continue;
+            }
+            let mut plan = CopyPlan::new(world, &entities, part > 0);
+            for &(number, component) in &plan.in_advance {
+                let cloner = cloner(world, vec![component]);
+                in_advance.push(Copied { entity: entities[number], part, cloner });
+            }
+            if part == 0 {
+                of_root = mem::take(&mut plan.from[0]);
+            }
+            for (entity, components) in entities.into_iter().zip(plan.from).skip(1) {
+                let archetype = archetype_of(world, entity);
+                bases.push(Base {
+                    archetype,
+                    copied: Copied { entity, part, cloner: cloner(world, components) },
+                });
             }
         }
+        let below = copied_to_parts(world, parts.iter().skip(1).map(|part| part.entity));
         let traits_version = traits_version(world);
-        Self { root: cloner(world, root), below: cloner(world, below), parts, bases, traits_version }
+        Self {
+            root: cloner(world, of_root),
+            below: cloner(world, below),
+            parts,
+            bases,
+            in_advance,
+            traits_version,
+        }
     }
 
     pub(super) fn prefab(&self) -> Entity {
@@ -96,7 +125,9 @@ impl Blueprint {
         let found = instances.flat_map(|(number, part)| {
             bases_of(world, part.entity).map(move |base| (number, base, archetype_of(world, base)))
         });
-        are_parts_current && found.eq(self.bases.iter().map(|base| (base.part, base.entity, base.archetype)))
+        let known =
+            self.bases.iter().map(|Base { archetype, copied }| (copied.part, copied.entity, *archetype));
+        are_parts_current && found.eq(known)
     }
 
     /// Gives an entity what an instance gets. Its own components and pairs stay as they are.
@@ -128,6 +159,9 @@ impl Blueprint {
         copies: &[Entity],
         map: &mut EntityHashMap<Entity>,
     ) -> Option<Entity> {
+        for copied in &mut self.in_advance {
+            copied.copy(world, copies, map);
+        }
         let mut lost = None;
         for (number, (part, &copy)) in self.parts.iter().zip(copies).enumerate() {
             // Bevy's cloner panics if commands that are waiting take away what it is about to read or write.
@@ -146,14 +180,8 @@ impl Blueprint {
 
     /// Gives the copies what the bases of the parts have and the parts do not.
     fn copy_from_bases(&mut self, world: &mut World, copies: &[Entity], map: &mut EntityHashMap<Entity>) {
-        for Base { entity, part, cloner, .. } in &mut self.bases {
-            let copy = copies[*part];
-            world.flush();
-            if [*entity, copy].iter().all(|&end| is_alive(world, end)) {
-                map.insert(*entity, copy);
-                cloner.clone_entity_mapped(world, *entity, map);
-                map.remove(entity);
-            }
+        for base in &mut self.bases {
+            base.copied.copy(world, copies, map);
         }
     }
 
@@ -163,16 +191,17 @@ impl Blueprint {
         while let Some(number) = self.next_participant(world, next) {
             next = number + 1;
             let (part, copy) = (self.parts[number].entity, copies[number]);
-            copy_pairs(world, part, copy, |store, relation, target| {
-                copied_target(store, relation, (number == 0, copy), target, map)
+            copy_pairs(world, part, copy, |world, store, relation, target| {
+                copied_target((world, store), relation, (number == 0, part, copy), target, map)
             });
         }
-        for &Base { entity, part, .. } in &self.bases {
+        for &Base { copied: Copied { entity, part, .. }, .. } in &self.bases {
             let (copy, within) = (copies[part], parts_of(world, entity));
-            copy_pairs(world, entity, copy, |store, relation, target| {
+            copy_pairs(world, entity, copy, |world, store, relation, target| {
                 // A pair with a part of the base was copied, with the part, when the prefab became its instance.
                 let is_outside = within.iter().all(|part| part.entity != target);
-                is_outside.then(|| copied_target(store, relation, (true, copy), target, map)).flatten()
+                let to = || copied_target((world, store), relation, (true, entity, copy), target, map);
+                is_outside.then(to).flatten()
             });
         }
         let mut next = 1;
@@ -234,18 +263,35 @@ impl Blueprint {
     }
 }
 
+impl Copied {
+    /// Gives a copy the components, in which the entity itself stands for the copy.
+    fn copy(&mut self, world: &mut World, copies: &[Entity], map: &mut EntityHashMap<Entity>) {
+        let (entity, copy) = (self.entity, copies[self.part]);
+        world.flush();
+        if [entity, copy].iter().all(|&end| is_alive(world, end)) {
+            // It may be a part as well.
+            let own = map.insert(entity, copy);
+            self.cloner.clone_entity_mapped(world, entity, map);
+            match own {
+                Some(own) => map.insert(entity, own),
+                None => map.remove(&entity),
+            };
+        }
+    }
+}
+
 /// The nearest entity above that is an instance of a prefab, or of a variant of it.
 fn instance_above(world: &World, entity: Entity, prefab: Entity) -> Option<Entity> {
     let bases = world.pairs::<IsA>();
     world.pairs::<ChildOf>().ancestors(entity).find(|&above| bases.is_ancestor(prefab, above))
 }
 
-/// The target of the copy of a pair or tag of a part, or `None` if there is to be no copy. `copy` is whether the copy
-/// is that of the prefab itself, and the copy.
+/// The target of the copy of a pair or tag of a part, or `None` if there is to be no copy. Given are whether the copy is that of the
+/// prefab itself, the part, and the copy.
 fn copied_target(
-    store: &PairStore,
+    (world, store): (&World, &PairStore),
     relation: Option<RelationId>,
-    (is_root, copy): (bool, Entity),
+    (is_root, part, copy): (bool, Entity, Entity),
     target: Entity,
     map: &EntityHashMap<Entity>,
 ) -> Option<Entity> {
@@ -263,14 +309,25 @@ fn copied_target(
         OnInstantiate::DontInherit => false,
     };
     let to = map.get(&target).copied().unwrap_or(target);
-    let is_there = match relation {
+    let is_overridden = || match relation {
         None => store.tags().has(copy, to),
         Some(relation) => {
-            let index = store.relation(relation);
-            index.has(copy, to) || (index.is_exclusive() && index.has_any(copy))
+            has_or_replaces(store, relation, copy, to)
+                || has_key_of(world, store, StoredPair { source: part, relation, target }, copy)
         }
     };
-    (is_copied && !is_there).then_some(to)
+    (is_copied && !is_overridden()).then_some(to)
+}
+
+/// Whether an entity has a pair already, or has another one that would be replaced: by the pair, its mirror, or a companion.
+fn has_or_replaces(store: &PairStore, relation: RelationId, copy: Entity, to: Entity) -> bool {
+    let (entry, index) = (store.registry().entry(relation), store.relation(relation));
+    let replaces = |relation: RelationId| {
+        let (index, traits) = (store.relation(relation), &store.registry().entry(relation).traits);
+        let is_taken = index.has_any(copy) || (traits.is_symmetric() && index.has_any(to));
+        index.is_exclusive() && is_taken && !index.has(copy, to)
+    };
+    index.has(copy, to) || replaces(relation) || entry.with.iter().copied().any(replaces)
 }
 
 /// The prefabs that an entity is an instance of, directly or not: what is nearest counts first.
@@ -314,11 +371,12 @@ fn is_alive(world: &World, entity: Entity) -> bool {
     world.entities().contains_spawned(entity)
 }
 
-/// Clones the components of an entity but for some, where there are none yet.
-fn cloner(world: &mut World, denied: Vec<ComponentId>) -> EntityCloner {
-    let mut builder = EntityCloner::build_opt_out(world);
-    builder.insert_mode(InsertMode::Keep).without_required_by_components(|builder| {
-        builder.deny_by_ids(denied);
+/// Clones these components of an entity, where there are none yet, and no others: what comes to the entity meanwhile may be
+/// something that is never copied.
+fn cloner(world: &mut World, components: Vec<ComponentId>) -> EntityCloner {
+    let mut builder = EntityCloner::build_opt_in(world);
+    builder.without_required_components(|builder| {
+        builder.allow_by_ids_if_new(components);
     });
     builder.finish()
 }

@@ -3,10 +3,10 @@
 use crate::{
     disabling::DisabledBelow,
     fetch,
-    ops::{Participant, TypeEntity},
+    ops::{self, Participant, TypeEntity},
     relation::{OnInstantiate, Prefab},
 };
-use alloc::vec::Vec;
+use alloc::{collections::BTreeMap, vec::Vec};
 use bevy_ecs::{
     archetype::ArchetypeId, component::ComponentId, entity::Entity, entity_disabling::Disabled,
     hierarchy::ChildOf, name::Name, relationship::RelationshipAccessor, world::World,
@@ -24,31 +24,81 @@ enum Rule {
     Omitted,
 }
 
-/// The components of a prefab that an instance does not get.
-pub(super) fn not_copied_to_instance(world: &World, prefab: Entity) -> Vec<ComponentId> {
-    let components = components_of(world, [prefab]);
-    // Bevy inserts what a component requires along with it, by default: then a copy is better.
-    let mut required = Vec::new();
-    for &component in components.iter().filter(|&&component| rule(world, component) == Rule::Copied) {
-        if let Some(info) = world.components().get_info(component) {
-            required.extend(info.required_components().iter_ids());
-        }
-    }
-    let is_copied = |component| match rule(world, component) {
-        Rule::Copied => true,
-        Rule::Shared => required.contains(&component),
-        Rule::Named | Rule::Omitted => false,
-    };
-    components.into_iter().filter(|&component| !is_copied(component)).collect()
+/// Which components the copy of a part gets from the part, and from what the part is an instance of.
+pub(super) struct CopyPlan {
+    /// By entity, what is copied from it: each component from the first entity that has it.
+    pub(super) from: Vec<Vec<ComponentId>>,
+    /// What must be copied before everything else, in this order, and the number of the entity that has it. A component of another
+    /// entity requires it, with which Bevy would insert the default.
+    pub(super) in_advance: Vec<(usize, ComponentId)>,
 }
 
-/// The components of what lies below a prefab that the copies do not get.
-pub(super) fn not_copied_to_parts(
-    world: &World,
-    parts: impl IntoIterator<Item = Entity>,
-) -> Vec<ComponentId> {
+impl CopyPlan {
+    /// `entities` are the part and what it is an instance of, the nearest first. Below a prefab, the copy of a part gets what the
+    /// part itself has.
+    pub(super) fn new(world: &World, entities: &[Entity], is_below: bool) -> Self {
+        let mut plan = Self { from: entities.iter().map(|_| Vec::new()).collect(), in_advance: Vec::new() };
+        let mut holders: BTreeMap<ComponentId, usize> = BTreeMap::new();
+        let mut required = Vec::new();
+        for (number, &entity) in entities.iter().enumerate() {
+            for component in components_of(world, [entity]) {
+                if holders.contains_key(&component) {
+                    continue;
+                }
+                holders.insert(component, number);
+                let is_copied = match rule(world, component) {
+                    Rule::Copied => true,
+                    Rule::Shared | Rule::Named => is_below && number == 0,
+                    Rule::Omitted => false,
+                };
+                if is_copied {
+                    plan.from[number].push(component);
+                    required.extend(required_by(world, component).map(|required| (required, number)));
+                }
+            }
+        }
+        while let Some((component, by)) = required.pop() {
+            let Some(&holder) = holders.get(&component) else { continue };
+            // Bevy inserts what a component requires along with it, by default: then a copy is better.
+            if rule(world, component) == Rule::Shared && !plan.from[holder].contains(&component) {
+                plan.from[holder].push(component);
+                required.extend(required_by(world, component).map(|required| (required, holder)));
+            }
+            if holder != by && plan.from[holder].contains(&component) {
+                plan.in_advance.push((holder, component));
+            }
+        }
+        let mut next = 0;
+        while let Some(&(_, component)) = plan.in_advance.get(next) {
+            for required in required_by(world, component) {
+                let holder = holders.get(&required).filter(|&&holder| plan.from[holder].contains(&required));
+                if let Some(&holder) = holder
+                    && !plan.in_advance.contains(&(holder, required))
+                {
+                    plan.in_advance.push((holder, required));
+                }
+            }
+            next += 1;
+        }
+        // What requires others comes after them.
+        let required = |&(_, component): &(usize, ComponentId)| required_by(world, component).count();
+        plan.in_advance.sort_by_cached_key(|pair| (required(pair), *pair));
+        plan.in_advance.dedup();
+        plan
+    }
+}
+
+/// What is inserted along with a component.
+fn required_by(world: &World, component: ComponentId) -> impl Iterator<Item = ComponentId> {
+    let info = world.components().get_info(component);
+    let required = info.into_iter().flat_map(|info| info.required_components().iter_ids());
+    required.chain(ops::component_companions(world, component))
+}
+
+/// The components of what lies below a prefab that the copies get.
+pub(super) fn copied_to_parts(world: &World, parts: impl IntoIterator<Item = Entity>) -> Vec<ComponentId> {
     let mut components = components_of(world, parts);
-    components.retain(|&component| rule(world, component) == Rule::Omitted);
+    components.retain(|&component| rule(world, component) != Rule::Omitted);
     components
 }
 

@@ -1,7 +1,11 @@
 //! Scopes: what is spawned in one becomes a child.
 
 use super::sealed;
-use crate::{names::NameIndex, ops::TypeEntity, relation::EntityName};
+use crate::{
+    names::NameIndex,
+    ops::{InternalEntity, TypeEntity},
+    relation::EntityName,
+};
 use alloc::vec::Vec;
 use bevy_ecs::{
     archetype::ArchetypeEntity,
@@ -153,6 +157,7 @@ fn spawned_in(world: &World, parent: Entity, before: Tick, now: Tick) -> Vec<Ent
         components.component_id::<Observer>(),
         components.component_id::<SystemIdMarker>(),
         components.component_id::<TypeEntity>(),
+        components.component_id::<InternalEntity>(),
     ];
     let mut above = EntityHashSet::default();
     let mut next = Some(parent);

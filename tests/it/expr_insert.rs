@@ -24,6 +24,7 @@ use std::borrow::Cow;
 
 mod random;
 mod refused;
+mod whole;
 
 #[derive(Component, Reflect, Default)]
 #[reflect(Component, Default)]

@@ -123,6 +123,7 @@ mod pairs_mut;
 mod panics;
 mod prefab_copies;
 mod prefab_observers;
+mod prefab_rules;
 mod prefabs;
 mod prefabs_model;
 #[cfg(feature = "serialize")]

@@ -242,3 +242,18 @@ fn what_panics_before_a_component_is_written_is_made_up_for() {
     world.update_propagation();
     check::<ChildOf, Team>(&world);
 }
+
+#[test]
+fn an_outdated_component_that_is_put_back_becomes_right_again() {
+    let mut world = World::new();
+    world.propagate::<MountedOn, Team>().unwrap();
+    let ship = world.spawn(Team(1)).id();
+    let turret = world.spawn(Pair(MountedOn, ship)).id();
+    world.update_propagation();
+    let outdated = world.entity_mut(turret).take::<Propagated<MountedOn, Team>>().unwrap();
+    world.entity_mut(ship).insert(Team(2));
+    world.update_propagation();
+    world.entity_mut(turret).insert(outdated);
+    world.update_propagation();
+    assert_eq!(world.get::<Propagated<MountedOn, Team>>(turret).map(|team| *team.get()), Some(Team(2)));
+}

@@ -328,3 +328,23 @@ fn an_observer_that_panics_before_a_rollup_is_written_is_made_up_for() {
     world.update_rollups();
     assert_eq!(sum(&world, root), None);
 }
+
+#[test]
+fn an_outdated_rollup_that_is_put_back_becomes_right_again() {
+    let mut world = World::new();
+    world.add_rollup::<ChildOf, Load, Sum>().unwrap();
+    let root = world.spawn(Load(1)).id();
+    let leaf = world.spawn((Load(2), ChildOf(root))).id();
+    world.update_rollups();
+    let outdated = world.entity_mut(root).take::<Rollup<ChildOf, Load, Sum>>().unwrap();
+    world.entity_mut(leaf).insert(Load(5));
+    world.update_rollups();
+    world.entity_mut(root).insert(outdated);
+    world.update_rollups();
+    assert_eq!(world.get::<Rollup<ChildOf, Load, Sum>>(root).map(|load| *load.get()), Some(5));
+    // Nothing is written when nothing has changed.
+    world.clear_trackers();
+    world.update_rollups();
+    let mut changed = world.query_filtered::<(), Changed<Rollup<ChildOf, Load, Sum>>>();
+    assert_eq!(changed.iter(&world).count(), 0);
+}

@@ -7,6 +7,7 @@
 use crate::common::{Random, fewer, panic_message, spawn, take_reported_errors, world_that_records_errors};
 use bevy_ecs::{prelude::*, system::RunSystemOnce};
 use bevy_relations::{
+    live::*,
     names::NamePaths,
     prelude::*,
     world::{ScopeError, WorldScopeExt},
@@ -284,4 +285,31 @@ fn random_scopes_give_each_entity_its_parent() {
         }
         assert_eq!(take_reported_errors(), [""; 0]);
     }
+}
+
+#[test]
+fn what_the_crate_keeps_for_itself_is_no_child() {
+    #[derive(Component)]
+    struct Hurt;
+    #[derive(Expression)]
+    #[expr("Hurt")]
+    struct HurtOnes;
+    #[derive(Resource, Default)]
+    struct Entered(usize);
+
+    let mut world = World::new();
+    world.register_component_name::<Hurt>("Hurt");
+    world.init_resource::<Entered>();
+    let [sol] = spawn(&mut world);
+    let is_known = world.with_scope(sol, |world| {
+        world.add_row_events::<HurtOnes>().unwrap();
+        world.entity_of::<Hurt>()
+    });
+    is_known.unwrap();
+    world.add_observer(|_: On<RowEntered<HurtOnes>>, mut entered: ResMut<Entered>| entered.0 += 1);
+    assert!(world.get::<Children>(sol).is_none());
+    world.despawn(sol);
+    world.spawn(Hurt);
+    world.update_live().unwrap();
+    assert_eq!(world.resource::<Entered>().0, 1);
 }

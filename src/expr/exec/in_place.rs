@@ -7,6 +7,7 @@
 
 use super::{
     Batch, InPlace, Own, Run, StageState,
+    buffers::CommonTargets,
     climb::Climber,
     mask::{Fit, ScanPart},
     row_bits::{RowBits, WORD},
@@ -23,7 +24,6 @@ use crate::{
 };
 use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, storage::TableId};
-use smallvec::SmallVec;
 
 /// So many times longer is a batch if the one before held nothing of a length of its own but bits: what is done once for each batch
 /// is a fifth of the shortest loops.
@@ -205,40 +205,6 @@ impl UseScanTest for Words<'_> {
             }
             None => self.bits.extend(words.map(|word| bits_of(word.iter().copied(), &mut passes))),
         }
-    }
-}
-
-/// The only targets that all entities of a table have, by relation, as far as they are known: the parts of the table need not look
-/// them up again, each at an entity that was not touched before.
-#[derive(Default)]
-pub(super) struct CommonTargets {
-    table: Option<TableId>,
-    found: SmallVec<[(RelationId, Option<Option<Entity>>); 1]>,
-}
-
-impl CommonTargets {
-    /// For a new run.
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
-    }
-
-    /// That of a relation, or what `find` says if it is not known of this table.
-    fn of(
-        &mut self,
-        table: TableId,
-        relation: RelationId,
-        find: impl FnOnce() -> Option<Option<Entity>>,
-    ) -> Option<Option<Entity>> {
-        if self.table != Some(table) {
-            self.table = Some(table);
-            self.found.clear();
-        }
-        if let Some(&(_, target)) = self.found.iter().find(|(found, _)| *found == relation) {
-            return target;
-        }
-        let target = find();
-        self.found.push((relation, target));
-        target
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{
         eval::{WorldAccess, internal_components},
     },
     fetch,
-    ops::{InsertPairError, NewPair, NewPairValue, entity_of_type_id, relation_id_of},
+    ops::{InsertPairError, NewPair, NewPairValue, component_companions, entity_of_type_id, relation_id_of},
     relation::{ColumnRef, NamedKey, Prefab},
     store::PairStore,
 };
@@ -308,11 +308,13 @@ impl Resolver<'_> {
 impl PlannedPair<'_> {
     /// The pair, if both entities are there, with its value.
     pub(super) fn to_insert(&self, world: &World) -> BindResult<Option<NewPair>> {
-        let (Some(relation), Some(store)) = (self.relation.entity(), fetch::store(world)) else {
-            return self.without_value(None);
-        };
-        let Some(id) = store.registry().of_entity(relation) else {
-            return self.without_value(Some(relation));
+        let Some(store) = fetch::store(world) else { return self.without_value(None) };
+        let relation = self.relation.entity();
+        let Some((relation, id)) = relation.and_then(|of| Some((of, store.registry().of_entity(of)?))) else {
+            if let Some(target) = self.target.entity() {
+                self.check_data_of_type(world, store, target)?;
+            }
+            return self.without_value(relation);
         };
         let entry = store.registry().entry(id);
         // A target that is to be spawned stands for no type.
@@ -454,9 +456,8 @@ pub(super) fn make_components(
         };
         match make_component(world, entity, component, *span, &promised) {
             Ok(made) => {
-                promised.push(made.id);
-                let required = world.components().get_info(made.id).map(ComponentInfo::required_components);
-                promised.extend(required.into_iter().flat_map(RequiredComponents::iter_ids));
+                let is_new = world.get_entity(entity).is_ok_and(|entity| !entity.contains_id(made.id));
+                promise(world, made.id, is_new, &mut promised);
                 component.made = Some(made);
             }
             Err(fault) => {
@@ -466,6 +467,19 @@ pub(super) fn make_components(
         }
     }
     (promised, None)
+}
+
+/// Adds a component to those that an entity will have, with what is inserted along with it.
+fn promise(world: &World, component: ComponentId, is_new: bool, promised: &mut Vec<ComponentId>) {
+    promised.push(component);
+    let required = world.components().get_info(component).map(ComponentInfo::required_components);
+    promised.extend(required.into_iter().flat_map(RequiredComponents::iter_ids));
+    // Companions come with a component that is added, and not with a new value.
+    for companion in component_companions(world, component).filter(|_| is_new) {
+        if !promised.contains(&companion) {
+            promise(world, companion, true, promised);
+        }
+    }
 }
 
 fn make_component(

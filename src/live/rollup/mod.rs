@@ -13,7 +13,6 @@ use super::updates::{self, Kind};
 use crate::relation::Relation;
 use bevy_ecs::{
     component::Component,
-    entity::Entity,
     lifecycle::HookContext,
     world::{DeferredWorld, World},
 };
@@ -29,18 +28,16 @@ use core::{fmt, marker::PhantomData};
 /// In the book: [Live queries](crate::book::live).
 #[derive(Component)]
 #[component(immutable, clone_behavior = Ignore)]
-#[component(on_insert = is_inserted::<R, V, F>, on_remove = is_removed::<R, V, F>)]
+#[component(on_insert = note_change::<R, V, F>, on_remove = note_change::<R, V, F>)]
 pub struct Rollup<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> {
     below: F::Output,
     total: F::Output,
-    /// The entity that it was made for.
-    entity: Entity,
     of: PhantomData<fn() -> (R, V)>,
 }
 
 impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> Rollup<R, V, F> {
-    fn new(entity: Entity, (below, total): (F::Output, F::Output)) -> Self {
-        Self { below, total, entity, of: PhantomData }
+    fn new((below, total): (F::Output, F::Output)) -> Self {
+        Self { below, total, of: PhantomData }
     }
 
     /// The result for everything below the entity, without the entity itself.
@@ -68,26 +65,15 @@ impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V, Output: fmt::Debug>
     }
 }
 
-/// One that was made for another entity goes with the next update, or becomes what it has to be here.
-fn is_inserted<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
+/// A component that was inserted or removed by other code becomes with the next update what it has to be.
+fn note_change<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
     mut world: DeferredWorld<'_>,
     HookContext { entity, .. }: HookContext,
 ) {
-    let is_own = |rollup: &Rollup<R, V, F>| rollup.entity == entity;
-    if !world.get(entity).is_some_and(is_own)
-        && let Some(mut state) = world.get_resource_mut::<update::State<R, V, F>>()
+    if let Some(mut state) = world.get_resource_mut::<update::State<R, V, F>>()
+        && state.writing.take_if(|writing| *writing == entity).is_none()
     {
         state.unwritten.push_back(entity);
-    }
-}
-
-/// A rollup that was removed by hand is back after the next update.
-fn is_removed<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
-    mut world: DeferredWorld<'_>,
-    context: HookContext,
-) {
-    if let Some(mut state) = world.get_resource_mut::<update::State<R, V, F>>() {
-        state.unwritten.push_back(context.entity);
     }
 }
 

@@ -25,6 +25,8 @@ pub(super) struct State<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>
     work: Work<V, F>,
     /// Entities whose components may differ from their results.
     pub(super) unwritten: VecDeque<Entity>,
+    /// The entity whose component is being written here: its hooks have nothing to do.
+    pub(super) writing: Option<Entity>,
     /// How often it was brought up to date.
     updates: Arc<AtomicUsize>,
     relation: PhantomData<fn() -> R>,
@@ -60,8 +62,8 @@ pub(super) fn add<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
         return Err(RollupError::NotAcyclic { relation: store.registry().entry(id).name() });
     }
     if !world.contains_resource::<State<R, V, F>>() {
-        let (work, unwritten, updates) = Default::default();
-        world.insert_resource(State::<R, V, F> { work, unwritten, updates, relation: PhantomData });
+        let (work, unwritten, writing, updates) = Default::default();
+        world.insert_resource(State::<R, V, F> { work, unwritten, writing, updates, relation: PhantomData });
     }
     Ok(())
 }
@@ -210,9 +212,7 @@ fn finish<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
         let State { work, unwritten, .. } = &mut *state;
         count = count.min(unwritten.len());
         let results = unwritten.iter().take(count);
-        let left = results
-            .map(|&entity| (entity, work.graph.result(entity).map(|result| Rollup::new(entity, result))))
-            .collect();
+        let left = results.map(|&entity| (entity, work.graph.result(entity).map(Rollup::new))).collect();
         unwritten.drain(..count);
         count = Writing::<R, V, F> { world, left, entity: None }.write_all(&updates);
     }
@@ -249,6 +249,7 @@ impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> Drop for Writing<'
         if let Some(mut state) = self.world.get_resource_mut::<State<R, V, F>>() {
             self.left.drain(..).rev().for_each(|(entity, _)| state.unwritten.push_front(entity));
             state.unwritten.extend(self.entity);
+            state.writing = None;
         }
     }
 }
@@ -259,11 +260,17 @@ fn write<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
     entity: Entity,
     rollup: Option<Rollup<R, V, F>>,
 ) {
-    match (rollup, world.get::<Rollup<R, V, F>>(entity)) {
-        (Some(new), Some(old)) if new == *old && old.entity == entity => {}
-        (Some(new), Some(_)) => _ = world.modify_component(entity, |rollup| *rollup = new),
-        (Some(new), None) => _ = world.get_entity_mut(entity).map(|mut found| _ = found.insert(new)),
-        (None, Some(_)) => _ = world.entity_mut(entity).remove::<Rollup<R, V, F>>(),
-        (None, None) => {}
+    let there = world.get::<Rollup<R, V, F>>(entity);
+    let is_there = there.is_some();
+    if there == rollup.as_ref() || !world.entities().contains_spawned(entity) {
+        return;
+    }
+    if let Some(mut state) = world.get_resource_mut::<State<R, V, F>>() {
+        state.writing = Some(entity);
+    }
+    match rollup {
+        Some(rollup) if is_there => _ = world.modify_component(entity, |there| *there = rollup),
+        Some(rollup) => _ = world.entity_mut(entity).insert(rollup),
+        None => _ = world.entity_mut(entity).remove::<Rollup<R, V, F>>(),
     }
 }

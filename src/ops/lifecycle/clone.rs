@@ -216,9 +216,9 @@ pub(crate) fn copy_pairs(
     world: &mut World,
     original: Entity,
     clone: Entity,
-    choose: impl Fn(&PairStore, Option<RelationId>, Entity) -> Option<Entity>,
+    choose: impl Fn(&World, &PairStore, Option<RelationId>, Entity) -> Option<Entity>,
 ) {
-    let chosen = chosen(world, original, choose);
+    let chosen = chosen(world, original, |store, relation, target| choose(world, store, relation, target));
     if chosen.is_empty() {
         return;
     }

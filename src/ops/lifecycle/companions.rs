@@ -20,7 +20,7 @@ use crate::{
 use alloc::{string::ToString, vec::Vec};
 use bevy_ecs::{
     archetype::{Archetype, ArchetypeEntity},
-    component::ComponentId,
+    component::{ComponentId, ComponentInfo},
     entity::Entity,
     lifecycle::Add,
     observer::{Observer, On},
@@ -79,6 +79,20 @@ fn component_of(world: &World, entity: Entity) -> Option<(TypeId, ComponentId)> 
     let registry = &fetch::store(world)?.registry();
     let component = component::component_of(registry, world.components(), entity)?;
     Some((registry.type_of(entity)?, component))
+}
+
+/// The components that are inserted along with a component because they are its companions.
+pub(crate) fn component_companions(
+    world: &World,
+    component: ComponentId,
+) -> impl Iterator<Item = ComponentId> + use<'_> {
+    let type_id = world.components().get_info(component).and_then(ComponentInfo::type_id);
+    let lists = world.get_resource::<ComponentCompanions>();
+    let list = lists.zip(type_id).and_then(|(lists, type_id)| lists.0.get(&type_id));
+    list.into_iter().flat_map(|list| &list.companions).filter_map(|companion| match *companion {
+        Companion::Type(type_id, _) => world.components().get_id(type_id),
+        Companion::Tag(_) => None,
+    })
 }
 
 /// Returns the companions that are new to a component, if `entity` stands for one.

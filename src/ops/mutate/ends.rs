@@ -8,9 +8,7 @@ use crate::{
     store::PairStore,
 };
 use alloc::vec::Vec;
-#[cfg(feature = "bevy_reflect")]
-use bevy_ecs::component::ComponentId;
-use bevy_ecs::{entity::Entity, world::World};
+use bevy_ecs::{component::ComponentId, entity::Entity, world::World};
 use core::panic::Location;
 
 /// When the components of the ends of a pair are looked at.
@@ -46,7 +44,7 @@ impl EndCheck<'_> {
 #[derive(Default)]
 pub(crate) struct EndPlan {
     /// Ends that get the default of a component that they lack.
-    defaults: Vec<(Entity, MakeDefault)>,
+    defaults: Vec<(Entity, ComponentId, MakeDefault)>,
     /// What is to be reported when the pairs are there.
     pub(super) warnings: Vec<BrokenConstraint>,
     /// Pairs whose ends are to be looked at later.
@@ -130,16 +128,23 @@ impl EndPlan {
                 self.warnings.extend(broken.iter().map(|broken| broken.named(world, store)));
             }
         } else {
-            let defaults =
-                broken.iter().filter_map(|broken| Some((broken.end, broken.constraint.make_default?)));
-            self.defaults.extend(defaults);
+            let default = |broken: &Broken<'_>| {
+                Some((broken.end, broken.constraint.component, broken.constraint.make_default?))
+            };
+            self.defaults.extend(broken.iter().filter_map(default));
         }
         Ok(())
     }
 
     /// Makes the defaults, which runs users' code that sees nothing of the world: nothing has changed when it panics.
     pub(super) fn make_defaults(&mut self) -> Vec<(Entity, InsertMade)> {
-        core::mem::take(&mut self.defaults).into_iter().map(|(end, make)| (end, make())).collect()
+        core::mem::take(&mut self.defaults).into_iter().map(|(end, _, make)| (end, make())).collect()
+    }
+
+    /// The components that an end is to get by default.
+    #[cfg(feature = "bevy_reflect")]
+    pub(super) fn defaults_of(&self, end: Entity) -> impl Iterator<Item = ComponentId> + use<'_> {
+        self.defaults.iter().filter(move |(entity, ..)| *entity == end).map(|(_, component, _)| *component)
     }
 
     /// Notes the pairs whose ends are to be looked at later.

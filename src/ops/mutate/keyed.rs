@@ -113,6 +113,16 @@ fn value_of<'a>(
     }
 }
 
+/// Whether an entity has a pair with the key that a pair of another entity has.
+pub(crate) fn has_key_of(world: &World, store: &PairStore, pair: StoredPair, other: Entity) -> bool {
+    let Some(rule) = store.registry().entry(pair.relation).traits.key_rule() else { return false };
+    let Some(value) = stored_value(world, store, pair) else { return false };
+    store.relation(pair.relation).targets(other).any(|target| {
+        let stored = stored_value(world, store, StoredPair { source: other, target, ..pair });
+        stored.is_some_and(|stored| rule.is_same(value, stored))
+    })
+}
+
 /// The value of a pair that is there.
 fn stored_value<'a>(world: &'a World, store: &'a PairStore, pair: StoredPair) -> Option<&'a dyn Any> {
     let row = store.relation(pair.relation).row(pair.source, pair.target)?;

@@ -75,6 +75,23 @@ impl NewPairs<'_> {
         plan_all(world, store, pairs, ends, false)
     }
 
+    /// A plan for all of them.
+    ///
+    /// # Errors
+    /// The number of the first pair that is refused, or that brings one that is, and why.
+    fn plan_or_number(
+        &self,
+        world: &World,
+        store: &PairStore,
+        ends: EndCheck<'_>,
+    ) -> Result<InsertPlan, (usize, InsertPairError)> {
+        self.plan(world, store, ends).map_err(|error| {
+            // The plan does not tell which pair has brought what it refuses.
+            let refused = |&count: &usize| self.plan_first(world, store, count + 1, ends).is_err();
+            ((0..self.pairs.len()).find(refused).unwrap_or(0), error)
+        })
+    }
+
     /// The number of the pair of which a plan has the value.
     fn number_of(&self, store: &PairStore, pair: StoredPair) -> Option<usize> {
         let relation = store.registry().entry(pair.relation).entity;
@@ -140,14 +157,13 @@ pub(crate) fn check_several(
     let Some(store) = fetch::store(world) else { return Ok(()) };
     let ends = EndCheck::With(source, promised);
     let mut request = NewPairs { source, pairs };
-    let mut plan = match request.plan(world, store, ends) {
-        Ok(plan) => plan,
-        Err(error) => {
-            // The plan does not tell which pair has brought what it refuses.
-            let refused = |&count: &usize| request.plan_first(world, store, count + 1, ends).is_err();
-            return Err(((0..request.pairs.len()).find(refused).unwrap_or(0), error));
-        }
-    };
+    let mut plan = request.plan_or_number(world, store, ends)?;
+    let mut with_defaults: Vec<ComponentId> = plan.ends.defaults_of(source).collect();
+    if !with_defaults.is_empty() {
+        // Another pair may not be allowed with what one of them inserts.
+        with_defaults.extend(promised);
+        request.plan_or_number(world, store, EndCheck::With(source, &with_defaults))?;
+    }
     for insertion in plan.insertions.iter_mut().chain(plan.adopted.iter_mut().map(|(adopted, _)| adopted)) {
         if matches!(insertion.value, ValueSource::Given) {
             let number = request.number_of(store, insertion.pair).unwrap_or(0);

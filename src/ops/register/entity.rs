@@ -18,6 +18,10 @@ use core::any::TypeId;
 #[derive(Component)]
 pub(crate) struct TypeEntity;
 
+/// Marks other entities that this crate keeps for itself.
+#[derive(Component, Default)]
+pub(crate) struct InternalEntity;
+
 /// The relation that `entity` is, made one if it is none.
 ///
 /// # Errors
