@@ -59,7 +59,7 @@ impl Told {
     }
 }
 
-/// Who depends on whom, according to `cargo metadata`.
+/// The dependencies between crates, according to `cargo metadata`.
 ///
 /// A lockfile is made for all features of all workspace members on every platform. Asked with all features and
 /// without a platform, Cargo answers from the same resolution, so that both must agree exactly.
@@ -69,7 +69,7 @@ fn resolved() -> &'static Edges {
         let question = ["metadata", "--format-version", "1", "--all-features"];
         let mut answer = cargo(&[&question[..], &["--offline"]].concat());
         if !answer.status.success() {
-            // It also wants packages of other platforms, which nobody has asked for so far.
+            // It also needs packages of other platforms, which may not be downloaded yet.
             answer = cargo(&question);
         }
         let metadata: Value = serde_json::from_str(&stdout(&answer)).expect("Cargo writes JSON");

@@ -35,7 +35,7 @@ fn plain(name: &Value) -> String {
     name.as_str().expect("a name is text").replace('\\', "")
 }
 
-/// Whom each row is about.
+/// The `$this` of each row.
 fn these(expr: &str) -> Names {
     rows(expr).iter().map(|row| plain(&row["this"])).collect()
 }
@@ -251,7 +251,7 @@ fn a_mistake_is_marked_in_the_text_and_the_exit_code_is_2() {
     assert!(stdout(&run(&["--help"])).starts_with("Usage: query"));
 }
 
-/// More rows than anybody can wait for: every city with every other.
+/// Too many rows to wait for: every city with every other.
 const CROSS: &str = "City, City($other)";
 
 #[test]

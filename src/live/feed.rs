@@ -26,8 +26,8 @@ use smallvec::SmallVec;
 /// The changes of a component.
 struct Changes {
     journal: Journal<Entity>,
-    /// How many entities should have it. It is compared with how many have it: an observer of someone else that panics
-    /// keeps ours from being told, and a world can be cleared without an event.
+    /// How many entities should have it by the events. Compared with how many have it: if another observer panics, ours is not
+    /// called, and a world can be cleared without an event.
     holders: usize,
 }
 
@@ -147,7 +147,7 @@ pub(super) fn feed(world: &mut World, component: ComponentId) -> Arc<Feed> {
         if observers.iter().all(|&observer| world.get::<Observer>(observer).is_some()) {
             return feed;
         }
-        // Somebody despawned one of them.
+        // One of them was despawned.
         observers.into_iter().for_each(|observer| _ = world.try_despawn(observer));
     }
     let holders = count(world.archetypes(), component);

@@ -1,4 +1,4 @@
-//! Rows that came and went since somebody looked last.
+//! Rows that came and went since the last read.
 
 use super::fields::{FieldBits, FieldLayout};
 use crate::expr::{Batch, Column, Datum, FieldPlan};

@@ -1,4 +1,4 @@
-//! What happens when somebody writes the component.
+//! The component hooks: they run when the component is inserted or removed.
 
 use super::{
     apply::apply,

@@ -22,7 +22,7 @@ pub(super) struct Mirror {
     pub(super) relations: BTreeMap<Followed, MirroredIndex>,
     /// The entities whose components may not say what the pairs are.
     pub(super) due: VecDeque<Due>,
-    /// The components that somebody else has written, and that are still to be applied.
+    /// The components that other code has written, and that are still to be applied.
     pub(super) written: EntityHashSet,
     /// The entity whose component is being written here: its hooks have nothing to do.
     pub(super) writing: Option<Entity>,

@@ -197,8 +197,8 @@ unsafe impl<R: Relation, const VALUES: bool> WorldQuery for ReadPairs<R, VALUES>
     fn update_archetypes(_: &mut Self::State, _: UnsafeWorldCell<'_>) {}
 }
 
-/// Reads the [`Children`], whose order the user may change without telling anyone, if `R` is `ChildOf`: by way of `C`, those
-/// of the entity at hand or of any entity.
+/// Reads the [`Children`] if `R` is `ChildOf`, because their order can change without an event. `C` says whose: those of the
+/// current entity or of any entity.
 pub struct ReadOrder<R, C = OwnChildren>(PhantomData<fn() -> (R, C)>);
 
 type OwnChildren = Option<&'static Children>;

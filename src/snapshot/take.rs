@@ -153,7 +153,7 @@ impl Reader<'_> {
             }
         }
         if is_ordered_by_children(kept.id) {
-            // The user may sort `Children` without telling anyone.
+            // `Children` can be sorted without an event.
             kept.orders.clear();
             self.read_orders(kept, index);
         }

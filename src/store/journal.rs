@@ -74,7 +74,7 @@ pub(crate) struct Journal<T = Change> {
     complete: bool,
     /// A reader may run less often than there are updates.
     lasting: bool,
-    /// A reader wants to know which values are replaced.
+    /// A reader needs the values that are replaced, too.
     tells_values: bool,
 }
 

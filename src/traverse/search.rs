@@ -118,7 +118,7 @@ impl<T> Memo<T> for Met {
 /// A search, or the memory for one after the other. `I` iterates over the neighbours of a node.
 pub(crate) struct Search<I, N = Entity> {
     walk: DepthFirst<I>,
-    /// From the start to where the search is, if the memo wants to know.
+    /// From the start to where the search is, if the memo uses it.
     path: Vec<N>,
 }
 

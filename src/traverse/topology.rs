@@ -1,5 +1,4 @@
-//! The order of the sources of a target: `Children` tells that of `ChildOf`, and the user may change it there without
-//! telling anyone.
+//! The order of the sources of a target. That of `ChildOf` is read from `Children`, where it can change without an event.
 
 use crate::{
     id::RelationId,

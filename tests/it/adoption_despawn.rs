@@ -18,7 +18,7 @@ fn world() -> World {
     world
 }
 
-/// Nobody is left in the relationship, by component or by pair.
+/// No entity is left in the relationship, by component or by pair.
 #[track_caller]
 fn is_empty<C: Relation + Relationship>(world: &mut World) {
     world.check_pairs().unwrap();

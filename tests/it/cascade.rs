@@ -107,7 +107,7 @@ fn items_of_all_entities_can_be_kept() {
             forest.world.run_system(system).unwrap();
             let seen = &forest.world.resource::<Seen>().0;
             let places: HashMap<_, _> = seen.iter().enumerate().map(|(at, &entity)| (entity, at)).collect();
-            assert_eq!(places.len(), seen.len(), "somebody came twice");
+            assert_eq!(places.len(), seen.len(), "an entity came twice");
             for &entity in &forest.entities {
                 assert_eq!(places.contains_key(&entity), visible(forest, entity));
                 if let Some(parent) = forest.parent(entity)

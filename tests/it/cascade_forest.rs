@@ -23,7 +23,7 @@ pub(crate) struct Global(pub(crate) i64);
 #[derive(Component, Default)]
 pub(crate) struct Visits(pub(crate) u32);
 
-/// Moves entities to other tables, and matters to nobody.
+/// Only moves entities to other tables.
 #[derive(Component)]
 struct Marker;
 
@@ -189,7 +189,7 @@ impl<R: ExclusiveRelation + TraversableRelation> Forest<R> {
         }
     }
 
-    /// Everybody who matches was visited once, nobody else at all. Starts to count again.
+    /// Every match was visited once, no other entity at all. Resets the counts.
     #[track_caller]
     pub(crate) fn check_visits(&mut self) {
         for &entity in &self.entities {

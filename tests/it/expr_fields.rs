@@ -1,4 +1,4 @@
-//! What rows say about their fields: whether they were matched, by what, and on whom. It is the same however rows are
+//! What rows say about their fields: whether they were matched, by what, and on which entity. It is the same however rows are
 //! read, and whatever is set before.
 
 use crate::{

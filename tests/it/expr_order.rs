@@ -66,7 +66,7 @@ fn ascending(entity: Entity) -> (u32, u32) {
     (entity.index_u32(), entity.generation().to_bits())
 }
 
-/// The first club of somebody, as groups are numbered.
+/// The first club of an entity, as groups are numbered.
 fn club(world: &World, entity: Entity) -> u64 {
     world.pairs::<MemberOf>().target(entity).map_or(0, Entity::to_bits)
 }

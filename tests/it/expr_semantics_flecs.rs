@@ -70,9 +70,9 @@ fn a_term_that_uses_what_a_branch_left_unset_is_skipped() {
 fn a_branch_that_is_skipped_leaves_room_for_no_other() {
     let mut world = Written::new(&["s Red", "e1 Tag (A, x)", "e2 Tag", "f (B, x)", "Big"]);
     world.check(&[
-        // `$x` has no value: the first branch holds, whoever it is about.
+        // `$x` has no value: the first branch holds, whatever entity it is about.
         ("Red, ?(A, $x), B($z, $x) || Tag($z)", "s/*/*"),
-        // There is somebody with a tag, so that the second is not needed.
+        // There is an entity with a tag, so that the second is not needed.
         ("Red, ?(A, $x), Tag($z) || B($z, $x)", "s/*/e1 s/*/e2"),
         ("Red, ?(A, $x), Big($z) || B($z, $x)", "s/*/*"),
         ("Tag, ?(A, $x), B($z, $x) || Tag($z)", "e1/x/e1 e1/x/e2 e1/x/f e2/*/*"),

@@ -1,5 +1,4 @@
-//! Expressions that nobody would write for good, and worlds that change under them: compiling and running end
-//! soon, and without a panic.
+//! Pathological expressions, and worlds that change under them: compiling and running end soon, and without a panic.
 
 use crate::{common::fewer, expr_semantics::Written, oracle::random::Random};
 use bevy_ecs::prelude::*;

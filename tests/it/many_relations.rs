@@ -1,4 +1,4 @@
-//! Relations in numbers that nobody declares by hand: what must not cost more than it is worth.
+//! Thousands of relations: time and memory must stay in proportion.
 
 use crate::common::{spawn, world_that_records_errors};
 use bevy_ecs::prelude::*;

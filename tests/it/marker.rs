@@ -382,7 +382,7 @@ fn strip_with_observer(strip: Strip, act: Act, event: usize) {
     let index = ship.index();
     let now = world.entities().resolve_from_index(index);
     let _ = (child, cook);
-    // Whoever has the index now takes part like any other.
+    // The entity that has the index now takes part like any other.
     take_reported_errors();
     let replaced = acted && act.despawns();
     if world.get_entity(now).is_ok() && (replaced || (event == 0)) {

@@ -299,7 +299,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The entities that have the name and the parent, found by looking at everybody.
+/// The entities that have the name and the parent, found by looking at all.
 fn by_hand(world: &World, all: &[Entity], parent: Option<Entity>, name: &str) -> Vec<Entity> {
     let fits = |&entity: &Entity| {
         world.get::<Name>(entity).is_some_and(|own| own.as_str() == name)

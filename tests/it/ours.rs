@@ -277,7 +277,7 @@ impl Ours {
 }
 
 /// Whether a model knows enough to answer the expression. Names are a component that it does not know, and so are
-/// others that relations and types have, which count in a scope that asks for whatever somebody has.
+/// others that relations and types have, which count in a scope that asks for whatever an entity has.
 pub(crate) fn is_comparable(expr: &Expr) -> bool {
     let scopes = expr.0.iter().filter(|elem| matches!(elem, Elem::Scope { .. }));
     let asks_others = |term: &Term| {

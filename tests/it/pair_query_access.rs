@@ -101,7 +101,7 @@ fn what_is_read_of_third_entities_must_not_be_written() {
     assert_eq!(refusal(read_only), None);
 }
 
-/// A world in which everybody drains everybody, and its entities.
+/// A world in which every entity drains every entity, and its entities.
 fn drained() -> (World, [Entity; 3]) {
     let mut world = World::new();
     let all = [1, 2, 3].map(|fuel| world.spawn(Fuel(fuel)).id());

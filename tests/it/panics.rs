@@ -380,7 +380,7 @@ fn a_cascade_goes_on_after_an_observer_panicked() {
     world.check_pairs().unwrap();
 }
 
-/// Whose removal somebody cannot bear.
+/// Its removal makes an observer panic.
 #[derive(Component)]
 struct Fragile;
 

@@ -71,7 +71,7 @@ fn references_within_a_prefab_become_references_within_the_instance() {
         world.has_pair::<AlliedWith>(own_starboard, own_port) && world.has_pair::<AlliedWith>(outside, ship)
     );
     assert!(world.has_pair::<MarriedTo>(own_starboard, own_port));
-    assert!(world.has_pair::<MarriedTo>(frigate, outside), "nobody takes the partner of the prefab");
+    assert!(world.has_pair::<MarriedTo>(frigate, outside), "no copy takes the partner of the prefab");
     assert!(world.has_tag(ship, tag) && world.has_tag(own_port, tag));
     let aims = world.get::<Aims>(own_starboard).unwrap();
     assert_eq!((aims.at, aims.from), (own_port, outside));

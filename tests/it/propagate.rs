@@ -223,7 +223,7 @@ fn instances_hear_when_a_component_of_a_base_comes_and_goes() {
     world.entity_mut(middle).insert(Armor(4));
     assert_eq!(news(&mut world), [Inserted(leaf, middle)]);
     world.entity_mut(base).remove::<Armor>();
-    assert_eq!(news(&mut world), [], "nobody sees it");
+    assert_eq!(news(&mut world), [], "no entity sees it");
     world.entity_mut(base).insert(Armor(5));
     assert_eq!(news(&mut world), []);
     world.entity_mut(middle).remove::<Armor>();
@@ -306,7 +306,7 @@ fn nobody_hears_of_components_that_were_not_asked_for() {
     assert_eq!(news(&mut world), []);
 }
 
-/// Whom each entity sees, by what it was told.
+/// The holder that each entity sees, by the events.
 #[derive(Resource, Default)]
 struct Seen(BTreeMap<Entity, Entity>);
 
@@ -329,7 +329,7 @@ fn any_change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// Makes changes and checks after each that everybody knows the nearest holder from what was told.
+/// Makes changes and checks after each that the events give the nearest holder of every entity.
 fn check_news<R: TraversableRelation>(changes: &[(usize, Change)]) {
     let mut world = world();
     let relation = world.register_relation::<R>().unwrap();
@@ -339,11 +339,11 @@ fn check_news<R: TraversableRelation>(changes: &[(usize, Change)]) {
         seen.0.insert(on.entity, on.holder);
     });
     world.add_observer(|on: On<RemovedAbove<R, Armor>>, mut seen: ResMut<Seen>| {
-        // Told twice if several pairs on the way go at once.
+        // Triggered twice if several pairs on the way go at once.
         let holder = seen.0.remove(&on.entity);
         assert!(holder.is_none_or(|holder| holder == on.holder), "{} was seen before", on.holder);
     });
-    // Who has its own sees nobody else's, without being told.
+    // An entity with its own sees no other, without an event.
     world.add_observer(|on: On<Add<Armor>>, mut seen: ResMut<Seen>| {
         seen.0.remove(&on.entity);
     });

@@ -194,7 +194,7 @@ fn every_way_finds_the_same<R: TraversableRelation + Default>(seed: u64) {
     world.register_component_name::<Unit>("Unit");
     let mut random = Random(seed);
     let mut ways = Ways::<R>::new(&mut world);
-    // Who has its own armor sees nobody else's, without being told.
+    // An entity with its own armor sees no other, without an event.
     world.add_observer(|on: On<Add<Armor>>, mut seen: ResMut<Seen<R>>| {
         seen.0.remove(&on.entity);
     });

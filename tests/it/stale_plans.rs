@@ -397,7 +397,7 @@ fn a_relation_type_used_while_it_is_being_registered_keeps_its_traits() {
     let [a, b, c] = spawn(&mut world);
     let depth = Arc::new(AtomicUsize::new(0));
     let counter = depth.clone();
-    // Whatever is spawned or marked: somebody uses the relation at once.
+    // Whatever is spawned or marked, an observer uses the relation at once.
     world.add_observer(move |_: On<Insert<()>>, mut commands: Commands| {
         if counter.fetch_add(1, Ordering::Relaxed) < 20 {
             commands.entity(a).insert_pair(Docked(1), c);

@@ -25,7 +25,7 @@ struct Crew(u32);
 #[derive(Component, Clone)]
 struct Ship;
 
-/// Above whom there is one at most.
+/// With one target at most.
 #[derive(Relation)]
 #[relation(exclusive, traversable)]
 struct Under;

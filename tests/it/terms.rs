@@ -345,7 +345,7 @@ pub(crate) fn step(world: &mut World, random: &mut Random, entities: &mut [Entit
         22 if random.below(3) == 0 => drop(world.despawn(source)),
         _ => {}
     }
-    // Whoever went, perhaps as a dependent, is replaced.
+    // Entities that are gone, perhaps as dependents, are replaced.
     for entity in entities {
         if world.get_entity(*entity).is_err() {
             *entity = world.spawn_empty().id();

@@ -388,7 +388,7 @@ fn parallel_iteration_with_filters_of_other_entities_finds_the_same() {
         parallel.sort_unstable();
         sequential.sort_unstable();
         assert_eq!(parallel, sequential);
-        // Bolts like nobody, and nothing is mounted on the gun.
+        // Bolts like no entity, and nothing is mounted on the gun.
         assert_eq!(parallel.iter().map(|&(_, liked, beside, _)| (liked, beside)).max(), Some((1, parts)));
     });
     schedule.run(&mut world);

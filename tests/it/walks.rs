@@ -37,7 +37,7 @@ fn next(view: &RelationView<'_, '_>, way: Way, from: Entity) -> Vec<Entity> {
     }
 }
 
-/// Depth first by recursion. `prune` says beyond whom not to go.
+/// Depth first by recursion. `prune` says at which entities to stop.
 fn depth_first(
     view: &RelationView<'_, '_>,
     way: Way,

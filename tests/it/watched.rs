@@ -1,4 +1,4 @@
-//! The observers that this crate depends on are entities, which anybody may despawn.
+//! The observers that this crate depends on are entities, which any system may despawn.
 
 use crate::common::{take_reported_errors, unpaid::CrewOf, world_that_records_errors};
 use bevy_app::prelude::*;
@@ -149,7 +149,7 @@ fn observers_of_pairs_that_come_later_hear_of_pairs() {
         way(&mut world);
         world.maintain_pairs();
         world.init_resource::<Heard>();
-        // The first pair finds that nobody listens.
+        // The first pair finds no observer.
         world.remove_pair::<Likes>(bob, alice);
         world.add_observer(|_: On<PairInserted<Likes>>, mut heard: ResMut<Heard>| heard.0.push("inserted"));
         world.insert_pair(bob, Likes, alice).unwrap();

@@ -8,7 +8,7 @@ use crate::{
 use bevy_ecs::{bundle::Bundle, entity::Entity, world::World};
 use bevy_relations::prelude::*;
 
-/// Who is linked to whom.
+/// The links between entities.
 #[derive(Clone, Copy)]
 pub(crate) struct Linked {
     pub(crate) sources: usize,

@@ -52,8 +52,8 @@ impl Lap {
 
 /// Runs rounds of a workload and returns what its contestants took, in their order.
 ///
-/// The order within a round rotates, and turns around every other round: nobody always runs after the same
-/// rival, with the same caches.
+/// The order within a round rotates, and turns around every other round: no contestant always runs after the
+/// same rival, with the same caches.
 ///
 /// # Panics
 /// If two checksums differ, or no round is to count.

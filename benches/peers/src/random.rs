@@ -1,6 +1,6 @@
 //! Random numbers with a fixed seed, the same for every contestant.
 
-/// The seed that every plan (who links to whom, in which order) is derived from.
+/// The seed that every plan (which entities are linked, in which order) is derived from.
 pub const SEED: u64 = 0x5EED_BE47;
 
 /// `SplitMix64`: tiny, fast and good enough to shuffle with.

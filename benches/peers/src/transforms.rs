@@ -128,7 +128,7 @@ impl BevyTransforms {
         type Nodes<'w, 's> = Query<'w, 's, (&'static Local, &'static mut Global, Option<&'static Children>)>;
 
         /// # Safety
-        /// No data of `node`, or of nodes below it, may be borrowed by anybody.
+        /// No data of `node`, or of nodes below it, may be borrowed.
         unsafe fn descend(nodes: &Nodes<'_, '_>, parent: Option<&Global>, node: Entity) {
             // SAFETY: as the caller promises.
             let Ok((local, mut global, children)) = (unsafe { nodes.get_unchecked(node) }) else { return };
@@ -141,7 +141,7 @@ impl BevyTransforms {
         fn run(roots: Query<Entity, (With<Local>, Without<ChildOf>)>, mut nodes: Nodes) {
             let nodes = nodes.reborrow();
             for root in &roots {
-                // SAFETY: the query is borrowed mutably, and nobody has data of it.
+                // SAFETY: the query is borrowed mutably, and none of its data is borrowed.
                 unsafe { descend(&nodes, None, root) };
             }
         }

@@ -1,7 +1,7 @@
 //! Which rows of tables pass the test of a scan, a bit each.
 //!
 //! Whether an entity has a pair changes with the version of the relation's index and with nothing else. So what one scan
-//! found out serves the next, as long as the same entities lie there: Bevy moves rows without telling, and its tables have no
+//! found out serves the next, as long as the same entities lie there: Bevy moves rows without an event, and its tables have no
 //! version. Therefore the entities are kept with their bits, and compared with those in the table, which takes a fraction of the
 //! time of as many look-ups. It holds whichever table is scanned, and whatever became of rows in between.
 

@@ -15,7 +15,7 @@ use core::marker::PhantomData;
 /// #[derive(Component)]
 /// struct Skills(u64);
 ///
-/// /// Everything that anybody in a group can do, one bit each.
+/// /// All skills in a group, one bit each.
 /// struct Union;
 ///
 /// impl RollupFold<Skills> for Union {

@@ -1,14 +1,14 @@
-//! Random histories of inserts, removals and despawns, told to Flecs and to this crate: the pairs and tags at the
-//! end are the same, and so is who is alive.
+//! Random histories of inserts, removals and despawns, applied in Flecs and in this crate: the pairs, the tags and the
+//! living entities at the end are the same.
 //!
-//! What this crate refuses is not told to Flecs, which gives no guarantee there, or aborts. Nor is what Flecs gets
+//! What this crate refuses is not applied in Flecs, which gives no guarantee there, or aborts. Nor is what Flecs gets
 //! wrong:
 //! - It forgets what With asks for where an exclusive pair is replaced, and replaces nothing where With brings an
 //!   exclusive pair.
 //! - The mirror of a symmetric pair goes while Flecs deletes, which takes its source out of the list of those to
 //!   delete; so does a pair that is merely removed; and it crashes where a cascade comes back to where it began.
 //!   Histories are therefore without symmetric relations or without cascades, and such cascades are left out.
-//! - It refuses to delete a relation whose policy is Panic, whether or not somebody uses it.
+//! - It refuses to delete a relation whose policy is Panic, whether or not it is used.
 //! - A pair that is there already brings what With asks for once more. Relations ask for others that ask for
 //!   nothing.
 //! - It stops at an assertion where a relation that has traits is a target, and often where a pair of an entity

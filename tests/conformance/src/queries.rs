@@ -84,7 +84,7 @@ impl Case {
     /// Asks the judges.
     pub(crate) fn run(&self) -> Outcome {
         let mut definition = ByDefinition(&self.model);
-        // Whoever waits for the case learns that it was worked out by definition, which may take too long.
+        // Working out the definition may take too long: the process that waits for the case reads that it is done.
         let _ = definition.rows(&self.expr);
         println!("{DEFINED}");
         if let Some(difference) = self.compare_ours(&mut definition) {

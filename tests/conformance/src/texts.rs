@@ -1,10 +1,10 @@
-//! Texts of which it is known who accepts them. They hold what random expressions do not: faults, and what one
-//! side alone refuses.
+//! Texts with the parsers that accept them. They hold what random expressions do not: faults, and what one side alone
+//! refuses.
 
 use crate::{flecs::Flecs, oracle::expr::Expr, oracle::random, ours::Ours};
 use bevy_relations::expr::PairExpr;
 
-/// Who accepts a text.
+/// Which parsers accept a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Accepted {
     Both,
@@ -13,7 +13,7 @@ pub(crate) enum Accepted {
     Ours,
 }
 
-/// Which texts are not accepted by whom they should be.
+/// The texts that a parser accepts or refuses against the table.
 pub(crate) fn failures() -> Vec<String> {
     let model = random::vocabulary();
     let empty = Expr(Vec::new());

@@ -229,7 +229,7 @@ fn an_app_that_registers_something_has_the_plugin_once() {
         app.update();
         assert_eq!(app.world().resource::<Told>().0, [format!("+{ship} -")]);
     }
-    // Where plugins cannot be added any more, that is up to whoever runs the app.
+    // Where plugins cannot be added any more, the plugin of this crate is not added.
     let mut app = App::new();
     app.finish();
     app.cleanup();

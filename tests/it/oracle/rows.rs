@@ -102,8 +102,8 @@ pub(crate) fn normalize(expr: &Expr, rows: &mut [Row]) {
     }
 }
 
-/// Whether the rows are a set: duplicates are nobody's promise where pairs over several steps count, where `*`
-/// and `_` stand for whoever has something, or where `_` stands for several targets or relations.
+/// Whether the rows are a set: duplicates are unspecified where pairs over several steps count, where `*`
+/// and `_` stand for every entity that has something, or where `_` stands for several targets or relations.
 pub(crate) fn is_set(model: &Model, expr: &Expr) -> bool {
     let repeats = |term: &&Term| {
         let (source, others) = (term.source.of(), term.others());

@@ -69,7 +69,7 @@ fn tree<C: Component>(size: usize, value: impl Fn(u32) -> C) -> (World, Vec<Enti
     (world, nodes)
 }
 
-/// A node of a tree that is kept by hand: of who changes a total nobody is told.
+/// A node of a tree that is kept by hand, without events for changed totals.
 #[derive(Component)]
 struct Node {
     above: Option<Entity>,

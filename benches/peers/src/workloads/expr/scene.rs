@@ -29,7 +29,7 @@ pub(super) struct Scene {
     pub(super) entities: usize,
     /// Who has the components [`A`], [`B`] and [`C`].
     pub(super) holders: [Vec<usize>; 3],
-    /// Who has a tag that nobody else has.
+    /// The entities with a tag of their own.
     pub(super) tagged: Vec<usize>,
     /// Sources with their targets.
     pub(super) pairs: Vec<(usize, usize)>,

@@ -1,4 +1,4 @@
-//! What the game is made of, whoever runs it.
+//! The parts of the game that all contestants share.
 
 use super::{NODES_PER_DOCK, parent_of};
 use crate::random::Random;
