@@ -94,7 +94,7 @@ pub enum RelationsSystems {
     /// In [`PostUpdate`], after `Propagation`: brings [rollups](crate::live::Rollup) up to date. Only once there is
     /// one.
     Rollups,
-    /// In [`Main`], after everything else: tells the [monitors](crate::live::WorldMonitorExt) of rows that have entered
+    /// In [`Main`], after everything else: calls the [monitors](crate::live::WorldMonitorExt) for rows that have entered
     /// and left.
     Monitors,
 }

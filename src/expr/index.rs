@@ -109,7 +109,7 @@ mod sealed {
 ///
 /// An expression gives the same rows with an index and without; a comparison alone gives them in the same order. It
 /// uses an index for comparisons but `!=` that few values are expected to pass, if nothing else says more narrowly
-/// which entities are meant; [`explain`] tells.
+/// which entities are meant; [`explain`] shows whether it does.
 ///
 /// # What counts as a change
 ///
@@ -123,8 +123,8 @@ mod sealed {
 /// An expression that uses an index takes O(hits log hits), O(log entities) for each that changed since the index was
 /// read, and O(entities with the component) to compare their change ticks, some hundred times faster than comparing the
 /// fields. Components with `#[component(summary_tick)]` spare it for tables in which none was written since
-/// [`clear_trackers`](World::clear_trackers), which an app calls each frame; so does nothing else, as Bevy does not
-/// tell what changed. An index keeps the ticks that it has read, four bytes per entity.
+/// [`clear_trackers`](World::clear_trackers), which an app calls each frame; so does nothing else, as Bevy does
+/// not record what changed. An index keeps the ticks that it has read, four bytes per entity.
 ///
 /// [`explain`]: crate::expr::CompiledExpr::explain
 pub trait WorldFieldIndexExt: sealed::Sealed {

@@ -1,8 +1,8 @@
 //! Asking for data of known entities before it is their turn.
 //!
-//! Who reads one entity after the other in no order of the tables waits for memory each time, and the processor looks
-//! ahead by a few of them at most. It is told the addresses of what comes a little later instead. That is a hint: it
-//! changes nothing but the time.
+//! Reading one entity after the other in no order of the tables waits for memory each time: the processor looks ahead by a
+//! few of them at most. So it is given the addresses of what comes a little later. That is a hint: it changes nothing
+//! but the time.
 
 use super::{CursorState, RowHint, rows::table_row};
 use bevy_ecs::{

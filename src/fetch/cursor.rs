@@ -2,8 +2,8 @@
 //!
 //! `Query::get` finds out for each entity anew which columns to read. Code that follows pairs reads the same few tables
 //! again and again: [`FetchCursor`] keeps the columns of the table it was at last, and a [`RowHint`] that was
-//! remembered for an entity spares the look-up of its location too. The benches in `benches/peers` tell what that
-//! gains.
+//! remembered for an entity spares the look-up of its location too. The benches in `benches/peers` measure the
+//! gain.
 
 use super::{
     cursor_state::{CursorState, StorageMatches},
@@ -125,7 +125,7 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
         state.matches(storage).then_some(RowHint { storage, row: Some(location.table_row) })
     }
 
-    /// Goes to a table, and tells whether its entities match. `None` if that is not decided by the table.
+    /// Goes to a table, and returns whether its entities match. `None` if that is not decided by the table.
     ///
     /// # Safety
     /// `state` must be the one given to [`new`](Self::new).
@@ -143,7 +143,7 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
         Some(self.matches)
     }
 
-    /// [`enter_table`](Self::enter_table) of a table whose number only its entities tell. `None` also if it has none.
+    /// [`enter_table`](Self::enter_table) of a table whose number is read from its entities. `None` also if it has none.
     ///
     /// # Safety
     /// As there.

@@ -52,7 +52,7 @@ pub(crate) struct TrackedIslands {
     pending: VecDeque<Pending>,
     /// Events are being triggered: what comes is triggered after them.
     is_triggering: bool,
-    /// Tells when the store is gone, and all pairs with it: no observer of pairs does.
+    /// Triggered when the store is removed, and all pairs with it: observers of pairs are not.
     store_observer: Option<Entity>,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn track_by_id(world: &mut World, relation: Entity) -> Result<(), Isl
     Ok(())
 }
 
-/// Builds the islands that there are, of which no event tells, and follows the pairs from then on.
+/// Builds the islands that there are, without events for them, and follows the pairs from then on.
 fn start(world: &mut World, key: Followed, relation: Entity) {
     if world.get_resource::<TrackedIslands>().is_some_and(|islands| islands.get(key).is_some()) {
         mend(world, key);
@@ -205,8 +205,8 @@ fn refresh(world: &mut World, key: Followed) -> Vec<IslandChange> {
         && let Some(id) = key.relation(store)
     {
         let (end, relation) = (store.keep_journal(id).cursor(), store.registry().entry(id).entity);
-        let told = key.read(store, cursor).and_then(|(_, told)| told);
-        known = Some((partition.update(store.relation(id), told), end, relation));
+        let changes = key.read(store, cursor).and_then(|(_, changes)| changes);
+        known = Some((partition.update(store.relation(id), changes), end, relation));
     }
     // A relation that is gone has no pairs.
     let gone = |partition: &mut Partition| partition.update(&RelationIndex::default(), None);

@@ -25,11 +25,11 @@ pub(super) struct ComponentReader {
 }
 
 impl ComponentReader {
-    /// What tells of the component from now on. Values that are written in place are found by their ticks: only a component
-    /// that is immutable announces every change.
+    /// The feed that records the component from now on. Values that are written in place are found by their ticks: only an
+    /// immutable component triggers an event for every change.
     fn feed(&mut self, world: &mut World, component: ComponentId, is_mutable: bool) -> Arc<Feed> {
-        let is_told = if is_mutable { feed::is_told } else { feed::tells_values };
-        if let Some(feed) = self.feed.as_ref().filter(|feed| is_told(world, feed)) {
+        let is_observed = if is_mutable { feed::is_observed } else { feed::records_values };
+        if let Some(feed) = self.feed.as_ref().filter(|feed| is_observed(world, feed)) {
             return feed.clone();
         }
         // It is not known what happened meanwhile.
@@ -53,7 +53,7 @@ impl ComponentReader {
         let feed = self.feed(world, component, is_mutable);
         feed.settle(world.archetypes());
         let is_known =
-            feed.read(world.archetypes(), &mut self.cursor, |told| touched.extend_from_slice(told));
+            feed.read(world.archetypes(), &mut self.cursor, |entities| touched.extend_from_slice(entities));
         if !is_mutable {
             return is_known;
         }

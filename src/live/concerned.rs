@@ -146,7 +146,7 @@ impl Changes {
                         let column = store.registry().columns().find(|column| column.value_type() == values);
                         let journal = store.keep_journal(id);
                         journal.keep_longer();
-                        journal.tell_values();
+                        journal.record_replaced_values();
                         add(Facts::Values(ValueReader::new(id, column)), watches);
                     }
                 }
@@ -165,9 +165,9 @@ impl Changes {
     }
 
     /// Whether everything is still noted.
-    pub(super) fn are_told(&self, view: &View<'_>) -> bool {
+    pub(super) fn are_observed(&self, view: &View<'_>) -> bool {
         self.readers.iter().all(|reader| match &reader.facts {
-            Facts::Component(feed) => feed.is_told_in(view),
+            Facts::Component(feed) => feed.is_observed_in(view),
             _ => true,
         })
     }
@@ -232,8 +232,9 @@ impl Changes {
                     }
                 }
                 Facts::Component(feed) => {
-                    let note =
-                        |told: &[Entity]| all &= noting.note(told.iter().map(|&entity| (entity, entity)));
+                    let note = |entities: &[Entity]| {
+                        all &= noting.note(entities.iter().map(|&entity| (entity, entity)))
+                    };
                     if !feed.read(view.archetypes, cursor, note) {
                         return false;
                     }

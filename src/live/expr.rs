@@ -52,7 +52,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Whether nothing but that it is not noted keeps it from being told what changes.
+    /// Whether everything is run again only because the changes are not recorded yet.
     fn is_awaiting(&self) -> bool {
         matches!(self.outline.reasons[..], [(None, Reason::NotNoted)])
     }
@@ -155,7 +155,7 @@ pub struct LiveExpr {
     /// All rows were found anew by the last update.
     ran_whole: bool,
     step_limit: Option<u64>,
-    /// Still set if users' code has panicked in an update: its rows may not be all, and of its moves nothing was told.
+    /// Still set if users' code has panicked in an update: rows may be missing, and its moves were not reported.
     is_updating: bool,
     /// If they are wanted in groups or in order.
     order: Option<Box<KeptOrder>>,
@@ -208,7 +208,7 @@ impl LiveExpr {
         Ok(())
     }
 
-    /// The order in which rows are kept, these, and what tells what they say.
+    /// The order in which rows are kept, the rows, and the executor that reads them.
     pub(super) fn order_parts(&mut self) -> (&mut Option<Box<KeptOrder>>, &mut KeptRows, &Executor) {
         (&mut self.order, &mut self.kept, &self.row_info)
     }
@@ -302,7 +302,7 @@ impl LiveExpr {
         self.whole.executor().is_for(view.access)
             && self.whole.executor().knows_types(&view)
             && known.premise.holds(&known.query, &view)
-            && known.changes.are_told(&view)
+            && known.changes.are_observed(&view)
     }
 
     /// Finds out what it depends on. Nothing of that is noted yet.
@@ -445,7 +445,7 @@ impl LiveExpr {
         Ok(self.kept.numbers().map(row))
     }
 
-    /// What tells what a row of these is, by its number.
+    /// Reads one of these rows by its number.
     pub(super) fn reader<'a>(
         &'a self,
         rows: &'a Batch,
@@ -455,7 +455,7 @@ impl LiveExpr {
         self.row_info.is_for(access).then(|| self.reader_in(rows, access)).ok_or(ExprRunError::OtherWorld)
     }
 
-    /// What tells what a row of these is, by its number, in the world of the expression.
+    /// [`reader`](Self::reader), in the world of the expression.
     pub(super) fn reader_in<'a>(
         &'a self,
         rows: &'a Batch,
@@ -468,7 +468,7 @@ impl LiveExpr {
         }
     }
 
-    /// The rows, and what tells what they say.
+    /// The rows, and the executor that reads them.
     pub(super) fn kept(&self) -> (&Executor, &KeptRows) {
         (&self.row_info, &self.kept)
     }
@@ -572,8 +572,8 @@ impl LiveExpr {
         self.whole.field(term)
     }
 
-    /// How the rows are kept, a line for each term: of which variables a change tells the values, so that rows with
-    /// these are found anew; whether a change has everything run again; or why everything is run again at each update.
+    /// How the rows are kept, a line for each term: the variables whose values a change gives, so that rows with these are
+    /// found anew; whether a change has everything run again; or why everything is run again at each update.
     ///
     /// That is known after the first update.
     pub fn explain(&self) -> String {

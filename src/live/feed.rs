@@ -72,7 +72,7 @@ impl Feed {
     }
 
     /// Whether its observers are there.
-    pub(super) fn is_told_in(&self, view: &View<'_>) -> bool {
+    pub(super) fn is_observed_in(&self, view: &View<'_>) -> bool {
         let observer = view.access.components().component_id::<Observer>();
         let is_there =
             |&entity: &Entity| observer.is_some_and(|observer| view.has_component(entity, observer));
@@ -117,11 +117,11 @@ impl Feed {
             *cursor = Cursor::default();
             return false;
         }
-        let Some(told) = changes.journal.since(*cursor) else {
+        let Some(entities) = changes.journal.since(*cursor) else {
             *cursor = changes.journal.cursor();
             return false;
         };
-        each(told);
+        each(entities);
         *cursor = changes.journal.cursor();
         true
     }
@@ -166,7 +166,7 @@ pub(super) fn feed(world: &mut World, component: ComponentId) -> Arc<Feed> {
 /// As [`feed`], and values that are replaced are noted as well; those that are written in place are not.
 pub(super) fn feed_with_values(world: &mut World, component: ComponentId) -> Arc<Feed> {
     let feed = feed(world, component);
-    if !tells_values(world, &feed) {
+    if !records_values(world, &feed) {
         let observer = observe_values(world, component, &feed);
         world.flush();
         match world.get_resource_or_init::<Feeds>().0.get_mut(&component) {
@@ -205,8 +205,8 @@ fn observe_values(world: &mut World, component: ComponentId, feed: &Arc<Feed>) -
     world.spawn(inserted.with_component(component)).id()
 }
 
-/// Whether the observers are there that tell of the component.
-pub(super) fn is_told(world: &World, feed: &Arc<Feed>) -> bool {
+/// Whether all observers of the component are there.
+pub(super) fn is_observed(world: &World, feed: &Arc<Feed>) -> bool {
     let known = world.get_resource::<Feeds>().and_then(|feeds| feeds.0.get(&feed.component));
     known.is_some_and(|known| {
         let is_there = |&observer: &Entity| world.get::<Observer>(observer).is_some();
@@ -215,9 +215,9 @@ pub(super) fn is_told(world: &World, feed: &Arc<Feed>) -> bool {
 }
 
 /// Whether that includes values that are replaced.
-pub(super) fn tells_values(world: &World, feed: &Arc<Feed>) -> bool {
+pub(super) fn records_values(world: &World, feed: &Arc<Feed>) -> bool {
     let known = world.get_resource::<Feeds>().and_then(|feeds| feeds.0.get(&feed.component));
-    known.is_some_and(|known| known.observers.len() > 2) && is_told(world, feed)
+    known.is_some_and(|known| known.observers.len() > 2) && is_observed(world, feed)
 }
 
 /// Drops old changes, and despawns observers whose last reader is gone.

@@ -1,8 +1,8 @@
 //! What kept rows say about fields.
 //!
 //! A plan puts what it finds about a field into columns of its own, and the plans of one expression differ. Kept rows
-//! have columns that do not: none for a field of which the variables tell everything; one if they tell all but which of
-//! its shapes it has, for as long as all plans have the same shapes; and four for any other.
+//! have columns that do not: none for a field that follows from the variables; one if only its shape does not follow
+//! from them, for as long as all plans have the same shapes; and four for any other.
 
 use crate::expr::{
     Batch, Column, Datum, FieldPlan, FieldShape, Operand, PhysicalPlan, ShapeElement, ShapeId, Special,
@@ -36,14 +36,14 @@ struct Written {
 }
 
 impl Written {
-    /// Whether it is told which of the shapes of every plan it has.
+    /// Whether its column holds the number of one of the plan's shapes, which are the same in every plan.
     fn has_shapes_of_plan(&self) -> bool {
         self.columns.len() == 1
     }
 }
 
-/// Whether the variables tell everything about a field, but for which of its shapes it has.
-fn are_shapes_told_by_variables(field: &FieldPlan, variables: usize) -> bool {
+/// Whether a field follows from the variables, once it is known which of its shapes it has.
+fn are_shapes_known_by_variables(field: &FieldPlan, variables: usize) -> bool {
     let operand = |operand: Operand| match operand {
         Operand::Column(column) => usize::from(column) < variables,
         Operand::Entity(_) | Operand::Nothing => true,
@@ -141,7 +141,7 @@ fn encode<'a>(shape: &FieldShape, made: &'a Batch) -> [Cells<'a>; ALL_COLUMNS] {
 
 /// Reads what the rows of a run say about one field.
 struct FieldReader<'a> {
-    /// Tells which of the shapes it is.
+    /// The number of the shape, by row.
     set: Cells<'a>,
     shapes: SmallVec<[[Cells<'a>; ALL_COLUMNS]; 2]>,
 }
@@ -230,15 +230,15 @@ impl FieldLayout {
     pub(super) fn renew(&mut self, variables: usize, plan: &PhysicalPlan) {
         let (mut fields, mut written, mut columns) = (Vec::new(), Vec::new(), 0);
         for (number, field) in plan.fields.iter().enumerate() {
-            let are_told = !self.shapes_differ && are_shapes_told_by_variables(field, variables);
-            if are_told && field.set.is_none() {
+            let are_known = !self.shapes_differ && are_shapes_known_by_variables(field, variables);
+            if are_known && field.set.is_none() {
                 fields.push(field.clone());
                 continue;
             }
             let first = (variables + columns) as Column;
-            let shapes = if are_told { field.shapes.clone() } else { shapes(first) };
+            let shapes = if are_known { field.shapes.clone() } else { shapes(first) };
             fields.push(FieldPlan { shapes, set: Some(first) });
-            let width = if are_told { 1 } else { ALL_COLUMNS };
+            let width = if are_known { 1 } else { ALL_COLUMNS };
             written.push(Written { field: number, columns: columns..columns + width });
             columns += width;
         }

@@ -1,6 +1,6 @@
 //! What is kept right at the cost of what changed: deltas, rows of expressions, rollups, propagated components.
 //!
-//! - [`PairDeltas`] and [`AnyPairDeltas`] tell a system what happened to pairs since it ran last.
+//! - [`PairDeltas`] and [`AnyPairDeltas`] give a system the changes of pairs since it ran last.
 //! - [`PairExpr::live`](crate::expr::PairExpr::live) makes a [`LiveExpr`], which keeps the rows of its expression, on an entity with [`NamedExpr`];
 //!   [`update`](LiveExpr::update) finds those anew that what changed since concerns. The rows are always those of a run
 //!   from scratch. [`LiveQuery`] keeps them for a system. [`WorldMonitorExt::observe_expr`] calls functions for rows that come and go,

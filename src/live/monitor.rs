@@ -1,4 +1,4 @@
-//! Monitors: functions that are told of rows that enter and leave.
+//! Monitors: functions that are called for rows that enter and leave.
 
 use super::LiveExpr;
 use crate::{
@@ -75,14 +75,14 @@ pub enum MonitorError {
     },
 }
 
-/// Is given the row and the entity of the monitor.
-type Tell = Box<dyn FnMut(&mut World, &MovedRow, Entity) + Send + Sync>;
+/// Called with the row and the entity of the monitor.
+type Callback = Box<dyn FnMut(&mut World, &MovedRow, Entity) + Send + Sync>;
 
-/// Keeps an entity a monitor: once that is gone, nothing is told any more.
+/// Makes an entity a monitor: once it is removed, no more rows are reported.
 #[derive(Component, Default)]
 #[require(InternalEntity)]
 struct MonitorEntity {
-    /// With the next update, it is told of all rows.
+    /// The next update reports all rows to it.
     yields_existing: bool,
 }
 
@@ -91,11 +91,11 @@ struct Monitor {
     text: String,
     names: Arc<[Box<str>]>,
     live: LiveExpr,
-    entered: Tell,
-    left: Tell,
+    entered: Callback,
+    left: Callback,
 }
 
-/// A row of which a monitor is still to be told.
+/// A row that is still to be reported to a monitor.
 struct Pending {
     entity: Entity,
     row: MovedRow,
@@ -119,8 +119,8 @@ pub(super) fn is_monitor(world: &World, entity: Entity) -> bool {
 pub(super) fn observe(
     world: &mut World,
     expr: &PairExpr,
-    entered: Tell,
-    left: Tell,
+    entered: Callback,
+    left: Callback,
 ) -> Result<Entity, ExprError> {
     let mut live = expr.live(world)?;
     let names = live.variables().map(Box::from).collect();
@@ -256,10 +256,10 @@ impl WorldMonitorExt for World {
     }
 }
 
-/// The monitors while they are told, until this is dropped, also by a panic.
+/// The monitors while they are called, until this is dropped, also by a panic.
 struct Updating<'w> {
     all: Vec<Monitor>,
-    /// What is to be told once all are up to date.
+    /// Rows to be reported once all are up to date.
     left: Vec<Pending>,
     entered: Vec<Pending>,
     world: &'w mut World,
@@ -269,13 +269,13 @@ impl Updating<'_> {
     fn run(mut self) -> Result<(), MonitorError> {
         let mut failed = None;
         for _ in 0..MAX_ROUNDS {
-            self.tell();
+            self.notify();
             let moved = self.update(&mut failed);
             if moved.is_empty() {
                 return failed.map_or(Ok(()), Err);
             }
         }
-        self.tell();
+        self.notify();
         let expressions = self.update(&mut failed);
         match failed {
             None if expressions.is_empty() => Ok(()),
@@ -284,7 +284,7 @@ impl Updating<'_> {
         }
     }
 
-    /// Brings all up to date, and notes what is to be told. Returns the expressions of which rows have moved.
+    /// Brings all up to date, and notes what is to be reported. Returns the expressions of which rows have moved.
     fn update(&mut self, failed: &mut Option<MonitorError>) -> Vec<String> {
         let Self { all, left, entered, world } = self;
         if let Some(mut monitors) = world.get_resource_mut::<Monitors>() {
@@ -320,14 +320,14 @@ impl Updating<'_> {
         self.world.get_resource_or_init::<Monitors>().pending.extend(noted);
     }
 
-    /// Tells what is pending.
-    fn tell(&mut self) {
+    /// Calls the monitors for the rows that are pending.
+    fn notify(&mut self) {
         let next = |world: &mut World| world.get_resource_mut::<Monitors>()?.pending.pop_front();
         while let Some(Pending { entity, row, entered }) = next(self.world) {
             let is_alive = is_monitor(self.world, entity);
             if let Some(monitor) = self.all.iter_mut().find(|monitor| is_alive && monitor.entity == entity) {
-                let tell = if entered { &mut monitor.entered } else { &mut monitor.left };
-                tell(self.world, &row, entity);
+                let callback = if entered { &mut monitor.entered } else { &mut monitor.left };
+                callback(self.world, &row, entity);
                 self.world.flush();
             }
         }

@@ -28,7 +28,7 @@ const PENDING: u32 = u32::MAX;
 pub(super) type PlaceReader = Box<dyn FnMut(&mut World, &mut Vec<Entity>) -> bool + Send + Sync>;
 type GroupOf = Box<dyn Fn(Row<'_>) -> u64 + Send + Sync>;
 pub(super) type Compare = Box<dyn Fn(Row<'_>, Row<'_>) -> Ordering + Send + Sync>;
-type Tell = Box<dyn FnMut(&mut World, u64) + Send + Sync>;
+type GroupCallback = Box<dyn FnMut(&mut World, u64) + Send + Sync>;
 
 /// Where a row is.
 #[derive(Clone, Copy)]
@@ -60,7 +60,7 @@ pub(super) struct KeptOrder {
     /// What has to be a relation, to put rows into groups.
     relation: Option<GroupRelation>,
     compare: Option<Compare>,
-    /// What tells which rows may belong elsewhere, though the expression does not depend on that: for groups, for order.
+    /// Find the rows whose place may be another although the expression does not depend on the cause: for groups, for order.
     readers: [Option<PlaceReader>; 2],
     touched: Vec<Entity>,
     /// By id of the row.
@@ -76,9 +76,9 @@ pub(super) struct KeptOrder {
     emptied: Vec<u64>,
     /// The groups that there were after the last update that no panic has cut short.
     known: HashSet<u64>,
-    /// Groups that have appeared, or become empty, of which observers are still to be told.
-    untold: VecDeque<(u64, bool)>,
-    observers: Option<[Tell; 2]>,
+    /// Groups that have appeared, or become empty, and are still to be reported to the observers.
+    pending: VecDeque<(u64, bool)>,
+    observers: Option<[GroupCallback; 2]>,
 }
 
 impl KeptOrder {
@@ -121,7 +121,7 @@ impl KeptOrder {
         &self.emptied
     }
 
-    /// Puts rows where they belong. `row` tells what one of the kept rows is.
+    /// Puts rows where they belong. `row` reads a kept row by its number.
     pub(super) fn update<'a>(&mut self, kept: &KeptRows, ids: &mut RowIds, row: impl Fn(usize) -> Row<'a>) {
         self.appeared.clear();
         self.emptied.clear();
@@ -147,7 +147,7 @@ impl KeptOrder {
         }
         self.touched = touched;
         self.finish(&row_of);
-        let Self { appeared, emptied, known, groups, untold, .. } = self;
+        let Self { appeared, emptied, known, groups, pending, .. } = self;
         if all_anew {
             appeared.retain(|group| !known.contains(group));
             emptied.extend(known.iter().filter(|group| !groups.contains_key(*group)));
@@ -155,8 +155,8 @@ impl KeptOrder {
         emptied.iter().for_each(|group| _ = known.remove(group));
         known.extend(&*appeared);
         if self.observers.is_some() {
-            untold.extend(emptied.iter().map(|&group| (group, false)));
-            untold.extend(appeared.iter().map(|&group| (group, true)));
+            pending.extend(emptied.iter().map(|&group| (group, false)));
+            pending.extend(appeared.iter().map(|&group| (group, true)));
         }
         self.is_outdated = false;
         ids.settle();
@@ -252,10 +252,10 @@ impl KeptOrder {
         }
     }
 
-    /// Tells of groups that have become empty, and of those that have appeared.
-    pub(super) fn tell(&mut self, world: &mut World) {
+    /// Calls the observers with the groups that have become empty, and with those that have appeared.
+    pub(super) fn notify(&mut self, world: &mut World) {
         let Some([appeared, emptied]) = &mut self.observers else { return };
-        while let Some((group, is_new)) = self.untold.pop_front() {
+        while let Some((group, is_new)) = self.pending.pop_front() {
             if is_new { appeared(world, group) } else { emptied(world, group) }
         }
     }
@@ -312,10 +312,10 @@ fn read_pairs(relation: impl Fn(&World) -> Option<Followed> + Send + Sync + 'sta
         };
         store.keep_journal(id).keep_longer();
         let Some(store) = fetch::store(world) else { return false };
-        let Some(told) = reader.advance::<()>(store, id, None, world.read_change_tick()) else {
+        let Some(changes) = reader.advance::<()>(store, id, None, world.read_change_tick()) else {
             return false;
         };
-        touched.extend(told.iter().map(|change| change.source));
+        touched.extend(changes.iter().map(|change| change.source));
         true
     })
 }
@@ -373,7 +373,7 @@ impl LiveExpr {
             self.arrange(WorldAccess::World(world));
         }
         if let Some(order) = self.order_parts().0 {
-            order.tell(world);
+            order.notify(world);
         }
     }
 

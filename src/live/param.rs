@@ -90,8 +90,8 @@ use core::{fmt, mem};
 ///
 /// # Changes
 ///
-/// [`entered`](Self::entered) and [`left`](Self::left) tell which rows came and went since this system ran last;
-/// [`changed`](Self::changed), [`row_changed`](Self::row_changed) and [`field_changed`](Self::field_changed) whether
+/// [`entered`](Self::entered) and [`left`](Self::left) are the rows that came and went since this system ran last;
+/// [`changed`](Self::changed), [`row_changed`](Self::row_changed) and [`field_changed`](Self::field_changed) say whether
 /// there is something new. In the first run every row has entered. For a system that is skipped, since another of its
 /// parameters is not valid, they add up.
 ///
@@ -102,7 +102,7 @@ use core::{fmt, mem};
 /// next sync point of the schedule or, for run conditions, until the next
 /// [`RelationsSystems::Maintain`](crate::RelationsSystems::Maintain). So it is if the system did not run for so long that
 /// not all changes are known any more; see [`LiveExpr`]. Some expressions are always run as a whole:
-/// [`explain`](Self::explain) tells the reason.
+/// [`explain`](Self::explain) says why.
 ///
 /// # Panics
 ///
@@ -319,7 +319,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
 
     /// Whether a field of a row has changed since this system ran last: the row is new, the value was written, or what
     /// the field was matched by or on is another. What this system has written itself is not new to it. A value that
-    /// [`D`](ExprQuery#data-and-fields) writes is not looked at; its `Mut` tells.
+    /// [`D`](ExprQuery#data-and-fields) writes is not looked at; use its `Mut`.
     pub fn field_changed(&self, row: Row<'_>, field: usize) -> bool {
         let is_other = self.rows.change_of(row).is_some_and(|change| match change {
             Change::Entered => true,

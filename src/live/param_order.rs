@@ -100,11 +100,11 @@ impl SystemOrder {
         let is_late = now.get().wrapping_sub(since.get()) > MAX_CHANGE_AGE / 2;
         let mut touched = Vec::new();
         let mut is_known = self.relation.is_none_or(|followed| {
-            let told = read_pairs(&mut self.pairs, followed, query.access(), now, &mut touched);
-            if !told {
+            let is_read = read_pairs(&mut self.pairs, followed, query.access(), now, &mut touched);
+            if !is_read {
                 following.lock().unwrap_or_else(PoisonError::into_inner).want_pairs(followed);
             }
-            told
+            is_read
         });
         is_known &= self.component.is_none_or(|component| {
             !is_late && query.for_each_changed(component, (since, now), |entity| touched.push(entity))
@@ -131,9 +131,9 @@ fn read_pairs(
         pairs.start_anew();
         return false;
     };
-    let told = pairs.advance::<()>(store, id, None, now);
-    touched.extend(told.unwrap_or_default().iter().map(|change| change.source));
-    told.is_some()
+    let changes = pairs.advance::<()>(store, id, None, now);
+    touched.extend(changes.unwrap_or_default().iter().map(|change| change.source));
+    changes.is_some()
 }
 
 /// # Groups and order

@@ -43,7 +43,7 @@ pub(super) struct Premise {
     singletons: Vec<(ComponentId, Option<Entity>)>,
     /// Every relation, if it asks for any.
     relations: Option<Vec<Entity>>,
-    /// Components that tell of names, and are none of the world yet.
+    /// Components that names depend on, and that are not registered yet.
     awaited: SmallVec<[TypeId; 2]>,
     /// By the lists that it names: what these and the lists within them say.
     lists: Vec<(Entity, Vec<(Entity, Listed)>)>,

@@ -261,10 +261,10 @@ fn update<R: TraversableRelation, C: Component + Clone>(world: &mut World) {
     let now = world.change_tick();
     let empty = RelationIndex::default();
     let found = fetch::store(world).and_then(|store| Some((store, key.relation(store)?)));
-    let told = found.and_then(|(store, id)| work.pairs.advance::<R>(store, id, None, now));
+    let changes = found.and_then(|(store, id)| work.pairs.advance::<R>(store, id, None, now));
     let mut queue = Vec::new();
-    match told {
-        Some(told) => queue.extend(told.iter().map(|change| change.source)),
+    match changes {
+        Some(changes) => queue.extend(changes.iter().map(|change| change.source)),
         None => are_known = false,
     }
     if found.is_none() {

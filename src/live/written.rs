@@ -1,6 +1,6 @@
-//! Of which entities a component was written, and of which pairs a value.
+//! Finding the entities of which a component was written, and the pairs of which a value was.
 //!
-//! Nothing tells of what is written in place. It is found by its change ticks, with every read.
+//! Writing in place triggers no event. It is found by comparing change ticks at every read.
 
 use crate::{expr::WorldAccess, fetch::KnownTicks, id::RelationId, relation::ColumnRef, store::PairStore};
 #[cfg(feature = "bevy_reflect")]
@@ -151,7 +151,7 @@ mod members {
         held: EntityHashMap<Held>,
     }
 
-    /// Fields that hold entities. Rows depend on whether those are alive, of which nothing tells.
+    /// Fields that hold entities. Rows depend on whether those are alive, for which there is no event.
     #[derive(Default)]
     pub(crate) struct Members {
         type_of: Option<ReflectFromPtr>,

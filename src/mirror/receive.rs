@@ -53,7 +53,7 @@ pub(super) fn retry<C: MirrorComponent>(world: &mut World) {
             break;
         }
     }
-    for error in unmet::take_untold::<C>(world) {
+    for error in unmet::take_unreported::<C>(world) {
         report_warning(world.commands(), error);
     }
     world.flush();

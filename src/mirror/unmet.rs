@@ -21,8 +21,8 @@ struct Arrived<C> {
 
 /// Why the pairs are not what has arrived.
 pub(super) enum Why {
-    /// A rule has refused it. It is told of once.
-    Refused { untold: Vec<MirrorError>, is_told: bool },
+    /// A rule has refused it. Reported once.
+    Refused { unreported: Vec<MirrorError>, is_reported: bool },
     /// What has arrived for these entities has changed its pairs: one of them, or itself, says what is old.
     ChangedBy(SmallVec<[Entity; 2]>),
 }
@@ -58,9 +58,9 @@ pub(super) fn note<C: MirrorComponent>(world: &mut World, source: Entity, compon
         if errors.for_now.is_empty() {
             return;
         }
-        let is_told = matches!(before, Some(Arrived { why: Why::Refused { is_told: true, .. }, .. }));
-        let untold = if is_told { Vec::new() } else { errors.for_now.clone() };
-        let why = Why::Refused { untold, is_told };
+        let is_reported = matches!(before, Some(Arrived { why: Why::Refused { is_reported: true, .. }, .. }));
+        let unreported = if is_reported { Vec::new() } else { errors.for_now.clone() };
+        let why = Why::Refused { unreported, is_reported };
         unmet.0.insert(source, Arrived { component: Some(component.clone()), why });
     });
 }
@@ -98,13 +98,13 @@ pub(super) fn causes<C: MirrorComponent>(world: &mut World) -> Vec<Entity> {
     })
 }
 
-/// Why something is refused, as far as that was not told.
-pub(super) fn take_untold<C: MirrorComponent>(world: &mut World) -> Vec<MirrorError> {
+/// The errors that were not reported yet; they count as reported now.
+pub(super) fn take_unreported<C: MirrorComponent>(world: &mut World) -> Vec<MirrorError> {
     with_unmet::<C, _>(world, |unmet| {
         let refused = unmet.0.values_mut().filter_map(|arrived| match &mut arrived.why {
-            Why::Refused { untold, is_told } => {
-                *is_told = true;
-                Some(take(untold))
+            Why::Refused { unreported, is_reported } => {
+                *is_reported = true;
+                Some(take(unreported))
             }
             Why::ChangedBy(_) => None,
         });

@@ -95,7 +95,7 @@ fn ask_for_updates<C: MirrorComponent>(world: &mut World, key: Followed) {
     let component = world.register_component::<C>();
     let Some(store) = fetch::store_mut(world) else { return };
     let Some(id) = key.relation(store) else { return };
-    store.keep_journal(id).tell_values();
+    store.keep_journal(id).record_replaced_values();
     if store.registry().entry(id).mirror.is_none_or(|(known, _)| known != component) {
         ops::set_mirror(world, id, Some((component, update_relation::<C>)));
     }
@@ -220,10 +220,10 @@ fn read_journal<C: MirrorComponent>(world: &mut World, key: Followed) {
     {
         end = store.keep_journal(id).cursor();
         let is_ordered = store.registry().entry(id).traits.is_ordered();
-        match key.read(store, cursor).and_then(|(_, told)| told) {
-            Some(told) => {
+        match key.read(store, cursor).and_then(|(_, changes)| changes) {
+            Some(changes) => {
                 is_known = true;
-                for change in told {
+                for change in changes {
                     match change.is_removal() {
                         _ if !is_ordered => {}
                         true => places.remove(change.source, change.target),

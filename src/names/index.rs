@@ -9,7 +9,7 @@ use bevy_platform::{
 };
 use core::ops::ControlFlow;
 
-/// Remembers which entity a name led to. What it says must be checked: nothing tells it of changes.
+/// Remembers which entity a name led to. Its entries must be checked: it is not updated by changes.
 #[derive(Resource, Default)]
 pub(crate) struct NameIndex {
     cache: RwLock<NameCache>,

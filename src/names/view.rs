@@ -103,7 +103,7 @@ impl<'w> Source<'w, '_> {
                     newest.extend(entities.rev().take_while(is_new));
                 }
             }
-            // A query does not tell where its entities were added.
+            // A query does not know where its entities were added.
             (None, Self::Queries(..)) => {}
         }
         // The first of several with the same name comes first.

@@ -62,7 +62,7 @@ pub struct Descendants<R: TraversableRelation, D: 'static, P: QueryFilter + 'sta
 pub struct DescendantsItem<'w, 's, D: ReadOnlyQueryData, P: QueryFilter> {
     walk: WalkIter<'w, 's>,
     data: (&'s EntitiesState<D, ()>, EntitiesFetch<'w, D, ()>),
-    /// What tells where to go on.
+    /// Decides at which entities to go on.
     pruning: (&'s EntitiesState<(), P>, EntitiesFetch<'w, (), P>),
 }
 

@@ -34,7 +34,7 @@ pub struct EntitiesFetch<'w, D: ReadOnlyQueryData, F: QueryFilter> {
 struct NotedMatches<'w> {
     /// A bit per index of an entity. Nothing until then; then there are words for all entities.
     words: Vec<u64>,
-    /// Tells the target of a source, if the bits are of targets.
+    /// Reads the target of a source, if the bits are of targets.
     targets: Option<ExclusiveReader<'w>>,
     asked: usize,
     /// How often to look up one by one. Not known before the first look-up.

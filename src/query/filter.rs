@@ -175,7 +175,7 @@ impl<R: Relation> ReadPairsFetch<'_, R> {
 
     #[inline]
     fn any_added(&self, source: Entity) -> bool {
-        // Mostly nothing was added, which one tick tells.
+        // Mostly nothing was added: then comparing one tick is enough.
         self.index.is_some_and(|index| self.is_newer(index.newest(source)))
             && self.any_pair(source, |_, ticks| self.is_newer(ticks.inserted))
     }

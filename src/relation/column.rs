@@ -86,7 +86,7 @@ pub(crate) trait ErasedColumn: Send + Sync {
     /// A copy of a value, also by reflection if the type is registered: code of the user.
     fn duplicate(&self, world: &World, value: &dyn Any) -> Option<BoxedValue>;
 
-    /// Whether two values are equal, if the type or reflection can tell: code of the user.
+    /// Whether two values are equal, if the type or reflection can compare them: code of the user.
     fn is_equal(&self, world: &World, one: &dyn Any, other: &dyn Any) -> Option<bool>;
 
     /// When the value in a row was inserted and written last.

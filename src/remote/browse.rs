@@ -27,7 +27,7 @@ use std::{
 /// After so many entities it is looked at the clock.
 const SCANNED_AT_ONCE: usize = 256;
 
-/// Names of components that tell what an entity without a name is.
+/// Names of components that show what an entity without a name is.
 const MAX_COMPONENTS: usize = 4;
 
 /// An entity in a list.

@@ -114,7 +114,7 @@ impl RemoteError {
         }
     }
 
-    /// What programs can tell the error by.
+    /// What programs can recognise the error by.
     fn data(&self) -> Value {
         match self {
             Self::Params(_) => json!({ "reason": "Params" }),

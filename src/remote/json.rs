@@ -174,7 +174,7 @@ impl<'a> ResultWriter<'a> {
         self.write(values.then_some(full), without_values)
     }
 
-    /// What is left to tell of a row that is gone.
+    /// What is left to report of a row that is gone.
     pub(super) fn gone_row(&mut self, row: Row<'_>) -> Result<Option<Value>, RemoteError> {
         self.part(|_| Entities { entities: entities(row) })
     }

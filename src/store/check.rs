@@ -45,7 +45,7 @@ pub enum Invariant {
     Roles,
     /// Every list of an index belongs to one entity, which finds it; or it is free, empty, and names no entity.
     Lists,
-    /// What the journal of a relation tells of a pair last agrees with there being such a pair.
+    /// The last change of a pair in the journal of its relation agrees with whether there is such a pair.
     Journal,
     /// Entities that are to be despawned because another one was are going to be.
     Cascade,

@@ -4,8 +4,8 @@ use bevy_ecs::entity::EntityHash;
 use bevy_platform::collections::HashTable;
 use core::hash::BuildHasher;
 
-/// Where the keys of a list stand. The list has the keys, each at most once: every method is told how to read the key
-/// at a position.
+/// Where the keys of a list stand. The list has the keys, each at most once: every method takes a function that reads the
+/// key at a position.
 #[derive(Default)]
 pub(crate) struct HashIndex {
     positions: HashTable<u32>,

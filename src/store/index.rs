@@ -162,7 +162,7 @@ impl RelationIndex {
     pub(super) fn follow(&mut self) {
         let journal = self.journal.get_or_insert_default();
         journal.keep_longer();
-        journal.tell_values();
+        journal.record_replaced_values();
     }
 
     /// Some pairs have, or had, values.
@@ -431,7 +431,7 @@ impl RelationIndex {
         }
     }
 
-    /// Tells the forward index the places of all sources of a list.
+    /// Sets the places of all sources of a list in the forward index.
     fn renumber(&mut self, list: usize, target: Entity) {
         for (place, &source) in self.reverse.lists[list].sources.iter().enumerate() {
             self.forward.set_place(source, target, place as u32);
@@ -551,7 +551,7 @@ impl RelationIndex {
     #[inline]
     pub(crate) fn note_replaced(&mut self, source: Entity, target: Entity, tick: Tick) {
         self.note_change();
-        if self.journal.as_ref().is_some_and(Journal::tells_values) {
+        if self.journal.as_ref().is_some_and(Journal::records_replaced_values) {
             self.record(source, target, PairDeltaKind::Written);
         }
         if self.reverse.extras.ticks

@@ -75,15 +75,24 @@ pub(crate) struct Journal<T = Change> {
     /// A reader may run less often than there are updates.
     lasting: bool,
     /// A reader needs the values that are replaced, too.
-    tells_values: bool,
+    records_replaced_values: bool,
 }
 
 impl<T> Default for Journal<T> {
     fn default() -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let (complete, lasting, tells_values) = (false, false, false);
-        Self { id, changes: Vec::new(), first: 0, recent: 0, updated: 0, complete, lasting, tells_values }
+        let (complete, lasting, records_replaced_values) = (false, false, false);
+        Self {
+            id,
+            changes: Vec::new(),
+            first: 0,
+            recent: 0,
+            updated: 0,
+            complete,
+            lasting,
+            records_replaced_values,
+        }
     }
 }
 
@@ -99,13 +108,13 @@ impl<T> Journal<T> {
     }
 
     /// From now on values that are replaced are reported, too.
-    pub(crate) fn tell_values(&mut self) {
-        self.tells_values = true;
+    pub(crate) fn record_replaced_values(&mut self) {
+        self.records_replaced_values = true;
     }
 
     #[inline]
-    pub(crate) fn tells_values(&self) -> bool {
-        self.tells_values
+    pub(crate) fn records_replaced_values(&self) -> bool {
+        self.records_replaced_values
     }
 
     /// Notes a change of a relation that has this many pairs.
@@ -224,7 +233,7 @@ mod tests {
             journal.update();
         }
         assert_eq!(journal.since(start).map(<[_]>::len), Some(10));
-        // A new reader is told what is not older than the last update but one.
+        // A new reader gets what is not older than the last update but one.
         let mut late = Cursor::default();
         assert_eq!(journal.catch_up(&mut late).len(), 1);
         for _ in 0..10 * LASTING {

@@ -77,7 +77,7 @@ use core::{
 };
 use smallvec::SmallVec;
 
-/// Tells stores apart, also those that one world has one after the other.
+/// Identifies a store, also among those that one world has one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct StoreId(usize);
 
@@ -125,7 +125,7 @@ pub(crate) struct PairStore {
 /// Whether relations are used in a world.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Activity {
-    /// Nothing uses them yet: there are no pairs, but for parents and children, of which Bevy's components alone tell.
+    /// Nothing uses them yet: there are no pairs, but for parents and children, which only Bevy's components hold.
     Idle,
     /// What is there of parents and children is being imported.
     Starting,
@@ -223,7 +223,7 @@ impl PairStore {
 
     /// Whether a living source has to be compared with the one that its slot of the forward index is of. As a rule not, since no
     /// pair names a dead entity (*Alive*). But that is put right with a delay where markers were taken away, or where components
-    /// keep the pairs, of which observers tell that a user may despawn.
+    /// keep the pairs: they are watched by observers, which a user may despawn.
     #[inline]
     pub(crate) fn compares(&self, id: RelationId) -> bool {
         self.participants.any_stripped() || self.registry.entry(id).adopted.is_some()

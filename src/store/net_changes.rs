@@ -4,9 +4,9 @@ use super::journal::{Change, PairDeltaKind};
 use bevy_ecs::entity::Entity;
 use bevy_platform::collections::HashMap;
 
-/// What is reported of one pair: numbers of changes.
+/// The changes of one pair that count, by their positions in the list.
 #[derive(Clone, Copy, Default)]
-struct Told {
+struct Positions {
     /// The first and the last time that it came or went.
     came_or_went: Option<(usize, usize)>,
     /// The last time that its value was written.
@@ -24,7 +24,7 @@ struct Told {
 /// there a pair that was not there at that time, so that no rule is broken on the way.
 #[derive(Default)]
 pub(crate) struct NetChanges {
-    pairs: HashMap<(Entity, Entity), Told>,
+    pairs: HashMap<(Entity, Entity), Positions>,
     orders: HashMap<(PairDeltaKind, Entity), usize>,
 }
 
@@ -49,10 +49,12 @@ impl NetChanges {
                 self.orders.insert(order, at);
                 continue;
             }
-            let told = self.pairs.entry((change.source, change.target)).or_default();
+            let positions = self.pairs.entry((change.source, change.target)).or_default();
             match change.kind {
-                PairDeltaKind::Written => told.written = at,
-                _ => told.came_or_went = Some((told.came_or_went.map_or(at, |(first, _)| first), at)),
+                PairDeltaKind::Written => positions.written = at,
+                _ => {
+                    positions.came_or_went = Some((positions.came_or_went.map_or(at, |(first, _)| first), at))
+                }
             }
         }
         let is_net = move |&(at, change): &(usize, &Change)| {
@@ -62,11 +64,11 @@ impl NetChanges {
             if let Some(order) = reordered(change) {
                 return self.orders.get(&order) == Some(&at);
             }
-            let Some(told) = self.pairs.get(&(change.source, change.target)) else { return true };
-            match (change.kind, told.came_or_went) {
+            let Some(positions) = self.pairs.get(&(change.source, change.target)) else { return true };
+            match (change.kind, positions.came_or_went) {
                 (PairDeltaKind::Removed, Some((first, _))) => at == first,
                 (PairDeltaKind::Inserted, Some((_, last))) => at == last,
-                (_, came_or_went) => came_or_went.is_none() && at == told.written,
+                (_, came_or_went) => came_or_went.is_none() && at == positions.written,
             }
         };
         changes.iter().enumerate().filter(is_net).map(|(_, change)| change)

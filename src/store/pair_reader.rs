@@ -54,26 +54,26 @@ impl PairReader {
         self.written.clear();
         let (index, checks) = (store.relation(id), store.tick_checks());
         let journal = index.journal()?;
-        let mut told = journal.since(since);
+        let mut reported = journal.since(since);
         self.cursor = journal.cursor();
         let lent = values.map_or(0, PairData::lent);
-        if let (Some(changes), Some(values)) = (told, values)
+        if let (Some(changes), Some(values)) = (reported, values)
             && lent != self.lent
         {
             match checks.wrapping_sub(self.tick_checks) {
                 0 | 1 => self.find_written((index, values), changes, now),
                 // The ticks cannot be compared any more.
-                _ => told = None,
+                _ => reported = None,
             }
         }
         (self.lent, self.read_at, self.tick_checks) = (lent, now, checks);
-        told
+        reported
     }
 
     fn find_written<T: Send + Sync + 'static>(
         &mut self,
         (index, values): (&RelationIndex, &PairData<T>),
-        told: &[Change],
+        changes: &[Change],
         now: Tick,
     ) {
         let is_new = |tick: Tick| tick.is_newer_than(self.read_at, now);
@@ -83,10 +83,10 @@ impl PairReader {
                 continue;
             }
             let known = known.get_or_insert_with(|| {
-                let tells = |change: &&Change| {
+                let gives_value = |change: &&Change| {
                     matches!(change.kind, PairDeltaKind::Inserted | PairDeltaKind::Written)
                 };
-                told.iter().filter(tells).map(|change| (change.source, change.target)).collect()
+                changes.iter().filter(gives_value).map(|change| (change.source, change.target)).collect()
             });
             if !known.contains(&(source, target)) {
                 self.written.push(Change { source, target, kind: PairDeltaKind::Written });

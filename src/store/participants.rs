@@ -13,7 +13,7 @@ const LAST_BIT: u32 = 63;
 /// What is known of an entity that takes part.
 #[derive(Clone, Copy, Default)]
 struct Record {
-    /// The entity's generation in the high half, flags in the low half: one comparison tells most of what is asked.
+    /// The entity's generation in the high half, flags in the low half: one comparison answers most questions.
     head: u64,
     /// A bit per relation in which it is, or was, source or target.
     relations: u64,
@@ -98,7 +98,7 @@ pub(crate) struct Participants {
 struct Beyond {
     /// Relations of each entity, in the order in which it joined them.
     of: EntityHashMap<SmallVec<[RelationId; 4]>>,
-    /// A bit per entity index for each relation: tells without a look-up that an entity is listed. Pages are small,
+    /// A bit per entity index for each relation: says without a look-up that an entity is listed. Pages are small,
     /// since there may be thousands of relations with few entities each.
     joined: Vec<Pages<u64, 16>>,
 }
@@ -417,7 +417,7 @@ impl Participants {
         }
     }
 
-    /// An entity of which something wrong is noted, and what, for the invariant checker. `is_marked` tells whether an
+    /// An entity of which something wrong is noted, and what, for the invariant checker. `is_marked` says whether an
     /// entity is alive and has the marker.
     pub(super) fn fault(&self, is_marked: impl Fn(Entity) -> bool) -> Option<(Entity, &'static str)> {
         let wrong = self.records.iter().find_map(|(index, record)| {

@@ -23,7 +23,7 @@ pub(crate) struct UncheckedPairs {
     pairs: Vec<UncheckedPair>,
     /// Their positions in that list.
     positions: HashMap<StoredPair, usize>,
-    /// At this number, pairs that are there no more are forgotten: nothing tells when one goes.
+    /// At this number, pairs that are there no more are forgotten: there is no event when one goes.
     limit: usize,
     /// Entities with pairs of which a component has come or gone, or any may have.
     ends: Vec<(Entity, Option<ComponentId>)>,

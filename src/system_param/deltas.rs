@@ -126,8 +126,8 @@ pub struct PairDeltas<'w, 's, R: Relation> {
 #[derive(Default)]
 struct Reader {
     pairs: PairReader,
-    /// Memory for what is reported.
-    told: Vec<Change>,
+    /// Memory for the changes of a read.
+    changes: Vec<Change>,
     net: NetChanges,
 }
 
@@ -141,8 +141,8 @@ impl<'w, R: Relation> PairDeltas<'w, '_, R> {
             reader.start_anew();
             return Err(DeltaGap::of::<R>());
         };
-        let told = reader.advance(store, id, self.values, self.now).ok_or_else(DeltaGap::of::<R>)?;
-        Ok((store.registry().entry(id).entity, told))
+        let unread = reader.advance(store, id, self.values, self.now).ok_or_else(DeltaGap::of::<R>)?;
+        Ok((store.registry().entry(id).entity, unread))
     }
 
     /// Everything that happened since the last read, in order. All of it counts as read.
@@ -150,9 +150,9 @@ impl<'w, R: Relation> PairDeltas<'w, '_, R> {
     /// # Errors
     /// If that is not known, or this is the first read. The next one reports what happens from now on.
     pub fn read(&mut self) -> Result<impl Iterator<Item = PairDelta> + use<'_, 'w, R>, DeltaGap> {
-        let (relation, told) = self.advance()?;
-        let told = told.iter().chain(self.reader.pairs.written());
-        Ok(told.map(move |change| PairDelta::new(relation, change)))
+        let (relation, unread) = self.advance()?;
+        let unread = unread.iter().chain(self.reader.pairs.written());
+        Ok(unread.map(move |change| PairDelta::new(relation, change)))
     }
 
     /// What is left of [`read`](Self::read) without what undoes itself, in order. All of it counts as read.
@@ -167,10 +167,10 @@ impl<'w, R: Relation> PairDeltas<'w, '_, R> {
     /// # Errors
     /// As for [`read`](Self::read).
     pub fn read_net(&mut self) -> Result<impl Iterator<Item = PairDelta> + use<'_, 'w, R>, DeltaGap> {
-        let (relation, told) = self.advance()?;
-        let Reader { pairs, told: all, net } = &mut *self.reader;
+        let (relation, unread) = self.advance()?;
+        let Reader { pairs, changes: all, net } = &mut *self.reader;
         all.clear();
-        all.extend(told.iter().chain(pairs.written()));
+        all.extend(unread.iter().chain(pairs.written()));
         Ok(net.of(all).map(move |change| PairDelta::new(relation, change)))
     }
 
@@ -202,7 +202,7 @@ unsafe impl<R: Relation> SystemParam for PairDeltas<'_, '_, R> {
         let relation = relation_id::<R>(world);
         let journal = use_store(world).keep_journal(relation);
         journal.keep_longer();
-        journal.tell_values();
+        journal.record_replaced_values();
         let (fetched, reader) = (<Fetched<R>>::init_state(world), Reader::default());
         PairDeltasState { fetched, reader, relation: PhantomData }
     }
@@ -267,21 +267,21 @@ struct AnyReader {
     relations: Vec<(Entity, Cursor)>,
     /// Something was read: relations that are unknown are new.
     is_started: bool,
-    told: Vec<PairDelta>,
+    deltas: Vec<PairDelta>,
     net: NetChanges,
 }
 
 impl FromWorld for AnyReader {
     fn from_world(world: &mut World) -> Self {
         use_store(world).follow_all();
-        let (told, net) = (Vec::new(), NetChanges::default());
-        Self { relations: Vec::new(), is_started: false, told, net }
+        let (deltas, net) = (Vec::new(), NetChanges::default());
+        Self { relations: Vec::new(), is_started: false, deltas, net }
     }
 }
 
 impl AnyReader {
     fn advance(&mut self, store: Option<&PairStore>, is_net: bool) -> Result<(), DeltaGap> {
-        self.told.clear();
+        self.deltas.clear();
         let Some(store) = store else {
             self.relations.clear();
             self.is_started = false;
@@ -299,10 +299,10 @@ impl AnyReader {
             match journal.and_then(|journal| journal.since(cursor)) {
                 Some([]) => {}
                 Some(changes) if relation == entry.entity && is_net => {
-                    self.told.extend(self.net.of(changes).map(|change| PairDelta::new(relation, change)));
+                    self.deltas.extend(self.net.of(changes).map(|change| PairDelta::new(relation, change)));
                 }
                 Some(changes) if relation == entry.entity => {
-                    self.told.extend(changes.iter().map(|change| PairDelta::new(relation, change)));
+                    self.deltas.extend(changes.iter().map(|change| PairDelta::new(relation, change)));
                 }
                 None if !entry.in_use && index.len() == 0 && journal.is_none() => {}
                 _ => gap = Some(DeltaGap { relation: entry.name().to_string() }),
@@ -320,7 +320,7 @@ impl AnyPairDeltas<'_, '_> {
     /// If that is not known of some relation, or this is the first read. The next one reports what happens from now on.
     pub fn read(&mut self) -> Result<impl Iterator<Item = PairDelta> + use<'_>, DeltaGap> {
         self.reader.advance(self.store.as_deref(), false)?;
-        Ok(self.reader.told.iter().copied())
+        Ok(self.reader.deltas.iter().copied())
     }
 
     /// What is left of [`read`](Self::read) without what undoes itself. See [`PairDeltas::read_net`].
@@ -329,7 +329,7 @@ impl AnyPairDeltas<'_, '_> {
     /// As for [`read`](Self::read).
     pub fn read_net(&mut self) -> Result<impl Iterator<Item = PairDelta> + use<'_>, DeltaGap> {
         self.reader.advance(self.store.as_deref(), true)?;
-        Ok(self.reader.told.iter().copied())
+        Ok(self.reader.deltas.iter().copied())
     }
 
     /// Counts everything as read.

@@ -4,7 +4,7 @@
 //! is. Holders at distances that do not count are passed over. An entity that is reached in several ways lies at
 //! several distances, and each of them counts.
 //!
-//! There is one [`Search`], which leaves two things open: a visitor tells what is found where, and a [`Memo`] knows
+//! There is one [`Search`], which leaves two things open: a visitor decides what is found where, and a [`Memo`] knows
 //! which nodes need not be entered again. A single search remembers what it [has met](Met); a query that searches for
 //! each of its rows notes what was found, for those that come later.
 
@@ -199,7 +199,7 @@ impl<N: Copy, I: Iterator<Item = N>> Search<I, N> {
 }
 
 /// [`Search::run`] where a node has one neighbour at most, and there is no circle: a loop. `path` is memory for the
-/// nodes that the memo is told of.
+/// nodes that are passed to the memo.
 ///
 /// # Complexity
 /// A visit per node, up to the first that the memo knows.

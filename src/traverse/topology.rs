@@ -53,7 +53,7 @@ impl<'w> ChildrenAccess<'w, '_> {
     }
 }
 
-/// Parents and children as Bevy's components tell of them: what there is to read while no index is kept.
+/// Parents and children as they stand in Bevy's components: what there is to read while no index is kept.
 ///
 /// Bevy lets a component close a cycle. The index will not have that pair; until there is one, every walk remembers
 /// what it has met.

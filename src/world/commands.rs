@@ -340,7 +340,7 @@ fn queue_insertion<'a, 'w>(
     entity
 }
 
-/// Queues a command whose error tells where that was.
+/// Queues a command whose error names the caller's location.
 #[inline]
 fn queue_at(
     commands: &mut Commands<'_, '_>,

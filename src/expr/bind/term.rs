@@ -240,7 +240,7 @@ impl Binder<'_> {
         Some(self.context.access().store()?.registry().get(id)?.entity)
     }
 
-    /// A walk that is written down. `source` tells whether it starts at the source of a term, whose id may be
+    /// A walk that is written down. `source` says whether it starts at the source of a term, whose id may be
     /// `shared`.
     fn traversal(
         &mut self,

@@ -86,8 +86,8 @@ impl FieldIndices {
         self.indices.len() < before
     }
 
-    /// Keeps old ticks from seeming new once the counter of the world wraps around. What was read too long ago to tell
-    /// what was written since is read anew.
+    /// Keeps old ticks from seeming new once the counter of the world wraps around. What was read too long ago for ticks
+    /// to be compared is read anew.
     pub(crate) fn clamp_ticks(&self, check: CheckChangeTicks) {
         for index in &self.indices {
             index.lock().known.take_if(|tick| tick.check_tick(check));

@@ -93,7 +93,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
         self.each(&mut |_| Flow::Break(())).is_break()
     }
 
-    /// Every way, until told to stop.
+    /// Every way, until `emit` breaks.
     pub(crate) fn each(&mut self, emit: &mut dyn FnMut(Found) -> Flow) -> Flow {
         match self.source {
             Arg::Nothing | Arg::Component(_) => Flow::Continue(()),
@@ -367,7 +367,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
         result
     }
 
-    /// Every way on one entity itself. Also tells whether there is one.
+    /// Every way on one entity itself. Also returns whether there is one.
     fn on(&mut self, holder: Entity, emit: &mut dyn FnMut(Found) -> Flow) -> (bool, Flow) {
         let found = Cell::new(false);
         let way = Found {

@@ -33,7 +33,7 @@ enum Way<'w> {
     Any(&'w RelationIndex, Search<TargetIter<'w>>),
 }
 
-/// How to tell a holder.
+/// How to recognise a holder.
 #[derive(Clone, Copy)]
 enum Test<'a, 'w> {
     Fit(Fit<'a>),

@@ -49,8 +49,8 @@ impl View<'_> {
         }
     }
 
-    /// Tells all ids that [`has_ids_of`](Self::has_ids_of) may look for, each with the list that it is in. There are none if
-    /// `list` has died.
+    /// Calls `see` with all ids that [`has_ids_of`](Self::has_ids_of) may look for, each with its list. There are none if `list`
+    /// has died.
     pub(crate) fn listed_ids(&self, list: Entity, see: &mut dyn FnMut(Entity, Listed)) {
         let unlisted = unlisted_components(self.access, &internal_components(self.access));
         self.walk_lists(list, &unlisted, &mut 0, &mut |list, id| {
@@ -59,7 +59,7 @@ impl View<'_> {
         });
     }
 
-    /// Tells the ids of a list, of those that it is a kind of, and of those that `see` returns.
+    /// Calls `see` with the ids of a list, of those that it is a kind of, and of those that `see` returns.
     fn walk_lists(
         &self,
         list: Entity,
@@ -112,7 +112,7 @@ impl View<'_> {
         any.then_some(tag)
     }
 
-    /// Tells each id of `list` itself.
+    /// Calls `see` with each id of `list` itself.
     fn each_listed(&self, list: Entity, unlisted: &[ComponentId], see: &mut dyn FnMut(Listed)) {
         let components = self.components_on(list).iter();
         for &component in components.filter(|component| !unlisted.contains(component)) {

@@ -233,7 +233,7 @@ impl FitSets {
         }
     }
 
-    /// How to tell which entities fit a mask, if so many are asked for now, and about so many in the whole run. While
+    /// How to test which entities fit a mask, if so many are asked for now, and about so many in the whole run. While
     /// they are few, each is looked up.
     pub(super) fn get<'a>(
         &'a mut self,

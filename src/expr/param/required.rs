@@ -112,7 +112,7 @@ impl Collector<'_> {
         }
     }
 
-    /// `seen` tells whether rows have fields of these terms.
+    /// `seen` says whether rows have fields of these terms.
     fn items(&mut self, items: &[Item], seen: bool) {
         for item in items {
             match item {

@@ -74,7 +74,7 @@ pub struct ExprQueryState<E: Expression, D: QueryData + 'static> {
     _expression: PhantomData<fn() -> E>,
 }
 
-/// Why a system cannot have its [`ExprQuery`]. [`PairExpr::compile`] tells beforehand; Bevy keeps the text of it.
+/// Why a system cannot have its [`ExprQuery`]. [`PairExpr::compile`] finds out beforehand; Bevy keeps the text.
 #[derive(Clone, Debug, Error)]
 enum ExprQueryError {
     #[error("it has no expression: build the system with `ExprParam`")]

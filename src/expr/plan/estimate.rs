@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use bevy_ecs::{archetype::ArchetypeGeneration, component::ComponentId, entity::Entity};
 use smallvec::SmallVec;
 
-/// Archetypes that are looked at to tell how many entities have a component.
+/// Archetypes that are looked at to estimate how many entities have a component.
 const SAMPLE: usize = 64;
 
 /// How many entities are compared in the time in which an index finds one and it is compared.

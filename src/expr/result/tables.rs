@@ -290,7 +290,7 @@ impl<'a> RowTable<'a> {
     /// The values of a variable, row by row. All are `None` if there is no such variable.
     pub fn var(&self, name: &str) -> impl ExactSizeIterator<Item = Option<Entity>> + use<'a> {
         let (values, common) = self.column(name);
-        // In place, the table tells what the rows are about.
+        // In place, the table has the entities that the rows are about.
         let these = if self.expr.variable(name) == Some(Var::THIS) { self.entities() } else { &[] };
         (0..self.len()).map(move |row| match values.get(row) {
             Some(value) => value.entity(),

@@ -72,15 +72,15 @@ pub(super) fn add<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
 /// asked for.
 fn begin<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
     world: &mut World,
-    tells_values: bool,
+    records_replaced_values: bool,
 ) -> Option<Work<V, F>> {
     world.get_resource::<State<R, V, F>>()?;
     let store = use_store(world);
     if let Some(id) = Followed::of::<R>().relation(store) {
         let journal = store.keep_journal(id);
         journal.keep_longer();
-        if tells_values {
-            journal.tell_values();
+        if records_replaced_values {
+            journal.record_replaced_values();
         }
     }
     Some(take(&mut world.get_resource_mut::<State<R, V, F>>()?.work))
@@ -100,10 +100,10 @@ impl<V: Send + Sync + 'static, F: RollupFold<V>> Work<V, F> {
             self.pairs.start_anew();
             return false;
         };
-        let Some(told) = self.pairs.advance(store, id, values, world.read_change_tick()) else {
+        let Some(changes) = self.pairs.advance(store, id, values, world.read_change_tick()) else {
             return false;
         };
-        self.changes.extend(self.net.of(told));
+        self.changes.extend(self.net.of(changes));
         self.changes.extend(self.pairs.written());
         true
     }

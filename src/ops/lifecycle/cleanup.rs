@@ -333,7 +333,7 @@ pub(crate) fn would_despawn(world: &mut World, entity: Entity) -> Result<Vec<Ent
     if !world.entities().contains_spawned(entity) {
         return Err(DespawnError::Dead { entity: EntityName::unnamed(entity) });
     }
-    // `ChildOf` takes part in every world. Bevy's components tell what lies below as long as nothing else is in use.
+    // `ChildOf` takes part in every world. What lies below is read from Bevy's components as long as nothing else is in use.
     prepare(world);
     let DespawnPlan { mut order, direct } = plan_despawn(world, &[entity])?;
     // One that takes part in nothing is unknown here.

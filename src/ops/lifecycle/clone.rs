@@ -111,7 +111,7 @@ impl UnmappedClone {
 struct UnmappedClones {
     by_target: EntityHashMap<Vec<UnmappedClone>>,
     len: usize,
-    /// At this number, what other clone operations have left over is dropped: nothing tells when one ends.
+    /// At this number, what other clone operations have left over is dropped: there is no event for the end of one.
     limit: usize,
 }
 

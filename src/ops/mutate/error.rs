@@ -112,7 +112,7 @@ impl fmt::Display for BrokenConstraint {
     }
 }
 
-/// What happened to a pair that breaks a constraint, as Bevy's error handler hears it: see
+/// What happened to a pair that breaks a constraint, as passed to Bevy's error handler: see
 /// [`check_constraints`](crate::WorldPairExt::check_constraints).
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
@@ -324,7 +324,7 @@ pub enum DespawnError {
         source_entity: EntityName,
     },
     /// It, or something that would go with it, stands for a component that entities have, and the policy says to
-    /// refuse. That is what holds for the entities of types unless they are told otherwise.
+    /// refuse. That is the default for the entities of types.
     #[error(
         "{entity} cannot be despawned: the component {component} is in use on {source_entity}, with the policy `Refuse`"
     )]

@@ -43,7 +43,7 @@ pub(crate) struct Restored {
 pub(crate) struct WantedValue<'a> {
     pub(crate) column: ColumnRef,
     pub(crate) value: WantedSource<'a>,
-    /// The row that it was copied from, if it was and that can be told from others.
+    /// The row that it was copied from, if it was and that can be told apart from others.
     pub(crate) row: Option<u32>,
 }
 
@@ -66,7 +66,7 @@ impl WantedValue<'_> {
 /// The pairs that relations are to have.
 pub(crate) struct Restoration<'a> {
     pub(super) relations: Vec<RelationId>,
-    /// Entity and type of each, which tell whether its number was given to another.
+    /// Entity and type of each, to find out whether its number was given to another.
     identities: Vec<(Entity, Option<TypeId>)>,
     /// The sources whose pairs these are; `None` for all.
     pub(super) scope: Option<EntityHashSet>,

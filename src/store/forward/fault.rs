@@ -4,8 +4,8 @@ use super::{Forward, LONG, ManyForward, SHORT, ShortList};
 use alloc::{format, string::String};
 
 impl Forward {
-    /// What is wrong with the lists by themselves, if anything. An exclusive relation has none: whether its words are
-    /// right is told by the reverse index.
+    /// What is wrong with the lists by themselves, if anything. An exclusive relation has none: its words are checked
+    /// against the reverse index.
     pub(crate) fn fault(&self) -> Option<String> {
         match self {
             Self::Exclusive(_) => None,

@@ -1,6 +1,6 @@
 //! Reading the pairs of many sources that mostly follow each other: their slots are on the same page.
 //!
-//! A slot is found by the index of the source, and tells which entity it is of. An entity that was just found alive need not be
+//! A slot is found by the index of the source, and holds the generation of its entity. An entity that was just found alive need not be
 //! compared with that, as no pair names a dead entity (*Alive*): `compare` says whether it has to be all the same.
 
 use super::{ExclusiveForward, Forward, Held, ManyForward, ManySlot, SourceEnd, generation};

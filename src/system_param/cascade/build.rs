@@ -58,7 +58,7 @@ impl Levels {
         }
     }
 
-    /// Tells every node its parent. If it has several, only the deepest is in the level above.
+    /// Links every node to its parent. If it has several, only the deepest is in the level above.
     fn link(&mut self, index: &RelationIndex) {
         for (target, _) in index.targets_with_sources() {
             let Some(parent) = self.find(target) else { continue };

@@ -4,7 +4,7 @@
 //! not, lies in the first level. Every level was filled in the order of table rows, so that a run streams through
 //! the tables, and each node knows the slot of its parent, so that it costs no look-up.
 //!
-//! The relation's journal tells what to change: a leaf that moves below another parent of the same depth is one
+//! The relation's journal says what to change: a leaf that moves below another parent of the same depth is one
 //! slot that is written; a node that changes its level takes those below it along. Slots of others never move.
 //! Once too many nodes are out of order, or too many changes came at once, everything is [built anew](super::build).
 
@@ -83,7 +83,7 @@ impl LevelNodes<'_> {
 /// The levels of one relation.
 ///
 /// *One slot*: an entity is in at most one slot, that in which [`find`](Self::find) finds it. Code that hands out
-/// mutable data of one node after the other rests on it. It holds whatever the journal tells; debug builds verify it
+/// mutable data of one node after the other rests on it. It holds whatever the journal says; debug builds verify it
 /// after each update.
 #[derive(Default)]
 pub(super) struct Levels {
@@ -150,7 +150,7 @@ impl Levels {
         self.make_level(0);
         let journal = index.and_then(|index| Some((index, index.journal()?)));
         let Some((index, journal)) = journal else {
-            // The relations of this world were forgotten. No event tells what changes.
+            // The relations of this world were forgotten. There is no event for what changes.
             self.cursor = Cursor::default();
             return self.rebuild(index, storages(), true);
         };
@@ -303,7 +303,7 @@ impl Levels {
     }
 
     /// Puts entities of storages in which fewer were counted than there are behind all others of the first level;
-    /// gives the first slot of the new ones. These have no pairs, or the journal would have told of them.
+    /// returns the first slot of the new ones. These have no pairs, or they would be in the journal.
     ///
     /// # Complexity
     /// O(storages + entities that stand behind a new one in a storage): new ones come in at the end.

@@ -357,7 +357,7 @@ unsafe fn show<'w, 's, R, S, T, F, TF>(
 #[derive(Default)]
 pub(super) struct Places(Vec<ListPlaces>);
 
-/// Where the sources of a target were seen last. If they were spawned one after the other, the first tells of all of them.
+/// Where the sources of a target were seen last. If they were spawned one after the other, the first is enough to find all of them.
 /// An entity that is not in the row after the one before is looked for where it was: entities that are linked at random
 /// move seldom.
 pub(super) struct ListPlaces {

@@ -52,7 +52,7 @@ impl Lowering<'_, '_> {
         pipeline.add(Produce::Branch(Branch { kind, sub_plans: alloc::vec![sub_plan], defaults }));
     }
 
-    /// The column that tells whether the field of a term is set, for one that may be skipped.
+    /// The column that says whether the field of a term is set, for one that may be skipped.
     fn flag_of(&mut self, term: &BoundTerm) -> Option<Column> {
         let field = self.fields.get(term.field? as usize)?;
         if term.operator == BoundOperator::Not {
@@ -386,8 +386,8 @@ impl Lowering<'_, '_> {
         pipeline.add(Produce::Branch(Branch { kind, sub_plans, defaults: Vec::new() }));
     }
 
-    /// Makes the fields of a branch such that rows have them only if they took it. `before` tells how many shapes each
-    /// field had.
+    /// Makes the fields of a branch such that rows have them only if they took it. `before` has the number of shapes of
+    /// each field.
     fn only_in_branch(&mut self, before: &[usize], chain: Option<u16>, set: Column, number: usize) {
         let unset = FieldShape { id: ShapeId::None, source: None, set: false };
         for (at, (field, &before)) in self.fields.iter_mut().zip(before).enumerate() {

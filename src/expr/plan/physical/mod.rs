@@ -224,7 +224,7 @@ pub(crate) enum HolderTest {
 pub(crate) struct FieldPlan {
     /// In place of these, those of the branch taken, for a chain of alternatives.
     pub(crate) shapes: Vec<FieldShape>,
-    /// The column that tells whether it is set, and by which of the shapes.
+    /// The column that says whether it is set, and by which of the shapes.
     pub(crate) set: Option<Column>,
 }
 
