@@ -256,8 +256,8 @@ fn refresh(world: &mut World, key: Followed, root: Option<Entity>) {
         && let Some(id) = key.relation(store)
     {
         let end = store.keep_journal(id).cursor();
-        let told = key.read(store, cursor).and_then(|(_, told)| told);
-        known = Some((cover.update(store.relation(id), told, root), end));
+        let changes = key.read(store, cursor).and_then(|(_, changes)| changes);
+        known = Some((cover.update(store.relation(id), changes, root), end));
     }
     // A relation that is gone has no pairs.
     let (changed, end) = match known {

@@ -159,7 +159,7 @@ impl ObserverState {
                 Affected::Insertion(source, target) => {
                     narrowed(target) || index.exclusive && index.targets(source).any(narrowed)
                 }
-                // Each target is looked at when it joins the relation.
+                // Each target is checked when its relation is noted.
                 Affected::Insertions => index.exclusive,
                 Affected::Removals => true,
             }

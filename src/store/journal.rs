@@ -183,8 +183,8 @@ impl Journal {
     /// What is reported of a pair that does not agree with there being such a pair now, if anything, for the invariant
     /// checker: what happened to a pair last decides whether it is there.
     pub(super) fn fault(&self, has: impl Fn(Entity, Entity) -> bool) -> Option<Change> {
-        let mut told = HashSet::<(Entity, Entity)>::default();
-        let mut last = self.changes.iter().rev().filter(|change| told.insert((change.source, change.target)));
+        let mut seen = HashSet::<(Entity, Entity)>::default();
+        let mut last = self.changes.iter().rev().filter(|change| seen.insert((change.source, change.target)));
         last.find(|change| has(change.source, change.target) == change.is_removal()).copied()
     }
 }

@@ -1,4 +1,4 @@
-//! Who takes part in pairs, and in which relations.
+//! The entities that take part in pairs, each with its relations.
 
 use super::{ones, pages::Pages};
 use crate::id::RelationId;
@@ -93,18 +93,18 @@ pub(crate) struct Participants {
     observers_lost: bool,
 }
 
-/// Who takes part in the relations beyond the bits of the records.
+/// The entities that take part in relations without a bit in the records.
 #[derive(Default)]
 struct Beyond {
-    /// Relations of each entity, in the order in which it joined them.
+    /// The relations of each entity, in the order in which they were noted.
     of: EntityHashMap<SmallVec<[RelationId; 4]>>,
     /// A bit per entity index for each relation: says without a look-up that an entity is listed. Pages are small,
     /// since there may be thousands of relations with few entities each.
-    joined: Vec<Pages<u64, 16>>,
+    bits: Vec<Pages<u64, 16>>,
 }
 
 impl Beyond {
-    /// The number among [`Self::joined`], the word and the bit for an entity.
+    /// The number among [`Self::bits`], the word and the bit for an entity.
     #[inline]
     fn place(entity: Entity, relation: RelationId) -> (usize, u32, u64) {
         let index = entity.index_u32();
@@ -114,16 +114,16 @@ impl Beyond {
     #[inline]
     fn contains(&self, entity: Entity, relation: RelationId) -> bool {
         let (number, word, bit) = Self::place(entity, relation);
-        self.joined.get(number).is_some_and(|joined| joined.get(word) & bit != 0)
+        self.bits.get(number).is_some_and(|bits| bits.get(word) & bit != 0)
     }
 
     /// Lists a relation that is not listed for the entity.
     fn insert(&mut self, entity: Entity, relation: RelationId) {
         let (number, word, bit) = Self::place(entity, relation);
-        if number >= self.joined.len() {
-            self.joined.resize_with(number + 1, Pages::default);
+        if number >= self.bits.len() {
+            self.bits.resize_with(number + 1, Pages::default);
         }
-        *self.joined[number].get_mut(word) |= bit;
+        *self.bits[number].get_mut(word) |= bit;
         self.of.entry(entity).or_default().push(relation);
     }
 
@@ -136,7 +136,7 @@ impl Beyond {
 
     /// The same, by the bits.
     fn set(&self) -> BTreeSet<(u32, u32)> {
-        let pages = (LAST_BIT..).zip(&self.joined);
+        let pages = (LAST_BIT..).zip(&self.bits);
         let words =
             pages.flat_map(|(relation, page)| page.iter().map(move |(word, bits)| (relation, word, bits)));
         words
@@ -148,7 +148,7 @@ impl Beyond {
     fn remove(&mut self, entity: Entity) {
         for relation in self.of.remove(&entity).into_iter().flatten() {
             let (number, word, bit) = Self::place(entity, relation);
-            *self.joined[number].get_mut(word) &= !bit;
+            *self.bits[number].get_mut(word) &= !bit;
         }
     }
 }
@@ -177,19 +177,19 @@ impl Participants {
     /// Notes that `entity` takes part in the relation with this [`bit`], if it is known to be alive, and is no
     /// data target; no observer is narrowed to it. False if more has to be done for it to have a pair.
     #[inline]
-    pub(crate) fn join_if_ready(&mut self, entity: Entity, relation: RelationId, bit: u64) -> bool {
+    pub(crate) fn note_relation_if_ready(&mut self, entity: Entity, relation: RelationId, bit: u64) -> bool {
         let Some(record) = self.records.existing_mut(entity.index_u32()) else { return false };
         let ready = record.head & !PLAIN == generation(entity) << 32 | LIVE | MARKED;
         if ready {
             record.relations |= bit;
             if bit == 0 {
-                self.join_beyond(entity, relation);
+                self.note_relation_beyond(entity, relation);
             }
         }
         ready
     }
 
-    /// Whether [`join_if_ready`](Self::join_if_ready) notes the entity.
+    /// Whether [`note_relation_if_ready`](Self::note_relation_if_ready) notes the entity.
     #[inline]
     pub(crate) fn is_ready(&self, entity: Entity) -> bool {
         let record = self.records.get(entity.index_u32());
@@ -198,7 +198,7 @@ impl Participants {
 
     /// Notes that an entity takes part in a relation that has no bit.
     #[inline(never)]
-    fn join_beyond(&mut self, entity: Entity, relation: RelationId) {
+    fn note_relation_beyond(&mut self, entity: Entity, relation: RelationId) {
         if !self.beyond.contains(entity, relation) {
             self.records.get_mut(entity.index_u32()).relations |= 1 << LAST_BIT;
             self.beyond.insert(entity, relation);
@@ -380,7 +380,7 @@ impl Participants {
     pub(crate) fn join(&mut self, entity: Entity, relation: RelationId) {
         self.ensure(entity).relations |= bit(relation);
         if relation.0 >= LAST_BIT {
-            self.join_beyond(entity, relation);
+            self.note_relation_beyond(entity, relation);
         }
     }
 

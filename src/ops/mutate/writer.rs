@@ -197,7 +197,7 @@ impl<'s> PairWriter<'s> {
                 true => successors(Some(to), |&entity| index.first_target(entity)).any(|above| above == from),
                 false => index.has_any(to),
             };
-        if may_close_cycle || !participants.join_if_ready(to, relation, index.bit()) {
+        if may_close_cycle || !participants.note_relation_if_ready(to, relation, index.bit()) {
             return FastPath::NotReady;
         }
         let sources = index.unlink_target(from).map(|(sources, _)| sources);
@@ -444,7 +444,7 @@ impl<T: Send + Sync + 'static> FastValues<'_, T> {
         tick: Tick,
     ) -> Result<Option<T>, T> {
         let pair = StoredPair { source, relation: self.relation, target };
-        if !join_ends(self.index, self.participants, pair, self.last_target)
+        if !note_relation_of_ends(self.index, self.participants, pair, self.last_target)
             || may_close_cycle(self.index, source, target)
         {
             return Err(value);
@@ -483,7 +483,7 @@ fn insert_if_ready(
     known: Option<Entity>,
 ) -> FastPath {
     let StoredPair { source, target, .. } = pair;
-    if !join_ends(index, participants, pair, known) || may_close_cycle(index, source, target) {
+    if !note_relation_of_ends(index, participants, pair, known) || may_close_cycle(index, source, target) {
         return FastPath::NotReady;
     }
     if index.is_exclusive()
@@ -499,15 +499,15 @@ fn insert_if_ready(
 
 /// Notes that both ends of a pair take part in its relation. False if more has to be done for them to have it.
 #[inline]
-fn join_ends(
+fn note_relation_of_ends(
     index: &RelationIndex,
     participants: &mut Participants,
     pair: StoredPair,
     known: Option<Entity>,
 ) -> bool {
     let StoredPair { source, relation, target } = pair;
-    participants.join_if_ready(source, relation, index.bit())
-        && (known == Some(target) || participants.join_if_ready(target, relation, index.bit()))
+    participants.note_relation_if_ready(source, relation, index.bit())
+        && (known == Some(target) || participants.note_relation_if_ready(target, relation, index.bit()))
 }
 
 /// Whether an acyclic relation must be searched for a cycle: only an entity that has sources of its own can close one.
